@@ -1,0 +1,49 @@
+"""GetQueueAttributes and SetQueueAttributes."""
+
+from elasticq.engine import mutations as m
+from elasticq.engine import queue_attributes
+from elasticq.engine.state import Queue, State
+from elasticq.engine.sweep import expired_counts
+from elasticq.engine.turn import Outcome, Turn, named_queue
+from elasticq.model.commands import Call, GetQueueAttributes, SetQueueAttributes
+from elasticq.model.errors import InvalidAttributeName, MissingParameter
+from elasticq.model.names import queue_arn
+from elasticq.model.results import EmptyResult, QueueAttributesResult
+
+
+def get_queue_attributes(state: State, call: Call, command: GetQueueAttributes, turn: Turn) -> Outcome:
+    queue = named_queue(state, call, command.queue_url)
+    names = command.attribute_names
+    for name in names:
+        if name != "All" and name not in queue_attributes.NAMES:
+            raise InvalidAttributeName(f"Unknown Attribute {name}.")
+    if not names:
+        return QueueAttributesResult(), []
+    everything = _all_attributes(queue, turn)
+    if "All" in names:
+        return QueueAttributesResult(everything), []
+    return QueueAttributesResult({name: everything[name] for name in names if name in everything}), []
+
+
+def _all_attributes(queue: Queue, turn: Turn) -> dict[str, str]:
+    counts = queue.order.counts(turn.now_ms)
+    expired = expired_counts(queue, turn.now_ms)
+    return {
+        "QueueArn": queue_arn(turn.region, queue.account, queue.name),
+        "ApproximateNumberOfMessages": str(counts.visible - expired.visible),
+        "ApproximateNumberOfMessagesNotVisible": str(counts.in_flight - expired.in_flight),
+        "ApproximateNumberOfMessagesDelayed": str(counts.delayed - expired.delayed),
+        "CreatedTimestamp": str(queue.created_ms // 1_000),
+        "LastModifiedTimestamp": str(queue.modified_ms // 1_000),
+        **queue_attributes.shown(queue.attributes),
+    }
+
+
+def set_queue_attributes(state: State, call: Call, command: SetQueueAttributes, turn: Turn) -> Outcome:
+    queue = named_queue(state, call, command.queue_url)
+    if not command.attributes:
+        raise MissingParameter("The request must contain the parameter Attribute.Name.")
+    if "FifoQueue" in command.attributes:
+        raise InvalidAttributeName("Unknown Attribute FifoQueue.")
+    attributes = queue_attributes.merged(queue.attributes, queue_attributes.checked(command.attributes))
+    return EmptyResult(), [m.QueueAttributesSet(queue.id, attributes, turn.now_ms)]

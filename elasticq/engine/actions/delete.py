@@ -1,0 +1,49 @@
+"""DeleteMessage and DeleteMessageBatch on standard queues."""
+
+from elasticq.engine import mutations as m
+from elasticq.engine.batches import check_entries, failed
+from elasticq.engine.state import Queue, State
+from elasticq.engine.turn import Outcome, Turn, named_queue
+from elasticq.model.commands import Call, DeleteMessage, DeleteMessageBatch
+from elasticq.model.errors import MissingParameter, ReceiptHandleIsInvalid, SqsError
+from elasticq.model.results import BatchResult, EmptyResult
+
+
+def read_receipt(state: State, queue: Queue, handle: str | None) -> tuple[int, int]:
+    """(sequence, hand-out) of a handle of this queue. Raises MissingParameter, ReceiptHandleIsInvalid."""
+    if not handle:
+        raise MissingParameter("The request must contain the parameter ReceiptHandle.")
+    receipt = state.identity.read_handle(handle)
+    if receipt.queue_id != queue.id:
+        raise ReceiptHandleIsInvalid(f'The input receipt handle "{handle}" is not a valid receipt handle.')
+    return receipt.sequence, receipt.hand_out
+
+
+def _deletable(state: State, queue: Queue, handle: str | None) -> int | None:
+    """The sequence to remove; None where the handle is old or the message is gone: a success that changes nothing."""
+    sequence, hand_out = read_receipt(state, queue, handle)
+    row = queue.live_row(sequence)
+    return sequence if row is not None and row.hand_out == hand_out else None
+
+
+def delete_message(state: State, call: Call, command: DeleteMessage, turn: Turn) -> Outcome:
+    queue = named_queue(state, call, command.queue_url)
+    sequence = _deletable(state, queue, command.receipt_handle)
+    return EmptyResult(), [] if sequence is None else [m.MessagesRemoved(queue.id, [sequence])]
+
+
+def delete_message_batch(state: State, call: Call, command: DeleteMessageBatch, turn: Turn) -> Outcome:
+    queue = named_queue(state, call, command.queue_url)
+    ids = check_entries(command.entries, "DeleteMessageBatchRequestEntry")
+    result = BatchResult()
+    sequences: list[int] = []
+    for name, entry in zip(ids, command.entries, strict=True):
+        try:
+            sequence = _deletable(state, queue, entry.receipt_handle)
+        except SqsError as error:
+            result.failed.append(failed(name, error))
+            continue
+        result.successful.append(name)
+        if sequence is not None and sequence not in sequences:
+            sequences.append(sequence)
+    return result, [m.MessagesRemoved(queue.id, sequences)] if sequences else []

@@ -1,0 +1,180 @@
+"""ReceiveMessage on standard queues. A receive that finds something is one small mutation, an empty one none."""
+
+from typing import Final
+
+from elasticq.engine import mutations as m
+from elasticq.engine.contents import check_range
+from elasticq.engine.identity import next_hand_out
+from elasticq.engine.rows import Row
+from elasticq.engine.state import Queue, State
+from elasticq.engine.turn import Outcome, Turn, named_queue
+from elasticq.model import limits
+from elasticq.model.commands import Call, MessageAttributes, ReceiveMessage
+from elasticq.model.errors import InvalidAttributeName, OverLimit
+from elasticq.model.results import ReceivedMessage, ReceiveMessageResult
+
+SYSTEM_ATTRIBUTES: Final = (
+    "SenderId",
+    "SentTimestamp",
+    "ApproximateReceiveCount",
+    "ApproximateFirstReceiveTimestamp",
+    "AWSTraceHeader",
+    "MessageGroupId",
+    "MessageDeduplicationId",
+    "SequenceNumber",
+    "DeadLetterQueueSourceArn",
+)
+
+
+class Asked:
+    """What a ReceiveMessage wants, checked and with defaults filled in; raises InvalidParameterValue."""
+
+    __slots__ = ("attribute_names", "limit", "system_names", "visibility_s", "wait_s")
+
+    def __init__(self, queue: Queue, command: ReceiveMessage) -> None:
+        limit, wait_s, visibility_s = (
+            command.max_number_of_messages,
+            command.wait_time_seconds,
+            command.visibility_timeout,
+        )
+        if limit is not None and not 1 <= limit <= limits.RECEIVE_MESSAGES_MAX:
+            check_range(limit, 1, 10, "MaxNumberOfMessages", "Must be between 1 and 10, if provided")
+        if wait_s is not None and not 0 <= wait_s <= limits.WAIT_S_MAX:
+            check_range(wait_s, 0, 20, "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided")
+        if visibility_s is not None and not 0 <= visibility_s <= limits.VISIBILITY_S_MAX:
+            check_range(visibility_s, 0, 43_200, "VisibilityTimeout", "Must be >= 0 and <= 43200, if provided")
+        self.limit = 1 if limit is None else limit
+        self.wait_s = queue.wait_s if wait_s is None else wait_s
+        self.visibility_s = queue.visibility_s if visibility_s is None else visibility_s
+        self.system_names = _system_names(command)
+        self.attribute_names = command.message_attribute_names
+
+
+def _system_names(command: ReceiveMessage) -> frozenset[str]:
+    """Union of the old and the new member."""
+    old, new = command.attribute_names, command.message_system_attribute_names
+    if not old and not new:
+        return frozenset()
+    names = frozenset(old or ()) | frozenset(new or ())
+    if "All" in names:
+        return frozenset(SYSTEM_ATTRIBUTES)
+    for name in (*(old or ()), *(new or ())):
+        if name not in SYSTEM_ATTRIBUTES:
+            raise InvalidAttributeName(f"Unknown Attribute {name}.")
+    return names
+
+
+def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Turn) -> Outcome:
+    queue = named_queue(state, call, command.queue_url)
+    asked = Asked(queue, command)
+    now_ms = turn.now_ms
+    chosen = queue.order.choose(now_ms, asked.limit, queue.expired_before_ms(now_ms))
+    if not chosen:
+        return ReceiveMessageResult(), []
+    room = limits.IN_FLIGHT_MAX - queue.order.counts(now_ms).in_flight
+    if room < len(chosen):
+        if room <= 0 and asked.wait_s == 0:
+            raise OverLimit(
+                "Too many messages have been received without being deleted. "
+                "Please delete your received messages or let them timeout before receiving more."
+            )
+        chosen = chosen[: max(room, 0)]
+        if not chosen:
+            return ReceiveMessageResult(), []
+    until_ms = now_ms + asked.visibility_s * 1_000
+    received = m.MessagesReceived(queue.id, now_ms, until_ms, chosen, [], [], [])
+    messages = []
+    for sequence in chosen:
+        old = queue.rows[sequence]
+        hand_out = next_hand_out(old.hand_out, turn.term)
+        first_ms = old.first_received_ms or now_ms
+        row = Row(old.content, until_ms, hand_out, old.receive_count + 1, first_ms, now_ms)
+        received.hand_outs.append(hand_out)
+        received.receive_counts.append(row.receive_count)
+        received.first_received_ms.append(first_ms)
+        messages.append(_handed_out(state, queue, sequence, row, asked))
+    return ReceiveMessageResult(messages, call.invocation), [received]
+
+
+def _handed_out(state: State, queue: Queue, sequence: int, row: Row, asked: Asked) -> ReceivedMessage:
+    content = row.content
+    origin = content.origin or (queue.id, sequence)
+    identity = state.identity
+    message = ReceivedMessage(
+        identity.message_id(*origin),
+        identity.receipt_handle(queue.id, sequence, row.hand_out),
+        content.body,
+    )
+    if asked.system_names:
+        message.attributes = _system_attributes(row, asked.system_names)
+    if asked.attribute_names and content.attributes:
+        message.message_attributes = _filtered(content.attributes, asked.attribute_names)
+    return message
+
+
+def _system_attributes(row: Row, names: frozenset[str]) -> dict[str, str]:
+    content = row.content
+    everything = {
+        "SenderId": content.sender_id,
+        "SentTimestamp": str(content.sent_ms),
+        "ApproximateReceiveCount": str(row.receive_count),
+        "ApproximateFirstReceiveTimestamp": str(row.first_received_ms),
+    }
+    if content.trace_header is not None:
+        everything["AWSTraceHeader"] = content.trace_header
+    if content.group_id is not None:
+        everything["MessageGroupId"] = content.group_id
+    return {name: value for name, value in everything.items() if name in names}
+
+
+def _filtered(attributes: MessageAttributes, names: list[str]) -> MessageAttributes | None:
+    """``All``, ``.*``, an exact name, or a prefix as ``foo.*`` or ``foo*``."""
+    if "All" in names or ".*" in names:
+        return attributes
+    exact = frozenset(names)
+    prefixes = tuple(name.removesuffix("*").removesuffix(".") for name in names if name.endswith("*"))
+    chosen = {
+        name: value for name, value in attributes.items() if name in exact or (prefixes and name.startswith(prefixes))
+    }
+    return chosen or None
+
+
+def received_again(
+    state: State, call: Call, command: ReceiveMessage, turn: Turn, handles: list[tuple[int, int]]
+) -> ReceiveMessageResult:
+    """The answer to a retry: of (sequence, hand-out) those whose handle is still the newest and in flight."""
+    queue = named_queue(state, call, command.queue_url)
+    asked = Asked(queue, command)
+    messages = []
+    for sequence, hand_out in handles:
+        row = queue.live_row(sequence)
+        if row is not None and row.hand_out == hand_out and queue.order.is_in_flight(sequence, turn.now_ms):
+            messages.append(_handed_out(state, queue, sequence, row, asked))
+    return ReceiveMessageResult(messages, call.invocation)
+
+
+def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.Mutation]:
+    """What undoes a receive whose answer reached nobody: visible again, the count taken back, its GUID forgotten."""
+    undone: dict[int, m.ReceiveReturned] = {}
+    for message in result.messages:
+        receipt = state.identity.read_handle(message.receipt_handle)
+        queue = state.queues.get(receipt.queue_id)
+        row = queue.live_row(receipt.sequence) if queue is not None else None
+        if row is None or row.hand_out != receipt.hand_out:
+            continue
+        back = undone.get(receipt.queue_id)
+        if back is None:
+            back = m.ReceiveReturned(receipt.queue_id, [], [], [], [], now_ms, result.invocation)
+            undone[receipt.queue_id] = back
+        back.sequences.append(receipt.sequence)
+        back.hand_outs.append(receipt.hand_out)
+        back.receive_counts.append(row.receive_count - 1)
+        back.first_received_ms.append(row.first_received_ms if row.receive_count > 1 else 0)
+    return list(undone.values())
+
+
+def wait_s(state: State, call: Call, command: ReceiveMessage) -> int:
+    """How long an empty receive may wait: the call's WaitTimeSeconds, else the queue's."""
+    if command.wait_time_seconds is not None:
+        return command.wait_time_seconds
+    return named_queue(state, call, command.queue_url).wait_s

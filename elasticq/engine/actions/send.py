@@ -1,0 +1,71 @@
+"""SendMessage and SendMessageBatch on standard queues."""
+
+from elasticq.engine import contents
+from elasticq.engine import mutations as m
+from elasticq.engine.batches import check_entries, failed
+from elasticq.engine.identity import next_sequence
+from elasticq.engine.state import Queue, State
+from elasticq.engine.turn import Outcome, Turn, named_queue
+from elasticq.model import limits
+from elasticq.model.commands import Call, SendMessage, SendMessageBatch, SendMessageBatchEntry
+from elasticq.model.errors import BatchRequestTooLong, SqsError
+from elasticq.model.results import SendMessageBatchResult, SendMessageResult, SentEntry
+
+
+def send_message(state: State, call: Call, command: SendMessage, turn: Turn) -> Outcome:
+    queue = named_queue(state, call, command.queue_url)
+    sequence = next_sequence(queue.last_sequence, turn.term)
+    stored = _stored(queue, call, command, sequence, turn, in_batch=False)
+    return SendMessageResult(state.identity.message_id(queue.id, sequence)), [stored]
+
+
+def _stored(
+    queue: Queue,
+    call: Call,
+    entry: SendMessage | SendMessageBatchEntry,
+    sequence: int,
+    turn: Turn,
+    *,
+    in_batch: bool,
+) -> m.MessageStored:
+    """The entry as a mutation, or the SqsError that AWS gives."""
+    body = contents.check_body(entry.message_body)
+    attributes = contents.check_attributes(entry.message_attributes) if entry.message_attributes else None
+    if contents.message_bytes(entry) > queue.message_bytes_max:
+        raise contents.too_long(queue.message_bytes_max, in_batch=in_batch)
+    delay_s = contents.delay_of(entry.delay_seconds, queue)
+    contents.refuse_deduplication_id(entry.message_deduplication_id)
+    return m.MessageStored(
+        queue.id,
+        sequence,
+        body,
+        turn.now_ms,
+        call.principal,
+        turn.now_ms + delay_s * 1_000 if delay_s else 0,
+        attributes,
+        contents.trace_header(entry.message_system_attributes),
+        contents.check_group_id(entry.message_group_id),
+    )
+
+
+def send_message_batch(state: State, call: Call, command: SendMessageBatch, turn: Turn) -> Outcome:
+    """All entries that pass are stored in one log entry; the others are answered as failed."""
+    queue = named_queue(state, call, command.queue_url)
+    ids = check_entries(command.entries, "SendMessageBatchRequestEntry")
+    total_bytes = sum(contents.message_bytes(entry) for entry in command.entries)
+    if total_bytes > limits.BODY_BYTES_MAX:
+        raise BatchRequestTooLong(
+            f"Batch requests cannot be longer than {limits.BODY_BYTES_MAX} bytes. You have sent {total_bytes} bytes."
+        )
+    result = SendMessageBatchResult()
+    mutations: list[m.Mutation] = []
+    sequence = next_sequence(queue.last_sequence, turn.term)
+    for position, (name, entry) in enumerate(zip(ids, command.entries, strict=True)):
+        try:
+            mutations.append(_stored(queue, call, entry, sequence, turn, in_batch=True))
+        except SqsError as error:
+            result.failed.append(failed(name, error))
+            continue
+        result.successful.append(SentEntry(name, position, state.identity.message_id(queue.id, sequence)))
+        sequence += 1
+    return result, mutations

@@ -1,0 +1,67 @@
+"""ChangeMessageVisibility and its batch on standard queues."""
+
+from elasticq.engine import mutations as m
+from elasticq.engine.actions.delete import read_receipt
+from elasticq.engine.batches import check_entries, failed
+from elasticq.engine.contents import check_range
+from elasticq.engine.state import Queue, State
+from elasticq.engine.turn import Outcome, Turn, named_queue
+from elasticq.model import limits
+from elasticq.model.commands import Call, ChangeMessageVisibility, ChangeMessageVisibilityBatch
+from elasticq.model.errors import InvalidParameterValue, MissingParameter, SqsError
+from elasticq.model.results import BatchResult, EmptyResult
+
+
+def _change(
+    state: State, queue: Queue, handle: str | None, visibility_timeout_s: int | None, turn: Turn
+) -> tuple[int, int] | None:
+    """(sequence, until_ms), or None where the visibility ended already: a success that changes nothing [S]."""
+    if visibility_timeout_s is None:
+        raise MissingParameter("The request must contain the parameter VisibilityTimeout.")
+    check_range(
+        visibility_timeout_s, 0, limits.VISIBILITY_S_MAX, "VisibilityTimeout", "Must be between 0 and 43200, if provided"
+    )
+    sequence, hand_out = read_receipt(state, queue, handle)
+    row = queue.live_row(sequence)
+    if row is None:
+        raise InvalidParameterValue(
+            f"Value {handle} for parameter ReceiptHandle is invalid. "
+            "Reason: Message does not exist or is not available for visibility timeout change."
+        )
+    if row.hand_out != hand_out or not queue.order.is_in_flight(sequence, turn.now_ms):
+        return None
+    until_ms = turn.now_ms + visibility_timeout_s * 1_000
+    if until_ms > row.received_ms + limits.VISIBILITY_S_MAX * 1_000:
+        raise InvalidParameterValue(
+            f"Value {visibility_timeout_s} for parameter VisibilityTimeout is invalid. "
+            "Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
+        )
+    return sequence, until_ms
+
+
+def change_message_visibility(state: State, call: Call, command: ChangeMessageVisibility, turn: Turn) -> Outcome:
+    queue = named_queue(state, call, command.queue_url)
+    change = _change(state, queue, command.receipt_handle, command.visibility_timeout, turn)
+    return EmptyResult(), [] if change is None else [m.VisibilityChanged(queue.id, [change[0]], [change[1]])]
+
+
+def change_message_visibility_batch(
+    state: State, call: Call, command: ChangeMessageVisibilityBatch, turn: Turn
+) -> Outcome:
+    """One mutation; where two entries name one message the later one wins."""
+    queue = named_queue(state, call, command.queue_url)
+    ids = check_entries(command.entries, "ChangeMessageVisibilityBatchRequestEntry")
+    result = BatchResult()
+    until_ms: dict[int, int] = {}
+    for name, entry in zip(ids, command.entries, strict=True):
+        try:
+            change = _change(state, queue, entry.receipt_handle, entry.visibility_timeout, turn)
+        except SqsError as error:
+            result.failed.append(failed(name, error))
+            continue
+        result.successful.append(name)
+        if change is not None:
+            until_ms[change[0]] = change[1]
+    if not until_ms:
+        return result, []
+    return result, [m.VisibilityChanged(queue.id, list(until_ms), list(until_ms.values()))]

@@ -1,0 +1,297 @@
+"""The only writer of state: a mutation changes rows and, with them, the indexes.
+
+``apply`` reads no configuration, clock or hash order, and applied twice it
+changes nothing more. Every write leaves in ``undo`` how to take it back; a
+master that loses its term runs those, newest first. Serves own proposals, log
+entries, rows at start and transfer chunks alike.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from elasticq.engine import mutations as m
+from elasticq.engine.identity import Identity
+from elasticq.engine.invocations import Recorded
+from elasticq.engine.rows import Row
+from elasticq.engine.state import Queue, State
+
+Undo = list[tuple[Callable[..., object], *tuple[Any, ...]]]
+
+
+def apply(state: State, mutation: m.Mutation, undo: Undo | None = None) -> None:
+    """Write ``mutation``; with ``undo`` also note how to take it back."""
+    _WRITERS[type(mutation)](state, mutation, undo)
+
+
+def roll_back(undo: Undo) -> None:
+    """Take back what was noted, newest first."""
+    while undo:
+        function, *arguments = undo.pop()
+        function(*arguments)
+
+
+# --- rows ------------------------------------------------------------------------
+
+
+def _put_row(state: State, queue: Queue, sequence: int, row: Row | None, undo: Undo | None) -> None:
+    """Replace the row at ``sequence`` (None: no row), its index and the byte count."""
+    rows = queue.rows
+    old = rows.get(sequence)
+    if undo is not None:
+        undo.append((_put_back, state, queue, sequence, old, queue.last_sequence))
+    is_indexed = sequence >= queue.watermark
+    if old is None:
+        if row is None:
+            return
+        state.bytes_stored += len(row.content.body)
+        queue.issued.add(sequence)
+    elif is_indexed:
+        queue.order.remove(sequence, old)
+    if row is None:
+        assert old is not None
+        state.bytes_stored -= len(old.content.body)
+        del rows[sequence]
+        return
+    rows[sequence] = row
+    if is_indexed:
+        queue.order.insert(sequence, row)
+
+
+def _put_back(state: State, queue: Queue, sequence: int, row: Row | None, last_sequence: int) -> None:
+    _put_row(state, queue, sequence, row, None)
+    queue.last_sequence = last_sequence
+
+
+def _message_stored(state: State, mutation: m.MessageStored, undo: Undo | None) -> None:
+    queue = _any_queue(state, mutation.queue_id)
+    if queue is None or mutation.sequence in queue.rows:
+        return
+    sequence = mutation.sequence
+    _put_row(state, queue, sequence, Row(mutation, mutation.visible_at_ms), undo)
+    if sequence > queue.last_sequence:
+        queue.last_sequence = sequence
+
+
+def _messages_received(state: State, mutation: m.MessagesReceived, undo: Undo | None) -> None:
+    queue = _any_queue(state, mutation.queue_id)
+    if queue is None:
+        return
+    for sequence, hand_out, count, first_ms in zip(
+        mutation.sequences, mutation.hand_outs, mutation.receive_counts, mutation.first_received_ms, strict=True
+    ):
+        old = queue.rows.get(sequence)
+        if old is not None:
+            row = Row(old.content, mutation.until_ms, hand_out, count, first_ms, mutation.received_ms)
+            _put_row(state, queue, sequence, row, undo)
+
+
+def _visibility_changed(state: State, mutation: m.VisibilityChanged, undo: Undo | None) -> None:
+    queue = _any_queue(state, mutation.queue_id)
+    if queue is None:
+        return
+    for sequence, until_ms in zip(mutation.sequences, mutation.until_ms, strict=True):
+        old = queue.rows.get(sequence)
+        if old is not None:
+            row = Row(old.content, until_ms, old.hand_out, old.receive_count, old.first_received_ms, old.received_ms)
+            _put_row(state, queue, sequence, row, undo)
+
+
+def _messages_removed(state: State, mutation: m.MessagesRemoved, undo: Undo | None) -> None:
+    queue = _any_queue(state, mutation.queue_id)
+    if queue is not None:
+        for sequence in mutation.sequences:
+            _put_row(state, queue, sequence, None, undo)
+
+
+def _receive_returned(state: State, mutation: m.ReceiveReturned, undo: Undo | None) -> None:
+    if mutation.invocation:
+        _forget_invocation(state, mutation.invocation, undo)
+    queue = _any_queue(state, mutation.queue_id)
+    if queue is None:
+        return
+    for sequence, hand_out, count, first_ms in zip(
+        mutation.sequences, mutation.hand_outs, mutation.receive_counts, mutation.first_received_ms, strict=True
+    ):
+        old = queue.rows.get(sequence)
+        if old is not None and old.hand_out == hand_out:
+            row = Row(old.content, mutation.visible_at_ms, hand_out, count, first_ms, old.received_ms)
+            _put_row(state, queue, sequence, row, undo)
+
+
+def _any_queue(state: State, queue_id: int) -> Queue | None:
+    return state.queues.get(queue_id) or state.doomed.get(queue_id)
+
+
+# --- queues ------------------------------------------------------------------------
+
+
+def _queue_created(state: State, mutation: m.QueueCreated, undo: Undo | None) -> None:
+    if mutation.queue_id in state.queues:
+        return
+    queue = Queue(mutation.queue_id, mutation.account, mutation.name, mutation.created_ms, state.grace)
+    queue.set_attributes(mutation.attributes)
+    queue.tags = mutation.tags
+    if undo is not None:
+        undo.append((_uncreate, state, queue, state.last_queue_id))
+    state.queues[queue.id] = queue
+    state.names[(queue.account, queue.name)] = queue
+    state.last_queue_id = max(state.last_queue_id, queue.id)
+
+
+def _uncreate(state: State, queue: Queue, last_queue_id: int) -> None:
+    del state.queues[queue.id]
+    if state.names.get((queue.account, queue.name)) is queue:
+        del state.names[(queue.account, queue.name)]
+    state.last_queue_id = last_queue_id
+
+
+def _queue_attributes_set(state: State, mutation: m.QueueAttributesSet, undo: Undo | None) -> None:
+    queue = state.queues.get(mutation.queue_id)
+    if queue is None:
+        return
+    if undo is not None:
+        undo.append((_reset_attributes, queue, queue.attributes, queue.modified_ms))
+    _reset_attributes(queue, mutation.attributes, mutation.modified_ms)
+
+
+def _reset_attributes(queue: Queue, attributes: dict[str, str], modified_ms: int) -> None:
+    queue.set_attributes(attributes)
+    queue.modified_ms = modified_ms
+
+
+def _queue_deleted(state: State, mutation: m.QueueDeleted, undo: Undo | None) -> None:
+    queue = state.queues.pop(mutation.queue_id, None)
+    if queue is None:
+        return
+    key = (queue.account, queue.name)
+    if undo is not None:
+        undo.append((_undelete, state, queue, state.deleted_names.get(key)))
+    queue.deleted_ms = mutation.deleted_ms
+    state.doomed[queue.id] = queue
+    if state.names.get(key) is queue:
+        del state.names[key]
+    state.deleted_names[key] = mutation.deleted_ms
+
+
+def _undelete(state: State, queue: Queue, deleted_before_ms: int | None) -> None:
+    key = (queue.account, queue.name)
+    del state.doomed[queue.id]
+    queue.deleted_ms = None
+    state.queues[queue.id] = queue
+    state.names[key] = queue
+    if deleted_before_ms is None:
+        del state.deleted_names[key]
+    else:
+        state.deleted_names[key] = deleted_before_ms
+
+
+def _queue_reclaimed(state: State, mutation: m.QueueReclaimed, undo: Undo | None) -> None:
+    queue = state.doomed.pop(mutation.queue_id, None)
+    if queue is None:
+        return
+    key = (queue.account, queue.name)
+    deleted_ms = state.deleted_names.get(key)
+    if undo is not None:
+        undo.append((_unreclaim, state, queue, deleted_ms))
+    if deleted_ms == queue.deleted_ms:
+        state.deleted_names.pop(key, None)
+
+
+def _unreclaim(state: State, queue: Queue, deleted_ms: int | None) -> None:
+    state.doomed[queue.id] = queue
+    if deleted_ms is not None:
+        state.deleted_names[(queue.account, queue.name)] = deleted_ms
+
+
+def _queue_purged(state: State, mutation: m.QueuePurged, undo: Undo | None) -> None:
+    queue = state.queues.get(mutation.queue_id)
+    if queue is None or mutation.watermark <= queue.watermark:
+        return
+    if undo is not None:
+        undo.append((_unpurge, queue, queue.watermark, queue.purged_ms))
+    _move_watermark(queue, mutation.watermark)
+    queue.purged_ms = mutation.purged_ms
+
+
+def _move_watermark(queue: Queue, watermark: int) -> None:
+    """Everything below is hidden: O(1) when nothing stands above it, as when a purge is made."""
+    queue.watermark = watermark
+    queue.order.clear()
+    if queue.last_sequence >= watermark:
+        for sequence, row in queue.rows.items():
+            if sequence >= watermark:
+                queue.order.insert(sequence, row)
+
+
+def _unpurge(queue: Queue, watermark: int, purged_ms: int | None) -> None:
+    _move_watermark(queue, watermark)
+    queue.purged_ms = purged_ms
+
+
+# --- cluster ------------------------------------------------------------------------
+
+
+def _cluster_founded(state: State, mutation: m.ClusterFounded, undo: Undo | None) -> None:
+    if undo is not None:
+        undo.append((_found, state, state.cluster_id, state.mac_key, state.feature_level))
+    _found(state, mutation.cluster_id, mutation.mac_key, mutation.feature_level)
+
+
+def _found(state: State, cluster_id: str, mac_key: bytes, feature_level: int) -> None:
+    state.cluster_id, state.mac_key, state.feature_level = cluster_id, mac_key, feature_level
+    state.identity = Identity(mac_key)
+
+
+GRACE_SPANS_MAX = 64  # a span matters while a deadline can lie in it: 12 h; older ones go first
+
+
+def _took_over(state: State, mutation: m.TookOver, undo: Undo | None) -> None:
+    span = (mutation.grace_from_ms, mutation.grace_until_ms)
+    if mutation.term <= state.takeover_term:
+        return
+    if undo is not None:
+        undo.append((_untake, state, state.takeover_term, list(state.grace.spans)))
+    state.takeover_term = mutation.term
+    if span[0] < span[1]:
+        # Older than any deadline that can still be ahead: spans end by entry time, the same everywhere.
+        state.grace.spans = [known for known in state.grace.spans if known[1] > span[0] - 43_200_000]
+        state.grace.spans = [*state.grace.spans, span][-GRACE_SPANS_MAX:]
+
+
+def _untake(state: State, term: int, spans: list[tuple[int, int]]) -> None:
+    state.takeover_term = term
+    state.grace.spans = spans
+
+
+def _invocation_recorded(state: State, mutation: m.InvocationRecorded, undo: Undo | None) -> None:
+    key = mutation.invocation
+    is_new = state.invocations.put(
+        key, Recorded(mutation.recorded_ms, mutation.queue_id, mutation.sequence, mutation.detail)
+    )
+    if is_new and undo is not None:
+        undo.append((state.invocations.remove, key))
+
+
+def _forget_invocation(state: State, key: bytes, undo: Undo | None) -> None:
+    known = state.invocations.get(key, 0)
+    if known is not None:
+        if undo is not None:
+            undo.append((state.invocations.put, key, known))
+        state.invocations.remove(key)
+
+
+_WRITERS: dict[type, Callable[[State, Any, Undo | None], None]] = {
+    m.ClusterFounded: _cluster_founded,
+    m.TookOver: _took_over,
+    m.QueueCreated: _queue_created,
+    m.QueueAttributesSet: _queue_attributes_set,
+    m.QueueDeleted: _queue_deleted,
+    m.QueueReclaimed: _queue_reclaimed,
+    m.QueuePurged: _queue_purged,
+    m.MessageStored: _message_stored,
+    m.MessagesReceived: _messages_received,
+    m.VisibilityChanged: _visibility_changed,
+    m.MessagesRemoved: _messages_removed,
+    m.ReceiveReturned: _receive_returned,
+    m.InvocationRecorded: _invocation_recorded,
+}

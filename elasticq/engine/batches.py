@@ -1,0 +1,48 @@
+"""What all batch actions share: the rules for entries, and errors as BatchResultErrorEntry."""
+
+import re
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from elasticq.model import limits
+from elasticq.model.errors import (
+    BatchEntryIdsNotDistinct,
+    EmptyBatchRequest,
+    InvalidBatchEntryId,
+    SqsError,
+    TooManyEntriesInBatchRequest,
+)
+from elasticq.model.results import BatchError
+
+_ENTRY_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,80}\Z")
+
+
+class _Entry(Protocol):
+    @property
+    def id(self) -> str | None: ...
+
+
+def check_entries(entries: Sequence[_Entry], entry_type: str) -> list[str]:
+    """The entries' ids. Raises EmptyBatchRequest, TooManyEntries..., InvalidBatchEntryId, ...NotDistinct."""
+    if not entries:
+        raise EmptyBatchRequest(f"There should be at least one {entry_type} in the request.")
+    if len(entries) > limits.BATCH_ENTRIES_MAX:
+        raise TooManyEntriesInBatchRequest(
+            f"Maximum number of entries per request are 10. You have sent {len(entries)}."
+        )
+    seen: dict[str, None] = {}
+    for entry in entries:
+        name = entry.id
+        if name is None or not _ENTRY_ID.match(name):
+            raise InvalidBatchEntryId(
+                "A batch entry id can only contain alphanumeric characters, hyphens and underscores. "
+                "It can be at most 80 letters long."
+            )
+        if name in seen:
+            raise BatchEntryIdsNotDistinct(f"Id {name} repeated.")
+        seen[name] = None
+    return list(seen)
+
+
+def failed(entry_id: str, error: SqsError) -> BatchError:
+    return BatchError(entry_id, error.code, error.message, error.sender_fault)

@@ -1,0 +1,160 @@
+"""What a message may hold: size, characters, attributes. Sources: SendMessage API page, recordings of AWS."""
+
+import re
+from typing import Final
+
+from elasticq.engine.state import Queue
+from elasticq.model import limits
+from elasticq.model.commands import MessageAttributes, MessageAttributeValue, SendMessage, SendMessageBatchEntry
+from elasticq.model.errors import InvalidMessageContents, InvalidParameterValue, MissingParameter, SqsError
+
+# #x9 #xA #xD #x20-#xD7FF #xE000-#xFFFD #x10000-#x10FFFF: SendMessage API page
+_FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?\Z")
+_GROUP_ID: Final = re.compile(r"[A-Za-z0-9!-/:-@\[-`{-~]{1,128}\Z")
+_TRACE_HEADER: Final = "AWSTraceHeader"
+
+
+def check_body(body: str | None) -> str:
+    """Raises MissingParameter, InvalidMessageContents."""
+    if not body:
+        raise MissingParameter("The request must contain the parameter MessageBody.")
+    if not (body.isascii() and body.isprintable()) and _FORBIDDEN.search(body):
+        raise InvalidMessageContents("Invalid characters were found in the message body.")
+    return body
+
+
+def text_bytes(text: str) -> int:
+    """UTF-8 length."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def attributes_bytes(attributes: MessageAttributes) -> int:
+    """Name + type + value of each user attribute; binary values by raw bytes."""
+    total_bytes = 0
+    for name, value in attributes.items():
+        total_bytes += text_bytes(name) + text_bytes(value.data_type) + len(value.binary_value or b"")
+        total_bytes += text_bytes(value.string_value or "")
+    return total_bytes
+
+
+def message_bytes(entry: SendMessage | SendMessageBatchEntry) -> int:
+    """Body and user attributes; system attributes do not count."""
+    body_bytes = text_bytes(entry.message_body or "")
+    return body_bytes + attributes_bytes(entry.message_attributes) if entry.message_attributes else body_bytes
+
+
+def check_attributes(attributes: MessageAttributes | None) -> MessageAttributes | None:
+    """Raises InvalidParameterValue; None when there are none."""
+    if not attributes:
+        return None
+    if len(attributes) > limits.MESSAGE_ATTRIBUTES_MAX:
+        raise InvalidParameterValue(
+            f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum [10]."
+        )
+    for name, value in attributes.items():
+        _check_name(name)
+        _check_value(name, value)
+    return attributes
+
+
+def _check_name(name: str) -> None:
+    lowered = name.lower()
+    if not name or len(name) > limits.MESSAGE_ATTRIBUTE_NAME_CHARS_MAX:
+        raise InvalidParameterValue("Message (user) attribute name must be between 1 and 256 characters long.")
+    if lowered.startswith(("aws.", "amazon.")):
+        raise InvalidParameterValue(
+            "Message (user) attribute name can not start with reserved keyword 'AWS.' or 'Amazon.'."
+        )
+    if name.startswith(".") or name.endswith(".") or ".." in name:
+        raise InvalidParameterValue("Message (user) attribute name can not start or end with '.' or contain '..'.")
+    if not all(character.isalnum() or character in "_-." for character in name):
+        raise InvalidParameterValue(
+            "Invalid non-alphanumeric character was found in the message attribute name. "
+            "Can only include alphanumeric characters, hyphens, underscores, or dots."
+        )
+
+
+def _check_value(name: str, value: MessageAttributeValue) -> None:
+    kind = value.data_type
+    if not kind:
+        raise InvalidParameterValue(f"The message attribute '{name}' must contain non-empty message attribute type.")
+    base, dot, label = kind.partition(".")
+    if base not in ("String", "Number", "Binary") or (dot and not label) or len(kind) > 256:
+        raise InvalidParameterValue(
+            f"The type of message (user) attribute '{name}' is invalid. "
+            "You must use only the following supported type prefixes: Binary, Number, String."
+        )
+    given = value.binary_value if base == "Binary" else value.string_value
+    other = value.string_value if base == "Binary" else value.binary_value
+    if not given or other is not None:
+        raise InvalidParameterValue(f"Message (user) attribute '{name}' must contain a non-empty value of type '{base}'.")
+    if base != "Binary" and _FORBIDDEN.search(value.string_value or ""):
+        raise InvalidParameterValue(f"Invalid characters were found in the value of message attribute '{name}'.")
+    if base == "Number":
+        _check_number(name, value.string_value or "")
+
+
+def _check_number(name: str, text: str) -> None:
+    """Up to 38 digits, magnitude 10^-128 to 10^126 (SQS developer guide); kept as sent, so that MD5s agree."""
+    match = _NUMBER.match(text)
+    if match:
+        digits, _, exponent = text.lower().lstrip("+-").partition("e")
+        whole, _, fraction = digits.partition(".")
+        significant = (whole + fraction).strip("0")
+        magnitude = int(exponent or 0) + (len(whole.lstrip("0")) or -len(fraction) + len(fraction.lstrip("0")))
+        if len(significant) <= 38 and (not significant or -128 < magnitude <= 127):
+            return
+    raise InvalidParameterValue(f"Can't cast the value of message (user) attribute '{name}' to a number.")
+
+
+def trace_header(attributes: MessageAttributes | None) -> str | None:
+    """AWSTraceHeader, the only system attribute that a sender may set. Raises InvalidParameterValue."""
+    if not attributes:
+        return None
+    for name, value in attributes.items():
+        if name != _TRACE_HEADER:
+            raise InvalidParameterValue(f"Message system attribute name '{name}' is invalid.")
+        if value.data_type != "String" or not value.string_value:
+            raise InvalidParameterValue(f"Message (system) attribute '{name}' must contain a non-empty value of type 'String'.")
+    return attributes[_TRACE_HEADER].string_value
+
+
+def check_group_id(group_id: str | None) -> str | None:
+    """A standard queue's tenant; raises InvalidParameterValue."""
+    if group_id is not None and not _GROUP_ID.match(group_id):
+        raise InvalidParameterValue(
+            f"Value {group_id} for parameter MessageGroupId is invalid. "
+            "Reason: MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length."
+        )
+    return group_id
+
+
+def check_range(value: int, low: int, high: int, parameter: str, words: str) -> int:
+    if not low <= value <= high:
+        raise InvalidParameterValue(f"Value {value} for parameter {parameter} is invalid. Reason: {words}.")
+    return value
+
+
+def delay_of(delay_seconds: int | None, queue: Queue) -> int:
+    """Seconds; a message's own delay beats the queue's, 0 too."""
+    if delay_seconds is None:
+        return queue.delay_s
+    return check_range(
+        delay_seconds, 0, limits.DELAY_S_MAX, "DelaySeconds", "DelaySeconds must be >= 0 and <= 900"
+    )
+
+
+def refuse_deduplication_id(value: str | None) -> None:
+    if value is not None:
+        raise InvalidParameterValue(
+            f"Value {value} for parameter MessageDeduplicationId is invalid. "
+            "Reason: The request includes a parameter that is not valid for this queue type."
+        )
+
+
+def too_long(size_limit_bytes: int, *, in_batch: bool) -> SqsError:
+    verb = "cannot be validated" if in_batch else "are invalid"
+    return InvalidParameterValue(
+        f"One or more parameters {verb}. Reason: Message must be shorter than {size_limit_bytes} bytes."
+    )

@@ -1,0 +1,121 @@
+"""Command + state -> result + mutations: the table of handlers, and what an SDK's retry gets.
+
+A call that changed something leaves one row in the GUID history, in the same
+entry as its mutations; a call that changed nothing leaves none and runs again.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from elasticq.engine import mutations as m
+from elasticq.engine.actions import attributes, delete, queues, receive, send, visibility
+from elasticq.engine.invocations import Recorded
+from elasticq.engine.state import State
+from elasticq.engine.turn import Outcome, Turn
+from elasticq.model import commands as c
+from elasticq.model.errors import SqsError
+from elasticq.model.names import queue_url
+from elasticq.model.results import (
+    BatchError,
+    BatchResult,
+    EmptyResult,
+    QueueUrlResult,
+    ReceiveMessageResult,
+    Result,
+    SendMessageBatchResult,
+    SendMessageResult,
+    SentEntry,
+)
+
+HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, Turn], Outcome]]] = {
+    c.CreateQueue: queues.create_queue,
+    c.GetQueueUrl: queues.get_queue_url,
+    c.ListQueues: queues.list_queues,
+    c.DeleteQueue: queues.delete_queue,
+    c.PurgeQueue: queues.purge_queue,
+    c.GetQueueAttributes: attributes.get_queue_attributes,
+    c.SetQueueAttributes: attributes.set_queue_attributes,
+    c.SendMessage: send.send_message,
+    c.SendMessageBatch: send.send_message_batch,
+    c.ReceiveMessage: receive.receive_message,
+    c.DeleteMessage: delete.delete_message,
+    c.DeleteMessageBatch: delete.delete_message_batch,
+    c.ChangeMessageVisibility: visibility.change_message_visibility,
+    c.ChangeMessageVisibilityBatch: visibility.change_message_visibility_batch,
+}
+
+
+def execute(state: State, call: c.Call, turn: Turn) -> Outcome:
+    """The result and what to apply. Raises the SqsError that the client gets; state is not touched."""
+    command = call.command
+    if call.invocation:
+        known = state.invocations.get(call.invocation, turn.now_ms)
+        if known is not None:
+            return _repeated(state, call, known, turn), []
+    result, mutations = HANDLERS[type(command)](state, call, command, turn)
+    if mutations and call.invocation:
+        mutations.append(_recorded(call, result, mutations, turn))
+    return result, mutations
+
+
+# --- GUID history ------------------------------------------------------------------
+
+
+def _recorded(call: c.Call, result: Result, mutations: list[m.Mutation], turn: Turn) -> m.InvocationRecorded:
+    stored = mutations[0]
+    if isinstance(result, SendMessageResult) and isinstance(stored, m.MessageStored):
+        return m.InvocationRecorded(call.invocation, turn.now_ms, stored.queue_id, stored.sequence)
+    detail = msgspec.msgpack.encode(_outcome(result, mutations))
+    return m.InvocationRecorded(call.invocation, turn.now_ms, 0, 0, detail)
+
+
+def _outcome(result: Result, mutations: list[m.Mutation]) -> object:
+    """What cannot be told from the command: sequences, handles, entries that failed."""
+    match result:
+        case SendMessageBatchResult():
+            stored = [x for x in mutations if isinstance(x, m.MessageStored)]
+            return [[(s.queue_id, s.sequence) for s in stored], result.failed]
+        case BatchResult():
+            return [[], result.failed]
+        case ReceiveMessageResult():
+            received = mutations[0]
+            assert isinstance(received, m.MessagesReceived)
+            return [list(zip(received.sequences, received.hand_outs, strict=True)), []]
+        case _:
+            return [[], []]
+
+
+_decoder: msgspec.msgpack.Decoder[tuple[list[tuple[int, int]], list[BatchError]]] = msgspec.msgpack.Decoder(
+    tuple[list[tuple[int, int]], list[BatchError]]
+)
+
+
+def _repeated(state: State, call: c.Call, known: Recorded, turn: Turn) -> Result:
+    """The first attempt's answer again, made from its row and the command."""
+    command = call.command
+    if isinstance(command, c.SendMessage):
+        return SendMessageResult(state.identity.message_id(known.queue_id, known.sequence))
+    pairs, failures = _decoder.decode(known.detail)
+    match command:
+        case c.SendMessageBatch():
+            failed_ids = {failure.id for failure in failures}
+            accepted = [(at, entry.id or "") for at, entry in enumerate(command.entries) if entry.id not in failed_ids]
+            sent = [
+                SentEntry(name, at, state.identity.message_id(*pair))
+                for (at, name), pair in zip(accepted, pairs, strict=True)
+            ]
+            return SendMessageBatchResult(sent, failures)
+        case c.DeleteMessageBatch() | c.ChangeMessageVisibilityBatch():
+            failed_ids = {failure.id for failure in failures}
+            return BatchResult([x.id or "" for x in command.entries if x.id not in failed_ids], failures)
+        case c.ReceiveMessage():
+            try:
+                return receive.received_again(state, call, command, turn, pairs)
+            except SqsError:
+                return ReceiveMessageResult()  # the queue went meanwhile
+        case c.CreateQueue():
+            return QueueUrlResult(queue_url(call.endpoint, call.account, command.queue_name or ""))
+        case _:
+            return EmptyResult()

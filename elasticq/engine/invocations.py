@@ -1,0 +1,127 @@
+"""The GUID history: which SDK calls had their effect already, and what they answered.
+
+A row is 36 bytes, packed: the call's digest, then queue, sequence and time of
+the message it sent. Rows stand in small buckets of one generation (a span of
+entry time); ``bytearray.find`` looks a bucket through in C. A generation is
+dropped whole, at the same entry time on every member. Source: BlazingMQ's
+GUID history (300 s window); a dict of objects costs 227 bytes a row.
+"""
+
+from struct import Struct as Layout
+
+from msgspec import Struct, field
+
+from elasticq.model.limits import INVOCATION_WINDOW_MS, INVOCATIONS_MAX
+
+GENERATION_MS = 100_000
+BUCKETS = 4_096
+KEY_BYTES = 16
+_VALUE = Layout(">QQI")  # queue id, sequence, time inside the generation in ms
+_ROW_BYTES = KEY_BYTES + _VALUE.size
+
+
+class Recorded(Struct, gc=False):
+    """What a call did: the one message it sent, or ``detail``."""
+
+    recorded_ms: int
+    queue_id: int
+    sequence: int
+    detail: bytes
+
+
+class _Generation(Struct):
+    buckets: list[bytearray | None] = field(default_factory=lambda: [None] * BUCKETS)
+    details: dict[bytes, bytes] = field(default_factory=dict)
+    count: int = 0
+
+
+def _bucket(key: bytes) -> int:
+    return (key[0] | key[1] << 8) & (BUCKETS - 1)
+
+
+def _find(bucket: bytearray, key: bytes) -> int:
+    """Offset of the key's row, or -1; a match across two rows is none."""
+    at = bucket.find(key)
+    while at > 0 and at % _ROW_BYTES:
+        at = bucket.find(key, at + 1)
+    return at
+
+
+class Invocations:
+    """Rows of the last INVOCATION_WINDOW_MS by entry time."""
+
+    __slots__ = ("_generations", "count")
+
+    def __init__(self) -> None:
+        self._generations: dict[int, _Generation] = {}
+        self.count = 0
+
+    def is_full(self) -> bool:
+        """Senders wait rather than ids being forgotten."""
+        return self.count >= INVOCATIONS_MAX
+
+    def get(self, key: bytes, now_ms: int) -> Recorded | None:
+        """The row of ``key`` if it is younger than the window."""
+        bucket_number = _bucket(key)
+        for number, generation in self._generations.items():
+            bucket = generation.buckets[bucket_number]
+            if bucket is None:
+                continue
+            at = _find(bucket, key)
+            if at >= 0:
+                queue_id, sequence, offset_ms = _VALUE.unpack_from(bucket, at + KEY_BYTES)
+                recorded_ms = number * GENERATION_MS + offset_ms
+                if recorded_ms + INVOCATION_WINDOW_MS > now_ms:
+                    return Recorded(recorded_ms, queue_id, sequence, generation.details.get(key, b""))
+        return None
+
+    def put(self, key: bytes, row: Recorded) -> bool:
+        """False if the very row was there (a mutation applied again)."""
+        self._evict(row.recorded_ms)
+        number, offset_ms = divmod(row.recorded_ms, GENERATION_MS)
+        generation = self._generations.get(number)
+        if generation is None:
+            generation = self._generations[number] = _Generation()
+        bucket_number = _bucket(key)
+        bucket = generation.buckets[bucket_number]
+        if bucket is None:
+            bucket = generation.buckets[bucket_number] = bytearray()
+        elif _find(bucket, key) >= 0:
+            return False
+        bucket += key + _VALUE.pack(row.queue_id, row.sequence, offset_ms)
+        if row.detail:
+            generation.details[key] = row.detail
+        generation.count += 1
+        self.count += 1
+        return True
+
+    def remove(self, key: bytes) -> None:
+        """Take a row back: its entry was rolled back, or its receive reached nobody."""
+        bucket_number = _bucket(key)
+        for generation in self._generations.values():
+            bucket = generation.buckets[bucket_number]
+            at = _find(bucket, key) if bucket is not None else -1
+            if bucket is not None and at >= 0:
+                del bucket[at : at + _ROW_BYTES]
+                generation.details.pop(key, None)
+                generation.count -= 1
+                self.count -= 1
+
+    def _evict(self, now_ms: int) -> None:
+        oldest = next(iter(self._generations), None)
+        while oldest is not None and (oldest + 1) * GENERATION_MS + INVOCATION_WINDOW_MS <= now_ms:
+            self.count -= self._generations.pop(oldest).count
+            oldest = next(iter(self._generations), None)
+
+    def rows(self, now_ms: int) -> list[tuple[bytes, Recorded]]:
+        """All rows live at ``now_ms``, sorted by key: for digests and snapshots."""
+        found = []
+        for number, generation in self._generations.items():
+            for bucket in generation.buckets:
+                for at in range(0, len(bucket or b""), _ROW_BYTES):
+                    key = bytes((bucket or b"")[at : at + KEY_BYTES])
+                    queue_id, sequence, offset_ms = _VALUE.unpack_from(bucket or b"", at + KEY_BYTES)
+                    recorded_ms = number * GENERATION_MS + offset_ms
+                    if recorded_ms + INVOCATION_WINDOW_MS > now_ms:
+                        found.append((key, Recorded(recorded_ms, queue_id, sequence, generation.details.get(key, b""))))
+        return sorted(found, key=lambda item: item[0])

@@ -1,0 +1,180 @@
+"""What changes: versioned, absolute, row-shaped facts, keyed by (queue id, sequence).
+
+A mutation holds no "plus one" and no "from now"; every choice was the master's.
+A new version of a mutation is a new class with a new tag; a member that meets
+a tag it does not know stops (``UnknownMutation``) instead of skipping. None
+touches more than MUTATION_ROWS_MAX rows.
+"""
+
+import msgspec
+from msgspec import Struct
+
+from elasticq.model.commands import MessageAttributes
+from elasticq.model.limits import MUTATION_ROWS_MAX
+
+
+class UnknownMutation(Exception):
+    """The entry holds something that this version cannot apply: the member must stop."""
+
+
+class ClusterFounded(Struct, array_like=True, tag=1, gc=False):
+    """First mutation of a cluster's first entry."""
+
+    cluster_id: str
+    mac_key: bytes
+    feature_level: int
+
+
+class TookOver(Struct, array_like=True, tag=2, gc=False):
+    """A master begins its term. In-flight deadlines in [grace_from_ms, grace_until_ms) count as grace_until_ms."""
+
+    term: int
+    member_id: str
+    grace_from_ms: int
+    grace_until_ms: int
+
+
+class QueueCreated(Struct, array_like=True, tag=3, gc=False):
+    """``attributes`` and ``tags`` as given, checked; ``created_ms`` cluster time."""
+
+    queue_id: int
+    account: str
+    name: str
+    attributes: dict[str, str]
+    tags: dict[str, str]
+    created_ms: int
+
+
+class QueueAttributesSet(Struct, array_like=True, tag=4, gc=False):
+    """``attributes``: all that are set from now on (absolute, not the change)."""
+
+    queue_id: int
+    attributes: dict[str, str]
+    modified_ms: int
+
+
+class QueueDeleted(Struct, array_like=True, tag=5, gc=False):
+    """The name is free at once; rows go in bounded steps, then QueueReclaimed."""
+
+    queue_id: int
+    deleted_ms: int
+
+
+class QueueReclaimed(Struct, array_like=True, tag=6, gc=False):
+    """The last trace of a deleted queue goes."""
+
+    queue_id: int
+
+
+class QueuePurged(Struct, array_like=True, tag=7, gc=False):
+    """Messages below ``watermark`` are hidden at once and removed in bounded steps."""
+
+    queue_id: int
+    watermark: int
+    purged_ms: int
+
+
+class MessageStored(Struct, array_like=True, tag=8, gc=False):
+    """A message enters a queue; its content never changes afterwards.
+
+    visible_at_ms: 0, or when its delay ends; origin: (queue id, sequence) that the MessageId is made of.
+    """
+
+    queue_id: int
+    sequence: int
+    body: str
+    sent_ms: int
+    sender_id: str
+    visible_at_ms: int = 0
+    attributes: MessageAttributes | None = None
+    trace_header: str | None = None
+    group_id: str | None = None
+    origin: tuple[int, int] | None = None
+
+
+class MessagesReceived(Struct, array_like=True, tag=9, gc=False):
+    """Handed out at ``received_ms`` until ``until_ms``: per message sequence, hand-out number, count, first receive."""
+
+    queue_id: int
+    received_ms: int
+    until_ms: int
+    sequences: list[int]
+    hand_outs: list[int]
+    receive_counts: list[int]
+    first_received_ms: list[int]
+
+
+class VisibilityChanged(Struct, array_like=True, tag=10, gc=False):
+    """New deadlines for messages in flight."""
+
+    queue_id: int
+    sequences: list[int]
+    until_ms: list[int]
+
+
+class MessagesRemoved(Struct, array_like=True, tag=11, gc=False):
+    """Deleted by a client, expired or reclaimed."""
+
+    queue_id: int
+    sequences: list[int]
+
+
+class ReceiveReturned(Struct, array_like=True, tag=12, gc=False):
+    """The receive ``hand_outs`` reached nobody: visible again, receive count taken back, hand-out number kept."""
+
+    queue_id: int
+    sequences: list[int]
+    hand_outs: list[int]
+    receive_counts: list[int]
+    first_received_ms: list[int]
+    visible_at_ms: int
+    invocation: bytes
+
+
+class InvocationRecorded(Struct, array_like=True, tag=13, gc=False):
+    """One SDK call had its effect: a retry gets the same answer.
+
+    queue_id, sequence: of the one message it sent; else both 0 and ``detail`` holds the outcome.
+    """
+
+    invocation: bytes
+    recorded_ms: int
+    queue_id: int
+    sequence: int
+    detail: bytes = b""
+
+
+Mutation = (
+    ClusterFounded
+    | TookOver
+    | QueueCreated
+    | QueueAttributesSet
+    | QueueDeleted
+    | QueueReclaimed
+    | QueuePurged
+    | MessageStored
+    | MessagesReceived
+    | VisibilityChanged
+    | MessagesRemoved
+    | ReceiveReturned
+    | InvocationRecorded
+)
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[list[Mutation]] = msgspec.msgpack.Decoder(list[Mutation])
+
+encode = _encoder.encode
+"""list[Mutation] -> the payload of an entry."""
+
+
+def decode(payload: bytes) -> list[Mutation]:
+    """Raises UnknownMutation for what this version does not know."""
+    try:
+        return _decoder.decode(payload)
+    except msgspec.DecodeError as error:
+        raise UnknownMutation(str(error)) from error
+
+
+def chunks(sequences: list[int]) -> list[list[int]]:
+    """Cut so that no mutation touches more rows than allowed."""
+    return [sequences[at : at + MUTATION_ROWS_MAX] for at in range(0, len(sequences), MUTATION_ROWS_MAX)]

@@ -1,0 +1,1 @@
+"""Which message goes next: one ordering policy object per queue."""

@@ -1,0 +1,98 @@
+"""A set of growing integers kept as ranges: ten million neighbours cost one pair."""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+
+class Ranges:
+    """Adds at the end and removes at the front in O(1), elsewhere in O(log n) plus a list move."""
+
+    __slots__ = ("_firsts", "_head", "_lasts", "count")
+
+    def __init__(self) -> None:
+        self._firsts: list[int] = []
+        self._lasts: list[int] = []
+        self._head = 0  # ranges before it are gone; trimmed in bulk so that the front costs O(1)
+        self.count = 0
+
+    def first(self) -> int | None:
+        return self._firsts[self._head] if self._head < len(self._firsts) else None
+
+    def __contains__(self, number: int) -> bool:
+        at = bisect_right(self._firsts, number, self._head) - 1
+        return at >= self._head and number <= self._lasts[at]
+
+    def __iter__(self) -> Iterator[int]:
+        for at in range(self._head, len(self._firsts)):
+            yield from range(self._firsts[at], self._lasts[at] + 1)
+
+    def add(self, number: int) -> bool:
+        """False if it was there."""
+        firsts, lasts = self._firsts, self._lasts
+        if self._head < len(lasts):
+            if number == lasts[-1] + 1:
+                lasts[-1] = number
+                self.count += 1
+                return True
+        if self._head == len(lasts) or number > lasts[-1]:
+            firsts.append(number)
+            lasts.append(number)
+            self.count += 1
+            return True
+        return self._insert(number)
+
+    def _insert(self, number: int) -> bool:
+        firsts, lasts = self._firsts, self._lasts
+        at = bisect_right(firsts, number, self._head)
+        if at > self._head and number <= lasts[at - 1]:
+            return False
+        self.count += 1
+        joins_left = at > self._head and lasts[at - 1] == number - 1
+        joins_right = at < len(firsts) and firsts[at] == number + 1
+        if joins_left and joins_right:
+            lasts[at - 1] = lasts[at]
+            del firsts[at], lasts[at]
+        elif joins_left:
+            lasts[at - 1] = number
+        elif joins_right:
+            firsts[at] = number
+        else:
+            firsts.insert(at, number)
+            lasts.insert(at, number)
+        return True
+
+    def discard(self, number: int) -> bool:
+        """False if it was not there."""
+        firsts, lasts, head = self._firsts, self._lasts, self._head
+        if head < len(firsts) and firsts[head] == number:
+            self._drop_first()
+            return True
+        at = bisect_right(firsts, number, head) - 1
+        if at < head or number > lasts[at]:
+            return False
+        self.count -= 1
+        if firsts[at] == lasts[at]:
+            del firsts[at], lasts[at]
+        elif number == firsts[at]:
+            firsts[at] += 1
+        elif number == lasts[at]:
+            lasts[at] -= 1
+        else:
+            firsts.insert(at + 1, number + 1)
+            lasts.insert(at + 1, lasts[at])
+            lasts[at] = number - 1
+        return True
+
+    def _drop_first(self) -> None:
+        head = self._head
+        self.count -= 1
+        if self._firsts[head] < self._lasts[head]:
+            self._firsts[head] += 1
+            return
+        self._head += 1
+        if self._head > 64 and self._head * 2 > len(self._firsts):
+            del self._firsts[: self._head], self._lasts[: self._head]
+            self._head = 0
+
+    def clear(self) -> None:
+        self._firsts, self._lasts, self._head, self.count = [], [], 0, 0

@@ -1,0 +1,152 @@
+"""Standard queues: whoever became available first goes first.
+
+    stored ──> untouched (ranges, by sequence) ─┐
+        └delay─> waiting (by deadline) ──due──> returned ─┴──> chosen
+                    ^                                             │
+                    └────────────── in flight ────────────────────┘
+
+``untouched`` holds never-received messages without delay; ``waiting`` what is
+delayed or in flight; ``returned`` what came back, by the time it did. The
+three are derived from rows and time: nothing is logged when a deadline ends.
+A message is in exactly one of them. Heap entries can be stale; ``_deadlines``
+tells the truth.
+"""
+
+from collections import OrderedDict
+from heapq import heapify, heappop, heappush
+
+from msgspec import Struct
+
+from elasticq.engine.ordering.ranges import Ranges
+from elasticq.engine.rows import Grace, Row
+
+SKIPPED_MAX = 1_000  # expired messages passed over in one choice; the sweeper takes them away
+
+
+class Counts(Struct, gc=False):
+    """The three ApproximateNumberOfMessages attributes; exact here."""
+
+    visible: int
+    in_flight: int
+    delayed: int
+
+
+class StandardOrder:
+    """The index of one standard queue over its ``rows``."""
+
+    __slots__ = ("_deadlines", "_delayed", "_grace", "_heap", "_returned", "_rows", "_untouched")
+
+    def __init__(self, rows: dict[int, Row], grace: Grace) -> None:
+        self._rows = rows
+        self._grace = grace
+        self._untouched = Ranges()
+        self._returned: OrderedDict[int, int] = OrderedDict()  # sequence -> when it became available
+        self._deadlines: dict[int, int] = {}
+        self._heap: list[tuple[int, int]] = []
+        self._delayed = 0
+
+    # --- written by apply ---------------------------------------------------
+
+    def insert(self, sequence: int, row: Row) -> None:
+        """A row that is in none of the three."""
+        if not row.visible_at_ms:
+            self._untouched.add(sequence)
+            return
+        deadline_ms = row.visible_at_ms
+        self._deadlines[sequence] = deadline_ms
+        heappush(self._heap, (deadline_ms, sequence))
+        if not row.hand_out:
+            self._delayed += 1
+        if len(self._heap) > 64 and len(self._heap) > 2 * len(self._deadlines):
+            self._heap = [(deadline, known) for known, deadline in self._deadlines.items()]
+            heapify(self._heap)
+
+    def remove(self, sequence: int, row: Row) -> None:
+        """Forget ``row``, wherever it is."""
+        if self._deadlines.pop(sequence, None) is not None:
+            if not row.hand_out:
+                self._delayed -= 1
+        elif self._returned.pop(sequence, None) is None:
+            self._untouched.discard(sequence)
+
+    def clear(self) -> None:
+        self._untouched.clear()
+        self._returned.clear()
+        self._deadlines.clear()
+        self._heap.clear()
+        self._delayed = 0
+
+    # --- read by handlers -----------------------------------------------------
+
+    def advance(self, now_ms: int) -> None:
+        """Move what became due to ``returned``. O(log n) for each move, nothing otherwise."""
+        heap, deadlines = self._heap, self._deadlines
+        while heap and heap[0][0] <= now_ms:
+            deadline_ms, sequence = heappop(heap)
+            if deadlines.get(sequence) != deadline_ms:
+                continue
+            row = self._rows[sequence]
+            due_ms = self._grace.deadline(row)
+            if due_ms > now_ms:
+                deadlines[sequence] = due_ms
+                heappush(heap, (due_ms, sequence))
+                continue
+            del deadlines[sequence]
+            if not row.hand_out:
+                self._delayed -= 1
+            self._returned[sequence] = due_ms
+
+    def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
+        """Up to ``limit`` available messages, longest available first; those sent at or before ``sent_after_ms`` are expired."""
+        self.advance(now_ms)
+        rows = self._rows
+        if not self._returned:
+            first = self._untouched.first()
+            if first is None:
+                return []
+            if limit == 1 and rows[first].content.sent_ms > sent_after_ms:
+                return [first]
+        chosen: list[int] = []
+        skipped = 0
+        returned = iter(self._returned.items())
+        untouched = iter(self._untouched)
+        back = next(returned, None)
+        fresh = next(untouched, None)
+        while len(chosen) < limit and skipped < SKIPPED_MAX:
+            if fresh is not None and (back is None or rows[fresh].content.sent_ms <= back[1]):
+                sequence, fresh = fresh, next(untouched, None)
+            elif back is not None:
+                sequence, back = back[0], next(returned, None)
+            else:
+                break
+            if rows[sequence].content.sent_ms > sent_after_ms:
+                chosen.append(sequence)
+            else:
+                skipped += 1
+        return chosen
+
+    def is_in_flight(self, sequence: int, now_ms: int) -> bool:
+        """Received and its deadline has not passed."""
+        self.advance(now_ms)
+        return sequence in self._deadlines and self._rows[sequence].hand_out > 0
+
+    def is_delayed(self, sequence: int, now_ms: int) -> bool:
+        """Never received and its delay has not passed."""
+        self.advance(now_ms)
+        return sequence in self._deadlines and not self._rows[sequence].hand_out
+
+    def counts(self, now_ms: int) -> Counts:
+        self.advance(now_ms)
+        return Counts(
+            visible=self._untouched.count + len(self._returned),
+            in_flight=len(self._deadlines) - self._delayed,
+            delayed=self._delayed,
+        )
+
+    def has_available(self, now_ms: int) -> bool:
+        self.advance(now_ms)
+        return bool(self._returned) or self._untouched.count > 0
+
+    def next_due_ms(self) -> int | None:
+        """When the next waiting message may become available (maybe too early, never too late)."""
+        return self._heap[0][0] if self._heap else None

@@ -1,0 +1,42 @@
+"""The rows of a queue, and the grace after a change of master."""
+
+from msgspec import Struct
+
+from elasticq.engine.mutations import MessageStored
+
+
+class Row(Struct, frozen=True, gc=False):
+    """A message and where its delivery stands; replaced as a whole, never changed, so an old one undoes.
+
+    visible_at_ms: 0 = never delayed nor received; else hidden until then (compare with cluster time);
+    hand_out: (term << 32 | count) of the newest hand-out, 0 = never handed out, never lowered;
+    receive_count: ApproximateReceiveCount; first_received_ms, received_ms: 0 or of the first and newest receive.
+    """
+
+    content: MessageStored
+    visible_at_ms: int
+    hand_out: int = 0
+    receive_count: int = 0
+    first_received_ms: int = 0
+    received_ms: int = 0
+
+
+class Grace:
+    """Spans of time in which nobody could extend a visibility timeout because there was no master.
+
+    A deadline of a message in flight (never of a delay) that falls into a span counts as the span's
+    end; spans chain. Source: design.md §5.
+    """
+
+    __slots__ = ("spans",)
+
+    def __init__(self) -> None:
+        self.spans: list[tuple[int, int]] = []
+
+    def deadline(self, row: Row) -> int:
+        deadline_ms = row.visible_at_ms
+        if row.hand_out:
+            for from_ms, until_ms in self.spans:
+                if from_ms <= deadline_ms < until_ms:
+                    deadline_ms = until_ms
+        return deadline_ms

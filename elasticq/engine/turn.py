@@ -1,0 +1,30 @@
+"""What a handler is told besides state and call: the entry's time, the term, the rules in force."""
+
+from msgspec import Struct
+
+from elasticq.engine.mutations import Mutation
+from elasticq.engine.state import Queue, State
+from elasticq.model.commands import Call
+from elasticq.model.errors import MissingParameter
+from elasticq.model.names import queue_path
+from elasticq.model.results import Result
+
+Outcome = tuple[Result, list[Mutation]]
+"""What a handler gives back; it raises an SqsError instead when the call is refused."""
+
+
+class Turn(Struct, gc=False):
+    """now_ms: cluster time of the entry that the mutations will stand in; term: of the master that executes."""
+
+    now_ms: int
+    term: int
+    region: str
+    sixty_second_rules: bool
+
+
+def named_queue(state: State, call: Call, queue_url: str | None) -> Queue:
+    """The queue of a QueueUrl. Raises MissingParameter, QueueDoesNotExist."""
+    if not queue_url:
+        raise MissingParameter("The request must contain the parameter QueueUrl.")
+    account, name = queue_path(queue_url, call.account)
+    return state.queue(account, name)

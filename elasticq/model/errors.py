@@ -1,0 +1,155 @@
+"""What a client may do wrong, a class per AWS code.
+
+SqsError
+├── SenderError             the caller's fault, HTTP 400 unless the class says otherwise
+└── ReceiverError           ours, HTTP 5xx: retried by SDKs
+
+``code`` is the Query protocol's code, ``json_type`` the tail of JSON 1.0's
+``__type``; sources: the error tables of the SQS API reference and recordings
+of the service (PurgeQueueInProgress and OverLimit answer 403, a missing
+resource of a move task 404).
+"""
+
+from typing import ClassVar
+
+
+class SqsError(Exception):
+    """An answer that is an error: ``code``, ``json_type``, HTTP ``status`` and message."""
+
+    code: ClassVar[str] = "InternalFailure"
+    json_type: ClassVar[str] = "InternalFailure"
+    status: ClassVar[int] = 500
+    sender_fault: ClassVar[bool] = True
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class SenderError(SqsError):
+    status = 400
+
+
+class ReceiverError(SqsError):
+    status = 500
+    sender_fault = False
+
+
+def _simple(name: str) -> tuple[str, str]:
+    return f"AWS.SimpleQueueService.{name}", name
+
+
+class QueueDoesNotExist(SenderError):
+    code, json_type = "AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"
+
+    def __init__(self, message: str = "The specified queue does not exist.") -> None:
+        super().__init__(message)
+
+
+class QueueNameExists(SenderError):
+    code, json_type = "QueueAlreadyExists", "QueueNameExists"
+
+
+class QueueDeletedRecently(SenderError):
+    code, json_type = _simple("QueueDeletedRecently")
+
+
+class PurgeQueueInProgress(SenderError):
+    code, json_type = _simple("PurgeQueueInProgress")
+    status = 403
+
+
+class TooManyEntriesInBatchRequest(SenderError):
+    code, json_type = _simple("TooManyEntriesInBatchRequest")
+
+
+class BatchEntryIdsNotDistinct(SenderError):
+    code, json_type = _simple("BatchEntryIdsNotDistinct")
+
+
+class InvalidBatchEntryId(SenderError):
+    code, json_type = _simple("InvalidBatchEntryId")
+
+
+class BatchRequestTooLong(SenderError):
+    code, json_type = _simple("BatchRequestTooLong")
+
+
+class EmptyBatchRequest(SenderError):
+    code, json_type = _simple("EmptyBatchRequest")
+
+
+class UnsupportedOperation(SenderError):
+    code, json_type = _simple("UnsupportedOperation")
+
+
+class InvalidParameterValue(SenderError):
+    code, json_type = "InvalidParameterValue", "InvalidParameterValueException"
+
+
+class MissingParameter(SenderError):
+    code, json_type = "MissingParameter", "MissingRequiredParameterException"
+
+
+class InvalidAttributeName(SenderError):
+    code, json_type = "InvalidAttributeName", "InvalidAttributeName"
+
+
+class InvalidAttributeValue(SenderError):
+    code, json_type = "InvalidAttributeValue", "InvalidAttributeValue"
+
+
+class ReceiptHandleIsInvalid(SenderError):
+    code, json_type = "ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid"
+
+
+class InvalidMessageContents(SenderError):
+    code, json_type = "InvalidMessageContents", "InvalidMessageContents"
+
+
+class OverLimit(SenderError):
+    code, json_type = "OverLimit", "OverLimit"
+    status = 403
+
+
+class InvalidAddress(SenderError):
+    """The QueueUrl is not one (seen: AWS answers 404 for a foreign path)."""
+
+    code, json_type = "InvalidAddress", "InvalidAddress"
+    status = 404
+
+
+class InvalidAction(SenderError):
+    """Query: unknown Action, or one that is not valid for a queue's URL."""
+
+    code, json_type = "InvalidAction", "InvalidAction"
+
+
+class UnknownOperation(SenderError):
+    """JSON 1.0: no such X-Amz-Target."""
+
+    code, json_type = "UnknownOperationException", "UnknownOperationException"
+
+
+class SerializationError(SenderError):
+    """JSON 1.0: the body is not JSON or a member has the wrong type."""
+
+    code, json_type = "SerializationException", "SerializationException"
+
+
+class RequestTooLarge(SenderError):
+    """The request is larger than any legal one: refused before it is read."""
+
+    code, json_type = "RequestEntityTooLarge", "RequestEntityTooLarge"
+    status = 413
+
+
+class ServiceUnavailable(ReceiverError):
+    """No master, no quorum or a bound is reached: nothing is promised, retry is safe."""
+
+    code, json_type = "ServiceUnavailable", "ServiceUnavailable"
+    status = 503
+
+
+class InternalFailure(ReceiverError):
+    code, json_type = "InternalFailure", "InternalFailure"

@@ -1,0 +1,44 @@
+"""SQS quotas and defaults; every number names its AWS source."""
+
+from typing import Final
+
+# Quotas: AWS "Amazon SQS quotas" and the SendMessage API page.
+BODY_BYTES_MAX: Final = 1_048_576  # a message and the sum of a batch
+BODY_BYTES_MIN_SETTING: Final = 1_024  # lowest MaximumMessageSize
+BATCH_ENTRIES_MAX: Final = 10
+BATCH_ENTRY_ID_CHARS_MAX: Final = 80
+MESSAGE_ATTRIBUTES_MAX: Final = 10
+MESSAGE_ATTRIBUTE_NAME_CHARS_MAX: Final = 256
+MESSAGE_ATTRIBUTE_TYPE_CHARS_MAX: Final = 256
+QUEUE_NAME_CHARS_MAX: Final = 80
+DELAY_S_MAX: Final = 900
+VISIBILITY_S_MAX: Final = 43_200  # 12 h from the receive, extensions included
+WAIT_S_MAX: Final = 20
+RETENTION_S_MIN: Final = 60
+RETENTION_S_MAX: Final = 1_209_600
+RECEIVE_MESSAGES_MAX: Final = 10
+IN_FLIGHT_MAX: Final = 120_000  # standard queues, then OverLimit
+LIST_RESULTS_MAX: Final = 1_000
+TAGS_MAX: Final = 50
+POLICY_BYTES_MAX: Final = 8_192
+KMS_REUSE_S_MIN: Final = 60
+KMS_REUSE_S_MAX: Final = 86_400
+GROUP_ID_CHARS_MAX: Final = 128
+
+# Defaults: AWS SetQueueAttributes page.
+DELAY_S_DEFAULT: Final = 0
+VISIBILITY_S_DEFAULT: Final = 30
+WAIT_S_DEFAULT: Final = 0
+RETENTION_S_DEFAULT: Final = 345_600
+KMS_REUSE_S_DEFAULT: Final = 300
+SIXTY_SECOND_RULE_MS: Final = 60_000  # purge twice, create after delete
+
+# Ours: bounds of this server.
+QUEUES_MAX: Final = 100_000
+REQUEST_BYTES_MAX: Final = 8 * 1_048_576  # a batch of 1 MiB, escaped in a form or as JSON \uXXXX
+HEAD_BYTES_MAX: Final = 16_384
+JSON_DEPTH_MAX: Final = 32
+WAITERS_MAX: Final = 100_000
+MUTATION_ROWS_MAX: Final = 1_000  # design: no mutation touches more
+INVOCATION_WINDOW_MS: Final = 300_000  # BlazingMQ's default; SQS's deduplication interval
+INVOCATIONS_MAX: Final = 4_000_000

@@ -1,0 +1,36 @@
+"""Queue names, queue URLs and ARNs.
+
+A QueueUrl is read by its last two path parts only, whatever host it names:
+old AWS forms, another member's address and a bare queue name all work, and no
+URL is ever fetched.
+"""
+
+import re
+from typing import Final
+
+QUEUE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,80}\Z")
+FIFO_QUEUE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo\Z")
+ACCOUNT: Final = re.compile(r"[0-9]{12}\Z")
+DEFAULT_ACCOUNT: Final = "000000000000"
+DEFAULT_REGION: Final = "us-east-1"
+
+
+def queue_url(endpoint: str, account: str, name: str) -> str:
+    """``http://host:port/<account>/<name>``; ``endpoint`` has no trailing slash."""
+    return f"{endpoint}/{account}/{name}"
+
+
+def queue_path(url: str, default_account: str) -> tuple[str, str]:
+    """(account, name) of a QueueUrl; a bare name belongs to ``default_account``.
+
+    Nothing is checked against what exists: an odd URL yields a name that no
+    queue has.
+    """
+    parts = url.rstrip("/").rsplit("/", 2)
+    if len(parts) >= 2 and ACCOUNT.match(parts[-2]):
+        return parts[-2], parts[-1]
+    return default_account, parts[-1]
+
+
+def queue_arn(region: str, account: str, name: str) -> str:
+    return f"arn:aws:sqs:{region}:{account}:{name}"

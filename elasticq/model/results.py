@@ -1,0 +1,84 @@
+"""What an executed command answers; the wire room writes it out and adds the MD5s.
+
+MD5 digests are not in here: they follow from the command (sends) or from the
+message returned (receives), and the wire computes them when it writes.
+"""
+
+from msgspec import Struct, field
+
+from elasticq.model.commands import MessageAttributes
+
+
+class Result(Struct, gc=False):
+    """Base of all results."""
+
+
+class EmptyResult(Result):
+    """The action answers nothing but success."""
+
+
+class QueueUrlResult(Result):
+    """CreateQueue and GetQueueUrl."""
+
+    queue_url: str
+
+
+class ListQueuesResult(Result):
+    queue_urls: list[str] = field(default_factory=list)
+    next_token: str | None = None
+
+
+class QueueAttributesResult(Result):
+    attributes: dict[str, str] = field(default_factory=dict)
+
+
+class SendMessageResult(Result):
+    message_id: str
+    sequence_number: str | None = None  # FIFO only
+
+
+class BatchError(Struct, gc=False):
+    """BatchResultErrorEntry."""
+
+    id: str
+    code: str
+    message: str
+    sender_fault: bool = True
+
+
+class SentEntry(Struct, gc=False):
+    """SendMessageBatchResultEntry; ``position`` is the entry's index in the command."""
+
+    id: str
+    position: int
+    message_id: str
+    sequence_number: str | None = None
+
+
+class SendMessageBatchResult(Result):
+    successful: list[SentEntry] = field(default_factory=list)
+    failed: list[BatchError] = field(default_factory=list)
+
+
+class BatchResult(Result):
+    """DeleteMessageBatch and ChangeMessageVisibilityBatch: ids that succeeded, entries that failed."""
+
+    successful: list[str] = field(default_factory=list)
+    failed: list[BatchError] = field(default_factory=list)
+
+
+class ReceivedMessage(Struct, gc=False):
+    """One message handed out; ``attributes`` (system) and ``message_attributes`` are filtered already."""
+
+    message_id: str
+    receipt_handle: str
+    body: str
+    attributes: dict[str, str] | None = None
+    message_attributes: MessageAttributes | None = None
+
+
+class ReceiveMessageResult(Result):
+    """``invocation`` is the call's: undoing an undeliverable receive forgets it too."""
+
+    messages: list[ReceivedMessage] = field(default_factory=list)
+    invocation: bytes = b""

@@ -1,0 +1,1 @@
+"""Engine and replication joined: one member of a cluster as a pure state machine."""

@@ -1,0 +1,48 @@
+"""What a Node wants done; its shell (runtime or simulator) does it and clears the lists.
+
+Order for the shell after each call of the node: hand ``records`` to the
+storage under ``token``; send each frame once its token is synced; release the
+replies (they are due now, the node itself held them by the reply rule); call
+``tick`` at ``wake_at_ms``.
+"""
+
+from collections.abc import Hashable
+
+from msgspec import Struct, field
+
+from elasticq.model.errors import SqsError
+from elasticq.model.results import Result
+from elasticq.replication.records import Record
+
+Ticket = Hashable
+"""Whatever the shell gave to ``submit``; comes back with the reply, once."""
+
+
+class Frame(Struct, gc=False):
+    """Bytes for the member ``to``; not before the records up to ``token`` are synced (0: at once)."""
+
+    to: str
+    data: bytes
+    token: int
+
+
+class Reply(Struct, gc=False):
+    """An answer that is due: ``index`` is the log index that it rests on (for checkers)."""
+
+    ticket: Ticket
+    outcome: Result | SqsError
+    index: int
+
+
+class Effects(Struct):
+    """Filled by the node, drained by its shell.
+
+    token: covers every record handed out so far; the shell calls
+    ``node.synced(token)`` when they are durable.
+    """
+
+    records: list[Record] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+    replies: list[Reply] = field(default_factory=list)
+    token: int = 0
+    wake_at_ms: int | None = None

@@ -1,0 +1,123 @@
+"""Long polls: receives that wait at the master until a message is there or their time is up."""
+
+from heapq import heappop, heappush
+
+from msgspec import Struct
+
+from elasticq.model.commands import Call
+from elasticq.node.effects import Ticket
+
+
+class Waiter(Struct, eq=False):
+    """One waiting receive; ``tickets`` are its client's attempts (an SDK's retry joins)."""
+
+    call: Call
+    queue_id: int
+    deadline_ms: int
+    tickets: list[Ticket]
+
+
+class Waiters:
+    """First come, first served for each queue. Deadlines are boot-time, dues cluster time, both ms."""
+
+    __slots__ = ("_by_invocation", "_by_queue", "_by_ticket", "_deadlines", "_due_at", "_dues", "_number", "count")
+
+    def __init__(self) -> None:
+        self._by_queue: dict[int, dict[int, Waiter]] = {}
+        self._by_ticket: dict[Ticket, tuple[int, Waiter]] = {}
+        self._by_invocation: dict[bytes, Waiter] = {}
+        self._deadlines: list[tuple[int, int, Waiter]] = []
+        self._dues: list[tuple[int, int]] = []
+        self._due_at: dict[int, int] = {}
+        self._number = 0
+        self.count = 0
+
+    def add(self, call: Call, ticket: Ticket, queue_id: int, deadline_ms: int) -> None:
+        self._number += 1
+        waiter = Waiter(call, queue_id, deadline_ms, [ticket])
+        self._by_queue.setdefault(queue_id, {})[self._number] = waiter
+        self._by_ticket[ticket] = (self._number, waiter)
+        if call.invocation:
+            self._by_invocation[call.invocation] = waiter
+        heappush(self._deadlines, (deadline_ms, self._number, waiter))
+        self.count += 1
+
+    def join(self, call: Call, ticket: Ticket) -> bool:
+        """A retry of a call that waits already: both get the one answer."""
+        waiter = self._by_invocation.get(call.invocation) if call.invocation else None
+        if waiter is None:
+            return False
+        number = self._by_ticket[waiter.tickets[0]][0]
+        waiter.tickets.append(ticket)
+        self._by_ticket[ticket] = (number, waiter)
+        return True
+
+    def first(self, queue_id: int) -> Waiter | None:
+        waiting = self._by_queue.get(queue_id)
+        return next(iter(waiting.values())) if waiting else None
+
+    def remove(self, waiter: Waiter) -> None:
+        """It was answered."""
+        for ticket in list(waiter.tickets):
+            self.cancel(ticket)
+
+    def cancel(self, ticket: Ticket) -> None:
+        """Its client left; unknown tickets are none of ours."""
+        number, waiter = self._by_ticket.pop(ticket, (0, None))
+        if waiter is None:
+            return
+        waiter.tickets.remove(ticket)
+        if waiter.tickets:
+            return
+        waiting = self._by_queue[waiter.queue_id]
+        del waiting[number]
+        if not waiting:
+            del self._by_queue[waiter.queue_id]
+        if waiter.call.invocation:
+            del self._by_invocation[waiter.call.invocation]
+        self.count -= 1
+        if len(self._deadlines) > 64 and len(self._deadlines) > 2 * self.count:
+            self._deadlines = sorted(item for item in self._deadlines if item[2].tickets)
+
+    def all(self) -> list[Waiter]:
+        return [waiter for waiting in self._by_queue.values() for waiter in waiting.values()]
+
+    def is_awaited(self, queue_id: int) -> bool:
+        return queue_id in self._by_queue
+
+    # --- time ---------------------------------------------------------------------
+
+    def next_deadline_ms(self) -> int | None:
+        while self._deadlines and not self._deadlines[0][2].tickets:
+            heappop(self._deadlines)
+        return self._deadlines[0][0] if self._deadlines else None
+
+    def pop_expired(self, now_ms: int) -> Waiter | None:
+        """A waiter whose time is up, removed from the deadlines only."""
+        deadline_ms = self.next_deadline_ms()
+        if deadline_ms is None or deadline_ms > now_ms:
+            return None
+        return heappop(self._deadlines)[2]
+
+    def expect(self, queue_id: int, due_ms: int | None) -> None:
+        """A message of an awaited queue may become available at cluster time ``due_ms``."""
+        if due_ms is None or queue_id not in self._by_queue:
+            return
+        known_ms = self._due_at.get(queue_id)
+        if known_ms is None or due_ms < known_ms:
+            self._due_at[queue_id] = due_ms
+            heappush(self._dues, (due_ms, queue_id))
+
+    def next_due_ms(self) -> int | None:
+        while self._dues and self._due_at.get(self._dues[0][1]) != self._dues[0][0]:
+            heappop(self._dues)
+        return self._dues[0][0] if self._dues else None
+
+    def pop_due(self, time_ms: int) -> int | None:
+        """A queue that is due."""
+        due_ms = self.next_due_ms()
+        if due_ms is None or due_ms > time_ms:
+            return None
+        queue_id = heappop(self._dues)[1]
+        del self._due_at[queue_id]
+        return queue_id

@@ -1,0 +1,1 @@
+"""The order of entries: terms, votes, log, election and commit over opaque bytes (pure)."""

@@ -1,0 +1,79 @@
+"""The member's log in memory: a run of entries above a base that is gone for good."""
+
+from elasticq.replication.records import Entry
+
+
+class Log:
+    """Entries ``first_index`` … ``last_index``; below stands only (base_index, base_term).
+
+    Indexes grow by one, terms and times never fall; both are asserted at the door.
+    """
+
+    __slots__ = ("_entries", "base_index", "base_term", "base_time_ms")
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self.base_index = 0
+        self.base_term = 0
+        self.base_time_ms = 0
+        self._entries: list[Entry] = []
+        for entry in entries:
+            self.append(entry)
+
+    @property
+    def first_index(self) -> int:
+        return self.base_index + 1
+
+    @property
+    def last_index(self) -> int:
+        return self.base_index + len(self._entries)
+
+    @property
+    def last_term(self) -> int:
+        return self._entries[-1].term if self._entries else self.base_term
+
+    @property
+    def last_time_ms(self) -> int:
+        return self._entries[-1].time_ms if self._entries else self.base_time_ms
+
+    def append(self, entry: Entry) -> None:
+        assert entry.index == self.last_index + 1, "entries are appended in order"
+        assert entry.term >= self.last_term, "terms never fall along the log"
+        self._entries.append(entry)
+
+    def term_at(self, index: int) -> int | None:
+        """The term of the entry at ``index``; None where the log does not know it."""
+        if index == self.base_index:
+            return self.base_term
+        if self.base_index < index <= self.last_index:
+            return self._entries[index - self.base_index - 1].term
+        return None
+
+    def entry(self, index: int) -> Entry:
+        assert self.base_index < index <= self.last_index
+        return self._entries[index - self.base_index - 1]
+
+    def slice(self, first: int, entries_max: int, bytes_max: int) -> list[Entry]:
+        """Entries from ``first`` on, at least one if there is one, within the bounds."""
+        start = first - self.base_index - 1
+        assert start >= 0, "what was compacted cannot be sent"
+        chosen: list[Entry] = []
+        size_bytes = 0
+        for entry in self._entries[start : start + entries_max]:
+            size_bytes += len(entry.payload)
+            if chosen and size_bytes > bytes_max:
+                break
+            chosen.append(entry)
+        return chosen
+
+    def truncate(self, index: int) -> None:
+        """Drop the entries from ``index`` on."""
+        assert index > self.base_index
+        del self._entries[index - self.base_index - 1 :]
+
+    def compact(self, index: int) -> None:
+        """Forget the entries up to ``index``."""
+        if index <= self.base_index:
+            return
+        last = self.entry(index)
+        del self._entries[: index - self.base_index]
+        self.base_index, self.base_term, self.base_time_ms = index, last.term, last.time_ms

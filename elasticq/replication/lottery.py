@@ -1,0 +1,23 @@
+"""Numbers that look random and follow from the entropy given at birth (the room draws none itself)."""
+
+from hashlib import blake2b
+
+
+class Lottery:
+    """A stream of 64-bit numbers from ``entropy``: blake2b in counter mode."""
+
+    __slots__ = ("_counter", "_entropy")
+
+    def __init__(self, entropy: bytes) -> None:
+        self._entropy = entropy
+        self._counter = 0
+
+    def between(self, low: int, high: int) -> int:
+        """An integer in [low, high]."""
+        self._counter += 1
+        digest = blake2b(self._counter.to_bytes(8, "big"), key=self._entropy[:64], digest_size=8).digest()
+        return low + int.from_bytes(digest, "big") % (high - low + 1)
+
+    def token(self, purpose: bytes, size_bytes: int) -> bytes:
+        """Secret bytes for ``purpose``; the same again for the same entropy."""
+        return blake2b(purpose, key=self._entropy[:64], digest_size=size_bytes).digest()

@@ -1,0 +1,104 @@
+"""What members say to each other: frames as schema'd msgpack, nothing executable.
+
+Every frame carries cluster, group (0 today), sender, addressee and term. A
+frame that does not decode raises ``FrameError`` and changes nothing.
+"""
+
+import msgspec
+from msgspec import Struct
+
+from elasticq.replication.records import Entry
+
+PROTOCOL_VERSION = 1
+
+
+class FrameError(Exception):
+    """The bytes are no frame of this protocol version."""
+
+
+class Message(Struct, array_like=True, gc=False, kw_only=True):
+    """Header of every message; ``sender`` and ``to`` are member ids."""
+
+    cluster: str
+    group: int
+    sender: str
+    to: str
+    term: int
+
+
+class PreVote(Message, tag=1):
+    """Would you vote for me in ``term`` (mine + 1)? Changes nothing at the addressee."""
+
+    last_index: int
+    last_term: int
+
+
+class PreVoteReply(Message, tag=2):
+    """``term`` is the replier's own; ``asked_term`` the one asked for."""
+
+    asked_term: int
+    granted: bool
+
+
+class RequestVote(Message, tag=3):
+    """``transfer``: the old master asked for this election, so stickiness is waived."""
+
+    last_index: int
+    last_term: int
+    transfer: bool
+
+
+class VoteReply(Message, tag=4):
+    """Carries the voter's clock: ``linked`` cluster time at sending, else its wall clock."""
+
+    granted: bool
+    linked: bool
+    time_ms: int
+
+
+class Append(Message, tag=5):
+    """Entries after (prev_index, prev_term); empty as heartbeat.
+
+    round: grows with every broadcast, echoed by the reply (lease, check-quorum);
+    time_ms: cluster time at sending, the link of the followers' clocks.
+    """
+
+    prev_index: int
+    prev_term: int
+    commit_index: int
+    round: int
+    time_ms: int
+    entries: list[Entry]
+
+
+class AppendReply(Message, tag=6):
+    """``match_index``: durable and equal to the master's log up to here (when ok), else a hint where to go on."""
+
+    ok: bool
+    match_index: int
+    round: int
+
+
+class TimeoutNow(Message, tag=7):
+    """Planned hand-over: stand for election at once."""
+
+
+AnyMessage = PreVote | PreVoteReply | RequestVote | VoteReply | Append | AppendReply | TimeoutNow
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[AnyMessage] = msgspec.msgpack.Decoder(AnyMessage)
+
+
+def encode(message: AnyMessage) -> bytes:
+    """One version byte, then the message."""
+    return bytes((PROTOCOL_VERSION,)) + _encoder.encode(message)
+
+
+def decode(frame: bytes) -> AnyMessage:
+    """Raises FrameError for anything that ``encode`` did not make."""
+    if not frame or frame[0] != PROTOCOL_VERSION:
+        raise FrameError("unknown protocol version")
+    try:
+        return _decoder.decode(memoryview(frame)[1:])
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise FrameError(str(error)) from error

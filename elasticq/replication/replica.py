@@ -1,0 +1,611 @@
+"""One voter: follower, candidate or master, by Raft's rules with pre-vote and check-quorum.
+
+    follower --silence--> (pre-vote) candidate --quorum would--> candidate of term + 1
+       ^                                                              |
+       |<------ higher term, or no quorum heard for election_min -----v
+       +-------------------------------------------------------- master
+
+What the replica wants done is left in ``outbox``: records in order, messages
+with the sync token they rest on, and events for the node. It knows nothing of
+what entries mean. Rules that safety hangs on have a method each, named after
+the rule; the simulator plants its faults in exactly these.
+
+Source: Ongaro, "Consensus: bridging theory and practice" (2014), §3, §4.2.3,
+§6.4, §9.6; deviations: a member keeps its term over a restart, and a master
+applies at append (docs/adr/0003).
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+from msgspec import Struct, field
+
+from elasticq.replication.log import Log
+from elasticq.replication.lottery import Lottery
+from elasticq.replication.messages import (
+    AnyMessage,
+    Append,
+    AppendReply,
+    PreVote,
+    PreVoteReply,
+    RequestVote,
+    TimeoutNow,
+    VoteReply,
+)
+from elasticq.replication.records import Durable, Entry, Record, Truncation, Vote
+
+FOLLOWER, CANDIDATE, MASTER = "follower", "candidate", "master"
+
+APPEND_ENTRIES_MAX = 512
+APPEND_BYTES_MAX = 4 * 1_048_576
+IN_FLIGHT_ENTRIES_MAX = 4_096  # sent to one follower and not acknowledged
+LEASE_SHARE = 0.8  # of election_min, counted from the sending of the round (replication.md 2.2)
+
+
+class Timing(Struct, frozen=True):
+    """heartbeat_ms: between rounds; election: bounds of the random silence before standing."""
+
+    heartbeat_ms: int
+    election_min_ms: int
+    election_max_ms: int
+
+
+class Outbox(Struct):
+    """What the replica wants done. ``committed_to`` and ``truncated_to`` are None when nothing moved."""
+
+    records: list[Record] = field(default_factory=list)
+    messages: list[tuple[AnyMessage, bool]] = field(default_factory=list)  # (message, rests on the records so far)
+
+
+class Progress(Struct):
+    """What the master knows of one follower."""
+
+    next_index: int
+    match_index: int = 0
+    heard_ms: int = 0
+    round: int = 0
+    probing: bool = True  # one Append at a time until the logs are known to match
+
+
+class Observer:
+    """What the node hears of. Called inside replica calls; must not call back."""
+
+    def became_master(self, now_ms: int) -> None: ...
+
+    def lost_mastership(self, now_ms: int) -> None: ...
+
+    def commit_moved(self, now_ms: int) -> None: ...
+
+    def linked(self, time_ms: int, now_ms: int) -> None: ...
+
+
+class Replica:
+    """``receive``, ``tick``, ``propose`` and ``synced`` move it; all times are boot-clock ms."""
+
+    def __init__(
+        self,
+        member_id: str,
+        voters: tuple[str, ...],
+        durable: Durable,
+        timing: Timing,
+        lottery: Lottery,
+        observer: Observer,
+        clock: Callable[[int], tuple[bool, int]],
+        cluster: str = "",
+    ) -> None:
+        """``clock(now_ms)`` gives (linked, time_ms): the member's cluster time, or its wall clock if not linked."""
+        assert member_id in voters
+        self.member_id = member_id
+        self.voters = voters
+        self.others = tuple(voter for voter in voters if voter != member_id)
+        self.quorum = len(voters) // 2 + 1
+        self.cluster = cluster
+        self.timing = timing
+        self.lottery = lottery
+        self.observer = observer
+        self.clock = clock
+        self.outbox = Outbox()
+
+        self.term = durable.vote.term
+        self.voted_for = durable.vote.voted_for
+        self.log = Log(durable.entries)
+        self.durable_index = self.log.last_index
+        self._syncing: deque[tuple[int, int]] = deque()  # (token, last index) not durable yet
+        self.synced_token = 0
+        self.token = 0  # the last one that covers records handed out
+
+        self.role = FOLLOWER
+        self.master: str | None = None
+        self.commit_index = 0
+        self.followers: dict[str, Progress] = {}
+        self.round = 0
+        self._round_sent_ms: deque[tuple[int, int]] = deque()  # (round, sent) not known to a quorum yet
+        self.lease_until_ms = 0
+        self.heard_ms: int | None = None  # newest Append of a master, of any term
+        self.votes: dict[str, tuple[bool, int]] = {}  # grants: voter -> its clock
+        self._pre_votes: set[str] = set()
+        self._own_vote_token = 0
+        self._campaign_term = 0  # of the pre-vote under way
+        self.election_at_ms = 0
+        self.heartbeat_at_ms = 0
+
+    # --- life ---------------------------------------------------------------
+
+    def start(self, now_ms: int) -> None:
+        self._restart_term()
+        # Before the restart this voter may have answered a master's round: until election_min
+        # has passed it must not help another one, or that master's lease would lie.
+        self.heard_ms = now_ms
+        self._set_election_timer(now_ms)
+        if self.quorum == 1:
+            self._stand(now_ms, transfer=False)
+
+    def _restart_term(self) -> None:
+        """A member keeps its term over a restart: raising it would depose the master."""
+
+    @property
+    def wake_at_ms(self) -> int:
+        """When ``tick`` has something to do next."""
+        return self.heartbeat_at_ms if self.role == MASTER else self.election_at_ms
+
+    def tick(self, now_ms: int) -> None:
+        if self.role == MASTER:
+            if now_ms >= self.heartbeat_at_ms and self._has_quorum(now_ms):
+                self._broadcast(now_ms)
+        elif now_ms >= self.election_at_ms:
+            self._ask_pre_votes(now_ms)
+
+    def synced(self, token: int, now_ms: int) -> None:
+        """All records up to ``token`` are durable."""
+        self.synced_token = max(self.synced_token, token)
+        while self._syncing and self._syncing[0][0] <= token:
+            self.durable_index = max(self.durable_index, self._syncing.popleft()[1])
+        if self.role == MASTER:
+            self._advance_commit(now_ms)
+        elif self.role == CANDIDATE:
+            self._count_votes(now_ms)
+
+    # --- records ------------------------------------------------------------
+
+    def _record(self, record: Record) -> None:
+        self.outbox.records.append(record)
+
+    def _send(self, message: AnyMessage, *, rests_on_records: bool) -> None:
+        self.outbox.messages.append((message, rests_on_records))
+
+    def handed_out(self, token: int) -> None:
+        """The node gave the outbox's records to the storage under ``token``."""
+        self.token = token
+        if self.log.last_index > self.durable_index:
+            if self._syncing and self._syncing[-1][1] == self.log.last_index:
+                return
+            self._syncing.append((token, self.log.last_index))
+
+    def _persist_vote(self) -> None:
+        self._record(Vote(self.term, self.voted_for))
+
+    # --- terms and elections --------------------------------------------------
+
+    def _set_election_timer(self, now_ms: int) -> None:
+        timing = self.timing
+        self.election_at_ms = now_ms + self.lottery.between(timing.election_min_ms, timing.election_max_ms)
+
+    def _step_down(self, term: int, now_ms: int, master: str | None = None) -> None:
+        """Become a follower of ``term`` (≥ ours)."""
+        assert term >= self.term
+        was_master = self.role == MASTER
+        if term > self.term:
+            self.term, self.voted_for = term, None
+            self._persist_vote()
+        self.role = FOLLOWER
+        self.master = master
+        self.lease_until_ms = 0
+        self._pre_votes = set()
+        self.votes = {}
+        if was_master:
+            self._set_election_timer(now_ms)
+            self.observer.lost_mastership(now_ms)
+
+    def _ask_pre_votes(self, now_ms: int) -> None:
+        self._set_election_timer(now_ms)
+        if self.quorum == 1:
+            self._stand(now_ms, transfer=False)
+            return
+        self.role = CANDIDATE
+        self.master = None
+        self.votes = {}
+        self._pre_votes = {self.member_id}
+        self._campaign_term = self.term + 1
+        for other in self.others:
+            self._send(
+                PreVote(
+                    cluster=self.cluster,
+                    group=0,
+                    sender=self.member_id,
+                    to=other,
+                    term=self._campaign_term,
+                    last_index=self.log.last_index,
+                    last_term=self.log.last_term,
+                ),
+                rests_on_records=False,
+            )
+
+    def _stand(self, now_ms: int, *, transfer: bool) -> None:
+        """Candidate of the next term; the own vote counts once it is durable."""
+        self.role = CANDIDATE
+        self.master = None
+        self.term += 1
+        self.voted_for = self.member_id
+        self._pre_votes = set()
+        self.votes = {self.member_id: self.clock(now_ms)}
+        self._persist_vote()
+        self._own_vote_token = self.token + 1
+        self._set_election_timer(now_ms)
+        for other in self.others:
+            self._send(
+                RequestVote(
+                    cluster=self.cluster,
+                    group=0,
+                    sender=self.member_id,
+                    to=other,
+                    term=self.term,
+                    last_index=self.log.last_index,
+                    last_term=self.log.last_term,
+                    transfer=transfer,
+                ),
+                rests_on_records=True,
+            )
+
+    def _count_votes(self, now_ms: int) -> None:
+        if self.role != CANDIDATE or len(self.votes) < self.quorum:
+            return
+        if self.synced_token >= self._own_vote_token:
+            self._win(now_ms)
+
+    def _win(self, now_ms: int) -> None:
+        self.role = MASTER
+        self.master = self.member_id
+        self.followers = {other: Progress(self.log.last_index + 1, heard_ms=now_ms) for other in self.others}
+        self._round_sent_ms.clear()
+        self.lease_until_ms = 0
+        self.observer.became_master(now_ms)
+        self._broadcast(now_ms)
+
+    def _is_up_to_date(self, last_term: int, last_index: int) -> bool:
+        """The newest log wins: what was committed stands in the log of whoever may win."""
+        return (last_term, last_index) >= (self.log.last_term, self.log.last_index)
+
+    def _hears_master(self, now_ms: int) -> bool:
+        """Stickiness: whoever heard a master within election_min helps nobody to depose it."""
+        if self.role == MASTER:
+            return True
+        return self.heard_ms is not None and now_ms - self.heard_ms < self.timing.election_min_ms
+
+    # --- messages ---------------------------------------------------------------
+
+    def receive(self, message: AnyMessage, now_ms: int) -> None:
+        if message.sender not in self.voters or message.to != self.member_id:
+            return
+        match message:
+            case Append():
+                self._on_append(message, now_ms)
+            case AppendReply():
+                self._on_append_reply(message, now_ms)
+            case PreVote():
+                self._on_pre_vote(message, now_ms)
+            case PreVoteReply():
+                self._on_pre_vote_reply(message, now_ms)
+            case RequestVote():
+                self._on_request_vote(message, now_ms)
+            case VoteReply():
+                self._on_vote_reply(message, now_ms)
+            case TimeoutNow():
+                if message.term == self.term and self.role == FOLLOWER:
+                    self._stand(now_ms, transfer=True)
+
+    def _on_pre_vote(self, message: PreVote, now_ms: int) -> None:
+        granted = (
+            message.term > self.term
+            and not self._hears_master(now_ms)
+            and self._is_up_to_date(message.last_term, message.last_index)
+        )
+        self._send(
+            PreVoteReply(
+                cluster=self.cluster,
+                group=0,
+                sender=self.member_id,
+                to=message.sender,
+                term=self.term,
+                asked_term=message.term,
+                granted=granted,
+            ),
+            rests_on_records=True,
+        )
+
+    def _on_pre_vote_reply(self, message: PreVoteReply, now_ms: int) -> None:
+        if message.term > self.term:
+            self._step_down(message.term, now_ms)
+            return
+        if self.role != CANDIDATE or not message.granted or message.asked_term != self._campaign_term:
+            return
+        if not self._pre_votes or self._campaign_term != self.term + 1:
+            return
+        self._pre_votes.add(message.sender)
+        if len(self._pre_votes) >= self.quorum:
+            self._stand(now_ms, transfer=False)
+
+    def _on_request_vote(self, message: RequestVote, now_ms: int) -> None:
+        if message.term > self.term and (message.transfer or not self._hears_master(now_ms)):
+            self._step_down(message.term, now_ms)
+        granted = (
+            message.term == self.term
+            and self.role == FOLLOWER
+            and self.voted_for in (None, message.sender)
+            and self._is_up_to_date(message.last_term, message.last_index)
+        )
+        if granted:
+            if self.voted_for is None:
+                self.voted_for = message.sender
+                self._persist_vote()
+            self._set_election_timer(now_ms)
+        linked, time_ms = self.clock(now_ms)
+        self._send(
+            VoteReply(
+                cluster=self.cluster,
+                group=0,
+                sender=self.member_id,
+                to=message.sender,
+                term=self.term,
+                granted=granted,
+                linked=linked,
+                time_ms=time_ms,
+            ),
+            rests_on_records=True,
+        )
+
+    def _on_vote_reply(self, message: VoteReply, now_ms: int) -> None:
+        if message.term > self.term:
+            self._step_down(message.term, now_ms)
+        elif message.granted and message.term == self.term and self.role == CANDIDATE and not self._pre_votes:
+            self.votes[message.sender] = (message.linked, message.time_ms)
+            self._count_votes(now_ms)
+
+    # --- replication: follower ----------------------------------------------------
+
+    def _on_append(self, message: Append, now_ms: int) -> None:
+        if message.term < self.term:
+            self._answer_append(message, ok=False, match_index=self.log.last_index)
+            return
+        assert self.role != MASTER or message.term > self.term, "one master a term"
+        if message.term > self.term or self.role != FOLLOWER:
+            self._step_down(message.term, now_ms, master=message.sender)
+        self.master = message.sender
+        self.heard_ms = now_ms
+        self._set_election_timer(now_ms)
+        self.observer.linked(message.time_ms, now_ms)
+        if message.prev_index < self.log.base_index:
+            # Everything up to the base is committed, so it matches by itself.
+            self._answer_append(message, ok=True, match_index=self.log.base_index)
+            return
+        if self.log.term_at(message.prev_index) != message.prev_term:
+            self._answer_append(message, ok=False, match_index=self._conflict_hint(message.prev_index))
+            return
+        self._store(message.entries, now_ms)
+        matched = message.prev_index + len(message.entries)
+        self._move_commit(min(message.commit_index, matched), now_ms)
+        self._answer_append(message, ok=True, match_index=matched)
+
+    def _conflict_hint(self, prev_index: int) -> int:
+        """Where the master should try next: before the whole term that conflicts, never below commit."""
+        term = self.log.term_at(prev_index)
+        if term is None:
+            return self.log.last_index
+        hint = prev_index - 1
+        while hint > self.commit_index and self.log.term_at(hint) == term:
+            hint -= 1
+        return max(hint, self.commit_index)
+
+    def _store(self, entries: list[Entry], now_ms: int) -> None:
+        for entry in entries:
+            if entry.index <= self.log.last_index:
+                if self._agrees(entry):
+                    continue
+                self._truncate(entry.index)
+            self.log.append(entry)
+            self._record(entry)
+
+    def _agrees(self, entry: Entry) -> bool:
+        """Truncate on a real conflict only: a late frame must not cut what it does not know of."""
+        return self.log.term_at(entry.index) == entry.term
+
+    def _truncate(self, index: int) -> None:
+        assert index > self.commit_index, "what is committed is never cut"
+        self.log.truncate(index)
+        self._record(Truncation(index))
+        self.durable_index = min(self.durable_index, index - 1)
+        self._syncing = deque((token, min(last, index - 1)) for token, last in self._syncing)
+
+    def _answer_append(self, message: Append, *, ok: bool, match_index: int) -> None:
+        self._send(
+            AppendReply(
+                cluster=self.cluster,
+                group=0,
+                sender=self.member_id,
+                to=message.sender,
+                term=self.term,
+                ok=ok,
+                match_index=match_index,
+                round=message.round,
+            ),
+            rests_on_records=True,
+        )
+
+    # --- replication: master --------------------------------------------------------
+
+    def propose(self, payload: bytes, time_ms: int, now_ms: int) -> int:
+        """Append an entry of the own term; returns its index. Only a master may."""
+        assert self.role == MASTER
+        assert time_ms >= self.log.last_time_ms, "cluster time never falls along the log"
+        entry = Entry(self.log.last_index + 1, self.term, time_ms, payload)
+        self.log.append(entry)
+        self._record(entry)
+        if self.others:
+            self._replicate(now_ms)
+        return entry.index
+
+    def _broadcast(self, now_ms: int) -> None:
+        """A heartbeat round: every follower hears, behind or not."""
+        self.heartbeat_at_ms = now_ms + self.timing.heartbeat_ms
+        if not self.others:
+            return
+        self._new_round(now_ms)
+        for other in self.others:
+            self._send_append(other, now_ms, force=True)
+
+    def _replicate(self, now_ms: int) -> None:
+        for other, progress in self.followers.items():
+            if not progress.probing:
+                self._send_append(other, now_ms, force=False)
+
+    def _new_round(self, now_ms: int) -> None:
+        self.round += 1
+        self._round_sent_ms.append((self.round, now_ms))
+        if len(self._round_sent_ms) > 1_024:
+            self._round_sent_ms.popleft()
+
+    def _send_append(self, other: str, now_ms: int, *, force: bool) -> None:
+        progress = self.followers[other]
+        window = progress.match_index + IN_FLIGHT_ENTRIES_MAX
+        entries: list[Entry] = []
+        if progress.next_index <= min(self.log.last_index, window):
+            count = 1 if progress.probing else APPEND_ENTRIES_MAX
+            entries = self.log.slice(progress.next_index, count, APPEND_BYTES_MAX)
+        elif not force:
+            return
+        prev_index = progress.next_index - 1
+        prev_term = self.log.term_at(prev_index)
+        assert prev_term is not None, "the master pins its log from the slowest voter"
+        _, time_ms = self.clock(now_ms)
+        self._send(
+            Append(
+                cluster=self.cluster,
+                group=0,
+                sender=self.member_id,
+                to=other,
+                term=self.term,
+                prev_index=prev_index,
+                prev_term=prev_term,
+                commit_index=self.commit_index,
+                round=self.round,
+                time_ms=time_ms,
+                entries=entries,
+            ),
+            rests_on_records=False,
+        )
+        if not progress.probing:
+            progress.next_index += len(entries)
+
+    def _on_append_reply(self, message: AppendReply, now_ms: int) -> None:
+        if message.term > self.term:
+            self._step_down(message.term, now_ms)
+            return
+        if self.role != MASTER or message.term < self.term:
+            return
+        progress = self.followers[message.sender]
+        progress.heard_ms = now_ms
+        if message.round > progress.round:
+            progress.round = message.round
+            self._extend_lease()
+        if message.ok:
+            self._on_match(message, progress, now_ms)
+        elif message.match_index >= progress.match_index:
+            progress.next_index = max(progress.match_index, min(message.match_index, progress.next_index - 1)) + 1
+            progress.probing = True
+            self._send_append(message.sender, now_ms, force=True)
+
+    def _on_match(self, message: AppendReply, progress: Progress, now_ms: int) -> None:
+        match_index = min(message.match_index, self.log.last_index)
+        was_probing = progress.probing
+        progress.probing = False
+        if match_index > progress.match_index:
+            progress.match_index = match_index
+            self._advance_commit(now_ms)
+        progress.next_index = max(progress.next_index, progress.match_index + 1)
+        if was_probing or progress.next_index <= self.log.last_index:
+            self._send_append(message.sender, now_ms, force=False)
+
+    def _extend_lease(self) -> None:
+        """The lease runs from the sending of the newest round that a quorum answered."""
+        rounds = sorted((progress.round for progress in self.followers.values()), reverse=True)
+        known = rounds[self.quorum - 2]
+        while self._round_sent_ms and self._round_sent_ms[0][0] <= known:
+            _, sent_ms = self._round_sent_ms.popleft()
+            self.lease_until_ms = sent_ms + int(LEASE_SHARE * self.timing.election_min_ms)
+
+    def lease_is_valid(self, now_ms: int) -> bool:
+        """No other master can exist now; a cluster of one has no other."""
+        return self.role == MASTER and (self.quorum == 1 or now_ms < self.lease_until_ms)
+
+    def ask_round(self, now_ms: int) -> None:
+        """Renew the lease now instead of at the next heartbeat."""
+        if self.role == MASTER:
+            self._broadcast(now_ms)
+
+    def _has_quorum(self, now_ms: int) -> bool:
+        """Check-quorum: a master that a quorum has not answered for election_min steps down."""
+        limit_ms = now_ms - self.timing.election_min_ms
+        heard = 1 + sum(progress.heard_ms >= limit_ms for progress in self.followers.values())
+        if heard >= self.quorum:
+            return True
+        self._step_down(self.term, now_ms)
+        return False
+
+    def hand_over(self, now_ms: int) -> bool:
+        """Ask the follower with the newest log to stand now; True if there is one that has everything."""
+        if self.role != MASTER or not self.followers:
+            return False
+        best = max(self.followers, key=lambda other: self.followers[other].match_index)
+        if self.followers[best].match_index < self.log.last_index:
+            return False
+        self.lease_until_ms = 0
+        self._send(
+            TimeoutNow(cluster=self.cluster, group=0, sender=self.member_id, to=best, term=self.term),
+            rests_on_records=False,
+        )
+        return True
+
+    # --- commit -------------------------------------------------------------------------
+
+    def _advance_commit(self, now_ms: int) -> None:
+        matches = [progress.match_index for progress in self.followers.values()]
+        matches.append(self.durable_index)
+        matches.sort(reverse=True)
+        index = matches[self.quorum - 1]
+        if index > self.commit_index and self._may_commit(index):
+            self._move_commit(index, now_ms)
+            if index == self.log.last_index and self.others:
+                self._push_commit(now_ms)
+
+    def _may_commit(self, index: int) -> bool:
+        """An entry of an older term is committed by one of the own term above it, never by counting."""
+        return self.log.term_at(index) == self.term
+
+    def _push_commit(self, now_ms: int) -> None:
+        """The log went idle: tell the commit index now, not at the next heartbeat."""
+        for other, progress in self.followers.items():
+            if not progress.probing:
+                self._send_append(other, now_ms, force=True)
+
+    def _move_commit(self, index: int, now_ms: int) -> None:
+        if index > self.commit_index:
+            assert index <= self.log.last_index
+            self.commit_index = index
+            self.observer.commit_moved(now_ms)
+
+    def compact(self, index: int) -> None:
+        """Forget entries that every voter has and that are committed, up to ``index``."""
+        floor = min(index, self.commit_index)
+        for progress in self.followers.values():
+            floor = min(floor, progress.match_index)
+        if self.role == MASTER or not self.others:
+            self.log.compact(floor)
