@@ -1,0 +1,214 @@
+"""Reads AWS JSON 1.0 requests and writes its answers.
+
+A request's body is a JSON object whose members are those of the command; an
+answer is one too, or nothing at all where the action has no result. Members
+that a client sets to null count as absent, as on AWS, and unknown ones are
+skipped. Keys whose list or map would be empty are left out (seen on AWS).
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from elasticq.model.commands import Command, SendMessage, SendMessageBatch, SendMessageBatchEntry
+from elasticq.model.errors import SerializationError, SqsError
+from elasticq.model.results import (
+    BatchError,
+    BatchResult,
+    EmptyResult,
+    ListQueuesResult,
+    QueueAttributesResult,
+    QueueUrlResult,
+    ReceivedMessage,
+    ReceiveMessageResult,
+    Result,
+    SendMessageBatchResult,
+    SendMessageResult,
+    SentEntry,
+)
+from elasticq.wire.depth import is_too_deep
+from elasticq.wire.digests import attributes_md5, body_md5
+from elasticq.wire.operations import Operation
+
+_TYPE_PREFIX: Final = "com.amazonaws.sqs#"
+_encode_json: Final = msgspec.json.Encoder().encode
+
+
+def decode(operation: Operation, body: bytes) -> Command:
+    """The command in ``body``; nothing of it is checked beyond JSON and its types.
+
+    SerializationError: not JSON, not UTF-8, nested too deep, a member of another type.
+    """
+    if not body:
+        return operation.command()
+    try:
+        if is_too_deep(body):
+            raise SerializationError("The request body is nested too deeply.")
+        if not body.isascii():
+            body.decode()  # the decoder does not look into what it skips
+        return operation.decoder.decode(body)
+    except msgspec.ValidationError as error:
+        return _decode_without_nulls(operation, body, error)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise SerializationError("The request body is not valid JSON.") from error
+
+
+# --- requests off the hot path ---
+
+
+def _decode_without_nulls(operation: Operation, body: bytes, error: msgspec.ValidationError) -> Command:
+    """Second try for a body with nulls where the command wants a list or map."""
+    if b"null" not in body:
+        raise _serialization_error(error)
+    try:
+        members = _without_nulls(msgspec.json.decode(body))
+        return msgspec.convert(members, operation.command)
+    except msgspec.ValidationError as other:
+        raise _serialization_error(other) from other
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as other:
+        raise SerializationError("The request body is not valid JSON.") from other
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(member) for key, member in value.items() if member is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
+
+
+_EXPECTED: Final = re.compile(r"Expected `(\w+)[^`]*`, got `(\w+)`(?: - at `(.*)`)?")
+_AWS_EXPECTED: Final = {"str": "a String", "int": "an Integer"}
+_AWS_GOT: Final = {"str": "STRING_VALUE", "int": "NUMBER_VALUE", "bool": "TRUE_VALUE"}
+
+
+def _serialization_error(error: msgspec.ValidationError) -> SerializationError:
+    """AWS's words where they are known ("STRING_VALUE can not be converted to an Integer"), and the place."""
+    match = _EXPECTED.match(str(error))
+    if match is None:
+        return SerializationError(str(error))
+    expected, got, place = match.groups()
+    where = f" ({place})" if place else ""
+    if expected in _AWS_EXPECTED and got in _AWS_GOT:
+        return SerializationError(f"{_AWS_GOT[got]} can not be converted to {_AWS_EXPECTED[expected]}{where}")
+    return SerializationError(f"Unexpected value type in payload: expected {expected}, got {got}{where}")
+
+
+# --- answers ---
+
+
+def encode(operation: Operation, command: Command, result: Result) -> bytes:
+    """The answer's body; empty where the action has no result."""
+    return _WRITERS[type(result)](command, result)
+
+
+def encode_error(error: SqsError) -> tuple[bytes, str]:
+    """Body and the value of the x-amzn-query-error header (the Query protocol's code; whose fault)."""
+    message = error.message.encode("utf-8", "replace").decode()  # a lone surrogate cannot be written
+    body = _encode_json({"__type": _TYPE_PREFIX + error.json_type, "message": message})
+    return body, f"{error.code};{'Sender' if error.sender_fault else 'Receiver'}"
+
+
+def _write_empty(command: Command, result: EmptyResult) -> bytes:
+    return b""
+
+
+def _write_queue_url(command: Command, result: QueueUrlResult) -> bytes:
+    return _encode_json({"QueueUrl": result.queue_url})
+
+
+def _write_queues(command: Command, result: ListQueuesResult) -> bytes:
+    return _encode_json(_present(QueueUrls=result.queue_urls, NextToken=result.next_token))
+
+
+def _write_attributes(command: Command, result: QueueAttributesResult) -> bytes:
+    return _encode_json(_present(Attributes=result.attributes))
+
+
+def _write_sent(command: SendMessage, result: SendMessageResult) -> bytes:
+    # By hand: every part is hexadecimal, decimal or a UUID, so nothing needs escaping.
+    digests = _sent_digests(command)
+    sequence = result.sequence_number
+    if sequence is not None:
+        digests = f'{digests},"SequenceNumber":"{sequence}"'
+    return f'{{"MessageId":"{result.message_id}",{digests}}}'.encode()
+
+
+def _sent_digests(sent: SendMessage | SendMessageBatchEntry) -> str:
+    digests = f'"MD5OfMessageBody":"{body_md5(sent.message_body or "")}"'
+    if sent.message_attributes:
+        digests += f',"MD5OfMessageAttributes":"{attributes_md5(sent.message_attributes)}"'
+    if sent.message_system_attributes:
+        digests += f',"MD5OfMessageSystemAttributes":"{attributes_md5(sent.message_system_attributes)}"'
+    return digests
+
+
+def _write_sent_batch(command: SendMessageBatch, result: SendMessageBatchResult) -> bytes:
+    successful = [_sent_entry(sent, command.entries[sent.position]) for sent in result.successful]
+    return _batch(successful, result.failed)
+
+
+def _sent_entry(sent: SentEntry, entry: SendMessageBatchEntry) -> dict[str, str]:
+    written = {"Id": sent.id, "MessageId": sent.message_id, "MD5OfMessageBody": body_md5(entry.message_body or "")}
+    if entry.message_attributes:
+        written["MD5OfMessageAttributes"] = attributes_md5(entry.message_attributes) or ""
+    if entry.message_system_attributes:
+        written["MD5OfMessageSystemAttributes"] = attributes_md5(entry.message_system_attributes) or ""
+    if sent.sequence_number is not None:
+        written["SequenceNumber"] = sent.sequence_number
+    return written
+
+
+def _write_batch(command: Command, result: BatchResult) -> bytes:
+    return _batch([{"Id": entry_id} for entry_id in result.successful], result.failed)
+
+
+def _batch(successful: list[dict[str, str]], failed: list[BatchError]) -> bytes:
+    """``Failed`` is left out when empty; ``Successful`` stays, as SDKs iterate over it unasked."""
+    if not failed:
+        return _encode_json({"Successful": successful})
+    return _encode_json({"Successful": successful, "Failed": [_failed_entry(entry) for entry in failed]})
+
+
+def _failed_entry(entry: BatchError) -> dict[str, Any]:
+    return {"Id": entry.id, "SenderFault": entry.sender_fault, "Code": entry.code, "Message": entry.message}
+
+
+def _write_messages(command: Command, result: ReceiveMessageResult) -> bytes:
+    if not result.messages:
+        return b"{}"
+    return _encode_json({"Messages": [_message(message) for message in result.messages]})
+
+
+def _message(message: ReceivedMessage) -> dict[str, Any]:
+    body = message.body
+    written: dict[str, Any] = {
+        "MessageId": message.message_id,
+        "ReceiptHandle": message.receipt_handle,
+        "MD5OfBody": body_md5(body),
+        "Body": body,
+    }
+    if message.attributes:
+        written["Attributes"] = message.attributes
+    if message.message_attributes:
+        written["MD5OfMessageAttributes"] = attributes_md5(message.message_attributes)
+        written["MessageAttributes"] = message.message_attributes
+    return written
+
+
+def _present(**members: Any) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value}
+
+
+_WRITERS: Final[dict[type[Result], Callable[[Any, Any], bytes]]] = {
+    EmptyResult: _write_empty,
+    QueueUrlResult: _write_queue_url,
+    ListQueuesResult: _write_queues,
+    QueueAttributesResult: _write_attributes,
+    SendMessageResult: _write_sent,
+    SendMessageBatchResult: _write_sent_batch,
+    BatchResult: _write_batch,
+    ReceiveMessageResult: _write_messages,
+}

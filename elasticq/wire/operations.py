@@ -1,0 +1,141 @@
+"""The one table of SQS actions; both protocols and whatever else lists actions derive from it.
+
+A new action is a row in ``_ROWS``. Its members are read off the command class
+(``msgspec`` names them for JSON 1.0); the only facts that no class can tell
+are the singular names that the Query protocol gives to list members, and they
+stand here as well. Source: the service model of botocore (names), the Query
+API pages of SQS (singular names).
+"""
+
+from enum import Enum
+from types import UnionType
+from typing import Final, Union, get_args, get_origin
+
+import msgspec
+from msgspec import Struct, structs
+
+from elasticq.model import commands
+from elasticq.model.commands import Command, MessageAttributeValue
+
+
+class Kind(Enum):
+    """How a member that is a list or map is written in a form."""
+
+    NAMES = "names"  # Name.N=value
+    PAIRS = "pairs"  # Name.N.<key>=, Name.N.<value>=
+    ATTRIBUTES = "attributes"  # Name.N.Name=, Name.N.Value.{DataType,StringValue,BinaryValue}=
+    ENTRIES = "entries"  # Name.N.<member of the entry>=
+
+
+class Member(Struct, frozen=True):
+    """A list or map of a command or batch entry."""
+
+    field: str
+    kind: Kind
+    key_name: str = "Name"
+    value_name: str = "Value"
+    entry: "Shape | None" = None
+
+
+class Shape(Struct, frozen=True):
+    """The members of a class: parameter name -> field, and for lists its first part -> member."""
+
+    build: type[Struct]
+    texts: dict[str, str]
+    integers: dict[str, str]
+    lists: dict[str, Member]
+
+
+class Operation(Struct, frozen=True):
+    """One action.
+
+    hot: taken by the connection's hot path
+    read_only: changes nothing, not even a message's visibility
+    root_only: not valid on a queue's URL (Query answers InvalidAction there)
+    entry_name: prefix of a batch's parameters; the answers derive from it too
+    """
+
+    name: str
+    command: type[Command]
+    shape: Shape
+    decoder: msgspec.json.Decoder[Command]
+    hot: bool
+    read_only: bool
+    root_only: bool
+    entry_name: str | None
+
+
+# JSON member -> (Query name, key, value); Entries is named after its action.
+_QUERY_NAMES: Final = {
+    "Attributes": ("Attribute", "Name", "Value"),
+    "tags": ("Tag", "Key", "Value"),
+    "AttributeNames": ("AttributeName", "", ""),
+    "MessageAttributeNames": ("MessageAttributeName", "", ""),
+    "MessageSystemAttributeNames": ("MessageSystemAttributeName", "", ""),
+    "MessageAttributes": ("MessageAttribute", "Name", "Value"),
+    "MessageSystemAttributes": ("MessageSystemAttribute", "Name", "Value"),
+}
+
+
+def _without_none(annotation: object) -> object:
+    if get_origin(annotation) in (Union, UnionType):
+        (annotation,) = (arm for arm in get_args(annotation) if arm is not type(None))
+    return annotation
+
+
+def _list_member(field: structs.FieldInfo, annotation: object, action: str) -> tuple[str, Member]:
+    arguments = get_args(annotation)
+    if field.encode_name == "Entries":
+        entry = _shape(arguments[0], action)
+        return f"{action}RequestEntry", Member(field.name, Kind.ENTRIES, entry=entry)
+    name, key_name, value_name = _QUERY_NAMES[field.encode_name]
+    if get_origin(annotation) is list:
+        return name, Member(field.name, Kind.NAMES)
+    kind = Kind.ATTRIBUTES if arguments[1] is MessageAttributeValue else Kind.PAIRS
+    return name, Member(field.name, kind, key_name, value_name)
+
+
+def _shape(build: type[Struct], action: str) -> Shape:
+    shape = Shape(build, {}, {}, {})
+    for field in structs.fields(build):
+        annotation = _without_none(field.type)
+        if annotation is str:
+            shape.texts[field.encode_name] = field.name
+        elif annotation is int:
+            shape.integers[field.encode_name] = field.name
+        else:
+            name, member = _list_member(field, annotation, action)
+            shape.lists[name] = member
+    return shape
+
+
+def _operation(
+    command: type[Command], hot: bool = False, read_only: bool = False, root_only: bool = False
+) -> Operation:
+    name = command.__name__
+    shape = _shape(command, name)
+    entry_name = next((key for key, member in shape.lists.items() if member.kind is Kind.ENTRIES), None)
+    return Operation(name, command, shape, msgspec.json.Decoder(command), hot, read_only, root_only, entry_name)
+
+
+_ROWS: Final = (
+    _operation(commands.CreateQueue, root_only=True),
+    _operation(commands.GetQueueUrl, read_only=True),
+    _operation(commands.ListQueues, read_only=True, root_only=True),
+    _operation(commands.DeleteQueue),
+    _operation(commands.GetQueueAttributes, read_only=True),
+    _operation(commands.SetQueueAttributes),
+    _operation(commands.SendMessage, hot=True),
+    _operation(commands.SendMessageBatch, hot=True),
+    _operation(commands.ReceiveMessage, hot=True),
+    _operation(commands.DeleteMessage, hot=True),
+    _operation(commands.DeleteMessageBatch, hot=True),
+    _operation(commands.ChangeMessageVisibility, hot=True),
+    _operation(commands.ChangeMessageVisibilityBatch, hot=True),
+    _operation(commands.PurgeQueue),
+)
+
+OPERATIONS: Final[dict[str, Operation]] = {row.name: row for row in _ROWS}
+
+BY_TARGET: Final[dict[bytes, Operation]] = {f"AmazonSQS.{row.name}".encode(): row for row in _ROWS}
+"""By the value of the X-Amz-Target header."""

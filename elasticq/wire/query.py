@@ -1,0 +1,186 @@
+"""Reads AWS Query requests: forms whose parameter names spell out lists and maps.
+
+``Attribute.2.Name`` is the name of the second attribute. The numbers order a
+list, that is all: any order of arrival, gaps and huge numbers cost nothing, as
+parameters are grouped in a dict. A list of one may leave the number out
+(``AttributeName=All``), as old clients do. Answers are written by ``wire/xml.py``.
+"""
+
+from base64 import b64decode
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
+
+from elasticq.model.commands import Command, MessageAttributes, MessageAttributeValue
+from elasticq.model.errors import InvalidAction, InvalidParameterValue, MissingParameter
+from elasticq.model.names import ACCOUNT
+from elasticq.wire import form
+from elasticq.wire.operations import OPERATIONS, Kind, Member, Operation, Shape
+from elasticq.wire.xml import encode, encode_error
+
+__all__ = ["decode", "encode", "encode_error", "is_queue_path"]
+
+_DIGITS_MAX: Final = 10  # of an integer or a list's number; AWS's integers have 32 bits
+_SHOWN_CHARS_MAX: Final = 256  # of a client's text that an error repeats
+
+_NOT_MEMBERS: Final = frozenset(["Action", "Version"])  # in every request
+
+Group = dict[str, dict[str, str]]
+"""The parameters of one list: number as sent -> rest of the name -> value."""
+
+
+def decode(body: bytes, path: str = "/") -> tuple[Operation, Command]:
+    """The operation and command in a form body or query string.
+
+    path: the request's path; a queue's path is the QueueUrl where the form has none.
+
+    InvalidAction: Action is missing, unknown, or not valid on a queue's path.
+    InvalidParameterValue, MissingParameter: a parameter is no integer, no base64, or misplaced.
+    """
+    parameters = form.parse(body)
+    operation = OPERATIONS.get(parameters.get("Action", ""))
+    if operation is None:
+        raise _unknown_action(parameters)
+    if path != "/" and is_queue_path(path):
+        if operation.root_only:
+            raise _invalid_action(operation.name)
+        parameters.setdefault("QueueUrl", path)
+    return operation, _read(operation.shape, parameters, "")
+
+
+def is_queue_path(path: str) -> bool:
+    """Whether a request's path names a queue: .../<account>/<name>, or ElasticMQ's old /queue/<name>."""
+    parts = path.strip("/").split("/")
+    if parts[:-1] == ["queue"]:
+        return True
+    return len(parts) > 1 and ACCOUNT.match(parts[-2]) is not None
+
+
+def _unknown_action(parameters: dict[str, str]) -> InvalidAction:
+    if "Action" not in parameters:
+        return InvalidAction("The request must contain the parameter Action.")
+    return _invalid_action(parameters["Action"])
+
+
+def _invalid_action(action: str) -> InvalidAction:
+    return InvalidAction(f"The action {action[:_SHOWN_CHARS_MAX]} is not valid for this endpoint.")
+
+
+# --- members ---
+
+
+def _read(shape: Shape, parameters: dict[str, str], where: str) -> Any:
+    """An object of ``shape.build``; ``where`` stands before the parameter's name in errors."""
+    texts = shape.texts
+    values: dict[str, Any] = {}
+    groups: dict[str, Group] = {}
+    for name, value in parameters.items():
+        if name in texts:
+            values[texts[name]] = value
+        elif name in shape.integers:
+            values[shape.integers[name]] = _integer(where + name, value)
+        elif name not in _NOT_MEMBERS:
+            _collect(shape, groups, name, value)
+    for prefix, group in groups.items():
+        member = shape.lists[prefix]
+        values[member.field] = _READERS[member.kind](member, group, where + prefix)
+    return shape.build(**values)
+
+
+def _collect(shape: Shape, groups: dict[str, Group], name: str, value: str) -> None:
+    """Puts a parameter into its list's group; what belongs to no list is unknown and skipped."""
+    prefix, _, rest = name.partition(".")
+    if prefix not in shape.lists:
+        return
+    number, _, tail = rest.partition(".")
+    if not number[:1].isdigit():
+        number, tail = "1", rest
+    group = groups.setdefault(prefix, {})
+    item = group.get(number)
+    if item is None:
+        item = group[_checked_number(number, name)] = {}
+    item[tail] = value
+
+
+def _checked_number(number: str, name: str) -> str:
+    if len(number) > _DIGITS_MAX or not _is_decimal(number):
+        raise InvalidParameterValue(f"The name of the parameter {name[:_SHOWN_CHARS_MAX]} is invalid.")
+    return number
+
+
+def _in_order(group: Group) -> list[tuple[str, dict[str, str]]]:
+    return sorted(group.items(), key=lambda item: int(item[0]))
+
+
+def _is_decimal(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def _integer(name: str, value: str) -> int:
+    digits = value[1:] if value.startswith("-") else value
+    if len(digits) > _DIGITS_MAX or not _is_decimal(digits):
+        _refuse(name, value, "Must be an integer.")
+    return int(value)
+
+
+def _refuse(name: str, value: str, reason: str) -> NoReturn:
+    shown = value[:_SHOWN_CHARS_MAX]
+    raise InvalidParameterValue(f"Value {shown} for parameter {name} is invalid. Reason: {reason}")
+
+
+# --- lists ---
+
+
+def _read_names(member: Member, group: Group, where: str) -> list[str]:
+    return [_required(item, "", f"{where}.{number}") for number, item in _in_order(group)]
+
+
+def _read_pairs(member: Member, group: Group, where: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for number, item in _in_order(group):
+        name = _required(item, member.key_name, f"{where}.{number}.{member.key_name}")
+        pairs[name] = _required(item, member.value_name, f"{where}.{number}.{member.value_name}")
+    return pairs
+
+
+def _read_attributes(member: Member, group: Group, where: str) -> MessageAttributes:
+    attributes: MessageAttributes = {}
+    for number, item in _in_order(group):
+        place = f"{where}.{number}"
+        attributes[_required(item, "Name", f"{place}.Name")] = _attribute(item, place)
+    return attributes
+
+
+def _attribute(item: dict[str, str], place: str) -> MessageAttributeValue:
+    binary = item.get("Value.BinaryValue")
+    return MessageAttributeValue(
+        data_type=item.get("Value.DataType", ""),
+        string_value=item.get("Value.StringValue"),
+        binary_value=None if binary is None else _binary(f"{place}.Value.BinaryValue", binary),
+    )
+
+
+def _binary(name: str, value: str) -> bytes:
+    try:
+        return b64decode(value, validate=True)
+    except ValueError:
+        _refuse(name, value, "Must be base64.")
+
+
+def _read_entries(member: Member, group: Group, where: str) -> list[Any]:
+    assert member.entry is not None
+    return [_read(member.entry, item, f"{where}.{number}.") for number, item in _in_order(group)]
+
+
+def _required(item: dict[str, str], name: str, place: str) -> str:
+    value = item.get(name)
+    if value is None:
+        raise MissingParameter(f"The request must contain the parameter {place}.")
+    return value
+
+
+_READERS: Final[dict[Kind, Callable[[Member, Group, str], Any]]] = {
+    Kind.NAMES: _read_names,
+    Kind.PAIRS: _read_pairs,
+    Kind.ATTRIBUTES: _read_attributes,
+    Kind.ENTRIES: _read_entries,
+}

@@ -1,0 +1,201 @@
+"""Writes the XML answers of the AWS Query protocol.
+
+By f-string: xmltodict takes 23 us for an answer and 302 for ten messages, this
+takes 0.1 and a few times ten. Lists are flattened, as SQS does: a
+``<Message>`` after the other, without an element around them.
+"""
+
+import re
+from base64 import b64encode
+from collections.abc import Callable
+from typing import Any, Final
+
+from elasticq.model.commands import Command, MessageAttributes, SendMessage, SendMessageBatch, SendMessageBatchEntry
+from elasticq.model.errors import QueueDoesNotExist, SqsError
+from elasticq.model.results import (
+    BatchError,
+    BatchResult,
+    EmptyResult,
+    ListQueuesResult,
+    QueueAttributesResult,
+    QueueUrlResult,
+    ReceivedMessage,
+    ReceiveMessageResult,
+    Result,
+    SendMessageBatchResult,
+    SendMessageResult,
+    SentEntry,
+)
+from elasticq.wire.digests import attributes_md5, body_md5
+from elasticq.wire.operations import Operation
+
+_NAMESPACE: Final = "http://queue.amazonaws.com/doc/2012-11-05/"
+_FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def encode(operation: Operation, command: Command, result: Result, request_id: str) -> bytes:
+    """The answer's body; actions without a result have no ``<...Result>`` element (seen on AWS)."""
+    name = operation.name
+    content = _WRITERS[type(result)](operation, command, result)
+    if type(result) is not EmptyResult:
+        content = f"<{name}Result>{content}</{name}Result>"
+    return (
+        f'<{name}Response xmlns="{_NAMESPACE}">{content}<ResponseMetadata><RequestId>{request_id}</RequestId>'
+        f"</ResponseMetadata></{name}Response>"
+    ).encode()
+
+
+def encode_error(error: SqsError, request_id: str) -> bytes:
+    """The body of an error; ``<Detail/>`` is empty and present, as on AWS."""
+    fault = "Sender" if error.sender_fault else "Receiver"
+    return (
+        f'<ErrorResponse xmlns="{_NAMESPACE}"><Error><Type>{fault}</Type><Code>{error.code}</Code>'
+        f"<Message>{_escape_any(_message_text(error))}</Message><Detail/></Error>"
+        f"<RequestId>{request_id}</RequestId></ErrorResponse>"
+    ).encode()
+
+
+def _message_text(error: SqsError) -> str:
+    """AWS words a missing queue differently in its two protocols."""
+    if isinstance(error, QueueDoesNotExist) and error.message == "The specified queue does not exist.":
+        return "The specified queue does not exist for this wsdl version."
+    return error.message
+
+
+# --- text ---
+
+
+def _escape(text: str) -> str:
+    """For text whose characters XML can carry: what message bodies are checked for when sent.
+
+    A carriage return must be a reference, as XML parsers turn a bare one into a line feed.
+    """
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.replace('"', "&quot;").replace("\r", "&#13;")
+
+
+def _escape_any(text: str) -> str:
+    """For text that may hold anything; a character that XML cannot carry becomes U+FFFD."""
+    return _escape(_FORBIDDEN.sub("\ufffd", text))
+
+
+def _element(name: str, text: str | None) -> str:
+    return "" if text is None else f"<{name}>{_escape_any(text)}</{name}>"
+
+
+# --- results ---
+
+
+def _write_empty(operation: Operation, command: Command, result: EmptyResult) -> str:
+    return ""
+
+
+def _write_queue_url(operation: Operation, command: Command, result: QueueUrlResult) -> str:
+    return _element("QueueUrl", result.queue_url)
+
+
+def _write_queues(operation: Operation, command: Command, result: ListQueuesResult) -> str:
+    urls = "".join([_element("QueueUrl", url) for url in result.queue_urls])
+    return urls + _element("NextToken", result.next_token)
+
+
+def _write_attributes(operation: Operation, command: Command, result: QueueAttributesResult) -> str:
+    return _pairs(result.attributes)
+
+
+def _pairs(attributes: dict[str, str]) -> str:
+    return "".join(
+        [
+            f"<Attribute><Name>{_escape_any(name)}</Name><Value>{_escape_any(value)}</Value></Attribute>"
+            for name, value in attributes.items()
+        ]
+    )
+
+
+def _write_sent(operation: Operation, command: SendMessage, result: SendMessageResult) -> str:
+    return _sent(command, result.message_id, result.sequence_number)
+
+
+def _sent(sent: SendMessage | SendMessageBatchEntry, message_id: str, sequence_number: str | None) -> str:
+    written = f"<MessageId>{message_id}</MessageId><MD5OfMessageBody>{body_md5(sent.message_body or '')}"
+    written += "</MD5OfMessageBody>"
+    if sent.message_attributes:
+        written += _element("MD5OfMessageAttributes", attributes_md5(sent.message_attributes))
+    if sent.message_system_attributes:
+        written += _element("MD5OfMessageSystemAttributes", attributes_md5(sent.message_system_attributes))
+    if sequence_number is not None:
+        written += f"<SequenceNumber>{sequence_number}</SequenceNumber>"
+    return written
+
+
+def _write_sent_batch(operation: Operation, command: SendMessageBatch, result: SendMessageBatchResult) -> str:
+    tag = _result_entry(operation)
+    successful = [_sent_entry(tag, sent, command.entries[sent.position]) for sent in result.successful]
+    return "".join(successful) + _failed(result.failed)
+
+
+def _sent_entry(tag: str, sent: SentEntry, entry: SendMessageBatchEntry) -> str:
+    return f"<{tag}>{_element('Id', sent.id)}{_sent(entry, sent.message_id, sent.sequence_number)}</{tag}>"
+
+
+def _write_batch(operation: Operation, command: Command, result: BatchResult) -> str:
+    tag = _result_entry(operation)
+    successful = [f"<{tag}>{_element('Id', entry_id)}</{tag}>" for entry_id in result.successful]
+    return "".join(successful) + _failed(result.failed)
+
+
+def _result_entry(operation: Operation) -> str:
+    return f"{operation.name}ResultEntry"
+
+
+def _failed(failed: list[BatchError]) -> str:
+    return "".join([_failed_entry(entry) for entry in failed])
+
+
+def _failed_entry(entry: BatchError) -> str:
+    sender_fault = "true" if entry.sender_fault else "false"
+    return (
+        f"<BatchResultErrorEntry>{_element('Id', entry.id)}<Code>{entry.code}</Code>"
+        f"{_element('Message', entry.message)}<SenderFault>{sender_fault}</SenderFault></BatchResultErrorEntry>"
+    )
+
+
+def _write_messages(operation: Operation, command: Command, result: ReceiveMessageResult) -> str:
+    return "".join([_message(message) for message in result.messages])
+
+
+def _message(message: ReceivedMessage) -> str:
+    body = message.body
+    written = (
+        f"<Message><MessageId>{message.message_id}</MessageId><ReceiptHandle>{message.receipt_handle}</ReceiptHandle>"
+        f"<MD5OfBody>{body_md5(body)}</MD5OfBody><Body>{_escape(body)}</Body>"
+    )
+    if message.attributes:
+        written += _pairs(message.attributes)
+    if message.message_attributes:
+        written += _message_attributes(message.message_attributes)
+    return written + "</Message>"
+
+
+def _message_attributes(attributes: MessageAttributes) -> str:
+    written = _element("MD5OfMessageAttributes", attributes_md5(attributes))
+    for name, attribute in attributes.items():
+        binary = attribute.binary_value
+        written += (
+            f"<MessageAttribute>{_element('Name', name)}<Value>{_element('StringValue', attribute.string_value)}"
+            f"{_element('BinaryValue', None if binary is None else b64encode(binary).decode())}"
+            f"{_element('DataType', attribute.data_type)}</Value></MessageAttribute>"
+        )
+    return written
+
+
+_WRITERS: Final[dict[type[Result], Callable[[Operation, Any, Any], str]]] = {
+    EmptyResult: _write_empty,
+    QueueUrlResult: _write_queue_url,
+    ListQueuesResult: _write_queues,
+    QueueAttributesResult: _write_attributes,
+    SendMessageResult: _write_sent,
+    SendMessageBatchResult: _write_sent_batch,
+    BatchResult: _write_batch,
+    ReceiveMessageResult: _write_messages,
+}

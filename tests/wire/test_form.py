@@ -1,0 +1,64 @@
+"""Form bytes in, parameters out, with urllib as the yardstick."""
+
+from urllib.parse import quote_plus, unquote_plus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elasticq.model.errors import InvalidParameterValue
+from elasticq.wire import form
+
+
+@pytest.mark.parametrize(
+    ("body", "parameters"),
+    [
+        (b"a=1&b=2", {"a": "1", "b": "2"}),
+        (b"a=1&a=2", {"a": "2"}),
+        (b"a", {"a": ""}),
+        (b"a=b=c", {"a": "b=c"}),
+        (b"a=x+y%20z%2B", {"a": "x y z+"}),
+        (b"a%2E1+b=1", {"a.1 b": "1"}),
+        (b"a=%3D%26%3d%253D", {"a": "=&=%3D"}),
+        (b"a=\xc3\xa4%C3%A4", {"a": "\u00e4\u00e4"}),
+        (b"a=%", {"a": "%"}),
+        (b"a=%4&b=%zz%41", {"a": "%4", "b": "%zzA"}),
+        (b"a=%%41=", {"a": "%A="}),
+        (b"a=%\nb%\r\nc", {"a": "%\nb%\r\nc"}),
+        (b"a=%0D%0A%00", {"a": "\r\n\x00"}),
+        (b"a=+_=3D_+%20", {"a": " _=3D_  "}),
+        (b"", {"": ""}),
+    ],
+)
+def test_form_is_unquoted(body: bytes, parameters: dict[str, str]) -> None:
+    assert form.parse(body) == parameters
+
+
+@pytest.mark.parametrize("body", [b"a=%FF", b"a=\xff", b"%ff=1", b"a=%ED%A0%80", b"a=%ff%zz"])
+def test_form_that_is_no_utf_8_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidParameterValue):
+        form.parse(body)
+
+
+def test_number_of_parameters_is_bounded() -> None:
+    assert len(form.parse(b"&".join(b"%d=" % number for number in range(form.PARAMETERS_MAX)))) == form.PARAMETERS_MAX
+    with pytest.raises(InvalidParameterValue):
+        form.parse(b"&" * form.PARAMETERS_MAX)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_what_urllib_quotes_is_read_back(text: str) -> None:
+    assert form.parse(f"a={quote_plus(text)}".encode()) == {"a": text}
+
+
+@given(st.text(st.sampled_from("%=+4aAfF\n\r x")))
+def test_malformed_values_are_read_as_urllib_reads_them(text: str) -> None:
+    try:
+        expected = unquote_plus(text, errors="strict")
+    except UnicodeDecodeError:
+        expected = None
+    if expected is None:
+        with pytest.raises(InvalidParameterValue):
+            form.parse(f"a={text}".encode())
+    else:
+        assert form.parse(f"a={text}".encode()) == {"a": expected}

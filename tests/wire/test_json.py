@@ -1,0 +1,233 @@
+"""AWS JSON 1.0: bytes in, commands out; results in, bytes out, read back by botocore's own parser."""
+
+import json as reference_json
+from typing import Any
+
+import botocore.parsers
+import botocore.session
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elasticq.model import errors
+from elasticq.model.commands import (
+    Command,
+    CreateQueue,
+    DeleteMessage,
+    GetQueueAttributes,
+    MessageAttributeValue,
+    ReceiveMessage,
+    SendMessage,
+    SendMessageBatch,
+    SendMessageBatchEntry,
+)
+from elasticq.model.errors import SerializationError, SqsError
+from elasticq.model.limits import JSON_DEPTH_MAX
+from elasticq.model.results import EmptyResult, ListQueuesResult, ReceiveMessageResult, Result, SendMessageResult
+from elasticq.wire import json
+from elasticq.wire.operations import OPERATIONS
+from tests.wire.answers import ANSWERS, ID
+from tests.wire.reference import any_command, members_of
+
+SERVICE = botocore.session.get_session().get_service_model("sqs")
+PARSER = botocore.parsers.create_parser("json")
+
+
+def parsed(action: str, body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> dict[str, Any]:
+    """What boto3 would hand to its caller."""
+    response = {"status_code": status, "headers": headers or {}, "body": body}
+    answer: dict[str, Any] = PARSER.parse(response, SERVICE.operation_model(action).output_shape)
+    return answer
+
+
+def concrete_errors() -> list[type[SqsError]]:
+    found = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, SqsError)]
+    return [kind for kind in found if kind not in (SqsError, errors.SenderError, errors.ReceiverError)]
+
+
+# --- requests ---
+
+
+@pytest.mark.parametrize(
+    ("action", "body", "command"),
+    [
+        ("CreateQueue", b"", CreateQueue()),
+        ("CreateQueue", b" {} ", CreateQueue()),
+        ("CreateQueue", b'{"QueueName":"q","tags":{"a":""}}', CreateQueue("q", tags={"a": ""})),
+        ("CreateQueue", b'{"QueueName":null,"Attributes":null,"tags":null}', CreateQueue()),
+        ("CreateQueue", b'{"Attributes":{"DelaySeconds":null,"Policy":""}}', CreateQueue(attributes={"Policy": ""})),
+        ("GetQueueAttributes", b'{"AttributeNames":null}', GetQueueAttributes()),
+        ("SendMessage", b'{"MessageBody":"\\ud83d\\ude00\\r"}', SendMessage(message_body="\U0001f600\r")),
+        ("SendMessage", '{"MessageBody":"\u00e4"}'.encode(), SendMessage(message_body="\u00e4")),
+        ("SendMessage", b'{"Unknown":[{"a":[1]}],"DelaySeconds":0}', SendMessage(delay_seconds=0)),
+        ("SendMessage", b'{"DelaySeconds":1,"DelaySeconds":-2}', SendMessage(delay_seconds=-2)),
+        (
+            "SendMessage",
+            b'{"MessageAttributes":{"a":{"DataType":"Binary","BinaryValue":"AP8=","StringListValues":null}}}',
+            SendMessage(message_attributes={"a": MessageAttributeValue("Binary", binary_value=b"\x00\xff")}),
+        ),
+        (
+            "SendMessage",
+            b'{"MessageAttributes":{"a":{"DataType":null,"StringValue":"x"},"b":null}}',
+            SendMessage(message_attributes={"a": MessageAttributeValue(string_value="x")}),
+        ),
+        (
+            "SendMessageBatch",
+            b'{"Entries":[{"Id":"a","MessageBody":"x","MessageAttributes":null}],"QueueUrl":"u"}',
+            SendMessageBatch("u", [SendMessageBatchEntry("a", "x")]),
+        ),
+        (
+            "ReceiveMessage",
+            b'{"AttributeNames":["All"],"MessageSystemAttributeNames":["SenderId"],"MaxNumberOfMessages":10}',
+            ReceiveMessage(None, ["All"], ["SenderId"], max_number_of_messages=10),
+        ),
+        ("DeleteMessage", b'{"QueueUrl":"u","ReceiptHandle":"h"}', DeleteMessage("u", "h")),
+    ],
+)
+def test_request_becomes_a_command(action: str, body: bytes, command: Command) -> None:
+    assert json.decode(OPERATIONS[action], body) == command
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"DelaySeconds":"5"}', "STRING_VALUE can not be converted to an Integer ($.DelaySeconds)"),
+        (b'{"MessageBody":5}', "NUMBER_VALUE can not be converted to a String ($.MessageBody)"),
+        (b'{"MessageBody":true}', "TRUE_VALUE can not be converted to a String ($.MessageBody)"),
+        (b'{"MessageBody":{}}', "Unexpected value type in payload: expected str, got object ($.MessageBody)"),
+        (
+            b'{"MessageAttributes":[]}',
+            "Unexpected value type in payload: expected object, got array ($.MessageAttributes)",
+        ),
+        (b'{"DelaySeconds":1.5}', "Unexpected value type in payload: expected int, got float ($.DelaySeconds)"),
+        (b"[]", "Unexpected value type in payload: expected object, got array"),
+        (b"null", "Unexpected value type in payload: expected object, got null"),
+        (b'{"DelaySeconds":1e999}', None),
+        (b'{"DelaySeconds":' + b"9" * 9000 + b"}", None),
+        (b'{"MessageAttributes":{"a":{"BinaryValue":"!"}}}', None),
+        (b'{"MessageBody":null,"MessageAttributes":{"a":{"BinaryValue":"!"}}}', None),
+        (b'{"MessageBody":5,"MessageGroupId":null}', "NUMBER_VALUE can not be converted to a String ($.MessageBody)"),
+        (b'{"MessageBody":5,"x":nullnull}', None),
+        (b" ", None),
+        (b"{", None),
+        (b'{"MessageBody":"x"}}', None),
+        (b'{"MessageBody":"x",}', None),
+        (b'{"MessageBody":"\n"}', None),
+        (b'{"MessageBody":"\\ud800"}', None),
+        (b'{"MessageBody":"\xff"}', None),
+        (b'{"Unknown":"\xff"}', None),
+        (b'{"MessageAttributes":{"\xed\xa0\x80":{}}}', None),
+        (b"Action=SendMessage", None),
+        (b'{"x":' + b"[" * 100_000, "The request body is nested too deeply."),
+        (b'{"MessageBody":null,"x":' + b"[" * 100_000, "The request body is nested too deeply."),
+        (b'{"MessageBody":' + b'{"a":' * 100_000, "The request body is nested too deeply."),
+    ],
+)
+def test_bad_request_is_a_serialization_error(body: bytes, message: str | None) -> None:
+    with pytest.raises(SerializationError) as raised:
+        json.decode(OPERATIONS["SendMessage"], body)
+    assert raised.value.message
+    assert message in (None, raised.value.message)
+
+
+def test_unknown_member_may_nest_up_to_the_limit() -> None:
+    inside = b"[" * (JSON_DEPTH_MAX - 1) + b"]" * (JSON_DEPTH_MAX - 1)
+    assert json.decode(OPERATIONS["SendMessage"], b'{"x":' + inside + b"}") == SendMessage()
+    with pytest.raises(SerializationError):
+        json.decode(OPERATIONS["SendMessage"], b'{"x":[' + inside + b"]}")
+
+
+@given(any_command)
+def test_command_is_read_back(command: Command) -> None:
+    operation = OPERATIONS[type(command).__name__]
+    assert json.decode(operation, reference_json.dumps(members_of(command)).encode()) == command
+    absent = dict.fromkeys(field.encode_name for field in msgspec.structs.fields(type(command)))
+    with_nulls = msgspec.json.encode({**absent, **members_of(command)})
+    assert json.decode(operation, with_nulls) == command
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=10,
+)
+members = [
+    field.encode_name for operation in OPERATIONS.values() for field in msgspec.structs.fields(operation.command)
+]
+member_names = st.sampled_from(sorted(set(members)))
+
+
+@given(
+    st.sampled_from(sorted(OPERATIONS)),
+    st.binary() | st.dictionaries(member_names, json_values).map(lambda value: reference_json.dumps(value).encode()),
+)
+def test_any_bytes_are_a_command_or_a_serialization_error(action: str, body: bytes) -> None:
+    try:
+        command = json.decode(OPERATIONS[action], body)
+    except SerializationError as error:
+        json.encode_error(error)
+    else:
+        assert isinstance(command, OPERATIONS[action].command)
+
+
+@given(any_command, st.data())
+def test_damaged_request_is_a_command_or_a_serialization_error(command: Command, data: st.DataObject) -> None:
+    body = bytearray(reference_json.dumps(members_of(command)).encode())
+    body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        json.decode(OPERATIONS[type(command).__name__], bytes(body))
+    except SerializationError as error:
+        json.encode_error(error)
+
+
+# --- answers ---
+
+
+@pytest.mark.parametrize(("command", "result", "seen"), ANSWERS, ids=lambda value: type(value).__name__)
+def test_answer_is_read_by_botocore(command: Command, result: Result, seen: dict[str, object]) -> None:
+    action = type(command).__name__
+    answer = parsed(action, json.encode(OPERATIONS[action], command, result))
+    answer.pop("ResponseMetadata")
+    assert answer == seen
+
+
+@pytest.mark.parametrize(
+    ("action", "command", "result", "body"),
+    [
+        ("DeleteMessage", DeleteMessage(), EmptyResult(), b""),
+        ("ListQueues", CreateQueue(), ListQueuesResult(), b"{}"),
+        ("ReceiveMessage", ReceiveMessage(), ReceiveMessageResult(), b"{}"),
+        (
+            "SendMessage",
+            SendMessage(message_body="This is a test message"),
+            SendMessageResult(ID),
+            f'{{"MessageId":"{ID}","MD5OfMessageBody":"fafb00f5732ab283681e124bf8747ed1"}}'.encode(),
+        ),
+    ],
+)
+def test_answer_has_these_bytes(action: str, command: Command, result: Result, body: bytes) -> None:
+    assert json.encode(OPERATIONS[action], command, result) == body
+
+
+@pytest.mark.parametrize("kind", concrete_errors())
+def test_error_is_read_by_botocore(kind: type[SqsError]) -> None:
+    error = kind('no "\u00e4"\x00')
+    body, query_error = json.encode_error(error)
+    answer = parsed("SendMessage", body, error.status, {"x-amzn-query-error": query_error})
+    fault = "Sender" if error.status < 500 else "Receiver"
+    assert answer["Error"]["Code"] == error.code
+    assert answer["Error"]["Type"] == fault
+    assert answer["Error"]["QueryErrorCode"] == error.json_type
+    assert answer["Error"]["Message"] == 'no "\u00e4"\x00'
+
+
+def test_error_has_these_bytes() -> None:
+    assert json.encode_error(errors.QueueDoesNotExist()) == (
+        b'{"__type":"com.amazonaws.sqs#QueueDoesNotExist","message":"The specified queue does not exist."}',
+        "AWS.SimpleQueueService.NonExistentQueue;Sender",
+    )
+
+
+def test_error_that_repeats_a_lone_surrogate_is_written() -> None:
+    assert b'"a?b"' in json.encode_error(errors.InvalidAction("a\ud800b"))[0]

@@ -1,0 +1,86 @@
+"""The table against the service model that ships with boto3: every member of an action is known."""
+
+import botocore.session
+import msgspec
+import pytest
+from botocore.model import ListShape, MapShape, ServiceModel, Shape, StructureShape
+
+from elasticq.wire.operations import BY_TARGET, OPERATIONS, Kind
+
+SERVICE: ServiceModel = botocore.session.get_session().get_service_model("sqs")
+ACTIONS = [
+    "CreateQueue", "GetQueueUrl", "ListQueues", "DeleteQueue", "GetQueueAttributes", "SetQueueAttributes",
+    "SendMessage", "SendMessageBatch", "ReceiveMessage", "DeleteMessage", "DeleteMessageBatch",
+    "ChangeMessageVisibility", "ChangeMessageVisibilityBatch", "PurgeQueue",
+]  # fmt: skip
+RESERVED = {"StringListValues", "BinaryListValues"}  # "not implemented, reserved for future use" (AWS)
+
+
+def sample(shape: Shape) -> object:
+    """A JSON value with every member of ``shape``."""
+    if isinstance(shape, StructureShape):
+        return {name: sample(member) for name, member in shape.members.items() if name not in RESERVED}
+    if isinstance(shape, MapShape):
+        return {"key": sample(shape.value)}
+    if isinstance(shape, ListShape):
+        return [sample(shape.member)]
+    return {"string": "text", "integer": 7, "blob": "aGVsbG8="}[shape.type_name]
+
+
+def test_table_holds_each_action_once() -> None:
+    assert sorted(OPERATIONS) == sorted(ACTIONS)
+    assert {f"AmazonSQS.{name}".encode(): OPERATIONS[name] for name in ACTIONS} == BY_TARGET
+    assert all(operation.name == operation.command.__name__ for operation in OPERATIONS.values())
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_every_member_of_the_service_model_is_known_to_the_command(action: str) -> None:
+    members = sample(SERVICE.operation_model(action).input_shape)
+    command = OPERATIONS[action].decoder.decode(msgspec.json.encode(members))
+    assert msgspec.json.decode(msgspec.json.encode(command)) == members
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_every_member_of_the_service_model_has_a_query_form(action: str) -> None:
+    shape = OPERATIONS[action].shape
+    fields = {*shape.texts.values(), *shape.integers.values(), *(member.field for member in shape.lists.values())}
+    assert fields == set(OPERATIONS[action].command.__struct_fields__)
+    assert {*shape.texts, *shape.integers} == {
+        name
+        for name, member in SERVICE.operation_model(action).input_shape.members.items()
+        if member.type_name in ("string", "integer")
+    }
+
+
+@pytest.mark.parametrize(
+    ("action", "names"),
+    [
+        ("CreateQueue", {"Attribute": Kind.PAIRS, "Tag": Kind.PAIRS}),
+        ("SetQueueAttributes", {"Attribute": Kind.PAIRS}),
+        ("GetQueueAttributes", {"AttributeName": Kind.NAMES}),
+        ("SendMessage", {"MessageAttribute": Kind.ATTRIBUTES, "MessageSystemAttribute": Kind.ATTRIBUTES}),
+        (
+            "ReceiveMessage",
+            {
+                "AttributeName": Kind.NAMES,
+                "MessageSystemAttributeName": Kind.NAMES,
+                "MessageAttributeName": Kind.NAMES,
+            },
+        ),
+        ("SendMessageBatch", {"SendMessageBatchRequestEntry": Kind.ENTRIES}),
+        ("DeleteMessageBatch", {"DeleteMessageBatchRequestEntry": Kind.ENTRIES}),
+        ("ChangeMessageVisibilityBatch", {"ChangeMessageVisibilityBatchRequestEntry": Kind.ENTRIES}),
+    ],
+)
+def test_lists_have_the_singular_names_of_the_query_protocol(action: str, names: dict[str, Kind]) -> None:
+    assert {name: member.kind for name, member in OPERATIONS[action].shape.lists.items()} == names
+
+
+def test_facts_about_actions() -> None:
+    hot = {name for name, operation in OPERATIONS.items() if operation.hot}
+    assert hot == {name for name in ACTIONS if "Message" in name}
+    read_only = {name for name, operation in OPERATIONS.items() if operation.read_only}
+    assert read_only == {"GetQueueUrl", "ListQueues", "GetQueueAttributes"}
+    assert {name for name, operation in OPERATIONS.items() if operation.root_only} == {"CreateQueue", "ListQueues"}
+    batches = {operation.name: operation.entry_name for operation in OPERATIONS.values() if operation.entry_name}
+    assert batches == {name: f"{name}RequestEntry" for name in ACTIONS if name.endswith("Batch")}

@@ -1,0 +1,162 @@
+"""AWS Query answers, read back by an XML parser as a client would."""
+
+from base64 import b64decode
+from typing import Any
+from xml.parsers.expat import ParserCreate
+
+import pytest
+import xmltodict
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elasticq.model import errors
+from elasticq.model.commands import Command, DeleteMessage, GetQueueAttributes, ReceiveMessage, SendMessage
+from elasticq.model.errors import SqsError
+from elasticq.model.results import (
+    EmptyResult,
+    QueueAttributesResult,
+    ReceivedMessage,
+    ReceiveMessageResult,
+    Result,
+    SendMessageResult,
+)
+from elasticq.wire import query
+from elasticq.wire.operations import OPERATIONS
+from tests.wire.answers import ANSWERS, ID, USER
+
+NAMESPACE = "http://queue.amazonaws.com/doc/2012-11-05/"
+LISTS = {
+    "Message", "Attribute", "MessageAttribute", "QueueUrl", "BatchResultErrorEntry", "SendMessageBatchResultEntry",
+    "DeleteMessageBatchResultEntry", "ChangeMessageVisibilityBatchResultEntry",
+}  # fmt: skip
+
+
+def parsed(body: bytes) -> dict[str, Any]:
+    tree: dict[str, Any] = xmltodict.parse(body, force_list=_is_list, strip_whitespace=False)
+    return tree
+
+
+def _is_list(path: list[tuple[str, object]], name: str, value: object) -> bool:
+    """An error's Message is a text, a result's Message an element of a list."""
+    return name in LISTS and (name != "Message" or path[-1][0].endswith("Result"))
+
+
+def result_of(action: str, body: bytes) -> dict[str, Any]:
+    """What stands in the answer, in the names and types of JSON 1.0."""
+    answer = parsed(body)[f"{action}Response"]
+    assert answer.pop("@xmlns") == NAMESPACE
+    assert answer.pop("ResponseMetadata") == {"RequestId": "request-1"}
+    found = answer.pop(f"{action}Result", None) or {}
+    assert answer == {}
+    return _as_json(action, found)
+
+
+def _as_json(action: str, found: dict[str, Any]) -> dict[str, Any]:
+    members: dict[str, Any] = {}
+    if action.endswith("Batch"):
+        members["Successful"] = found.pop(f"{action}ResultEntry", [])
+        failed = [
+            {**entry, "SenderFault": entry["SenderFault"] == "true"} for entry in found.pop("BatchResultErrorEntry", [])
+        ]
+        members |= {"Failed": failed} if failed else {}
+    if "Message" in found:
+        members["Messages"] = [_message(message) for message in found.pop("Message")]
+    if "Attribute" in found:
+        members["Attributes"] = _pairs(found.pop("Attribute"))
+    if "QueueUrl" in found:
+        urls = found.pop("QueueUrl")
+        members |= {"QueueUrls": urls} if action == "ListQueues" else {"QueueUrl": urls[0]}
+    return members | found
+
+
+def _message(message: dict[str, Any]) -> dict[str, Any]:
+    if "Attribute" in message:
+        message["Attributes"] = _pairs(message.pop("Attribute"))
+    if "MessageAttribute" in message:
+        attributes = {item["Name"]: item["Value"] for item in message.pop("MessageAttribute")}
+        for value in attributes.values():
+            if "BinaryValue" in value:
+                value["BinaryValue"] = b64decode(value["BinaryValue"])
+        message["MessageAttributes"] = attributes
+    return message
+
+
+def _pairs(items: list[dict[str, str]]) -> dict[str, str]:
+    return {item["Name"]: item["Value"] for item in items}
+
+
+@pytest.mark.parametrize(("command", "result", "seen"), ANSWERS, ids=lambda value: type(value).__name__)
+def test_answer_is_read_by_an_xml_parser(command: Command, result: Result, seen: dict[str, object]) -> None:
+    action = type(command).__name__
+    assert result_of(action, query.encode(OPERATIONS[action], command, result, "request-1")) == seen
+
+
+@pytest.mark.parametrize(
+    ("command", "result", "content"),
+    [
+        (DeleteMessage(), EmptyResult(), ""),
+        (
+            SendMessage(message_body="This is a test message"),
+            SendMessageResult(ID, "7"),
+            f"<SendMessageResult><MessageId>{ID}</MessageId>"
+            "<MD5OfMessageBody>fafb00f5732ab283681e124bf8747ed1</MD5OfMessageBody>"
+            "<SequenceNumber>7</SequenceNumber></SendMessageResult>",
+        ),
+        (ReceiveMessage(), ReceiveMessageResult(), "<ReceiveMessageResult></ReceiveMessageResult>"),
+        (
+            GetQueueAttributes(),
+            QueueAttributesResult({"A": '<&>"\r\x00'}),
+            "<GetQueueAttributesResult><Attribute><Name>A</Name><Value>&lt;&amp;&gt;&quot;&#13;\ufffd</Value>"
+            "</Attribute></GetQueueAttributesResult>",
+        ),
+    ],
+)
+def test_answer_has_these_bytes(command: Command, result: Result, content: str) -> None:
+    action = type(command).__name__
+    metadata = "<ResponseMetadata><RequestId>r</RequestId></ResponseMetadata>"
+    expected = f'<{action}Response xmlns="{NAMESPACE}">{content}{metadata}</{action}Response>'
+    assert query.encode(OPERATIONS[action], command, result, "r") == expected.encode()
+
+
+# The characters that SQS allows in a body.
+bodies = st.text(
+    st.sampled_from("\r\n\t <>&\"';]")
+    | st.characters(min_codepoint=0x20, exclude_categories=["Cs"], exclude_characters="\ufffe\uffff")
+)
+
+
+@given(bodies)
+def test_body_survives_the_way_through_xml(body: str) -> None:
+    result = ReceiveMessageResult([ReceivedMessage(ID, "h", body, None, USER)])
+    answer = result_of(
+        "ReceiveMessage", query.encode(OPERATIONS["ReceiveMessage"], ReceiveMessage(), result, "request-1")
+    )
+    assert (answer["Messages"][0]["Body"] or "") == body
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message", "fault"),
+    [
+        (
+            errors.QueueDoesNotExist(),
+            "AWS.SimpleQueueService.NonExistentQueue",
+            "The specified queue does not exist for this wsdl version.",
+            "Sender",
+        ),
+        (errors.QueueDoesNotExist("Other words."), "AWS.SimpleQueueService.NonExistentQueue", "Other words.", "Sender"),
+        (errors.MissingParameter("<&>"), "MissingParameter", "<&>", "Sender"),
+        (errors.ServiceUnavailable("No master."), "ServiceUnavailable", "No master.", "Receiver"),
+    ],
+)
+def test_error_has_code_message_and_fault(error: SqsError, code: str, message: str, fault: str) -> None:
+    answer = parsed(query.encode_error(error, "request-1"))["ErrorResponse"]
+    assert answer == {
+        "@xmlns": NAMESPACE,
+        "Error": {"Type": fault, "Code": code, "Message": message, "Detail": None},
+        "RequestId": "request-1",
+    }
+
+
+@given(st.text(st.characters()))
+def test_error_message_of_any_characters_is_well_formed(message: str) -> None:
+    ParserCreate().Parse(query.encode_error(errors.InvalidAction(message), "r"), True)
