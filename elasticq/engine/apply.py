@@ -67,7 +67,15 @@ def _message_stored(state: State, mutation: m.MessageStored, undo: Undo | None) 
     if queue is None or mutation.sequence in queue.rows:
         return
     sequence = mutation.sequence
-    _put_row(state, queue, sequence, Row(mutation, mutation.visible_at_ms), undo)
+    row = Row(mutation, mutation.visible_at_ms)
+    if undo is not None:
+        undo.append((_put_back, state, queue, sequence, None, queue.last_sequence))
+    # _put_row for a new row, written out: this is the hottest write of all.
+    queue.rows[sequence] = row
+    queue.issued.add(sequence)
+    state.bytes_stored += len(mutation.body)
+    if sequence >= queue.watermark:
+        queue.order.insert(sequence, row)
     if sequence > queue.last_sequence:
         queue.last_sequence = sequence
 

@@ -3,7 +3,6 @@
 import re
 from typing import Final
 
-from elasticq.engine.state import Queue
 from elasticq.model import limits
 from elasticq.model.commands import MessageAttributes, MessageAttributeValue, SendMessage, SendMessageBatchEntry
 from elasticq.model.errors import InvalidMessageContents, InvalidParameterValue, MissingParameter, SqsError
@@ -41,7 +40,8 @@ def attributes_bytes(attributes: MessageAttributes) -> int:
 def message_bytes(entry: SendMessage | SendMessageBatchEntry) -> int:
     """Body and user attributes; system attributes do not count."""
     body_bytes = text_bytes(entry.message_body or "")
-    return body_bytes + attributes_bytes(entry.message_attributes) if entry.message_attributes else body_bytes
+    attributes = entry.message_attributes
+    return body_bytes + attributes_bytes(attributes) if attributes else body_bytes
 
 
 def check_attributes(attributes: MessageAttributes | None) -> MessageAttributes | None:
@@ -108,10 +108,8 @@ def _check_number(name: str, text: str) -> None:
     raise InvalidParameterValue(f"Can't cast the value of message (user) attribute '{name}' to a number.")
 
 
-def trace_header(attributes: MessageAttributes | None) -> str | None:
+def trace_header(attributes: MessageAttributes) -> str | None:
     """AWSTraceHeader, the only system attribute that a sender may set. Raises InvalidParameterValue."""
-    if not attributes:
-        return None
     for name, value in attributes.items():
         if name != _TRACE_HEADER:
             raise InvalidParameterValue(f"Message system attribute name '{name}' is invalid.")
@@ -120,9 +118,9 @@ def trace_header(attributes: MessageAttributes | None) -> str | None:
     return attributes[_TRACE_HEADER].string_value
 
 
-def check_group_id(group_id: str | None) -> str | None:
+def check_group_id(group_id: str) -> str:
     """A standard queue's tenant; raises InvalidParameterValue."""
-    if group_id is not None and not _GROUP_ID.match(group_id):
+    if not _GROUP_ID.match(group_id):
         raise InvalidParameterValue(
             f"Value {group_id} for parameter MessageGroupId is invalid. "
             "Reason: MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length."
@@ -136,21 +134,17 @@ def check_range(value: int, low: int, high: int, parameter: str, words: str) -> 
     return value
 
 
-def delay_of(delay_seconds: int | None, queue: Queue) -> int:
-    """Seconds; a message's own delay beats the queue's, 0 too."""
-    if delay_seconds is None:
-        return queue.delay_s
-    return check_range(
-        delay_seconds, 0, limits.DELAY_S_MAX, "DelaySeconds", "DelaySeconds must be >= 0 and <= 900"
+def check_delay(delay_seconds: int) -> int:
+    """A message's own delay, which beats the queue's, 0 too."""
+    words = "DelaySeconds must be >= 0 and <= 900"
+    return check_range(delay_seconds, 0, limits.DELAY_S_MAX, "DelaySeconds", words)
+
+
+def no_deduplication(value: str) -> SqsError:
+    return InvalidParameterValue(
+        f"Value {value} for parameter MessageDeduplicationId is invalid. "
+        "Reason: The request includes a parameter that is not valid for this queue type."
     )
-
-
-def refuse_deduplication_id(value: str | None) -> None:
-    if value is not None:
-        raise InvalidParameterValue(
-            f"Value {value} for parameter MessageDeduplicationId is invalid. "
-            "Reason: The request includes a parameter that is not valid for this queue type."
-        )
 
 
 def too_long(size_limit_bytes: int, *, in_batch: bool) -> SqsError:

@@ -6,6 +6,7 @@ URL is ever fetched.
 """
 
 import re
+from functools import lru_cache
 from typing import Final
 
 QUEUE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,80}\Z")
@@ -20,6 +21,7 @@ def queue_url(endpoint: str, account: str, name: str) -> str:
     return f"{endpoint}/{account}/{name}"
 
 
+@lru_cache(maxsize=4_096)  # clients name the same few queues again and again
 def queue_path(url: str, default_account: str) -> tuple[str, str]:
     """(account, name) of a QueueUrl; a bare name belongs to ``default_account``.
 

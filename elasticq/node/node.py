@@ -65,19 +65,26 @@ class Node(Observer):
         self.lottery = Lottery(entropy)
         timing = Timing(settings.heartbeat_ms, settings.election_min_ms, settings.election_max_ms)
         self.replica = Replica(
-            settings.member_id, settings.voters, durable, timing, self.lottery, self, self.clock.reading
+            settings.member_id,
+            settings.voters,
+            durable,
+            timing,
+            self.lottery,
+            self,
+            self.clock.reading,
+            is_volatile=settings.volatile,
         )
         self.applied_index = 0
         self.serving = False
         self.takeover_index = 0
-        self._cannot_lose_term = settings.volatile and len(settings.voters) == 1
+        self._is_volatile = settings.volatile
+        self._commits_alone = self.replica.commits_alone
         self._turn = Turn(0, 0, settings.region, settings.sixty_second_rules)
         self._waiters = Waiters()
         self._sweeper = Sweeper()
         self._sweep_at_ms = 0
         self._pending: deque[_Pending] = deque()
         self._open: list[m.Mutation] = []
-        self._open_bytes = 0
         self._open_undo: Undo = []
         self._undo: deque[tuple[int, Undo]] = deque()
         self._now_ms = 0
@@ -98,7 +105,10 @@ class Node(Observer):
             self._refuse(ticket)
             return
         self._run(call, ticket, now_ms)
-        self._leave(now_ms)
+        if not self._commits_alone or self._waiters.count:
+            self._leave(now_ms)
+        else:
+            self.effects.wake_at_ms = self._sweep_at_ms  # nothing else can be due
 
     def cancel(self, ticket: Ticket, now_ms: int) -> None:
         """The client of a waiting receive left; harmless for any other ticket."""
@@ -155,10 +165,9 @@ class Node(Observer):
     # --- commands -------------------------------------------------------------------
 
     def _run(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        turn = self._turn
-        turn.now_ms = self._open_time(now_ms)
+        self._open_time(now_ms)
         try:
-            result, mutations = execute(self.state, call, turn)
+            result, mutations = execute(self.state, call, self._turn)
         except SqsError as error:
             self._answer(ticket, error, now_ms)
             return
@@ -171,9 +180,12 @@ class Node(Observer):
 
     def _open_time(self, now_ms: int) -> int:
         """An entry's time is fixed when its batch opens; all commands in it see that time."""
+        turn = self._turn
         if not self._open:
-            self._turn.now_ms = max(self._turn.now_ms, self._stamp(now_ms), self.replica.log.last_time_ms)
-        return self._turn.now_ms
+            time_ms = self._stamp(now_ms)
+            if time_ms > turn.now_ms:
+                turn.now_ms = time_ms
+        return turn.now_ms
 
     def _stamp(self, now_ms: int) -> int:
         """Entries carry cluster time, never a wall clock."""
@@ -186,35 +198,35 @@ class Node(Observer):
         if not mutations:
             return
         self._apply(mutations)
-        self._open_bytes += sum(map(_size_bytes, mutations))
+        self._close_entry_if_free(now_ms)
         if result is not None:
             self._answer(ticket, result, now_ms)
-        self._close_entry_if_free(now_ms)
-        for mutation in mutations:
-            if isinstance(mutation, _WAKING) and self._waiters.is_awaited(mutation.queue_id):
-                self._serve_waiters(mutation.queue_id, now_ms)
+        if self._waiters.count:
+            for mutation in mutations:
+                if isinstance(mutation, _WAKING) and self._waiters.is_awaited(mutation.queue_id):
+                    self._serve_waiters(mutation.queue_id, now_ms)
 
     def _apply(self, mutations: list[m.Mutation]) -> None:
-        undo = None if self._cannot_lose_term else self._open_undo
+        undo = None if self._commits_alone else self._open_undo
         for mutation in mutations:
             apply(self.state, mutation, undo)
-        self._open.extend(mutations)
+        self._open += mutations
 
     def _close_entry_if_free(self, now_ms: int) -> None:
         """Group commit: while a sync is under way the open entry grows, up to its bound."""
-        if not self._open:
-            return
         replica = self.replica
-        is_free = self.settings.volatile or replica.durable_index >= replica.log.last_index
-        if is_free or self._open_bytes >= self.settings.batch_bytes_max:
+        if self._is_volatile or replica.durable_index >= replica.log.last_index:
+            self._close_entry(now_ms)
+        elif sum(map(_size_bytes, self._open)) >= self.settings.batch_bytes_max:
             self._close_entry(now_ms)
 
     def _close_entry(self, now_ms: int) -> None:
         payload = m.encode(self._open)
         self._open = []
-        self._open_bytes = 0
         index = self.replica.propose(payload, self._turn.now_ms, now_ms)
         self.applied_index = index
+        if self._commits_alone:
+            return
         if self._open_undo:
             self._undo.append((index, self._open_undo))
             self._open_undo = []
@@ -286,10 +298,9 @@ class Node(Observer):
     def _serve_waiters(self, queue_id: int, now_ms: int) -> None:
         """Hand out to those who wait, in their order, as long as there is something."""
         while (waiter := self._waiters.first(queue_id)) is not None:
-            turn = self._turn
-            turn.now_ms = self._open_time(now_ms)
+            self._open_time(now_ms)
             try:
-                result, mutations = execute(self.state, waiter.call, turn)
+                result, mutations = execute(self.state, waiter.call, self._turn)
             except SqsError as error:
                 self._answer_waiter(waiter, error, now_ms)
                 continue
@@ -298,10 +309,9 @@ class Node(Observer):
             tickets = list(waiter.tickets)
             self._waiters.remove(waiter)
             self._apply(mutations)
-            self._open_bytes += sum(map(_size_bytes, mutations))
+            self._close_entry_if_free(now_ms)
             for ticket in tickets:
                 self._answer(ticket, result, now_ms)
-            self._close_entry_if_free(now_ms)
         queue = self.state.queues.get(queue_id)
         if queue is not None:
             self._waiters.expect(queue_id, queue.order.next_due_ms())
@@ -330,7 +340,7 @@ class Node(Observer):
         self._sweep_at_ms = now_ms + (10 if is_more_waiting else SWEEP_MS)
         self._change(mutations, now_ms)
         log = self.replica.log
-        if log.last_index - log.base_index > LOG_KEPT_ENTRIES:
+        if len(log) > LOG_KEPT_ENTRIES:
             self.replica.compact(log.last_index)
 
     # --- what the replica tells (Observer) ----------------------------------------------
@@ -362,7 +372,8 @@ class Node(Observer):
         self.applied_index = self.replica.propose(payload, self._turn.now_ms, now_ms)
         self._undo.append((self.applied_index, self._open_undo))
         self._open_undo = []
-        self._serve_if_committed()
+        if self._commits_alone:
+            self.commit_moved(now_ms)
 
     def _founded(self) -> m.ClusterFounded:
         cluster_id = self.lottery.token(b"cluster", 16).hex()
@@ -385,7 +396,7 @@ class Node(Observer):
         """Take back what is not committed, newest first; what was promised to nobody is answered as unknown."""
         self.serving = False
         roll_back(self._open_undo)
-        self._open, self._open_bytes = [], 0
+        self._open = []
         while self._undo:
             roll_back(self._undo.pop()[1])
         self.applied_index = self.replica.commit_index
@@ -444,16 +455,16 @@ class Node(Observer):
             if outbox.records:
                 self._hand_out_records()
             for message, rests_on_records in outbox.messages:
-                token = self.effects.token if rests_on_records and not self.settings.volatile else 0
+                token = self.effects.token if rests_on_records and not self._is_volatile else 0
                 self.effects.frames.append(Frame(message.to, messages.encode(message), token))
             outbox.messages.clear()
-            if self.settings.volatile:
+            if self._is_volatile:
                 self.replica.synced(self.effects.token, now_ms)
 
     def _hand_out_records(self) -> None:
         outbox, effects = self.replica.outbox, self.effects
         effects.token += 1
-        effects.records.extend(outbox.records)
+        effects.records += outbox.records
         outbox.records.clear()
         self.replica.handed_out(effects.token)
 

@@ -9,12 +9,15 @@ class Log:
     Indexes grow by one, terms and times never fall; both are asserted at the door.
     """
 
-    __slots__ = ("_entries", "base_index", "base_term", "base_time_ms")
+    __slots__ = ("_base_time_ms", "_entries", "base_index", "base_term", "last_index", "last_term", "last_time_ms")
 
     def __init__(self, entries: list[Entry]) -> None:
         self.base_index = 0
         self.base_term = 0
-        self.base_time_ms = 0
+        self._base_time_ms = 0
+        self.last_index = 0
+        self.last_term = 0
+        self.last_time_ms = 0
         self._entries: list[Entry] = []
         for entry in entries:
             self.append(entry)
@@ -23,22 +26,16 @@ class Log:
     def first_index(self) -> int:
         return self.base_index + 1
 
-    @property
-    def last_index(self) -> int:
-        return self.base_index + len(self._entries)
-
-    @property
-    def last_term(self) -> int:
-        return self._entries[-1].term if self._entries else self.base_term
-
-    @property
-    def last_time_ms(self) -> int:
-        return self._entries[-1].time_ms if self._entries else self.base_time_ms
+    def __len__(self) -> int:
+        return len(self._entries)
 
     def append(self, entry: Entry) -> None:
         assert entry.index == self.last_index + 1, "entries are appended in order"
         assert entry.term >= self.last_term, "terms never fall along the log"
         self._entries.append(entry)
+        self.last_index = entry.index
+        self.last_term = entry.term
+        self.last_time_ms = entry.time_ms
 
     def term_at(self, index: int) -> int | None:
         """The term of the entry at ``index``; None where the log does not know it."""
@@ -69,6 +66,11 @@ class Log:
         """Drop the entries from ``index`` on."""
         assert index > self.base_index
         del self._entries[index - self.base_index - 1 :]
+        self.last_index = index - 1
+        if self._entries:
+            self.last_term, self.last_time_ms = self._entries[-1].term, self._entries[-1].time_ms
+        else:
+            self.last_term, self.last_time_ms = self.base_term, self._base_time_ms
 
     def compact(self, index: int) -> None:
         """Forget the entries up to ``index``."""
@@ -76,4 +78,4 @@ class Log:
             return
         last = self.entry(index)
         del self._entries[: index - self.base_index]
-        self.base_index, self.base_term, self.base_time_ms = index, last.term, last.time_ms
+        self.base_index, self.base_term, self._base_time_ms = index, last.term, last.time_ms

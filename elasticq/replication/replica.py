@@ -91,15 +91,17 @@ class Replica:
         lottery: Lottery,
         observer: Observer,
         clock: Callable[[int], tuple[bool, int]],
-        cluster: str = "",
+        *,
+        is_volatile: bool = False,
     ) -> None:
-        """``clock(now_ms)`` gives (linked, time_ms): the member's cluster time, or its wall clock if not linked."""
+        """``is_volatile``: records are durable when made. ``clock(now_ms)`` gives (linked, time_ms): the member's cluster time, or its wall clock if not linked."""
         assert member_id in voters
         self.member_id = member_id
         self.voters = voters
         self.others = tuple(voter for voter in voters if voter != member_id)
         self.quorum = len(voters) // 2 + 1
-        self.cluster = cluster
+        self.commits_alone = is_volatile and not self.others  # nothing to sync, nobody to ask
+        self.cluster = ""  # the committed cluster id, once there is one
         self.timing = timing
         self.lottery = lottery
         self.observer = observer
@@ -157,7 +159,8 @@ class Replica:
 
     def synced(self, token: int, now_ms: int) -> None:
         """All records up to ``token`` are durable."""
-        self.synced_token = max(self.synced_token, token)
+        if token > self.synced_token:
+            self.synced_token = token
         while self._syncing and self._syncing[0][0] <= token:
             self.durable_index = max(self.durable_index, self._syncing.popleft()[1])
         if self.role == MASTER:
@@ -176,10 +179,9 @@ class Replica:
     def handed_out(self, token: int) -> None:
         """The node gave the outbox's records to the storage under ``token``."""
         self.token = token
-        if self.log.last_index > self.durable_index:
-            if self._syncing and self._syncing[-1][1] == self.log.last_index:
-                return
-            self._syncing.append((token, self.log.last_index))
+        last_index = self.log.last_index
+        if last_index > self.durable_index and (not self._syncing or self._syncing[-1][1] != last_index):
+            self._syncing.append((token, last_index))
 
     def _persist_vote(self) -> None:
         self._record(Vote(self.term, self.voted_for))
@@ -448,6 +450,9 @@ class Replica:
         assert time_ms >= self.log.last_time_ms, "cluster time never falls along the log"
         entry = Entry(self.log.last_index + 1, self.term, time_ms, payload)
         self.log.append(entry)
+        if self.commits_alone:
+            self.durable_index = self.commit_index = entry.index
+            return entry.index
         self._record(entry)
         if self.others:
             self._replicate(now_ms)
@@ -577,14 +582,18 @@ class Replica:
     # --- commit -------------------------------------------------------------------------
 
     def _advance_commit(self, now_ms: int) -> None:
-        matches = [progress.match_index for progress in self.followers.values()]
-        matches.append(self.durable_index)
-        matches.sort(reverse=True)
-        index = matches[self.quorum - 1]
+        index = self._majority_index() if self.others else self.durable_index
         if index > self.commit_index and self._may_commit(index):
             self._move_commit(index, now_ms)
             if index == self.log.last_index and self.others:
                 self._push_commit(now_ms)
+
+    def _majority_index(self) -> int:
+        """The newest index that a majority of voters has durable; the master's own sync is one vote."""
+        matches = [progress.match_index for progress in self.followers.values()]
+        matches.append(self.durable_index)
+        matches.sort(reverse=True)
+        return matches[self.quorum - 1]
 
     def _may_commit(self, index: int) -> bool:
         """An entry of an older term is committed by one of the own term above it, never by counting."""

@@ -5,7 +5,6 @@ from typing import Final
 from elasticq.engine import mutations as m
 from elasticq.engine.contents import check_range
 from elasticq.engine.identity import next_hand_out
-from elasticq.engine.rows import Row
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
@@ -71,7 +70,7 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
     chosen = queue.order.choose(now_ms, asked.limit, queue.expired_before_ms(now_ms))
     if not chosen:
         return ReceiveMessageResult(), []
-    room = limits.IN_FLIGHT_MAX - queue.order.counts(now_ms).in_flight
+    room = limits.IN_FLIGHT_MAX - queue.order.in_flight(now_ms)
     if room < len(chosen):
         if room <= 0 and asked.wait_s == 0:
             raise OverLimit(
@@ -87,38 +86,44 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
     for sequence in chosen:
         old = queue.rows[sequence]
         hand_out = next_hand_out(old.hand_out, turn.term)
+        count = old.receive_count + 1
         first_ms = old.first_received_ms or now_ms
-        row = Row(old.content, until_ms, hand_out, old.receive_count + 1, first_ms, now_ms)
         received.hand_outs.append(hand_out)
-        received.receive_counts.append(row.receive_count)
+        received.receive_counts.append(count)
         received.first_received_ms.append(first_ms)
-        messages.append(_handed_out(state, queue, sequence, row, asked))
+        messages.append(_handed_out(state, queue.id, sequence, old.content, hand_out))
+        if asked.system_names or asked.attribute_names:
+            _add_attributes(messages[-1], old.content, count, first_ms, asked)
     return ReceiveMessageResult(messages, call.invocation), [received]
 
 
-def _handed_out(state: State, queue: Queue, sequence: int, row: Row, asked: Asked) -> ReceivedMessage:
-    content = row.content
-    origin = content.origin or (queue.id, sequence)
+def _handed_out(state: State, queue_id: int, sequence: int, content: m.MessageStored, hand_out: int) -> ReceivedMessage:
     identity = state.identity
-    message = ReceivedMessage(
-        identity.message_id(*origin),
-        identity.receipt_handle(queue.id, sequence, row.hand_out),
+    origin_queue, origin_sequence = content.origin or (queue_id, sequence)
+    return ReceivedMessage(
+        identity.message_id(origin_queue, origin_sequence),
+        identity.receipt_handle(queue_id, sequence, hand_out),
         content.body,
     )
+
+
+def _add_attributes(
+    message: ReceivedMessage, content: m.MessageStored, count: int, first_received_ms: int, asked: Asked
+) -> None:
     if asked.system_names:
-        message.attributes = _system_attributes(row, asked.system_names)
+        message.attributes = _system_attributes(content, count, first_received_ms, asked.system_names)
     if asked.attribute_names and content.attributes:
         message.message_attributes = _filtered(content.attributes, asked.attribute_names)
-    return message
 
 
-def _system_attributes(row: Row, names: frozenset[str]) -> dict[str, str]:
-    content = row.content
+def _system_attributes(
+    content: m.MessageStored, count: int, first_received_ms: int, names: frozenset[str]
+) -> dict[str, str]:
     everything = {
         "SenderId": content.sender_id,
         "SentTimestamp": str(content.sent_ms),
-        "ApproximateReceiveCount": str(row.receive_count),
-        "ApproximateFirstReceiveTimestamp": str(row.first_received_ms),
+        "ApproximateReceiveCount": str(count),
+        "ApproximateFirstReceiveTimestamp": str(first_received_ms),
     }
     if content.trace_header is not None:
         everything["AWSTraceHeader"] = content.trace_header
@@ -149,7 +154,9 @@ def received_again(
     for sequence, hand_out in handles:
         row = queue.live_row(sequence)
         if row is not None and row.hand_out == hand_out and queue.order.is_in_flight(sequence, turn.now_ms):
-            messages.append(_handed_out(state, queue, sequence, row, asked))
+            message = _handed_out(state, queue.id, sequence, row.content, hand_out)
+            _add_attributes(message, row.content, row.receive_count, row.first_received_ms, asked)
+            messages.append(message)
     return ReceiveMessageResult(messages, call.invocation)
 
 

@@ -33,19 +33,18 @@ def _stored(
     attributes = contents.check_attributes(entry.message_attributes) if entry.message_attributes else None
     if contents.message_bytes(entry) > queue.message_bytes_max:
         raise contents.too_long(queue.message_bytes_max, in_batch=in_batch)
-    delay_s = contents.delay_of(entry.delay_seconds, queue)
-    contents.refuse_deduplication_id(entry.message_deduplication_id)
-    return m.MessageStored(
-        queue.id,
-        sequence,
-        body,
-        turn.now_ms,
-        call.principal,
-        turn.now_ms + delay_s * 1_000 if delay_s else 0,
-        attributes,
-        contents.trace_header(entry.message_system_attributes),
-        contents.check_group_id(entry.message_group_id),
-    )
+    delay_s = queue.delay_s if entry.delay_seconds is None else contents.check_delay(entry.delay_seconds)
+    if entry.message_deduplication_id is not None:
+        raise contents.no_deduplication(entry.message_deduplication_id)
+    stored = m.MessageStored(queue.id, sequence, body, turn.now_ms, call.principal)
+    if delay_s:
+        stored.visible_at_ms = turn.now_ms + delay_s * 1_000
+    stored.attributes = attributes
+    if entry.message_system_attributes:
+        stored.trace_header = contents.trace_header(entry.message_system_attributes)
+    if entry.message_group_id is not None:
+        stored.group_id = contents.check_group_id(entry.message_group_id)
+    return stored
 
 
 def send_message_batch(state: State, call: Call, command: SendMessageBatch, turn: Turn) -> Outcome:

@@ -63,11 +63,12 @@ class StandardOrder:
 
     def remove(self, sequence: int, row: Row) -> None:
         """Forget ``row``, wherever it is."""
-        if self._deadlines.pop(sequence, None) is not None:
-            if not row.hand_out:
-                self._delayed -= 1
-        elif self._returned.pop(sequence, None) is None:
+        if not row.visible_at_ms:
             self._untouched.discard(sequence)
+        elif self._deadlines.pop(sequence, None) is None:
+            del self._returned[sequence]
+        elif not row.hand_out:
+            self._delayed -= 1
 
     def clear(self) -> None:
         self._untouched.clear()
@@ -98,7 +99,8 @@ class StandardOrder:
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
         """Up to ``limit`` available messages, longest available first; those sent at or before ``sent_after_ms`` are expired."""
-        self.advance(now_ms)
+        if self._heap and self._heap[0][0] <= now_ms:
+            self.advance(now_ms)
         rows = self._rows
         if not self._returned:
             first = self._untouched.first()
@@ -134,6 +136,11 @@ class StandardOrder:
         """Never received and its delay has not passed."""
         self.advance(now_ms)
         return sequence in self._deadlines and not self._rows[sequence].hand_out
+
+    def in_flight(self, now_ms: int) -> int:
+        """How many are received and hidden."""
+        self.advance(now_ms)
+        return len(self._deadlines) - self._delayed
 
     def counts(self, now_ms: int) -> Counts:
         self.advance(now_ms)
