@@ -1,0 +1,55 @@
+# Few targets, each one duty. Everything is installed into .venv; nothing else is touched.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+BIN := .venv/bin
+ARGS ?=
+SEEDS ?= 100
+FIRST ?= 1
+PURE_TESTS = $(wildcard tests/model tests/wire tests/engine tests/replication tests/node tests/checks)
+
+.PHONY: help run test quick check format bench simulate clean
+
+help:  ## what there is
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+run: .venv/.installed  ## serve SQS on http://127.0.0.1:9324; more options by ARGS="--port 9400"
+	@exec $(BIN)/python -m elasticq server $(ARGS)
+
+test: .venv/.installed-test  ## all tests
+	$(BIN)/python -m pytest $(ARGS)
+
+quick: .venv/.installed-test  ## tests of the pure rooms, under a minute
+	$(BIN)/python -m pytest -q $(PURE_TESTS) $(ARGS)
+
+check: .venv/.installed-test  ## lint, format, strict types, import contract
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m mypy --strict elasticq
+	$(BIN)/lint-imports --no-cache
+
+format: .venv/.installed-test  ## rewrite the sources in the house's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/.installed  ## figures of this machine beside a bare echo of the same run
+	$(BIN)/python scripts/bench.py $(ARGS)
+
+simulate: .venv/.installed  ## seeded clusters with faults: SEEDS=n from FIRST=s
+	$(BIN)/python -m elasticq sim --seeds $(SEEDS) --first $(FIRST) $(ARGS)
+
+clean:  ## remove .venv and every cache
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp tells what the .venv holds: serving needs little, testing a lot.
+.venv/bin/python:
+	@scripts/make_venv .venv
+
+.venv/.installed: setup.cfg pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed]'
+	@touch $@
+
+.venv/.installed-test: setup.cfg pyproject.toml | .venv/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed,test]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""Pure checkers of what clients saw; used by the simulator, process tests and operators alike."""

@@ -1,0 +1,1 @@
+"""The SQS port: bytes from clients to commands, results to bytes."""

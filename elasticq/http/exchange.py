@@ -1,0 +1,68 @@
+"""One request's way through the wire room, the same for hot and slow path."""
+
+from logging import getLogger
+from typing import Final
+
+from msgspec import Struct
+
+from elasticq.http.head import JSON
+from elasticq.model.commands import Command
+from elasticq.model.errors import InternalFailure, SqsError, UnknownOperation
+from elasticq.model.results import Result
+from elasticq.wire import json, query
+from elasticq.wire.operations import Operation
+
+JSON_TYPE: Final = b"application/x-amz-json-1.0"
+XML_TYPE: Final = b"text/xml"
+
+_log = getLogger(__name__)
+
+
+class Answer(Struct, gc=False):
+    """What goes back; ``query_error`` is the x-amzn-query-error header, JSON errors only."""
+
+    status: int
+    content_type: bytes
+    body: bytes
+    query_error: str = ""
+
+
+def decode(protocol: int, operation: Operation | None, body: bytes, path: str) -> tuple[Operation, Command]:
+    """The operation and command of a request. Raises an SqsError for whatever is wrong with it."""
+    try:
+        if protocol != JSON:
+            return query.decode(body, path)
+        if operation is None:
+            raise UnknownOperation("The operation is unknown.")
+        return operation, json.decode(operation, body)
+    except SqsError:
+        raise
+    except Exception as failure:
+        raise internal_failure(failure) from failure
+
+
+def encode(
+    protocol: int, operation: Operation, command: Command, outcome: Result | SqsError, request_id: str
+) -> Answer:
+    """The answer to an executed command."""
+    if isinstance(outcome, SqsError):
+        return encode_error(protocol, outcome, request_id)
+    try:
+        if protocol == JSON:
+            return Answer(200, JSON_TYPE, json.encode(operation, command, outcome))
+        return Answer(200, XML_TYPE, query.encode(operation, command, outcome, request_id))
+    except Exception as failure:
+        return encode_error(protocol, internal_failure(failure), request_id)
+
+
+def encode_error(protocol: int, error: SqsError, request_id: str) -> Answer:
+    if protocol == JSON:
+        body, query_error = json.encode_error(error)
+        return Answer(error.status, JSON_TYPE, body, query_error)
+    return Answer(error.status, XML_TYPE, query.encode_error(error, request_id))
+
+
+def internal_failure(failure: Exception) -> InternalFailure:
+    """Our own fault: the traceback goes to the log, nothing of it (nor of the request) to the client."""
+    _log.error("wire_failed", exc_info=failure)
+    return InternalFailure("We encountered an internal error. Please try again.")

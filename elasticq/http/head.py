@@ -1,0 +1,228 @@
+"""Reads the head of a request, strictly: the security boundary of the SQS port.
+
+A head is judged before anything of the request is acted on. Three outcomes:
+
+- ``Head`` with ``hot`` True: a POST with one plain Content-Length; the hot path serves it.
+- ``Head`` with ``hot`` False: legal, but for aiohttp (GET, chunked, HTTP/1.0, Expect, Upgrade ...).
+- ``BadHead``: framing that two parsers could read differently (two lengths, length with
+  Transfer-Encoding, bare LF, folded lines, NUL, odd names). Answered 400, the connection ends.
+
+Speed: nearly every line of a request is equal to one seen before, so a line is
+looked up whole in a bounded dict and parsed only when it is new. A line is in
+that dict only after it passed the strict pattern, so a hit needs no second
+look. Lines with secrets or with values that never repeat stay out.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from msgspec import Struct
+
+from elasticq.wire.operations import BY_TARGET, Operation
+
+KNOWN_LINES_MAX: Final = 1_024
+KNOWN_LINE_BYTES_MAX: Final = 512
+
+HEADERS_MAX: Final = 100
+
+OTHER: Final = 0
+JSON: Final = 1
+FORM: Final = 2
+
+
+class BadHead(Exception):
+    """Not HTTP/1.x as everybody reads it; the text names the rule and holds nothing of the request."""
+
+
+class Head(Struct, gc=False):
+    """What the server wants to know of a request's head."""
+
+    hot: bool
+    path: str
+    body_bytes: int
+    protocol: int  # JSON or FORM; OTHER for anything else
+    operation: Operation | None  # by X-Amz-Target; None: no such header or no such operation
+    endpoint: str
+    invocation_id: bytes  # empty: none sent
+    authorization: bytes  # empty: none sent
+    close: bool
+
+
+# What a line tells: the fact's name and value. Facts that may stand once are named by a small int;
+# a line of no interest is named by itself, so that only a repeated line makes a head's facts fewer than its lines.
+_LENGTH, _PROTOCOL, _TARGET, _HOST, _INVOCATION, _AUTHORIZATION, _CODING = range(7)
+_CLOSE: Final = "close"
+_COLD: Final = "cold"
+_Fact = tuple[object, Any]
+
+_REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}) ([\x21-\x7e]+) HTTP/1\.([01])")
+_HOT_LINE: Final = re.compile(rb"POST (/[\x21\x22\x24-\x3e\x40-\x7e]*) HTTP/1\.1")  # no query, no fragment
+_HEADER_LINE: Final = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)")
+_HOST_VALUE: Final = re.compile(rb"[0-9A-Za-z._~%\-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
+_LENGTH_VALUE: Final = re.compile(rb"[0-9]{1,18}")
+_JSON_TYPE: Final = re.compile(rb"application/x-amz-json-1\.0[ \t]*(?:;.*)?", re.IGNORECASE)
+_FORM_TYPE: Final = re.compile(rb"application/x-www-form-urlencoded[ \t]*(?:;.*)?", re.IGNORECASE)
+
+_PRINTABLE: Final = bytes(range(0x20, 0x7F))
+
+# Spellings that SDKs use; others are as good, only slower.
+_NEVER_EQUAL: Final = {
+    b"Authorization": _AUTHORIZATION,
+    b"authorization": _AUTHORIZATION,
+    b"amz-sdk-invocation-id": _INVOCATION,
+}
+_REPEATING: Final = frozenset(
+    b"accept accept-encoding accept-language amz-sdk-request cache-control connection content-length content-type host"
+    b" user-agent x-amz-date x-amz-target x-amz-user-agent x-amzn-query-mode".split()
+)
+
+
+class HeadReader:
+    """Reads heads and remembers lines: one for all connections of a server."""
+
+    __slots__ = ("_fact", "_paths")
+
+    def __init__(self, public_url: str = "") -> None:
+        self._fact: Callable[[bytes], _Fact] = _Lines(public_url).__getitem__
+        self._paths = _RequestLines()
+
+    def read(self, head: bytes) -> Head:
+        """The facts of ``head`` (without its last blank line). Raises BadHead.
+
+        The loop over the lines runs in C: ``map`` and ``dict`` come back to Python for unknown lines only.
+        """
+        lines = head.split(b"\r\n", HEADERS_MAX)  # what is beyond stays one line, and that is none
+        first = lines.pop(0)
+        path = self._paths[first]
+        facts = dict(map(self._fact, lines))
+        if len(facts) != len(lines):
+            self._refuse_repetition(lines)
+        get = facts.get
+        if not path or _COLD in facts or _CODING in facts or not get(_PROTOCOL):
+            return _cold(first, facts)
+        try:
+            return Head(
+                True,
+                path,
+                facts[_LENGTH],
+                facts[_PROTOCOL],
+                get(_TARGET),
+                facts[_HOST],
+                get(_INVOCATION, b""),
+                get(_AUTHORIZATION, b""),
+                _CLOSE in facts,
+            )
+        except KeyError:
+            return _cold(first, facts)
+
+    def _refuse_repetition(self, lines: list[bytes]) -> None:
+        """Most headers may be repeated; those that frame the request or say whose it is may not."""
+        names = [name for name, _ in map(self._fact, lines) if isinstance(name, int)]
+        if len(names) != len(set(names)):
+            raise BadHead("a header that may stand once stands twice")
+
+
+def _cold(first: bytes, facts: dict[object, Any]) -> Head:
+    """A legal head that is not hot, once the rules of framing are seen to hold."""
+    length, is_old = facts.get(_LENGTH), first.endswith(b"HTTP/1.0")
+    if _CODING in facts:
+        if length is not None:
+            raise BadHead("Content-Length and Transfer-Encoding")
+        if facts[_CODING] != b"chunked" or is_old:
+            raise BadHead("a Transfer-Encoding other than chunked, or in HTTP/1.0")
+    if _HOST not in facts and not is_old:
+        raise BadHead("no Host header")
+    return Head(False, "", length or 0, facts.get(_PROTOCOL, OTHER), None, "", b"", b"", _CLOSE in facts)
+
+
+class _RequestLines(dict[bytes, str]):
+    """The path of a hot request line, "" for another legal one."""
+
+    __slots__ = ()
+
+    def __missing__(self, line: bytes) -> str:
+        hot = _HOT_LINE.fullmatch(line)
+        if hot is None:
+            if _REQUEST_LINE.fullmatch(line) is None:
+                raise BadHead("no request line")
+            return ""
+        path = hot[1].decode("ascii")
+        _remember(self, line, path)
+        return path
+
+
+class _Lines(dict[bytes, _Fact]):
+    """Header lines that were seen and the fact in each."""
+
+    __slots__ = ("_public_url",)
+
+    def __init__(self, public_url: str) -> None:
+        self._public_url = public_url
+
+    def __missing__(self, line: bytes) -> _Fact:
+        name, _, value = line.partition(b":")
+        fact_name = _NEVER_EQUAL.get(name)
+        if fact_name is not None and not value.translate(None, _PRINTABLE):  # a third of the pattern's price
+            return fact_name, value.strip(b" ")
+        header = _HEADER_LINE.fullmatch(line)
+        if header is None:
+            raise BadHead("no header line")
+        name, value = header[1].lower(), header[2].rstrip(b" \t")
+        read = _READERS.get(name)
+        fact = (read(value) if read else None) or (line, None)
+        if fact[0] == _HOST and self._public_url:
+            fact = _HOST, self._public_url
+        if name in _REPEATING:
+            _remember(self, line, fact)
+        return fact
+
+
+def _remember(known: dict[bytes, Any], line: bytes, fact: object) -> None:
+    """Full means that somebody varies what others repeat: start again, which costs each line one parse."""
+    if len(line) <= KNOWN_LINE_BYTES_MAX:
+        if len(known) >= KNOWN_LINES_MAX:
+            known.clear()
+        known[line] = fact
+
+
+def content_protocol(value: bytes) -> int:
+    """JSON, FORM or OTHER for a Content-Type."""
+    if _JSON_TYPE.fullmatch(value):
+        return JSON
+    return FORM if _FORM_TYPE.fullmatch(value) else OTHER
+
+
+def host_endpoint(value: bytes) -> str:
+    """What QueueUrls begin with, for a Host header. Raises BadHead."""
+    if _HOST_VALUE.fullmatch(value) is None:
+        raise BadHead("Host is no host")
+    return "http://" + value.decode("ascii")
+
+
+def _length(value: bytes) -> _Fact:
+    if _LENGTH_VALUE.fullmatch(value) is None:
+        raise BadHead("Content-Length is no number")
+    return _LENGTH, int(value)
+
+
+def _connection(value: bytes) -> _Fact | None:
+    options = {option.strip(b" \t").lower() for option in value.split(b",")}
+    if b"upgrade" in options:
+        return _COLD, True
+    return (_CLOSE, True) if b"close" in options else None
+
+
+_READERS: Final[dict[bytes, Callable[[bytes], _Fact | None]]] = {
+    b"content-length": _length,
+    b"content-type": lambda value: (_PROTOCOL, content_protocol(value)),
+    b"x-amz-target": lambda value: (_TARGET, BY_TARGET.get(value)),
+    b"host": lambda value: (_HOST, host_endpoint(value)),
+    b"amz-sdk-invocation-id": lambda value: (_INVOCATION, value),
+    b"authorization": lambda value: (_AUTHORIZATION, value),
+    b"transfer-encoding": lambda value: (_CODING, value.lower()),
+    b"connection": _connection,
+    b"content-encoding": lambda value: None if value.lower() == b"identity" else (_COLD, True),
+    b"expect": lambda value: (_COLD, True),
+    b"upgrade": lambda value: (_COLD, True),
+}

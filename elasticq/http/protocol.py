@@ -1,0 +1,416 @@
+"""One connection of the SQS port: the hot path, and the hand-over to aiohttp.
+
+Who owns the connection is our own flag, never guessed from aiohttp's state:
+
+    hot ----- a legal head that is not hot, no reply outstanding -----> SLOW (aiohttp's for good)
+     |
+     +------- bad framing, too large, deadline, Connection: close ----> CLOSING
+
+A hot request is one synchronous pass: bytes, command, node, result, bytes, one
+write. ``_hold`` says why the next request may not be looked at yet (0: it may):
+
+    PARKED   the node keeps the reply (a long poll, or a sync); what the client
+             sends ahead is buffered, beyond a bound the socket is not read
+    WRITING  the client does not read its replies
+    YIELDED  16 requests of one burst are answered, other connections come first
+    SLOW, CLOSING  as above
+
+A head whose body is under way stays here (boto3 sends them apart), so body
+bytes are never taken for a request.
+"""
+
+import asyncio
+import re
+from typing import TYPE_CHECKING, Final, cast
+
+from elasticq.http import exchange
+from elasticq.http.caller import invocation
+from elasticq.http.exchange import Answer
+from elasticq.http.head import JSON, BadHead, Head
+from elasticq.http.site import NEVER_MS, REFUSED_MAX, Site
+from elasticq.model.commands import Call, Command, ReceiveMessage
+from elasticq.model.errors import RequestTooLarge, SqsError
+from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX
+from elasticq.model.results import ReceiveMessageResult, Result
+from elasticq.runtime.runtime import RuntimeStopped
+from elasticq.wire import json
+from elasticq.wire.operations import Operation
+
+if TYPE_CHECKING:
+    from aiohttp.web_protocol import RequestHandler
+
+_BURST: Final = range(16)
+PARKED, WRITING, YIELDED, SLOW, CLOSING = 1, 2, 4, 8, 16
+IDLE, HEAD, BUSY = 0, 1, 2  # of a connection that is aiohttp's: for its deadline only
+
+_BARE_LF: Final = re.compile(rb"(?<!\r)\n")
+
+
+class SqsProtocol(asyncio.Protocol):
+    """A connection; it is the ticket of its one request in progress."""
+
+    __slots__ = (
+        "_body",
+        "_buffer",
+        "_eof",
+        "_head",
+        "_hold",
+        "_identify",
+        "_pending",
+        "_read",
+        "_reading_paused",
+        "_site",
+        "_slow",
+        "_slow_phase",
+        "_submit",
+        "_submitting",
+        "_transport",
+        "deadline_ms",
+    )
+
+    _transport: asyncio.Transport
+    _pending: tuple[Head, Operation, Command]
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._read = site.reader.read
+        self._identify = site.callers.identify
+        self._submit = site.runtime.submit
+        self._hold = 0
+        self._buffer = b""
+        self._head: Head | None = None
+        self._body = bytearray()
+        self._submitting = False
+        self._eof = False
+        self._reading_paused = False
+        self._slow: RequestHandler | None = None
+        self._slow_phase = IDLE
+        self.deadline_ms = NEVER_MS
+
+    # --- the transport's callbacks ---
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        site = self._site
+        self.deadline_ms = site.idle_until_ms
+        open_connections = len(site.connections)
+        site.connections.add(self)
+        if open_connections >= site.bounds.connections_max + REFUSED_MAX:
+            self._transport.abort()
+        elif open_connections >= site.bounds.connections_max or site.stopping:
+            self._refuse(503, "too many connections")
+
+    def data_received(self, data: bytes) -> None:
+        if self._hold:
+            self._receive_held(data)
+        elif self._head is not None:
+            self._receive_body(self._head, data)
+        elif self._buffer:
+            data = self._buffer + data
+            self._buffer = b""
+            self._serve(data, False)
+        else:
+            self._serve(data, True)
+
+    def eof_received(self) -> bool | None:
+        """Open for our replies if there are any to come, except for a long poll: its client is gone."""
+        if self._slow is not None:
+            self._slow.eof_received()
+            return None
+        self._eof = True
+        if self._hold & PARKED and isinstance(self._pending[2], ReceiveMessage):
+            self._leave()
+            return None
+        return bool(self._hold & (PARKED | WRITING | YIELDED))
+
+    def pause_writing(self) -> None:
+        if self._slow is not None:
+            self._slow.pause_writing()
+        else:
+            self._hold |= WRITING
+            self.deadline_ms = self._site.idle_until_ms
+
+    def resume_writing(self) -> None:
+        if self._slow is not None:
+            self._slow.resume_writing()
+        else:
+            self._hold &= ~WRITING
+            self._resume_soon()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._site.connections.discard(self)
+        if self._slow is not None:
+            self._slow.connection_lost(exc)
+        elif self._hold & PARKED:
+            self._leave()
+        self._hold |= CLOSING
+        self._buffer = b""
+        self._head = None
+
+    # --- the hot path ---
+
+    def _serve(self, data: bytes, fresh: bool) -> None:
+        """Answer the requests in ``data``; ``fresh``: its first byte came just now."""
+        for _ in _BURST:
+            end = data.find(b"\r\n\r\n")
+            if end < 0 or end > HEAD_BYTES_MAX:
+                self._keep_part_of_head(data, fresh)
+                return
+            try:
+                head = self._read(data[:end])
+            except BadHead as error:
+                self._refuse(400, str(error))
+                return
+            next_at = end + 4 + head.body_bytes
+            if not head.hot:
+                self._hand_over(head, data)
+            elif next_at == len(data):
+                self._execute(head, data[end + 4 :])
+            elif next_at > len(data):
+                self._wait_for_body(head, data[end + 4 :])
+            else:
+                self._execute(head, data[end + 4 : next_at])
+                data = data[next_at:]
+                fresh = True
+                if self._hold:
+                    self._keep(data)
+                    return
+                continue
+            return
+        self._buffer = data
+        self._resume_soon()
+
+    def _execute(self, head: Head, body: bytes) -> None:
+        """Decode, submit; the reply is written by ``release``, mostly before this returns."""
+        operation = head.operation
+        try:
+            if operation is not None and head.protocol == JSON:
+                command = json.decode(operation, body)
+            else:
+                operation, command = exchange.decode(head.protocol, operation, body, head.path)
+        except Exception as failure:
+            self._fail(head, failure)
+            return
+        principal, account = self._identify(head.authorization)
+        mark = head.invocation_id and invocation(principal, operation.name, head.invocation_id, body)
+        self._pending = head, operation, command
+        self._hold = PARKED
+        self._submitting = True
+        try:
+            self._submit(Call(command, principal, account, head.endpoint, mark), self)
+        except RuntimeStopped:
+            self.abort()
+        self._submitting = False
+        if self._hold & PARKED:
+            self.deadline_ms = NEVER_MS
+
+    def release(self, outcome: Result | SqsError) -> None:
+        """The runtime's answer: write it, or give a receive back that nobody can read any more."""
+        if not self._submitting and (self._hold & CLOSING or self._transport.is_closing()):
+            self._give_back(outcome)
+            return
+        site = self._site
+        site.hot_requests += 1
+        head, operation, command = self._pending
+        self._hold &= ~PARKED
+        if head.protocol != JSON or head.close or site.stopping or isinstance(outcome, SqsError):
+            request_id = site.responses.request_id(site.hot_requests)
+            self._write(head, exchange.encode(head.protocol, operation, command, outcome, request_id), request_id)
+        else:
+            try:
+                body = json.encode(operation, command, outcome)
+            except Exception as failure:
+                self._fail(head, failure)
+            else:
+                parts = site.responses.json_ok, site.hot_requests, len(body), body
+                self._transport.write(b"%b%012x\r\nContent-Length: %d\r\n\r\n%b" % parts)
+                self.deadline_ms = site.idle_until_ms
+        if not self._submitting and (self._buffer or self._eof or self._reading_paused):
+            self._resume_soon()
+
+    def _give_back(self, outcome: Result | SqsError) -> None:
+        """In a callback of its own: the runtime is in the middle of releasing."""
+        self._hold &= ~PARKED
+        if isinstance(outcome, ReceiveMessageResult):
+            self._site.loop.call_soon(self._site.runtime.undelivered, outcome)
+
+    def _fail(self, head: Head, failure: Exception) -> None:
+        """Answer an error found before or after the node did its part."""
+        self._site.hot_requests += 1
+        error = failure if isinstance(failure, SqsError) else exchange.internal_failure(failure)
+        request_id = self._site.responses.request_id(self._site.hot_requests)
+        self._write(head, exchange.encode_error(head.protocol, error, request_id), request_id)
+
+    def _write(self, head: Head, answer: Answer, request_id: str) -> None:
+        """Any answer but the common one."""
+        site = self._site
+        close = head.close or site.stopping
+        self._transport.write(site.responses.write(answer, request_id, close))
+        self.deadline_ms = site.idle_until_ms
+        if close:
+            self._end()
+
+    # --- parts of requests, and requests held back ---
+
+    def _keep_part_of_head(self, data: bytes, fresh: bool) -> None:
+        if len(data) > HEAD_BYTES_MAX:
+            self._refuse(431, "the head is too long")
+        elif _BARE_LF.search(data):
+            self._refuse(400, "a line that ends with a bare LF")
+        else:
+            self._buffer = data
+            if fresh and data:
+                self.deadline_ms = self._site.clock() + self._site.bounds.header_ms
+
+    def _wait_for_body(self, head: Head, part: bytes) -> None:
+        if head.body_bytes > REQUEST_BYTES_MAX:
+            self._refuse_size(head)
+            return
+        bounds = self._site.bounds
+        self._head = head
+        self._body += part
+        patience_ms = bounds.body_ms + head.body_bytes * 1_000 // bounds.body_bytes_per_s
+        self.deadline_ms = self._site.now_ms + patience_ms
+
+    def _receive_body(self, head: Head, data: bytes) -> None:
+        """More of the body that ``head`` announced; usually all of it in one piece."""
+        rest = b""
+        if self._body or len(data) != head.body_bytes:
+            whole = self._body
+            whole += data
+            if len(whole) < head.body_bytes:
+                return
+            data, rest = bytes(whole[: head.body_bytes]), bytes(whole[head.body_bytes :])
+            self._body = bytearray()
+        self._head = None
+        self._execute(head, data)
+        if rest and self._hold:
+            self._keep(rest)
+        elif rest:
+            self._serve(rest, True)
+
+    def _receive_held(self, data: bytes) -> None:
+        if self._hold & CLOSING:
+            return
+        if self._slow is None:
+            self._keep(self._buffer + data)
+            return
+        if self._slow_phase == IDLE:
+            self._slow_phase = HEAD
+            self.deadline_ms = self._site.clock() + self._site.bounds.header_ms
+        self._slow.data_received(data)
+
+    def _keep(self, data: bytes) -> None:
+        """Bytes that must wait for a reply to go out first."""
+        if self._hold & CLOSING:
+            return
+        self._buffer = data
+        if len(data) > self._site.bounds.held_bytes_max and not self._reading_paused:
+            self._reading_paused = True
+            self._transport.pause_reading()
+
+    def _resume_soon(self) -> None:
+        """Go on with the buffer in a callback of its own: other connections first, and no recursion."""
+        if not self._hold & (YIELDED | CLOSING):
+            self._hold |= YIELDED
+            self._site.loop.call_soon(self._resume)
+
+    def _resume(self) -> None:
+        self._hold &= ~YIELDED
+        if self._hold:
+            return
+        data, self._buffer = self._buffer, b""
+        if self._reading_paused:
+            self._reading_paused = False
+            self._transport.resume_reading()
+        if data:
+            self._serve(data, True)
+        if self._eof and not self._hold:
+            self._end()
+
+    # --- leaving the hot path ---
+
+    def _hand_over(self, head: Head, data: bytes) -> None:
+        """aiohttp owns this connection from here on, beginning with the head in ``data``."""
+        if head.body_bytes > REQUEST_BYTES_MAX:
+            self._refuse_size(head)
+            return
+        handler = self._site.slow_path.handler()
+        self._slow = handler
+        self._slow_phase = HEAD
+        self._hold = SLOW
+        self.deadline_ms = self._site.clock() + self._site.bounds.header_ms
+        handler.connection_made(self._transport)
+        handler.data_received(data)
+        if self._eof:
+            handler.eof_received()
+
+    def _refuse_size(self, head: Head) -> None:
+        error = RequestTooLarge(f"The request is longer than {REQUEST_BYTES_MAX} bytes.")
+        request_id = self._site.responses.request_id(0)
+        answer = exchange.encode_error(head.protocol, error, request_id)
+        self._linger(self._site.responses.write(answer, request_id, True))
+
+    def _refuse(self, status: int, reason: str) -> None:
+        """A request that is no request: say so in plain text and end the connection."""
+        answer = Answer(status, b"text/plain", reason.encode())
+        self._linger(self._site.responses.write(answer, self._site.responses.request_id(0), True))
+
+    def _linger(self, response: bytes) -> None:
+        """Write, send FIN, and read on for a moment: closing on unread bytes would reset the connection
+        and the client might never see why."""
+        self._transport.write(response)
+        self._hold |= CLOSING
+        self._buffer = b""
+        self._head = None
+        self.deadline_ms = self._site.clock() + self._site.bounds.linger_ms
+        if self._eof:
+            self._transport.close()
+        else:
+            self._transport.write_eof()
+
+    def _end(self) -> None:
+        """Close when everything that was written is out."""
+        self._hold |= CLOSING
+        self._buffer = b""
+        self._transport.close()
+
+    def _leave(self) -> None:
+        """The client of a parked reply is gone."""
+        runtime = self._site.runtime
+        if isinstance(self._pending[2], ReceiveMessage):
+            self._hold |= CLOSING
+            runtime.cancel(self)
+
+    # --- for the slow path ---
+
+    def slow_began(self) -> None:
+        """A handler has a request; it sets the deadline of the body while it reads."""
+        self._slow_phase = BUSY
+        self.deadline_ms = NEVER_MS
+
+    def slow_ended(self) -> None:
+        self._slow_phase = IDLE
+        self.deadline_ms = self._site.idle_until_ms
+
+    # --- for the site ---
+
+    def expire(self) -> None:
+        """Past its deadline: a request under way is told, an idle or unreadable connection is not."""
+        if self._hold & (CLOSING | WRITING):
+            self.abort()
+        elif self._head is not None or (self._buffer and not self._hold):
+            self._refuse(408, "the request came too slowly")
+        else:
+            self._end()
+
+    def stop(self) -> None:
+        if self._slow is not None:
+            if self._slow_phase != BUSY:
+                self._end()
+        elif not self._hold and self._head is None and not self._buffer:
+            self._end()
+
+    def abort(self) -> None:
+        self._hold |= CLOSING
+        self._transport.abort()

@@ -1,0 +1,66 @@
+"""Writes responses as bytes: status line, headers and body in one piece."""
+
+import time
+from typing import Final
+
+from elasticq.http.exchange import JSON_TYPE, Answer
+
+_REASONS: Final = {
+    200: "OK",
+    400: "Bad Request",
+    403: "Forbidden",
+    404: "Not Found",
+    408: "Request Timeout",
+    413: "Content Too Large",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
+_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+class Responses:
+    """Knows the second's Date and this process's part of request ids.
+
+    A request id is unique: 80 random bits of the process, then the request's number.
+    """
+
+    __slots__ = ("_date", "_id_prefix", "json_ok")
+
+    def __init__(self, entropy: bytes, wall_s: float) -> None:
+        text = entropy[:10].hex()
+        self._id_prefix = f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-"
+        self.refresh(wall_s)
+
+    def refresh(self, wall_s: float) -> None:
+        """Called once a second, so that no request has to format a date."""
+        self._date = http_date(wall_s)
+        self.json_ok = (
+            f"HTTP/1.1 200 OK\r\nContent-Type: {JSON_TYPE.decode()}\r\nDate: {self._date}\r\n"
+            f"x-amzn-RequestId: {self._id_prefix}"
+        ).encode()
+        """The start of the one response that is written most, up to the request's number."""
+
+    def request_id(self, number: int) -> str:
+        return f"{self._id_prefix}{number:012x}"
+
+    def write(self, answer: Answer, request_id: str, close: bool) -> bytes:
+        head = (
+            f"HTTP/1.1 {answer.status} {_REASONS.get(answer.status, 'Error')}\r\n"
+            f"Content-Type: {answer.content_type.decode()}\r\nDate: {self._date}\r\nx-amzn-RequestId: {request_id}\r\n"
+        )
+        if answer.query_error:
+            head += f"x-amzn-query-error: {answer.query_error}\r\n"
+        if close:
+            head += "Connection: close\r\n"
+        return b"%bContent-Length: %d\r\n\r\n%b" % (head.encode(), len(answer.body), answer.body)
+
+
+def http_date(wall_s: float) -> str:
+    """RFC 9110's date; by hand, as strftime follows the locale."""
+    at = time.gmtime(wall_s)
+    return (
+        f"{_DAYS[at.tm_wday]}, {at.tm_mday:02} {_MONTHS[at.tm_mon - 1]} {at.tm_year}"
+        f" {at.tm_hour:02}:{at.tm_min:02}:{at.tm_sec:02} GMT"
+    )

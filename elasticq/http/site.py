@@ -1,0 +1,131 @@
+"""What the connections of one SQS port share: runtime, readers, counters, and the sweep of deadlines."""
+
+import asyncio
+from typing import TYPE_CHECKING, Protocol
+
+from elasticq.http.bounds import Bounds
+from elasticq.http.caller import Callers
+from elasticq.http.head import HeadReader
+from elasticq.http.responses import Responses
+from elasticq.runtime.clock import Clock, boot_ms, wall_ms
+from elasticq.runtime.runtime import Runtime
+
+if TYPE_CHECKING:
+    from elasticq.http.slow import SlowPath
+
+NEVER_MS = 1 << 62
+SWEEP_S = 1.0
+REFUSED_MAX = 256
+"""Connections over the limit that are told so; beyond them nothing is said."""
+
+
+class Connection(Protocol):
+    """What the site wants of a connection."""
+
+    deadline_ms: int
+
+    def expire(self) -> None:
+        """The deadline is past."""
+
+    def stop(self) -> None:
+        """The server stops: end now if nothing is in progress, else after the reply."""
+
+    def abort(self) -> None:
+        """End without a word."""
+
+
+class Site:
+    """Shared by all connections. Deadlines are judged by one sweep a second, not by timers of their own."""
+
+    __slots__ = (
+        "_slow_path",
+        "_timer",
+        "_wall_clock",
+        "bounds",
+        "callers",
+        "clock",
+        "connections",
+        "hot_requests",
+        "idle_until_ms",
+        "loop",
+        "node_name",
+        "now_ms",
+        "public_url",
+        "reader",
+        "responses",
+        "runtime",
+        "slow_requests",
+        "stopping",
+    )
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        loop: asyncio.AbstractEventLoop,
+        entropy: bytes,
+        *,
+        node_name: str,
+        default_account: str,
+        public_url: str = "",
+        bounds: Bounds | None = None,
+        clock: Clock = boot_ms,
+        wall_clock: Clock = wall_ms,
+    ) -> None:
+        self.runtime = runtime
+        self.loop = loop
+        self.node_name = node_name
+        self.bounds = bounds or Bounds()
+        self.clock = clock
+        self._wall_clock = wall_clock
+        self.public_url = public_url
+        self.reader = HeadReader(public_url)
+        self.callers = Callers(default_account)
+        self.responses = Responses(entropy, wall_clock() / 1_000)
+        self.connections: set[Connection] = set()
+        self.hot_requests = 0
+        self.slow_requests = 0
+        self.stopping = False
+        self.now_ms = clock()
+        self.idle_until_ms = self.now_ms + self.bounds.idle_ms
+        self._slow_path: SlowPath | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def slow_path(self) -> "SlowPath":
+        """aiohttp's part, imported when first needed: it is most of a start's CPU, and boto3 never needs it."""
+        if self._slow_path is None:
+            from elasticq.http.slow import SlowPath
+
+            self._slow_path = SlowPath(self)
+        return self._slow_path
+
+    def start(self) -> None:
+        self._timer = self.loop.call_later(SWEEP_S, self._tick)
+
+    def _tick(self) -> None:
+        self.start()
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Renew clock and date, and end every connection that is past its deadline."""
+        self.now_ms = now_ms = self.clock()
+        self.idle_until_ms = now_ms + self.bounds.idle_ms
+        self.responses.refresh(self._wall_clock() / 1_000)
+        for connection in [one for one in self.connections if one.deadline_ms < now_ms]:
+            connection.expire()
+
+    async def stop(self, patience_s: float) -> None:
+        """End every connection: at once if idle, else after its reply, at the latest after ``patience_s``."""
+        self.stopping = True
+        until_ms = self.clock() + int(patience_s * 1_000)
+        while self.connections and self.clock() < until_ms:
+            self.runtime.close_waiters()  # again each time: a body may have been under way
+            for connection in list(self.connections):
+                connection.stop()
+            await asyncio.sleep(0.01)
+        for connection in list(self.connections):
+            connection.abort()
+        if self._slow_path is not None:
+            await self._slow_path.close()
+        if self._timer is not None:
+            self._timer.cancel()

@@ -1,0 +1,1 @@
+"""Drives one Node: clock in, effects out."""

@@ -1,0 +1,239 @@
+"""Drives one Node inside an asyncio loop: calls and time in, effects out.
+
+The loop's thread is the only one that enters. Each entry is one call of the
+node followed by ``_drain``, which does what the node asked for in the order
+that effects.py demands: records to the storage, frames behind the sync gate,
+replies to their tickets, the next wake-up. There is no task and no future per
+request: a ticket is an object whose ``release`` is called once with the outcome.
+
+A node that raises is broken (its invariants are assertions): the runtime stops
+for ever, answers nobody any more and tells ``on_failure``, which ends the process.
+"""
+
+from asyncio import AbstractEventLoop, TimerHandle
+from collections.abc import Callable
+from typing import Protocol, cast
+
+from elasticq.model.commands import Call
+from elasticq.model.errors import SqsError
+from elasticq.model.results import Result
+from elasticq.node.effects import Frame
+from elasticq.node.node import Node
+from elasticq.node.settings import NodeStatus
+from elasticq.runtime.clock import Clock, boot_ms, wall_ms
+from elasticq.storage.gate import SyncGate
+from elasticq.storage.interface import Storage
+
+NEVER_MS = 1 << 62
+
+
+class Ticket(Protocol):
+    """Who asked. Hashed by identity; may be used again after its release."""
+
+    def __hash__(self) -> int: ...
+
+    def release(self, outcome: Result | SqsError) -> None:
+        """The answer, once. Must not raise, and must not enter the runtime again before it returns."""
+
+
+class RuntimeStopped(Exception):
+    """The node failed or was closed: no answer can be given any more."""
+
+
+def no_peers(frames: list[Frame]) -> None:
+    """A cluster of one has nobody to send to."""
+    assert not frames, "a frame for nobody"
+
+
+class Runtime:
+    """One member's node with its storage, timer and tickets."""
+
+    __slots__ = (
+        "_armed_at_ms",
+        "_clock",
+        "_effects",
+        "_gate",
+        "_loop",
+        "_node",
+        "_on_failure",
+        "_send",
+        "_storage",
+        "_submit",
+        "_timer",
+        "_volatile",
+        "_wall_clock",
+        "stopped",
+    )
+
+    def __init__(
+        self,
+        node: Node,
+        storage: Storage,
+        loop: AbstractEventLoop,
+        on_failure: Callable[[BaseException], None],
+        *,
+        send: Callable[[list[Frame]], None] = no_peers,
+        clock: Clock = boot_ms,
+        wall_clock: Clock = wall_ms,
+    ) -> None:
+        self._node = node
+        self._effects = node.effects
+        self._submit = node.submit
+        self._storage = storage
+        self._volatile = storage.volatile
+        self._gate = SyncGate()
+        self._loop = loop
+        self._on_failure = on_failure
+        self._send = send
+        self._clock = clock
+        self._wall_clock = wall_clock
+        self._timer: TimerHandle | None = None
+        self._armed_at_ms = NEVER_MS
+        self.stopped = False
+
+    def start(self) -> None:
+        """Let the node begin: a cluster of one is master when this returns."""
+        with _Guard(self):
+            self._node.start(self._clock(), self._wall_clock())
+        self._drain()
+
+    def submit(self, call: Call, ticket: Ticket) -> None:
+        """Execute ``call``; ``ticket.release`` comes now or, for a wait or a sync, later.
+
+        Guard and drain are written out: this is the hot path, and nearly always one reply is all there is.
+        """
+        if self.stopped:
+            raise RuntimeStopped
+        try:
+            self._submit(call, ticket, self._clock())
+        except Exception as failure:
+            self._fail(failure)
+            raise RuntimeStopped from failure
+        effects = self._effects
+        replies = effects.replies
+        if len(replies) == 1 and not effects.records and not effects.frames:
+            reply = replies.pop()
+            reply.ticket.release(reply.outcome)  # type: ignore[attr-defined]
+            wake_at_ms = effects.wake_at_ms
+            if wake_at_ms is not None and wake_at_ms < self._armed_at_ms:
+                self._arm(wake_at_ms)
+        else:
+            self._drain()
+
+    def cancel(self, ticket: Ticket) -> None:
+        """The client of a waiting receive left; harmless when the answer is already out."""
+        if not self.stopped:
+            with _Guard(self):
+                self._node.cancel(ticket, self._clock())
+            self._drain()
+
+    def undelivered(self, result: Result) -> None:
+        """A released receive could not be written: its messages become visible again."""
+        if not self.stopped:
+            with _Guard(self):
+                self._node.undelivered(result, self._clock())
+            self._drain()
+
+    def close_waiters(self) -> None:
+        """Graceful stop: every long poll is answered, empty."""
+        if not self.stopped:
+            with _Guard(self):
+                self._node.close_waiters(self._clock())
+            self._drain()
+
+    def status(self) -> NodeStatus:
+        return self._node.status(self._clock())
+
+    def close(self) -> None:
+        """No call enters after this."""
+        self._stop()
+        self._storage.close()
+
+    def _drain(self) -> None:
+        """Do what the node asked for."""
+        effects = self._effects
+        if effects.records:
+            self._append()
+        if effects.frames:
+            self._transmit()
+        if effects.replies:
+            self._release()
+        wake_at_ms = effects.wake_at_ms
+        if wake_at_ms is not None and wake_at_ms < self._armed_at_ms:
+            self._arm(wake_at_ms)
+
+    def _append(self) -> None:
+        effects = self._effects
+        if not self._volatile:
+            self._storage.append(effects.records.copy(), effects.token, self._synced)
+        effects.records.clear()
+
+    def _transmit(self) -> None:
+        frames = self._effects.frames.copy()
+        self._effects.frames.clear()
+        due = frames if self._volatile else self._gate.add(frames)
+        if due:
+            self._send(due)
+
+    def _release(self) -> None:
+        """Give the replies to their tickets; the list is emptied first, as a release may lead back here."""
+        replies = self._effects.replies
+        due = replies.copy()
+        replies.clear()
+        for reply in due:
+            cast(Ticket, reply.ticket).release(reply.outcome)
+
+    def _synced(self, token: int) -> None:
+        if not self.stopped:
+            with _Guard(self):
+                self._node.synced(token, self._clock())
+            due = self._gate.synced(token)
+            if due:
+                self._send(due)
+            self._drain()
+
+    def _arm(self, wake_at_ms: int) -> None:
+        """Set the timer. A later wake-up than the armed one leaves it alone: it fires early and looks again."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._armed_at_ms = wake_at_ms
+        delay_ms = max(0, wake_at_ms - self._clock())
+        self._timer = self._loop.call_later(delay_ms / 1_000, self._wake)
+
+    def _wake(self) -> None:
+        self._armed_at_ms = NEVER_MS
+        wake_at_ms = self._effects.wake_at_ms
+        if self.stopped or wake_at_ms is None:
+            return
+        now_ms = self._clock()
+        if now_ms >= wake_at_ms:
+            with _Guard(self):
+                self._node.tick(now_ms)
+        self._drain()
+
+    def _fail(self, failure: BaseException) -> None:
+        self._stop()
+        self._on_failure(failure)
+
+    def _stop(self) -> None:
+        self.stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+class _Guard:
+    """Around each call of the node: an exception stops the member and goes on upwards as RuntimeStopped."""
+
+    __slots__ = ("_runtime",)
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def __enter__(self) -> None:
+        assert not self._runtime.stopped, "a stopped node is never called"
+
+    def __exit__(self, kind: object, failure: BaseException | None, trace: object) -> None:
+        if failure is not None:
+            self._runtime._fail(failure)
+            raise RuntimeStopped from failure
+

@@ -1,0 +1,1 @@
+"""Settings, wiring and life of the process."""

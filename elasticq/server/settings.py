@@ -1,0 +1,103 @@
+"""Every setting of the server with unit, default and bound; read from file, environment and command line.
+
+Later sources win: defaults, TOML file, ``ELASTICQ_<SECTION>__<KEY>``, flags.
+An unknown key is an error, as a misspelt setting that is silently ignored
+costs somebody a day. conf/elasticq.toml documents each one (a test compares).
+"""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
+
+ENVIRONMENT_PREFIX: Final = "ELASTICQ_"
+
+Seconds = Annotated[int, Meta(ge=1, le=3_600)]
+
+
+class SettingsError(Exception):
+    """A setting that is unknown, of the wrong type or out of bounds; the text says which and where it came from."""
+
+
+class Http(Struct, frozen=True, forbid_unknown_fields=True):
+    """The SQS port."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 9324
+    public_url: Annotated[str, Meta(pattern=r"^(https?://[^/\s]+)?$")] = ""
+    connections_max: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
+    header_s: Seconds = 10
+    body_s: Seconds = 10
+    body_bytes_per_s: Annotated[int, Meta(ge=1_024, le=1_073_741_824)] = 65_536
+    idle_s: Seconds = 75
+    stop_s: Annotated[int, Meta(ge=0, le=300)] = 5
+
+
+class Node(Struct, frozen=True, forbid_unknown_fields=True):
+    """This member, and what it tells of itself."""
+
+    id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")] = "node1"
+    region: Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,32}$")] = DEFAULT_REGION
+    account: Annotated[str, Meta(pattern=r"^[0-9]{12}$")] = DEFAULT_ACCOUNT
+    sixty_second_rules: bool = False
+
+
+class Settings(Struct, frozen=True, forbid_unknown_fields=True):
+    http: Http = field(default_factory=Http)
+    node: Node = field(default_factory=Node)
+
+
+SECTIONS: Final[dict[str, type[Struct]]] = {"http": Http, "node": Node}
+
+
+def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Mapping[str, Any]]) -> Settings:
+    """The settings that are in force. Raises SettingsError."""
+    sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
+    if file is not None:
+        _merge(sections, _read(file), str(file))
+    _merge(sections, _from_environment(environment), "the environment")
+    _merge(sections, flags, "the command line")
+    try:
+        return msgspec.convert(sections, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise SettingsError(str(error)) from error
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{file}: {error}") from error
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """ELASTICQ_HTTP__PORT=9325 is http.port; names without the double underscore are not settings."""
+    found: dict[str, dict[str, str]] = {}
+    for name, value in environment.items():
+        section, two, key = name.removeprefix(ENVIRONMENT_PREFIX).lower().partition("__")
+        if name.startswith(ENVIRONMENT_PREFIX) and two:
+            found.setdefault(section, {})[key] = value
+    return found
+
+
+def _merge(sections: dict[str, dict[str, Any]], more: Mapping[str, Any], source: str) -> None:
+    for section, values in more.items():
+        if section not in SECTIONS or not isinstance(values, Mapping):
+            raise SettingsError(_unknown("section", section, list(SECTIONS), source))
+        known = [f"{section}.{key}" for key in SECTIONS[section].__struct_fields__]
+        for key, value in values.items():
+            if f"{section}.{key}" not in known:
+                raise SettingsError(_unknown("setting", f"{section}.{key}", known, source))
+            sections[section][key] = value
+
+
+def _unknown(kind: str, name: str, known: list[str], source: str) -> str:
+    close = difflib.get_close_matches(name, known, 1, 0.5)
+    hint = f", did you mean {close[0]}?" if close else f" (known: {', '.join(known)})"
+    return f"{source}: unknown {kind} {name}{hint}"

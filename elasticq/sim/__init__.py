@@ -1,0 +1,1 @@
+"""A seeded world: whole clusters with network, disks, clocks and clients in one process (no asyncio)."""

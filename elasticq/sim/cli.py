@@ -1,0 +1,97 @@
+"""``elasticq sim``: run seeds, replay a scenario, shrink what fails."""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from elasticq.checks.history import dump_lines
+from elasticq.sim.faults import Scenario, scenario
+from elasticq.sim.shrink import shrink
+from elasticq.sim.world import Outcome, run
+
+
+class Totals(Struct):
+    """Sums over all seeds of a call."""
+
+    seeds: int = 0
+    operations: int = 0
+    elections: int = 0
+    faults: int = 0
+    simulated_ms: int = 0
+    failed: int = 0
+
+    def add(self, outcome: Outcome) -> None:
+        self.seeds += 1
+        self.operations += outcome.operations
+        self.elections += outcome.elections
+        self.faults += outcome.faults
+        self.simulated_ms += outcome.simulated_ms
+        self.failed += bool(outcome.findings)
+
+    def line(self) -> str:
+        return (
+            f"{self.seeds} seeds, {self.operations} operations, {self.elections} elections, {self.faults} faults, "
+            f"{self.simulated_ms / 1_000:.0f} simulated s, {self.failed} failed"
+        )
+
+
+def describe(outcome: Outcome) -> str:
+    """One line a seed, and one for each finding."""
+    lines = [
+        f"seed {outcome.seed} members {outcome.members}: {outcome.operations} operations, {outcome.elections} elections, "
+        f"{outcome.faults} faults, {outcome.simulated_ms / 1_000:.0f} s, trace {outcome.trace_hash}"
+    ]
+    lines += [f"  {finding.name} at {finding.at_us} us: {finding.evidence}" for finding in outcome.findings]
+    return "\n".join(lines)
+
+
+def _arguments(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="elasticq sim", description="Simulate clusters under seeded faults.")
+    parser.add_argument("--seeds", type=int, default=20, help="how many seeds (20)")
+    parser.add_argument("--first", type=int, default=1, help="the first seed (1)")
+    parser.add_argument("--seed", type=int, help="this one seed only")
+    parser.add_argument("--members", type=int, choices=(3, 5), default=3)
+    parser.add_argument("--trace", action="store_true", help="print every traced event")
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="run the scenario in FILE")
+    parser.add_argument("--shrink", action="store_true", help="make each failing scenario small and print it")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write the last scenario (shrunk, if asked) to FILE")
+    parser.add_argument("--history", type=Path, metavar="FILE", help="write the last history to FILE as JSON lines")
+    return parser.parse_args(argv)
+
+
+def _scenarios(arguments: argparse.Namespace) -> list[Scenario]:
+    if arguments.replay is not None:
+        return [msgspec.json.decode(arguments.replay.read_bytes(), type=Scenario)]
+    if arguments.seed is not None:
+        return [scenario(arguments.seed, arguments.members)]
+    return [scenario(seed, arguments.members) for seed in range(arguments.first, arguments.first + arguments.seeds)]
+
+
+def _show(chosen: Scenario, outcome: Outcome, arguments: argparse.Namespace) -> Scenario:
+    print(*outcome.trace, describe(outcome), sep="\n" if outcome.trace else "", flush=True)
+    if outcome.findings and arguments.shrink:
+        chosen = shrink(chosen, outcome.findings[0].name, lambda line: print(f"  {line}", flush=True))
+    if outcome.findings:
+        print(f"  scenario: {msgspec.json.encode(chosen).decode()}")
+    if arguments.save is not None:
+        arguments.save.write_bytes(msgspec.json.encode(chosen))
+    if arguments.history is not None:
+        arguments.history.write_bytes(dump_lines(outcome.history))
+    return chosen
+
+
+def main(argv: list[str] | None = None) -> int:
+    """0 when nothing was found, 1 otherwise."""
+    arguments = _arguments(sys.argv[1:] if argv is None else argv)
+    totals, started_s = Totals(), time.process_time()
+    for chosen in _scenarios(arguments):
+        outcome = run(chosen, keeps_trace=arguments.trace)
+        totals.add(outcome)
+        _show(chosen, outcome, arguments)
+    cpu_s = time.process_time() - started_s
+    print(f"{totals.line()}; {cpu_s:.1f} CPU s, {totals.seeds * 60 / max(cpu_s, 0.001):.0f} seeds a core-minute")
+    return 1 if totals.failed else 0

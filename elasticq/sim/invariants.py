@@ -1,0 +1,336 @@
+"""What must hold after every step of the world (design.md §10), each rule under its own name.
+
+A step touches one member, so only what that member did is looked at: records
+it made, frames and replies it let out, and its role, term and indexes if they moved.
+Every check is a dictionary look-up or less, except when a member becomes master
+(its log is compared with all that was ever committed) and the sampled row hashes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from elasticq.engine import mutations
+from elasticq.engine.digest import state_digest
+from elasticq.model.errors import ServiceUnavailable, SqsError
+from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
+from elasticq.node.effects import Reply
+from elasticq.replication.messages import AnyMessage, AppendReply, PreVote, RequestVote, VoteReply
+from elasticq.replication.records import Entry, Record, Truncation, Vote
+from elasticq.sim.member import TRUE_EPOCH_MS
+
+if TYPE_CHECKING:
+    from elasticq.sim.member import Member
+    from elasticq.sim.world import World
+
+TWO_MASTERS = "two_masters"
+LOG_MISMATCH = "log_mismatch"
+COMMITTED_CHANGED = "committed_changed"
+COMMITTED_MISSING = "committed_missing"
+OLD_TERM_COMMITTED = "old_term_committed"
+TRUNCATED_WITHOUT_CONFLICT = "truncated_without_conflict"
+TERM_FELL, COMMIT_FELL, APPLIED_BEHIND = "term_fell", "commit_fell", "applied_behind"
+TERM_RAISED_AT_RESTART = "term_raised_at_restart"
+VOTED_TWICE = "voted_twice"
+VOTE_NOT_DURABLE = "vote_not_durable"
+VOTE_FOR_STALE_LOG = "vote_for_stale_log"
+ACK_NOT_DURABLE = "ack_not_durable"
+REPLY_NOT_ON_MAJORITY = "reply_not_on_majority"
+IDENTITY_REUSED = "identity_reused"
+ROWS_DIFFER = "rows_differ"
+SERVING_BEFORE_TAKEOVER = "serving_before_takeover"
+CLOCK_AHEAD, CLOCK_FELL = "clock_ahead", "clock_fell"
+
+CLOCK_AHEAD_MAX_MS = 510  # the skew of a sane wall clock; the median never takes an insane one; 10 for rounding
+DIGEST_EVERY = 60  # entries between two comparisons of all rows
+
+
+class _Seen:
+    """What was last seen of a living member."""
+
+    __slots__ = ("applied_index", "commit_index", "digest_index", "role", "term")
+
+    def __init__(self, term: int) -> None:
+        self.role = ""
+        self.term = term
+        self.commit_index = 0
+        self.applied_index = 0
+        self.digest_index = 0
+
+
+class Invariants:
+    """Told of everything by the members; reports findings to the world."""
+
+    def __init__(self, world: World, members: int) -> None:
+        self.world = world
+        self.quorum = members // 2 + 1
+        self.masters: dict[int, str] = {}
+        self.entries: dict[tuple[int, int], Entry] = {}  # (index, term)
+        self.committed: list[int] = [0]  # term by index
+        self.takeovers: dict[int, int] = {}  # term -> index of its first entry
+        self.votes: dict[tuple[str, int], str] = {}  # (voter, term) -> candidate
+        self.candidacies: dict[tuple[str, int], tuple[int, int]] = {}  # (candidate, term) -> (last term, last index)
+        self.term_shown: dict[str, int] = {}  # highest term in any frame that a member let out
+        self.identities: dict[tuple[str, *tuple[int, ...]], tuple[int, int]] = {}
+        self.made_at: dict[str, tuple[int, int]] = {}  # message id or receipt handle -> (index, term)
+        self.digests: dict[tuple[int, int], tuple[bytes, str]] = {}
+        self.compared: set[int] = set()  # applied indexes at which somebody's rows were hashed: others follow
+        self.seen: dict[str, _Seen] = {}
+
+    def _found(self, name: str, evidence: str) -> None:
+        self.world.found(name, evidence)
+
+    # --- life -----------------------------------------------------------------
+
+    def starting(self, member: Member, vote: Vote) -> None:
+        self.seen[member.name] = _Seen(vote.term)
+
+    def started(self, member: Member, vote: Vote) -> None:
+        node = member.node
+        assert node is not None
+        term, shown = node.replica.term, self.term_shown.get(member.name, 0)
+        if term < shown:
+            self._found(TERM_FELL, f"{member.name} let out term {shown} and is in {term} after its restart")
+        if term > vote.term and self.quorum > 1:
+            self._found(TERM_RAISED_AT_RESTART, f"{member.name}: term {vote.term} on disk, {term} after its start")
+
+    def crashed(self, member: Member) -> None:
+        self.seen.pop(member.name, None)
+
+    # --- records ----------------------------------------------------------------
+
+    def recorded(self, member: Member, records: list[Record]) -> None:
+        truncated: Truncation | None = None
+        for record in records:
+            if type(record) is Entry:
+                if truncated is not None:
+                    self._truncated(member, truncated, record)
+                    truncated = None
+                self._recorded_entry(member, record)
+            elif type(record) is Truncation:
+                truncated = record
+
+    def _truncated(self, member: Member, truncation: Truncation, entry: Entry) -> None:
+        """The entry that takes the place of what was cut is another one, or there was nothing to cut for."""
+        before = self._last_known(member, truncation.index)
+        if before is not None and before.term == entry.term:
+            self._found(
+                TRUNCATED_WITHOUT_CONFLICT, f"{member.name} cut its log at {truncation.index} for the same entry"
+            )
+
+    @staticmethod
+    def _last_known(member: Member, index: int) -> Entry | None:
+        """The entry at ``index`` on the disk, or appended to it, before the newest truncation."""
+        found: Entry | None = None
+        newest: Entry | None = member.disk.view.entries.get(index)
+        for record, _, _ in member.disk.unsynced:
+            if type(record) is Truncation and record.index <= index:
+                found, newest = newest, None
+            elif type(record) is Entry and record.index == index:
+                newest = record
+        return found
+
+    def _recorded_entry(self, member: Member, entry: Entry) -> None:
+        known = self.entries.setdefault((entry.index, entry.term), entry)
+        if known is not entry and known != entry:
+            self._found(LOG_MISMATCH, f"{member.name}: another entry at index {entry.index}, term {entry.term}")
+        node = member.node
+        assert node is not None
+        if known is entry and node.replica.role == "master" and entry.term == node.replica.term:
+            self._proposed(member, entry)
+
+    def _proposed(self, member: Member, entry: Entry) -> None:
+        self.takeovers.setdefault(entry.term, entry.index)
+        ahead_ms = entry.time_ms - TRUE_EPOCH_MS - self.world.now_us // 1_000
+        if ahead_ms > CLOCK_AHEAD_MAX_MS:
+            self._found(CLOCK_AHEAD, f"{member.name} stamped entry {entry.index} {ahead_ms} ms ahead of true time")
+        before = self._before(member, entry)
+        if before is not None and before.time_ms > entry.time_ms:
+            self._found(CLOCK_FELL, f"{member.name}: entry {entry.index} is older than the one before it")
+        place = entry.index, entry.term
+        for mutation in mutations.decode(entry.payload):
+            for identity in _identities(mutation):
+                first = self.identities.setdefault(identity, place)
+                if first != place:
+                    self._found(IDENTITY_REUSED, f"{member.name}: {identity} in entries {first} and {place} (index, term)")
+                self._minted(member, identity, place)
+
+    def _minted(self, member: Member, identity: tuple[str, *tuple[int, ...]], place: tuple[int, int]) -> None:
+        """Note in which entry an id or a handle was made."""
+        node = member.node
+        assert node is not None
+        match identity:
+            case "message", queue_id, sequence:
+                self.made_at[node.state.identity.message_id(queue_id, sequence)] = place
+            case "hand-out", queue_id, sequence, hand_out:
+                self.made_at[node.state.identity.receipt_handle(queue_id, sequence, hand_out)] = place
+
+    @staticmethod
+    def _before(member: Member, entry: Entry) -> Entry | None:
+        node = member.node
+        assert node is not None
+        log = node.replica.log
+        return log.entry(entry.index - 1) if entry.index > log.first_index else None
+
+    # --- frames -----------------------------------------------------------------
+
+    def released(self, member: Member, message: AnyMessage) -> None:
+        """A frame leaves: what it promises must stand on the disk."""
+        name, view = member.name, member.disk.view
+        if message.term > self.term_shown.get(name, 0) and type(message) is not PreVote:  # that only asks about a term
+            self.term_shown[name] = message.term
+        if type(message) is AppendReply:
+            if message.ok and message.match_index > view.last_index:
+                self._found(ACK_NOT_DURABLE, f"{name} acknowledged {message.match_index}, its disk has {view.last_index}")
+        elif type(message) is RequestVote:
+            self.candidacies[name, message.term] = message.last_term, message.last_index
+        elif type(message) is VoteReply and message.granted:
+            self._granted(member, message)
+
+    def _granted(self, member: Member, message: VoteReply) -> None:
+        name, view, candidate, term = member.name, member.disk.view, message.to, message.term
+        if self.votes.setdefault((name, term), candidate) != candidate:
+            self._found(VOTED_TWICE, f"{name} voted for {self.votes[name, term]} and {candidate} in term {term}")
+        is_newer = view.vote.term > term  # it went on meanwhile; the vote of that term can no longer be given
+        if not is_newer and (view.vote.term, view.vote.voted_for) != (term, candidate):
+            self._found(VOTE_NOT_DURABLE, f"{name} votes for {candidate} in {term}, on its disk stands {view.vote}")
+
+    def decided(self, member: Member, vote: VoteReply) -> None:
+        """A vote is made; its frame leaves later, when the log may have grown already."""
+        node = member.node
+        assert node is not None
+        log = node.replica.log
+        own, asked = (log.last_term, log.last_index), self.candidacies.get((vote.to, vote.term))
+        if vote.granted and asked is not None and asked < own:
+            self._found(
+                VOTE_FOR_STALE_LOG, f"{member.name} at (term, index) {own} votes for {vote.to} at {asked}, term {vote.term}"
+            )
+
+    # --- replies ----------------------------------------------------------------
+
+    def replied(self, member: Member, reply: Reply) -> None:
+        """The reply rule: what an answer rests on stands on a majority of the disks.
+
+        It rests on the index that the node names, and, whatever the node says, on the entries in
+        which the ids and handles that it tells were made.
+        """
+        outcome = reply.outcome
+        if reply.index == 0 or isinstance(outcome, ServiceUnavailable):
+            return
+        node = member.node
+        assert node is not None
+        self._rests_on(member, outcome, (reply.index, node.replica.log.term_at(reply.index)))
+        for identity in _told(outcome):
+            self._rests_on(member, outcome, self.made_at.get(identity, (reply.index, None)))
+
+    def _rests_on(self, member: Member, outcome: Result | SqsError, place: tuple[int, int | None]) -> None:
+        index, term = place
+        if term is not None and not self._is_committed(index, term):
+            holders = sum(other.disk.view.has(index, term) for other in self.world.members)
+            if holders < self.quorum:
+                term = None
+        if term is None:
+            self._found(REPLY_NOT_ON_MAJORITY, f"{member.name} answered {type(outcome).__name__} resting on index {index}")
+
+    def _is_committed(self, index: int, term: int) -> bool:
+        return index < len(self.committed) and self.committed[index] == term
+
+    # --- steps ------------------------------------------------------------------
+
+    def stepped(self, member: Member) -> None:
+        node = member.node
+        assert node is not None
+        replica, seen = node.replica, self.seen[member.name]
+        if replica.term != seen.term:
+            if replica.term < seen.term:
+                self._found(TERM_FELL, f"{member.name}: from {seen.term} to {replica.term}")
+            seen.term, seen.role = replica.term, ""
+        if replica.role != seen.role:
+            seen.role = replica.role
+            if replica.role == "master":
+                self._became_master(member)
+        if replica.commit_index != seen.commit_index:
+            self._commit_moved(member, seen)
+        if node.applied_index < replica.commit_index:
+            self._found(APPLIED_BEHIND, f"{member.name}: applied {node.applied_index}, committed {replica.commit_index}")
+        if node.serving and replica.commit_index < self.takeovers.get(replica.term, 1 << 62):
+            self._found(SERVING_BEFORE_TAKEOVER, f"{member.name} serves in term {replica.term}, its Takeover is not committed")
+        if node.applied_index != seen.digest_index:
+            is_due = node.applied_index >= seen.digest_index + DIGEST_EVERY
+            if is_due or node.applied_index in self.compared:
+                self.compare_rows(member)
+
+    def _became_master(self, member: Member) -> None:
+        node = member.node
+        assert node is not None
+        replica, term = node.replica, node.replica.term
+        self.world.elections += 1
+        self.world.trace("master", member.name, term)
+        if self.masters.setdefault(term, member.name) != member.name:
+            self._found(TWO_MASTERS, f"{self.masters[term]} and {member.name} in term {term}")
+        if self.votes.setdefault((member.name, term), member.name) != member.name:
+            self._found(VOTED_TWICE, f"{member.name} won term {term}, in which it voted for {self.votes[member.name, term]}")
+        for index in range(replica.log.first_index, len(self.committed)):
+            if replica.log.term_at(index) != self.committed[index]:
+                self._found(COMMITTED_MISSING, f"{member.name} is master of {term} without the committed entry {index}")
+                return
+
+    def _commit_moved(self, member: Member, seen: _Seen) -> None:
+        node = member.node
+        assert node is not None
+        replica, log = node.replica, node.replica.log
+        if replica.commit_index < seen.commit_index:
+            self._found(COMMIT_FELL, f"{member.name}: from {seen.commit_index} to {replica.commit_index}")
+        for index in range(max(seen.commit_index + 1, log.first_index), replica.commit_index + 1):
+            self._committed(member, index, log.term_at(index))
+        if replica.role == "master" and log.term_at(replica.commit_index) != replica.term:
+            self._found(
+                OLD_TERM_COMMITTED, f"{member.name} commits up to {replica.commit_index}, not an entry of its term {replica.term}"
+            )
+        seen.commit_index = replica.commit_index
+
+    def _committed(self, member: Member, index: int, term: int | None) -> None:
+        assert term is not None
+        if index == len(self.committed):
+            self.committed.append(term)
+        elif index > len(self.committed) or self.committed[index] != term:
+            self._found(COMMITTED_CHANGED, f"{member.name} holds index {index} of term {term} for committed")
+
+    def compare_rows(self, member: Member) -> None:
+        """Equal entries applied, equal rows: hashes of all rows are compared now and then, and at the end."""
+        node = member.node
+        assert node is not None
+        index = node.applied_index
+        term = node.replica.log.term_at(index)
+        if term is None or node._open:  # while an entry is open, the state is ahead of any index
+            return
+        self.seen[member.name].digest_index = index
+        digest = state_digest(node.state)
+        self.compared.add(index)
+        first, name = self.digests.setdefault((index, term), (digest, member.name))
+        if first != digest:
+            self._found(ROWS_DIFFER, f"{name} and {member.name} at applied index {index}")
+
+
+def _told(outcome: Result | SqsError) -> list[str]:
+    """The ids and handles in an answer."""
+    match outcome:
+        case SendMessageResult():
+            return [outcome.message_id]
+        case SendMessageBatchResult():
+            return [entry.message_id for entry in outcome.successful]
+        case ReceiveMessageResult():
+            return [message.receipt_handle for message in outcome.messages]
+    return []
+
+
+def _identities(mutation: mutations.Mutation) -> list[tuple[str, *tuple[int, ...]]]:
+    match mutation:
+        case mutations.QueueCreated():
+            return [("queue", mutation.queue_id)]
+        case mutations.MessageStored():
+            return [("message", mutation.queue_id, mutation.sequence)]
+        case mutations.MessagesReceived():
+            pairs = zip(mutation.sequences, mutation.hand_outs, strict=True)
+            return [("hand-out", mutation.queue_id, sequence, hand_out) for sequence, hand_out in pairs]
+    return []

@@ -1,0 +1,255 @@
+"""One simulated member: the real Node with a disk, a gate and clocks that can be crashed, paused and restarted.
+
+The member does for its node what runtime/ does for users: records to the disk,
+frames behind the sync gate, replies to their tickets, ticks when they are due.
+A new life is a new Node over what the disk kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from elasticq.model.results import ReceiveMessageResult
+from elasticq.node.effects import Frame, Reply, Ticket
+from elasticq.node.node import Node
+from elasticq.node.settings import NodeSettings
+from elasticq.replication.messages import VoteReply, decode
+from elasticq.replication.records import Entry
+from elasticq.sim.disk import Disk
+from elasticq.storage.gate import SyncGate
+
+if TYPE_CHECKING:
+    from elasticq.model.commands import Call
+    from elasticq.sim.clients import Client
+    from elasticq.sim.world import World
+
+Action = Callable[[Node], None]
+
+TRUE_EPOCH_MS = 1_700_000_000_000  # true wall time when a run begins
+BACKLOG_MAX = 100_000
+TAG_AT, VOTE_TAG, APPEND_TAG = 2, 4, 5  # in a frame: version, array head, tag; an Append promises nothing: not decoded
+
+
+def decode_vote(data: bytes) -> VoteReply:
+    message = decode(data)
+    assert type(message) is VoteReply
+    return message
+
+
+class Member:
+    """``node`` is None while the member is down."""
+
+    def __init__(self, world: World, index: int, name: str, voters: tuple[str, ...], wall_skew_ms: int) -> None:
+        self.world = world
+        self.index = index
+        self.name = name
+        self.settings = NodeSettings(member_id=name, voters=voters)
+        self.disk = Disk(world.random(f"disk {name}"))
+        self.clock_random = world.random(f"clock {name}")
+        self.boot_offset_us = self.clock_random.randrange(10**6, 10**12)
+        self.wall_skew_ms = wall_skew_ms
+        self.life = 0
+        self.node: Node | None = None
+        self.gate = SyncGate()
+        self.is_paused = False
+        self.is_syncing = False
+        self.backlog: list[Action] = []
+        self.tickets: dict[Ticket, Client] = {}
+        self.wake_us: int | None = None
+
+    # --- clocks ---------------------------------------------------------------
+
+    @property
+    def boot_ms(self) -> int:
+        return (self.world.now_us + self.boot_offset_us) // 1_000
+
+    @property
+    def wall_ms(self) -> int:
+        return TRUE_EPOCH_MS + self.world.now_us // 1_000 + self.wall_skew_ms
+
+    # --- life -----------------------------------------------------------------
+
+    def start(self) -> None:
+        if self.node is not None:
+            return
+        self.life += 1
+        self.world.trace("start", self.name, self.life)
+        durable = self.disk.load()
+        self.gate = SyncGate()
+        self.is_syncing, self.wake_us = False, None
+        seed = f"{self.world.scenario.seed}/{self.name}/{self.life}".encode()
+        node = self.node = Node(self.settings, durable, blake2b(seed, digest_size=32).digest())
+        self.world.invariants.starting(self, durable.vote)
+        self.call(lambda node: node.start(self.boot_ms, self.wall_ms))
+        if self.node is node:
+            self.world.invariants.started(self, durable.vote)
+
+    def crash(self, *, reboots: bool = False, keeps_cache: bool = False) -> None:
+        """The process is gone; unless only it died (``keeps_cache``), so is what was not synced.
+
+        reboots: the machine's boot-time clock begins anew.
+        """
+        if self.node is None:
+            return
+        self.world.trace("crash", self.name, self.life)
+        self.world.invariants.crashed(self)
+        if keeps_cache:
+            self.disk.sync(len(self.disk.unsynced))
+        else:
+            self.disk.crash()
+        self.node = None
+        self.is_paused = False
+        self.backlog.clear()
+        self.gate.clear()
+        if reboots:
+            self.boot_offset_us = self.clock_random.randrange(10**6, 10**8) - self.world.now_us
+        tickets, self.tickets = self.tickets, {}
+        for ticket, client in tickets.items():
+            self.world.after_latency(client.refused, ticket)
+
+    def pause(self) -> None:
+        if self.node is not None:
+            self.world.trace("pause", self.name, self.life)
+            self.is_paused = True
+
+    def resume(self) -> None:
+        if not self.is_paused:
+            return
+        self.world.trace("resume", self.name, self.life)
+        self.is_paused = False
+        backlog, self.backlog = self.backlog, []
+        for action in backlog:
+            self.call(action)
+
+    # --- what comes in ----------------------------------------------------------
+
+    def call(self, action: Action) -> None:
+        """One entry into the node, and all that follows from it."""
+        node = self.node
+        if node is None:
+            return
+        if self.is_paused:
+            assert len(self.backlog) < BACKLOG_MAX
+            self.backlog.append(action)
+            return
+        try:
+            action(node)
+        except Exception as failure:
+            self.world.node_failed(self, failure)
+            return
+        if self.node is node:
+            self._drain(node)
+
+    def receive(self, data: bytes) -> None:
+        self.call(lambda node: node.receive(data, self.boot_ms))
+
+    def request(self, client: Client, ticket: Ticket, call: Call) -> None:
+        """A client's attempt arrives; a dead member refuses the connection."""
+        if self.node is None:
+            self.world.after_latency(client.refused, ticket)
+            return
+        self.tickets[ticket] = client
+        self.call(lambda node: node.submit(call, ticket, self.boot_ms))
+
+    def disconnect(self, ticket: Ticket) -> None:
+        """The client gave up on its attempt and closed the connection."""
+        if self.tickets.pop(ticket, None) is not None:
+            self.call(lambda node: node.cancel(ticket, self.boot_ms))
+
+    # --- what goes out ----------------------------------------------------------
+
+    def _drain(self, node: Node) -> None:
+        effects = node.effects
+        if effects.records:
+            records = effects.records.copy()
+            effects.records.clear()
+            self.disk.append(records, effects.token)
+            self.world.invariants.recorded(self, records)
+            self._begin_sync()
+            if node.replica.role == "master" and any(type(record) is Entry for record in records):
+                self.world.master_appended(self)
+                if self.node is not node:
+                    return
+        if effects.frames:
+            frames = effects.frames.copy()
+            effects.frames.clear()
+            for frame in frames:
+                if frame.data[TAG_AT] == VOTE_TAG:
+                    self.world.invariants.decided(self, decode_vote(frame.data))
+            self._transmit(self.gate.add(frames))
+            if self.node is not node:
+                return
+        replies = effects.replies.copy()
+        effects.replies.clear()
+        for reply in replies:
+            self._release(reply)
+        self.world.invariants.stepped(self)
+        self._arm(effects.wake_at_ms)
+
+    def _transmit(self, frames: list[Frame]) -> None:
+        life = self.life
+        for frame in frames:
+            message = None if frame.data[TAG_AT] == APPEND_TAG else decode(frame.data)
+            if message is not None:
+                self.world.invariants.released(self, message)
+            self.world.network.send(self.name, frame.to, frame.data)
+            if type(message) is VoteReply and message.granted:
+                self.world.voted(self)
+                if self.node is None or self.life != life:
+                    return
+
+    def _release(self, reply: Reply) -> None:
+        self.world.invariants.replied(self, reply)
+        client = self.tickets.pop(reply.ticket, None)
+        if client is not None:
+            self.world.after_latency(client.answered, reply.ticket, reply.outcome)
+        elif isinstance(reply.outcome, ReceiveMessageResult) and reply.outcome.messages:
+            result = reply.outcome
+            self.world.schedule(0, lambda: self.call(lambda node: node.undelivered(result, self.boot_ms)))
+
+    def _begin_sync(self) -> None:
+        if self.is_syncing or not self.disk.unsynced:
+            return
+        self.is_syncing = True
+        count, token, life = len(self.disk.unsynced), self.disk.token, self.life
+        self.world.schedule(self.disk.sync_us(), lambda: self._end_sync(count, token, life))
+
+    def _end_sync(self, count: int, token: int, life: int) -> None:
+        if self.node is None or self.life != life:
+            return
+        self.disk.sync(count)
+        self.is_syncing = False
+        self._begin_sync()
+        self.call(lambda node: self._synced(node, token))
+
+    def _synced(self, node: Node, token: int) -> None:
+        node.synced(token, self.boot_ms)
+        self._transmit(self.gate.synced(token))
+
+    def _arm(self, wake_at_ms: int | None) -> None:
+        """See to it that the node is ticked at ``wake_at_ms``; a later one waits for the earlier to fire."""
+        if wake_at_ms is None:
+            return
+        due_us = max(wake_at_ms * 1_000 - self.boot_offset_us, self.world.now_us)
+        if self.wake_us is not None and self.wake_us <= due_us:
+            return
+        self.wake_us = due_us
+        life = self.life
+        self.world.schedule(due_us - self.world.now_us, lambda: self._wake(due_us, life))
+
+    def _wake(self, due_us: int, life: int) -> None:
+        node = self.node
+        if node is None or self.life != life or self.wake_us != due_us:
+            return
+        self.wake_us = None
+        wake_at_ms = node.effects.wake_at_ms
+        if wake_at_ms is not None and wake_at_ms > self.boot_ms:
+            self._arm(wake_at_ms)
+            return
+        self.call(lambda node: node.tick(self.boot_ms))
+        if self.wake_us == self.world.now_us:  # a node that wants to be ticked at once, always, gets it each ms
+            self.wake_us += 1_000
+            again_us = self.wake_us
+            self.world.schedule(1_000, lambda: self._wake(again_us, life))

@@ -1,0 +1,203 @@
+"""The seeded world: virtual time, members, network and clients, one event after the other.
+
+Everything follows from the scenario: each source of chance draws from a stream
+of its own, named after it, so that leaving a fault out leaves the others as they are.
+"""
+
+from __future__ import annotations
+
+import heapq
+import traceback
+from collections.abc import Callable
+from hashlib import blake2b
+from random import Random
+
+from msgspec import Struct, field
+
+from elasticq.checks.history import Event
+from elasticq.checks.queue import Finding, check
+from elasticq.sim.clients import Load
+from elasticq.sim.faults import Scenario
+from elasticq.sim.injector import Injector
+from elasticq.sim.invariants import Invariants
+from elasticq.sim.member import Member
+from elasticq.sim.network import Network
+
+LATENCY_US = (50, 1_500)  # between a client and a member
+LOAD_AFTER_HEAL_MS = 3_000
+RUN_PAST_END_MAX_MS = 60_000
+RECOVERY_MAX_US = 8_000_000  # design: 5 s, and a client's attempt may hang for 3 s before it turns
+CLOCK_BOUND_MS = 1_010  # all restarted: from the latest to the earliest sane wall clock
+FINDINGS_MAX = 10
+NODE_FAILED, NO_PROGRESS, NO_MASTER = "node_failed", "no_progress", "no_master"
+
+
+class Outcome(Struct):
+    """What a run was and what it showed."""
+
+    seed: int
+    members: int
+    simulated_ms: int
+    operations: int
+    elections: int
+    faults: int
+    frames: int
+    events: int
+    trace_hash: str
+    findings: list[Finding]
+    history: list[Event]
+    trace: list[str] = field(default_factory=list)
+
+
+class World:
+    """One run of one scenario; ``run`` once."""
+
+    def __init__(self, scenario: Scenario, *, keeps_trace: bool = False) -> None:
+        self.scenario = scenario
+        self.now_us = 0
+        self._heap: list[tuple[int, int, Callable[[], None]]] = []
+        self._sequence = 0
+        self._trace_hash = blake2b(digest_size=16)
+        self._keeps_trace = keeps_trace
+        self._trace: list[str] = []
+        self.findings: list[Finding] = []
+        self.elections = 0
+        self.events = 0
+        self.is_healed = False
+        self._latency = self.random("latency")
+        names = tuple(f"m{number}" for number in range(1, scenario.members + 1))
+        self.members = [
+            Member(self, index, name, names, scenario.wall_skew_ms[index]) for index, name in enumerate(names)
+        ]
+        self._by_name = {member.name: member for member in self.members}
+        self.invariants = Invariants(self, scenario.members)
+        self.network = Network(
+            self.random("network"),
+            self.schedule,
+            self._deliver,
+            loss_share=scenario.loss_share,
+            duplicate_share=scenario.duplicate_share,
+            straggler_share=scenario.straggler_share,
+        )
+        self.injector = Injector(self)
+        self.load = Load(self)
+
+    # --- for all that lives here ------------------------------------------------
+
+    def random(self, name: str) -> Random:
+        """A stream of chance of its own for ``name``."""
+        return Random(f"{self.scenario.seed}/{name}")
+
+    def schedule(self, delay_us: int, action: Callable[[], None]) -> None:
+        self._sequence += 1
+        heapq.heappush(self._heap, (self.now_us + delay_us, self._sequence, action))
+
+    def after_latency(self, action: Callable[..., None], *arguments: object) -> None:
+        """Something passes between a client and a member."""
+        self.schedule(self._latency.randint(*LATENCY_US), lambda: action(*arguments))
+
+    def trace(self, kind: str, who: str, what: object) -> None:
+        line = f"{self.now_us} {kind} {who} {what}"
+        self._trace_hash.update(line.encode())
+        if self._keeps_trace:
+            self._trace.append(line)
+
+    def found(self, name: str, evidence: str) -> None:
+        self.trace("found", name, evidence)
+        if len(self.findings) < FINDINGS_MAX:
+            self.findings.append(Finding(name, evidence, self.now_us))
+
+    def node_failed(self, member: Member, failure: Exception) -> None:
+        """An assertion of the core, or worse: the member would stop, the run does."""
+        where = "".join(traceback.format_exception(failure)[-3:])
+        self.found(NODE_FAILED, f"{member.name}: {where}")
+        member.crash()
+
+    def master_appended(self, member: Member) -> None:
+        self.injector.master_appended(member)
+
+    def voted(self, member: Member) -> None:
+        self.injector.voted(member)
+
+    @property
+    def master(self) -> Member | None:
+        """Of the living masters the one with the highest term: an older one does not know yet."""
+        masters = [member for member in self.members if member.node is not None and member.node.replica.role == "master"]
+        return max(masters, key=_term, default=None)
+
+    def _deliver(self, sender: str, to: str, data: bytes) -> None:
+        self._trace_hash.update(b"%d %s %s %d" % (self.now_us, sender.encode(), to.encode(), len(data)))
+        self._by_name[to].receive(data)
+
+    # --- the run ------------------------------------------------------------------
+
+    def run(self) -> Outcome:
+        for member in self.members:
+            member.start()
+        self.load.start()
+        self.injector.start()
+        self.schedule(self.scenario.heal_ms * 1_000, self._heal)
+        end_us = self.scenario.duration_ms * 1_000
+        self._run_until(end_us)
+        while not self.findings and not self.load.is_drained and self.now_us < end_us + RUN_PAST_END_MAX_MS * 1_000:
+            self._run_until(self.now_us + 500_000)
+        if not self.findings:
+            self._at_rest()
+        return self._outcome()
+
+    def _run_until(self, until_us: int) -> None:
+        """Until then, or until something was found: what follows a broken rule proves nothing."""
+        heap = self._heap
+        while heap and heap[0][0] <= until_us and not self.findings:
+            self.now_us, _, action = heapq.heappop(heap)
+            self.events += 1
+            action()
+        if not self.findings:
+            self.now_us = until_us
+
+    def _heal(self) -> None:
+        self.trace("heal", "all", "")
+        self.is_healed = True
+        self.injector.heal()
+        self.schedule(LOAD_AFTER_HEAL_MS * 1_000, self.load.drain)
+
+    def _at_rest(self) -> None:
+        """All faults are over and all is drained: the history is judged, the rows are compared."""
+        if self.master is None:
+            self.found(NO_MASTER, "no master at the end")
+        heal_us = self.scenario.heal_ms * 1_000
+        first_us = self.load.first_write_after_heal_us
+        if first_us is None or first_us - heal_us > RECOVERY_MAX_US:
+            self.found(NO_PROGRESS, f"healed at {heal_us} us, the first write succeeded at {first_us}")
+        for member in self.members:
+            if member.node is not None:
+                self.invariants.compare_rows(member)
+        drain_us = self.load.drain_us if self.load.is_drained else None
+        for finding in check(self.load.history, clock_bound_ms=CLOCK_BOUND_MS, drain_us=drain_us):
+            self.found(finding.name, finding.evidence)
+
+    def _outcome(self) -> Outcome:
+        return Outcome(
+            seed=self.scenario.seed,
+            members=self.scenario.members,
+            simulated_ms=self.now_us // 1_000,
+            operations=len(self.load.history),
+            elections=self.elections,
+            faults=self.injector.struck,
+            frames=self.network.frames,
+            events=self.events,
+            trace_hash=self._trace_hash.hexdigest(),
+            findings=self.findings,
+            history=self.load.history,
+            trace=self._trace,
+        )
+
+
+def _term(member: Member) -> int:
+    assert member.node is not None
+    return member.node.replica.term
+
+
+def run(scenario: Scenario, *, keeps_trace: bool = False) -> Outcome:
+    """Run ``scenario`` from its beginning to its end."""
+    return World(scenario, keeps_trace=keeps_trace).run()

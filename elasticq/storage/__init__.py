@@ -1,0 +1,1 @@
+"""Where a member keeps its log and rows, behind one interface."""

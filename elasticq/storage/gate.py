@@ -1,0 +1,41 @@
+"""Holds frames back until the records they rest on are durable (used by runtime and simulator).
+
+A frame may promise what only the disk can keep: a vote, or an acknowledged
+entry. So a frame leaves only after ``synced`` reached its token. Frames of one
+token keep their order; a later frame with a smaller token may overtake, which
+the replication protocol allows on any network.
+"""
+
+from elasticq.node.effects import Frame
+
+
+class SyncGate:
+    """Frames in, frames whose token is synced out. Bounded by what the node hands out between two syncs."""
+
+    __slots__ = ("_held", "synced_token")
+
+    def __init__(self) -> None:
+        self.synced_token = 0
+        self._held: list[Frame] = []
+
+    def add(self, frames: list[Frame]) -> list[Frame]:
+        """Take frames; those that may leave at once come back, the others with a later ``synced``."""
+        synced = self.synced_token
+        self._held += [frame for frame in frames if frame.token > synced]
+        return [frame for frame in frames if frame.token <= synced]
+
+    def synced(self, token: int) -> list[Frame]:
+        """The records up to ``token`` are durable: the frames that are due now, in the order they were added."""
+        assert token >= self.synced_token, "sync tokens only grow"
+        self.synced_token = token
+        due = [frame for frame in self._held if frame.token <= token]
+        if due:
+            self._held = [frame for frame in self._held if frame.token > token]
+        return due
+
+    def clear(self) -> None:
+        """The member crashed: what was not sent is never sent."""
+        self._held.clear()
+
+    def __len__(self) -> int:
+        return len(self._held)

@@ -1,0 +1,252 @@
+"""Prints what a message costs here, beside a bare echo measured in the same run; judges nothing.
+
+Server on core 0, generator on core 1 where the machine allows it, 16
+connections, 256-byte bodies, storage in memory; the median of several runs.
+sqsload (Go) drives it where it can be built, scripts/loadgen.py elsewhere.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import measure
+
+ROOT = Path(__file__).resolve().parent.parent
+SQSLOAD_SOURCE = ROOT.parent / "shared" / "tools" / "sqsload"
+LISTENING = re.compile(r"listening on (http://\S+)")
+SERVER = [sys.executable, "-m", "elasticq", "server", "--memory", "--port", "0"]
+CONNECTIONS = 16
+WAKE_PAIRS = 4
+SERVER_CORE, GENERATOR_CORE = 0, 1
+
+
+class Row(NamedTuple):
+    """One line of the table: which server, what load, which goal, and the row it is compared with."""
+
+    title: str
+    server: str  # a key of SERVERS
+    flags: tuple[str, ...]
+    goal: str = ""
+    beside: str = ""
+
+
+SERVERS = {
+    "elasticq": SERVER,
+    "floor": [sys.executable, str(ROOT / "scripts" / "echo.py"), "protocol"],
+    "aiohttp": [sys.executable, str(ROOT / "scripts" / "echo.py"), "aiohttp"],
+}
+FLOOR, WAKE_FLOOR = "echo: bare protocol", "echo: wake-up"
+ROWS = (
+    Row(FLOOR, "floor", ("-workload", "raw")),
+    Row("echo: aiohttp web.Server", "aiohttp", ("-workload", "raw"), beside=FLOOR),
+    Row(WAKE_FLOOR, "floor", ("-workload", "wake")),
+    Row("send", "elasticq", ("-workload", "send"), "20 µs", FLOOR),
+    Row("send, boto3's shape", "elasticq", ("-workload", "send", "-shape", "boto3"), "22 µs", FLOOR),
+    Row("send by 10", "elasticq", ("-workload", "send-batch10"), "6 µs", FLOOR),
+    Row("cycle", "elasticq", ("-workload", "cycle"), "50 µs", FLOOR),
+    Row("cycle, boto3's shape", "elasticq", ("-workload", "cycle", "-shape", "boto3"), "", "cycle"),
+    Row("cycle by 10", "elasticq", ("-workload", "cycle10"), "12 µs", FLOOR),
+    Row("query send", "elasticq", ("-workload", "send", "-proto", "query"), "1.3x", "send"),
+    Row("query cycle", "elasticq", ("-workload", "cycle", "-proto", "query"), "1.3x", "cycle"),
+    Row("empty receive", "elasticq", ("-workload", "empty"), "", FLOOR),
+    Row("wake-up", "elasticq", ("-workload", "wake"), "0.3 / 1 ms", WAKE_FLOOR),
+)
+
+
+class Figures(NamedTuple):
+    """What one measurement of a row gives; the CPU is the server's."""
+
+    message_us: float | None
+    request_us: float | None
+    messages_a_s: float | None
+    p50_ms: float
+    p99_ms: float
+
+
+class Start(NamedTuple):
+    wall_s: float
+    cpu_s: float
+    rss_mb: float
+
+
+def build_generator(directory: Path) -> list[str]:
+    """sqsload where Go and its source are there, else our own."""
+    binary = directory / "sqsload"
+    if shutil.which("go") and SQSLOAD_SOURCE.is_dir():
+        environment = os.environ | {"GOCACHE": str(directory / "cache"), "GOFLAGS": "-buildvcs=false"}
+        built = subprocess.run(
+            ["go", "build", "-o", str(binary), "."], cwd=SQSLOAD_SOURCE, env=environment, check=False
+        )
+        if built.returncode == 0:
+            return [str(binary)]
+    return [sys.executable, str(ROOT / "scripts" / "loadgen.py")]
+
+
+def address(process: subprocess.Popen[str]) -> str:
+    """The URL that the server prints when it listens."""
+    assert process.stdout
+    for line in process.stdout:
+        if match := LISTENING.search(line):
+            return match.group(1)
+    raise SystemExit(f"the server ended before it listened: {process.wait()}")
+
+
+@contextmanager
+def running(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The process on its core, and its URL."""
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        measure.pin(process.pid, SERVER_CORE)
+        yield process, address(process)
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def load(generator: list[str], row: Row, url: str, pid: int, seconds: float) -> Figures:
+    connections = WAKE_PAIRS if "wake" in row.flags else CONNECTIONS
+    timing = ["-c", str(connections), "-d", f"{seconds}s", "-warm", "1s"]
+    process = subprocess.Popen(
+        [*generator, "-endpoint", url, "-pid", str(pid), *timing, *row.flags], stdout=subprocess.PIPE, text=True
+    )
+    measure.pin(process.pid, GENERATOR_CORE)
+    output, _ = process.communicate()
+    if process.returncode:
+        raise SystemExit(f"the generator failed at {row.title!r}")
+    return read_figures(row, json.loads(output))
+
+
+def read_figures(row: Row, answer: dict[str, Any]) -> Figures:
+    figures = answer.get("r") or answer["wake"]
+    if figures["errors"]:
+        print(f"  {row.title}: {figures['errors']} errors, first: {figures.get('first_error', '')[:200]}")
+    if "wake" in answer:
+        waking = figures["send_to_wake_ms"]
+        return Figures(None, None, None, waking["p50"], waking["p99"])
+    return Figures(
+        figures["server_cpu_s_per_1k_msgs"] * 1000,
+        figures["server_cpu_s_per_1k_reqs"] * 1000,
+        figures["msgs_per_s"],
+        figures["p50_ms"],
+        figures["p99_ms"],
+    )
+
+
+def median(values: list[Figures]) -> Figures:
+    """Field by field; a field that a row does not have stays absent."""
+    columns = zip(*values, strict=True)
+    return Figures(*(None if column[0] is None else statistics.median(column) for column in columns))
+
+
+def post(url: str, action: str) -> bytes:
+    headers = {"X-Amz-Target": f"AmazonSQS.{action}", "Content-Type": "application/x-amz-json-1.0"}
+    request = urllib.request.Request(url, b'{"QueueName":"first"}', headers)
+    with urllib.request.urlopen(request, timeout=20) as response:
+        return bytes(response.read())
+
+
+def measure_start() -> Start:
+    """From the fork to the first answered CreateQueue."""
+    started = time.perf_counter()
+    with running(SERVER) as (process, url):
+        post(url, "CreateQueue")
+        wall_s = time.perf_counter() - started
+        return Start(wall_s, measure.cpu_s(process.pid), measure.rss_bytes(process.pid) / 1e6)
+
+
+def path_counts(url: str) -> tuple[int, int]:
+    """(hot, slow) requests since the start."""
+    with urllib.request.urlopen(f"{url}/cluster", timeout=20) as response:
+        counters = json.load(response)["http"]
+    return counters["hot_requests"], counters["slow_requests"]
+
+
+def one_round(generator: list[str], seconds: float) -> tuple[dict[str, Figures], float]:
+    """Every row once, each server fresh; and the share of boto3-shaped requests that took the hot path."""
+    figures: dict[str, Figures] = {}
+    hot = slow = 0
+    for name, command in SERVERS.items():
+        with running(command) as (process, url):
+            for row in (row for row in ROWS if row.server == name):
+                before = path_counts(url) if "boto3" in row.flags else (0, 0)
+                figures[row.title] = load(generator, row, url, process.pid, seconds)
+                if "boto3" in row.flags:
+                    after = path_counts(url)
+                    hot, slow = hot + after[0] - before[0], slow + after[1] - before[1]
+    return figures, hot / max(1, hot + slow)
+
+
+def cell(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def ratio(figures: Figures, beside: Figures | None) -> str:
+    """CPU a message against the other row; for a wake-up the two latencies."""
+    if beside is None:
+        return "-"
+    if figures.message_us is None or not beside.message_us:
+        return f"{figures.p50_ms / beside.p50_ms:.2f}x / {figures.p99_ms / beside.p99_ms:.2f}x"
+    return f"{figures.message_us / beside.message_us:.2f}x"
+
+
+def print_table(medians: dict[str, Figures]) -> None:
+    print(f"{'':26}{'µs/message':>11}{'µs/request':>11}{'msgs/s':>9}{'p50 ms':>8}{'p99 ms':>8}  {'ratio':15} goal")
+    for row in ROWS:
+        one = medians[row.title]
+        against = f"{ratio(one, medians.get(row.beside)):15}"
+        print(
+            f"{row.title:26}{cell(one.message_us, '11.1f'):>11}{cell(one.request_us, '11.1f'):>11}"
+            f"{cell(one.messages_a_s, '9.0f'):>9}{one.p50_ms:8.2f}{one.p99_ms:8.2f}  {against} {row.goal}"
+        )
+    print(
+        "ratio: Query beside JSON, boto3's cycle beside the plain one, the rest beside the bare echo; goals are maxima"
+    )
+
+
+def print_start(starts: list[Start]) -> None:
+    wall_s, cpu_s, rss_mb = (statistics.median(column) for column in zip(*starts, strict=True))
+    print(f"start to first answer     {cpu_s:.2f} CPU s (goal 0.3), {wall_s:.2f} s (goal 0.4)")
+    print(f"idle resident memory      {rss_mb:.0f} MB (goal 64)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=3.0, help="measured time of a row, after 1 s of warm-up")
+    parser.add_argument("--own-generator", action="store_true", help="scripts/loadgen.py even where Go is there")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        own = [sys.executable, str(ROOT / "scripts" / "loadgen.py")]
+        generator = own if options.own_generator else build_generator(Path(directory))
+        pinned = hasattr(os, "sched_getaffinity") and {SERVER_CORE, GENERATOR_CORE} <= os.sched_getaffinity(0)
+        load_1 = os.getloadavg()[0]
+        print(
+            f"{Path(generator[-1]).name}, {CONNECTIONS} connections, 256 B, median of {options.runs}, "
+            f"{'pinned' if pinned else 'not pinned'}, load {load_1:.1f}"
+        )
+        rounds = [one_round(generator, options.seconds) for _ in range(options.runs)]
+        starts = [measure_start() for _ in range(options.runs)]
+    print_table({row.title: median([figures[row.title] for figures, _ in rounds]) for row in ROWS})
+    share = statistics.median(share for _, share in rounds)
+    print(f"boto3's calls by hot path {share:.1%} (goal 95%)")
+    print_start(starts)
+
+
+if __name__ == "__main__":
+    main()

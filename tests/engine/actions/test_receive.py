@@ -1,0 +1,307 @@
+"""ReceiveMessage: who gets what when, what is shown with it, retries and returned receives."""
+
+import pytest
+
+from elasticq.engine.actions.receive import returned
+from elasticq.model import commands as c
+from elasticq.model import errors, limits
+from elasticq.model.commands import MessageAttributeValue as Value
+from elasticq.model.results import ReceiveMessageResult
+from tests.engine.desk import START_MS, Desk
+
+CALL = b"r" * 16
+
+
+@pytest.fixture
+def desk() -> Desk:
+    made = Desk()
+    made.create()
+    return made
+
+
+def ask(desk: Desk, invocation: bytes = b"", **options: object) -> ReceiveMessageResult:
+    result = desk.do(c.ReceiveMessage(queue_url="jobs", **options), invocation=invocation)
+    assert isinstance(result, ReceiveMessageResult)
+    return result
+
+
+def give_back(desk: Desk, result: ReceiveMessageResult) -> None:
+    desk.write(returned(desk.state, result, desk.turn.now_ms))
+
+
+def test_receive_hides_message_until_timeout(desk: Desk) -> None:
+    desk.send()
+    first = desk.receive_one(visibility_s=10)
+    desk.wait(9.999)
+    assert desk.receive() == []
+    desk.wait(0.001)
+    second = desk.receive_one()
+    assert second.message_id == first.message_id
+    assert second.receipt_handle != first.receipt_handle
+
+
+def test_the_queues_visibility_timeout_is_the_default(desk: Desk) -> None:
+    desk.send()
+    desk.receive_one()
+    desk.wait(29.999)
+    assert desk.receive() == []
+    desk.wait(0.001)
+    assert desk.receive() != []
+
+
+def test_visibility_timeout_of_zero_leaves_the_message_there(desk: Desk) -> None:
+    desk.send()
+    handles = {desk.receive_one(visibility_s=0).receipt_handle for _ in range(3)}
+    assert len(handles) == 3
+    assert desk.counts() == (1, 0, 0)
+
+
+def test_one_message_is_the_default_and_ten_the_most(desk: Desk) -> None:
+    for _ in range(12):
+        desk.send()
+    assert len(desk.receive()) == 1
+    assert len(desk.receive(10)) == 10
+    assert len(desk.receive(10)) == 1
+
+
+def test_no_message_is_in_two_hands(desk: Desk) -> None:
+    for number in range(40):
+        desk.send(str(number))
+    taken = [message.body for _ in range(10) for message in desk.receive(7)]
+    assert sorted(taken, key=int) == [str(number) for number in range(40)]
+
+
+def test_empty_receive_makes_no_mutation(desk: Desk) -> None:
+    written = len(desk.log)
+    assert desk.receive(10, invocation=CALL) == []
+    assert len(desk.log) == written
+
+
+def test_receive_is_one_mutation_however_many_messages(desk: Desk) -> None:
+    for _ in range(10):
+        desk.send()
+    desk.receive(10)
+    assert len(desk.steps[-1]) == 1
+
+
+def test_counts_are_exact_through_a_messages_life(desk: Desk) -> None:
+    desk.send()
+    desk.send(delay_s=5)
+    assert desk.counts() == (1, 0, 1)
+    desk.receive_one(visibility_s=10)
+    assert desk.counts() == (0, 1, 1)
+    desk.wait(5)
+    assert desk.counts() == (1, 1, 0)
+    desk.wait(5)
+    assert desk.counts() == (2, 0, 0)
+
+
+def test_expired_messages_are_neither_received_nor_counted(desk: Desk) -> None:
+    desk.do(c.SetQueueAttributes(queue_url="jobs", attributes={"MessageRetentionPeriod": "60"}))
+    for _ in range(3):
+        desk.send()
+    desk.send(delay_s=100)
+    desk.receive_one(visibility_s=1_000)
+    desk.wait(59.999)
+    assert desk.counts() == (2, 1, 1)
+    desk.send("young")
+    desk.wait(0.001)
+    assert desk.counts() == (1, 0, 0)
+    assert [x.body for x in desk.receive(10)] == ["young"]
+
+
+def test_retention_change_acts_on_existing_messages(desk: Desk) -> None:
+    desk.send()
+    desk.wait(61)
+    desk.do(c.SetQueueAttributes(queue_url="jobs", attributes={"MessageRetentionPeriod": "60"}))
+    assert desk.receive() == []
+
+
+# --- system attributes and filters ------------------------------------------------
+
+
+def test_system_attributes_tell_sender_times_and_count(desk: Desk) -> None:
+    desk.send()
+    desk.wait(1)
+    assert desk.receive_one(visibility_s=1).attributes == {
+        "SenderId": "anonymous",
+        "SentTimestamp": str(START_MS),
+        "ApproximateReceiveCount": "1",
+        "ApproximateFirstReceiveTimestamp": str(START_MS + 1_000),
+    }
+    desk.wait(5)
+    again = desk.receive_one().attributes
+    assert again["ApproximateReceiveCount"] == "2"
+    assert again["ApproximateFirstReceiveTimestamp"] == str(START_MS + 1_000)
+
+
+def test_old_and_new_member_of_attribute_names_are_united(desk: Desk) -> None:
+    desk.send()
+    (message,) = ask(desk, attribute_names=["SenderId"], message_system_attribute_names=["SentTimestamp"]).messages
+    assert message.attributes == {"SenderId": "anonymous", "SentTimestamp": str(START_MS)}
+
+
+def test_nothing_is_shown_that_was_not_asked_for(desk: Desk) -> None:
+    desk.do(
+        c.SendMessage(queue_url="jobs", message_body="x", message_attributes={"a": Value("String", string_value="v")})
+    )
+    (message,) = ask(desk).messages
+    assert (message.attributes, message.message_attributes) == (None, None)
+
+
+def test_unknown_system_attribute_is_refused_and_takes_nothing(desk: Desk) -> None:
+    desk.send()
+    with pytest.raises(errors.InvalidAttributeName, match=r"Unknown Attribute Nope\."):
+        ask(desk, attribute_names=["Nope"])
+    assert desk.counts() == (1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["All"], {"foo.a", "foo.b", "food", "bar"}),
+        ([".*"], {"foo.a", "foo.b", "food", "bar"}),
+        (["bar"], {"bar"}),
+        (["foo.*"], {"foo.a", "foo.b", "food"}),
+        (["foo*"], {"foo.a", "foo.b", "food"}),
+        (["foo.a", "bar", "nope"], {"foo.a", "bar"}),
+        (["nope"], None),
+        ([], None),
+    ],
+)
+def test_message_attribute_filter(desk: Desk, names: list[str], expected: set[str] | None) -> None:
+    attributes = {name: Value("String", string_value="v") for name in ("foo.a", "foo.b", "food", "bar")}
+    desk.do(c.SendMessage(queue_url="jobs", message_body="x", message_attributes=attributes))
+    (message,) = ask(desk, message_attribute_names=names).messages
+    assert (None if message.message_attributes is None else set(message.message_attributes)) == expected
+
+
+# --- bad input ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"wait_time_seconds": 21}, "Value 21 for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided."),
+        ({"wait_time_seconds": -1}, "Value -1 for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided."),
+        ({"max_number_of_messages": 0}, "Value 0 for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided."),
+        ({"max_number_of_messages": 11}, "Value 11 for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided."),
+        ({"visibility_timeout": -1}, None),
+        ({"visibility_timeout": 43_201}, None),
+    ],
+)
+def test_numbers_out_of_range_are_refused_in_awss_words(desk: Desk, options: dict[str, int], text: str | None) -> None:
+    desk.send()
+    with pytest.raises(errors.InvalidParameterValue) as caught:
+        ask(desk, **options)
+    if text is not None:
+        assert caught.value.message == text
+    assert desk.counts() == (1, 0, 0)
+
+
+def test_receive_request_attempt_id_is_ignored_on_standard_queues(desk: Desk) -> None:
+    desk.send()
+    assert len(ask(desk, receive_request_attempt_id="x").messages) == 1
+
+
+def test_short_poll_at_the_in_flight_limit_answers_over_limit(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "IN_FLIGHT_MAX", 3)
+    for _ in range(6):
+        desk.send()
+    assert len(desk.receive(2)) == 2
+    assert len(desk.receive(10)) == 1
+    with pytest.raises(errors.OverLimit) as caught:
+        desk.receive()
+    assert caught.value.status == 403
+    assert caught.value.message == (
+        "Too many messages have been received without being deleted. "
+        "Please delete your received messages or let them timeout before receiving more."
+    )
+    assert ask(desk, wait_time_seconds=1).messages == []
+    desk.wait(30)
+    assert len(desk.receive(10)) == 3
+
+
+# --- retries --------------------------------------------------------------------------
+
+
+def test_a_retried_receive_gets_the_same_handles(desk: Desk) -> None:
+    for _ in range(3):
+        desk.send()
+    first = desk.receive(2, invocation=CALL)
+    written = len(desk.log)
+    assert desk.receive(2, invocation=CALL) == first
+    assert len(desk.log) == written
+    assert desk.counts() == (1, 2, 0)
+
+
+def test_a_retried_receive_returns_only_newest_handles_in_flight(desk: Desk) -> None:
+    for number in range(4):
+        desk.send(str(number))
+    messages = {x.body: x for x in desk.receive(4, visibility_s=20, invocation=CALL)}
+    desk.do(c.DeleteMessage(queue_url="jobs", receipt_handle=messages["0"].receipt_handle))
+    handle = messages["1"].receipt_handle
+    desk.do(c.ChangeMessageVisibility(queue_url="jobs", receipt_handle=handle, visibility_timeout=0))
+    assert desk.receive_one().body == "1"
+    handle = messages["2"].receipt_handle
+    desk.do(c.ChangeMessageVisibility(queue_url="jobs", receipt_handle=handle, visibility_timeout=0))
+    assert [x.body for x in desk.receive(4, invocation=CALL)] == ["3"]
+    desk.wait(20)
+    assert desk.receive(4, invocation=CALL) == []
+
+
+def test_a_retried_receive_of_a_deleted_or_purged_queue_is_empty(desk: Desk) -> None:
+    desk.send()
+    desk.receive(1, invocation=CALL)
+    desk.do(c.PurgeQueue(queue_url="jobs"))
+    assert desk.receive(1, invocation=CALL) == []
+    desk.do(c.DeleteQueue(queue_url="jobs"))
+    assert desk.receive(1, invocation=CALL) == []
+
+
+# --- returned receives ------------------------------------------------------------------
+
+
+def test_returned_receive_takes_the_count_back_and_forgets_the_guid(desk: Desk) -> None:
+    desk.send()
+    first = ask(desk, CALL, message_system_attribute_names=["All"])
+    give_back(desk, first)
+    assert desk.counts() == (1, 0, 0)
+    (again,) = desk.receive(1, invocation=CALL)
+    assert again.receipt_handle != first.messages[0].receipt_handle
+    assert again.attributes["ApproximateReceiveCount"] == "1"
+
+
+def test_returned_receive_keeps_the_hand_out_number(desk: Desk) -> None:
+    desk.send()
+    first = ask(desk)
+    hand_out = desk.state.identity.read_handle(first.messages[0].receipt_handle).hand_out
+    give_back(desk, first)
+    (row,) = desk.queue().rows.values()
+    assert (row.hand_out, row.receive_count, row.first_received_ms) == (hand_out, 0, 0)
+    assert desk.state.identity.read_handle(desk.receive_one().receipt_handle).hand_out == hand_out + 1
+
+
+def test_second_receive_returned_keeps_the_first_receives_time(desk: Desk) -> None:
+    desk.send()
+    desk.receive_one(visibility_s=1)
+    desk.wait(2)
+    give_back(desk, ask(desk))
+    (row,) = desk.queue().rows.values()
+    assert (row.receive_count, row.first_received_ms) == (1, START_MS)
+
+
+def test_returning_an_old_hand_out_changes_nothing(desk: Desk) -> None:
+    desk.send()
+    old = ask(desk, visibility_timeout=1)
+    desk.wait(2)
+    desk.receive_one()
+    assert returned(desk.state, old, desk.turn.now_ms) == []
+    assert desk.counts() == (0, 1, 0)
+
+
+def test_returning_what_is_gone_changes_nothing(desk: Desk) -> None:
+    desk.send()
+    held = ask(desk)
+    desk.do(c.DeleteQueue(queue_url="jobs"))
+    assert returned(desk.state, held, desk.turn.now_ms) == []

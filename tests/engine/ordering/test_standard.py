@@ -1,0 +1,155 @@
+"""The standard ordering policy: longest available first, each message in one place, exact counts."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elasticq.engine.mutations import MessageStored
+from elasticq.engine.ordering.standard import Counts, StandardOrder
+from elasticq.engine.rows import Grace, Row
+
+
+class Shelf:
+    """An order with its rows, written as apply writes them."""
+
+    def __init__(self, grace: Grace | None = None) -> None:
+        self.rows: dict[int, Row] = {}
+        self.order = StandardOrder(self.rows, grace or Grace())
+
+    def put(self, sequence: int, sent_ms: int, visible_at_ms: int = 0, hand_out: int = 0) -> None:
+        old = self.rows.get(sequence)
+        if old is not None:
+            self.order.remove(sequence, old)
+        row = Row(MessageStored(1, sequence, "x", sent_ms, "me", visible_at_ms), visible_at_ms, hand_out)
+        self.rows[sequence] = row
+        self.order.insert(sequence, row)
+
+    def drop(self, sequence: int) -> None:
+        self.order.remove(sequence, self.rows.pop(sequence))
+
+    def choose(self, now_ms: int, limit: int = 10, sent_after_ms: int = -1) -> list[int]:
+        return self.order.choose(now_ms, limit, sent_after_ms)
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+def test_messages_go_in_the_order_they_came(shelf: Shelf) -> None:
+    for sequence in (1, 2, 3):
+        shelf.put(sequence, 100)
+    assert shelf.choose(100) == [1, 2, 3]
+    assert shelf.choose(100, limit=2) == [1, 2]
+
+
+def test_earlier_availability_goes_first_whatever_the_reason(shelf: Shelf) -> None:
+    shelf.put(1, 100, visible_at_ms=500)  # delayed until 500
+    shelf.put(2, 200, visible_at_ms=300, hand_out=1)  # in flight until 300
+    shelf.put(3, 400)  # sent at 400
+    shelf.put(4, 600)
+    assert shelf.choose(600) == [2, 3, 1, 4]
+
+
+def test_message_waits_for_its_very_millisecond(shelf: Shelf) -> None:
+    shelf.put(1, 100, visible_at_ms=500)
+    assert shelf.choose(499) == []
+    assert shelf.choose(500) == [1]
+
+
+def test_shortened_deadline_comes_forward(shelf: Shelf) -> None:
+    shelf.put(1, 100, visible_at_ms=90_000, hand_out=1)
+    shelf.put(2, 100, visible_at_ms=80_000, hand_out=1)
+    shelf.put(1, 100, visible_at_ms=200, hand_out=1)
+    assert shelf.order.next_due_ms() == 200
+    assert shelf.choose(200) == [1]
+
+
+def test_lengthened_deadline_is_not_cut_by_the_old_one(shelf: Shelf) -> None:
+    shelf.put(1, 100, visible_at_ms=200, hand_out=1)
+    shelf.put(1, 100, visible_at_ms=900, hand_out=1)
+    assert shelf.choose(899) == []
+    assert shelf.order.counts(899) == Counts(0, 1, 0)
+    assert shelf.choose(900) == [1]
+
+
+def test_expired_messages_are_passed_over(shelf: Shelf) -> None:
+    shelf.put(1, 100)
+    shelf.put(2, 100, visible_at_ms=150, hand_out=1)
+    shelf.put(3, 300)
+    assert shelf.choose(400, sent_after_ms=100) == [3]
+    assert shelf.choose(400, limit=1, sent_after_ms=100) == [3]
+    assert shelf.choose(400, sent_after_ms=300) == []
+
+
+def test_grace_is_for_messages_in_flight_only() -> None:
+    grace = Grace()
+    grace.spans = [(100, 1_000), (1_500, 2_000), (1_900, 3_000)]
+    shelf = Shelf(grace)
+    shelf.put(1, 50, visible_at_ms=500)  # a delay
+    shelf.put(2, 50, visible_at_ms=500, hand_out=1)
+    shelf.put(3, 50, visible_at_ms=1_600, hand_out=1)  # to 2,000, and from there chained to 3,000
+    assert shelf.choose(999) == [1]
+    assert shelf.order.counts(999) == Counts(1, 2, 0)
+    assert shelf.choose(1_000) == [1, 2]
+    assert shelf.choose(2_999) == [1, 2]
+    assert shelf.choose(3_000) == [1, 2, 3]
+
+
+def test_many_moved_deadlines_do_not_grow_the_heap(shelf: Shelf) -> None:
+    for at in range(5_000):
+        shelf.put(1, 0, visible_at_ms=10_000 + at, hand_out=1)
+    assert len(shelf.order._heap) <= 130
+    assert shelf.choose(14_998) == []
+    assert shelf.choose(14_999) == [1]
+
+
+def test_clear_forgets_everything(shelf: Shelf) -> None:
+    shelf.put(1, 1)
+    shelf.put(2, 1, visible_at_ms=5)
+    shelf.order.clear()
+    assert shelf.order.counts(100) == Counts(0, 0, 0)
+    assert shelf.choose(100) == []
+    assert not shelf.order.has_available(100)
+
+
+@given(st.data())
+def test_choice_and_counts_agree_with_the_rows(data: st.DataObject) -> None:
+    shelf, now_ms, sequence = Shelf(), 1_000, 0
+    for _ in range(data.draw(st.integers(1, 40))):
+        now_ms += data.draw(st.sampled_from([0, 0, 10, 100]))
+        action = data.draw(st.sampled_from(["send", "delay", "take", "free", "drop", "look"]))
+        known = sorted(shelf.rows)
+        if action in ("send", "delay") or not known:
+            sequence += 1
+            delay_ms = data.draw(st.integers(1, 200)) if action == "delay" else 0
+            shelf.put(sequence, now_ms, now_ms + delay_ms if delay_ms else 0)
+        elif action == "take":
+            for chosen in shelf.choose(now_ms, data.draw(st.integers(1, 3))):
+                old = shelf.rows[chosen]
+                shelf.put(chosen, old.content.sent_ms, now_ms + data.draw(st.integers(0, 200)), old.hand_out + 1)
+        elif action == "free":
+            at = data.draw(st.sampled_from(known))
+            if shelf.order.is_in_flight(at, now_ms):
+                shelf.put(at, shelf.rows[at].content.sent_ms, now_ms, shelf.rows[at].hand_out)
+        elif action == "drop":
+            shelf.drop(data.draw(st.sampled_from(known)))
+        check_against_rows(shelf, now_ms)
+
+
+def check_against_rows(shelf: Shelf, now_ms: int) -> None:
+    available_ms = {}
+    delayed = in_flight = 0
+    for sequence, row in shelf.rows.items():
+        if row.visible_at_ms <= now_ms:
+            available_ms[sequence] = row.visible_at_ms or row.content.sent_ms
+        elif row.hand_out:
+            in_flight += 1
+        else:
+            delayed += 1
+    assert shelf.order.counts(now_ms) == Counts(len(available_ms), in_flight, delayed)
+    chosen = shelf.choose(now_ms, 100)
+    assert sorted(chosen) == sorted(available_ms)
+    times = [available_ms[sequence] for sequence in chosen]
+    assert times == sorted(times)
+    assert shelf.choose(now_ms, 1) == chosen[:1]

@@ -1,0 +1,92 @@
+"""Ids: never given twice, valid everywhere, and nothing else is."""
+
+from base64 import b64decode, b64encode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elasticq.engine.identity import HAND_OUT_TERM_SHIFT, TERM_SHIFT, Identity, next_hand_out, next_sequence
+from elasticq.model.errors import ReceiptHandleIsInvalid
+
+NUMBER = st.integers(0, 2**64 - 1)
+IDENTITY = Identity(b"k" * 32)
+
+
+@given(NUMBER, NUMBER, NUMBER)
+def test_handle_says_what_it_was_made_of_on_every_member(queue_id: int, sequence: int, hand_out: int) -> None:
+    handle = IDENTITY.receipt_handle(queue_id, sequence, hand_out)
+    receipt = Identity(b"k" * 32).read_handle(handle)
+    assert (receipt.queue_id, receipt.sequence, receipt.hand_out) == (queue_id, sequence, hand_out)
+    assert len(handle) <= 1_024
+    assert handle.isascii()
+
+
+def test_every_altered_bit_makes_a_handle_invalid() -> None:
+    raw = b64decode(IDENTITY.receipt_handle(1 << 40 | 1, 1 << 40 | 7, 1 << 32 | 1))
+    for bit in range(len(raw) * 8):
+        altered = bytearray(raw)
+        altered[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(ReceiptHandleIsInvalid):
+            IDENTITY.read_handle(b64encode(altered).decode())
+
+
+def test_every_altered_character_makes_a_handle_invalid() -> None:
+    handle = IDENTITY.receipt_handle(1, 2, 3)
+    for at in range(len(handle)):
+        for other in "Az09+/=_- \n":
+            altered = handle[:at] + other + handle[at + 1 :]
+            if altered != handle:
+                with pytest.raises(ReceiptHandleIsInvalid):
+                    IDENTITY.read_handle(altered)
+    for cut in (handle[:-1], handle + "A", handle + "\n", " " + handle, ""):
+        with pytest.raises(ReceiptHandleIsInvalid):
+            IDENTITY.read_handle(cut)
+
+
+def test_a_handle_under_another_key_is_invalid() -> None:
+    with pytest.raises(ReceiptHandleIsInvalid):
+        Identity(b"j" * 32).read_handle(IDENTITY.receipt_handle(1, 2, 3))
+
+
+def test_message_ids_depend_on_key_queue_and_sequence() -> None:
+    ids = {
+        IDENTITY.message_id(1, 2),
+        IDENTITY.message_id(2, 1),
+        IDENTITY.message_id(1, 3),
+        Identity(b"j" * 32).message_id(1, 2),
+    }
+    assert len(ids) == 4
+    assert IDENTITY.message_id(1, 2) == Identity(b"k" * 32).message_id(1, 2)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["next", "lost", "term"]), st.integers(1, 3)), max_size=60))
+def test_sequences_grow_and_never_repeat_though_a_tail_is_lost(steps: list[tuple[str, int]]) -> None:
+    last = kept = 0
+    term, given_out = 1, set[int]()
+    for action, by in steps:
+        if action == "next":
+            last = next_sequence(last, term)
+            assert last not in given_out
+            assert last >> TERM_SHIFT == term
+            given_out.add(last)
+        elif action == "lost":
+            last, term = kept, term + by  # a new master, without what was not committed
+        else:
+            kept = last
+
+
+@given(st.lists(st.booleans(), max_size=60))
+def test_hand_out_numbers_never_repeat_though_a_tail_is_lost(steps: list[bool]) -> None:
+    last = kept = 0
+    term, given_out = 1, set[int]()
+    for is_lost in steps:
+        if is_lost:
+            last, term = kept, term + 1
+        else:
+            kept = last
+            last = next_hand_out(last, term)
+            assert last not in given_out
+            assert last >> HAND_OUT_TERM_SHIFT == term
+            assert last > kept
+            given_out.add(last)

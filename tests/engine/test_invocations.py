@@ -1,0 +1,164 @@
+"""The GUID history: its rows against a dict, its window, its bound, and what retries get."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elasticq.engine import invocations
+from elasticq.engine.invocations import GENERATION_MS, Invocations, Recorded
+from elasticq.model import commands as c
+from elasticq.model.limits import INVOCATION_WINDOW_MS
+from tests.engine.desk import START_MS, Desk
+
+# Few buckets and keys that overlap: a find across two rows must not match.
+KEYS = [bytes(text, "ascii") for text in ("a" * 16, "aab" + "a" * 13, "aabb" + "a" * 12, "a" * 15 + "b")]
+
+
+@settings(max_examples=150)
+@given(st.lists(st.tuples(st.sampled_from(["put", "remove", "wait"]), st.integers(0, 3), st.integers(0, 250_000)), max_size=40))
+def test_history_behaves_like_a_dict_with_a_window(steps: list[tuple[str, int, int]]) -> None:
+    history, model, now_ms = Invocations(), dict[bytes, Recorded](), START_MS
+    for action, at, wait_ms in steps:
+        key = KEYS[at]
+        live = {k: row for k, row in model.items() if row.recorded_ms + INVOCATION_WINDOW_MS > now_ms}
+        if action == "put" and key not in live:
+            row = Recorded(now_ms, at, wait_ms, b"detail" if wait_ms % 2 else b"")
+            assert history.put(key, row)
+            assert not history.put(key, row)
+            model[key] = row
+        elif action == "remove":
+            history.remove(key)
+            model.pop(key, None)
+        else:
+            now_ms += wait_ms
+        live = {k: row for k, row in model.items() if row.recorded_ms + INVOCATION_WINDOW_MS > now_ms}
+        assert history.rows(now_ms) == sorted(live.items())
+        assert {k: history.get(k, now_ms) for k in KEYS} == {k: live.get(k) for k in KEYS}
+
+
+def test_old_generations_are_dropped_whole() -> None:
+    history = Invocations()
+    for at in range(100):
+        history.put(at.to_bytes(16, "big"), Recorded(START_MS + at, 0, 0, b""))
+    later_ms = START_MS + INVOCATION_WINDOW_MS + 2 * GENERATION_MS
+    history.put(b"z" * 16, Recorded(later_ms, 0, 0, b""))
+    assert history.count == 1
+    assert len(history.rows(0)) == 1
+
+
+def test_a_replayed_old_row_is_counted_once_and_goes_again() -> None:
+    """Replaying a log puts rows that were dropped already: the history must not keep them for ever."""
+    history = Invocations()
+    later_ms = START_MS + INVOCATION_WINDOW_MS + 2 * GENERATION_MS
+    history.put(b"z" * 16, Recorded(later_ms, 0, 0, b""))
+    history.put(b"a" * 16, Recorded(START_MS, 0, 0, b""))
+    history.put(b"y" * 16, Recorded(later_ms + 1, 0, 0, b""))
+    assert [key for key, _ in history.rows(0)] == [b"y" * 16, b"z" * 16]
+    assert history.count == 2
+
+
+def test_bound_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(invocations, "INVOCATIONS_MAX", 2)
+    history = Invocations()
+    for key in (b"a" * 16, b"b" * 16):
+        assert not history.is_full()
+        history.put(key, Recorded(START_MS, 0, 0, b""))
+    assert history.is_full()
+
+
+# --- retries (receives: test_receive.py) ---------------------------------------------
+
+
+@pytest.fixture
+def desk() -> Desk:
+    made = Desk()
+    made.create()
+    return made
+
+
+GUID = b"g" * 16
+
+
+def test_two_sends_with_one_invocation_id_are_one_message(desk: Desk) -> None:
+    first = desk.send("once", invocation=GUID)
+    desk.wait(10)
+    written = len(desk.log)
+    assert desk.send("once", invocation=GUID) == first
+    assert len(desk.log) == written
+    assert desk.counts() == (1, 0, 0)
+    assert desk.send("once", invocation=b"h" * 16) != first
+
+
+def test_a_retried_send_is_known_after_delete_and_purge(desk: Desk) -> None:
+    first = desk.send(invocation=GUID)
+    desk.do(c.DeleteMessage(queue_url="jobs", receipt_handle=desk.receive_one().receipt_handle))
+    desk.do(c.PurgeQueue(queue_url="jobs"))
+    assert desk.send(invocation=GUID) == first
+    assert desk.counts() == (0, 0, 0)
+
+
+def test_a_guid_is_forgotten_after_its_window(desk: Desk) -> None:
+    first = desk.send(invocation=GUID)
+    desk.wait(INVOCATION_WINDOW_MS / 1_000 - 0.001)
+    assert desk.send(invocation=GUID) == first
+    desk.wait(0.001)
+    assert desk.send(invocation=GUID) != first
+
+
+def test_a_retried_batch_gets_the_same_answer_failures_too(desk: Desk) -> None:
+    entries = [
+        c.SendMessageBatchEntry(id="a", message_body="one"),
+        c.SendMessageBatchEntry(id="b", message_body="\x00"),
+        c.SendMessageBatchEntry(id="c", message_body="three"),
+    ]
+    command = c.SendMessageBatch(queue_url="jobs", entries=entries)
+    first = desk.do(command, invocation=GUID)
+    assert desk.do(command, invocation=GUID) == first
+    assert [(x.id, x.position) for x in first.successful] == [("a", 0), ("c", 2)]
+    assert desk.counts() == (2, 0, 0)
+
+
+def test_retried_deletes_and_changes_get_the_same_answer(desk: Desk) -> None:
+    for _ in range(2):
+        desk.send()
+    one, two = (x.receipt_handle for x in desk.receive(2))
+    change = c.ChangeMessageVisibilityBatch(
+        queue_url="jobs",
+        entries=[
+            c.ChangeMessageVisibilityBatchEntry(id="a", receipt_handle=one, visibility_timeout=9),
+            c.ChangeMessageVisibilityBatchEntry(id="b", receipt_handle="bad", visibility_timeout=9),
+        ],
+    )
+    delete = c.DeleteMessageBatch(
+        queue_url="jobs",
+        entries=[
+            c.DeleteMessageBatchEntry(id="a", receipt_handle=two),
+            c.DeleteMessageBatchEntry(id="b", receipt_handle="bad"),
+        ],
+    )
+    for guid, command in ((b"c" * 16, change), (b"d" * 16, delete)):
+        first = desk.do(command, invocation=guid)
+        written = len(desk.log)
+        assert desk.do(command, invocation=guid) == first
+        assert len(desk.log) == written
+
+
+def test_a_retried_change_is_not_made_again(desk: Desk) -> None:
+    desk.send()
+    handle = desk.receive_one().receipt_handle
+    command = c.ChangeMessageVisibility(queue_url="jobs", receipt_handle=handle, visibility_timeout=10)
+    desk.do(command, invocation=GUID)
+    desk.wait(5)
+    desk.do(command, invocation=GUID)
+    desk.wait(5)
+    assert desk.counts() == (1, 0, 0)
+
+
+def test_a_command_that_changed_nothing_leaves_no_row(desk: Desk) -> None:
+    desk.receive(1, invocation=GUID)
+    with pytest.raises(Exception, match="MessageBody"):
+        desk.send("", invocation=b"h" * 16)
+    desk.do(c.GetQueueAttributes(queue_url="jobs", attribute_names=["All"]), invocation=b"i" * 16)
+    assert desk.state.invocations.count == 0
+    desk.send()
+    assert len(desk.receive(1, invocation=GUID)) == 1

@@ -1,0 +1,57 @@
+"""The error tree: a class per AWS code, with status and whose fault it is."""
+
+import botocore.session
+import pytest
+
+from elasticq.model import errors
+from elasticq.model.errors import ReceiverError, SenderError, SqsError
+
+PREFIX = "AWS.SimpleQueueService."
+
+
+def leaves(kind: type[SqsError]) -> list[type[SqsError]]:
+    below = kind.__subclasses__()
+    return [leaf for sub in below for leaf in leaves(sub)] if below else [kind]
+
+
+LEAVES = leaves(SqsError)
+
+
+@pytest.mark.parametrize("kind", LEAVES, ids=lambda kind: kind.__name__)
+def test_every_error_is_the_senders_or_ours(kind: type[SqsError]) -> None:
+    error = kind("words")
+    assert (error.message, str(error)) == ("words", "words")
+    assert error.sender_fault == issubclass(kind, SenderError)
+    assert (400 <= error.status < 500) if error.sender_fault else (error.status >= 500)
+    assert issubclass(kind, SenderError) != issubclass(kind, ReceiverError)
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "json_type", "status"),
+    [
+        (errors.QueueDoesNotExist, PREFIX + "NonExistentQueue", "QueueDoesNotExist", 400),
+        (errors.QueueNameExists, "QueueAlreadyExists", "QueueNameExists", 400),
+        (errors.QueueDeletedRecently, PREFIX + "QueueDeletedRecently", "QueueDeletedRecently", 400),
+        (errors.PurgeQueueInProgress, PREFIX + "PurgeQueueInProgress", "PurgeQueueInProgress", 403),
+        (errors.OverLimit, "OverLimit", "OverLimit", 403),
+        (errors.InvalidParameterValue, "InvalidParameterValue", "InvalidParameterValueException", 400),
+        (errors.MissingParameter, "MissingParameter", "MissingRequiredParameterException", 400),
+        (errors.ReceiptHandleIsInvalid, "ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid", 400),
+        (errors.InvalidMessageContents, "InvalidMessageContents", "InvalidMessageContents", 400),
+    ],
+)
+def test_codes_and_statuses_are_awss(kind: type[SqsError], code: str, json_type: str, status: int) -> None:
+    assert (kind.code, kind.json_type, kind.status) == (code, json_type, status)
+
+
+def test_json_types_are_known_to_botocore_where_it_knows_the_code() -> None:
+    model = botocore.session.Session().get_service_model("sqs")
+    query_codes = {}
+    for name in model.shape_names:
+        shape = model.shape_for(name)
+        if shape.metadata.get("exception"):
+            query_codes[name] = shape.metadata.get("error", {}).get("code", name)
+    known = [kind for kind in LEAVES if kind.json_type in query_codes]
+    assert len(known) > 12
+    for kind in known:
+        assert query_codes[kind.json_type] in (kind.code, kind.json_type)

@@ -1,0 +1,80 @@
+"""The checkers are tested: faults planted in the real code are caught by name, and the same seeds are clean without them."""
+
+from functools import cache
+
+import pytest
+from msgspec import Struct
+
+from elasticq.sim import invariants as rule
+from elasticq.sim.faults import Scenario, scenario
+from elasticq.sim.world import run
+from tests.sim import planted
+
+SEEDS = range(1, 11)
+DURATION_MS = 24_000
+FAULTS = 10
+
+CRASHES = ("crash_master", "crash_all", "crash", "crash_next_voter")
+LOST_TAILS = ("isolate_appending_master", "crash_appending_master", "crash_master", "restart")
+FAILOVERS = ("crash_master", "isolate_master", "pause_master", "restart")
+SLOW_COMMITS = ("slow_disk", "loss_burst", "isolate_master", "crash_master")
+
+
+class Case(Struct, frozen=True):
+    """A fault, the names under which it may be found, and the faults of the world that provoke it."""
+
+    planted: planted.Planted
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    background: tuple[str, ...] = ()
+    members: int = 3
+
+
+CASES = {
+    case.planted.__name__: case
+    for case in (
+        Case(planted.one_sync_removed, (rule.ACK_NOT_DURABLE, rule.REPLY_NOT_ON_MAJORITY), CRASHES),
+        Case(planted.vote_not_persisted, (rule.VOTE_NOT_DURABLE, rule.VOTED_TWICE), CRASHES),
+        Case(planted.vote_for_a_stale_log, (rule.VOTE_FOR_STALE_LOG, rule.COMMITTED_MISSING), LOST_TAILS, ("loss",)),
+        Case(planted.reply_before_commit, (rule.REPLY_NOT_ON_MAJORITY,), FAILOVERS),
+        Case(planted.dedup_hit_before_commit, (rule.REPLY_NOT_ON_MAJORITY,), SLOW_COMMITS),
+        Case(planted.sequence_without_term, (rule.IDENTITY_REUSED,), LOST_TAILS),
+        Case(planted.old_term_committed_by_counting, (rule.OLD_TERM_COMMITTED,), LOST_TAILS),
+        Case(planted.truncate_without_conflict, (rule.TRUNCATED_WITHOUT_CONFLICT,), FAILOVERS, ("duplicates", "stragglers")),
+        Case(planted.serving_before_takeover, (rule.SERVING_BEFORE_TAKEOVER,), FAILOVERS),
+        Case(planted.restarted_member_raises_its_term, (rule.TERM_RAISED_AT_RESTART,), CRASHES),
+        Case(planted.wall_clock_stamps, (rule.CLOCK_AHEAD,), FAILOVERS, ("wild_clock",)),
+        Case(planted.apply_that_reads_a_clock, (rule.ROWS_DIFFER,), FAILOVERS),
+    )
+}
+
+
+def _scenario(case: Case, seed: int) -> Scenario:
+    return scenario(
+        seed, case.members, kinds=case.kinds, background=case.background, count=FAULTS, duration_ms=DURATION_MS
+    )
+
+
+@cache
+def _clean_findings(chosen: Scenario) -> list[str]:
+    """Cases share profiles, and so the clean runs of them."""
+    return [finding.name for finding in run(chosen).findings]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_planted_fault_is_caught_by_name(name: str) -> None:
+    case = CASES[name]
+    with case.planted():
+        outcomes = [run(_scenario(case, seed)) for seed in SEEDS]
+    found = [sorted({finding.name for finding in outcome.findings}) for outcome in outcomes]
+    caught = sum(any(name in case.names for name in names) for names in found)
+    print(f"{name}: caught in {caught} of {len(SEEDS)} seeds, findings {sorted({n for names in found for n in names})}")
+    assert caught >= 1, found
+    assert all(set(names) <= set(case.names) for names in found), found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_seeds_are_clean_without_the_fault(name: str) -> None:
+    case = CASES[name]
+    findings = {seed: _clean_findings(_scenario(case, seed)) for seed in SEEDS}
+    assert not any(findings.values()), findings

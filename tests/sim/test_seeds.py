@@ -1,0 +1,68 @@
+"""Whole clusters under seeded faults: fixed seeds, fresh ones by date, and the same run twice."""
+
+import datetime
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from elasticq.sim.cli import Totals, describe
+from elasticq.sim.faults import scenario
+from elasticq.sim.world import Outcome, run
+
+FIXED = [(3, range(1, 71)), (5, range(1, 31))]
+FRESH_SEEDS = 60
+FRESH_FIRST = int(datetime.datetime.now(datetime.UTC).strftime("%Y%m%d")) * 1_000
+SIMULATED_MS, OPERATIONS, FAULTS, ELECTIONS = 60_000, 300, 5, 2  # at least, a seed
+
+ROOT = Path(__file__).parents[2]
+TRACE_SCRIPT = "from elasticq.sim.faults import scenario; from elasticq.sim.world import run; print(run(scenario(7, 3)).trace_hash)"
+
+
+def _run_all(members: int, seeds: range) -> list[Outcome]:
+    totals, outcomes = Totals(), []
+    for seed in seeds:
+        outcomes.append(run(scenario(seed, members)))
+        totals.add(outcomes[-1])
+        if outcomes[-1].findings:
+            print(describe(outcomes[-1]))
+    print(f"{members} members, seeds {seeds.start} to {seeds.stop - 1}: {totals.line()}")
+    return outcomes
+
+
+def _failures(outcomes: list[Outcome]) -> list[str]:
+    return [describe(outcome) for outcome in outcomes if outcome.findings]
+
+
+@pytest.mark.parametrize(("members", "seeds"), FIXED)
+def test_fixed_seeds_break_no_invariant(members: int, seeds: range) -> None:
+    outcomes = _run_all(members, seeds)
+    assert not _failures(outcomes)
+    for outcome in outcomes:
+        assert outcome.simulated_ms >= SIMULATED_MS, describe(outcome)
+        assert outcome.operations >= OPERATIONS, describe(outcome)
+        assert outcome.faults >= FAULTS, describe(outcome)
+    assert sum(outcome.elections >= ELECTIONS for outcome in outcomes) * 2 >= len(outcomes)
+
+
+def test_fresh_seeds_of_today_break_no_invariant() -> None:
+    outcomes = _run_all(3, range(FRESH_FIRST, FRESH_FIRST + FRESH_SEEDS))
+    assert not _failures(outcomes), "repeat with: python -m elasticq sim --seed N"
+
+
+def test_trace_does_not_depend_on_hash_order() -> None:
+    traces = {
+        subprocess.run(
+            [sys.executable, "-c", TRACE_SCRIPT],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(traces) == 1
+    assert traces.pop().strip() == run(scenario(7, 3)).trace_hash
