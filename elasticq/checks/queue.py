@@ -125,8 +125,8 @@ def _duplicated(history: _History) -> list[Finding]:
     findings = []
     for send in history.sends:
         for message in send.messages:
-            seen = dict.fromkeys(message.message_ids)
-            seen.update(dict.fromkeys(hand_out.message.message_id for hand_out in history.hand_outs.get(message.body, ())))
+            hand_outs = history.hand_outs.get(message.body, [])
+            seen = dict.fromkeys([*message.message_ids, *(hand_out.message.message_id for hand_out in hand_outs)])
             if len(seen) > 1:
                 evidence = f"send {send.guid} of {send.client}: {message.body[:60]!r} is {' and '.join(seen)}"
                 findings.append(Finding(DUPLICATED, evidence, send.invoke_us))
@@ -141,7 +141,8 @@ def _hidden_until_us(history: _History, hand_out: HandOut, by_us: int) -> int:
     one, so then the nearest of all counts.
     """
     until_us = hand_out.taken_by.invoke_us + hand_out.taken_by.visibility_ms * 1_000
-    changes = [change for change in history.changes.get(hand_out.message.receipt_handle, ()) if change.invoke_us <= by_us]
+    handle = hand_out.message.receipt_handle
+    changes = [change for change in history.changes.get(handle, ()) if change.invoke_us <= by_us]
     changes.sort(key=lambda change: change.invoke_us)
     certain = all(change.outcome == "ok" for change in changes)
     for change in changes:
@@ -185,7 +186,8 @@ def _resurrected(history: _History, hand_outs: list[HandOut], bound_us: int) -> 
     findings = []
     for message_id in dict.fromkeys(hand_out.message.message_id for hand_out in hand_outs):
         same = [hand_out for hand_out in hand_outs if hand_out.message.message_id == message_id]
-        certain = [delete for delete in history.deletes.get(message_id, ()) if _is_certain(history, delete, same, bound_us)]
+        deletes = history.deletes.get(message_id, [])
+        certain = [delete for delete in deletes if _is_certain(history, delete, same, bound_us)]
         if not certain:
             continue
         first = min(certain, key=lambda delete: delete.complete_us or 0)

@@ -171,7 +171,7 @@ def decode(payload: bytes) -> list[Mutation]:
     """Raises UnknownMutation for what this version does not know."""
     try:
         return _decoder.decode(payload)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnknownMutation(str(error)) from error
 
 

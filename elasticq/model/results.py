@@ -78,7 +78,11 @@ class ReceivedMessage(Struct, gc=False):
 
 
 class ReceiveMessageResult(Result):
-    """``invocation`` is the call's: undoing an undeliverable receive forgets it too."""
+    """``invocation`` is the call's: undoing an undeliverable receive forgets it too.
+
+    ``attempt``: 0, or how often the same messages were answered before to a retry of the call.
+    """
 
     messages: list[ReceivedMessage] = field(default_factory=list)
     invocation: bytes = b""
+    attempt: int = 0

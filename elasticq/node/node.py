@@ -39,6 +39,7 @@ GRACE_BEFORE_MS = 1_400  # a follower's link may have been silent this long befo
 GRACE_AFTER_MS = 2_000
 GRACE_SPAN_MAX_MS = 10_000
 LOG_KEPT_ENTRIES = 4_096
+ATTEMPTS_MAX = 10_000
 MUTATION_BYTES_MIN = 64  # what a mutation counts at least towards a batch's bound
 
 # After these a waiting receive of their queue may find something, or learn that the queue is gone.
@@ -81,6 +82,7 @@ class Node(Observer):
         self._commits_alone = self.replica.commits_alone
         self._turn = Turn(0, 0, settings.region, settings.sixty_second_rules)
         self._waiters = Waiters()
+        self._attempts: dict[bytes, int] = {}  # of receives that were answered more than once
         self._sweeper = Sweeper()
         self._sweep_at_ms = 0
         self._pending: deque[_Pending] = deque()
@@ -117,7 +119,9 @@ class Node(Observer):
     def undelivered(self, result: Result, now_ms: int) -> None:
         """The answer of a receive could not be written: its messages become visible again."""
         self._enter(now_ms)
-        if self.serving and isinstance(result, ReceiveMessageResult) and result.messages:
+        if not self.serving or not isinstance(result, ReceiveMessageResult) or not result.messages:
+            return
+        if result.attempt == self._attempts.get(result.invocation, 0):
             time_ms = self._open_time(now_ms)
             self._change(returned(self.state, result, time_ms), now_ms)
         self._leave(now_ms)
@@ -173,10 +177,21 @@ class Node(Observer):
             return
         if mutations:
             self._change(mutations, now_ms, ticket, result)
-        elif type(result) is ReceiveMessageResult and not result.messages and self._wait(call, ticket, now_ms):
             return
-        else:
-            self._answer(ticket, result, now_ms)
+        if type(result) is ReceiveMessageResult:
+            if result.messages:
+                self._count_attempt(result)
+            elif self._wait(call, ticket, now_ms):
+                return
+        self._answer(ticket, result, now_ms)
+
+    def _count_attempt(self, result: ReceiveMessageResult) -> None:
+        """A receive answered again: only the newest attempt may give its messages back."""
+        attempts = self._attempts
+        result.attempt = attempts.pop(result.invocation, 0) + 1
+        attempts[result.invocation] = result.attempt
+        if len(attempts) > ATTEMPTS_MAX:
+            del attempts[next(iter(attempts))]
 
     def _open_time(self, now_ms: int) -> int:
         """An entry's time is fixed when its batch opens; all commands in it see that time."""
@@ -281,7 +296,9 @@ class Node(Observer):
         seconds = wait_s(self.state, call, command)
         if seconds <= 0 or (call.invocation and self.state.invocations.get(call.invocation, self._turn.now_ms)):
             return False
-        if self._waiters.join(call, ticket):
+        displaced = self._waiters.take_over(call, ticket)
+        if displaced is not None:
+            self._answer(displaced, ReceiveMessageResult(), now_ms)
             return True
         if self._waiters.count >= WAITERS_MAX:
             self._answer(ticket, ServiceUnavailable("Too many receives are waiting."), now_ms)
@@ -306,21 +323,17 @@ class Node(Observer):
                 continue
             if not mutations:
                 break
-            tickets = list(waiter.tickets)
             self._waiters.remove(waiter)
             self._apply(mutations)
             self._close_entry_if_free(now_ms)
-            for ticket in tickets:
-                self._answer(ticket, result, now_ms)
+            self._answer(waiter.ticket, result, now_ms)
         queue = self.state.queues.get(queue_id)
         if queue is not None:
             self._waiters.expect(queue_id, queue.order.next_due_ms())
 
     def _answer_waiter(self, waiter: Waiter, outcome: Result | SqsError, now_ms: int) -> None:
-        tickets = list(waiter.tickets)
         self._waiters.remove(waiter)
-        for ticket in tickets:
-            self._answer(ticket, outcome, now_ms)
+        self._answer(waiter.ticket, outcome, now_ms)
 
     def _end_waits(self, now_ms: int) -> None:
         while (waiter := self._waiters.pop_expired(now_ms)) is not None:
@@ -402,8 +415,7 @@ class Node(Observer):
         self.applied_index = self.replica.commit_index
         lost = ServiceUnavailable("The mastership was lost; the outcome is unknown, a retry is safe.")
         for waiter in self._waiters.all():
-            for ticket in waiter.tickets:
-                self.effects.replies.append(Reply(ticket, lost, 0))
+            self.effects.replies.append(Reply(waiter.ticket, lost, 0))
         self._waiters = Waiters()
         for pending in self._pending:
             self.effects.replies.append(Reply(pending.ticket, lost, 0))

@@ -9,12 +9,14 @@ from elasticq.node.effects import Ticket
 
 
 class Waiter(Struct, eq=False):
-    """One waiting receive; ``tickets`` are its client's attempts (an SDK's retry joins)."""
+    """One waiting receive; ``ticket`` is its client's newest attempt, ``is_over`` once answered or cancelled."""
 
+    number: int
     call: Call
     queue_id: int
     deadline_ms: int
-    tickets: list[Ticket]
+    ticket: Ticket
+    is_over: bool = False
 
 
 class Waiters:
@@ -24,7 +26,7 @@ class Waiters:
 
     def __init__(self) -> None:
         self._by_queue: dict[int, dict[int, Waiter]] = {}
-        self._by_ticket: dict[Ticket, tuple[int, Waiter]] = {}
+        self._by_ticket: dict[Ticket, Waiter] = {}
         self._by_invocation: dict[bytes, Waiter] = {}
         self._deadlines: list[tuple[int, int, Waiter]] = []
         self._dues: list[tuple[int, int]] = []
@@ -34,50 +36,52 @@ class Waiters:
 
     def add(self, call: Call, ticket: Ticket, queue_id: int, deadline_ms: int) -> None:
         self._number += 1
-        waiter = Waiter(call, queue_id, deadline_ms, [ticket])
-        self._by_queue.setdefault(queue_id, {})[self._number] = waiter
-        self._by_ticket[ticket] = (self._number, waiter)
+        waiter = Waiter(self._number, call, queue_id, deadline_ms, ticket)
+        self._by_queue.setdefault(queue_id, {})[waiter.number] = waiter
+        self._by_ticket[ticket] = waiter
         if call.invocation:
             self._by_invocation[call.invocation] = waiter
-        heappush(self._deadlines, (deadline_ms, self._number, waiter))
+        heappush(self._deadlines, (deadline_ms, waiter.number, waiter))
         self.count += 1
 
-    def join(self, call: Call, ticket: Ticket) -> bool:
-        """A retry of a call that waits already: both get the one answer."""
+    def take_over(self, call: Call, ticket: Ticket) -> Ticket | None:
+        """A retry of a call that waits already takes its place; the attempt that it displaced, None if none waits.
+
+        One owner only: were both answered, the attempt that nobody reads any more would be
+        given back, and the messages be visible while the retry holds them.
+        """
         waiter = self._by_invocation.get(call.invocation) if call.invocation else None
         if waiter is None:
-            return False
-        number = self._by_ticket[waiter.tickets[0]][0]
-        waiter.tickets.append(ticket)
-        self._by_ticket[ticket] = (number, waiter)
-        return True
+            return None
+        displaced = waiter.ticket
+        del self._by_ticket[displaced]
+        waiter.ticket = ticket
+        self._by_ticket[ticket] = waiter
+        return displaced
 
     def first(self, queue_id: int) -> Waiter | None:
         waiting = self._by_queue.get(queue_id)
         return next(iter(waiting.values())) if waiting else None
 
-    def remove(self, waiter: Waiter) -> None:
-        """It was answered."""
-        for ticket in list(waiter.tickets):
-            self.cancel(ticket)
-
     def cancel(self, ticket: Ticket) -> None:
         """Its client left; unknown tickets are none of ours."""
-        number, waiter = self._by_ticket.pop(ticket, (0, None))
-        if waiter is None:
-            return
-        waiter.tickets.remove(ticket)
-        if waiter.tickets:
-            return
+        waiter = self._by_ticket.get(ticket)
+        if waiter is not None:
+            self.remove(waiter)
+
+    def remove(self, waiter: Waiter) -> None:
+        """It is over: answered, or its client left."""
+        waiter.is_over = True
+        del self._by_ticket[waiter.ticket]
         waiting = self._by_queue[waiter.queue_id]
-        del waiting[number]
+        del waiting[waiter.number]
         if not waiting:
             del self._by_queue[waiter.queue_id]
         if waiter.call.invocation:
             del self._by_invocation[waiter.call.invocation]
         self.count -= 1
         if len(self._deadlines) > 64 and len(self._deadlines) > 2 * self.count:
-            self._deadlines = sorted(item for item in self._deadlines if item[2].tickets)
+            self._deadlines = sorted(item for item in self._deadlines if not item[2].is_over)
 
     def all(self) -> list[Waiter]:
         return [waiter for waiting in self._by_queue.values() for waiter in waiting.values()]
@@ -88,7 +92,7 @@ class Waiters:
     # --- time ---------------------------------------------------------------------
 
     def next_deadline_ms(self) -> int | None:
-        while self._deadlines and not self._deadlines[0][2].tickets:
+        while self._deadlines and self._deadlines[0][2].is_over:
             heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else None
 

@@ -100,5 +100,5 @@ def decode(frame: bytes) -> AnyMessage:
         raise FrameError("unknown protocol version")
     try:
         return _decoder.decode(memoryview(frame)[1:])
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FrameError(str(error)) from error

@@ -74,6 +74,10 @@ class Client:
         self.running: Running | None = None
         self.sent: dict[int, Send] = {}
 
+    def start(self) -> None:
+        """Begin to work."""
+        raise NotImplementedError
+
     def begin(self, command: Command, event: Event | None, done: Done, wait_us: int = 0) -> None:
         assert self.running is None
         self.number += 1
@@ -112,7 +116,7 @@ class Client:
             self._try_again(running)
 
     def _broken(self, ticket: Ticket) -> None:
-        """The connection broke under the attempt: the member is well, and sees the retry soon after or before the end."""
+        """The connection broke under the attempt: the member is well and may see the retry before the end."""
         running = self._current(ticket)
         if running is None:
             return
@@ -174,7 +178,8 @@ class Client:
         if event is not None:
             if result is not None or is_refusal:
                 event.complete_us = self.world.now_us
-            event.outcome = "ok" if result is not None else "unknown" if running.is_uncertain or not is_refusal else "fail"
+            is_void = is_refusal and not running.is_uncertain
+            event.outcome = "ok" if result is not None else "fail" if is_void else "unknown"
             self.world.trace("done", self.name, event.outcome)
             self.load.finished(event)
         running.done(result)
@@ -206,7 +211,8 @@ class Producer(Client):
         queue = self.random.choice(QUEUES)
         url = queue_url(ENDPOINT, DEFAULT_ACCOUNT, queue)
         count = self.random.randint(2, 4) if self.random.random() < 0.2 else 1
-        bodies = [f"{self.name}-{self.number + 1}-{position}" + "." * self.random.randrange(200) for position in range(count)]
+        stem = f"{self.name}-{self.number + 1}"
+        bodies = [f"{stem}-{position}" + "." * self.random.randrange(200) for position in range(count)]
         event = Send(
             client=self.name,
             queue=queue,
@@ -349,7 +355,7 @@ class Load:
         if event.outcome != "ok":
             return
         if isinstance(event, Send):
-            self.outstanding.update(message.body for message in event.messages if message.body not in self.maybe_deleted)
+            self.outstanding.update({message.body for message in event.messages} - self.maybe_deleted)
         is_write = not isinstance(event, Receive)
         if is_write and self.world.is_healed and self.first_write_after_heal_us is None:
             self.first_write_after_heal_us = self.world.now_us

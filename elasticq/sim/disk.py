@@ -9,19 +9,11 @@ sector of the last record may read as zeros (pages persist in any order).
 from random import Random
 
 from elasticq.replication.records import Durable, Entry, Record, Truncation, Vote
-from elasticq.storage.records import FIRST_CRC, HEADER_BYTES, SECTOR_BYTES, crc_of, encode_record, scan
+from elasticq.storage.records import FIRST_CRC, SECTOR_BYTES, crc_of, encode_record, scan
 
 SYNC_MIN_US, SYNC_USUAL_US, SYNC_MAX_US = 200, 1_500, 30_000
 SYNC_STALL_US, SYNC_STALL_SHARE = 100_000, 0.003
 SLOW_DISK_FACTOR = 8
-
-Mark = tuple[int, bytes]
-"""Identity of an entry: its term and a digest of its payload."""
-
-
-def mark_of(entry: Entry) -> Mark:
-    """Time and payload decide with the term whether two entries are the same."""
-    return entry.term, entry.time_ms.to_bytes(8, "big", signed=True) + entry.payload
 
 
 class DurableView:
@@ -95,10 +87,10 @@ class Disk:
         """Zero one sector of the last record that was kept, now and then."""
         if not kept or self.random.random() < 0.5:
             return
-        last = self._start_of_last(len(kept))
-        sector = self.random.randrange((len(self.synced) + last) // SECTOR_BYTES, _sectors(len(self.synced) + len(kept)))
-        start = max(sector * SECTOR_BYTES - len(self.synced), last)
-        end = min((sector + 1) * SECTOR_BYTES - len(self.synced), len(kept))
+        base, last = len(self.synced), self._start_of_last(len(kept))
+        sector = self.random.randrange((base + last) // SECTOR_BYTES, -(-(base + len(kept)) // SECTOR_BYTES))
+        start = max(sector * SECTOR_BYTES - base, last)
+        end = min((sector + 1) * SECTOR_BYTES - base, len(kept))
         kept[start:end] = bytes(end - start)
 
     def _start_of_last(self, kept_bytes: int) -> int:
@@ -120,8 +112,3 @@ class Disk:
             self.view.take(record)
         entries = [self.view.entries[index] for index in range(1, self.view.last_index + 1)]
         return Durable(self.view.vote, entries)
-
-
-def _sectors(size_bytes: int) -> int:
-    assert size_bytes > HEADER_BYTES or size_bytes > 0
-    return -(-size_bytes // SECTOR_BYTES)

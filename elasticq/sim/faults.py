@@ -47,7 +47,14 @@ class Scenario(Struct, frozen=True):
 
 
 CRASH_KINDS = ("crash", "crash_all", "restart", "crash_master", "crash_next_voter", "crash_appending_master")
-NETWORK_KINDS = ("cut", "cut_one_way", "isolate", "isolate_master", "cut_master_from_majority", "isolate_appending_master")
+NETWORK_KINDS = (
+    "cut",
+    "cut_one_way",
+    "isolate",
+    "isolate_master",
+    "cut_master_from_majority",
+    "isolate_appending_master",
+)
 OTHER_KINDS = ("pause", "pause_master", "loss_burst", "slow_disk", "clock_jump")
 KINDS = (*CRASH_KINDS, *NETWORK_KINDS, *OTHER_KINDS)
 DEPOSING_KINDS = ("crash_master", "isolate_master", "cut_master_from_majority", "pause_master", "crash_all")

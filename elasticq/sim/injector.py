@@ -7,6 +7,7 @@ A fault that aims at a role finds its member when it strikes. An armed one
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from elasticq.sim.faults import Fault
@@ -50,7 +51,7 @@ class Injector:
 
     def start(self) -> None:
         for fault in self.world.scenario.faults:
-            self.world.schedule(fault.at_ms * 1_000, lambda fault=fault: self.strike(fault))
+            self.world.schedule(fault.at_ms * 1_000, partial(self.strike, fault))
 
     def strike(self, fault: Fault) -> None:
         if self.world.is_healed:
@@ -119,7 +120,8 @@ class Injector:
         return True
 
     def _crash_all(self, fault: Fault) -> bool:
-        return any([self._crash_for(member, fault) for member in self.world.members])
+        crashed = [self._crash_for(member, fault) for member in self.world.members]
+        return any(crashed)
 
     def _restart(self, fault: Fault) -> bool:
         """Only the process dies: the page cache survives."""
@@ -155,7 +157,9 @@ class Injector:
             return False
         count = len(self.world.members)
         others = [(member.index + step) % count for step in range(1 + friends, count)]
-        return self._cut_pairs(fault, [pair for other in others for pair in ((member.index, other), (other, member.index))])
+        out = [(member.index, other) for other in others]
+        back = [(other, member.index) for other in others]
+        return self._cut_pairs(fault, out + back)
 
     def _cut_master_from_majority(self, fault: Fault) -> bool:
         """The master keeps all the followers that do not make a quorum; in odd cases they hear the others still."""

@@ -152,7 +152,7 @@ class Invariants:
             for identity in _identities(mutation):
                 first = self.identities.setdefault(identity, place)
                 if first != place:
-                    self._found(IDENTITY_REUSED, f"{member.name}: {identity} in entries {first} and {place} (index, term)")
+                    self._found(IDENTITY_REUSED, f"{member.name}: {identity} in {first} and {place} (index, term)")
                 self._minted(member, identity, place)
 
     def _minted(self, member: Member, identity: tuple[str, *tuple[int, ...]], place: tuple[int, int]) -> None:
@@ -180,8 +180,9 @@ class Invariants:
         if message.term > self.term_shown.get(name, 0) and type(message) is not PreVote:  # that only asks about a term
             self.term_shown[name] = message.term
         if type(message) is AppendReply:
-            if message.ok and message.match_index > view.last_index:
-                self._found(ACK_NOT_DURABLE, f"{name} acknowledged {message.match_index}, its disk has {view.last_index}")
+            matched, last = message.match_index, view.last_index
+            if message.ok and matched > last:
+                self._found(ACK_NOT_DURABLE, f"{name} acknowledged {matched}, its disk has {last}")
         elif type(message) is RequestVote:
             self.candidacies[name, message.term] = message.last_term, message.last_index
         elif type(message) is VoteReply and message.granted:
@@ -202,9 +203,8 @@ class Invariants:
         log = node.replica.log
         own, asked = (log.last_term, log.last_index), self.candidacies.get((vote.to, vote.term))
         if vote.granted and asked is not None and asked < own:
-            self._found(
-                VOTE_FOR_STALE_LOG, f"{member.name} at (term, index) {own} votes for {vote.to} at {asked}, term {vote.term}"
-            )
+            evidence = f"{member.name} at (term, index) {own} votes for {vote.to} at {asked}, term {vote.term}"
+            self._found(VOTE_FOR_STALE_LOG, evidence)
 
     # --- replies ----------------------------------------------------------------
 
@@ -230,7 +230,8 @@ class Invariants:
             if holders < self.quorum:
                 term = None
         if term is None:
-            self._found(REPLY_NOT_ON_MAJORITY, f"{member.name} answered {type(outcome).__name__} resting on index {index}")
+            answer = type(outcome).__name__
+            self._found(REPLY_NOT_ON_MAJORITY, f"{member.name} answered {answer} resting on index {index}")
 
     def _is_committed(self, index: int, term: int) -> bool:
         return index < len(self.committed) and self.committed[index] == term
@@ -252,9 +253,10 @@ class Invariants:
         if replica.commit_index != seen.commit_index:
             self._commit_moved(member, seen)
         if node.applied_index < replica.commit_index:
-            self._found(APPLIED_BEHIND, f"{member.name}: applied {node.applied_index}, committed {replica.commit_index}")
+            evidence = f"{member.name}: applied {node.applied_index}, committed {replica.commit_index}"
+            self._found(APPLIED_BEHIND, evidence)
         if node.serving and replica.commit_index < self.takeovers.get(replica.term, 1 << 62):
-            self._found(SERVING_BEFORE_TAKEOVER, f"{member.name} serves in term {replica.term}, its Takeover is not committed")
+            self._found(SERVING_BEFORE_TAKEOVER, f"{member.name} in term {replica.term}")
         if node.applied_index != seen.digest_index:
             is_due = node.applied_index >= seen.digest_index + DIGEST_EVERY
             if is_due or node.applied_index in self.compared:
@@ -269,7 +271,7 @@ class Invariants:
         if self.masters.setdefault(term, member.name) != member.name:
             self._found(TWO_MASTERS, f"{self.masters[term]} and {member.name} in term {term}")
         if self.votes.setdefault((member.name, term), member.name) != member.name:
-            self._found(VOTED_TWICE, f"{member.name} won term {term}, in which it voted for {self.votes[member.name, term]}")
+            self._found(VOTED_TWICE, f"{member.name} won term {term} and voted for {self.votes[member.name, term]}")
         for index in range(replica.log.first_index, len(self.committed)):
             if replica.log.term_at(index) != self.committed[index]:
                 self._found(COMMITTED_MISSING, f"{member.name} is master of {term} without the committed entry {index}")
@@ -284,9 +286,8 @@ class Invariants:
         for index in range(max(seen.commit_index + 1, log.first_index), replica.commit_index + 1):
             self._committed(member, index, log.term_at(index))
         if replica.role == "master" and log.term_at(replica.commit_index) != replica.term:
-            self._found(
-                OLD_TERM_COMMITTED, f"{member.name} commits up to {replica.commit_index}, not an entry of its term {replica.term}"
-            )
+            evidence = f"{member.name} commits {replica.commit_index}, not an entry of its term {replica.term}"
+            self._found(OLD_TERM_COMMITTED, evidence)
         seen.commit_index = replica.commit_index
 
     def _committed(self, member: Member, index: int, term: int | None) -> None:

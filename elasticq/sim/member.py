@@ -29,6 +29,7 @@ Action = Callable[[Node], None]
 
 TRUE_EPOCH_MS = 1_700_000_000_000  # true wall time when a run begins
 BACKLOG_MAX = 100_000
+TICK_US = 1_000  # a node that always wants to be ticked at once gets it this often
 TAG_AT, VOTE_TAG, APPEND_TAG = 2, 4, 5  # in a frame: version, array head, tag; an Append promises nothing: not decoded
 
 
@@ -58,6 +59,7 @@ class Member:
         self.backlog: list[Action] = []
         self.tickets: dict[Ticket, Client] = {}
         self.wake_us: int | None = None
+        self.ticked_us = -1
 
     # --- clocks ---------------------------------------------------------------
 
@@ -232,12 +234,14 @@ class Member:
         """See to it that the node is ticked at ``wake_at_ms``; a later one waits for the earlier to fire."""
         if wake_at_ms is None:
             return
-        due_us = max(wake_at_ms * 1_000 - self.boot_offset_us, self.world.now_us)
+        now_us = self.world.now_us
+        earliest_us = now_us + TICK_US if self.ticked_us == now_us else now_us
+        due_us = max(wake_at_ms * 1_000 - self.boot_offset_us, earliest_us)
         if self.wake_us is not None and self.wake_us <= due_us:
             return
         self.wake_us = due_us
         life = self.life
-        self.world.schedule(due_us - self.world.now_us, lambda: self._wake(due_us, life))
+        self.world.schedule(due_us - now_us, lambda: self._wake(due_us, life))
 
     def _wake(self, due_us: int, life: int) -> None:
         node = self.node
@@ -248,8 +252,5 @@ class Member:
         if wake_at_ms is not None and wake_at_ms > self.boot_ms:
             self._arm(wake_at_ms)
             return
+        self.ticked_us = self.world.now_us
         self.call(lambda node: node.tick(self.boot_ms))
-        if self.wake_us == self.world.now_us:  # a node that wants to be ticked at once, always, gets it each ms
-            self.wake_us += 1_000
-            again_us = self.wake_us
-            self.world.schedule(1_000, lambda: self._wake(again_us, life))

@@ -122,8 +122,7 @@ class World:
     @property
     def master(self) -> Member | None:
         """Of the living masters the one with the highest term: an older one does not know yet."""
-        masters = [member for member in self.members if member.node is not None and member.node.replica.role == "master"]
-        return max(masters, key=_term, default=None)
+        return max(filter(_is_master, self.members), key=_term, default=None)
 
     def _deliver(self, sender: str, to: str, data: bytes) -> None:
         self._trace_hash.update(b"%d %s %s %d" % (self.now_us, sender.encode(), to.encode(), len(data)))
@@ -191,6 +190,10 @@ class World:
             history=self.load.history,
             trace=self._trace,
         )
+
+
+def _is_master(member: Member) -> bool:
+    return member.node is not None and member.node.replica.role == "master"
 
 
 def _term(member: Member) -> int:

@@ -28,16 +28,18 @@ def receive(
 def delete(taken: Receive, at: float, *, outcome: str = "ok") -> Delete:
     message = taken.messages[0]
     return Delete(
-        client=taken.client, queue="q", invoke_us=int(at * S), complete_us=int(at * S) + 1_000 if outcome == "ok" else None,
-        outcome=outcome, message_id=message.message_id, receipt_handle=message.receipt_handle,
+        client=taken.client, queue="q", invoke_us=int(at * S),
+        complete_us=int(at * S) + 1_000 if outcome == "ok" else None, outcome=outcome,
+        message_id=message.message_id, receipt_handle=message.receipt_handle,
     )  # fmt: skip
 
 
 def change(taken: Receive, at: float, visibility: float, *, outcome: str = "ok") -> ChangeVisibility:
     message = taken.messages[0]
     return ChangeVisibility(
-        client=taken.client, queue="q", invoke_us=int(at * S), complete_us=int(at * S) + 1_000 if outcome == "ok" else None,
-        outcome=outcome, message_id=message.message_id, receipt_handle=message.receipt_handle,
+        client=taken.client, queue="q", invoke_us=int(at * S),
+        complete_us=int(at * S) + 1_000 if outcome == "ok" else None, outcome=outcome,
+        message_id=message.message_id, receipt_handle=message.receipt_handle,
         visibility_ms=int(visibility * 1_000),
     )  # fmt: skip
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,8 @@ from elasticq.model import commands as c
 from elasticq.model.limits import INVOCATION_WINDOW_MS, MUTATION_ROWS_MAX
 from tests.engine.desk import START_MS, Desk
 from tests.engine.driver import NAMES, STEPS, Driver, Step, check_indexes, digest
+from tests.node.cluster import Solo
+from tests.node.workload import scripted_workload
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -263,12 +266,9 @@ def replay_in_process(log: bytes, hash_seed: str, clock_s: str) -> str:
 
 
 def test_log_replayed_under_other_hash_seeds_and_clocks_gives_the_same_rows() -> None:
-    from tests.node.cluster import Solo
-    from tests.node.workload import scripted_workload
-
     solo = Solo(volatile=False)
     scripted_workload(solo)
-    log = m.msgspec.msgpack.encode(solo.entries)
+    log = msgspec.msgpack.encode(solo.entries)
     assert len(solo.entries) > 200
     outputs = {replay_in_process(log, seed, clock) for seed, clock in (("1", "0"), ("2", "4000000000"))}
     assert outputs == {state_digest(solo.node.state).hex() + "\n"}

@@ -101,6 +101,10 @@ class Solo:
 
     @property
     def entries(self) -> list[Entry]:
+        """The log: from the disk, or, where nothing is kept, from memory."""
+        if self.member.settings.volatile:
+            log = self.node.replica.log
+            return log.slice(log.first_index, len(log), 2**40)
         return restored([record for _, record in self.member.disk]).entries
 
     def _settle(self) -> None:

@@ -13,9 +13,12 @@ QUEUES = ("red", "green", "blue")
 def scripted_workload(solo: Solo, steps: int = 400) -> None:
     lottery = Lottery(b"workload")
     handles: list[str] = []
+    calls = 0
 
     def attempt(command: c.Command) -> Result | None:
-        guid = lottery.token(b"%d" % lottery.between(0, 10_000), 16) if lottery.between(0, 2) else b""
+        nonlocal calls
+        calls += 1
+        guid = lottery.token(b"%d" % calls, 16) if lottery.between(0, 2) else b""
         try:
             return solo.do(command, guid)
         except SqsError:

@@ -1,4 +1,4 @@
-"""The checkers are tested: faults planted in the real code are caught by name, and the same seeds are clean without them."""
+"""Faults planted in the real code are caught by name; the same seeds are clean without them."""
 
 from functools import cache
 
@@ -17,6 +17,7 @@ FAULTS = 10
 CRASHES = ("crash_master", "crash_all", "crash", "crash_next_voter")
 LOST_TAILS = ("isolate_appending_master", "crash_appending_master", "crash_master", "restart")
 FAILOVERS = ("crash_master", "isolate_master", "pause_master", "restart")
+LATE_FRAMES = ("duplicates", "stragglers")
 SLOW_COMMITS = ("slow_disk", "loss_burst", "isolate_master", "crash_master")
 
 
@@ -40,7 +41,7 @@ CASES = {
         Case(planted.dedup_hit_before_commit, (rule.REPLY_NOT_ON_MAJORITY,), SLOW_COMMITS),
         Case(planted.sequence_without_term, (rule.IDENTITY_REUSED,), LOST_TAILS),
         Case(planted.old_term_committed_by_counting, (rule.OLD_TERM_COMMITTED,), LOST_TAILS),
-        Case(planted.truncate_without_conflict, (rule.TRUNCATED_WITHOUT_CONFLICT,), FAILOVERS, ("duplicates", "stragglers")),
+        Case(planted.truncate_without_conflict, (rule.TRUNCATED_WITHOUT_CONFLICT,), FAILOVERS, LATE_FRAMES),
         Case(planted.serving_before_takeover, (rule.SERVING_BEFORE_TAKEOVER,), FAILOVERS),
         Case(planted.restarted_member_raises_its_term, (rule.TERM_RAISED_AT_RESTART,), CRASHES),
         Case(planted.wall_clock_stamps, (rule.CLOCK_AHEAD,), FAILOVERS, ("wild_clock",)),

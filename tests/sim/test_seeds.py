@@ -18,7 +18,11 @@ FRESH_FIRST = int(datetime.datetime.now(datetime.UTC).strftime("%Y%m%d")) * 1_00
 SIMULATED_MS, OPERATIONS, FAULTS, ELECTIONS = 60_000, 300, 5, 2  # at least, a seed
 
 ROOT = Path(__file__).parents[2]
-TRACE_SCRIPT = "from elasticq.sim.faults import scenario; from elasticq.sim.world import run; print(run(scenario(7, 3)).trace_hash)"
+TRACE_SCRIPT = """
+from elasticq.sim.faults import scenario
+from elasticq.sim.world import run
+print(run(scenario(7, 3)).trace_hash)
+"""
 
 
 def _run_all(members: int, seeds: range) -> list[Outcome]:

@@ -1,0 +1,60 @@
+"""Cluster time: linked by heartbeats, fixed by a win, never below the last entry."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elasticq.node.clock import ClusterClock
+
+
+def started(now_ms: int = 100, wall_ms: int = 5_000) -> ClusterClock:
+    clock = ClusterClock()
+    clock.start(now_ms, wall_ms)
+    return clock
+
+
+def test_unlinked_clock_shows_its_wall_clock() -> None:
+    assert started().reading(150) == (False, 5_050)
+
+
+def test_heartbeat_links_and_the_wall_clock_no_longer_counts() -> None:
+    clock = started()
+    clock.link(9_000, 200)
+    assert clock.reading(260) == (True, 9_060)
+    assert clock.contact_ms == 9_000
+    clock.link(8_000, 300)  # the present master's word counts, also backwards
+    assert clock.time_ms(310) == 8_010
+
+
+def test_winner_takes_the_highest_linked_reading_of_its_quorum() -> None:
+    clock = started()
+    clock.win([(False, 99_999), (True, 7_000), (True, 7_500)], 0, 200)
+    assert clock.reading(200) == (True, 7_500)
+
+
+def test_where_nobody_is_linked_the_lower_median_of_the_walls_counts() -> None:
+    for walls, expected in (([5], 5), ([9, 4], 4), ([1, 9, 5], 5), ([1, 2, 3, 4], 2)):
+        clock = started()
+        clock.win([(False, wall) for wall in walls], 0, 200)
+        assert clock.time_ms(200) == expected
+
+
+def test_winner_never_goes_below_the_last_entry() -> None:
+    clock = started()
+    clock.win([(True, 7_000)], 9_000, 200)
+    assert clock.time_ms(200) == 9_000
+
+
+def test_master_keeps_contact_with_itself() -> None:
+    clock = started()
+    clock.win([(True, 7_000)], 0, 200)
+    assert clock.contact_ms is None
+    clock.keep(250)
+    assert clock.contact_ms == 7_050
+
+
+@given(st.integers(0, 10**12), st.integers(0, 10**13), st.integers(0, 10**6))
+def test_boot_time_and_cluster_time_are_inverse(now_ms: int, time_ms: int, later_ms: int) -> None:
+    clock = started(now_ms)
+    assert clock.time_ms(clock.boot_ms(time_ms)) == time_ms
+    clock.link(time_ms, now_ms)
+    assert clock.boot_ms(clock.time_ms(now_ms + later_ms)) == now_ms + later_ms

@@ -1,0 +1,307 @@
+"""Long polls: who wakes whom, when a wait ends, and who joins whom."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elasticq.model import commands as c
+from elasticq.model import errors
+from elasticq.model.results import ReceiveMessageResult
+from elasticq.node import node as node_module
+from elasticq.node.waiters import Waiters
+from tests.node.cluster import Solo, call_of
+
+EMPTY = [ReceiveMessageResult()]
+
+
+@pytest.fixture
+def solo() -> Solo:
+    made = Solo()
+    made.create()
+    return made
+
+
+def bodies(solo: Solo, ticket: int) -> list[str]:
+    (outcome,) = solo.answers(ticket)
+    assert isinstance(outcome, ReceiveMessageResult)
+    return [message.body for message in outcome.messages]
+
+
+def test_waiting_receive_wakes_on_send(solo: Solo) -> None:
+    ticket = solo.poll()
+    assert solo.answers(ticket) == []
+    assert solo.node.status(solo.now_ms).waiters == 1
+    solo.advance(5_000)
+    solo.send("hello")
+    assert bodies(solo, ticket) == ["hello"]
+    assert solo.node.status(solo.now_ms).waiters == 0
+
+
+def test_message_that_is_there_is_given_without_waiting(solo: Solo) -> None:
+    solo.send("x")
+    assert bodies(solo, solo.poll()) == ["x"]
+
+
+def test_waiting_receive_wakes_when_a_delay_ends(solo: Solo) -> None:
+    ticket = solo.poll()
+    solo.send("later", delay_s=3)
+    solo.advance(2_999)
+    assert solo.answers(ticket) == []
+    solo.advance(1)
+    assert bodies(solo, ticket) == ["later"]
+
+
+def test_waiting_receive_wakes_when_a_visibility_timeout_ends(solo: Solo) -> None:
+    solo.send("back")
+    solo.receive(visibility_s=4)
+    ticket = solo.poll()
+    solo.advance(3_999)
+    assert solo.answers(ticket) == []
+    solo.advance(1)
+    assert bodies(solo, ticket) == ["back"]
+
+
+def test_waiting_receive_wakes_when_visibility_is_set_to_zero(solo: Solo) -> None:
+    solo.send("back")
+    (message,) = solo.receive(visibility_s=600)
+    ticket = solo.poll()
+    solo.do(c.ChangeMessageVisibility(queue_url="jobs", receipt_handle=message.receipt_handle, visibility_timeout=0))
+    assert bodies(solo, ticket) == ["back"]
+
+
+def test_waiting_receive_wakes_at_a_shortened_deadline_not_at_the_old_one(solo: Solo) -> None:
+    solo.send("back")
+    (message,) = solo.receive(visibility_s=600)
+    ticket = solo.poll()
+    solo.do(c.ChangeMessageVisibility(queue_url="jobs", receipt_handle=message.receipt_handle, visibility_timeout=2))
+    solo.advance(2_000)
+    assert bodies(solo, ticket) == ["back"]
+
+
+def test_lengthened_deadline_wakes_nobody_early(solo: Solo) -> None:
+    solo.send("back")
+    (message,) = solo.receive(visibility_s=2)
+    ticket = solo.poll()
+    solo.do(c.ChangeMessageVisibility(queue_url="jobs", receipt_handle=message.receipt_handle, visibility_timeout=9))
+    solo.advance(8_999)
+    assert solo.answers(ticket) == []
+    solo.advance(1)
+    assert bodies(solo, ticket) == ["back"]
+
+
+def test_waiting_receive_gets_what_could_not_be_delivered_to_another(solo: Solo) -> None:
+    solo.send("x")
+    lost = solo.do(c.ReceiveMessage(queue_url="jobs"))
+    ticket = solo.poll()
+    solo.call_node("undelivered", lost)
+    assert bodies(solo, ticket) == ["x"]
+
+
+def test_wait_ends_empty_at_its_deadline_and_not_before(solo: Solo) -> None:
+    ticket = solo.poll(wait_s=7)
+    solo.advance(6_999)
+    assert solo.answers(ticket) == []
+    solo.advance(1)
+    assert solo.answers(ticket) == EMPTY
+    assert solo.node.status(solo.now_ms).waiters == 0
+
+
+def test_queues_wait_time_is_used_when_the_call_names_none() -> None:
+    solo = Solo()
+    solo.create(ReceiveMessageWaitTimeSeconds="3")
+    ticket = solo.start_call(c.ReceiveMessage(queue_url="jobs"))
+    assert solo.answers(ticket) == []
+    solo.advance(3_000)
+    assert solo.answers(ticket) == EMPTY
+    assert solo.receive() == []  # a wait of 0 in the call beats the queue's
+
+
+def test_waiters_are_served_in_the_order_they_came(solo: Solo) -> None:
+    first, second, third = solo.poll(), solo.poll(limit=10), solo.poll()
+    entries = [c.SendMessageBatchEntry(id=str(at), message_body=str(at)) for at in range(3)]
+    solo.do(c.SendMessageBatch(queue_url="jobs", entries=entries))
+    taken = [bodies(solo, ticket) for ticket in (first, second, third) if solo.answers(ticket)]
+    assert sorted(sum(taken, [])) == ["0", "1", "2"]
+    assert bodies(solo, first) == ["0"]
+    solo.send("3")
+    solo.send("4")
+    assert len(solo.answers(second)) == 1
+
+
+def test_one_send_wakes_one_waiter(solo: Solo) -> None:
+    first, second = solo.poll(), solo.poll()
+    solo.send("x")
+    assert bodies(solo, first) == ["x"]
+    assert solo.answers(second) == []
+
+
+def test_message_to_another_queue_wakes_nobody(solo: Solo) -> None:
+    solo.create("other")
+    ticket = solo.poll()
+    solo.do(c.SendMessage(queue_url="other", message_body="x"))
+    assert solo.answers(ticket) == []
+
+
+def test_cancelled_wait_takes_no_message_and_gets_no_answer(solo: Solo) -> None:
+    ticket = solo.poll()
+    solo.call_node("cancel", ticket)
+    solo.send("x")
+    assert solo.answers(ticket) == []
+    assert len(solo.receive()) == 1
+    solo.call_node("cancel", ticket)
+    solo.call_node("cancel", "never seen")
+
+
+def test_a_retry_joins_the_waiting_call_and_both_get_the_one_answer(solo: Solo) -> None:
+    first = solo.poll(invocation=b"r" * 16)
+    second = solo.poll(invocation=b"r" * 16)
+    assert solo.node.status(solo.now_ms).waiters == 1
+    solo.send("x")
+    assert solo.answers(first) == solo.answers(second)
+    assert bodies(solo, second) == ["x"]
+    assert solo.receive() == []
+
+
+def test_a_joined_wait_outlives_the_first_attempt(solo: Solo) -> None:
+    first = solo.poll(invocation=b"r" * 16)
+    second = solo.poll(invocation=b"r" * 16)
+    solo.call_node("cancel", first)
+    solo.send("x")
+    assert solo.answers(first) == []
+    assert bodies(solo, second) == ["x"]
+
+
+def test_a_joined_wait_can_be_left_by_both_and_begun_anew(solo: Solo) -> None:
+    for _ in range(2):
+        first, second = solo.poll(invocation=b"r" * 16), solo.poll(invocation=b"r" * 16)
+        solo.call_node("cancel", second)
+        solo.call_node("cancel", first)
+        assert solo.node.status(solo.now_ms).waiters == 0
+
+
+def test_a_retry_of_an_answered_wait_gets_the_same_messages(solo: Solo) -> None:
+    first = solo.poll(invocation=b"r" * 16)
+    solo.send("x")
+    second = solo.poll(invocation=b"r" * 16)
+    assert solo.answers(second) == solo.answers(first)
+
+
+def test_waiters_learn_that_their_queue_was_deleted(solo: Solo) -> None:
+    tickets = [solo.poll(), solo.poll()]
+    solo.do(c.DeleteQueue(queue_url="jobs"))
+    for ticket in tickets:
+        (outcome,) = solo.answers(ticket)
+        assert isinstance(outcome, errors.QueueDoesNotExist)
+
+
+def test_purge_does_not_end_a_wait(solo: Solo) -> None:
+    ticket = solo.poll()
+    solo.do(c.PurgeQueue(queue_url="jobs"))
+    assert solo.answers(ticket) == []
+    solo.send("after")
+    assert bodies(solo, ticket) == ["after"]
+
+
+def test_graceful_stop_answers_all_waits_empty(solo: Solo) -> None:
+    tickets = [solo.poll(), solo.poll(invocation=b"r" * 16), solo.poll(invocation=b"r" * 16)]
+    solo.call_node("close_waiters")
+    assert all(solo.answers(ticket) == EMPTY for ticket in tickets)
+    solo.send("x")
+    assert all(len(solo.answers(ticket)) == 1 for ticket in tickets)
+
+
+def test_number_of_waiters_is_bounded(solo: Solo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_module, "WAITERS_MAX", 2)
+    tickets = [solo.poll() for _ in range(3)]
+    assert [solo.answers(ticket) for ticket in tickets[:2]] == [[], []]
+    (outcome,) = solo.answers(tickets[2])
+    assert isinstance(outcome, errors.ServiceUnavailable)
+
+
+def test_wake_up_is_asked_for_the_first_thing_that_can_happen(solo: Solo) -> None:
+    solo.advance(1_500)
+    solo.send("later", delay_s=15)
+    solo.receive()
+    began_ms = solo.now_ms
+    solo.poll(wait_s=20)
+    wakes = []
+    while solo.now_ms < began_ms + 15_000:
+        wake_ms = solo.node.effects.wake_at_ms
+        assert wake_ms is not None
+        assert wake_ms <= began_ms + 15_000
+        wakes.append(wake_ms)
+        solo.advance(wake_ms - solo.now_ms)
+    assert wakes[-1] == began_ms + 15_000
+    assert solo.node.status(solo.now_ms).waiters == 0
+
+
+def test_waiting_receive_waits_for_its_sync_before_it_is_answered() -> None:
+    solo = Solo(volatile=False)
+    solo.create()
+    ticket = solo.poll()
+    solo.synced_at_once = False
+    send = solo.start_call(c.SendMessage(queue_url="jobs", message_body="x"))
+    while not solo.answers(ticket):
+        assert solo.member.synced_token < solo.node.effects.token, "an answer that nothing is waited for"
+        solo.sync()
+    assert bodies(solo, ticket) == ["x"]
+    assert len(solo.answers(send)) == 1
+
+
+# --- the list itself ------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.sampled_from(["add", "join", "cancel", "expire", "serve"]), st.integers(0, 5)), max_size=60))
+def test_waiters_lose_and_invent_nobody(steps: list[tuple[str, int]]) -> None:
+    waiters, waiting, ticket, now_ms = Waiters(), dict[int, int](), 0, 0
+    for action, number in steps:
+        ticket += 1
+        guid = bytes([number]) * 16
+        call = call_of(c.ReceiveMessage(queue_url="jobs"), guid)
+        if action in ("add", "join"):
+            if not waiters.join(call, ticket):
+                waiters.add(call, ticket, number % 2, now_ms + 10 * number)
+            waiting[ticket] = number
+        elif action == "cancel" and waiting:
+            left = sorted(waiting)[number % len(waiting)]
+            waiters.cancel(left)
+            del waiting[left]
+        elif action == "serve":
+            waiter = waiters.first(number % 2)
+            if waiter is not None:
+                tickets = list(waiter.tickets)
+                waiters.remove(waiter)
+                for known in tickets:
+                    del waiting[known]
+        elif action == "expire":
+            now_ms += 5 * number
+            while (waiter := waiters.pop_expired(now_ms)) is not None:
+                assert waiter.deadline_ms <= now_ms
+                for known in list(waiter.tickets):
+                    del waiting[known]
+                waiters.remove(waiter)
+        assert sorted(known for waiter in waiters.all() for known in waiter.tickets) == sorted(waiting)
+        assert waiters.count == len(waiters.all()) == len(set(waiting.values()))
+        deadline_ms = waiters.next_deadline_ms()
+        assert deadline_ms == min((waiter.deadline_ms for waiter in waiters.all()), default=None)
+
+
+def test_due_times_keep_the_earliest_for_each_queue() -> None:
+    waiters = Waiters()
+    waiters.expect(1, 5)
+    assert waiters.next_due_ms() is None  # nobody waits there
+    for queue_id in (1, 2):
+        waiters.add(call_of(c.ReceiveMessage()), f"t{queue_id}", queue_id, 100)
+    for queue_id, due_ms in ((1, 50), (2, 40), (1, 30), (1, 45), (2, None)):
+        waiters.expect(queue_id, due_ms)
+    assert waiters.next_due_ms() == 30
+    assert waiters.pop_due(29) is None
+    assert [waiters.pop_due(60) for _ in range(3)] == [1, 2, None]
+
+
+def test_left_waits_do_not_pile_up() -> None:
+    waiters = Waiters()
+    for ticket in range(10_000):
+        waiters.add(call_of(c.ReceiveMessage()), ticket, 1, 20_000 + ticket)
+        waiters.cancel(ticket)
+    assert len(waiters._deadlines) <= 130

@@ -1,0 +1,108 @@
+"""Record bytes: they come back, a torn tail is cut, damage is told from it."""
+
+from zlib import crc32
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elasticq.replication.records import Entry, Record, Truncation, Vote
+from elasticq.storage.records import FIRST_CRC, HEADER_BYTES, SECTOR_BYTES, crc_of, encode_record, scan
+
+entries = st.builds(
+    Entry,
+    index=st.integers(1, 1 << 40),
+    term=st.integers(1, 1 << 30),
+    time_ms=st.integers(0, 1 << 45),
+    payload=st.binary(max_size=1_500) | st.integers(0, 1_500).map(bytes),
+)
+votes = st.builds(Vote, term=st.integers(0, 1 << 30), voted_for=st.none() | st.text(max_size=20))
+truncations = st.builds(Truncation, index=st.integers(1, 1 << 40))
+records = st.lists(entries | votes | truncations, max_size=8)
+
+
+def write(kept: list[Record]) -> bytes:
+    data, crc = b"", FIRST_CRC
+    for record in kept:
+        encoded = encode_record(record, crc)
+        crc = crc_of(encoded)
+        data += encoded
+    return data
+
+
+@given(records)
+def test_records_survive_their_bytes(kept: list[Record]) -> None:
+    data = write(kept)
+    found = scan(data)
+    assert (found.records, found.valid_bytes, found.damaged) == (kept, len(data), False)
+
+
+@given(records)
+def test_log_goes_on_from_the_crc_of_its_scan(kept: list[Record]) -> None:
+    data = write(kept)
+    longer = data + encode_record(Vote(7, "a"), scan(data).crc)
+    assert scan(longer).records == [*kept, Vote(7, "a")]
+
+
+@given(records, st.data())
+def test_short_tail_is_cut_and_is_no_damage(kept: list[Record], data: st.DataObject) -> None:
+    whole = write(kept)
+    last = encode_record(Vote(9, "someone"), scan(whole).crc)
+    torn = whole + last[: data.draw(st.integers(1, len(last) - 1))]
+    assert scan(torn) == (kept, len(whole), scan(whole).crc, False)
+
+
+@given(records, st.data())
+def test_last_record_with_a_sector_of_zeros_is_cut(kept: list[Record], data: st.DataObject) -> None:
+    whole = write(kept)
+    last = bytearray(encode_record(Entry(1, 1, 1, b"x" * 2_000), scan(whole).crc))
+    first, past = len(whole) // SECTOR_BYTES, -(-(len(whole) + len(last)) // SECTOR_BYTES)
+    sector = data.draw(st.integers(first, past - 1))
+    start = max(sector * SECTOR_BYTES - len(whole), 0)
+    end = min((sector + 1) * SECTOR_BYTES - len(whole), len(last))
+    last[start:end] = bytes(end - start)
+    assert scan(whole + last) == (kept, len(whole), scan(whole).crc, False)
+
+
+@pytest.mark.parametrize("at", [0, 4, 8, HEADER_BYTES + 3])
+def test_flipped_bit_in_an_older_record_is_damage(at: int) -> None:
+    first = encode_record(Entry(1, 1, 1, b"first"), FIRST_CRC)
+    data = bytearray(first + encode_record(Entry(2, 1, 1, b"second"), crc_of(first)))
+    data[at] ^= 0x40
+    assert scan(bytes(data)) == ([], 0, FIRST_CRC, True)
+
+
+def test_flipped_bit_in_the_last_record_is_damage() -> None:
+    data = bytearray(write([Entry(1, 1, 1, b"first"), Entry(2, 1, 1, b"second")]))
+    data[-1] ^= 1
+    found = scan(bytes(data))
+    assert found.records == [Entry(1, 1, 1, b"first")]
+    assert found.damaged
+
+
+def test_zeros_inside_an_older_record_are_damage() -> None:
+    first = bytearray(encode_record(Entry(1, 1, 1, b"x" * 2_000), FIRST_CRC))
+    second = encode_record(Entry(2, 1, 1, b"second"), crc_of(bytes(first)))
+    first[SECTOR_BYTES : 2 * SECTOR_BYTES] = bytes(SECTOR_BYTES)
+    assert scan(bytes(first) + second).damaged
+
+
+def test_record_of_another_life_of_the_file_does_not_fit_the_chain() -> None:
+    old = write([Entry(1, 1, 1, b"old first"), Entry(2, 1, 1, b"old second")])
+    first_old = len(encode_record(Entry(1, 1, 1, b"old first"), FIRST_CRC))
+    new = encode_record(Entry(1, 2, 1, b"new first"), FIRST_CRC)
+    found = scan(new + old[first_old:])
+    assert found.records == [Entry(1, 2, 1, b"new first")]
+    assert found.damaged
+
+
+def test_record_of_an_unknown_kind_is_damage() -> None:
+    payload = b"\x91\x63"  # an array with tag 99
+    length = len(payload).to_bytes(4, "little")
+    head = crc32(length, FIRST_CRC)
+    data = length + head.to_bytes(4, "little") + crc32(payload, head).to_bytes(4, "little") + payload
+    assert scan(data).damaged
+
+
+def test_empty_file_holds_nothing() -> None:
+    assert scan(b"") == ([], 0, FIRST_CRC, False)
