@@ -134,7 +134,7 @@ def _any_queue(state: State, queue_id: int) -> Queue | None:
 
 
 def _queue_created(state: State, mutation: m.QueueCreated, undo: Undo | None) -> None:
-    if mutation.queue_id in state.queues:
+    if _any_queue(state, mutation.queue_id) is not None:
         return
     queue = Queue(mutation.queue_id, mutation.account, mutation.name, mutation.created_ms, state.grace)
     queue.set_attributes(mutation.attributes)
@@ -142,7 +142,9 @@ def _queue_created(state: State, mutation: m.QueueCreated, undo: Undo | None) ->
     if undo is not None:
         undo.append((_uncreate, state, queue, state.last_queue_id))
     state.queues[queue.id] = queue
-    state.names[(queue.account, queue.name)] = queue
+    holder = state.names.get((queue.account, queue.name))
+    if holder is None or holder.id < queue.id:  # a log applied again must not give the name to an older queue
+        state.names[(queue.account, queue.name)] = queue
     state.last_queue_id = max(state.last_queue_id, queue.id)
 
 
@@ -281,11 +283,9 @@ def _invocation_recorded(state: State, mutation: m.InvocationRecorded, undo: Und
 
 
 def _forget_invocation(state: State, key: bytes, undo: Undo | None) -> None:
-    known = state.invocations.get(key, 0)
-    if known is not None:
-        if undo is not None:
-            undo.append((state.invocations.put, key, known))
-        state.invocations.remove(key)
+    row = state.invocations.remove(key)
+    if row is not None and undo is not None:
+        undo.append((state.invocations.put, key, row))
 
 
 _WRITERS: dict[type, Callable[[State, Any, Undo | None], None]] = {

@@ -50,9 +50,10 @@ def _find(bucket: bytearray, key: bytes) -> int:
 class Invocations:
     """Rows of the last INVOCATION_WINDOW_MS by entry time."""
 
-    __slots__ = ("_generations", "count")
+    __slots__ = ("_generations", "_newest_ms", "count")
 
     def __init__(self) -> None:
+        self._newest_ms = 0
         self._generations: dict[int, _Generation] = {}
         self.count = 0
 
@@ -76,11 +77,14 @@ class Invocations:
         return None
 
     def put(self, key: bytes, row: Recorded) -> bool:
-        """False if the very row was there (a mutation applied again)."""
-        self._evict(row.recorded_ms)
+        """False if nothing was written: the very row was there, or it is older than the window (a log applied again)."""
+        self._newest_ms = max(self._newest_ms, row.recorded_ms)
         number, offset_ms = divmod(row.recorded_ms, GENERATION_MS)
         generation = self._generations.get(number)
         if generation is None:
+            self._evict()
+            if self._is_over(number):
+                return False
             generation = self._generations[number] = _Generation()
         bucket_number = _bucket(key)
         bucket = generation.buckets[bucket_number]
@@ -95,23 +99,29 @@ class Invocations:
         self.count += 1
         return True
 
-    def remove(self, key: bytes) -> None:
-        """Take a row back: its entry was rolled back, or its receive reached nobody."""
+    def remove(self, key: bytes) -> Recorded | None:
+        """Take the newest row of ``key`` back: its entry was rolled back, or its receive reached nobody."""
         bucket_number = _bucket(key)
-        for generation in self._generations.values():
+        for number in sorted(self._generations, reverse=True):
+            generation = self._generations[number]
             bucket = generation.buckets[bucket_number]
             at = _find(bucket, key) if bucket is not None else -1
             if bucket is not None and at >= 0:
+                queue_id, sequence, offset_ms = _VALUE.unpack_from(bucket, at + KEY_BYTES)
                 del bucket[at : at + _ROW_BYTES]
-                generation.details.pop(key, None)
                 generation.count -= 1
                 self.count -= 1
+                detail = generation.details.pop(key, b"")
+                return Recorded(number * GENERATION_MS + offset_ms, queue_id, sequence, detail)
+        return None
 
-    def _evict(self, now_ms: int) -> None:
-        oldest = next(iter(self._generations), None)
-        while oldest is not None and (oldest + 1) * GENERATION_MS + INVOCATION_WINDOW_MS <= now_ms:
-            self.count -= self._generations.pop(oldest).count
-            oldest = next(iter(self._generations), None)
+    def _is_over(self, number: int) -> bool:
+        """Every row of the generation is older than the window."""
+        return (number + 1) * GENERATION_MS + INVOCATION_WINDOW_MS <= self._newest_ms
+
+    def _evict(self) -> None:
+        for number in [number for number in self._generations if self._is_over(number)]:
+            self.count -= self._generations.pop(number).count
 
     def rows(self, now_ms: int) -> list[tuple[bytes, Recorded]]:
         """All rows live at ``now_ms``, sorted by key: for digests and snapshots."""

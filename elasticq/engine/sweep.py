@@ -11,6 +11,7 @@ from elasticq.engine.state import Queue, State
 from elasticq.model.limits import MUTATION_ROWS_MAX, SIXTY_SECOND_RULE_MS
 
 QUEUES_A_STEP = 200
+COUNTED_MAX = 50_000
 TRIMMED_MAX = 20_000  # sequences without a row that one look passes over
 
 
@@ -46,9 +47,9 @@ def _trim(queue: Queue) -> None:
 
 
 def expired_counts(queue: Queue, now_ms: int) -> Counts:
-    """How many of the queue's counted messages have expired (up to MUTATION_ROWS_MAX, the rest a step later)."""
+    """How many of the queue's counted messages have expired; a longer backlog than COUNTED_MAX is swept soon."""
     counts = Counts(visible=0, in_flight=0, delayed=0)
-    for sequence in removable(queue, now_ms):
+    for sequence in removable(queue, now_ms, COUNTED_MAX):
         if sequence < queue.watermark:
             continue
         if queue.order.is_in_flight(sequence, now_ms):

@@ -123,6 +123,7 @@ class Node(Observer):
             return
         if result.attempt == self._attempts.get(result.invocation, 0):
             time_ms = self._open_time(now_ms)
+            self._attempts.pop(result.invocation, None)  # its GUID is forgotten, too
             self._change(returned(self.state, result, time_ms), now_ms)
         self._leave(now_ms)
 
@@ -176,6 +177,8 @@ class Node(Observer):
             self._answer(ticket, error, now_ms)
             return
         if mutations:
+            if self._attempts:
+                self._attempts.pop(call.invocation, None)
             self._change(mutations, now_ms, ticket, result)
             return
         if type(result) is ReceiveMessageResult:

@@ -236,4 +236,3 @@ class _Guard:
         if failure is not None:
             self._runtime._fail(failure)
             raise RuntimeStopped from failure
-

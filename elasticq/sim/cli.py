@@ -43,7 +43,8 @@ def describe(outcome: Outcome) -> str:
     """One line a seed, and one for each finding."""
     lines = [
         f"seed {outcome.seed} members {outcome.members}: {outcome.operations} operations, "
-        f"{outcome.elections} elections, {outcome.faults} faults, {outcome.simulated_ms / 1_000:.0f} s, trace {outcome.trace_hash}"
+        f"{outcome.elections} elections, {outcome.faults} faults, {outcome.simulated_ms / 1_000:.0f} s, "
+        f"trace {outcome.trace_hash}"
     ]
     lines += [f"  {finding.name} at {finding.at_us} us: {finding.evidence}" for finding in outcome.findings]
     return "\n".join(lines)

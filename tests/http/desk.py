@@ -174,7 +174,9 @@ Asking = Callable[[bytes], Awaitable[Response]]
 
 def json_request(action: str, members: dict[str, Any] | bytes, *headers: str, path: str = "/") -> bytes:
     body = members if isinstance(members, bytes) else msgspec.json.encode(members)
-    return post(body, "Content-Type: application/x-amz-json-1.0", f"X-Amz-Target: AmazonSQS.{action}", *headers, path=path)
+    return post(
+        body, "Content-Type: application/x-amz-json-1.0", f"X-Amz-Target: AmazonSQS.{action}", *headers, path=path
+    )
 
 
 def form_request(form: str, *headers: str, path: str = "/") -> bytes:

@@ -37,7 +37,9 @@ def whole_stream(handle: str) -> list[bytes]:
         post(inner, "Content-Type: application/x-amz-json-1.0", "X-Amz-Target: AmazonSQS.ListQueues"),
         post(inner, "Content-Type: application/x-www-form-urlencoded"),
         json_request("ListQueues", b""),
-        json_request("ChangeMessageVisibility", {"QueueUrl": QUEUE_URL, "ReceiptHandle": handle, "VisibilityTimeout": 9}),
+        json_request(
+            "ChangeMessageVisibility", {"QueueUrl": QUEUE_URL, "ReceiptHandle": handle, "VisibilityTimeout": 9}
+        ),
         form_request("Action=GetQueueAttributes&AttributeName.1=All", path="/000000000000/orders"),
         json_request("DeleteMessage", {"QueueUrl": QUEUE_URL, "ReceiptHandle": handle}, "amz-sdk-invocation-id: 1-2-3"),
         json_request("NoSuchAction", {}),

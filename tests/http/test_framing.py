@@ -35,7 +35,9 @@ BAD = {
     "content-length unicode digits": with_lines("Content-Length: ２４".encode(), without=b"Content-Length"),
     "length and chunked": with_lines(b"Transfer-Encoding: chunked"),
     "chunked and length": with_lines(b"Transfer-Encoding: chunked", b"Content-Length: 24", without=b"Content-Length"),
-    "chunked twice": with_lines(b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked", without=b"Content-Length"),
+    "chunked twice": with_lines(
+        b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked", without=b"Content-Length"
+    ),
     "unknown coding": with_lines(b"Transfer-Encoding: xchunked", without=b"Content-Length"),
     "coding list": with_lines(b"Transfer-Encoding: identity, chunked", without=b"Content-Length"),
     "vertical tab before chunked": with_lines(b"Transfer-Encoding: \x0bchunked", without=b"Content-Length"),
@@ -92,7 +94,9 @@ async def test_ambiguous_framing_is_refused_and_nothing_runs(request_bytes: byte
     await desk.close()
 
 
-@pytest.mark.parametrize("name", ["length and chunked", "bare LF in a line", "content-length twice, different", "two hosts"])
+@pytest.mark.parametrize(
+    "name", ["length and chunked", "bare LF in a line", "content-length twice, different", "two hosts"]
+)
 async def test_ambiguous_framing_is_refused_wherever_it_is_cut(name: str) -> None:
     for at in range(1, len(BAD[name])):
         desk = Desk()

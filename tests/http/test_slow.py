@@ -157,7 +157,7 @@ async def test_health_ready_and_cluster_tell_the_state() -> None:
     assert cluster["members"] == [{"id": "a", "role": "master", "address": None, "lag": 0, "voter": True}]
     assert cluster["http"]["slow_requests"] == 3
     desk.site.stopping = True
-    assert (await desk.ask(get("/ready").replace(b"GET", b"HEAD")))
+    assert (await desk.ask(get("/ready"))).status == 503
     await desk.close()
 
 
@@ -239,7 +239,7 @@ async def test_an_aborted_long_poll_on_the_slow_path_takes_no_message() -> None:
 async def test_an_answer_in_the_moment_of_the_abort_is_given_back() -> None:
     desk = Desk()
     await desk.ask(json_request("CreateQueue", {"QueueName": "orders"}))
-    protocol, line = desk.connect()
+    protocol, _ = desk.connect()
     protocol.data_received(get(f"/?Action=ReceiveMessage&WaitTimeSeconds=20&QueueUrl={QUEUE_URL}"))
     await until(lambda: desk.runtime.status().waiters == 1)
     sender, _ = desk.connect()

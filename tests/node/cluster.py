@@ -85,6 +85,7 @@ class Solo:
         self.member = Member(
             NodeSettings(member_id="a", voters=("a",), volatile=volatile, **settings), durable, b"e" * 32
         )
+        self.member.disk = [(0, record) for record in (durable.vote, *durable.entries)]
         self.synced_at_once = True
         self._tickets = 0
         self.node.start(self.now_ms, WALL_MS + self.now_ms)

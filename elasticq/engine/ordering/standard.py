@@ -34,7 +34,7 @@ class Counts(Struct, gc=False):
 class StandardOrder:
     """The index of one standard queue over its ``rows``."""
 
-    __slots__ = ("_deadlines", "_delayed", "_grace", "_heap", "_returned", "_rows", "_untouched")
+    __slots__ = ("_deadlines", "_delayed", "_grace", "_heap", "_newest_return_ms", "_returned", "_rows", "_untouched")
 
     def __init__(self, rows: dict[int, Row], grace: Grace) -> None:
         self._rows = rows
@@ -44,6 +44,7 @@ class StandardOrder:
         self._deadlines: dict[int, int] = {}
         self._heap: list[tuple[int, int]] = []
         self._delayed = 0
+        self._newest_return_ms = 0
 
     # --- written by apply ---------------------------------------------------
 
@@ -82,6 +83,7 @@ class StandardOrder:
     def advance(self, now_ms: int) -> None:
         """Move what became due to ``returned``. O(log n) for each move, nothing otherwise."""
         heap, deadlines = self._heap, self._deadlines
+        is_in_order = True
         while heap and heap[0][0] <= now_ms:
             deadline_ms, sequence = heappop(heap)
             if deadlines.get(sequence) != deadline_ms:
@@ -95,7 +97,13 @@ class StandardOrder:
             del deadlines[sequence]
             if not row.hand_out:
                 self._delayed -= 1
+            if due_ms < self._newest_return_ms:
+                is_in_order = False
+            else:
+                self._newest_return_ms = due_ms
             self._returned[sequence] = due_ms
+        if not is_in_order:  # a roll-back brought old deadlines back
+            self._returned = OrderedDict(sorted(self._returned.items(), key=lambda item: item[1]))
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
         """Up to ``limit`` available messages, longest available first; those sent at or before ``sent_after_ms`` are expired."""

@@ -1,0 +1,73 @@
+"""The log against a plain list: terms, slices, truncation, compaction."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elasticq.replication.log import Log
+from elasticq.replication.records import Entry
+
+
+def entry(index: int, term: int = 1, payload: bytes = b"x") -> Entry:
+    return Entry(index, term, index * 10, payload)
+
+
+def filled(count: int) -> Log:
+    return Log([entry(index) for index in range(1, count + 1)])
+
+
+def test_empty_log_knows_the_beginning() -> None:
+    log = Log([])
+    assert (log.last_index, log.last_term, log.last_time_ms, log.first_index) == (0, 0, 0, 1)
+    assert log.term_at(0) == 0
+    assert log.term_at(1) is None
+
+
+def test_gaps_and_falling_terms_are_refused() -> None:
+    log = Log([entry(1, 2)])
+    for bad in (entry(1, 2), entry(3, 2), entry(2, 1)):
+        with pytest.raises(AssertionError):
+            log.append(bad)
+
+
+def test_slice_keeps_both_bounds_and_gives_at_least_one() -> None:
+    log = Log([entry(index, payload=b"x" * 100) for index in range(1, 11)])
+    assert [x.index for x in log.slice(3, 2, 10_000)] == [3, 4]
+    assert [x.index for x in log.slice(3, 100, 250)] == [3, 4]
+    assert [x.index for x in log.slice(3, 100, 1)] == [3]
+    assert log.slice(11, 5, 100) == []
+
+
+def test_compacted_entries_cannot_be_sent_and_their_end_is_known() -> None:
+    log = filled(5)
+    log.compact(3)
+    log.compact(2)
+    assert (log.base_index, log.first_index, log.last_index, len(log)) == (3, 4, 5, 2)
+    assert (log.term_at(3), log.term_at(2)) == (1, None)
+    with pytest.raises(AssertionError):
+        log.slice(3, 1, 100)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["append", "truncate", "compact"]), st.integers(0, 3)), max_size=40))
+def test_log_behaves_like_a_list_above_its_base(steps: list[tuple[str, int]]) -> None:
+    log, model, base, term = Log([]), list[Entry](), 0, 1
+    for action, number in steps:
+        if action == "append":
+            term += number == 3
+            made = entry(len(model) + 1, term)
+            log.append(made)
+            model.append(made)
+        elif action == "truncate" and len(model) - number > base:
+            index = len(model) - number
+            log.truncate(index)
+            del model[index - 1 :]
+        elif action == "compact" and base + number <= len(model):
+            base += number
+            log.compact(base)
+        last = model[-1] if model else Entry(0, 0, 0, b"")
+        assert (log.last_index, log.last_term, log.last_time_ms) == (last.index, last.term, last.time_ms)
+        assert log.base_index == base
+        assert [log.entry(index) for index in range(base + 1, len(model) + 1)] == model[base:]
+        assert [log.term_at(x.index) for x in model[base:]] == [x.term for x in model[base:]]
+        assert log.base_term == (model[base - 1].term if base else 0)
+        assert log.term_at(len(model) + 1) is None

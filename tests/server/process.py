@@ -1,0 +1,43 @@
+"""A server as a process of its own, on a port from the kernel."""
+
+import re
+import signal
+import subprocess
+import sys
+from types import TracebackType
+
+PATIENCE_S = 30
+
+
+class Server:
+    """Started on entry, killed on exit; ``url`` is what it printed."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._arguments = arguments
+
+    def __enter__(self) -> "Server":
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "elasticq", "--port", "0", *self._arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        first = self.process.stdout.readline()
+        self.export = self.process.stdout.readline().strip()
+        found = re.fullmatch(r"elasticq listening on (http://\S+):(\d+)\n", first)
+        assert found, (first, self.process.stderr and self.process.stderr.read())
+        self.port = int(found[2])
+        self.url = f"{found[1]}:{self.port}"
+        return self
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Send the signal; the exit status."""
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE_S)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.kill()
+        self.process.communicate()

@@ -1,0 +1,84 @@
+"""The process: it listens, serves, and stops as it should."""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from http.client import HTTPConnection
+
+import pytest
+
+from tests.server.process import PATIENCE_S, Server
+
+
+def ask(server: Server, action: str, body: str) -> HTTPConnection:
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
+    headers = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": f"AmazonSQS.{action}"}
+    connection.request("POST", "/", body, headers)
+    return connection
+
+
+def test_start_prints_what_to_paste() -> None:
+    with Server() as server:
+        assert server.export == f"export AWS_ENDPOINT_URL_SQS={server.url}"
+        assert ask(server, "ListQueues", "{}").getresponse().read() == b"{}"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_answers_long_polls_and_exits_with_0(number: int) -> None:
+    with Server() as server:
+        url = f"{server.url}/000000000000/orders"
+        assert ask(server, "CreateQueue", '{"QueueName":"orders"}').getresponse().status == 200
+        waiting = ask(server, "ReceiveMessage", f'{{"QueueUrl":"{url}","WaitTimeSeconds":20}}')
+        cluster = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
+        cluster.request("GET", "/health")
+        assert cluster.getresponse().read() == b"OK"
+        started = time.monotonic()
+        assert server.stop(number) == 0
+        assert time.monotonic() - started < 10
+        answer = waiting.getresponse()
+        assert (answer.status, answer.getheader("Connection")) == (200, "close")
+
+
+def test_a_port_that_is_taken_is_told_with_status_3() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        done = subprocess.run(
+            [sys.executable, "-m", "elasticq", "--port", str(port)], capture_output=True, text=True, timeout=PATIENCE_S
+        )
+    assert done.returncode == 3
+    assert f"127.0.0.1:{port} is taken" in done.stderr
+
+
+def test_a_foreign_address_is_told_with_status_1() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "elasticq", "--host", "192.0.2.1", "--port", "0"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 1
+    assert "cannot listen on 192.0.2.1:0" in done.stderr
+
+
+def test_aiohttp_is_not_imported_before_it_is_needed() -> None:
+    """It is most of a start's CPU, and no SDK needs it."""
+    code = "import sys, elasticq.server.life; assert 'aiohttp' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE_S)
+
+
+def test_the_server_runs_on_asyncio_where_uvloop_is_missing() -> None:
+    code = (
+        "import sys; sys.modules['uvloop'] = None\n"
+        "from elasticq.cli import main; sys.exit(main(['--port', '0', '--host', '127.0.0.1']))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    port = int(process.stdout.readline().rsplit(":", 1)[1])
+    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    connection.request("GET", "/ready")
+    assert connection.getresponse().read() == b"OK"
+    process.terminate()
+    assert process.wait(PATIENCE_S) == 0
+    process.stdout.close()

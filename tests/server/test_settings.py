@@ -1,0 +1,64 @@
+"""Settings: sources, bounds, and their documentation."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from elasticq.server.settings import SECTIONS, Settings, SettingsError, load
+
+EXAMPLE = Path(__file__).parents[2] / "conf" / "elasticq.toml"
+
+
+def test_later_sources_win(tmp_path: Path) -> None:
+    file = tmp_path / "e.toml"
+    file.write_text('[http]\nport = 1\nhost = "::1"\nidle_s = 7\n')
+    environment = {"ELASTICQ_HTTP__PORT": "2", "ELASTICQ_HTTP__IDLE_S": "8", "ELASTICQ_OTHER": "x", "PATH": "x"}
+    settings = load(file, environment, {"http": {"port": 3}})
+    assert (settings.http.port, settings.http.idle_s, settings.http.host) == (3, 8, "::1")
+
+
+def test_environment_reads_truth_values() -> None:
+    assert load(None, {"ELASTICQ_NODE__SIXTY_SECOND_RULES": "true"}, {}).node.sixty_second_rules
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[http]\nprot = 1", "did you mean http.port?"),
+        ("[htpp]\nport = 1", "did you mean http?"),
+        ("[http]\nport = 70000", "http.port"),
+        ("[http]\nport = 'x'", "http.port"),
+        ("[http]\nidle_s = 0", "http.idle_s"),
+        ("[http]\npublic_url = 'http://a/b'", "http.public_url"),
+        ("[node]\naccount = '123'", "node.account"),
+        ("[node]\nid = '../x'", "node.id"),
+        ("http = 1", "unknown section http"),
+        ("[http", "e.toml"),
+    ],
+)
+def test_what_is_wrong_is_told(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "e.toml"
+    file.write_text(text)
+    with pytest.raises(SettingsError, match=re.escape(told)):
+        load(file, {}, {})
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"none\.toml"):
+        load(tmp_path / "none.toml", {}, {})
+
+
+def test_unknown_environment_setting_is_told() -> None:
+    with pytest.raises(SettingsError, match=r"the environment: unknown setting http\.prt, did you mean http\.port"):
+        load(None, {"ELASTICQ_HTTP__PRT": "1"}, {})
+
+
+def test_the_example_documents_every_setting_with_its_default(tmp_path: Path) -> None:
+    text = re.sub(r"(?m)^# (?=[a-z_]+ = )", "", EXAMPLE.read_text())
+    documented = tomllib.loads(text)
+    assert documented == msgspec.to_builtins(Settings())
+    assert set(documented) == set(SECTIONS)
+    assert load(EXAMPLE, {}, {}) == Settings()

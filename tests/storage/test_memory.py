@@ -1,0 +1,15 @@
+"""The storage that keeps nothing."""
+
+from elasticq.replication.records import NOTHING, Vote
+from elasticq.storage.memory import MemoryStorage
+
+
+def test_memory_keeps_nothing_and_never_syncs() -> None:
+    storage = MemoryStorage()
+    synced: list[int] = []
+    storage.append([Vote(1, "a")], 1, synced.append)
+    storage.close()
+    assert storage.volatile
+    assert synced == []
+    assert storage.load() == NOTHING
+    assert storage.load().entries is not NOTHING.entries
