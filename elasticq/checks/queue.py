@@ -133,30 +133,30 @@ def _duplicated(history: _History) -> list[Finding]:
     return findings
 
 
-def _hidden_until_us(history: _History, hand_out: HandOut, by_us: int) -> int:
+def _hidden_until_us(history: _History, hand_out: HandOut, by_us: int, bound_us: int) -> int:
     """The earliest moment at which the message may be visible again, as far as ``by_us`` can tell.
 
-    A change that completed is the new truth; one that may or may not have happened counts only
-    where it brings the deadline nearer. A change of unknown outcome may take effect after a later
-    one, so then the nearest of all counts.
+    A change that completed while the message was certainly in flight is the new truth. One that may or
+    may not have had its effect (its outcome is unknown, or it may have come after the deadline, where it
+    succeeds and does nothing) counts only where it brings the deadline nearer. A change of unknown
+    outcome may take effect after a later one, so then the nearest of all counts.
     """
-    until_us = hand_out.taken_by.invoke_us + hand_out.taken_by.visibility_ms * 1_000
+    until_us = hand_out.taken_by.invoke_us + hand_out.taken_by.visibility_ms * 1_000 - bound_us
     handle = hand_out.message.receipt_handle
     changes = [change for change in history.changes.get(handle, ()) if change.invoke_us <= by_us]
     changes.sort(key=lambda change: change.invoke_us)
     certain = all(change.outcome == "ok" for change in changes)
     for change in changes:
-        changed_us = change.invoke_us + change.visibility_ms * 1_000
-        is_over = change.complete_us is not None and change.complete_us <= by_us
-        until_us = changed_us if certain and is_over else min(until_us, changed_us)
+        changed_us = change.invoke_us + change.visibility_ms * 1_000 - bound_us
+        took_effect = certain and change.complete_us is not None and change.complete_us < min(by_us, until_us)
+        until_us = changed_us if took_effect else min(until_us, changed_us)
     return until_us
 
 
 def _overlap(history: _History, one: HandOut, other: HandOut, bound_us: int) -> bool:
     one_us, other_us = _completed_us(one), _completed_us(other)
-    return (
-        other_us < _hidden_until_us(history, one, other_us) - bound_us
-        and one_us < _hidden_until_us(history, other, one_us) - bound_us
+    return other_us < _hidden_until_us(history, one, other_us, bound_us) and one_us < _hidden_until_us(
+        history, other, one_us, bound_us
     )
 
 
@@ -177,7 +177,7 @@ def _is_certain(history: _History, delete: Delete, hand_outs: list[HandOut], bou
         return False
     return any(
         hand_out.message.receipt_handle == delete.receipt_handle
-        and delete.complete_us < _hidden_until_us(history, hand_out, delete.complete_us) - bound_us
+        and delete.complete_us < _hidden_until_us(history, hand_out, delete.complete_us, bound_us)
         for hand_out in hand_outs
     )
 

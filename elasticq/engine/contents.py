@@ -4,11 +4,12 @@ import re
 from typing import Final
 
 from elasticq.model import limits
-from elasticq.model.commands import MessageAttributes, MessageAttributeValue, SendMessage, SendMessageBatchEntry
+from elasticq.model.commands import MessageAttributes, MessageAttributeValue
 from elasticq.model.errors import InvalidMessageContents, InvalidParameterValue, MissingParameter, SqsError
 
 # #x9 #xA #xD #x20-#xD7FF #xE000-#xFFFD #x10000-#x10FFFF: SendMessage API page
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_PLAIN: Final = bytes(range(0x20, 0x80)) + b"\t\n\r"
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?\Z")
 _GROUP_ID: Final = re.compile(r"[A-Za-z0-9!-/:-@\[-`{-~]{1,128}\Z")
 _TRACE_HEADER: Final = "AWSTraceHeader"
@@ -18,7 +19,8 @@ def check_body(body: str | None) -> str:
     """Raises MissingParameter, InvalidMessageContents."""
     if not body:
         raise MissingParameter("The request must contain the parameter MessageBody.")
-    if not (body.isascii() and body.isprintable()) and _FORBIDDEN.search(body):
+    # A table in C instead of the pattern for the common case: 0.3 us for 256 characters, not 3.
+    if (not body.isascii() or body.encode().translate(None, _PLAIN)) and _FORBIDDEN.search(body):
         raise InvalidMessageContents("Invalid characters were found in the message body.")
     return body
 
@@ -37,17 +39,14 @@ def attributes_bytes(attributes: MessageAttributes) -> int:
     return total_bytes
 
 
-def message_bytes(entry: SendMessage | SendMessageBatchEntry) -> int:
+def message_bytes(body: str, attributes: MessageAttributes | None) -> int:
     """Body and user attributes; system attributes do not count."""
-    body_bytes = text_bytes(entry.message_body or "")
-    attributes = entry.message_attributes
+    body_bytes = len(body) if body.isascii() else text_bytes(body)
     return body_bytes + attributes_bytes(attributes) if attributes else body_bytes
 
 
-def check_attributes(attributes: MessageAttributes | None) -> MessageAttributes | None:
-    """Raises InvalidParameterValue; None when there are none."""
-    if not attributes:
-        return None
+def check_attributes(attributes: MessageAttributes) -> None:
+    """Raises InvalidParameterValue."""
     if len(attributes) > limits.MESSAGE_ATTRIBUTES_MAX:
         raise InvalidParameterValue(
             f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum [10]."
@@ -55,7 +54,6 @@ def check_attributes(attributes: MessageAttributes | None) -> MessageAttributes 
     for name, value in attributes.items():
         _check_name(name)
         _check_value(name, value)
-    return attributes
 
 
 def _check_name(name: str) -> None:

@@ -48,25 +48,23 @@ class Receipt(Struct, gc=False):
 class Identity:
     """Mints and reads ids under the cluster's MAC key."""
 
-    __slots__ = ("_handles", "_messages")
+    __slots__ = ("_handle_key", "_message_key")
 
     def __init__(self, mac_key: bytes) -> None:
-        # Keyed once and copied for each id: half the price of keying anew.
-        self._handles = blake2b(key=mac_key, person=b"receipt-handle", digest_size=_MAC_BYTES)
-        self._messages = blake2b(key=mac_key, person=b"message-id", digest_size=16)
+        self._handle_key = blake2b(b"receipt-handle", key=mac_key, digest_size=32).digest()
+        self._message_key = blake2b(b"message-id", key=mac_key, digest_size=32).digest()
 
     def message_id(self, queue_id: int, sequence: int) -> str:
         """UUID-shaped, of the queue and sequence under which the message was first stored."""
-        digest = self._messages.copy()
-        digest.update(_ORIGIN.pack(queue_id, sequence))
-        text = digest.hexdigest()
+        text = blake2b(_ORIGIN.pack(queue_id, sequence), digest_size=16, key=self._message_key).hexdigest()
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def receipt_handle(self, queue_id: int, sequence: int, hand_out: int) -> str:
         head = _HANDLE.pack(_RECEIPT, queue_id, sequence, hand_out)
-        digest = self._handles.copy()
-        digest.update(head)
-        return b2a_base64(head + digest.digest(), newline=False).decode("ascii")
+        return b2a_base64(head + self._mac(head), newline=False).decode("ascii")
+
+    def _mac(self, head: bytes) -> bytes:
+        return blake2b(head, digest_size=_MAC_BYTES, key=self._handle_key).digest()
 
     def read_handle(self, handle: str) -> Receipt:
         """Raises ReceiptHandleIsInvalid for anything that this cluster did not mint."""
@@ -77,9 +75,7 @@ class Identity:
         if len(raw) != _HANDLE.size + _MAC_BYTES:
             raise ReceiptHandleIsInvalid(f'The input receipt handle "{handle}" is not a valid receipt handle.')
         head = raw[: _HANDLE.size]
-        digest = self._handles.copy()
-        digest.update(head)
         kind, queue_id, sequence, hand_out = _HANDLE.unpack(head)
-        if not compare_digest(digest.digest(), raw[_HANDLE.size :]) or kind != _RECEIPT:
+        if not compare_digest(self._mac(head), raw[_HANDLE.size :]) or kind != _RECEIPT:
             raise ReceiptHandleIsInvalid(f'The input receipt handle "{handle}" is not a valid receipt handle.')
         return Receipt(queue_id, sequence, hand_out)

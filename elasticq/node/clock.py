@@ -31,7 +31,7 @@ class ClusterClock:
         return False, now_ms + self._wall_offset_ms
 
     def time_ms(self, now_ms: int) -> int:
-        return self.reading(now_ms)[1]
+        return now_ms + (self._offset_ms if self._linked else self._wall_offset_ms)
 
     def boot_ms(self, time_ms: int) -> int:
         """The boot-time reading at which cluster time will be ``time_ms``."""

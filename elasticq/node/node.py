@@ -269,8 +269,11 @@ class Node(Observer):
         return last + 1 if self._open else last
 
     def _answer(self, ticket: Ticket | None, outcome: Result | SqsError, now_ms: int) -> None:
-        index = self._head_index()
         replica = self.replica
+        if self._commits_alone:  # everything is committed, and nobody else can be master
+            self.effects.replies.append(Reply(ticket, outcome, replica.commit_index))
+            return
+        index = self._head_index()
         if index <= replica.commit_index and replica.lease_is_valid(now_ms):
             self.effects.replies.append(Reply(ticket, outcome, index))
             return

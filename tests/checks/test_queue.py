@@ -177,6 +177,11 @@ def test_perhaps_prolonged_message_may_come_at_its_old_deadline() -> None:
     assert names(send("a", "1", 1), first, change(first, 3, 20, outcome="unknown"), second, delete(second, 9)) == []
 
 
+def test_prolongation_that_came_too_late_may_have_done_nothing() -> None:
+    first, second = receive("a", "1", 2, visibility=1), receive("a", "1", 8, client="d")
+    assert names(send("a", "1", 1), first, change(first, 5, 20), second, delete(second, 9)) == []
+
+
 def test_shortened_message_may_come_before_its_old_deadline() -> None:
     first, second = receive("a", "1", 2), receive("a", "1", 4.5, client="d")
     assert names(send("a", "1", 1), first, change(first, 3, 1), second, delete(second, 5)) == []

@@ -419,11 +419,11 @@ def test_refused_follower_is_asked_where_its_hint_says() -> None:
     assert [made.index for made in sent.entries] == [4, 5]
 
 
-def test_hint_that_leads_nowhere_still_goes_back_by_one() -> None:
+def test_late_hint_never_moves_the_probe_forward() -> None:
     bench = Bench(with_log(1, 1, 1))
     bench.win()
-    for expected in (2, 1, 0, 0):
-        (sent,) = bench.append_reply("b", 99, ok=False)
+    for hint, expected in ((1, 1), (0, 0), (2, 0), (99, 0)):
+        (sent,) = bench.append_reply("b", hint, ok=False)
         assert sent.prev_index == expected
 
 

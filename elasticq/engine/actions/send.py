@@ -30,8 +30,10 @@ def _stored(
 ) -> m.MessageStored:
     """The entry as a mutation, or the SqsError that AWS gives."""
     body = contents.check_body(entry.message_body)
-    attributes = contents.check_attributes(entry.message_attributes) if entry.message_attributes else None
-    if contents.message_bytes(entry) > queue.message_bytes_max:
+    attributes = entry.message_attributes
+    if attributes:
+        contents.check_attributes(attributes)
+    if contents.message_bytes(body, attributes) > queue.message_bytes_max:
         raise contents.too_long(queue.message_bytes_max, in_batch=in_batch)
     delay_s = queue.delay_s if entry.delay_seconds is None else contents.check_delay(entry.delay_seconds)
     if entry.message_deduplication_id is not None:
@@ -39,7 +41,8 @@ def _stored(
     stored = m.MessageStored(queue.id, sequence, body, turn.now_ms, call.principal)
     if delay_s:
         stored.visible_at_ms = turn.now_ms + delay_s * 1_000
-    stored.attributes = attributes
+    if attributes:
+        stored.attributes = attributes
     if entry.message_system_attributes:
         stored.trace_header = contents.trace_header(entry.message_system_attributes)
     if entry.message_group_id is not None:
@@ -51,7 +54,7 @@ def send_message_batch(state: State, call: Call, command: SendMessageBatch, turn
     """All entries that pass are stored in one log entry; the others are answered as failed."""
     queue = named_queue(state, call, command.queue_url)
     ids = check_entries(command.entries, "SendMessageBatchRequestEntry")
-    total_bytes = sum(contents.message_bytes(entry) for entry in command.entries)
+    total_bytes = sum(contents.message_bytes(x.message_body or "", x.message_attributes) for x in command.entries)
     if total_bytes > limits.BODY_BYTES_MAX:
         raise BatchRequestTooLong(
             f"Batch requests cannot be longer than {limits.BODY_BYTES_MAX} bytes. You have sent {total_bytes} bytes."
