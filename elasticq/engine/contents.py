@@ -86,7 +86,9 @@ def _check_value(name: str, value: MessageAttributeValue) -> None:
     given = value.binary_value if base == "Binary" else value.string_value
     other = value.string_value if base == "Binary" else value.binary_value
     if not given or other is not None:
-        raise InvalidParameterValue(f"Message (user) attribute '{name}' must contain a non-empty value of type '{base}'.")
+        raise InvalidParameterValue(
+            f"Message (user) attribute '{name}' must contain a non-empty value of type '{base}'."
+        )
     if base != "Binary" and _FORBIDDEN.search(value.string_value or ""):
         raise InvalidParameterValue(f"Invalid characters were found in the value of message attribute '{name}'.")
     if base == "Number":
@@ -112,7 +114,9 @@ def trace_header(attributes: MessageAttributes) -> str | None:
         if name != _TRACE_HEADER:
             raise InvalidParameterValue(f"Message system attribute name '{name}' is invalid.")
         if value.data_type != "String" or not value.string_value:
-            raise InvalidParameterValue(f"Message (system) attribute '{name}' must contain a non-empty value of type 'String'.")
+            raise InvalidParameterValue(
+                f"Message (system) attribute '{name}' must contain a non-empty value of type 'String'."
+            )
     return attributes[_TRACE_HEADER].string_value
 
 

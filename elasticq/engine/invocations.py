@@ -77,7 +77,7 @@ class Invocations:
         return None
 
     def put(self, key: bytes, row: Recorded) -> bool:
-        """False if nothing was written: the very row was there, or it is older than the window (a log applied again)."""
+        """False if nothing was written: the row was there, or is older than the window (a log applied again)."""
         self._newest_ms = max(self._newest_ms, row.recorded_ms)
         number, offset_ms = divmod(row.recorded_ms, GENERATION_MS)
         generation = self._generations.get(number)

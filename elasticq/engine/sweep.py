@@ -21,10 +21,8 @@ def removable(queue: Queue, now_ms: int, limit: int = MUTATION_ROWS_MAX) -> list
     _trim(queue)
     gone_before_ms = queue.expired_before_ms(now_ms)
     found: list[int] = []
-    passed = 0
-    for sequence in issued:
+    for passed, sequence in enumerate(issued):
         row = rows.get(sequence)
-        passed += 1
         if row is None:
             if passed > TRIMMED_MAX:
                 break

@@ -233,9 +233,8 @@ class Node(Observer):
     def _close_entry_if_free(self, now_ms: int) -> None:
         """Group commit: while a sync is under way the open entry grows, up to its bound."""
         replica = self.replica
-        if self._is_volatile or replica.durable_index >= replica.log.last_index:
-            self._close_entry(now_ms)
-        elif sum(map(_size_bytes, self._open)) >= self.settings.batch_bytes_max:
+        is_free = self._is_volatile or replica.durable_index >= replica.log.last_index
+        if is_free or sum(map(_size_bytes, self._open)) >= self.settings.batch_bytes_max:
             self._close_entry(now_ms)
 
     def _close_entry(self, now_ms: int) -> None:
@@ -365,7 +364,7 @@ class Node(Observer):
     # --- what the replica tells (Observer) ----------------------------------------------
 
     def became_master(self, now_ms: int) -> None:
-        """Take over: bring the state to the log's end, fix the clock, say so in the log; serve when that is committed."""
+        """Take over: state to the log's end, fix the clock, say so in the log; serve when that is committed."""
         assert self.applied_index == self.replica.commit_index, "a follower applies what is committed"
         replica = self.replica
         for index in range(self.applied_index + 1, replica.log.last_index + 1):

@@ -94,7 +94,10 @@ class Replica:
         *,
         is_volatile: bool = False,
     ) -> None:
-        """``is_volatile``: records are durable when made. ``clock(now_ms)`` gives (linked, time_ms): the member's cluster time, or its wall clock if not linked."""
+        """``is_volatile``: records are durable when made.
+
+        ``clock(now_ms)`` gives (linked, time_ms): the member's cluster time, or its wall clock if not linked.
+        """
         assert member_id in voters
         self.member_id = member_id
         self.voters = voters

@@ -15,6 +15,7 @@ import resource
 import signal
 import socket
 import sys
+from importlib import import_module
 from typing import Final
 
 from elasticq.http.bounds import Bounds
@@ -102,6 +103,8 @@ async def _live(settings: Settings, listener: socket.socket) -> int:
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
     _announce(settings, listener)
+    # aiohttp is most of a start's CPU: its import begins when the first requests can be answered already.
+    loop.run_in_executor(None, import_module, "elasticq.http.slow")
     status = await ended
     server.close()
     if not runtime.stopped:

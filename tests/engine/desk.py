@@ -55,7 +55,9 @@ class Desk:
     def queue(self, name: str = "jobs") -> Queue:
         return self.state.queue(DEFAULT_ACCOUNT, name)
 
-    def send(self, body: str = "body", *, url: str = "jobs", delay_s: int | None = None, invocation: bytes = b"") -> str:
+    def send(
+        self, body: str = "body", *, url: str = "jobs", delay_s: int | None = None, invocation: bytes = b""
+    ) -> str:
         command = c.SendMessage(queue_url=url, message_body=body, delay_seconds=delay_s)
         result = self.do(command, invocation=invocation)
         assert isinstance(result, SendMessageResult)

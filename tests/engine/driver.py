@@ -86,7 +86,9 @@ class Driver:
 
     def _send(self, name: str, a: int, b: int) -> None:
         attributes = {"n": MessageAttributeValue("Number", string_value=str(b))} if a else None
-        self._do(c.SendMessage(queue_url=name, message_body="x" * (b + 1), message_attributes=attributes), self._guid(b))
+        self._do(
+            c.SendMessage(queue_url=name, message_body="x" * (b + 1), message_attributes=attributes), self._guid(b)
+        )
 
     def _delayed(self, name: str, a: int, b: int) -> None:
         self._do(c.SendMessage(queue_url=name, message_body="later", delay_seconds=b), self._guid(b))

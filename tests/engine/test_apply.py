@@ -233,7 +233,12 @@ def test_mutations_of_unknown_queues_and_rows_change_nothing() -> None:
             m.ReceiveReturned(queue_id, [5], [1], [0], [0], 3, b""),
         ):
             apply(desk.state, mutation)
-    for mutation in (m.QueueDeleted(99, 1), m.QueueReclaimed(99), m.QueuePurged(99, 5, 1), m.QueueAttributesSet(99, {}, 1)):
+    for mutation in (
+        m.QueueDeleted(99, 1),
+        m.QueueReclaimed(99),
+        m.QueuePurged(99, 5, 1),
+        m.QueueAttributesSet(99, {}, 1),
+    ):
         apply(desk.state, mutation)
     assert digest(desk) == before
 

@@ -15,7 +15,11 @@ KEYS = [bytes(text, "ascii") for text in ("a" * 16, "aab" + "a" * 13, "aabb" + "
 
 
 @settings(max_examples=150)
-@given(st.lists(st.tuples(st.sampled_from(["put", "remove", "wait"]), st.integers(0, 3), st.integers(0, 250_000)), max_size=40))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["put", "remove", "wait"]), st.integers(0, 3), st.integers(0, 250_000)), max_size=40
+    )
+)
 def test_history_behaves_like_a_dict_with_a_window(steps: list[tuple[str, int, int]]) -> None:
     history, model, now_ms = Invocations(), dict[bytes, Recorded](), START_MS
     for action, at, wait_ms in steps:

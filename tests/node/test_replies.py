@@ -51,7 +51,14 @@ def test_everything_that_rests_on_an_uncommitted_entry_waits_for_it(cluster: Clu
     master = cluster.elect()
     cluster.held = set(cluster.names)
     guid = b"g" * 16
-    commands = [(SEND, guid), (SEND, guid), (RECEIVE, b""), (RECEIVE, b""), (COUNTS, b""), (c.SendMessage(queue_url="jobs"), b"")]
+    commands = [
+        (SEND, guid),
+        (SEND, guid),
+        (RECEIVE, b""),
+        (RECEIVE, b""),
+        (COUNTS, b""),
+        (c.SendMessage(queue_url="jobs"), b""),
+    ]
     tickets = [cluster.submit(master, command, invocation) for command, invocation in commands]
     cluster.settle()
     assert all(cluster.answers(master, ticket) == [] for ticket in tickets)

@@ -39,7 +39,10 @@ def scripted_workload(solo: Solo, steps: int = 400) -> None:
 
 def _command(step: int, url: str, handles: list[str], lottery: Lottery) -> c.Command:
     handle = handles[lottery.between(0, len(handles) - 1)] if handles else "none"
-    attributes = {"b": MessageAttributeValue("Binary", binary_value=b"\x00\xff"), "a": MessageAttributeValue("String", string_value="é")}
+    attributes = {
+        "b": MessageAttributeValue("Binary", binary_value=b"\x00\xff"),
+        "a": MessageAttributeValue("String", string_value="é"),
+    }
     match lottery.between(0, 11):
         case 0:
             return c.DeleteMessage(queue_url=url, receipt_handle=handle)
@@ -52,7 +55,9 @@ def _command(step: int, url: str, handles: list[str], lottery: Lottery) -> c.Com
         case 4:
             return c.CreateQueue(queue_name=url, tags={"again": "yes"})
         case 5:
-            return c.SetQueueAttributes(queue_url=url, attributes={"DelaySeconds": str(step % 3), "VisibilityTimeout": "4"})
+            return c.SetQueueAttributes(
+                queue_url=url, attributes={"DelaySeconds": str(step % 3), "VisibilityTimeout": "4"}
+            )
         case 6:
             return c.SendMessage(queue_url=url, message_body=f"later {step}", delay_seconds=step % 9)
         case 7:

@@ -33,7 +33,9 @@ class Heard(Observer):
 class Bench:
     """Member "a" of a, b and c (or of ``voters``); syncs only when told, unless ``syncs``."""
 
-    def __init__(self, durable: Durable = NOTHING, *, voters: tuple[str, ...] = ("a", "b", "c"), syncs: bool = True) -> None:
+    def __init__(
+        self, durable: Durable = NOTHING, *, voters: tuple[str, ...] = ("a", "b", "c"), syncs: bool = True
+    ) -> None:
         self.now_ms = 1_000
         self.heard = Heard()
         self.syncs = syncs
@@ -89,7 +91,9 @@ class Bench:
     def _of(self, kind: type[Any], sender: str, term: int, **rest: Any) -> Any:
         return kind(cluster="", group=0, sender=sender, to="a", term=term, **rest)
 
-    def append(self, sender: str, term: int, prev: tuple[int, int] = (0, 0), *entries: Entry, commit: int = 0, round_: int = 1) -> list[AnyMessage]:
+    def append(
+        self, sender: str, term: int, prev: tuple[int, int] = (0, 0), *entries: Entry, commit: int = 0, round_: int = 1
+    ) -> list[AnyMessage]:
         """``prev`` is (index, term)."""
         return self.get(
             self._of(
@@ -105,7 +109,9 @@ class Bench:
             )
         )
 
-    def append_reply(self, sender: str, match: int, *, ok: bool = True, term: int | None = None, round_: int | None = None) -> list[AnyMessage]:
+    def append_reply(
+        self, sender: str, match: int, *, ok: bool = True, term: int | None = None, round_: int | None = None
+    ) -> list[AnyMessage]:
         term = self.replica.term if term is None else term
         round_ = self.replica.round if round_ is None else round_
         return self.get(self._of(AppendReply, sender, term, ok=ok, match_index=match, round=round_))
@@ -117,7 +123,9 @@ class Bench:
     def pre_vote_reply(self, sender: str, asked_term: int, *, granted: bool = True, term: int = 0) -> list[AnyMessage]:
         return self.get(self._of(PreVoteReply, sender, term, asked_term=asked_term, granted=granted))
 
-    def request_vote(self, sender: str, term: int, last: tuple[int, int] = (0, 0), *, transfer: bool = False) -> VoteReply:
+    def request_vote(
+        self, sender: str, term: int, last: tuple[int, int] = (0, 0), *, transfer: bool = False
+    ) -> VoteReply:
         replies = self.get(
             self._of(RequestVote, sender, term, last_index=last[0], last_term=last[1], transfer=transfer)
         )

@@ -19,7 +19,11 @@ def _change(
     if visibility_timeout_s is None:
         raise MissingParameter("The request must contain the parameter VisibilityTimeout.")
     check_range(
-        visibility_timeout_s, 0, limits.VISIBILITY_S_MAX, "VisibilityTimeout", "Must be between 0 and 43200, if provided"
+        visibility_timeout_s,
+        0,
+        limits.VISIBILITY_S_MAX,
+        "VisibilityTimeout",
+        "Must be between 0 and 43200, if provided",
     )
     sequence, hand_out = read_receipt(state, queue, handle)
     row = queue.live_row(sequence)

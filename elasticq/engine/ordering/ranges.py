@@ -29,11 +29,10 @@ class Ranges:
     def add(self, number: int) -> bool:
         """False if it was there."""
         firsts, lasts = self._firsts, self._lasts
-        if self._head < len(lasts):
-            if number == lasts[-1] + 1:
-                lasts[-1] = number
-                self.count += 1
-                return True
+        if self._head < len(lasts) and number == lasts[-1] + 1:
+            lasts[-1] = number
+            self.count += 1
+            return True
         if self._head == len(lasts) or number > lasts[-1]:
             firsts.append(number)
             lasts.append(number)

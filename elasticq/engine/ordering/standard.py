@@ -106,7 +106,7 @@ class StandardOrder:
             self._returned = OrderedDict(sorted(self._returned.items(), key=lambda item: item[1]))
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
-        """Up to ``limit`` available messages, longest available first; those sent at or before ``sent_after_ms`` are expired."""
+        """Up to ``limit`` available messages, longest available first, without the expired ones (sent too early)."""
         if self._heap and self._heap[0][0] <= now_ms:
             self.advance(now_ms)
         rows = self._rows

@@ -145,7 +145,9 @@ def test_list_pages_with_max_results_only(desk: Desk) -> None:
     assert names(desk) == (list("abcde"), None)
 
 
-@pytest.mark.parametrize("options", [{"max_results": 0}, {"max_results": 1_001}, {"next_token": "é"}, {"next_token": "A"}])
+@pytest.mark.parametrize(
+    "options", [{"max_results": 0}, {"max_results": 1_001}, {"next_token": "é"}, {"next_token": "A"}]
+)
 def test_bad_paging_is_refused(desk: Desk, options: dict[str, object]) -> None:
     with pytest.raises(errors.InvalidParameterValue):
         names(desk, **options)

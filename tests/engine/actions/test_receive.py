@@ -182,10 +182,22 @@ def test_message_attribute_filter(desk: Desk, names: list[str], expected: set[st
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"wait_time_seconds": 21}, "Value 21 for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided."),
-        ({"wait_time_seconds": -1}, "Value -1 for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided."),
-        ({"max_number_of_messages": 0}, "Value 0 for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided."),
-        ({"max_number_of_messages": 11}, "Value 11 for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided."),
+        (
+            {"wait_time_seconds": 21},
+            "Value 21 for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided.",
+        ),
+        (
+            {"wait_time_seconds": -1},
+            "Value -1 for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided.",
+        ),
+        (
+            {"max_number_of_messages": 0},
+            "Value 0 for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided.",
+        ),
+        (
+            {"max_number_of_messages": 11},
+            "Value 11 for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided.",
+        ),
         ({"visibility_timeout": -1}, None),
         ({"visibility_timeout": 43_201}, None),
     ],

@@ -88,7 +88,9 @@ def test_forbidden_characters_are_invalid_message_contents(bad: str) -> None:
     assert refusal(desk(), c.SendMessage(queue_url="jobs", message_body=bad)).code == "InvalidMessageContents"
 
 
-@pytest.mark.parametrize("good", ["\t", "\n", "\r", " ", "\x7f", "\x80", "\ud7ff", "\ue000", "\ufffd", "\U0010ffff", "\"'<&"])
+@pytest.mark.parametrize(
+    "good", ["\t", "\n", "\r", " ", "\x7f", "\x80", "\ud7ff", "\ue000", "\ufffd", "\U0010ffff", "\"'<&"]
+)
 def test_all_other_characters_survive(good: str) -> None:
     made = desk()
     made.send(good)
@@ -170,17 +172,42 @@ def test_unknown_queue_and_missing_url_are_told() -> None:
 
 def test_only_the_last_two_parts_of_a_queue_url_count() -> None:
     made = desk()
-    for url in ("https://sqs.eu-west-1.amazonaws.com/000000000000/jobs", "http://x/y/queue/r/000000000000/jobs/", "jobs"):
+    for url in (
+        "https://sqs.eu-west-1.amazonaws.com/000000000000/jobs",
+        "http://x/y/queue/r/000000000000/jobs/",
+        "jobs",
+    ):
         made.send(url=url)
     assert made.counts() == (3, 0, 0)
-    assert refusal(made, c.SendMessage(queue_url="http://h/111111111111/jobs", message_body="x")).json_type == "QueueDoesNotExist"
+    assert (
+        refusal(made, c.SendMessage(queue_url="http://h/111111111111/jobs", message_body="x")).json_type
+        == "QueueDoesNotExist"
+    )
 
 
 # --- attributes (sqs-behaviour.md §7) ------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "name", ["", "x" * 257, "AWS.x", "aws.x", "Amazon.x", "AMAZON.", ".x", "x.", "a..b", "a b", "a!", 'a"', "§", "(", "?", "a\n"]
+    "name",
+    [
+        "",
+        "x" * 257,
+        "AWS.x",
+        "aws.x",
+        "Amazon.x",
+        "AMAZON.",
+        ".x",
+        "x.",
+        "a..b",
+        "a b",
+        "a!",
+        'a"',
+        "§",
+        "(",
+        "?",
+        "a\n",
+    ],
 )
 def test_bad_attribute_names_are_refused(name: str) -> None:
     assert attribute_refusal(name, Value("String", string_value="v")).code == "InvalidParameterValue"
@@ -219,7 +246,9 @@ def test_empty_string_attribute_is_refused(value: Value) -> None:
     assert error.message == "Message (user) attribute 'A' must contain a non-empty value of type 'String'."
 
 
-@pytest.mark.parametrize("value", [Value("Binary"), Value("Binary", binary_value=b""), Value("Binary", string_value="x")])
+@pytest.mark.parametrize(
+    "value", [Value("Binary"), Value("Binary", binary_value=b""), Value("Binary", string_value="x")]
+)
 def test_empty_binary_attribute_is_refused(value: Value) -> None:
     assert "non-empty value of type 'Binary'" in attribute_refusal("A", value).message
 
@@ -232,7 +261,9 @@ def test_forbidden_characters_in_a_string_attribute_are_an_invalid_parameter() -
     assert attribute_refusal("A", Value("String", string_value="\x00")).code == "InvalidParameterValue"
 
 
-@pytest.mark.parametrize("number", ["1", "-1", "+1.50", "0", "0.000", "1e126", "9.9E125", "1e-128", "9" * 38, ".5", "5.", "0" * 60 + "7"])
+@pytest.mark.parametrize(
+    "number", ["1", "-1", "+1.50", "0", "0.000", "1e126", "9.9E125", "1e-128", "9" * 38, ".5", "5.", "0" * 60 + "7"]
+)
 def test_numbers_are_kept_as_sent(number: str) -> None:
     made = desk()
     attributes = {"n": Value("Number.int", string_value=number)}
@@ -240,7 +271,9 @@ def test_numbers_are_kept_as_sent(number: str) -> None:
     assert made.receive_one().message_attributes == attributes
 
 
-@pytest.mark.parametrize("number", ["x", "1x", "--1", "1e127", "1e-129", "1" * 39, "e5", ".", "NaN", "Infinity", "0x1", " 1", "1e99999"])
+@pytest.mark.parametrize(
+    "number", ["x", "1x", "--1", "1e127", "1e-129", "1" * 39, "e5", ".", "NaN", "Infinity", "0x1", " 1", "1e99999"]
+)
 def test_what_is_no_number_is_refused(number: str) -> None:
     error = attribute_refusal("A", Value("Number", string_value=number))
     assert error.code == "InvalidParameterValue"
@@ -263,7 +296,10 @@ def test_trace_header_is_the_only_system_attribute() -> None:
     made.do(c.SendMessage(queue_url="jobs", message_body="x", message_system_attributes=trace))
     assert made.receive_one().attributes["AWSTraceHeader"] == "Root=1-5759e988"
     for bad in ({"Other": Value("String", string_value="x")}, {"AWSTraceHeader": Value("Number", string_value="1")}):
-        assert refusal(made, c.SendMessage(queue_url="jobs", message_body="x", message_system_attributes=bad)).code == "InvalidParameterValue"
+        assert (
+            refusal(made, c.SendMessage(queue_url="jobs", message_body="x", message_system_attributes=bad)).code
+            == "InvalidParameterValue"
+        )
 
 
 # --- batches ----------------------------------------------------------------------

@@ -109,7 +109,9 @@ def test_extensions_do_not_move_the_end_and_a_new_receive_does(desk: Desk) -> No
 def test_seconds_out_of_range_are_refused(desk: Desk, seconds: int) -> None:
     desk.send()
     handle = desk.receive_one().receipt_handle
-    with pytest.raises(errors.InvalidParameterValue, match=f"Value {seconds} for parameter VisibilityTimeout is invalid"):
+    with pytest.raises(
+        errors.InvalidParameterValue, match=f"Value {seconds} for parameter VisibilityTimeout is invalid"
+    ):
         change(desk, handle, seconds)
 
 
