@@ -33,7 +33,7 @@ from elasticq.model.errors import RequestTooLarge, SqsError
 from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.runtime.runtime import RuntimeStopped
-from elasticq.wire import json
+from elasticq.wire import json, query
 from elasticq.wire.operations import Operation
 
 if TYPE_CHECKING:
@@ -227,16 +227,21 @@ class SqsProtocol(asyncio.Protocol):
         site.hot_requests += 1
         head, operation, command = self._pending
         self._hold &= ~PARKED
-        if head.protocol != JSON or head.close or site.stopping or isinstance(outcome, SqsError):
-            request_id = site.responses.request_id(site.hot_requests)
+        responses = site.responses
+        if head.close or site.stopping or isinstance(outcome, SqsError):
+            request_id = responses.request_id(site.hot_requests)
             self._write(head, exchange.encode(head.protocol, operation, command, outcome, request_id), request_id)
         else:
             try:
-                body = json.encode(operation, command, outcome)
+                if head.protocol == JSON:
+                    start, body = responses.json_ok, json.encode(operation, command, outcome)
+                else:
+                    request_id = responses.request_id(site.hot_requests)
+                    start, body = responses.xml_ok, query.encode(operation, command, outcome, request_id)
             except Exception as failure:
                 self._fail(head, failure)
             else:
-                parts = site.responses.json_ok, site.hot_requests, len(body), body
+                parts = start, site.hot_requests, len(body), body
                 self._transport.write(b"%b%012x\r\nContent-Length: %d\r\n\r\n%b" % parts)
                 self.deadline_ms = site.idle_until_ms
         if not self._submitting and (self._buffer or self._eof or self._reading_paused):

@@ -3,7 +3,7 @@
 import time
 from typing import Final
 
-from elasticq.http.exchange import JSON_TYPE, Answer
+from elasticq.http.exchange import JSON_TYPE, XML_TYPE, Answer
 
 _REASONS: Final = {
     200: "OK",
@@ -26,7 +26,7 @@ class Responses:
     A request id is unique: 80 random bits of the process, then the request's number.
     """
 
-    __slots__ = ("_date", "_id_prefix", "json_ok")
+    __slots__ = ("_date", "_id_prefix", "json_ok", "xml_ok")
 
     def __init__(self, entropy: bytes, wall_s: float) -> None:
         text = entropy[:10].hex()
@@ -40,7 +40,8 @@ class Responses:
             f"HTTP/1.1 200 OK\r\nContent-Type: {JSON_TYPE.decode()}\r\nDate: {self._date}\r\n"
             f"x-amzn-RequestId: {self._id_prefix}"
         ).encode()
-        """The start of the one response that is written most, up to the request's number."""
+        """The start of the response that is written most, up to the request's number."""
+        self.xml_ok = self.json_ok.replace(JSON_TYPE, XML_TYPE, 1)
 
     def request_id(self, number: int) -> str:
         return f"{self._id_prefix}{number:012x}"

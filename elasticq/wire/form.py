@@ -9,12 +9,14 @@ urllib, which leaves it as it stands.
 """
 
 from binascii import a2b_qp
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from elasticq.model.errors import InvalidParameterValue
 
 PARAMETERS_MAX: Final = 2_000  # the largest legal request, a batch of 10 with 10 attributes each, has about 400
+URL_CHARS_MAX: Final = 192
 _PERCENT: Final = ord("%")  # `10 in raw` is seven times faster than `b"\n" in raw`
 _LINE_FEED: Final = ord("\n")
 _CARRIAGE_RETURN: Final = ord("\r")
@@ -32,13 +34,19 @@ def parse(body: bytes) -> dict[str, str]:
         for pair in body.decode().split("&"):
             name, _, value = pair.partition("=")
             if "%" in value or "+" in value:
-                value = _unquote(value)
+                value = _unquote_url(value) if len(value) <= URL_CHARS_MAX else _unquote(value)
             if "%" in name or "+" in name:
                 name = _unquote(name)
             parameters[name] = value
     except UnicodeDecodeError as error:
         raise InvalidParameterValue("The request is not valid UTF-8.") from error
     return parameters
+
+
+@lru_cache(maxsize=1_024)
+def _unquote_url(text: str) -> str:
+    """Short values that need unquoting are mostly the same few QueueUrls."""
+    return _unquote(text)
 
 
 def _unquote(text: str) -> str:

@@ -8,6 +8,7 @@ parameters are grouped in a dict. A list of one may leave the number out
 
 from base64 import b64decode
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final, NoReturn
 
 from elasticq.model.commands import Command, MessageAttributes, MessageAttributeValue
@@ -47,6 +48,7 @@ def decode(body: bytes, path: str = "/") -> tuple[Operation, Command]:
     return operation, _read(operation.shape, parameters, "")
 
 
+@lru_cache(maxsize=1_024)
 def is_queue_path(path: str) -> bool:
     """Whether a request's path names a queue: .../<account>/<name>, or ElasticMQ's old /queue/<name>."""
     parts = path.strip("/").split("/")
