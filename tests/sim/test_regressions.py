@@ -1,0 +1,45 @@
+"""Scenarios that once broke an invariant: clean now, and found again when their cure is taken away."""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from unittest.mock import patch
+
+import msgspec
+import pytest
+
+from elasticq.model.results import ReceiveMessageResult
+from elasticq.node.node import Node
+from elasticq.sim.faults import Scenario
+from elasticq.sim.world import run
+
+FOLDER = Path(__file__).parent / "regressions"
+
+
+def _attempts_not_counted() -> AbstractContextManager[object]:
+    def forget(node: Node, result: ReceiveMessageResult) -> None:
+        """The attempt that a client gave up may give back what its retry holds."""
+
+    return patch.object(Node, "_count_attempt", forget)
+
+
+CURES = {"abandoned_attempt_gave_messages_back": (_attempts_not_counted, "early")}
+
+
+def _scenario(name: str) -> Scenario:
+    return msgspec.json.decode((FOLDER / f"{name}.json").read_bytes(), type=Scenario)
+
+
+def test_every_regression_names_its_cure() -> None:
+    assert {path.stem for path in FOLDER.glob("*.json")} == set(CURES)
+
+
+@pytest.mark.parametrize("name", CURES)
+def test_regression_is_clean(name: str) -> None:
+    assert run(_scenario(name)).findings == []
+
+
+@pytest.mark.parametrize("name", CURES)
+def test_regression_is_found_again_without_its_cure(name: str) -> None:
+    without_cure, finding = CURES[name]
+    with without_cure():
+        assert finding in {found.name for found in run(_scenario(name)).findings}
