@@ -15,7 +15,7 @@ from elasticq.engine.invocations import Recorded
 from elasticq.engine.state import State
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model import commands as c
-from elasticq.model.errors import SqsError
+from elasticq.model.errors import RequestThrottled, SqsError
 from elasticq.model.names import queue_url
 from elasticq.model.results import (
     BatchError,
@@ -54,6 +54,8 @@ def execute(state: State, call: c.Call, turn: Turn) -> Outcome:
         known = state.invocations.get(call.invocation, turn.now_ms)
         if known is not None:
             return _repeated(state, call, known, turn), []
+        if state.invocations.is_full(turn.now_ms) and isinstance(command, (c.SendMessage, c.SendMessageBatch)):
+            raise RequestThrottled("Too many calls in the last 300 seconds; try again later.")
     result, mutations = HANDLERS[type(command)](state, call, command, turn)
     if mutations and call.invocation:
         mutations.append(_recorded(call, result, mutations, turn))

@@ -57,8 +57,12 @@ class Invocations:
         self._generations: dict[int, _Generation] = {}
         self.count = 0
 
-    def is_full(self) -> bool:
+    def is_full(self, now_ms: int) -> bool:
         """Senders wait rather than ids being forgotten."""
+        if self.count < INVOCATIONS_MAX:
+            return False
+        self._newest_ms = max(self._newest_ms, now_ms)
+        self._evict()
         return self.count >= INVOCATIONS_MAX
 
     def get(self, key: bytes, now_ms: int) -> Recorded | None:

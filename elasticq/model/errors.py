@@ -112,6 +112,13 @@ class OverLimit(SenderError):
     status = 403
 
 
+class RequestThrottled(SenderError):
+    """The bound of the GUID history is reached: senders wait, retries are not forgotten."""
+
+    code, json_type = "RequestThrottled", "RequestThrottled"
+    status = 403
+
+
 class InvalidAddress(SenderError):
     """The QueueUrl is not one (seen: AWS answers 404 for a foreign path)."""
 

@@ -65,9 +65,9 @@ def test_bound_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(invocations, "INVOCATIONS_MAX", 2)
     history = Invocations()
     for key in (b"a" * 16, b"b" * 16):
-        assert not history.is_full()
+        assert not history.is_full(START_MS)
         history.put(key, Recorded(START_MS, 0, 0, b""))
-    assert history.is_full()
+    assert history.is_full(START_MS)
 
 
 # --- retries (receives: test_receive.py) ---------------------------------------------
