@@ -23,10 +23,10 @@ Planted = Callable[[], AbstractContextManager[None]]
 @contextmanager
 def one_sync_removed() -> Iterator[None]:
     """Each disk reports its third sync, and then every eleventh, without having done it."""
-    honest, calls = Disk.sync, dict[int, int]()
+    honest, calls = Disk.sync, dict[Disk, int]()
 
     def lying(self: Disk, records: int) -> None:
-        calls[id(self)] = number = calls.get(id(self), 0) + 1
+        calls[self] = number = calls.get(self, 0) + 1
         if number % 11 != 3:
             honest(self, records)
 

@@ -34,7 +34,11 @@ class Case(Struct, frozen=True):
 CASES = {
     case.planted.__name__: case
     for case in (
-        Case(planted.one_sync_removed, (rule.ACK_NOT_DURABLE, rule.REPLY_NOT_ON_MAJORITY), CRASHES),
+        Case(
+            planted.one_sync_removed,
+            (rule.ACK_NOT_DURABLE, rule.VOTE_NOT_DURABLE, rule.REPLY_NOT_ON_MAJORITY),  # whichever record it was
+            CRASHES,
+        ),
         Case(planted.vote_not_persisted, (rule.VOTE_NOT_DURABLE, rule.VOTED_TWICE), CRASHES),
         Case(planted.vote_for_a_stale_log, (rule.VOTE_FOR_STALE_LOG, rule.COMMITTED_MISSING), LOST_TAILS, ("loss",)),
         Case(planted.reply_before_commit, (rule.REPLY_NOT_ON_MAJORITY,), FAILOVERS),
