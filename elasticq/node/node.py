@@ -87,6 +87,7 @@ class Node(Observer):
         self._sweep_at_ms = 0
         self._pending: deque[_Pending] = deque()
         self._open: list[m.Mutation] = []
+        self._open_bytes = 0
         self._open_undo: Undo = []
         self._undo: deque[tuple[int, Undo]] = deque()
         self._now_ms = 0
@@ -229,17 +230,20 @@ class Node(Observer):
         for mutation in mutations:
             apply(self.state, mutation, undo)
         self._open += mutations
+        if not self._commits_alone:
+            self._open_bytes += sum(map(_size_bytes, mutations))
 
     def _close_entry_if_free(self, now_ms: int) -> None:
         """Group commit: while a sync is under way the open entry grows, up to its bound."""
         replica = self.replica
         is_free = self._is_volatile or replica.durable_index >= replica.log.last_index
-        if is_free or sum(map(_size_bytes, self._open)) >= self.settings.batch_bytes_max:
+        if is_free or self._open_bytes >= self.settings.batch_bytes_max:
             self._close_entry(now_ms)
 
     def _close_entry(self, now_ms: int) -> None:
         payload = m.encode(self._open)
         self._open = []
+        self._open_bytes = 0
         index = self.replica.propose(payload, self._turn.now_ms, now_ms)
         self.applied_index = index
         if self._commits_alone:
@@ -387,6 +391,7 @@ class Node(Observer):
         """The takeover entry; records leave when the replica's caller is done."""
         payload = m.encode(self._open)
         self._open = []
+        self._open_bytes = 0
         self.applied_index = self.replica.propose(payload, self._turn.now_ms, now_ms)
         self._undo.append((self.applied_index, self._open_undo))
         self._open_undo = []
@@ -415,6 +420,7 @@ class Node(Observer):
         self.serving = False
         roll_back(self._open_undo)
         self._open = []
+        self._open_bytes = 0
         while self._undo:
             roll_back(self._undo.pop()[1])
         self.applied_index = self.replica.commit_index

@@ -126,6 +126,7 @@ class Replica:
         self.round = 0
         self._round_sent_ms: deque[tuple[int, int]] = deque()  # (round, sent) not known to a quorum yet
         self.lease_until_ms = 0
+        self._no_lease_before_ms = 0  # rounds sent before it give none: the mastership was being handed over
         self.heard_ms: int | None = None  # newest Append of a master, of any term
         self.votes: dict[str, tuple[bool, int]] = {}  # grants: voter -> its clock
         self._pre_votes: set[str] = set()
@@ -548,7 +549,8 @@ class Replica:
         known = rounds[self.quorum - 2]
         while self._round_sent_ms and self._round_sent_ms[0][0] <= known:
             _, sent_ms = self._round_sent_ms.popleft()
-            self.lease_until_ms = sent_ms + int(LEASE_SHARE * self.timing.election_min_ms)
+            if sent_ms >= self._no_lease_before_ms:
+                self.lease_until_ms = sent_ms + int(LEASE_SHARE * self.timing.election_min_ms)
 
     def lease_is_valid(self, now_ms: int) -> bool:
         """No other master can exist now; a cluster of one has no other."""
@@ -575,7 +577,10 @@ class Replica:
         best = max(self.followers, key=lambda other: self.followers[other].match_index)
         if self.followers[best].match_index < self.log.last_index:
             return False
+        # The follower may win at once, without asking those who answered our rounds: no lease until it
+        # cannot have been asked in vain any more.
         self.lease_until_ms = 0
+        self._no_lease_before_ms = now_ms + self.timing.election_max_ms
         self._send(
             TimeoutNow(cluster=self.cluster, group=0, sender=self.member_id, to=best, term=self.term),
             rests_on_records=False,

@@ -78,6 +78,23 @@ class StandardOrder:
         self._heap.clear()
         self._delayed = 0
 
+    def hide_again(self, from_ms: int) -> None:
+        """The grace changed: what returned from flight at ``from_ms`` or later is judged anew by the next look."""
+        for sequence, due_ms in reversed(list(self._returned.items())):
+            if due_ms < from_ms:
+                break
+            row = self._rows[sequence]
+            if row.hand_out:
+                del self._returned[sequence]
+                self.insert(sequence, row)
+
+    def forget_grace(self) -> None:
+        """A span was taken back: deadlines that it prolonged are judged anew by the next look."""
+        for sequence, deadline_ms in self._deadlines.items():
+            if deadline_ms != (own_ms := self._rows[sequence].visible_at_ms):
+                self._deadlines[sequence] = own_ms
+                heappush(self._heap, (own_ms, sequence))
+
     # --- read by handlers -----------------------------------------------------
 
     def advance(self, now_ms: int) -> None:
