@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from elasticq.model.limits import INVOCATION_WINDOW_MS, INVOCATIONS_MAX
 
 GENERATION_MS = 100_000
-BUCKETS = 4_096
+BUCKETS = 65_536  # most are empty at a developer's load, so that a miss looks at nothing
 KEY_BYTES = 16
 _VALUE = Layout(">QQI")  # queue id, sequence, time inside the generation in ms
 _ROW_BYTES = KEY_BYTES + _VALUE.size
@@ -31,12 +31,13 @@ class Recorded(Struct, gc=False):
 
 class _Generation(Struct):
     buckets: list[bytearray | None] = field(default_factory=lambda: [None] * BUCKETS)
+    used: list[int] = field(default_factory=list)  # numbers of the buckets that exist
     details: dict[bytes, bytes] = field(default_factory=dict)
     count: int = 0
 
 
 def _bucket(key: bytes) -> int:
-    return (key[0] | key[1] << 8) & (BUCKETS - 1)
+    return key[0] | key[1] << 8
 
 
 def _find(bucket: bytearray, key: bytes) -> int:
@@ -67,13 +68,10 @@ class Invocations:
 
     def get(self, key: bytes, now_ms: int) -> Recorded | None:
         """The row of ``key`` if it is younger than the window."""
-        bucket_number = _bucket(key)
+        bucket_number = key[0] | key[1] << 8
         for number, generation in self._generations.items():
             bucket = generation.buckets[bucket_number]
-            if bucket is None:
-                continue
-            at = _find(bucket, key)
-            if at >= 0:
+            if bucket is not None and (at := _find(bucket, key)) >= 0:
                 queue_id, sequence, offset_ms = _VALUE.unpack_from(bucket, at + KEY_BYTES)
                 recorded_ms = number * GENERATION_MS + offset_ms
                 if recorded_ms + INVOCATION_WINDOW_MS > now_ms:
@@ -82,21 +80,26 @@ class Invocations:
 
     def put(self, key: bytes, row: Recorded) -> bool:
         """False if nothing was written: the row was there, or is older than the window (a log applied again)."""
-        self._newest_ms = max(self._newest_ms, row.recorded_ms)
-        number, offset_ms = divmod(row.recorded_ms, GENERATION_MS)
+        recorded_ms = row.recorded_ms
+        if recorded_ms > self._newest_ms:
+            self._newest_ms = recorded_ms
+        number = recorded_ms // GENERATION_MS
         generation = self._generations.get(number)
         if generation is None:
             self._evict()
             if self._is_over(number):
                 return False
             generation = self._generations[number] = _Generation()
-        bucket_number = _bucket(key)
+        bucket_number = key[0] | key[1] << 8
         bucket = generation.buckets[bucket_number]
+        packed = key + _VALUE.pack(row.queue_id, row.sequence, recorded_ms - number * GENERATION_MS)
         if bucket is None:
-            bucket = generation.buckets[bucket_number] = bytearray()
+            generation.buckets[bucket_number] = bytearray(packed)
+            generation.used.append(bucket_number)
         elif _find(bucket, key) >= 0:
             return False
-        bucket += key + _VALUE.pack(row.queue_id, row.sequence, offset_ms)
+        else:
+            bucket += packed
         if row.detail:
             generation.details[key] = row.detail
         generation.count += 1
@@ -131,7 +134,7 @@ class Invocations:
         """All rows live at ``now_ms``, sorted by key: for digests and snapshots."""
         found = []
         for number, generation in self._generations.items():
-            for bucket in generation.buckets:
+            for bucket in [generation.buckets[used] for used in generation.used]:
                 for at in range(0, len(bucket or b""), _ROW_BYTES):
                     key = bytes((bucket or b"")[at : at + KEY_BYTES])
                     queue_id, sequence, offset_ms = _VALUE.unpack_from(bucket or b"", at + KEY_BYTES)
