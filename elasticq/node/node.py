@@ -90,20 +90,17 @@ class Node(Observer):
         self._open_bytes = 0
         self._open_undo: Undo = []
         self._undo: deque[tuple[int, Undo]] = deque()
-        self._now_ms = 0
 
     # --- inputs -------------------------------------------------------------------
 
     def start(self, now_ms: int, wall_ms: int) -> None:
         """Begin to live. A cluster of one is master when this returns if its storage is volatile."""
-        self._enter(now_ms)
         self.clock.start(now_ms, wall_ms)
         self.replica.start(now_ms)
         self._leave(now_ms)
 
     def submit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         """Execute; the answer comes out as a Reply, now or after a later input."""
-        self._now_ms = now_ms
         if not self.serving:
             self._refuse(ticket)
             return
@@ -119,7 +116,6 @@ class Node(Observer):
 
     def undelivered(self, result: Result, now_ms: int) -> None:
         """The answer of a receive could not be written: its messages become visible again."""
-        self._enter(now_ms)
         if not self.serving or not isinstance(result, ReceiveMessageResult) or not result.messages:
             return
         if result.attempt == self._attempts.get(result.invocation, 0):
@@ -130,7 +126,6 @@ class Node(Observer):
 
     def receive(self, frame: bytes, now_ms: int) -> None:
         """A frame of another member. Raises FrameError for bytes that are none."""
-        self._enter(now_ms)
         message = messages.decode(frame)
         if message.cluster and self.replica.cluster and message.cluster != self.replica.cluster:
             return
@@ -139,13 +134,11 @@ class Node(Observer):
 
     def synced(self, token: int, now_ms: int) -> None:
         """All records handed out up to ``token`` are durable."""
-        self._enter(now_ms)
         self.replica.synced(token, now_ms)
         self._leave(now_ms)
 
     def tick(self, now_ms: int) -> None:
         """Time passed: elections, heartbeats, ends of waits, deadlines of messages, background work."""
-        self._enter(now_ms)
         self.replica.tick(now_ms)
         if self.serving:
             self.clock.keep(now_ms)
@@ -156,14 +149,12 @@ class Node(Observer):
 
     def close_waiters(self, now_ms: int) -> None:
         """Graceful stop: all long polls are answered, empty."""
-        self._enter(now_ms)
         for waiter in self._waiters.all():
             self._answer_waiter(waiter, ReceiveMessageResult(), now_ms)
         self._leave(now_ms)
 
     def hand_over(self, now_ms: int) -> bool:
         """Ask the best follower to take the mastership; True if there is one that has everything."""
-        self._enter(now_ms)
         asked = self.replica.hand_over(now_ms)
         self._leave(now_ms)
         return asked
@@ -458,9 +449,6 @@ class Node(Observer):
         self.applied_index = index
 
     # --- effects ----------------------------------------------------------------------
-
-    def _enter(self, now_ms: int) -> None:
-        self._now_ms = now_ms
 
     def _leave(self, now_ms: int) -> None:
         """Everything that is due after an input."""

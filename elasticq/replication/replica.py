@@ -51,7 +51,7 @@ class Timing(Struct, frozen=True):
 
 
 class Outbox(Struct):
-    """What the replica wants done. ``committed_to`` and ``truncated_to`` are None when nothing moved."""
+    """What the replica wants done, in order; a message that rests on records waits for their sync."""
 
     records: list[Record] = field(default_factory=list)
     messages: list[tuple[AnyMessage, bool]] = field(default_factory=list)  # (message, rests on the records so far)

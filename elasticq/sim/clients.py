@@ -7,6 +7,7 @@ invocation id, until the operation's patience ends; then its outcome is unknown.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,7 @@ class Running(Struct):
     is_uncertain: bool = False
 
 
-class Client:
+class Client(ABC):
     """Makes attempts for the operation under way; subclasses say what to do next."""
 
     def __init__(self, world: World, load: Load, name: str) -> None:
@@ -74,9 +75,9 @@ class Client:
         self.running: Running | None = None
         self.sent: dict[int, Send] = {}
 
+    @abstractmethod
     def start(self) -> None:
         """Begin to work."""
-        raise NotImplementedError
 
     def begin(self, command: Command, event: Event | None, done: Done, wait_us: int = 0) -> None:
         assert self.running is None
