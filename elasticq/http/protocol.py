@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
 
 _BURST: Final = range(16)
-LAST_HEAD_BYTES_MAX: Final = 1_024
 """A client that neither signs nor numbers its calls repeats its head byte for byte: 3 us less a request."""
 
 PARKED, WRITING, YIELDED, SLOW, CLOSING = 1, 2, 4, 8, 16
@@ -59,8 +58,6 @@ class SqsProtocol(asyncio.Protocol):
         "_head",
         "_hold",
         "_identify",
-        "_last_head",
-        "_last_lines",
         "_pending",
         "_read",
         "_reading_paused",
@@ -74,7 +71,6 @@ class SqsProtocol(asyncio.Protocol):
     )
 
     _transport: asyncio.Transport
-    _last_head: Head
     _pending: tuple[Head, Operation, Command]
 
     def __init__(self, site: Site) -> None:
@@ -85,7 +81,6 @@ class SqsProtocol(asyncio.Protocol):
         self._hold = 0
         self._buffer = b""
         self._head: Head | None = None
-        self._last_lines = b""
         self._body = bytearray()
         self._submitting = False
         self._eof = False
@@ -163,18 +158,11 @@ class SqsProtocol(asyncio.Protocol):
             if end < 0 or end > HEAD_BYTES_MAX:
                 self._keep_part_of_head(data, fresh)
                 return
-            lines = data[:end]
-            if lines == self._last_lines:
-                head = self._last_head
-            else:
-                try:
-                    head = self._read(lines)
-                except BadHead as error:
-                    self._refuse(400, str(error))
-                    return
-                if not head.invocation_id and end <= LAST_HEAD_BYTES_MAX:
-                    self._last_lines = lines
-                    self._last_head = head
+            try:
+                head = self._read(data[:end])
+            except BadHead as error:
+                self._refuse(400, str(error))
+                return
             next_at = end + 4 + head.body_bytes
             if not head.hot:
                 self._hand_over(head, data)
