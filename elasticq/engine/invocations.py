@@ -31,7 +31,7 @@ class Recorded(Struct, gc=False):
 
 class _Generation(Struct):
     buckets: list[bytearray | None] = field(default_factory=lambda: [None] * BUCKETS)
-    used: list[int] = field(default_factory=list)  # numbers of the buckets that exist
+    used: list[bytearray] = field(default_factory=list)  # the buckets that exist, for whoever reads all rows
     details: dict[bytes, bytes] = field(default_factory=dict)
     count: int = 0
 
@@ -94,8 +94,8 @@ class Invocations:
         bucket = generation.buckets[bucket_number]
         packed = key + _VALUE.pack(row.queue_id, row.sequence, recorded_ms - number * GENERATION_MS)
         if bucket is None:
-            generation.buckets[bucket_number] = bytearray(packed)
-            generation.used.append(bucket_number)
+            bucket = generation.buckets[bucket_number] = bytearray(packed)
+            generation.used.append(bucket)
         elif _find(bucket, key) >= 0:
             return False
         else:
@@ -134,10 +134,10 @@ class Invocations:
         """All rows live at ``now_ms``, sorted by key: for digests and snapshots."""
         found = []
         for number, generation in self._generations.items():
-            for bucket in [generation.buckets[used] for used in generation.used]:
-                for at in range(0, len(bucket or b""), _ROW_BYTES):
-                    key = bytes((bucket or b"")[at : at + KEY_BYTES])
-                    queue_id, sequence, offset_ms = _VALUE.unpack_from(bucket or b"", at + KEY_BYTES)
+            for bucket in generation.used:
+                for at in range(0, len(bucket), _ROW_BYTES):
+                    key = bytes(bucket[at : at + KEY_BYTES])
+                    queue_id, sequence, offset_ms = _VALUE.unpack_from(bucket, at + KEY_BYTES)
                     recorded_ms = number * GENERATION_MS + offset_ms
                     if recorded_ms + INVOCATION_WINDOW_MS > now_ms:
                         found.append((key, Recorded(recorded_ms, queue_id, sequence, generation.details.get(key, b""))))
