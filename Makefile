@@ -6,12 +6,14 @@ BIN := .venv/bin
 ARGS ?=
 SEEDS ?= 100
 FIRST ?= 1
+KILLS ?= 200
+MESSAGES ?= 10000000
 PURE_TESTS = $(wildcard tests/model tests/wire tests/engine tests/replication tests/node tests/checks)
 
-.PHONY: help run test quick check format bench simulate clean
+.PHONY: help run test quick check format bench bench-deep simulate chaos clean
 
 help:  ## what there is
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 run: .venv/.installed  ## serve SQS on http://127.0.0.1:9324; more options by ARGS="--port 9400"
 	@exec $(BIN)/python -m elasticq server $(ARGS)
@@ -35,8 +37,14 @@ format: .venv/.installed-test  ## rewrite the sources in the house's format
 bench: .venv/.installed  ## figures of this machine beside a bare echo of the same run
 	$(BIN)/python scripts/bench.py $(ARGS)
 
+bench-deep: .venv/.installed  ## memory and speed with MESSAGES=10000000 stored; takes minutes and gigabytes of disk
+	$(BIN)/python scripts/bench_deep.py --messages $(MESSAGES) $(ARGS)
+
 simulate: .venv/.installed  ## seeded clusters with faults: SEEDS=n from FIRST=s
 	$(BIN)/python -m elasticq sim --seeds $(SEEDS) --first $(FIRST) $(ARGS)
+
+chaos: .venv/.installed  ## kill -9 a server under load KILLS=n times from seed FIRST=s; judge what clients saw
+	$(BIN)/python scripts/chaos.py --kills $(KILLS) --seed $(FIRST) $(ARGS)
 
 clean:  ## remove .venv and every cache
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

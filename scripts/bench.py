@@ -1,7 +1,9 @@
 """Prints what a message costs here, beside a bare echo measured in the same run; judges nothing.
 
 Server on core 0, generator on core 1 where the machine allows it, 16
-connections, 256-byte bodies, storage in memory; the median of several runs.
+connections (64 where the row says so), 256-byte bodies; the median of several
+runs. Storage is in memory, in the durable rows a data directory with a sync
+before each reply: --directory names the disk.
 sqsload (Go) drives it where it can be built, scripts/loadgen.py elsewhere.
 """
 
@@ -40,10 +42,13 @@ class Row(NamedTuple):
     flags: tuple[str, ...]
     goal: str = ""
     beside: str = ""
+    connections: int = CONNECTIONS
 
 
+DIRECTORY = "DIRECTORY"  # in a command: a new one, removed after the run
 SERVERS = {
     "elasticq": SERVER,
+    "durable": [sys.executable, "-m", "elasticq", "server", "--data-dir", DIRECTORY, "--port", "0"],
     "floor": [sys.executable, str(ROOT / "scripts" / "echo.py"), "protocol"],
     "aiohttp": [sys.executable, str(ROOT / "scripts" / "echo.py"), "aiohttp"],
 }
@@ -61,6 +66,10 @@ ROWS = (
     Row("query send", "elasticq", ("-workload", "send", "-proto", "query"), "1.3x", "send"),
     Row("query cycle", "elasticq", ("-workload", "cycle", "-proto", "query"), "1.3x", "cycle"),
     Row("empty receive", "elasticq", ("-workload", "empty"), "", FLOOR),
+    Row("send durable @16", "durable", ("-workload", "send"), "60 µs", FLOOR),
+    Row("send durable @64", "durable", ("-workload", "send"), "30 µs", FLOOR, 64),
+    Row("send by 10 durable", "durable", ("-workload", "send-batch10"), "10 µs", FLOOR),
+    Row("cycle durable", "durable", ("-workload", "cycle"), "", FLOOR),
     Row("wake-up", "elasticq", ("-workload", "wake"), "0.3 / 1 ms", WAKE_FLOOR),
 )
 
@@ -106,21 +115,27 @@ def address(process: subprocess.Popen[str]) -> str:
 @contextmanager
 def running(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process on its core, and its URL."""
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        measure.pin(process.pid, SERVER_CORE)
-        yield process, address(process)
-    finally:
-        process.terminate()
+    with tempfile.TemporaryDirectory(prefix="elasticq-bench-") as directory:
+        filled_in = [f"{directory}/data" if part == DIRECTORY else part for part in command]
+        process = subprocess.Popen(filled_in, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            measure.pin(process.pid, SERVER_CORE)
+            yield process, address(process)
+        finally:
+            stop(process)
+
+
+def stop(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def load(generator: list[str], row: Row, url: str, pid: int, seconds: float) -> Figures:
-    connections = WAKE_PAIRS if "wake" in row.flags else CONNECTIONS
+    connections = WAKE_PAIRS if "wake" in row.flags else row.connections
     timing = ["-c", str(connections), "-d", f"{seconds}s", "-warm", "1s"]
     process = subprocess.Popen(
         [*generator, "-endpoint", url, "-pid", str(pid), *timing, *row.flags], stdout=subprocess.PIPE, text=True
@@ -229,8 +244,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3.0, help="measured time of a row, after 1 s of warm-up")
+    parser.add_argument("--directory", help="where the durable server's data goes (the system's temporary directory)")
     parser.add_argument("--own-generator", action="store_true", help="scripts/loadgen.py even where Go is there")
     options = parser.parse_args()
+    tempfile.tempdir = options.directory or tempfile.tempdir
     with tempfile.TemporaryDirectory() as directory:
         own = [sys.executable, str(ROOT / "scripts" / "loadgen.py")]
         generator = own if options.own_generator else build_generator(Path(directory))

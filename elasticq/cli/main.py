@@ -1,20 +1,22 @@
 """Reads the command line and calls the room that does the work.
 
 Exit status: 0 stopped by a signal or all is well, 1 failure, 2 usage or
-settings, 3 port taken. Rooms are imported by the command that needs them.
+settings, 3 port taken, 4 data directory in use or of a newer format. Rooms are imported by the command that needs them.
 """
 
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+EXIT_FAILURE: Final = 1
 EXIT_USAGE: Final = 2
+EXIT_DATA_IN_USE: Final = 4
 HEALTH_TIMEOUT_S: Final = 5
 DEFAULT_URL: Final = "http://127.0.0.1:9324"
-_COMMANDS: Final = ("server", "health", "config", "sim")
+_COMMANDS: Final = ("server", "health", "config", "backup", "restore", "repair", "sim")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,6 +47,17 @@ def _parser() -> argparse.ArgumentParser:
     check = config.add_parser("check", help="print the settings in force with FILE, or what is wrong with it")
     check.add_argument("file", type=Path, metavar="FILE")
     check.set_defaults(run=_check)
+    backup = commands.add_parser("backup", help="write what DIR holds to the new file FILE; its server must be stopped")
+    backup.add_argument("directory", type=Path, metavar="DIR")
+    backup.add_argument("file", type=Path, metavar="FILE")
+    backup.set_defaults(run=_backup)
+    restore = commands.add_parser("restore", help="make the new data directory DIR from a backup")
+    restore.add_argument("file", type=Path, metavar="FILE")
+    restore.add_argument("directory", type=Path, metavar="DIR")
+    restore.set_defaults(run=_restore)
+    repair = commands.add_parser("repair", help="salvage what can be read of a damaged DIR and say what is lost")
+    repair.add_argument("directory", type=Path, metavar="DIR")
+    repair.set_defaults(run=_repair)
     commands.add_parser("sim", help="run seeds of the simulator (elasticq sim --help)")
     return parser
 
@@ -55,25 +68,31 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, help="port of the SQS API, 0 for a free one (9324)")
     parser.add_argument("--node-id", metavar="ID", help="name of this member (node1)")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--memory", action="store_true", help="keep messages in memory only (the default)")
-    where.add_argument("--data-dir", type=Path, metavar="DIR", help="keep messages in files; not in this version")
+    where.add_argument("--memory", action="store_true", help="keep messages in memory only")
+    where.add_argument("--data-dir", type=Path, metavar="DIR", help="keep messages in DIR (./data)")
     parser.set_defaults(run=_serve)
 
 
 def _serve(options: argparse.Namespace) -> int:
     from elasticq.server.settings import SettingsError, load
 
-    if options.data_dir is not None:
-        return _refuse("--data-dir: durable storage is not in this version, messages live in memory only (--memory)")
     http = {"host": options.host, "port": options.port}
     node = {"id": options.node_id}
+    flags = {"http": _given(http), "node": _given(node), "storage": _storage(options)}
     try:
-        settings = load(options.config, os.environ, {"http": _given(http), "node": _given(node)})
+        settings = load(options.config, os.environ, flags)
     except SettingsError as error:
         return _refuse(str(error))
     from elasticq.server.life import serve
 
     return serve(settings)
+
+
+def _storage(options: argparse.Namespace) -> dict[str, Any]:
+    """A directory that is named on the command line is used, whatever the file says of memory."""
+    if options.data_dir is not None:
+        return {"data_dir": str(options.data_dir), "memory": False}
+    return {"memory": True} if options.memory else {}
 
 
 def _given(flags: dict[str, Any]) -> dict[str, Any]:
@@ -93,6 +112,39 @@ def _check(options: argparse.Namespace) -> int:
         print(f"[{section}]")
         for name, value in values.items():
             print(f"{name} = {msgspec.json.encode(value).decode()}")
+    return 0
+
+
+def _backup(options: argparse.Namespace) -> int:
+    from elasticq.storage.backup import backup
+
+    return _with_data(lambda: backup(options.directory, options.file))
+
+
+def _restore(options: argparse.Namespace) -> int:
+    from elasticq.storage.backup import restore
+
+    return _with_data(lambda: restore(options.file, options.directory))
+
+
+def _repair(options: argparse.Namespace) -> int:
+    from elasticq.storage.repair import repair
+
+    return _with_data(lambda: repair(options.directory))
+
+
+def _with_data(work: Callable[[], str]) -> int:
+    """Print what ``work`` tells, or why the data cannot be used."""
+    from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
+
+    try:
+        print(work())
+    except DataError as error:
+        print(f"elasticq: {error}", file=sys.stderr)
+        return EXIT_DATA_IN_USE if isinstance(error, (DirectoryInUse, FormatTooNew)) else EXIT_FAILURE
+    except OSError as error:
+        print(f"elasticq: {error}", file=sys.stderr)
+        return EXIT_FAILURE
     return 0
 
 

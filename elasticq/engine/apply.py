@@ -12,8 +12,9 @@ from typing import Any
 from elasticq.engine import mutations as m
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Recorded
-from elasticq.engine.rows import Row
-from elasticq.engine.state import Queue, State
+from elasticq.engine.residency import weight
+from elasticq.engine.rows import UNTOUCHED, Row
+from elasticq.engine.state import Messages, Queue, State
 
 Undo = list[tuple[Callable[..., object], *tuple[Any, ...]]]
 
@@ -34,87 +35,106 @@ def roll_back(undo: Undo) -> None:
 
 
 def _put_row(state: State, queue: Queue, sequence: int, row: Row | None, undo: Undo | None) -> None:
-    """Replace the row at ``sequence`` (None: no row), its index and the byte count."""
-    rows = queue.rows
-    old = rows.get(sequence)
+    """Replace where delivery of ``sequence`` stands (None: the message is gone) and its index."""
+    old = queue.row(sequence)
     if undo is not None:
-        undo.append((_put_back, state, queue, sequence, old, queue.last_sequence))
-    is_indexed = sequence >= queue.watermark
-    if old is None:
-        if row is None:
-            return
-        state.bytes_stored += len(row.content.body)
-        queue.issued.add(sequence)
-    elif is_indexed:
+        content = queue.contents.get(sequence) if row is None else None
+        undo.append((_put_back, state, queue, sequence, old, content, queue.last_sequence))
+    if old is not None:
         queue.order.remove(sequence, old)
+        if old is not UNTOUCHED:
+            del queue.rows[sequence]
     if row is None:
-        assert old is not None
-        state.bytes_stored -= len(old.content.body)
-        del rows[sequence]
+        content = queue.contents.pop(sequence, None)
+        if content is not None:
+            _count_content(state, queue, -weight(content))
         return
-    rows[sequence] = row
-    if is_indexed:
-        queue.order.insert(sequence, row)
+    if row is not UNTOUCHED:
+        queue.rows[sequence] = row
+    queue.order.insert(sequence, row)
 
 
-def _put_back(state: State, queue: Queue, sequence: int, row: Row | None, last_sequence: int) -> None:
+def _put_back(
+    state: State, queue: Queue, sequence: int, row: Row | None, content: m.MessageStored | None, last_sequence: int
+) -> None:
+    if content is not None:
+        queue.contents[sequence] = content
+        _count_content(state, queue, weight(content))
+    if row is not None:
+        queue.issued.add(sequence)
     _put_row(state, queue, sequence, row, None)
     queue.last_sequence = last_sequence
 
 
+def _count_content(state: State, queue: Queue, bytes_more: int) -> None:
+    queue.messages.bytes += bytes_more
+    state.contents_bytes += bytes_more
+
+
 def _message_stored(state: State, mutation: m.MessageStored, undo: Undo | None) -> None:
-    queue = _any_queue(state, mutation.queue_id)
-    if queue is None or mutation.sequence in queue.rows:
-        return
+    queue = state.queues.get(mutation.queue_id)
     sequence = mutation.sequence
-    row = Row(mutation, mutation.visible_at_ms)
+    if queue is None or sequence < queue.watermark:
+        return
+    if sequence <= queue.last_sequence and queue.row(sequence) is not None:
+        return
     if undo is not None:
-        undo.append((_put_back, state, queue, sequence, None, queue.last_sequence))
-    # _put_row for a new row, written out: this is the hottest write of all.
-    queue.rows[sequence] = row
+        undo.append((_put_back, state, queue, sequence, None, None, queue.last_sequence))
+    queue.contents[sequence] = mutation
     queue.issued.add(sequence)
-    state.bytes_stored += len(mutation.body)
-    if sequence >= queue.watermark:
-        queue.order.insert(sequence, row)
+    queue.ages.note(sequence, mutation.sent_ms)
+    _count_content(state, queue, weight(mutation))
+    row = UNTOUCHED
+    if mutation.visible_at_ms:
+        row = queue.rows[sequence] = Row(mutation.visible_at_ms)
+    queue.order.insert(sequence, row)
     if sequence > queue.last_sequence:
         queue.last_sequence = sequence
 
 
 def _messages_received(state: State, mutation: m.MessagesReceived, undo: Undo | None) -> None:
-    queue = _any_queue(state, mutation.queue_id)
+    queue = state.queues.get(mutation.queue_id)
     if queue is None:
         return
     for sequence, hand_out, count, first_ms in zip(
         mutation.sequences, mutation.hand_outs, mutation.receive_counts, mutation.first_received_ms, strict=True
     ):
-        old = queue.rows.get(sequence)
-        if old is not None:
-            row = Row(old.content, mutation.until_ms, hand_out, count, first_ms, mutation.received_ms)
+        if queue.row(sequence) is not None:
+            row = Row(mutation.until_ms, hand_out, count, first_ms, mutation.received_ms)
             _put_row(state, queue, sequence, row, undo)
 
 
 def _visibility_changed(state: State, mutation: m.VisibilityChanged, undo: Undo | None) -> None:
-    queue = _any_queue(state, mutation.queue_id)
+    queue = state.queues.get(mutation.queue_id)
     if queue is None:
         return
     for sequence, until_ms in zip(mutation.sequences, mutation.until_ms, strict=True):
-        old = queue.rows.get(sequence)
+        old = queue.row(sequence)
         if old is not None:
-            row = Row(old.content, until_ms, old.hand_out, old.receive_count, old.first_received_ms, old.received_ms)
+            row = Row(until_ms, old.hand_out, old.receive_count, old.first_received_ms, old.received_ms)
             _put_row(state, queue, sequence, row, undo)
 
 
 def _messages_removed(state: State, mutation: m.MessagesRemoved, undo: Undo | None) -> None:
-    queue = _any_queue(state, mutation.queue_id)
+    queue = state.queues.get(mutation.queue_id)
     if queue is not None:
         for sequence in mutation.sequences:
-            _put_row(state, queue, sequence, None, undo)
+            if queue.row(sequence) is not None:
+                _put_row(state, queue, sequence, None, undo)
+
+
+def _range_removed(state: State, mutation: m.RangeRemoved, undo: Undo | None) -> None:
+    queue = state.queues.get(mutation.queue_id)
+    if queue is not None:
+        for sequence in queue.issued.between(mutation.first, mutation.last):
+            if queue.row(sequence) is not None:
+                _put_row(state, queue, sequence, None, undo)
 
 
 def _receive_returned(state: State, mutation: m.ReceiveReturned, undo: Undo | None) -> None:
     if mutation.invocation:
         _forget_invocation(state, mutation.invocation, undo)
-    queue = _any_queue(state, mutation.queue_id)
+    queue = state.queues.get(mutation.queue_id)
     if queue is None:
         return
     for sequence, hand_out, count, first_ms in zip(
@@ -122,12 +142,55 @@ def _receive_returned(state: State, mutation: m.ReceiveReturned, undo: Undo | No
     ):
         old = queue.rows.get(sequence)
         if old is not None and old.hand_out == hand_out:
-            row = Row(old.content, mutation.visible_at_ms, hand_out, count, first_ms, old.received_ms)
+            row = Row(mutation.visible_at_ms, hand_out, count, first_ms, old.received_ms)
             _put_row(state, queue, sequence, row, undo)
 
 
 def _any_queue(state: State, queue_id: int) -> Queue | None:
     return state.queues.get(queue_id) or state.doomed.get(queue_id)
+
+
+# --- rows on disk ------------------------------------------------------------------
+
+
+def _queue_restored(state: State, mutation: m.QueueRestored, undo: Undo | None) -> None:
+    queue = Queue(mutation.queue_id, mutation.account, mutation.name, mutation.created_ms, state.grace)
+    _reset_attributes(queue, mutation.attributes, mutation.modified_ms)
+    queue.tags = mutation.tags
+    queue.purged_ms = mutation.purged_ms
+    queue.watermark = mutation.watermark
+    queue.last_sequence = mutation.last_sequence
+    state.last_queue_id = max(state.last_queue_id, queue.id)
+    queue.deleted_ms = mutation.deleted_ms
+    if mutation.deleted_ms is None:
+        state.queues[queue.id] = queue
+        state.names[(queue.account, queue.name)] = queue
+    else:
+        state.doomed[queue.id] = queue
+        state.deleted_names[(queue.account, queue.name)] = mutation.deleted_ms
+
+
+def _untouched_restored(state: State, mutation: m.UntouchedRestored, undo: Undo | None) -> None:
+    queue = state.queues[mutation.queue_id]
+    queue.issued.add_range(mutation.first, mutation.last)
+    queue.ages.note(mutation.last, mutation.last_sent_ms)
+    for first, last in zip(mutation.firsts, mutation.lasts, strict=True):
+        queue.order.insert_untouched(first, last)
+
+
+def _rows_restored(state: State, mutation: m.RowsRestored, undo: Undo | None) -> None:
+    queue = state.queues[mutation.queue_id]
+    for sequence, *columns in zip(
+        mutation.sequences,
+        mutation.visible_at_ms,
+        mutation.hand_outs,
+        mutation.receive_counts,
+        mutation.first_received_ms,
+        mutation.received_ms,
+        strict=True,
+    ):
+        row = queue.rows[sequence] = Row(*columns)
+        queue.order.insert(sequence, row)
 
 
 # --- queues ------------------------------------------------------------------------
@@ -175,18 +238,20 @@ def _queue_deleted(state: State, mutation: m.QueueDeleted, undo: Undo | None) ->
         return
     key = (queue.account, queue.name)
     if undo is not None:
-        undo.append((_undelete, state, queue, state.deleted_names.get(key)))
+        undo.append((_undelete, state, queue, queue.messages, state.deleted_names.get(key)))
     queue.deleted_ms = mutation.deleted_ms
     state.doomed[queue.id] = queue
+    _throw_away(state, queue)
     if state.names.get(key) is queue:
         del state.names[key]
     state.deleted_names[key] = mutation.deleted_ms
 
 
-def _undelete(state: State, queue: Queue, deleted_before_ms: int | None) -> None:
+def _undelete(state: State, queue: Queue, messages: Messages, deleted_before_ms: int | None) -> None:
     key = (queue.account, queue.name)
     del state.doomed[queue.id]
     queue.deleted_ms = None
+    _fetch_back(state, queue, messages)
     state.queues[queue.id] = queue
     state.names[key] = queue
     if deleted_before_ms is None:
@@ -218,24 +283,31 @@ def _queue_purged(state: State, mutation: m.QueuePurged, undo: Undo | None) -> N
     if queue is None or mutation.watermark <= queue.watermark:
         return
     if undo is not None:
-        undo.append((_unpurge, queue, queue.watermark, queue.purged_ms))
-    _move_watermark(queue, mutation.watermark)
+        undo.append((_unpurge, state, queue, queue.messages, queue.watermark, queue.purged_ms))
+    _throw_away(state, queue)
+    queue.watermark = mutation.watermark
     queue.purged_ms = mutation.purged_ms
 
 
-def _move_watermark(queue: Queue, watermark: int) -> None:
-    """Everything below is hidden: O(1) when nothing stands above it, as when a purge is made."""
+def _unpurge(state: State, queue: Queue, messages: Messages, watermark: int, purged_ms: int | None) -> None:
+    _fetch_back(state, queue, messages)
     queue.watermark = watermark
-    queue.order.clear()
-    if queue.last_sequence >= watermark:
-        for sequence, row in queue.rows.items():
-            if sequence >= watermark:
-                queue.order.insert(sequence, row)
-
-
-def _unpurge(queue: Queue, watermark: int, purged_ms: int | None) -> None:
-    _move_watermark(queue, watermark)
     queue.purged_ms = purged_ms
+
+
+def _throw_away(state: State, queue: Queue) -> None:
+    """All messages are gone at once; the memory they take is given back in steps (sweep.reclaim)."""
+    state.trash.append((state.index, queue.messages))
+    state.contents_bytes -= queue.messages.bytes
+    queue.hold(Messages(state.grace))
+
+
+def _fetch_back(state: State, queue: Queue, messages: Messages) -> None:
+    """The newest throwing away is undone."""
+    _, newest = state.trash.pop()
+    assert newest is messages, "roll-back goes newest first"
+    state.contents_bytes += messages.bytes
+    queue.hold(messages)
 
 
 # --- cluster ------------------------------------------------------------------------
@@ -306,4 +378,8 @@ _WRITERS: dict[type, Callable[[State, Any, Undo | None], None]] = {
     m.MessagesRemoved: _messages_removed,
     m.ReceiveReturned: _receive_returned,
     m.InvocationRecorded: _invocation_recorded,
+    m.RangeRemoved: _range_removed,
+    m.QueueRestored: _queue_restored,
+    m.UntouchedRestored: _untouched_restored,
+    m.RowsRestored: _rows_restored,
 }

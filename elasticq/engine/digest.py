@@ -1,13 +1,28 @@
 """One hash over all rows of a member: equal on every member at the same applied index."""
 
+from collections.abc import Callable
 from hashlib import blake2b
 
 import msgspec
 
+from elasticq.engine.mutations import MessageStored
 from elasticq.engine.state import Queue, State
 
+Read = Callable[[int, list[int]], list[MessageStored]]
 
-def _queue_rows(queue: Queue) -> list[object]:
+
+def _contents(queue: Queue, read: Read | None) -> list[MessageStored]:
+    """Of all messages in the order of their sequences, from memory or from disk."""
+    cold = [sequence for sequence in queue.issued if sequence not in queue.contents and queue.row(sequence) is not None]
+    contents = dict(queue.contents)
+    if cold:
+        assert read is not None, "some contents are on disk only"
+        found = {content.sequence: content for content in read(queue.id, cold)}
+        contents.update((sequence, found[sequence]) for sequence in cold)
+    return [contents[sequence] for sequence in sorted(contents)]
+
+
+def _queue_rows(queue: Queue, read: Read | None) -> list[object]:
     return [
         queue.id,
         queue.account,
@@ -21,11 +36,16 @@ def _queue_rows(queue: Queue) -> list[object]:
         queue.watermark,
         queue.last_sequence,
         [(sequence, queue.rows[sequence]) for sequence in sorted(queue.rows)],
+        queue.order.untouched_pairs(),
+        _contents(queue, read),
     ]
 
 
-def state_digest(state: State, now_ms: int = 0) -> bytes:
-    """16 bytes over queues, rows, names, identity and the GUID history that is live at ``now_ms``."""
+def state_digest(state: State, now_ms: int = 0, read: Read | None = None) -> bytes:
+    """16 bytes over queues, messages, names, identity and the GUID history that is live at ``now_ms``.
+
+    read(queue_id, sequences): the contents that are not in memory.
+    """
     everything = [
         state.cluster_id,
         state.mac_key,
@@ -33,11 +53,10 @@ def state_digest(state: State, now_ms: int = 0) -> bytes:
         state.takeover_term,
         state.grace.spans,
         state.last_queue_id,
-        [_queue_rows(state.queues[queue_id]) for queue_id in sorted(state.queues)],
-        [_queue_rows(state.doomed[queue_id]) for queue_id in sorted(state.doomed)],
+        [_queue_rows(state.queues[queue_id], read) for queue_id in sorted(state.queues)],
+        [_queue_rows(state.doomed[queue_id], read) for queue_id in sorted(state.doomed)],
         sorted((key, queue.id) for key, queue in state.names.items()),
         sorted(state.deleted_names.items()),
-        state.bytes_stored,
         state.invocations.rows(now_ms),
     ]
     return blake2b(msgspec.msgpack.encode(everything), digest_size=16).digest()

@@ -144,6 +144,57 @@ class InvocationRecorded(Struct, array_like=True, tag=13, gc=False):
     detail: bytes = b""
 
 
+class RangeRemoved(Struct, array_like=True, tag=14, gc=False):
+    """Every message of the queue from ``first`` to ``last`` is gone: expired. At most MUTATION_ROWS_MAX of them."""
+
+    queue_id: int
+    first: int
+    last: int
+
+
+class QueueRestored(Struct, array_like=True, tag=32, gc=False):
+    """A queue as the rows on disk hold it, without its messages. Only from rows, never in a log."""
+
+    queue_id: int
+    account: str
+    name: str
+    attributes: dict[str, str]
+    tags: dict[str, str]
+    created_ms: int
+    modified_ms: int
+    deleted_ms: int | None
+    purged_ms: int | None
+    watermark: int
+    last_sequence: int
+
+
+class UntouchedRestored(Struct, array_like=True, tag=33, gc=False):
+    """Messages on disk. Only from rows, never in a log; pages of a queue come in the order of their sequences.
+
+    first, last: the sequences of the page's ends; firsts, lasts: ranges inside of them that were never
+    received nor delayed (what else lives comes as RowsRestored); last_sent_ms: of the newest message in it.
+    """
+
+    queue_id: int
+    first: int
+    last: int
+    firsts: list[int]
+    lasts: list[int]
+    last_sent_ms: int
+
+
+class RowsRestored(Struct, array_like=True, tag=34, gc=False):
+    """Where delivery of touched messages stands, after their pages. Only from rows, never in a log."""
+
+    queue_id: int
+    sequences: list[int]
+    visible_at_ms: list[int]
+    hand_outs: list[int]
+    receive_counts: list[int]
+    first_received_ms: list[int]
+    received_ms: list[int]
+
+
 Mutation = (
     ClusterFounded
     | TookOver
@@ -158,6 +209,10 @@ Mutation = (
     | MessagesRemoved
     | ReceiveReturned
     | InvocationRecorded
+    | RangeRemoved
+    | QueueRestored
+    | UntouchedRestored
+    | RowsRestored
 )
 
 _encoder = msgspec.msgpack.Encoder()

@@ -1,24 +1,27 @@
-"""The rows of a queue, and the grace after a change of master."""
+"""Where the delivery of a message stands, and the grace after a change of master."""
+
+from typing import Final
 
 from msgspec import Struct
 
-from elasticq.engine.mutations import MessageStored
-
 
 class Row(Struct, frozen=True, gc=False):
-    """A message and where its delivery stands; replaced as a whole, never changed, so an old one undoes.
+    """The delivery of one message; replaced as a whole, never changed, so an old one undoes.
 
     visible_at_ms: 0 = never delayed nor received; else hidden until then (compare with cluster time);
     hand_out: (term << 32 | count) of the newest hand-out, 0 = never handed out, never lowered;
     receive_count: ApproximateReceiveCount; first_received_ms, received_ms: 0 or of the first and newest receive.
     """
 
-    content: MessageStored
     visible_at_ms: int
     hand_out: int = 0
     receive_count: int = 0
     first_received_ms: int = 0
     received_ms: int = 0
+
+
+UNTOUCHED: Final = Row(0)
+"""Of every message that was never delayed nor received: one object and a range of sequences for all of them."""
 
 
 class Grace:

@@ -1,25 +1,53 @@
-"""All that a member knows: queues with their rows, names, the GUID history. Only ``apply`` writes it."""
+"""All that a member knows: queues with their rows, names, the GUID history. Only ``apply`` writes it.
 
+What is not here is on disk: contents of messages may leave memory (residency.py)
+once the rows on disk hold them. Where delivery stands is always here, and for
+messages that were never touched it is a range of sequences.
+"""
+
+from collections import deque
+
+from elasticq.engine.ages import Ages
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Invocations
+from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.ordering.standard import StandardOrder
-from elasticq.engine.rows import Grace, Row
+from elasticq.engine.rows import UNTOUCHED, Grace, Row
 from elasticq.model import limits
 from elasticq.model.errors import QueueDoesNotExist
 
 
+class Messages:
+    """The messages of one queue between two purges.
+
+    rows: of touched messages by sequence; contents: those in memory; issued: the sequences that
+    may exist, its front trimmed by the sweeper; bytes: weight of ``contents``.
+    """
+
+    __slots__ = ("ages", "bytes", "contents", "issued", "order", "rows")
+
+    def __init__(self, grace: Grace) -> None:
+        self.rows: dict[int, Row] = {}
+        self.contents: dict[int, MessageStored] = {}
+        self.issued = Ranges()
+        self.ages = Ages()
+        self.order = StandardOrder(self.rows, self.contents, grace)
+        self.bytes = 0
+
+
 class Queue:
-    """One queue: its attributes, its rows by sequence, and its ordering policy over them.
+    """One queue: its attributes, its messages, and its ordering policy over them.
 
     attributes: what was set, as AWS writes it; the fields below it are the same, parsed.
-    watermark: messages below it are purged, though their rows may still stand.
-    issued: the sequences that may have rows; its front is trimmed by the sweeper.
+    watermark: messages below it are purged.
     """
 
     __slots__ = (
         "account",
+        "ages",
         "attributes",
+        "contents",
         "created_ms",
         "delay_s",
         "deleted_ms",
@@ -27,6 +55,7 @@ class Queue:
         "issued",
         "last_sequence",
         "message_bytes_max",
+        "messages",
         "modified_ms",
         "name",
         "order",
@@ -50,10 +79,17 @@ class Queue:
         self.purged_ms: int | None = None
         self.watermark = 0
         self.last_sequence = 0
-        self.rows: dict[int, Row] = {}
-        self.issued = Ranges()
-        self.order = StandardOrder(self.rows, grace)
+        self.hold(Messages(grace))
         self.set_attributes({})
+
+    def hold(self, messages: Messages) -> None:
+        """These are the queue's messages from now on."""
+        self.messages = messages
+        self.rows = messages.rows
+        self.contents = messages.contents
+        self.issued = messages.issued
+        self.ages = messages.ages
+        self.order = messages.order
 
     def set_attributes(self, attributes: dict[str, str]) -> None:
         def number(name: str, default: int) -> int:
@@ -66,9 +102,22 @@ class Queue:
         self.wait_s = number("ReceiveMessageWaitTimeSeconds", limits.WAIT_S_DEFAULT)
         self.visibility_s = number("VisibilityTimeout", limits.VISIBILITY_S_DEFAULT)
 
-    def live_row(self, sequence: int) -> Row | None:
-        """The row, unless it was purged."""
-        return self.rows.get(sequence) if sequence >= self.watermark else None
+    def row(self, sequence: int) -> Row | None:
+        """Where delivery of the message stands; None if there is no such message."""
+        row = self.rows.get(sequence)
+        if row is None and self.order.is_untouched(sequence):
+            return UNTOUCHED
+        return row
+
+    @property
+    def count(self) -> int:
+        """Messages, wherever their contents are."""
+        return len(self.rows) + self.order.untouched_count
+
+    @property
+    def is_cold(self) -> bool:
+        """Some contents are on disk only."""
+        return len(self.contents) < len(self.rows) + self.order.untouched_count
 
     def expired_before_ms(self, now_ms: int) -> int:
         """Messages sent at this time or before have outlived the retention period."""
@@ -79,19 +128,21 @@ class State:
     """The rows of one member and their indexes."""
 
     __slots__ = (
-        "bytes_stored",
         "cluster_id",
+        "contents_bytes",
         "deleted_names",
         "doomed",
         "feature_level",
         "grace",
         "identity",
+        "index",
         "invocations",
         "last_queue_id",
         "mac_key",
         "names",
         "queues",
         "takeover_term",
+        "trash",
     )
 
     def __init__(self) -> None:
@@ -102,12 +153,14 @@ class State:
         self.takeover_term = 0
         self.grace = Grace()
         self.queues: dict[int, Queue] = {}
-        self.doomed: dict[int, Queue] = {}  # deleted, rows not reclaimed yet
+        self.doomed: dict[int, Queue] = {}  # deleted less than 60 s ago
         self.names: dict[tuple[str, str], Queue] = {}
         self.deleted_names: dict[tuple[str, str], int] = {}  # when; for the 60-second rule
         self.last_queue_id = 0
         self.invocations = Invocations()
-        self.bytes_stored = 0
+        self.contents_bytes = 0  # weight of all contents in memory
+        self.index = 0  # of the log entry that is being applied
+        self.trash: deque[tuple[int, Messages]] = deque()  # purged at this index; emptied in steps
 
     def queue(self, account: str, name: str) -> Queue:
         """Raises QueueDoesNotExist."""

@@ -1,8 +1,9 @@
-"""Background work in bounded steps: what expired, was purged or belonged to a deleted queue goes.
+"""Background work in bounded steps: what expired goes, the memory of what was purged is given back.
 
 The master's tick asks for the next step and proposes what it gets, so that the
-work is replicated and goes on after a failover: the rows themselves say what
-is left to do.
+work is replicated and goes on after a failover: the messages themselves say what
+is left to do. Purged messages are gone by their watermark; each member empties
+its own memory of them.
 """
 
 from elasticq.engine import mutations as m
@@ -12,21 +13,20 @@ from elasticq.model.limits import MUTATION_ROWS_MAX, SIXTY_SECOND_RULE_MS
 
 QUEUES_A_STEP = 200
 COUNTED_MAX = 50_000
-TRIMMED_MAX = 20_000  # sequences without a row that one look passes over
+TRIMMED_MAX = 20_000  # sequences without a message that one look passes over
+RECLAIMED_A_STEP = 5_000
 
 
 def removable(queue: Queue, now_ms: int, limit: int = MUTATION_ROWS_MAX) -> list[int]:
-    """Sequences of rows that nobody may see again, oldest first, at most ``limit``."""
-    rows, issued = queue.rows, queue.issued
+    """Sequences of messages that have expired, oldest first, at most ``limit``; nothing that lives lies between."""
     _trim(queue)
     gone_before_ms = queue.expired_before_ms(now_ms)
     found: list[int] = []
-    for passed, sequence in enumerate(issued):
-        row = rows.get(sequence)
-        if row is None:
+    for passed, sequence in enumerate(queue.issued):
+        if queue.row(sequence) is None:
             if passed > TRIMMED_MAX:
                 break
-        elif queue.deleted_ms is not None or sequence < queue.watermark or row.content.sent_ms <= gone_before_ms:
+        elif _sent_by_ms(queue, sequence) <= gone_before_ms:
             found.append(sequence)
             if len(found) == limit:
                 break
@@ -35,21 +35,40 @@ def removable(queue: Queue, now_ms: int, limit: int = MUTATION_ROWS_MAX) -> list
     return found
 
 
+def _sent_by_ms(queue: Queue, sequence: int) -> int:
+    content = queue.contents.get(sequence)
+    return content.sent_ms if content is not None else queue.ages.sent_by_ms(sequence)
+
+
 def _trim(queue: Queue) -> None:
-    """Forget leading sequences that have no row any more."""
+    """Forget leading sequences that have no message any more."""
     for _ in range(TRIMMED_MAX):
         first = queue.issued.first()
-        if first is None or first in queue.rows:
+        if first is None or queue.row(first) is not None:
             return
         queue.issued.discard(first)
+
+
+def reclaim(state: State, committed_index: int) -> bool:
+    """Give back some memory of what was purged at ``committed_index`` or before; True if there is more."""
+    trash = state.trash
+    for _ in range(RECLAIMED_A_STEP):
+        if not trash or trash[0][0] > committed_index:
+            return False
+        messages = trash[0][1]
+        if messages.contents:
+            messages.contents.popitem()
+        elif messages.rows:
+            messages.rows.popitem()
+        else:
+            trash.popleft()
+    return True
 
 
 def expired_counts(queue: Queue, now_ms: int) -> Counts:
     """How many of the queue's counted messages have expired; a longer backlog than COUNTED_MAX is swept soon."""
     counts = Counts(visible=0, in_flight=0, delayed=0)
     for sequence in removable(queue, now_ms, COUNTED_MAX):
-        if sequence < queue.watermark:
-            continue
         if queue.order.is_in_flight(sequence, now_ms):
             counts.in_flight += 1
         elif queue.order.is_delayed(sequence, now_ms):
@@ -69,17 +88,12 @@ class Sweeper:
 
     def step(self, state: State, now_ms: int) -> tuple[list[m.Mutation], bool]:
         """The next step's mutations, and whether more is waiting already."""
-        found: list[m.Mutation] = []
+        found: list[m.Mutation] = [
+            m.QueueReclaimed(queue.id)
+            for queue in list(state.doomed.values())[:QUEUES_A_STEP]
+            if queue.deleted_ms is not None and now_ms >= queue.deleted_ms + SIXTY_SECOND_RULE_MS
+        ]
         rows = 0
-        for queue in list(state.doomed.values())[:QUEUES_A_STEP]:
-            sequences = removable(queue, now_ms, MUTATION_ROWS_MAX - rows)
-            rows += len(sequences)
-            if sequences:
-                found.append(m.MessagesRemoved(queue.id, sequences))
-            elif not queue.rows and queue.deleted_ms is not None and now_ms >= queue.deleted_ms + SIXTY_SECOND_RULE_MS:
-                found.append(m.QueueReclaimed(queue.id))
-            if rows >= MUTATION_ROWS_MAX:
-                return found, True
         if not self._due:
             self._due = list(state.queues)
         for _ in range(min(QUEUES_A_STEP, len(self._due))):
@@ -87,7 +101,7 @@ class Sweeper:
             sequences = removable(due, now_ms, MUTATION_ROWS_MAX - rows) if due is not None else []
             rows += len(sequences)
             if due is not None and sequences:
-                found.append(m.MessagesRemoved(due.id, sequences))
+                found.append(m.RangeRemoved(due.id, sequences[0], sequences[-1]))
                 if rows >= MUTATION_ROWS_MAX:
                     self._due.append(due.id)
                     return found, True

@@ -45,6 +45,7 @@ class Site:
         "callers",
         "clock",
         "connections",
+        "health",
         "hot_requests",
         "idle_until_ms",
         "loop",
@@ -66,6 +67,7 @@ class Site:
         *,
         node_name: str,
         default_account: str,
+        health: str = "OK",
         public_url: str = "",
         bounds: Bounds | None = None,
         clock: Clock = boot_ms,
@@ -74,6 +76,7 @@ class Site:
         self.runtime = runtime
         self.loop = loop
         self.node_name = node_name
+        self.health = health
         self.bounds = bounds or Bounds()
         self.clock = clock
         self._wall_clock = wall_clock

@@ -201,8 +201,8 @@ def _not_found() -> web.Response:
 
 
 def _health(site: Site) -> web.Response:
-    """Alive: this process answers."""
-    return web.Response(text="OK")
+    """Alive: this process answers. Says so when its durability is not the full one."""
+    return web.Response(text=site.health)
 
 
 def _ready(site: Site) -> web.Response:

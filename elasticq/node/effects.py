@@ -1,15 +1,17 @@
 """What a Node wants done; its shell (runtime or simulator) does it and clears the lists.
 
 Order for the shell after each call of the node: hand ``records`` to the
-storage under ``token``; send each frame once its token is synced; release the
-replies (they are due now, the node itself held them by the reply rule); call
-``tick`` at ``wake_at_ms``.
+storage under ``token``; give ``committed`` to its rows and ask them for
+``fetches``; send each frame once its token is synced; release the replies (they
+are due now, the node itself held them by the reply rule); call ``tick`` at
+``wake_at_ms``. Entries up to ``log_floor`` are needed by nobody any more.
 """
 
 from collections.abc import Hashable
 
 from msgspec import Struct, field
 
+from elasticq.engine.mutations import Mutation
 from elasticq.model.errors import SqsError
 from elasticq.model.results import Result
 from elasticq.replication.records import Record
@@ -34,6 +36,26 @@ class Reply(Struct, gc=False):
     index: int
 
 
+class Committed(Struct, gc=False):
+    """A committed entry, decoded, for the rows on disk; each index once and in order."""
+
+    index: int
+    term: int
+    time_ms: int
+    mutations: list[Mutation]
+
+
+class Fetch(Struct, gc=False):
+    """Contents of ``sequences`` of a queue are wanted from the rows; ``Node.fetched`` takes the answer.
+
+    ``ticket`` tells fetches apart and comes back with the answer.
+    """
+
+    ticket: int
+    queue_id: int
+    sequences: list[int]
+
+
 class Effects(Struct):
     """Filled by the node, drained by its shell.
 
@@ -44,5 +66,8 @@ class Effects(Struct):
     records: list[Record] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
+    committed: list[Committed] = field(default_factory=list)
+    fetches: list[Fetch] = field(default_factory=list)
+    log_floor: int = 0
     token: int = 0
     wake_at_ms: int | None = None

@@ -9,6 +9,7 @@ newest first, what was not.
 """
 
 from collections import deque
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -16,16 +17,18 @@ from elasticq.engine import mutations as m
 from elasticq.engine.actions.receive import returned, wait_s
 from elasticq.engine.apply import Undo, apply, roll_back
 from elasticq.engine.execute import execute
+from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.engine.state import State
-from elasticq.engine.sweep import Sweeper
+from elasticq.engine.sweep import Sweeper, reclaim
 from elasticq.engine.turn import Turn
-from elasticq.model.commands import Call, ReceiveMessage
+from elasticq.model.commands import Call, ReceiveMessage, SendMessage, SendMessageBatch
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.limits import WAITERS_MAX
 from elasticq.model.names import queue_path
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.node.clock import ClusterClock
-from elasticq.node.effects import Effects, Frame, Reply, Ticket
+from elasticq.node.effects import Committed, Effects, Fetch, Frame, Reply, Ticket
+from elasticq.node.residency import Residency
 from elasticq.node.settings import NodeSettings, NodeStatus
 from elasticq.node.waiters import Waiter, Waiters
 from elasticq.replication import messages
@@ -58,10 +61,15 @@ class _Pending(Struct, gc=False):
 class Node(Observer):
     """One member. All times are ms; ``now_ms`` is the boot-time clock. Effects are drained after each call."""
 
-    def __init__(self, settings: NodeSettings, durable: Durable, entropy: bytes) -> None:
+    def __init__(
+        self, settings: NodeSettings, durable: Durable, entropy: bytes, rows: Iterable[m.Mutation] = ()
+    ) -> None:
+        """``rows``: what the rows on disk hold, up to ``durable.applied_index``."""
         self.settings = settings
         self.effects = Effects()
         self.state = State()
+        for mutation in rows:
+            apply(self.state, mutation)
         self.clock = ClusterClock()
         self.lottery = Lottery(entropy)
         timing = Timing(settings.heartbeat_ms, settings.election_min_ms, settings.election_max_ms)
@@ -75,7 +83,8 @@ class Node(Observer):
             self.clock.reading,
             is_volatile=settings.volatile,
         )
-        self.applied_index = 0
+        self.applied_index = durable.applied_index
+        self.stored_index = durable.applied_index
         self.serving = False
         self.takeover_index = 0
         self._is_volatile = settings.volatile
@@ -90,6 +99,12 @@ class Node(Observer):
         self._open_bytes = 0
         self._open_undo: Undo = []
         self._undo: deque[tuple[int, Undo]] = deque()
+        self._uncommitted: deque[Committed] = deque()
+        self._residency = Residency(self.state, self.effects.fetches, settings.memory_bytes)
+        self._parked: dict[int, list[tuple[Call, Ticket]]] = {}  # by queue: they need contents that are on disk
+        self._held: deque[tuple[Call, Ticket]] = deque()  # senders that wait for the rows on disk
+        self._full_reason: str | None = None
+        self._holds_sends = False
 
     # --- inputs -------------------------------------------------------------------
 
@@ -104,15 +119,30 @@ class Node(Observer):
         if not self.serving:
             self._refuse(ticket)
             return
+        if self._holds_sends and isinstance(call.command, (SendMessage, SendMessageBatch)):
+            self._hold(call, ticket, now_ms)
+            return
         self._run(call, ticket, now_ms)
-        if not self._commits_alone or self._waiters.count:
+        if self._waiters.count or not (self._commits_alone or self._is_only_joining()):
             self._leave(now_ms)
         else:
             self.effects.wake_at_ms = self._sweep_at_ms  # nothing else can be due
 
+    def _is_only_joining(self) -> bool:
+        """A cluster of one whose last entry is being synced: what came joined the open entry, and waits."""
+        replica = self.replica
+        return (
+            bool(self._open)
+            and not replica.others
+            and replica.durable_index < replica.log.last_index
+            and not replica.outbox.records
+        )
+
     def cancel(self, ticket: Ticket, now_ms: int) -> None:
         """The client of a waiting receive left; harmless for any other ticket."""
         self._waiters.cancel(ticket)
+        for calls in self._parked.values():
+            calls[:] = [(call, other) for call, other in calls if other != ticket]
 
     def undelivered(self, result: Result, now_ms: int) -> None:
         """The answer of a receive could not be written: its messages become visible again."""
@@ -135,6 +165,32 @@ class Node(Observer):
     def synced(self, token: int, now_ms: int) -> None:
         """All records handed out up to ``token`` are durable."""
         self.replica.synced(token, now_ms)
+        self._leave(now_ms)
+
+    def stored(self, index: int, now_ms: int) -> None:
+        """The rows on disk hold everything up to ``index``: its contents may leave memory, its entries the log."""
+        assert self.stored_index <= index <= self.replica.commit_index, "rows hold committed entries only"
+        self.stored_index = index
+        self._residency.stored(index)
+        self.replica.compact(index)
+        self.effects.log_floor = self.replica.log.base_index
+        self._let_senders_go(now_ms)
+        self._leave(now_ms)
+
+    def fetched(self, fetch: Fetch, contents: list[m.MessageStored], now_ms: int) -> None:
+        """The answer to a fetch: at least the first of the asked messages that still exist."""
+        self._residency.fetched(fetch, contents)
+        if self.serving:
+            for call, ticket in self._parked.pop(fetch.queue_id, ()):
+                self._run(call, ticket, now_ms)
+            self._serve_waiters(fetch.queue_id, now_ms)
+        self._residency.trim()
+        self._leave(now_ms)
+
+    def set_full(self, reason: str | None, now_ms: int) -> None:
+        """The disk is full: sends are refused with ``reason`` until it is None again."""
+        self._full_reason = reason
+        self._let_senders_go(now_ms)
         self._leave(now_ms)
 
     def tick(self, now_ms: int) -> None:
@@ -168,10 +224,15 @@ class Node(Observer):
         except SqsError as error:
             self._answer(ticket, error, now_ms)
             return
+        except ContentsMissing as missing:
+            self._park(call, ticket, missing.sequences)
+            return
         if mutations:
             if self._attempts:
                 self._attempts.pop(call.invocation, None)
             self._change(mutations, now_ms, ticket, result)
+            if not self._is_volatile and type(result) is ReceiveMessageResult:
+                self._took(mutations[0])
             return
         if type(result) is ReceiveMessageResult:
             if result.messages:
@@ -179,6 +240,33 @@ class Node(Observer):
             elif self._wait(call, ticket, now_ms):
                 return
         self._answer(ticket, result, now_ms)
+
+    def _park(self, call: Call, ticket: Ticket, sequences: list[int]) -> None:
+        """Executed again when the contents are here; a receive waits like a long poll."""
+        assert isinstance(call.command, ReceiveMessage)
+        queue_id = self._queue_of(call, call.command)
+        self._parked.setdefault(queue_id, []).append((call, ticket))
+        self._residency.want(queue_id, sequences)
+
+    def _took(self, mutation: m.Mutation) -> None:
+        assert isinstance(mutation, m.MessagesReceived)
+        self._residency.taken(self.state.queues[mutation.queue_id], mutation.sequences[-1])
+
+    def _hold(self, call: Call, ticket: Ticket, now_ms: int) -> None:
+        """Senders are slowed down while memory holds too much that the rows on disk do not."""
+        if self._full_reason is not None:
+            self.effects.replies.append(Reply(ticket, ServiceUnavailable(self._full_reason), 0))
+        else:
+            self._held.append((call, ticket))
+
+    def _let_senders_go(self, now_ms: int) -> None:
+        self._holds_sends = self._full_reason is not None or self._residency.is_full
+        while self._held and (self._full_reason is not None or not self._residency.is_full):
+            call, ticket = self._held.popleft()
+            if self._full_reason is not None or not self.serving:
+                self._hold(call, ticket, now_ms) if self.serving else self._refuse(ticket)
+            else:
+                self._run(call, ticket, now_ms)
 
     def _count_attempt(self, result: ReceiveMessageResult) -> None:
         """A receive answered again: only the newest attempt may give its messages back."""
@@ -217,7 +305,8 @@ class Node(Observer):
                     self._serve_waiters(mutation.queue_id, now_ms)
 
     def _apply(self, mutations: list[m.Mutation]) -> None:
-        undo = None if self._commits_alone else self._open_undo
+        undo = self._open_undo if self.replica.others else None  # a cluster of one never loses its term
+        self.state.index = self.replica.log.last_index + 1
         for mutation in mutations:
             apply(self.state, mutation, undo)
         self._open += mutations
@@ -232,13 +321,17 @@ class Node(Observer):
             self._close_entry(now_ms)
 
     def _close_entry(self, now_ms: int) -> None:
-        payload = m.encode(self._open)
+        mutations = self._open
+        payload = m.encode(mutations)
         self._open = []
         self._open_bytes = 0
-        index = self.replica.propose(payload, self._turn.now_ms, now_ms)
+        time_ms = self._turn.now_ms
+        index = self.replica.propose(payload, time_ms, now_ms)
         self.applied_index = index
         if self._commits_alone:
             return
+        if not self._is_volatile:
+            self._uncommitted.append(Committed(index, self.replica.term, time_ms, mutations))
         if self._open_undo:
             self._undo.append((index, self._open_undo))
             self._open_undo = []
@@ -321,12 +414,17 @@ class Node(Observer):
             except SqsError as error:
                 self._answer_waiter(waiter, error, now_ms)
                 continue
+            except ContentsMissing as missing:
+                self._residency.want(queue_id, missing.sequences)
+                break
             if not mutations:
                 break
             self._waiters.remove(waiter)
             self._apply(mutations)
             self._close_entry_if_free(now_ms)
             self._answer(waiter.ticket, result, now_ms)
+            if not self._is_volatile:
+                self._took(mutations[0])
         queue = self.state.queues.get(queue_id)
         if queue is not None:
             self._waiters.expect(queue_id, queue.order.next_due_ms())
@@ -350,10 +448,11 @@ class Node(Observer):
         if now_ms < self._sweep_at_ms:
             return
         mutations, is_more_waiting = self._sweeper.step(self.state, self._open_time(now_ms))
+        is_more_waiting |= reclaim(self.state, self.replica.commit_index)
         self._sweep_at_ms = now_ms + (10 if is_more_waiting else SWEEP_MS)
         self._change(mutations, now_ms)
         log = self.replica.log
-        if len(log) > LOG_KEPT_ENTRIES:
+        if self._is_volatile and len(log) > LOG_KEPT_ENTRIES:
             self.replica.compact(log.last_index)
 
     # --- what the replica tells (Observer) ----------------------------------------------
@@ -363,7 +462,7 @@ class Node(Observer):
         assert self.applied_index == self.replica.commit_index, "a follower applies what is committed"
         replica = self.replica
         for index in range(self.applied_index + 1, replica.log.last_index + 1):
-            self._apply_entry(index, keep_undo=True)
+            self._apply_entry(index, keep_undo=bool(replica.others))
         contact_ms = self.clock.contact_ms
         self.clock.win(replica.votes.values(), replica.log.last_time_ms, now_ms)
         turn = self._turn
@@ -380,10 +479,14 @@ class Node(Observer):
 
     def _open_entry_into_log(self, now_ms: int) -> None:
         """The takeover entry; records leave when the replica's caller is done."""
-        payload = m.encode(self._open)
+        mutations = self._open
+        payload = m.encode(mutations)
         self._open = []
         self._open_bytes = 0
-        self.applied_index = self.replica.propose(payload, self._turn.now_ms, now_ms)
+        time_ms = self._turn.now_ms
+        self.applied_index = self.replica.propose(payload, time_ms, now_ms)
+        if not self._is_volatile:
+            self._uncommitted.append(Committed(self.applied_index, self.replica.term, time_ms, mutations))
         self._undo.append((self.applied_index, self._open_undo))
         self._open_undo = []
         if self._commits_alone:
@@ -415,6 +518,7 @@ class Node(Observer):
         while self._undo:
             roll_back(self._undo.pop()[1])
         self.applied_index = self.replica.commit_index
+        self._uncommitted.clear()
         lost = ServiceUnavailable("The mastership was lost; the outcome is unknown, a retry is safe.")
         for waiter in self._waiters.all():
             self.effects.replies.append(Reply(waiter.ticket, lost, 0))
@@ -422,6 +526,10 @@ class Node(Observer):
         for pending in self._pending:
             self.effects.replies.append(Reply(pending.ticket, lost, 0))
         self._pending.clear()
+        for _, ticket in (*self._held, *(parked for calls in self._parked.values() for parked in calls)):
+            self._refuse(ticket)  # nothing was done for them
+        self._held.clear()
+        self._parked.clear()
 
     def commit_moved(self, now_ms: int) -> None:
         replica = self.replica
@@ -433,6 +541,13 @@ class Node(Observer):
         else:
             for index in range(self.applied_index + 1, replica.commit_index + 1):
                 self._apply_entry(index, keep_undo=False)
+        uncommitted = self._uncommitted
+        while uncommitted and uncommitted[0].index <= replica.commit_index:
+            committed = uncommitted.popleft()
+            self._residency.pin(committed)
+            self.effects.committed.append(committed)
+        if self._residency.is_full:
+            self._holds_sends = True
         if not replica.cluster:
             replica.cluster = self.state.cluster_id
 
@@ -442,7 +557,12 @@ class Node(Observer):
     def _apply_entry(self, index: int, *, keep_undo: bool) -> None:
         assert index == self.applied_index + 1
         undo: Undo | None = [] if keep_undo else None
-        for mutation in m.decode(self.replica.log.entry(index).payload):
+        entry = self.replica.log.entry(index)
+        mutations = m.decode(entry.payload)
+        self.state.index = index
+        if not self._is_volatile:
+            self._uncommitted.append(Committed(index, entry.term, entry.time_ms, mutations))
+        for mutation in mutations:
             apply(self.state, mutation, undo)
         if undo:
             self._undo.append((index, undo))
@@ -516,7 +636,7 @@ class Node(Observer):
             match={other: progress.match_index for other, progress in replica.followers.items()},
             queues=len(self.state.queues),
             waiters=self._waiters.count,
-            bytes_stored=self.state.bytes_stored,
+            contents_bytes=self.state.contents_bytes,
         )
 
 

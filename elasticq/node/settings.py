@@ -13,6 +13,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     it is made (``--memory``).
     sixty_second_rules: enforce AWS's 60 s between two purges and between delete and
     re-create of a name.
+    memory_bytes: contents of queues that fit are kept in memory up to this; volatile members keep all.
     """
 
     member_id: str
@@ -25,6 +26,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     election_min_ms: int = 700
     election_max_ms: int = 1_400
     batch_bytes_max: int = 1_048_576
+    memory_bytes: int = 64 * 1_048_576
 
 
 class NodeStatus(Struct, frozen=True, kw_only=True):
@@ -44,4 +46,4 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     match: dict[str, int]
     queues: int
     waiters: int
-    bytes_stored: int
+    contents_bytes: int

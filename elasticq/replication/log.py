@@ -1,6 +1,6 @@
 """The member's log in memory: a run of entries above a base that is gone for good."""
 
-from elasticq.replication.records import Entry
+from elasticq.replication.records import BEGINNING, Base, Entry
 
 
 class Log:
@@ -11,13 +11,10 @@ class Log:
 
     __slots__ = ("_base_time_ms", "_entries", "base_index", "base_term", "last_index", "last_term", "last_time_ms")
 
-    def __init__(self, entries: list[Entry]) -> None:
-        self.base_index = 0
-        self.base_term = 0
-        self._base_time_ms = 0
-        self.last_index = 0
-        self.last_term = 0
-        self.last_time_ms = 0
+    def __init__(self, entries: list[Entry], base: Base = BEGINNING) -> None:
+        self.base_index = self.last_index = base.index
+        self.base_term = self.last_term = base.term
+        self._base_time_ms = self.last_time_ms = base.time_ms
         self._entries: list[Entry] = []
         for entry in entries:
             self.append(entry)

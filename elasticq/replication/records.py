@@ -36,11 +36,29 @@ class Vote(Struct, array_like=True, frozen=True, gc=False, tag=3):
 Record = Entry | Truncation | Vote
 
 
+class Base(Struct, frozen=True):
+    """The entry before the first one of a log; all zero for a log that begins at 1."""
+
+    index: int = 0
+    term: int = 0
+    time_ms: int = 0
+
+
+BEGINNING = Base()
+
+
 class Durable(Struct):
-    """What a storage gives back at start: the newest vote and the entries in order."""
+    """What a storage gives back at start.
+
+    vote: the newest; entries: in order, the first at ``base.index`` + 1;
+    applied_index: the rows that come with it hold all entries up to here, and all of
+    these are committed (base.index <= applied_index <= the last entry's index).
+    """
 
     vote: Vote
     entries: list[Entry]
+    base: Base = BEGINNING
+    applied_index: int = 0
 
 
 NOTHING = Durable(Vote(0, None), [])

@@ -113,7 +113,7 @@ class Replica:
 
         self.term = durable.vote.term
         self.voted_for = durable.vote.voted_for
-        self.log = Log(durable.entries)
+        self.log = Log(durable.entries, durable.base)
         self.durable_index = self.log.last_index
         self._syncing: deque[tuple[int, int]] = deque()  # (token, last index) not durable yet
         self.synced_token = 0
@@ -121,7 +121,7 @@ class Replica:
 
         self.role = FOLLOWER
         self.master: str | None = None
-        self.commit_index = 0
+        self.commit_index = durable.applied_index  # rows hold committed entries only
         self.followers: dict[str, Progress] = {}
         self.round = 0
         self._round_sent_ms: deque[tuple[int, int]] = deque()  # (round, sent) not known to a quorum yet

@@ -3,8 +3,9 @@
 The loop's thread is the only one that enters. Each entry is one call of the
 node followed by ``_drain``, which does what the node asked for in the order
 that effects.py demands: records to the storage, frames behind the sync gate,
-replies to their tickets, the next wake-up. There is no task and no future per
-request: a ticket is an object whose ``release`` is called once with the outcome.
+committed entries and fetches to the rows, replies to their tickets, the next
+wake-up. There is no task and no future per request: a ticket is an object whose
+``release`` is called once with the outcome.
 
 A node that raises is broken (its invariants are assertions): the runtime stops
 for ever, answers nobody any more and tells ``on_failure``, which ends the process.
@@ -14,10 +15,11 @@ from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
 from typing import Protocol, cast
 
+from elasticq.engine.mutations import MessageStored
 from elasticq.model.commands import Call
 from elasticq.model.errors import SqsError
 from elasticq.model.results import Result
-from elasticq.node.effects import Frame
+from elasticq.node.effects import Fetch, Frame
 from elasticq.node.node import Node
 from elasticq.node.settings import NodeStatus
 from elasticq.runtime.clock import Clock, boot_ms, wall_ms
@@ -52,10 +54,12 @@ class Runtime:
         "_armed_at_ms",
         "_clock",
         "_effects",
+        "_forgotten_index",
         "_gate",
         "_loop",
         "_node",
         "_on_failure",
+        "_on_ready",
         "_send",
         "_storage",
         "_submit",
@@ -82,8 +86,10 @@ class Runtime:
         self._storage = storage
         self._volatile = storage.volatile
         self._gate = SyncGate()
+        self._forgotten_index = 0
         self._loop = loop
         self._on_failure = on_failure
+        self._on_ready: Callable[[], None] | None = None
         self._send = send
         self._clock = clock
         self._wall_clock = wall_clock
@@ -96,6 +102,11 @@ class Runtime:
         with _Guard(self):
             self._node.start(self._clock(), self._wall_clock())
         self._drain()
+
+    def when_ready(self, on_ready: Callable[[], None]) -> None:
+        """Call it once as soon as commands can be executed: a member alone is so when its first records are durable."""
+        self._on_ready = on_ready
+        self._look_ready()
 
     def submit(self, call: Call, ticket: Ticket) -> None:
         """Execute ``call``; ``ticket.release`` comes now or, for a wait or a sync, later.
@@ -111,14 +122,15 @@ class Runtime:
             raise RuntimeStopped from failure
         effects = self._effects
         replies = effects.replies
-        if len(replies) == 1 and not effects.records and not effects.frames:
+        if len(replies) == 1 and not (effects.records or effects.frames or effects.committed or effects.fetches):
             reply = replies.pop()
             reply.ticket.release(reply.outcome)  # type: ignore[attr-defined]
-            wake_at_ms = effects.wake_at_ms
-            if wake_at_ms is not None and wake_at_ms < self._armed_at_ms:
-                self._arm(wake_at_ms)
-        else:
+        elif replies or effects.records or effects.frames or effects.committed or effects.fetches:
             self._drain()
+            return
+        wake_at_ms = effects.wake_at_ms
+        if wake_at_ms is not None and wake_at_ms < self._armed_at_ms:
+            self._arm(wake_at_ms)
 
     def cancel(self, ticket: Ticket) -> None:
         """The client of a waiting receive left; harmless when the answer is already out."""
@@ -141,6 +153,18 @@ class Runtime:
                 self._node.close_waiters(self._clock())
             self._drain()
 
+    def set_full(self, reason: str | None) -> None:
+        """Sends are refused while the disk is full (``reason``); None: there is space again."""
+        if not self.stopped:
+            with _Guard(self):
+                self._node.set_full(reason, self._clock())
+            self._drain()
+
+    def fail(self, failure: BaseException) -> None:
+        """What the member rests on is broken: nobody is answered any more."""
+        if not self.stopped:
+            self._fail(failure)
+
     def status(self) -> NodeStatus:
         return self._node.status(self._clock())
 
@@ -154,6 +178,11 @@ class Runtime:
         effects = self._effects
         if effects.records:
             self._append()
+        if effects.committed or effects.fetches:
+            self._store()
+        if effects.log_floor > self._forgotten_index:
+            self._forgotten_index = effects.log_floor
+            self._storage.forget_log(effects.log_floor)
         if effects.frames:
             self._transmit()
         if effects.replies:
@@ -167,6 +196,18 @@ class Runtime:
         if not self._volatile:
             self._storage.append(effects.records.copy(), effects.token, self._synced)
         effects.records.clear()
+
+    def _store(self) -> None:
+        effects = self._effects
+        if effects.committed:
+            if not self._volatile:
+                self._storage.rows(effects.committed.copy(), self._stored)
+            effects.committed.clear()
+        if effects.fetches:
+            wanted = effects.fetches.copy()
+            effects.fetches.clear()
+            for fetch in wanted:
+                self._storage.fetch(fetch, self._fetched)
 
     def _transmit(self) -> None:
         frames = self._effects.frames.copy()
@@ -191,6 +232,26 @@ class Runtime:
             if due:
                 self._send(due)
             self._drain()
+            if self._on_ready is not None:
+                self._look_ready()
+
+    def _stored(self, index: int) -> None:
+        if not self.stopped:
+            with _Guard(self):
+                self._node.stored(index, self._clock())
+            self._drain()
+
+    def _fetched(self, fetch: Fetch, contents: list[MessageStored]) -> None:
+        if not self.stopped:
+            with _Guard(self):
+                self._node.fetched(fetch, contents, self._clock())
+            self._drain()
+
+    def _look_ready(self) -> None:
+        on_ready = self._on_ready
+        if on_ready is not None and self.status().ready:
+            self._on_ready = None
+            on_ready()
 
     def _arm(self, wake_at_ms: int) -> None:
         """Set the timer. A later wake-up than the armed one leaves it alone: it fires early and looks again."""

@@ -9,7 +9,7 @@ import difflib
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -48,12 +48,23 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True):
     sixty_second_rules: bool = False
 
 
+class Storage(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where messages are kept."""
+
+    data_dir: Annotated[str, Meta(min_length=1)] = "./data"
+    memory: bool = False
+    durability: Literal["fsync", "os", "none"] = "fsync"
+    reserve_mb: Annotated[int, Meta(ge=32, le=65_536)] = 64
+    memory_mb: Annotated[int, Meta(ge=1, le=1_048_576)] = 64
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     http: Http = field(default_factory=Http)
     node: Node = field(default_factory=Node)
+    storage: Storage = field(default_factory=Storage)
 
 
-SECTIONS: Final[dict[str, type[Struct]]] = {"http": Http, "node": Node}
+SECTIONS: Final[dict[str, type[Struct]]] = {"http": Http, "node": Node, "storage": Storage}
 
 
 def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Mapping[str, Any]]) -> Settings:

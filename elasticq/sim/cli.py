@@ -55,7 +55,7 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=20, help="how many seeds (20)")
     parser.add_argument("--first", type=int, default=1, help="the first seed (1)")
     parser.add_argument("--seed", type=int, help="this one seed only")
-    parser.add_argument("--members", type=int, choices=(3, 5), default=3)
+    parser.add_argument("--members", type=int, choices=(1, 3, 5), default=3)
     parser.add_argument("--trace", action="store_true", help="print every traced event")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="run the scenario in FILE")
     parser.add_argument("--shrink", action="store_true", help="make each failing scenario small and print it")

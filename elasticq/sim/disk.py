@@ -1,19 +1,30 @@
-"""A member's simulated disk: real record bytes, synced late, and torn by a crash.
+"""A member's simulated disk: the real log and the real rows on files that are synced late and torn by a crash.
 
 The same contract as a storage: records are appended under a token, and the
-token counts when a sync that began after the append is over. A crash keeps
-what was synced and a random byte prefix of the rest, of which one 512-byte
-sector of the last record may read as zeros (pages persist in any order).
+token counts when a sync that began after the append is over. A crash keeps what
+was synced and some of the rest. The rows follow in SQLite's memory, a
+transaction at a time; what is under way in a crash never happened.
 """
 
+import sqlite3
 from random import Random
 
-from elasticq.replication.records import Durable, Entry, Record, Truncation, Vote
-from elasticq.storage.records import FIRST_CRC, SECTOR_BYTES, crc_of, encode_record, scan
+from elasticq.engine.mutations import MessageStored
+from elasticq.node.effects import Committed, Fetch
+from elasticq.replication.records import Entry, Record, Truncation, Vote
+from elasticq.sim.files import SimulatedFiles
+from elasticq.storage import schema
+from elasticq.storage.interface import Loaded
+from elasticq.storage.log import SegmentLog
+from elasticq.storage.rows import Batch, Rows
+from elasticq.storage.start import compose
 
 SYNC_MIN_US, SYNC_USUAL_US, SYNC_MAX_US = 200, 1_500, 30_000
 SYNC_STALL_US, SYNC_STALL_SHARE = 100_000, 0.003
 SLOW_DISK_FACTOR = 8
+SEGMENT_BYTES = 16_384
+FLUSH_US = (50_000, 3_000_000)
+FETCH_US = (100, 20_000)
 
 
 class DurableView:
@@ -42,22 +53,30 @@ class DurableView:
 
 
 class Disk:
-    """One file of records. ``sync_us`` draws how long the next sync takes."""
+    """Log, rows and how long they take. ``unsynced``: records with their tokens, of which the first are written."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, rows_random: Random) -> None:
         self.random = random
-        self.synced = bytearray()
+        self.rows_random = rows_random
+        self.files = SimulatedFiles()
         self.view = DurableView()
-        self.unsynced: list[tuple[Record, bytes, int]] = []  # record, its bytes, token
-        self.crc = FIRST_CRC
+        self.unsynced: list[tuple[Record, int]] = []
+        self._written = 0
+        self._connection = sqlite3.connect(":memory:", isolation_level=None)
+        schema.prepare(self._connection)
+        self._open()
+        self._log.load()
         self.token = 0  # of the newest append
         self.is_slow = False
 
+    def _open(self) -> None:
+        self._log = SegmentLog(self.files, segment_bytes=SEGMENT_BYTES)
+        self._rows = Rows()
+
+    # --- log --------------------------------------------------------------------
+
     def append(self, records: list[Record], token: int) -> None:
-        for record in records:
-            encoded = encode_record(record, self.crc)
-            self.crc = crc_of(encoded)
-            self.unsynced.append((record, encoded, token))
+        self.unsynced += [(record, token) for record in records]
         self.token = token
 
     def sync_us(self) -> int:
@@ -68,47 +87,79 @@ class Disk:
         duration_us = min(SYNC_MAX_US, SYNC_MIN_US + int(self.random.expovariate(1 / SYNC_USUAL_US)))
         return duration_us * SLOW_DISK_FACTOR if self.is_slow else duration_us
 
+    def write(self, count: int) -> None:
+        """The first ``count`` unsynced records are in the file, but not durable."""
+        self._log.append([record for record, _ in self.unsynced[self._written : count]])
+        self._written = max(self._written, count)
+
     def sync(self, count: int) -> None:
-        """The first ``count`` unsynced records (those appended when the sync began) are durable now."""
-        for record, encoded, _ in self.unsynced[:count]:
-            self.synced += encoded
+        """The first ``count`` unsynced records (those written when the sync began) are durable now."""
+        self._log.sync()
+        for record, _ in self.unsynced[:count]:
             self.view.take(record)
         del self.unsynced[:count]
+        self._written -= count
 
-    def crash(self) -> None:
-        """Lose what a power cut loses."""
-        lost = b"".join(encoded for _, encoded, _ in self.unsynced)
-        kept = bytearray(lost[: self.random.randint(0, len(lost))])
-        self._lose_sector(kept)
-        self.synced += kept
-        self.unsynced = []
+    def forget_log(self, index: int) -> None:
+        self._log.drop_through(index)
 
-    def _lose_sector(self, kept: bytearray) -> None:
-        """Zero one sector of the last record that was kept, now and then."""
-        if not kept or self.random.random() < 0.5:
-            return
-        base, last = len(self.synced), self._start_of_last(len(kept))
-        sector = self.random.randrange((base + last) // SECTOR_BYTES, -(-(base + len(kept)) // SECTOR_BYTES))
-        start = max(sector * SECTOR_BYTES - base, last)
-        end = min((sector + 1) * SECTOR_BYTES - base, len(kept))
-        kept[start:end] = bytes(end - start)
+    # --- rows -------------------------------------------------------------------
 
-    def _start_of_last(self, kept_bytes: int) -> int:
-        start = 0
-        for _, encoded, _ in self.unsynced:
-            if start + len(encoded) >= kept_bytes:
-                break
-            start += len(encoded)
-        return start
+    def take(self, committed: Committed) -> None:
+        self._rows.take(committed)
 
-    def load(self) -> Durable:
-        """Read the file as a starting member does: a torn tail is cut, damage must not happen here."""
-        found = scan(bytes(self.synced))
-        assert not found.damaged, "a crash leaves a torn tail, never damage"
-        del self.synced[found.valid_bytes :]
-        self.crc, self.token, self.unsynced = found.crc, 0, []
-        self.view = DurableView()
-        for record in found.records:
-            self.view.take(record)
-        entries = [self.view.entries[index] for index in range(1, self.view.last_index + 1)]
-        return Durable(self.view.vote, entries)
+    def flush_us(self) -> int:
+        return self.rows_random.randint(*FLUSH_US)
+
+    def store_us(self) -> int:
+        """How long a transaction of the rows takes."""
+        return self.rows_random.randint(SYNC_MIN_US, SYNC_MAX_US)
+
+    def begin_rows(self) -> Batch | None:
+        return self._rows.begin()
+
+    def store_rows(self, batch: Batch) -> int:
+        """One transaction; the index up to which the rows hold everything."""
+        self._connection.execute("BEGIN")
+        for sql, parameters in batch.statements:
+            self._connection.executemany(sql, parameters)
+        self._connection.execute("COMMIT")
+        self._rows.done()
+        return batch.index
+
+    def fetch_us(self) -> int:
+        return self.rows_random.randint(*FETCH_US)
+
+    def fetch(self, fetch: Fetch) -> list[MessageStored]:
+        return self.read(fetch.queue_id, fetch.sequences)
+
+    def read(self, queue_id: int, sequences: list[int]) -> list[MessageStored]:
+        """The contents of these messages and of others in the same pages."""
+        found = []
+        for sql, parameters in self._rows.fetch(queue_id, sequences):
+            found += self._connection.execute(sql, parameters).fetchall()
+        return self._rows.decode(found)
+
+    # --- life -------------------------------------------------------------------
+
+    def crash(self, *, keeps_cache: bool = False) -> None:
+        """Lose what a power cut loses; where only the process died, what it had written stays."""
+        if keeps_cache:
+            self._log.sync()
+        else:
+            self.files.crash(self.random)
+        self.unsynced, self._written = [], 0
+
+    def load(self) -> Loaded:
+        """Read log and rows as a starting member does: a torn tail is cut, damage must not happen here."""
+        self.token, self.unsynced, self._written = 0, [], 0
+        self._open()
+        image = self._log.load()
+        applied, rows = self._rows.load(self._connection)
+        durable = compose(image.vote, image.entries, applied)
+        before, self.view = self.view, DurableView()
+        self.view.vote, self.view.last_index = image.vote, applied.index
+        self.view.entries = {index: entry for index, entry in before.entries.items() if index <= applied.index}
+        for entry in image.entries:
+            self.view.take(entry)
+        return Loaded(durable, rows)

@@ -57,6 +57,8 @@ NETWORK_KINDS = (
 )
 OTHER_KINDS = ("pause", "pause_master", "loss_burst", "slow_disk", "clock_jump")
 KINDS = (*CRASH_KINDS, *NETWORK_KINDS, *OTHER_KINDS)
+KINDS_ALONE = ("crash", "crash_all", "restart", "crash_appending_master", "pause", "slow_disk")
+"""For a cluster of one: nobody to be cut from, and no clock but its own."""
 DEPOSING_KINDS = ("crash_master", "isolate_master", "cut_master_from_majority", "pause_master", "crash_all")
 BACKGROUND = ("loss", "duplicates", "stragglers", "wild_clock")
 
@@ -85,11 +87,13 @@ def scenario(
     """The scenario of ``seed``; ``kinds``, ``background`` and ``count`` replace what the swarm would draw."""
     random = Random(f"{seed}/faults")
     heal_ms = duration_ms * HEAL_MS // DURATION_MS
-    chosen = kinds or _swarm(random)
+    chosen = kinds or _swarm(random, KINDS if members > 1 else KINDS_ALONE)
     around = tuple(kind for kind in BACKGROUND if random.random() < 0.5) if background is None else background
+    if members == 1:
+        around = tuple(kind for kind in around if kind != "wild_clock")
     amount = count or random.randint(9, 16)
     faults = [_fault(random, random.choice(chosen), members, heal_ms) for _ in range(amount)]
-    if not kinds:
+    if not kinds and members > 1:
         faults += [_fault(random, random.choice(DEPOSING_KINDS), members, heal_ms) for _ in range(random.randint(0, 2))]
     return Scenario(
         seed=seed,
@@ -105,9 +109,9 @@ def scenario(
     )
 
 
-def _swarm(random: Random) -> tuple[str, ...]:
-    chosen = tuple(kind for kind in KINDS if random.random() < 0.4)
-    return chosen or (random.choice(KINDS),)
+def _swarm(random: Random, kinds: tuple[str, ...]) -> tuple[str, ...]:
+    chosen = tuple(kind for kind in kinds if random.random() < 0.4)
+    return chosen or (random.choice(kinds),)
 
 
 def _skews(random: Random, members: int, has_wild_clock: bool) -> tuple[int, ...]:
@@ -122,6 +126,6 @@ def _fault(random: Random, kind: str, members: int, heal_ms: int) -> Fault:
     at_ms = random.randint(LOAD_FROM_MS, heal_ms - 1_000)
     until_ms = min(heal_ms, at_ms + random.randint(*_LENGTHS_MS.get(kind, _LONG_MS)))
     member = random.randrange(members)
-    peer = (member + random.randint(1, members - 1)) % members
+    peer = (member + random.randint(1, members - 1)) % members if members > 1 else -1
     amount = random.randint(-_WALL_SKEW_MS, _WALL_SKEW_MS) if kind == "clock_jump" else random.randint(0, 1)
     return Fault(at_ms, until_ms, kind, member, peer, amount)

@@ -123,7 +123,7 @@ class Invariants:
         """The entry at ``index`` on the disk, or appended to it, before the newest truncation."""
         found: Entry | None = None
         newest: Entry | None = member.disk.view.entries.get(index)
-        for record, _, _ in member.disk.unsynced:
+        for record, _ in member.disk.unsynced:
             if type(record) is Truncation and record.index <= index:
                 found, newest = newest, None
             elif type(record) is Entry and record.index == index:
@@ -306,7 +306,7 @@ class Invariants:
         if term is None or node._open:  # while an entry is open, the state is ahead of any index
             return
         self.seen[member.name].digest_index = index
-        digest = state_digest(node.state)
+        digest = state_digest(node.state, read=member.disk.read)
         self.compared.add(index)
         first, name = self.digests.setdefault((index, term), (digest, member.name))
         if first != digest:

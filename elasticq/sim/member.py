@@ -8,17 +8,19 @@ A new life is a new Node over what the disk kept.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from elasticq.model.results import ReceiveMessageResult
-from elasticq.node.effects import Frame, Reply, Ticket
+from elasticq.node.effects import Fetch, Frame, Reply, Ticket
 from elasticq.node.node import Node
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.messages import VoteReply, decode
 from elasticq.replication.records import Entry
 from elasticq.sim.disk import Disk
 from elasticq.storage.gate import SyncGate
+from elasticq.storage.rows import Batch
 
 if TYPE_CHECKING:
     from elasticq.model.commands import Call
@@ -29,6 +31,7 @@ Action = Callable[[Node], None]
 
 TRUE_EPOCH_MS = 1_700_000_000_000  # true wall time when a run begins
 BACKLOG_MAX = 100_000
+MEMORY_BYTES = 8_192  # so little that contents leave memory and are fetched
 TICK_US = 1_000  # a node that always wants to be ticked at once gets it this often
 TAG_AT, VOTE_TAG, APPEND_TAG = 2, 4, 5  # in a frame: version, array head, tag; an Append promises nothing: not decoded
 
@@ -46,8 +49,8 @@ class Member:
         self.world = world
         self.index = index
         self.name = name
-        self.settings = NodeSettings(member_id=name, voters=voters)
-        self.disk = Disk(world.random(f"disk {name}"))
+        self.settings = NodeSettings(member_id=name, voters=voters, memory_bytes=MEMORY_BYTES)
+        self.disk = Disk(world.random(f"disk {name}"), world.random(f"rows {name}"))
         self.clock_random = world.random(f"clock {name}")
         self.boot_offset_us = self.clock_random.randrange(10**6, 10**12)
         self.wall_skew_ms = wall_skew_ms
@@ -56,6 +59,7 @@ class Member:
         self.gate = SyncGate()
         self.is_paused = False
         self.is_syncing = False
+        self.is_flushing = False
         self.backlog: list[Action] = []
         self.tickets: dict[Ticket, Client] = {}
         self.wake_us: int | None = None
@@ -78,11 +82,12 @@ class Member:
             return
         self.life += 1
         self.world.trace("start", self.name, self.life)
-        durable = self.disk.load()
+        loaded = self.disk.load()
+        durable = loaded.durable
         self.gate = SyncGate()
-        self.is_syncing, self.wake_us = False, None
+        self.is_syncing, self.is_flushing, self.wake_us = False, False, None
         seed = f"{self.world.scenario.seed}/{self.name}/{self.life}".encode()
-        node = self.node = Node(self.settings, durable, blake2b(seed, digest_size=32).digest())
+        node = self.node = Node(self.settings, durable, blake2b(seed, digest_size=32).digest(), loaded.rows)
         self.world.invariants.starting(self, durable.vote)
         self.call(lambda node: node.start(self.boot_ms, self.wall_ms))
         if self.node is node:
@@ -97,10 +102,7 @@ class Member:
             return
         self.world.trace("crash", self.name, self.life)
         self.world.invariants.crashed(self)
-        if keeps_cache:
-            self.disk.sync(len(self.disk.unsynced))
-        else:
-            self.disk.crash()
+        self.disk.crash(keeps_cache=keeps_cache)
         self.node = None
         self.is_paused = False
         self.backlog.clear()
@@ -174,6 +176,8 @@ class Member:
                 self.world.master_appended(self)
                 if self.node is not node:
                     return
+        if effects.committed or effects.fetches:
+            self._follow(node)
         if effects.frames:
             frames = effects.frames.copy()
             effects.frames.clear()
@@ -189,6 +193,43 @@ class Member:
             self._release(reply)
         self.world.invariants.stepped(self)
         self._arm(effects.wake_at_ms)
+
+    def _follow(self, node: Node) -> None:
+        """The rows on disk take what is committed and give the contents that are asked for."""
+        effects = node.effects
+        for committed in effects.committed:
+            self.disk.take(committed)
+        effects.committed.clear()
+        if effects.log_floor:
+            self.disk.forget_log(effects.log_floor)
+        life = self.life
+        for fetch in effects.fetches:
+            self.world.schedule(self.disk.fetch_us(), partial(self._fetched, fetch, life))
+        effects.fetches.clear()
+        if not self.is_flushing:
+            self.is_flushing = True
+            self.world.schedule(self.disk.flush_us(), lambda: self._flush(life))
+
+    def _fetched(self, fetch: Fetch, life: int) -> None:
+        if self.node is not None and self.life == life:
+            contents = self.disk.fetch(fetch)
+            self.call(lambda node: node.fetched(fetch, contents, self.boot_ms))
+
+    def _flush(self, life: int) -> None:
+        if self.node is None or self.life != life:
+            return
+        batch = self.disk.begin_rows()
+        if batch is None:
+            self.is_flushing = False
+            return
+        self.world.schedule(self.disk.store_us(), lambda: self._stored(batch, life))
+
+    def _stored(self, batch: Batch, life: int) -> None:
+        if self.node is None or self.life != life:
+            return
+        self.is_flushing = False
+        index = self.disk.store_rows(batch)
+        self.call(lambda node: node.stored(index, self.boot_ms))
 
     def _transmit(self, frames: list[Frame]) -> None:
         life = self.life
@@ -216,6 +257,7 @@ class Member:
             return
         self.is_syncing = True
         count, token, life = len(self.disk.unsynced), self.disk.token, self.life
+        self.disk.write(count)
         self.world.schedule(self.disk.sync_us(), lambda: self._end_sync(count, token, life))
 
     def _end_sync(self, count: int, token: int, life: int) -> None:

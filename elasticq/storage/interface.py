@@ -1,32 +1,61 @@
-"""What a storage owes its runtime: keep records in order, and say when they are durable.
+"""What a storage owes its runtime: a log that is durable when it says so, and rows that follow behind it.
 
 One storage serves one member and is called from the loop's thread only. It may
-write in a thread of its own, but ``on_synced`` comes back in the loop's thread,
-with tokens that only grow; a token covers every record appended up to it.
+work in threads of its own, but every callback comes in the loop's thread.
+
+The log is the durable part: a record counts when ``on_synced`` named its token
+(tokens only grow; one covers every record appended up to it). The rows hold
+committed entries only and are written in batches behind; ``on_stored`` names
+the index up to which they are durable, and what they hold may be fetched.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from msgspec import Struct
+
+from elasticq.engine.mutations import MessageStored, Mutation
+from elasticq.node.effects import Committed, Fetch
 from elasticq.replication.records import Durable, Record
 
 OnSynced = Callable[[int], None]
+OnStored = Callable[[int], None]
+OnFetched = Callable[[Fetch, list[MessageStored]], None]
+
+
+class Loaded(Struct):
+    """What is on the disk at start. ``rows``: to be applied in this order to an empty state, up to applied_index."""
+
+    durable: Durable
+    rows: Iterator[Mutation]
 
 
 class Storage(ABC):
     """Keeps what a member must not forget."""
 
     volatile: bool
-    """True: keeps nothing, so a record counts as durable when it is made and ``on_synced`` is never called."""
+    """True: keeps nothing, so a record counts as durable when it is made and no callback ever comes."""
 
     @abstractmethod
-    def load(self) -> Durable:
-        """What is on the disk at start: the newest vote and the entries in order."""
+    def load(self) -> Loaded:
+        """What is on the disk at start. Raises DataError."""
 
     @abstractmethod
     def append(self, records: list[Record], token: int, on_synced: OnSynced) -> None:
         """Take ``records`` (the caller's list is not kept) and call ``on_synced(token)`` once they are durable."""
 
     @abstractmethod
+    def rows(self, committed: list[Committed], on_stored: OnStored) -> None:
+        """Take committed entries in the order of their indexes; ``on_stored(index)`` now and then, growing."""
+
+    @abstractmethod
+    def fetch(self, fetch: Fetch, on_fetched: OnFetched) -> None:
+        """Read the contents of messages that are stored; more of the same pages may come with them, gone ones not."""
+
+    @abstractmethod
+    def forget_log(self, index: int) -> None:
+        """Entries up to ``index`` are needed by nobody: their space may be freed."""
+
+    @abstractmethod
     def close(self) -> None:
-        """Release files; no ``on_synced`` comes after it."""
+        """Write what is pending, release files; no callback comes after it."""

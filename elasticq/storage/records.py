@@ -1,18 +1,20 @@
 """Records as bytes in a log file, and back: length, chained crc32, msgpack payload.
 
-    record = length u32 LE | head crc u32 LE | crc u32 LE | payload (msgpack of Entry, Truncation or Vote)
+    frame = length u32 LE | head crc u32 LE | crc u32 LE | payload (msgpack list of Entry, Truncation, Vote)
 
-The head's crc covers the previous record's crc and the length; the record's
-crc goes on from there over the payload. So a record of an older life of the
+One append is one frame, so a batch of records is on the disk wholly or not at
+all. The head's crc covers the previous frame's crc and the length; the frame's
+crc goes on from there over the payload. So a frame of an older life of the
 file, left over behind a cut, does not fit the chain, and a length that changed
-on the disk is told from a record that is merely short.
+on the disk is told from a frame that is merely short.
 
-A crash may leave the last record torn: short, or with sectors that never
-reached the disk and read as zeros (the pages of an unsynced record persist in
+A crash may leave the last frame torn: short, or with sectors that never
+reached the disk and read as zeros (the pages of an unsynced frame persist in
 any order). That is cut. Whatever else does not fit is damage: bytes that had
 been synced and changed, and nothing behind them can be trusted.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -22,12 +24,34 @@ from elasticq.replication.records import Record
 
 HEADER_BYTES: Final = 12
 SECTOR_BYTES: Final = 512
-RECORD_BYTES_MAX: Final = 8 * 1_048_576  # frames are no larger, so no entry is
+RECORD_BYTES_MAX: Final = 8 * 1_048_576  # frames between members are no larger, so no entry is
+FRAME_BYTES_MAX: Final = RECORD_BYTES_MAX + 16  # one largest record and the list around it
 FIRST_CRC: Final = 0
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
+_batch_decoder: msgspec.msgpack.Decoder[list[Record]] = msgspec.msgpack.Decoder(list[Record])
 _ZERO_SECTOR = bytes(SECTOR_BYTES)
+
+
+class Batch(NamedTuple):
+    """The records of one frame, and where in the file it begins."""
+
+    at: int
+    records: list[Record]
+
+
+class Frames(NamedTuple):
+    """batches: those that fit the chain; end: where the last of them ends; crc: of the last of them.
+
+    torn: an unfinished frame follows, to be cut. damage: why what follows cannot be read, else empty.
+    """
+
+    batches: list[Batch]
+    end: int
+    crc: int
+    torn: bool
+    damage: str
 
 
 class Scan(NamedTuple):
@@ -42,35 +66,75 @@ class Scan(NamedTuple):
     damaged: bool
 
 
-def encode_record(record: Record, previous_crc: int) -> bytes:
-    """The bytes that follow a record whose crc was ``previous_crc`` (FIRST_CRC at the start of a file)."""
-    payload = _encoder.encode(record)
-    assert len(payload) <= RECORD_BYTES_MAX
+def encode_batch(records: Sequence[Record]) -> bytes:
+    """The payload of one frame."""
+    return _encoder.encode(records)
+
+
+def encode_frame(payload: bytes, previous_crc: int) -> bytes:
+    """The bytes that follow a frame whose crc was ``previous_crc``."""
+    assert len(payload) <= FRAME_BYTES_MAX
     length = len(payload).to_bytes(4, "little")
     head_crc = crc32(length, previous_crc)
     return length + head_crc.to_bytes(4, "little") + crc32(payload, head_crc).to_bytes(4, "little") + payload
 
 
 def crc_of(encoded: bytes) -> int:
-    """The crc of one encoded record: ``previous_crc`` for the next."""
+    """The crc of one encoded frame: ``previous_crc`` for the next."""
     return int.from_bytes(encoded[8:HEADER_BYTES], "little")
 
 
+def scan_frames(data: bytes, at: int, previous_crc: int, any_may_be_torn: bool) -> Frames:
+    """Reads a file's frames from ``at`` until the end, a torn frame or damage; never raises.
+
+    any_may_be_torn: several frames may have been unsynced at once, so one that lacks a sector
+    need not be the last one; whatever lies behind it was not synced either.
+    """
+    batches: list[Batch] = []
+    take = _taker(data, batches)
+    at, crc, damage = _walk(data, at, previous_crc, take)
+    torn = at < len(data) and not damage and _is_torn(data, at, crc, any_may_be_torn)
+    if at < len(data) and not torn and not damage:
+        damage = "the bytes do not fit their checksum"
+    return Frames(batches, at, crc, torn, damage)
+
+
+def encode_record(record: Record, previous_crc: int) -> bytes:
+    """One record as a frame of its own, not in a list."""
+    return encode_frame(_encoder.encode(record), previous_crc)
+
+
 def scan(data: bytes) -> Scan:
-    """Reads records until the end, a torn tail or damage; never raises."""
+    """Reads what ``encode_record`` wrote until the end, a torn tail or damage; never raises."""
     records: list[Record] = []
-    at, crc = 0, FIRST_CRC
+    at, crc, damage = _walk(data, 0, FIRST_CRC, lambda start, end: records.append(_decode_one(data, start, end)))
+    return Scan(records, at, crc, at < len(data) and (bool(damage) or not _is_torn(data, at, crc, False)))
+
+
+def _taker(data: bytes, batches: list[Batch]) -> Callable[[int, int], None]:
+    def take(start: int, end: int) -> None:
+        batches.append(Batch(start, _batch_decoder.decode(memoryview(data)[start + HEADER_BYTES : end])))
+
+    return take
+
+
+def _decode_one(data: bytes, start: int, end: int) -> Record:
+    return _decoder.decode(memoryview(data)[start + HEADER_BYTES : end])
+
+
+def _walk(data: bytes, at: int, crc: int, take: Callable[[int, int], None]) -> tuple[int, int, str]:
+    """Gives each whole frame that fits the chain to ``take``; where it stopped, the last crc, and why if known."""
     while at < len(data):
-        end = _end_of_record(data, at, crc)
+        end = _end_of_frame(data, at, crc)
         if end is None:
-            return Scan(records, at, crc, not _is_torn(data, at, crc))
+            break
         try:
-            records.append(_decoder.decode(memoryview(data)[at + HEADER_BYTES : end]))
-        except msgspec.DecodeError:  # a whole record of a kind that this version does not know
-            return Scan(records, at, crc, True)
+            take(at, end)
+        except msgspec.DecodeError:
+            return at, crc, "a record of a kind that this version does not know"
         crc = crc_of(data[at : at + HEADER_BYTES])
         at = end
-    return Scan(records, at, crc, False)
+    return at, crc, ""
 
 
 def _head_fits(data: bytes, at: int, previous_crc: int) -> bool:
@@ -81,8 +145,8 @@ def _claimed_end(data: bytes, at: int) -> int:
     return at + HEADER_BYTES + int.from_bytes(data[at : at + 4], "little")
 
 
-def _end_of_record(data: bytes, at: int, previous_crc: int) -> int | None:
-    """Where the record at ``at`` ends; None if there is no whole one that fits the chain."""
+def _end_of_frame(data: bytes, at: int, previous_crc: int) -> int | None:
+    """Where the frame at ``at`` ends; None if there is no whole one that fits the chain."""
     end = _claimed_end(data, at)
     if end > len(data) or not _head_fits(data, at, previous_crc):
         return None
@@ -91,22 +155,22 @@ def _end_of_record(data: bytes, at: int, previous_crc: int) -> int | None:
     return end if crc32(payload, head_crc) == crc_of(data[at : at + HEADER_BYTES]) else None
 
 
-def _is_torn(data: bytes, at: int, previous_crc: int) -> bool:
-    """The record at ``at`` is the last one and short, or the last one and partly never written."""
+def _is_torn(data: bytes, at: int, previous_crc: int, any_may_be_torn: bool) -> bool:
+    """The frame at ``at`` is the last one and short, or (the last one and) partly never written."""
     if len(data) - at < HEADER_BYTES:
         return True
     if not _head_fits(data, at, previous_crc):
-        # Its length is not to be trusted; what remains must at least be possible as one record.
-        is_possible = len(data) - at <= HEADER_BYTES + RECORD_BYTES_MAX
+        # Its length is not to be trusted; what remains must at least be possible as one frame.
+        is_possible = any_may_be_torn or len(data) - at <= HEADER_BYTES + FRAME_BYTES_MAX
         return is_possible and _has_zero_sector(data, at, at + HEADER_BYTES)
     end = _claimed_end(data, at)
-    return end > len(data) or (end == len(data) and _has_zero_sector(data, at, end))
+    return end > len(data) or ((any_may_be_torn or end == len(data)) and _has_zero_sector(data, at, end))
 
 
 def _has_zero_sector(data: bytes, at: int, end: int) -> bool:
     """Does an all-zero sector (cut short by the end of the file or not) hold any of [at, end)?
 
-    The part of the sector that lies before ``at`` belongs to older, synced records: a sector that
+    The part of the sector that lies before ``at`` belongs to older frames: a sector that
     was never written keeps it, so only what lies from ``at`` on is asked.
     """
     for sector in range(at // SECTOR_BYTES, (end - 1) // SECTOR_BYTES + 1):

@@ -1,16 +1,14 @@
 """The command line: commands, exit status, clear words."""
 
+import json
+import signal
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 from elasticq.cli import main
-from tests.server.process import Server
-
-
-def test_data_dir_is_refused_until_there_is_durable_storage(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--data-dir", "data"]) == 2
-    assert "durable storage is not in this version" in capsys.readouterr().err
+from tests.server.process import PATIENCE_S, Server
 
 
 def test_memory_and_data_dir_exclude_each_other() -> None:
@@ -62,3 +60,74 @@ def test_health_tells_alive_from_dead(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["health", url]) == 1
     assert "does not answer" in capsys.readouterr().err
     assert main(["health", "ftp://x"]) == 2
+
+
+def ask(server: Server, action: str, **parameters: str) -> bytes:
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
+    headers = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": f"AmazonSQS.{action}"}
+    connection.request("POST", "/", json.dumps(parameters), headers)
+    answer = connection.getresponse()
+    assert answer.status == 200
+    return answer.read()
+
+
+def send(server: Server, body: str) -> None:
+    ask(server, "CreateQueue", QueueName="orders")
+    ask(server, "SendMessage", QueueUrl=f"{server.url}/000000000000/orders", MessageBody=body)
+
+
+def test_a_backup_is_restored_to_a_new_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    original, file, restored = (str(tmp_path / name) for name in ("original", "backup", "restored"))
+    with Server("--data-dir", original) as server:
+        send(server, "kept")
+        assert main(["backup", original, file]) == 4
+        assert "stop the server first" in capsys.readouterr().err
+        server.stop(signal.SIGKILL)
+    assert main(["backup", original, file]) == 0
+    assert "1 messages" in capsys.readouterr().out
+    assert main(["backup", original, file]) == 1
+    assert main(["restore", file, restored]) == 0
+    assert main(["restore", file, restored]) == 1
+    with Server("--data-dir", restored) as server:
+        assert b"kept" in ask(server, "ReceiveMessage", QueueUrl=f"{server.url}/000000000000/orders")
+        assert server.stop() == 0
+
+
+def test_repair_makes_a_damaged_directory_usable_and_says_what_is_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data"
+    with Server("--data-dir", str(data)) as server:
+        send(server, "kept")
+        assert server.stop() == 0
+    segment = max((data / "log").iterdir())
+    damaged = bytearray(segment.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    segment.write_bytes(damaged)
+    assert main(["--data-dir", str(data), "--port", "0"]) == 1
+    assert "elasticq repair" in capsys.readouterr().err
+    assert main(["repair", str(data)]) == 0
+    assert "Lost: every later entry" in capsys.readouterr().out
+    with Server("--data-dir", str(data)) as server:
+        assert b"kept" in ask(server, "ReceiveMessage", QueueUrl=f"{server.url}/000000000000/orders")
+
+
+def test_repair_sets_unreadable_rows_aside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = tmp_path / "data"
+    with Server("--data-dir", str(data)) as server:
+        send(server, "in the log")
+        assert server.stop() == 0
+    (data / "rows.db").write_bytes(b"x" * 10_000)
+    assert main(["--data-dir", str(data), "--port", "0"]) == 1
+    assert "rows.db" in capsys.readouterr().err
+    assert main(["repair", str(data)]) == 0
+    assert "set aside" in capsys.readouterr().out
+    with Server("--data-dir", str(data)) as server:
+        ask(server, "ListQueues")
+
+
+@pytest.mark.parametrize("arguments", [["backup", "none", "file"], ["restore", "none", "dir"], ["repair", "none"]])
+def test_a_missing_source_is_told(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 1
+    assert list(tmp_path.iterdir()) == []

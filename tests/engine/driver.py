@@ -10,6 +10,7 @@ from elasticq.engine.actions.receive import returned
 from elasticq.engine.apply import Undo
 from elasticq.engine.digest import state_digest
 from elasticq.engine.ordering.standard import Counts
+from elasticq.engine.residency import weight
 from elasticq.engine.state import Queue, State
 from elasticq.engine.sweep import Sweeper
 from elasticq.model import commands as c
@@ -155,11 +156,12 @@ def availability(queue: Queue, state: State, now_ms: int) -> tuple[dict[int, int
     """From the rows alone: since when each available message is, and the counts."""
     since_ms: dict[int, int] = {}
     counts = Counts(0, 0, 0)
-    for sequence, row in queue.rows.items():
-        if sequence < queue.watermark:
+    for sequence in queue.issued:
+        row = queue.row(sequence)
+        if row is None:
             continue
         if state.grace.deadline(row) <= now_ms:
-            since_ms[sequence] = state.grace.deadline(row) or row.content.sent_ms
+            since_ms[sequence] = state.grace.deadline(row) or queue.contents[sequence].sent_ms
         elif row.hand_out:
             counts.in_flight += 1
         else:
@@ -177,6 +179,8 @@ def check_indexes(state: State, now_ms: int) -> None:
         assert sorted(chosen) == sorted(since_ms)
         times = [since_ms[sequence] for sequence in chosen]
         assert times == sorted(times), "longest available first"
-        assert set(queue.rows) <= set(queue.issued)
-    rows = [queue.rows for queue in (*state.queues.values(), *state.doomed.values())]
-    assert state.bytes_stored == sum(len(row.content.body) for held in rows for row in held.values())
+        assert set(queue.contents) <= set(queue.issued)
+        assert (set(queue.contents), queue.is_cold) == ({x for x in queue.issued if queue.row(x) is not None}, False)
+        assert queue.messages.bytes == sum(map(weight, queue.contents.values()))
+    assert not any(queue.contents or queue.rows or queue.count for queue in state.doomed.values())
+    assert state.contents_bytes == sum(queue.messages.bytes for queue in state.queues.values())

@@ -134,7 +134,7 @@ def desk() -> Desk:
 def bodies(desk: Desk) -> list[str]:
     """What choose would hand out, longest available first."""
     queue = desk.queue()
-    return [queue.rows[x].content.body for x in queue.order.choose(desk.turn.now_ms, 100, -1)]
+    return [queue.contents[x].body for x in queue.order.choose(desk.turn.now_ms, 100, -1)]
 
 
 @pytest.mark.parametrize(
@@ -259,14 +259,13 @@ def test_mutations_of_unknown_queues_and_rows_change_nothing() -> None:
     assert digest(desk) == before
 
 
-def test_rows_of_a_deleted_queue_can_still_be_removed() -> None:
+def test_deleted_queue_holds_no_message_any_more() -> None:
     desk = Desk()
     desk.create()
     desk.send()
     queue = desk.queue()
     desk.do(c.DeleteQueue(queue_url="jobs"))
-    apply(desk.state, m.MessagesRemoved(queue.id, list(queue.rows)))
-    assert (queue.rows, desk.state.bytes_stored) == ({}, 0)
+    assert (queue.count, queue.contents, desk.state.contents_bytes) == (0, {}, 0)
 
 
 # --- other processes --------------------------------------------------------------------

@@ -32,6 +32,10 @@ def test_tags_are_distinct_and_never_reused() -> None:
         "MessagesRemoved": 11,
         "ReceiveReturned": 12,
         "InvocationRecorded": 13,
+        "RangeRemoved": 14,
+        "QueueRestored": 32,
+        "UntouchedRestored": 33,
+        "RowsRestored": 34,
     }
 
 

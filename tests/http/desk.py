@@ -76,7 +76,7 @@ class Desk:
         loop = asyncio.get_running_loop()
         storage = MemoryStorage()
         settings = NodeSettings(member_id="a-1", voters=("a-1",), volatile=True)
-        self.node = Node(settings, storage.load(), entropy)
+        self.node = Node(settings, storage.load().durable, entropy)
         self.runtime = Runtime(
             self.node, storage, loop, self.failures.append, clock=self._clock, wall_clock=lambda: 1_800_000_000_000
         )

@@ -175,7 +175,7 @@ def test_member_that_was_away_long_catches_up(cluster: Cluster) -> None:
         cluster.do(master, SEND)
     cluster.restart(away)
     check_equal_states(cluster)
-    assert len(cluster.node(away).state.queue("000000000000", "jobs").rows) == 1_500
+    assert len(cluster.node(away).state.queue("000000000000", "jobs").contents) == 1_500
 
 
 # --- roll-back -------------------------------------------------------------------------
@@ -213,14 +213,14 @@ def test_uncommitted_tail_is_overwritten_and_its_ids_are_never_given_again(clust
     old = cluster.elect()
     cluster.isolate(old)
     cluster.submit(old, SEND)
-    (lost,) = cluster.node(old).state.queue("000000000000", "jobs").rows
+    (lost,) = cluster.node(old).state.queue("000000000000", "jobs").contents
     new = cluster.elect_other(old)
     cluster.do(new, SEND)
-    (kept,) = cluster.node(new).state.queue("000000000000", "jobs").rows
+    (kept,) = cluster.node(new).state.queue("000000000000", "jobs").contents
     assert kept != lost
     cluster.heal()
     check_equal_states(cluster)
-    assert list(cluster.node(old).state.queue("000000000000", "jobs").rows) == [kept]
+    assert list(cluster.node(old).state.queue("000000000000", "jobs").contents) == [kept]
 
 
 def test_entries_of_an_old_master_that_a_majority_has_are_kept(cluster: Cluster) -> None:

@@ -4,9 +4,9 @@ import pytest
 
 from elasticq.engine import mutations as m
 from elasticq.engine.digest import state_digest
+from elasticq.engine.residency import OVERHEAD_BYTES
 from elasticq.model import commands as c
 from elasticq.model import errors, limits
-from elasticq.model.limits import MUTATION_ROWS_MAX
 from elasticq.model.results import ReceiveMessageResult
 from elasticq.node.node import GRACE_AFTER_MS, GRACE_BEFORE_MS, LOG_KEPT_ENTRIES, Node
 from elasticq.node.settings import NodeSettings
@@ -286,7 +286,7 @@ def test_undelivered_anything_else_changes_nothing(solo: Solo) -> None:
 # --- background ------------------------------------------------------------------
 
 
-def test_purge_is_reclaimed_by_ticks_in_bounded_steps(solo: Solo) -> None:
+def test_purge_is_one_entry_and_its_memory_comes_back_by_ticks(solo: Solo) -> None:
     entries = [c.SendMessageBatchEntry(id=str(at), message_body="x") for at in range(10)]
     for _ in range(220):
         solo.do(c.SendMessageBatch(queue_url="jobs", entries=entries))
@@ -294,10 +294,9 @@ def test_purge_is_reclaimed_by_ticks_in_bounded_steps(solo: Solo) -> None:
     solo.do(c.PurgeQueue(queue_url="jobs"))
     solo.send("after")
     solo.advance(2_000)
-    removed = [len(x.sequences) for x in mutations(solo, before) if isinstance(x, m.MessagesRemoved)]
-    assert sum(removed) == 2_200
-    assert max(removed) <= MUTATION_ROWS_MAX
-    assert solo.node.status(solo.now_ms).bytes_stored == len("after")
+    assert [type(x) for x in mutations(solo, before)] == [m.QueuePurged, m.MessageStored]
+    assert solo.node.status(solo.now_ms).contents_bytes == OVERHEAD_BYTES + len("after")
+    assert not solo.node.state.trash
 
 
 def test_deleted_queue_and_expired_messages_leave_no_row(solo: Solo) -> None:
@@ -307,7 +306,7 @@ def test_deleted_queue_and_expired_messages_leave_no_row(solo: Solo) -> None:
     solo.do(c.DeleteQueue(queue_url="jobs"))
     solo.advance(62_000)
     status = solo.node.status(solo.now_ms)
-    assert (status.bytes_stored, status.queues) == (0, 1)
+    assert (status.contents_bytes, status.queues) == (0, 1)
     assert solo.node.state.doomed == {}
 
 
@@ -319,7 +318,7 @@ def test_sweep_goes_on_after_a_restart() -> None:
     solo.do(c.DeleteQueue(queue_url="jobs"))
     again = Solo(volatile=False, durable=restored([record for _, record in solo.member.disk]))
     again.advance(62_000)
-    assert (again.node.state.bytes_stored, again.node.state.doomed) == (0, {})
+    assert (again.node.state.contents_bytes, again.node.state.doomed) == (0, {})
 
 
 def test_idle_node_without_queues_asks_for_no_wake_up() -> None:

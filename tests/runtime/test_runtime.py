@@ -6,16 +6,17 @@ from typing import Any, cast
 
 import pytest
 
+from elasticq.engine.mutations import MessageStored
 from elasticq.model.commands import Call, CreateQueue, ListQueues, ReceiveMessage, SendMessage
 from elasticq.model.errors import SqsError
 from elasticq.model.results import EmptyResult, ReceiveMessageResult, Result
-from elasticq.node.effects import Effects, Frame, Reply
+from elasticq.node.effects import Committed, Effects, Fetch, Frame, Reply
 from elasticq.node.node import Node
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.records import Durable, Record, Vote
 from elasticq.runtime.clock import boot_ms, wall_ms
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
-from elasticq.storage.interface import OnSynced, Storage
+from elasticq.storage.interface import Loaded, OnFetched, OnStored, OnSynced, Storage
 from elasticq.storage.memory import MemoryStorage
 
 
@@ -41,6 +42,16 @@ class ScriptedNode:
     def synced(self, token: int, now_ms: int) -> None:
         self.told.append(("synced", token))
 
+    def stored(self, index: int, now_ms: int) -> None:
+        self.told.append(("stored", index))
+        self.effects.log_floor = index
+
+    def fetched(self, fetch: Fetch, contents: list[MessageStored], now_ms: int) -> None:
+        self.told.append(("fetched", fetch.ticket, contents))
+
+    def set_full(self, reason: str | None, now_ms: int) -> None:
+        self.told.append(("full", reason))
+
     def tick(self, now_ms: int) -> None:
         self.told.append(("tick", now_ms))
         self.effects.wake_at_ms = None
@@ -52,14 +63,28 @@ class SlowStorage(Storage):
     def __init__(self) -> None:
         self.appended: list[tuple[list[Record], int]] = []
         self.sync: OnSynced = lambda token: None
+        self.committed: list[Committed] = []
+        self.store: OnStored = lambda index: None
+        self.fetches: list[tuple[Fetch, OnFetched]] = []
+        self.forgotten: list[int] = []
         self.closed = False
 
-    def load(self) -> Durable:
-        return Durable(Vote(0, None), [])
+    def load(self) -> Loaded:
+        return Loaded(Durable(Vote(0, None), []), iter(()))
 
     def append(self, records: list[Record], token: int, on_synced: OnSynced) -> None:
         self.appended.append((records, token))
         self.sync = on_synced
+
+    def rows(self, committed: list[Committed], on_stored: OnStored) -> None:
+        self.committed += committed
+        self.store = on_stored
+
+    def fetch(self, fetch: Fetch, on_fetched: OnFetched) -> None:
+        self.fetches.append((fetch, on_fetched))
+
+    def forget_log(self, index: int) -> None:
+        self.forgotten.append(index)
 
     def close(self) -> None:
         self.closed = True
@@ -81,7 +106,7 @@ def _unexpected(failure: BaseException) -> None:
 
 def real(failures: list[BaseException]) -> Runtime:
     storage = MemoryStorage()
-    node = Node(NodeSettings(member_id="a", voters=("a",), volatile=True), storage.load(), bytes(32))
+    node = Node(NodeSettings(member_id="a", voters=("a",), volatile=True), storage.load().durable, bytes(32))
     runtime = Runtime(node, storage, asyncio.get_running_loop(), failures.append)
     runtime.start()
     return runtime
@@ -106,6 +131,47 @@ async def test_records_go_to_storage_and_frames_wait_for_their_sync() -> None:
     storage.sync(7)
     assert node.told == [("synced", 7)]
     assert sent == [heartbeat, promise]
+
+
+async def test_committed_entries_and_fetches_go_to_the_rows() -> None:
+    storage = SlowStorage()
+    node, runtime = scripted(storage, [])
+    committed, fetch = Committed(1, 1, 0, []), Fetch(4, 1, [5])
+
+    def on_submit(ticket: Any) -> None:
+        node.effects.committed.append(committed)
+        node.effects.fetches.append(fetch)
+        node.effects.replies.append(Reply(ticket, EmptyResult(), 1))
+
+    node.on_submit = on_submit
+    runtime.submit(call(), Client())
+    assert storage.committed == [committed]
+    assert node.effects.committed == node.effects.fetches == []
+    ((asked, on_fetched),) = storage.fetches
+    assert asked == fetch
+    on_fetched(fetch, [])
+    storage.store(1)
+    storage.store(1)
+    assert node.told == [("fetched", 4, []), ("stored", 1), ("stored", 1)]
+    assert storage.forgotten == [1]
+
+
+async def test_a_full_disk_is_told_to_the_node() -> None:
+    node, runtime = scripted(SlowStorage(), [])
+    runtime.set_full("full")
+    runtime.set_full(None)
+    assert node.told == [("full", "full"), ("full", None)]
+
+
+async def test_a_failed_disk_stops_the_member_once() -> None:
+    failures: list[BaseException] = []
+    storage = SlowStorage()
+    runtime = Runtime(cast(Node, ScriptedNode()), storage, asyncio.get_running_loop(), failures.append)
+    runtime.fail(OSError("broken"))
+    runtime.fail(OSError("again"))
+    assert [str(failure) for failure in failures] == ["broken"]
+    with pytest.raises(RuntimeStopped):
+        runtime.submit(call(), Client())
 
 
 async def test_a_volatile_member_sends_at_once() -> None:

@@ -10,10 +10,12 @@ PATIENCE_S = 30
 
 
 class Server:
-    """Started on entry, killed on exit; ``url`` is what it printed."""
+    """Started on entry, killed on exit; ``url`` is what it printed. Keeps nothing unless told where."""
 
     def __init__(self, *arguments: str) -> None:
-        self._arguments = arguments
+        self._arguments = (
+            arguments if "--data-dir" in arguments or "--memory" in arguments else (*arguments, "--memory")
+        )
 
     def __enter__(self) -> "Server":
         self.process = subprocess.Popen(

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from http.client import HTTPConnection
+from pathlib import Path
 
 import pytest
 
@@ -45,7 +46,10 @@ def test_a_port_that_is_taken_is_told_with_status_3() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         done = subprocess.run(
-            [sys.executable, "-m", "elasticq", "--port", str(port)], capture_output=True, text=True, timeout=PATIENCE_S
+            [sys.executable, "-m", "elasticq", "--memory", "--port", str(port)],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
         )
     assert done.returncode == 3
     assert f"127.0.0.1:{port} is taken" in done.stderr
@@ -53,7 +57,7 @@ def test_a_port_that_is_taken_is_told_with_status_3() -> None:
 
 def test_a_foreign_address_is_told_with_status_1() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "elasticq", "--host", "192.0.2.1", "--port", "0"],
+        [sys.executable, "-m", "elasticq", "--memory", "--host", "192.0.2.1", "--port", "0"],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
@@ -71,7 +75,7 @@ def test_aiohttp_is_not_imported_before_it_is_needed() -> None:
 def test_the_server_runs_on_asyncio_where_uvloop_is_missing() -> None:
     code = (
         "import sys; sys.modules['uvloop'] = None\n"
-        "from elasticq.cli import main; sys.exit(main(['--port', '0', '--host', '127.0.0.1']))"
+        "from elasticq.cli import main; sys.exit(main(['--memory', '--port', '0', '--host', '127.0.0.1']))"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -82,3 +86,51 @@ def test_the_server_runs_on_asyncio_where_uvloop_is_missing() -> None:
     process.terminate()
     assert process.wait(PATIENCE_S) == 0
     process.stdout.close()
+
+
+def test_messages_survive_a_kill(tmp_path: Path) -> None:
+    where = ("--data-dir", str(tmp_path / "data"))
+    with Server(*where) as server:
+        url = f"{server.url}/000000000000/orders"
+        assert ask(server, "CreateQueue", '{"QueueName":"orders"}').getresponse().status == 200
+        assert ask(server, "SendMessage", f'{{"QueueUrl":"{url}","MessageBody":"kept"}}').getresponse().status == 200
+        server.stop(signal.SIGKILL)
+    with Server(*where) as server:
+        url = f"{server.url}/000000000000/orders"
+        answer = ask(server, "ReceiveMessage", f'{{"QueueUrl":"{url}"}}').getresponse().read()
+        assert b'"Body":"kept"' in answer
+        assert server.stop() == 0
+
+
+def test_a_directory_in_use_is_told_with_status_4(tmp_path: Path) -> None:
+    with Server("--data-dir", str(tmp_path / "data")):
+        done = subprocess.run(
+            [sys.executable, "-m", "elasticq", "--port", "0", "--data-dir", str(tmp_path / "data")],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+    assert done.returncode == 4
+    assert "used by another process" in done.stderr
+
+
+def test_a_newer_format_is_told_with_status_4(tmp_path: Path) -> None:
+    (tmp_path / "format.json").write_text('{"format": 2, "member_id": "a-1", "created": 1}')
+    done = subprocess.run(
+        [sys.executable, "-m", "elasticq", "--port", "0", "--data-dir", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 4
+    assert "use a newer version" in done.stderr
+
+
+def test_a_weaker_durability_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ELASTICQ_STORAGE__DURABILITY", "os")
+    with Server("--data-dir", str(tmp_path / "data")) as server:
+        assert server.process.stdout is not None
+        assert "durability=os" in server.process.stdout.readline()
+        health = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
+        health.request("GET", "/health")
+        assert health.getresponse().read() == b"OK durability=os"

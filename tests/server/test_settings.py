@@ -35,6 +35,8 @@ def test_environment_reads_truth_values() -> None:
         ("[http]\npublic_url = 'http://a/b'", "http.public_url"),
         ("[node]\naccount = '123'", "node.account"),
         ("[node]\nid = '../x'", "node.id"),
+        ("[storage]\ndurability = 'fysnc'", "storage.durability"),
+        ("[storage]\nreserve_mb = 31", "storage.reserve_mb"),
         ("http = 1", "unknown section http"),
         ("[http", "e.toml"),
     ],

@@ -9,6 +9,7 @@ from unittest.mock import patch
 from elasticq.engine import mutations as m
 from elasticq.engine.actions import send
 from elasticq.engine.execute import execute
+from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.model.commands import Call
 from elasticq.node import node as node_module
 from elasticq.node.effects import Reply, Ticket
@@ -64,7 +65,11 @@ def dedup_hit_before_commit() -> Iterator[None]:
         turn = self._turn
         turn.now_ms = self._open_time(now_ms)
         if call.invocation and self.state.invocations.get(call.invocation, turn.now_ms) is not None:
-            result, _ = execute(self.state, call, turn)
+            try:
+                result, _ = execute(self.state, call, turn)
+            except ContentsMissing:
+                honest(self, call, ticket, now_ms)
+                return
             self.effects.replies.append(Reply(ticket, result, self.replica.commit_index))
             return
         honest(self, call, ticket, now_ms)
@@ -130,7 +135,7 @@ def apply_that_reads_a_clock() -> Iterator[None]:
     """``apply`` stamps a send with a clock of its own; here one that ticks whenever it is read."""
     honest, clock = node_module.apply, count()
 
-    def reading(state: Any, mutation: m.Mutation, undo: Any) -> None:
+    def reading(state: Any, mutation: m.Mutation, undo: Any = None) -> None:
         if isinstance(mutation, m.MessageStored):
             mutation.sent_ms += next(clock)
         honest(state, mutation, undo)

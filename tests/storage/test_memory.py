@@ -11,5 +11,7 @@ def test_memory_keeps_nothing_and_never_syncs() -> None:
     storage.close()
     assert storage.volatile
     assert synced == []
-    assert storage.load() == NOTHING
-    assert storage.load().entries is not NOTHING.entries
+    loaded = storage.load()
+    assert loaded.durable == NOTHING
+    assert list(loaded.rows) == []
+    assert loaded.durable.entries is not NOTHING.entries

@@ -22,7 +22,7 @@ def read_receipt(state: State, queue: Queue, handle: str | None) -> tuple[int, i
 def _deletable(state: State, queue: Queue, handle: str | None) -> int | None:
     """The sequence to remove; None where the handle is old or the message is gone: a success that changes nothing."""
     sequence, hand_out = read_receipt(state, queue, handle)
-    row = queue.live_row(sequence)
+    row = queue.row(sequence)
     return sequence if row is not None and row.hand_out == hand_out else None
 
 

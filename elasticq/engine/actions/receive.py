@@ -5,6 +5,8 @@ from typing import Final
 from elasticq.engine import mutations as m
 from elasticq.engine.contents import check_range
 from elasticq.engine.identity import next_hand_out
+from elasticq.engine.ordering.standard import ContentsMissing
+from elasticq.engine.rows import UNTOUCHED
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
@@ -64,6 +66,7 @@ def _system_names(command: ReceiveMessage) -> frozenset[str]:
 
 
 def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Turn) -> Outcome:
+    """Raises ContentsMissing where the next message is on disk only."""
     queue = named_queue(state, call, command.queue_url)
     asked = Asked(queue, command)
     now_ms = turn.now_ms
@@ -84,16 +87,17 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
     received = m.MessagesReceived(queue.id, now_ms, until_ms, chosen, [], [], [])
     messages = []
     for sequence in chosen:
-        old = queue.rows[sequence]
+        old = queue.rows.get(sequence, UNTOUCHED)
+        content = queue.contents[sequence]
         hand_out = next_hand_out(old.hand_out, turn.term)
         count = old.receive_count + 1
         first_ms = old.first_received_ms or now_ms
         received.hand_outs.append(hand_out)
         received.receive_counts.append(count)
         received.first_received_ms.append(first_ms)
-        messages.append(_handed_out(state, queue.id, sequence, old.content, hand_out))
+        messages.append(_handed_out(state, queue.id, sequence, content, hand_out))
         if asked.system_names or asked.attribute_names:
-            _add_attributes(messages[-1], old.content, count, first_ms, asked)
+            _add_attributes(messages[-1], content, count, first_ms, asked)
     return ReceiveMessageResult(messages, call.invocation), [received]
 
 
@@ -147,16 +151,26 @@ def _filtered(attributes: MessageAttributes, names: list[str]) -> MessageAttribu
 def received_again(
     state: State, call: Call, command: ReceiveMessage, turn: Turn, handles: list[tuple[int, int]]
 ) -> ReceiveMessageResult:
-    """The answer to a retry: of (sequence, hand-out) those whose handle is still the newest and in flight."""
+    """The answer to a retry: of (sequence, hand-out) those whose handle is still the newest and in flight.
+
+    Raises ContentsMissing.
+    """
     queue = named_queue(state, call, command.queue_url)
     asked = Asked(queue, command)
-    messages = []
+    held = []
     for sequence, hand_out in handles:
-        row = queue.live_row(sequence)
+        row = queue.rows.get(sequence)
         if row is not None and row.hand_out == hand_out and queue.order.is_in_flight(sequence, turn.now_ms):
-            message = _handed_out(state, queue.id, sequence, row.content, hand_out)
-            _add_attributes(message, row.content, row.receive_count, row.first_received_ms, asked)
-            messages.append(message)
+            held.append((sequence, row))
+    missing = [sequence for sequence, _ in held if sequence not in queue.contents]
+    if missing:
+        raise ContentsMissing(missing)
+    messages = []
+    for sequence, row in held:
+        content = queue.contents[sequence]
+        message = _handed_out(state, queue.id, sequence, content, row.hand_out)
+        _add_attributes(message, content, row.receive_count, row.first_received_ms, asked)
+        messages.append(message)
     return ReceiveMessageResult(messages, call.invocation)
 
 
@@ -166,7 +180,7 @@ def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.
     for message in result.messages:
         receipt = state.identity.read_handle(message.receipt_handle)
         queue = state.queues.get(receipt.queue_id)
-        row = queue.live_row(receipt.sequence) if queue is not None else None
+        row = queue.rows.get(receipt.sequence) if queue is not None else None
         if row is None or row.hand_out != receipt.hand_out:
             continue
         back = undone.get(receipt.queue_id)

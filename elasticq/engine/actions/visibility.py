@@ -26,7 +26,7 @@ def _change(
         "Must be between 0 and 43200, if provided",
     )
     sequence, hand_out = read_receipt(state, queue, handle)
-    row = queue.live_row(sequence)
+    row = queue.row(sequence)
     if row is None:
         raise InvalidParameterValue(
             f"Value {handle} for parameter ReceiptHandle is invalid. "

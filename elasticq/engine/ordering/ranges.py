@@ -26,6 +26,32 @@ class Ranges:
         for at in range(self._head, len(self._firsts)):
             yield from range(self._firsts[at], self._lasts[at] + 1)
 
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """(first, last) of each range."""
+        return zip(self._firsts[self._head :], self._lasts[self._head :], strict=True)
+
+    def between(self, first: int, last: int) -> Iterator[int]:
+        """The numbers from ``first`` to ``last`` that are here; not to be changed meanwhile."""
+        start = max(bisect_right(self._firsts, first, self._head) - 1, self._head)
+        for at in range(start, len(self._firsts)):
+            if self._firsts[at] > last:
+                return
+            yield from range(max(first, self._firsts[at]), min(last, self._lasts[at]) + 1)
+
+    def add_range(self, first: int, last: int) -> None:
+        """All of ``first`` to ``last``, which lie behind everything that is here."""
+        firsts, lasts = self._firsts, self._lasts
+        assert first <= last
+        if self._head < len(lasts):
+            assert first > lasts[-1], "ranges are added at the end"
+            if first == lasts[-1] + 1:
+                lasts[-1] = last
+                self.count += last - first + 1
+                return
+        firsts.append(first)
+        lasts.append(last)
+        self.count += last - first + 1
+
     def add(self, number: int) -> bool:
         """False if it was there."""
         firsts, lasts = self._firsts, self._lasts

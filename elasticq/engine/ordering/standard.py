@@ -9,18 +9,31 @@
 delayed or in flight; ``returned`` what came back, by the time it did. The
 three are derived from rows and time: nothing is logged when a deadline ends.
 A message is in exactly one of them. Heap entries can be stale; ``_deadlines``
-tells the truth.
+tells the truth. A message whose content is not in memory cannot be chosen:
+``ContentsMissing`` says which contents to bring.
 """
 
 from collections import OrderedDict
 from heapq import heapify, heappop, heappush
+from itertools import islice
 
 from msgspec import Struct
 
+from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.rows import Grace, Row
 
 SKIPPED_MAX = 1_000  # expired messages passed over in one choice; the sweeper takes them away
+AHEAD_MAX = 512  # contents asked for at once: some pages
+RETURNED_AHEAD_MAX = 64
+
+
+class ContentsMissing(Exception):
+    """The contents of these messages are on disk only; once they are here, the command can be executed."""
+
+    def __init__(self, sequences: list[int]) -> None:
+        super().__init__(sequences)
+        self.sequences = sequences
 
 
 class Counts(Struct, gc=False):
@@ -34,12 +47,25 @@ class Counts(Struct, gc=False):
 class StandardOrder:
     """The index of one standard queue over its ``rows``."""
 
-    __slots__ = ("_deadlines", "_delayed", "_grace", "_heap", "_newest_return_ms", "_returned", "_rows", "_untouched")
+    __slots__ = (
+        "_contents",
+        "_deadlines",
+        "_delayed",
+        "_grace",
+        "_heap",
+        "_newest_return_ms",
+        "_returned",
+        "_rows",
+        "_untouched",
+        "is_untouched",
+    )
 
-    def __init__(self, rows: dict[int, Row], grace: Grace) -> None:
+    def __init__(self, rows: dict[int, Row], contents: dict[int, MessageStored], grace: Grace) -> None:
         self._rows = rows
+        self._contents = contents
         self._grace = grace
         self._untouched = Ranges()
+        self.is_untouched = self._untouched.__contains__
         self._returned: OrderedDict[int, int] = OrderedDict()  # sequence -> when it became available
         self._deadlines: dict[int, int] = {}
         self._heap: list[tuple[int, int]] = []
@@ -71,12 +97,9 @@ class StandardOrder:
         elif not row.hand_out:
             self._delayed -= 1
 
-    def clear(self) -> None:
-        self._untouched.clear()
-        self._returned.clear()
-        self._deadlines.clear()
-        self._heap.clear()
-        self._delayed = 0
+    def insert_untouched(self, first: int, last: int) -> None:
+        """Messages that were never touched, all behind those that are here."""
+        self._untouched.add_range(first, last)
 
     def hide_again(self, from_ms: int) -> None:
         """The grace changed: what returned from flight at ``from_ms`` or later is judged anew by the next look."""
@@ -126,12 +149,12 @@ class StandardOrder:
         """Up to ``limit`` available messages, longest available first, without the expired ones (sent too early)."""
         if self._heap and self._heap[0][0] <= now_ms:
             self.advance(now_ms)
-        rows = self._rows
+        contents = self._contents
         if not self._returned:
             first = self._untouched.first()
             if first is None:
                 return []
-            if limit == 1 and rows[first].content.sent_ms > sent_after_ms:
+            if limit == 1 and first in contents and contents[first].sent_ms > sent_after_ms:
                 return [first]
         chosen: list[int] = []
         skipped = 0
@@ -140,17 +163,29 @@ class StandardOrder:
         back = next(returned, None)
         fresh = next(untouched, None)
         while len(chosen) < limit and skipped < SKIPPED_MAX:
-            if fresh is not None and (back is None or rows[fresh].content.sent_ms <= back[1]):
+            if fresh is not None and (back is None or fresh not in contents or contents[fresh].sent_ms <= back[1]):
                 sequence, fresh = fresh, next(untouched, None)
             elif back is not None:
                 sequence, back = back[0], next(returned, None)
             else:
                 break
-            if rows[sequence].content.sent_ms > sent_after_ms:
+            content = contents.get(sequence)
+            if content is None:
+                if chosen:
+                    break
+                raise ContentsMissing([sequence, *(other for other in self.cold_ahead() if other != sequence)])
+            if content.sent_ms > sent_after_ms:
                 chosen.append(sequence)
             else:
                 skipped += 1
         return chosen
+
+    def cold_ahead(self) -> list[int]:
+        """The next messages to be delivered whose contents are not in memory, within the first AHEAD_MAX."""
+        contents = self._contents
+        ahead = [sequence for sequence in islice(self._untouched, AHEAD_MAX) if sequence not in contents]
+        ahead += [sequence for sequence in islice(self._returned, RETURNED_AHEAD_MAX) if sequence not in contents]
+        return ahead
 
     def is_in_flight(self, sequence: int, now_ms: int) -> bool:
         """Received and its deadline has not passed."""
@@ -175,9 +210,13 @@ class StandardOrder:
             delayed=self._delayed,
         )
 
-    def has_available(self, now_ms: int) -> bool:
-        self.advance(now_ms)
-        return bool(self._returned) or self._untouched.count > 0
+    @property
+    def untouched_count(self) -> int:
+        return self._untouched.count
+
+    def untouched_pairs(self) -> list[tuple[int, int]]:
+        """Ranges (first, last) of the messages that were never touched."""
+        return list(self._untouched.pairs())
 
     def next_due_ms(self) -> int | None:
         """When the next waiting message may become available (maybe too early, never too late)."""

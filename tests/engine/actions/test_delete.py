@@ -26,7 +26,7 @@ def test_deleted_message_never_comes_back(desk: Desk) -> None:
     desk.wait(100)
     assert desk.receive() == []
     assert desk.counts() == (0, 0, 0)
-    assert desk.state.bytes_stored == 0
+    assert desk.state.contents_bytes == 0
 
 
 def test_deleting_again_succeeds_and_changes_nothing(desk: Desk) -> None:

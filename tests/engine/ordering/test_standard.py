@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elasticq.engine.mutations import MessageStored
-from elasticq.engine.ordering.standard import Counts, StandardOrder
+from elasticq.engine.ordering.standard import ContentsMissing, Counts, StandardOrder
 from elasticq.engine.rows import Grace, Row
 
 
@@ -13,19 +13,25 @@ class Shelf:
     """An order with its rows, written as apply writes them."""
 
     def __init__(self, grace: Grace | None = None) -> None:
-        self.rows: dict[int, Row] = {}
-        self.order = StandardOrder(self.rows, grace or Grace())
+        self.rows: dict[int, Row] = {}  # those of untouched messages, too
+        self.touched: dict[int, Row] = {}
+        self.contents: dict[int, MessageStored] = {}
+        self.order = StandardOrder(self.touched, self.contents, grace or Grace())
 
     def put(self, sequence: int, sent_ms: int, visible_at_ms: int = 0, hand_out: int = 0) -> None:
         old = self.rows.get(sequence)
         if old is not None:
             self.order.remove(sequence, old)
-        row = Row(MessageStored(1, sequence, "x", sent_ms, "me", visible_at_ms), visible_at_ms, hand_out)
-        self.rows[sequence] = row
+        self.contents[sequence] = MessageStored(1, sequence, "x", sent_ms, "me", visible_at_ms)
+        row = self.rows[sequence] = Row(visible_at_ms, hand_out)
+        if visible_at_ms:
+            self.touched[sequence] = row
         self.order.insert(sequence, row)
 
     def drop(self, sequence: int) -> None:
         self.order.remove(sequence, self.rows.pop(sequence))
+        self.touched.pop(sequence, None)
+        del self.contents[sequence]
 
     def choose(self, now_ms: int, limit: int = 10, sent_after_ms: int = -1) -> list[int]:
         return self.order.choose(now_ms, limit, sent_after_ms)
@@ -104,13 +110,24 @@ def test_many_moved_deadlines_do_not_grow_the_heap(shelf: Shelf) -> None:
     assert shelf.choose(14_999) == [1]
 
 
-def test_clear_forgets_everything(shelf: Shelf) -> None:
-    shelf.put(1, 1)
-    shelf.put(2, 1, visible_at_ms=5)
-    shelf.order.clear()
-    assert shelf.order.counts(100) == Counts(0, 0, 0)
-    assert shelf.choose(100) == []
-    assert not shelf.order.has_available(100)
+def test_message_whose_content_is_on_disk_is_asked_for(shelf: Shelf) -> None:
+    for sequence in (1, 2, 3):
+        shelf.put(sequence, 100)
+    del shelf.contents[2]
+    assert shelf.choose(100) == [1], "what is there goes first, alone"
+    shelf.drop(1)
+    with pytest.raises(ContentsMissing) as missing:
+        shelf.choose(100)
+    assert missing.value.sequences == [2]
+
+
+def test_returned_message_whose_content_is_on_disk_is_asked_for(shelf: Shelf) -> None:
+    shelf.put(1, 100, visible_at_ms=200, hand_out=1)
+    del shelf.contents[1]
+    assert shelf.choose(199) == []
+    with pytest.raises(ContentsMissing) as missing:
+        shelf.choose(200)
+    assert missing.value.sequences == [1]
 
 
 @given(st.data())
@@ -127,11 +144,12 @@ def test_choice_and_counts_agree_with_the_rows(data: st.DataObject) -> None:
         elif action == "take":
             for chosen in shelf.choose(now_ms, data.draw(st.integers(1, 3))):
                 old = shelf.rows[chosen]
-                shelf.put(chosen, old.content.sent_ms, now_ms + data.draw(st.integers(0, 200)), old.hand_out + 1)
+                sent_ms = shelf.contents[chosen].sent_ms
+                shelf.put(chosen, sent_ms, now_ms + data.draw(st.integers(0, 200)), old.hand_out + 1)
         elif action == "free":
             at = data.draw(st.sampled_from(known))
             if shelf.order.is_in_flight(at, now_ms):
-                shelf.put(at, shelf.rows[at].content.sent_ms, now_ms, shelf.rows[at].hand_out)
+                shelf.put(at, shelf.contents[at].sent_ms, now_ms, shelf.rows[at].hand_out)
         elif action == "drop":
             shelf.drop(data.draw(st.sampled_from(known)))
         check_against_rows(shelf, now_ms)
@@ -142,7 +160,7 @@ def check_against_rows(shelf: Shelf, now_ms: int) -> None:
     delayed = in_flight = 0
     for sequence, row in shelf.rows.items():
         if row.visible_at_ms <= now_ms:
-            available_ms[sequence] = row.visible_at_ms or row.content.sent_ms
+            available_ms[sequence] = row.visible_at_ms or shelf.contents[sequence].sent_ms
         elif row.hand_out:
             in_flight += 1
         else:

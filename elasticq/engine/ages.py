@@ -1,0 +1,43 @@
+"""When messages were sent, roughly and cheaply: for those whose contents are not in memory."""
+
+from bisect import bisect_left
+
+STEP_MS = 1_000
+MARKS_MAX = 4_096
+
+
+class Ages:
+    """Marks (sequence, sent_ms) along a queue: the last message of each step of time; the step doubles if need be."""
+
+    __slots__ = ("_newest_ms", "_newest_sequence", "_sent_ms", "_sequences", "_step_ends_ms", "_step_ms")
+
+    def __init__(self) -> None:
+        self._sequences: list[int] = []
+        self._sent_ms: list[int] = []
+        self._newest_sequence = 0
+        self._newest_ms = 0
+        self._step_ms = STEP_MS
+        self._step_ends_ms = 0
+
+    def note(self, sequence: int, sent_ms: int) -> None:
+        """Sequences and times grow."""
+        if sent_ms >= self._step_ends_ms:
+            self._mark()
+            self._step_ends_ms = sent_ms + self._step_ms
+        if sequence > self._newest_sequence:
+            self._newest_sequence = sequence
+        if sent_ms > self._newest_ms:
+            self._newest_ms = sent_ms
+
+    def _mark(self) -> None:
+        if self._newest_sequence and (not self._sequences or self._newest_sequence > self._sequences[-1]):
+            self._sequences.append(self._newest_sequence)
+            self._sent_ms.append(self._newest_ms)
+        if len(self._sequences) > MARKS_MAX:
+            self._step_ms *= 2
+            del self._sequences[::2], self._sent_ms[::2]
+
+    def sent_by_ms(self, sequence: int) -> int:
+        """The message was sent then or before; at most a step before, while the step has not doubled."""
+        at = bisect_left(self._sequences, sequence)
+        return self._sent_ms[at] if at < len(self._sequences) else self._newest_ms

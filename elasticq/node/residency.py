@@ -1,0 +1,125 @@
+"""Which contents a member keeps in memory, by three bounds in bytes; the others it fetches ahead of need.
+
+    pinned   not in the rows on disk yet: must stay; at its bound senders wait
+    kept     of queues that fit into memory whole, as far as the bound allows
+    fetched  brought from disk for delivery, first in, first out
+
+What a deep queue gets at its end leaves memory as soon as the rows hold it; its
+next contents are fetched while those before them are handed out.
+"""
+
+from collections import deque
+from typing import Final
+
+from elasticq.engine import mutations as m
+from elasticq.engine import residency
+from elasticq.engine.ordering.standard import AHEAD_MAX
+from elasticq.engine.state import Queue, State
+from elasticq.node.effects import Committed, Fetch
+
+PINNED_BYTES_MAX: Final = 64 * 1_048_576
+FETCHED_BYTES_MAX: Final = 32 * 1_048_576
+COLD_MAX: Final = 2 * AHEAD_MAX  # a queue with more contents on disk than this is deep
+
+
+class Residency:
+    """Tells the node what to fetch and frees what the rows hold. Works on ``state``'s contents only."""
+
+    __slots__ = (
+        "_fetched",
+        "_fetched_bytes",
+        "_fetching",
+        "_kept_bytes_max",
+        "_next_ticket",
+        "_pinned",
+        "_prefetch_at",
+        "_state",
+        "fetches",
+        "pinned_bytes",
+    )
+
+    def __init__(self, state: State, fetches: list[Fetch], kept_bytes_max: int) -> None:
+        self._state = state
+        self.fetches = fetches
+        self._kept_bytes_max = kept_bytes_max
+        self._pinned: deque[tuple[Committed, int]] = deque()
+        self.pinned_bytes = 0
+        self._fetched: deque[tuple[int, int, int]] = deque()  # queue, sequence, weight
+        self._fetched_bytes = 0
+        self._fetching: dict[int, Fetch] = {}  # one at a time for a queue
+        self._prefetch_at: dict[int, int] = {}
+        self._next_ticket = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Senders must wait for the rows on disk."""
+        return self.pinned_bytes > PINNED_BYTES_MAX
+
+    def pin(self, committed: Committed) -> None:
+        """The entry's contents stay until the rows hold them."""
+        size_bytes = 0
+        for mutation in committed.mutations:
+            if type(mutation) is m.MessageStored:
+                size_bytes += len(mutation.body) + residency.OVERHEAD_BYTES
+        self.pinned_bytes += size_bytes
+        self._pinned.append((committed, size_bytes))
+
+    def stored(self, index: int) -> None:
+        """The rows hold everything up to ``index``: what is not near its delivery leaves memory."""
+        pinned = self._pinned
+        while pinned and pinned[0][0].index <= index:
+            committed, size_bytes = pinned.popleft()
+            self.pinned_bytes -= size_bytes
+            if size_bytes:
+                self._unpin(committed.mutations)
+
+    def _unpin(self, mutations: list[m.Mutation]) -> None:
+        state = self._state
+        for mutation in mutations:
+            if type(mutation) is m.MessageStored:
+                queue = state.queues.get(mutation.queue_id)
+                if queue is not None and (state.contents_bytes > self._kept_bytes_max or _is_deep(queue)):
+                    residency.evict(state, queue.id, mutation.sequence)
+
+    def want(self, queue_id: int, sequences: list[int]) -> None:
+        """Somebody waits for these contents."""
+        if queue_id not in self._fetching:
+            self._next_ticket += 1
+            fetch = self._fetching[queue_id] = Fetch(self._next_ticket, queue_id, sequences)
+            self.fetches.append(fetch)
+
+    def taken(self, queue: Queue, sequence: int) -> None:
+        """A receive took messages up to ``sequence``: bring the next ones before they are asked for."""
+        if not queue.is_cold or sequence < self._prefetch_at.get(queue.id, 0) or queue.id in self._fetching:
+            return
+        ahead = queue.order.cold_ahead()
+        self._prefetch_at[queue.id] = ahead[len(ahead) // 2] if ahead else sequence + AHEAD_MAX // 2
+        if ahead:
+            self.want(queue.id, ahead)
+
+    def fetched(self, fetch: Fetch, contents: list[m.MessageStored]) -> None:
+        """The answer to a fetch; ``trim`` follows when those who waited have been served."""
+        state = self._state
+        if self._fetching.get(fetch.queue_id) is fetch:
+            del self._fetching[fetch.queue_id]
+        for sequence in residency.admit(state, fetch.queue_id, contents):
+            weight = residency.weight(state.queues[fetch.queue_id].contents[sequence])
+            self._fetched.append((fetch.queue_id, sequence, weight))
+            self._fetched_bytes += weight
+        queue = state.queues.get(fetch.queue_id)
+        if queue is None:
+            self._prefetch_at.pop(fetch.queue_id, None)
+            return
+        first = next((sequence for sequence in fetch.sequences if queue.row(sequence) is not None), None)
+        assert first is None or first in queue.contents, "the rows on disk have lost a content"
+
+    def trim(self) -> None:
+        """What was fetched longest ago leaves memory."""
+        while self._fetched_bytes > FETCHED_BYTES_MAX:
+            queue_id, sequence, weight = self._fetched.popleft()
+            self._fetched_bytes -= weight
+            residency.evict(self._state, queue_id, sequence)
+
+
+def _is_deep(queue: Queue) -> bool:
+    return queue.count - len(queue.contents) > COLD_MAX

@@ -1,0 +1,58 @@
+"""Files in memory that lose what a power cut loses."""
+
+from random import Random
+
+from elasticq.storage.files import Files
+from elasticq.storage.records import SECTOR_BYTES
+
+
+class _File:
+    __slots__ = ("data", "synced_bytes")
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.synced_bytes = 0
+
+
+class SimulatedFiles(Files):
+    """Names are durable at once, contents when synced."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, _File] = {}
+
+    def names(self) -> list[str]:
+        return sorted(self._files)
+
+    def read(self, name: str) -> bytes:
+        return bytes(self._files[name].data)
+
+    def create(self, name: str) -> None:
+        assert name not in self._files
+        self._files[name] = _File()
+
+    def append(self, name: str, data: bytes) -> None:
+        self._files[name].data += data
+
+    def sync(self, name: str) -> None:
+        file = self._files[name]
+        file.synced_bytes = len(file.data)
+
+    def truncate(self, name: str, size_bytes: int) -> None:
+        file = self._files[name]
+        del file.data[size_bytes:]
+        file.synced_bytes = size_bytes
+
+    def remove(self, name: str) -> None:
+        del self._files[name]
+
+    def crash(self, random: Random) -> None:
+        """Of what was not synced a prefix stays, and now and then one of its sectors reads as zeros."""
+        for file in self._files.values():
+            begin = file.synced_bytes
+            end = begin + random.randint(0, len(file.data) - begin)
+            del file.data[end:]
+            if end > begin and random.random() < 0.5:
+                sector = random.randrange(begin // SECTOR_BYTES, -(-end // SECTOR_BYTES))
+                first, last = max(sector * SECTOR_BYTES, begin), min((sector + 1) * SECTOR_BYTES, end)
+                file.data[first:last] = bytes(last - first)
+            file.synced_bytes = len(file.data)

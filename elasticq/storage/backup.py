@@ -1,0 +1,158 @@
+"""One immutable file that holds all of a data directory, and a new data directory from it.
+
+The file is a SQLite database: the rows with every durable entry of the log in
+them (in a cluster of one all of these are committed), and a table ``backup``
+that says which member it was and what its term was. A restored directory goes
+on far above that term: the original may have given out ids after the backup,
+and none of them may be given a second time.
+"""
+
+import shutil
+import sqlite3
+from collections import deque
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from elasticq.engine.mutations import decode
+from elasticq.node.effects import Committed
+from elasticq.replication.records import Entry, Vote
+from elasticq.storage.directory import DataDirectory, sync_directory, sync_file
+from elasticq.storage.errors import DataError
+from elasticq.storage.files import DirectoryFiles
+from elasticq.storage.log import SegmentLog
+from elasticq.storage.rows import Rows
+from elasticq.storage.sqlite import load, open_rows
+
+TERMS_SKIPPED: Final = 4_096
+_BUSY_BYTES: Final = 8 * 1_048_576
+
+
+class _Label(NamedTuple):
+    member_id: str
+    term: int
+    applied_index: int
+    messages: int
+
+
+def backup(path: Path, file: Path) -> str:
+    """Write what the data directory ``path`` holds to ``file``; the words for it. Raises DataError, OSError."""
+    if file.exists():
+        raise DataError(f"{file} exists: a backup is only written to a new file")
+    partial = file.with_name(file.name + ".partial")
+    partial.unlink(missing_ok=True)
+    directory = DataDirectory(path)
+    try:
+        partial.touch(0o600)  # messages are nobody else's
+        label = _write(directory, partial)
+    except sqlite3.Error as error:
+        raise DataError(f"{file} could not be written from {path}: {error}") from error
+    finally:
+        directory.close()
+    sync_file(partial)
+    partial.rename(file)
+    sync_directory(file.parent)
+    return f"{file} holds everything up to index {label.applied_index}: {label.messages} messages"
+
+
+def restore(file: Path, path: Path) -> str:
+    """Make the new data directory ``path`` from ``file``; the words for it. Raises DataError, OSError."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise DataError(f"{path} exists and is not empty: a backup is only restored to a new directory")
+    label = _label(file)
+    building = path.with_name(path.name + ".restoring")
+    if building.exists():
+        raise DataError(f"{building} is left over from a restore that was interrupted: remove it first")
+    directory = DataDirectory(building, label.member_id.rpartition("-")[0])
+    try:
+        _fill(directory, file, label)
+        building.rename(path)  # whole or not at all
+        sync_directory(path.parent)
+    except sqlite3.Error as error:
+        raise DataError(f"{file} cannot be restored: {error}") from error
+    finally:
+        directory.close()
+    return f"{path} holds everything up to index {label.applied_index}: {label.messages} messages"
+
+
+def _write(directory: DataDirectory, file: Path) -> _Label:
+    files = DirectoryFiles(directory.log)
+    rows = Rows()
+    loaded = load(directory, SegmentLog(files), rows)
+    files.close()
+    deque(loaded.rows, 0)  # to the end: Rows must have seen all before it takes more
+    durable = loaded.durable
+    connection = open_rows(directory)
+    try:
+        _take(connection, rows, durable.entries)
+        (messages,) = connection.execute("SELECT coalesce(sum(messages), 0) FROM queues").fetchone()
+        connection.execute("VACUUM INTO ?", (str(file),))
+    finally:
+        connection.close()
+    index = durable.entries[-1].index if durable.entries else durable.base.index
+    label = _Label(directory.member_id, durable.vote.term, index, messages)
+    _put_label(file, label)
+    return label
+
+
+def _take(connection: sqlite3.Connection, rows: Rows, entries: list[Entry]) -> None:
+    """Bring the rows up to the log's end."""
+    for entry in entries:
+        rows.take(Committed(entry.index, entry.term, entry.time_ms, decode(entry.payload)))
+        if rows.pending_bytes >= _BUSY_BYTES:
+            flush(connection, rows)
+    flush(connection, rows)
+
+
+def flush(connection: sqlite3.Connection, rows: Rows) -> None:
+    """Write all that is pending."""
+    while (batch := rows.begin()) is not None:
+        connection.execute("BEGIN IMMEDIATE")
+        for sql, parameters in batch.statements:
+            connection.executemany(sql, parameters)
+        connection.execute("COMMIT")
+        rows.done()
+
+
+def _put_label(file: Path, label: _Label) -> None:
+    connection = sqlite3.connect(file, isolation_level=None)
+    try:
+        connection.execute("CREATE TABLE backup (member_id TEXT, term INTEGER, applied INTEGER, messages INTEGER)")
+        connection.execute("INSERT INTO backup VALUES (?, ?, ?, ?)", label)
+    finally:
+        connection.close()
+
+
+def _label(file: Path) -> _Label:
+    if not file.is_file():
+        raise DataError(f"{file} is not there")
+    connection = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+    try:
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise DataError(f"{file} is damaged: {verdict}")
+        return _Label(*connection.execute("SELECT member_id, term, applied, messages FROM backup").fetchone())
+    except sqlite3.Error as error:
+        raise DataError(f"{file} is no backup of elasticq: {error}") from error
+    finally:
+        connection.close()
+
+
+def _fill(directory: DataDirectory, file: Path, label: _Label) -> None:
+    shutil.copyfile(file, directory.rows)
+    connection = sqlite3.connect(directory.rows, isolation_level=None)
+    try:
+        connection.execute("DROP TABLE backup")
+    finally:
+        connection.close()
+    connection = open_rows(directory)
+    try:
+        deque(Rows().load(connection)[1], 0)  # its checksums, before anybody relies on it
+    finally:
+        connection.close()
+    sync_file(directory.rows)
+    files = DirectoryFiles(directory.log)
+    log = SegmentLog(files)
+    log.load()
+    log.append([Vote(label.term + TERMS_SKIPPED, None)])
+    log.sync()
+    files.close()

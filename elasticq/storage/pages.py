@@ -1,0 +1,255 @@
+"""Pages: which messages of a queue lie on disk, in memory about two bytes for each.
+
+A page is a run of one queue's messages that were written in one batch. Its
+contents never change; two bit masks, relative to its first sequence, say which
+of its messages live and which of these are untouched (never received, never
+delayed). A page goes when nothing lives in it.
+
+``Directory`` keeps the pages of one queue in the order of their sequences,
+which is the order in which they are made: sequences only grow.
+"""
+
+from bisect import bisect_right
+from struct import Struct as Layout
+from typing import Final
+from zlib import crc32
+
+import msgspec
+
+from elasticq.engine.mutations import MessageStored
+from elasticq.storage.schema import PAGE_BYTES
+
+PAGE_MESSAGES_MAX: Final = 128
+PAGE_SPAN_MAX: Final = 256  # sequences, gaps included
+PAGE_WEIGHT_MAX: Final = 65_536  # of its messages, unless one alone weighs more
+MASK_BYTES: Final = PAGE_SPAN_MAX // 8
+
+Delivery = tuple[int, int, int, int, int]
+"""visible_at_ms, hand_out, receive_count, first_received_ms, received_ms of a touched message."""
+Update = tuple[int] | tuple[int, int, int, int]
+"""To a row that is only on disk: (visible_at_ms,), or what a return set if the hand_out is still this:
+(visible_at_ms, receive_count, first_received_ms, hand_out)."""
+Change = Delivery | list[Update] | None
+"""Of a touched row since the last batch; None: the row goes."""
+
+_HEADER: Final = Layout("<qqqqq")
+_CONTENTS: Final = Layout("<qq")
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[MessageStored]).decode
+
+
+class Page:
+    """disk_pages: about how many of SQLite's pages its contents fill; is_stale: the header on disk is older."""
+
+    __slots__ = ("changes", "disk_pages", "first", "is_stale", "last", "last_sent_ms", "live", "untouched")
+
+    def __init__(self, first: int, last: int, last_sent_ms: int, untouched: int, live: int, disk_pages: int) -> None:
+        self.first = first
+        self.last = last
+        self.last_sent_ms = last_sent_ms
+        self.untouched = untouched
+        self.live = live
+        self.disk_pages = disk_pages
+        self.is_stale = False
+        self.changes: dict[int, Change] | None = None
+
+    def remove(self, mask: int) -> int:
+        """Messages of ``mask`` live no longer; how many did."""
+        gone = self.live & mask
+        if not gone:
+            return 0
+        self._note_gone_rows(gone & ~self.untouched)
+        self.live &= ~gone
+        self.untouched &= ~gone
+        self.is_stale = True
+        return gone.bit_count()
+
+    def _note_gone_rows(self, touched: int) -> None:
+        if touched and self.changes is None:
+            self.changes = {}
+        while touched:
+            low = touched & -touched
+            assert self.changes is not None
+            self.changes[self.first + low.bit_length() - 1] = None
+            touched ^= low
+
+    def touch(self, sequence: int, delivery: Delivery) -> None:
+        """A living message has this delivery state from now on."""
+        if self.changes is None:
+            self.changes = {}
+        self.changes[sequence] = delivery
+        bit = 1 << sequence - self.first
+        if self.untouched & bit:
+            self.untouched ^= bit
+            self.is_stale = True
+
+    def update(self, sequence: int, update: Update) -> None:
+        """Of a touched message whose row may be only on disk."""
+        if self.changes is None:
+            self.changes = {}
+        change = self.changes.get(sequence)
+        if change is None:
+            self.changes[sequence] = [update]
+        elif isinstance(change, tuple):
+            self.changes[sequence] = updated(change, update)
+        elif len(change[-1]) == len(update) and change[-1][3:] == update[3:]:
+            change[-1] = update  # the same kind on the same condition: the newer one counts
+        else:
+            change.append(update)
+
+    def mask_between(self, first: int, last: int) -> int:
+        """Bits of the sequences from ``first`` to ``last``."""
+        low = max(first, self.first) - self.first
+        high = min(last, self.last) - self.first
+        return (1 << high + 1) - (1 << low) if low <= high else 0
+
+    def rows_on_disk_max(self) -> int:
+        """How many rows go with it, at most: the measure of reclaim work."""
+        return 1 + self.live.bit_count() - self.untouched.bit_count()
+
+    def header(self, queue_id: int) -> tuple[int, int, int, int, int, bytes, bytes, int]:
+        """The row in ``pages``."""
+        untouched = self.untouched.to_bytes(MASK_BYTES, "little")
+        live = untouched if self.untouched == self.live else self.live.to_bytes(MASK_BYTES, "little")
+        numbers = (queue_id, self.first, self.last, self.last_sent_ms, self.disk_pages)
+        return (*numbers, untouched, live, header_crc(*numbers, untouched, live))
+
+
+def header_crc(
+    queue_id: int, first: int, last: int, last_sent_ms: int, disk_pages: int, untouched: bytes, live: bytes
+) -> int:
+    return crc32(live, crc32(untouched, crc32(_HEADER.pack(queue_id, first, last, last_sent_ms, disk_pages))))
+
+
+def updated(delivery: Delivery, update: Update) -> Delivery:
+    """What ``update`` makes of a delivery state that is known."""
+    _, hand_out, receive_count, first_received_ms, received_ms = delivery
+    if len(update) == 1:
+        return update[0], hand_out, receive_count, first_received_ms, received_ms
+    visible_at_ms, receive_count, first_received_ms, expected = update
+    return (
+        (visible_at_ms, hand_out, receive_count, first_received_ms, received_ms) if hand_out == expected else delivery
+    )
+
+
+def ranges(mask: int, first: int) -> tuple[list[int], list[int]]:
+    """Runs of set bits as sequences: where they begin, where they end."""
+    if mask & mask + 1 == 0 and mask:  # most pages: one run from the first on
+        return [first], [first + mask.bit_length() - 1]
+    firsts: list[int] = []
+    lasts: list[int] = []
+    while mask:
+        at = (mask & -mask).bit_length() - 1
+        run = ((mask >> at) + 1 & ~(mask >> at)).bit_length() - 1  # length of the run of ones at its low end
+        firsts.append(first + at)
+        lasts.append(first + at + run - 1)
+        mask &= ~((1 << at + run) - 1)
+    return firsts, lasts
+
+
+def weight(message: MessageStored) -> int:
+    """About the bytes that its content takes."""
+    if message.attributes is None:
+        return len(message.body)
+    return len(message.body) + len(_encode(message.attributes))
+
+
+def cut(messages: list[MessageStored]) -> list[list[MessageStored]]:
+    """Runs that may become pages; ``messages`` are of one queue and in the order of their sequences."""
+    runs: list[list[MessageStored]] = []
+    begin, room, sequence_max = 0, PAGE_WEIGHT_MAX, messages[0].sequence + PAGE_SPAN_MAX
+    for at, message in enumerate(messages):
+        message_weight = weight(message)
+        room -= message_weight
+        if at > begin and (room < 0 or at - begin == PAGE_MESSAGES_MAX or message.sequence >= sequence_max):
+            runs.append(messages[begin:at])
+            begin, room, sequence_max = at, PAGE_WEIGHT_MAX - message_weight, message.sequence + PAGE_SPAN_MAX
+    runs.append(messages[begin:])
+    return runs
+
+
+def make_page(run: list[MessageStored], touched: dict[int, Delivery]) -> tuple[Page, bytes]:
+    """The page of a run, and its contents as bytes."""
+    contents = _encode(run)
+    first, last = run[0].sequence, run[-1].sequence
+    if last - first == len(run) - 1:
+        live = (1 << len(run)) - 1
+    else:
+        live = 0
+        for message in run:
+            live |= 1 << message.sequence - first
+    untouched = live
+    if touched:
+        for message in run:
+            if message.sequence in touched:
+                untouched ^= 1 << message.sequence - first
+    last_sent_ms = max([message.sent_ms for message in run])
+    return Page(first, last, last_sent_ms, untouched, live, 1 + len(contents) // PAGE_BYTES), contents
+
+
+def contents_crc(queue_id: int, first: int, contents: bytes) -> int:
+    return crc32(contents, crc32(_CONTENTS.pack(queue_id, first)))
+
+
+def decode_contents(contents: bytes) -> list[MessageStored]:
+    """Raises msgspec.DecodeError."""
+    return _decode(contents)
+
+
+class Directory:
+    """The pages of one queue in order; every one has something alive."""
+
+    __slots__ = ("_firsts", "_pages")
+
+    def __init__(self) -> None:
+        self._firsts: list[int] = []
+        self._pages: list[Page] = []
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    @property
+    def last(self) -> int:
+        """The end of the newest page; -1 if there is none."""
+        return self._pages[-1].last if self._pages else -1
+
+    @property
+    def pages(self) -> list[Page]:
+        """In order; not to be changed."""
+        return self._pages
+
+    def add(self, page: Page) -> None:
+        assert page.first > self.last, "pages of a queue grow"
+        self._firsts.append(page.first)
+        self._pages.append(page)
+
+    def find(self, sequence: int) -> Page | None:
+        """The page in whose span ``sequence`` lies."""
+        at = bisect_right(self._firsts, sequence) - 1
+        if at < 0:
+            return None
+        page = self._pages[at]
+        return page if sequence <= page.last else None
+
+    def page_at(self, first: int) -> Page | None:
+        page = self.find(first)
+        return page if page is not None and page.first == first else None
+
+    def between(self, first: int, last: int) -> list[Page]:
+        """Pages that may hold something from ``first`` to ``last``."""
+        begin = max(bisect_right(self._firsts, first) - 1, 0)
+        return self._pages[begin : bisect_right(self._firsts, last)]
+
+    def discard(self, page: Page) -> None:
+        at = bisect_right(self._firsts, page.first) - 1
+        assert self._pages[at] is page
+        del self._firsts[at], self._pages[at]
+
+    def take_below(self, watermark: int) -> list[Page]:
+        """Pages that end below ``watermark`` leave the directory; a page across it stays."""
+        end = bisect_right(self._firsts, watermark - 1)
+        if end and self._pages[end - 1].last >= watermark:
+            end -= 1
+        taken = self._pages[:end]
+        del self._firsts[:end], self._pages[:end]
+        return taken

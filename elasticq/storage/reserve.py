@@ -1,0 +1,75 @@
+"""Space set aside, so that a full disk still takes the receives and deletes that make room again.
+
+The disk counts as full when less than the reserve's size is free beside it, or
+when the reserve had to be given up. It counts as usable again when the reserve
+is there and as much is free beside it.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from elasticq.storage.directory import sync_directory
+
+FULL: Final = "The disk is full: messages can be received and deleted, but not sent."
+
+
+class Reserve:
+    """Used by one thread."""
+
+    __slots__ = ("_path", "is_full", "is_held", "size_bytes")
+
+    def __init__(self, path: Path, size_bytes: int) -> None:
+        self._path = path
+        self.size_bytes = size_bytes
+        self.is_held = False
+        self.is_full = False
+
+    def start(self) -> None:
+        """Make it. Where there is no space for it the member starts with a full disk."""
+        if not self._is_whole():
+            self.give_up()
+            self._make()
+        self.is_held = self._is_whole()
+        self.review()
+
+    def give_up(self) -> bool:
+        """Free its space for what must be written; False: there was nothing left to free."""
+        was_held = self._path.exists()
+        if was_held:
+            self._path.unlink()
+            sync_directory(self._path.parent)
+        self.is_held = False
+        self.is_full = True
+        return was_held
+
+    def review(self) -> None:
+        """Look at the free space, and make the reserve again if it has come back."""
+        free_bytes = self._free_bytes()
+        if self.is_held:
+            # A quarter more before it counts as usable again, so that it does not flicker at the edge.
+            wanted_bytes = self.size_bytes * 5 // 4 if self.is_full else self.size_bytes
+            self.is_full = free_bytes < wanted_bytes
+        elif free_bytes >= 2 * self.size_bytes:
+            self._make()
+            self.is_full = not self.is_held
+
+    def _make(self) -> None:
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.posix_fallocate(descriptor, 0, self.size_bytes)
+            self.is_held = True
+        except OSError:  # no space for it, as a rule; whatever it is, there is no reserve
+            self.give_up()
+        finally:
+            os.close(descriptor)
+
+    def _is_whole(self) -> bool:
+        try:
+            return self._path.stat().st_size == self.size_bytes
+        except FileNotFoundError:
+            return False
+
+    def _free_bytes(self) -> int:
+        space = os.statvfs(self._path.parent)
+        return space.f_bavail * space.f_frsize

@@ -1,0 +1,224 @@
+"""Runs the statements of Rows on SQLite through aiosqlite: one connection that writes, one that reads.
+
+aiosqlite costs a thread's hop a call, so it gets whole batches. A flush comes
+when enough is pending or a second after the first of it; one at a time.
+
+Each batch is checkpointed before the next one is written, so that the WAL never
+grows beyond one batch. On a full disk a transaction is rolled back, and what
+did not fit is tried again each second; meanwhile free pages are given back to
+the file system, where else they are kept for new messages.
+"""
+
+import asyncio
+import sqlite3
+from asyncio import AbstractEventLoop, Task, TimerHandle
+from collections import deque
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, Final
+
+import aiosqlite
+
+from elasticq.node.effects import Committed, Fetch
+from elasticq.storage import schema
+from elasticq.storage.interface import OnFetched, OnStored
+from elasticq.storage.rows import Batch, Rows
+from elasticq.storage.writer import OnFailure
+
+FLUSH_MESSAGES: Final = 8_192
+FLUSH_BYTES: Final = 8 * 1_048_576
+FLUSH_S: Final = 1.0
+RECLAIM_S: Final = 0.1
+VACUUM_PAGES: Final = 500  # a second, on a full disk
+_SHARED_MEMORY_FULL: Final = sqlite3.SQLITE_IOERR_SHMSIZE
+
+
+class RowDatabase:
+    """Everything here is for the loop's thread."""
+
+    def __init__(
+        self,
+        path: Path,
+        rows: Rows,
+        loop: AbstractEventLoop,
+        *,
+        on_failure: OnFailure,
+        on_full: Callable[[], None],
+    ) -> None:
+        self._path = path
+        self._rows = rows
+        self._loop = loop
+        self._on_failure = on_failure
+        self._on_full = on_full
+        self._on_stored: OnStored = lambda index: None
+        self._write_connection: aiosqlite.Connection | None = None
+        self._read_connection: aiosqlite.Connection | None = None
+        self._timer: TimerHandle | None = None
+        self._flushing: Task[None] | None = None
+        self._fetching: Task[None] | None = None
+        self._fetches: deque[tuple[Fetch, OnFetched]] = deque()
+        self._is_full = False
+        self._needs_checkpoint = False  # the WAL could not be emptied: nothing more may go there
+        self._closed = False
+
+    def set_full(self, is_full: bool) -> None:
+        """The disk is full: give back what can be given."""
+        self._is_full = is_full
+        if is_full and self._timer is None:
+            self._timer = self._loop.call_later(RECLAIM_S, self._flush)
+
+    def take(self, committed: list[Committed], on_stored: OnStored) -> None:
+        self._on_stored = on_stored
+        for each in committed:
+            self._rows.take(each)
+        if self._is_due() and not self._is_full:
+            self._flush()
+        elif self._timer is None:
+            self._timer = self._loop.call_later(FLUSH_S, self._flush)
+
+    def fetch(self, fetch: Fetch, on_fetched: OnFetched) -> None:
+        self._fetches.append((fetch, on_fetched))
+        if self._fetching is None:
+            self._fetching = self._loop.create_task(self._guarded(self._fetch_all()))
+
+    async def close(self, *, may_write: bool) -> None:
+        """Write what is pending; no callback comes any more."""
+        self._closed = True
+        self._cancel_timer()
+        self._fetches.clear()
+        under_way = [task for task in (self._flushing, self._fetching) if task is not None]
+        if under_way:
+            await asyncio.wait(under_way)
+        if may_write and self._rows.pending_index:
+            await self._guarded(self._flush_all())
+        for connection in (self._write_connection, self._read_connection):
+            if connection is not None:
+                await connection.close()
+
+    # --- writing --------------------------------------------------------------------
+
+    def _is_due(self) -> bool:
+        return self._rows.pending_messages >= FLUSH_MESSAGES or self._rows.pending_bytes >= FLUSH_BYTES
+
+    def _flush(self) -> None:
+        self._cancel_timer()
+        if self._flushing is None and not self._closed:
+            self._flushing = self._loop.create_task(self._guarded(self._flush_all()))
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def _flush_all(self) -> None:
+        """Batches until too little is left for one of its own; the rest waits for the timer."""
+        delay_s = FLUSH_S if self._is_full else None
+        try:
+            if (self._is_full or self._needs_checkpoint) and not await self._give_space_back():
+                delay_s = FLUSH_S
+                return
+            while (batch := self._rows.begin()) is not None:
+                if not await self._write(batch):
+                    delay_s = FLUSH_S
+                    break
+                if not self._closed:
+                    self._on_stored(batch.index)
+                if not await self._make_room(batch.after):
+                    delay_s = FLUSH_S
+                    break
+                if not self._is_due():
+                    # With nothing pending there may still be space to reclaim: in small steps with pauses.
+                    delay_s = FLUSH_S if self._rows.pending_index > batch.index else RECLAIM_S
+                    break
+        finally:
+            self._flushing = None
+        if delay_s is not None and self._timer is None and not self._closed:
+            self._timer = self._loop.call_later(delay_s, self._flush)
+
+    async def _write(self, batch: Batch) -> bool:
+        """False: the disk is full, nothing changed."""
+        try:
+            await self._transact(batch)
+        except sqlite3.Error as error:
+            self._rows.failed()
+            self._met_full_disk(error)
+            return False
+        self._rows.done()
+        self._needs_checkpoint = True
+        return True
+
+    def _met_full_disk(self, error: sqlite3.Error) -> None:
+        if not is_disk_full(error):
+            raise error
+        self._is_full = True
+        self._on_full()
+
+    async def _give_space_back(self) -> bool:
+        """Empty the WAL into the database, then cut free pages off its end."""
+        return await self._make_room([]) and await self._make_room([f"PRAGMA incremental_vacuum({VACUUM_PAGES})"])
+
+    async def _make_room(self, statements: list[str]) -> bool:
+        """Run ``statements`` and empty the WAL. False: it could not be emptied, so nothing is written until it can."""
+        connection = await self._writing()
+        try:
+            for sql in statements:
+                await connection.executescript(sql)  # unlike execute it runs a PRAGMA to its end
+            ((is_busy, *_),) = await connection.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as error:
+            self._met_full_disk(error)
+            return False
+        self._needs_checkpoint = bool(is_busy)  # a fetch is reading
+        return not is_busy
+
+    async def _writing(self) -> aiosqlite.Connection:
+        if self._write_connection is None:
+            self._write_connection = await self._connect()
+            await self._write_connection.execute("PRAGMA wal_autocheckpoint = 0")
+        return self._write_connection
+
+    async def _transact(self, batch: Batch) -> None:
+        connection = await self._writing()
+        await connection.execute("BEGIN IMMEDIATE")
+        try:
+            for sql, parameters in batch.statements:
+                await connection.executemany(sql, parameters)
+            await connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                await connection.execute("ROLLBACK")
+            raise
+
+    # --- reading --------------------------------------------------------------------
+
+    async def _fetch_all(self) -> None:
+        try:
+            if self._read_connection is None:
+                self._read_connection = await self._connect()
+            while self._fetches:
+                fetch, on_fetched = self._fetches.popleft()
+                found: list[tuple[Any, ...]] = []
+                for sql, parameters in self._rows.fetch(fetch.queue_id, fetch.sequences):
+                    found += map(tuple, await self._read_connection.execute_fetchall(sql, parameters))
+                if not self._closed:
+                    on_fetched(fetch, self._rows.decode(found))
+        finally:
+            self._fetching = None
+
+    # --- both -----------------------------------------------------------------------
+
+    async def _connect(self) -> aiosqlite.Connection:
+        connection = await aiosqlite.connect(self._path, isolation_level=None)
+        for statement in schema.PRAGMAS:
+            await connection.execute(statement)
+        return connection
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception as failure:  # also of the node, in a callback: the member must end
+            self._on_failure(failure)
+
+
+def is_disk_full(error: sqlite3.Error) -> bool:
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF == sqlite3.SQLITE_FULL or code == _SHARED_MEMORY_FULL

@@ -1,0 +1,154 @@
+"""The storage of a data directory: the log in segments by a thread, the rows in SQLite behind it.
+
+A record counts when the log has it. The rows follow in batches, one transaction
+each together with the index up to which they hold everything; a crash between
+the two costs nothing, as the log is read again from that index on.
+"""
+
+import sqlite3
+from asyncio import AbstractEventLoop
+from collections.abc import Iterator
+
+from elasticq.engine.mutations import Mutation
+from elasticq.node.effects import Committed, Fetch
+from elasticq.replication.records import Record
+from elasticq.storage import schema
+from elasticq.storage.directory import DataDirectory
+from elasticq.storage.errors import DataError
+from elasticq.storage.files import DirectoryFiles, Files
+from elasticq.storage.interface import Loaded, OnFetched, OnStored, OnSynced, Storage
+from elasticq.storage.log import SegmentLog
+from elasticq.storage.reserve import Reserve
+from elasticq.storage.rowdb import RowDatabase, is_disk_full
+from elasticq.storage.rows import Rows
+from elasticq.storage.start import compose
+from elasticq.storage.writer import DISK_FULL_ERRORS, Durability, LogWriter, OnFailure, OnFull
+
+
+class SqliteStorage(Storage):
+    """``on_failure``: what was written or read cannot be trusted, the process must end.
+
+    ``on_full``: the disk is full (the reason) or has space again (None).
+    """
+
+    volatile = False
+
+    def __init__(
+        self,
+        directory: DataDirectory,
+        loop: AbstractEventLoop,
+        *,
+        durability: Durability = "fsync",
+        reserve_bytes: int = 64 * 1_048_576,
+        on_failure: OnFailure,
+        on_full: OnFull,
+        files: Files | None = None,
+    ) -> None:
+        self._directory = directory
+        self._files = files or DirectoryFiles(directory.log)
+        self._log = SegmentLog(self._files, lazy_sync=durability != "fsync")
+        self._rows = Rows()
+        self._reserve = Reserve(directory.reserve, reserve_bytes)
+        self._on_failure = on_failure
+        self._on_full = on_full
+        self._failed = False
+        self._writer = LogWriter(
+            self._log, self._reserve, loop, durability=durability, on_failure=self._fail, on_full=self._tell_full
+        )
+        self._database = RowDatabase(
+            directory.rows, self._rows, loop, on_failure=self._fail, on_full=self._writer.make_space
+        )
+
+    def load(self) -> Loaded:
+        """Also on a full disk: opening takes a little space, for which the reserve is given up."""
+        try:
+            loaded = load(self._directory, self._log, self._rows)
+        except DiskFull:
+            if not self._reserve.give_up():
+                raise
+            loaded = load(self._directory, self._log, self._rows)
+        self._writer.start()
+        return loaded
+
+    def append(self, records: list[Record], token: int, on_synced: OnSynced) -> None:
+        self._writer.append(records, token, on_synced)
+
+    def rows(self, committed: list[Committed], on_stored: OnStored) -> None:
+        self._database.take(committed, on_stored)
+
+    def fetch(self, fetch: Fetch, on_fetched: OnFetched) -> None:
+        self._database.fetch(fetch, on_fetched)
+
+    def forget_log(self, index: int) -> None:
+        self._writer.drop_through(index)
+
+    def close(self) -> None:
+        """The log's part: everything in it is durable. ``aclose`` must follow."""
+        self._writer.close()
+
+    async def aclose(self) -> None:
+        """Write the rows that are behind, as far as the disk lets us, and release the directory."""
+        self._writer.close()
+        await self._database.close(may_write=not self._failed)
+        if isinstance(self._files, DirectoryFiles):
+            self._files.close()
+        self._directory.close()
+
+    def _tell_full(self, reason: str | None) -> None:
+        self._database.set_full(reason is not None)
+        self._on_full(reason)
+
+    def _fail(self, failure: BaseException) -> None:
+        if not self._failed:
+            self._failed = True
+            self._on_failure(failure)
+
+
+class DiskFull(DataError):
+    """There is no space to open it."""
+
+
+def load(directory: DataDirectory, log: SegmentLog, rows: Rows) -> Loaded:
+    """What is on the disk; ``rows`` of the result keeps the database open until it is at its end. Raises DataError."""
+    try:
+        image = log.load()
+    except OSError as error:
+        kind = DiskFull if error.errno in DISK_FULL_ERRORS else DataError
+        raise kind(f"{directory.log} cannot be read: {error}") from error
+    connection = open_rows(directory)
+    try:
+        applied, mutations = rows.load(connection)
+        durable = compose(image.vote, image.entries, applied)
+        if 0 < image.last_index < applied.index:
+            log.reset(image.vote)  # the rows are ahead of it, so it cannot be continued where it ends
+    except BaseException:
+        connection.close()
+        raise
+    return Loaded(durable, _closing(connection, mutations))
+
+
+def open_rows(directory: DataDirectory) -> sqlite3.Connection:
+    """The database, of this version's schema. Raises DataError."""
+    connection = sqlite3.connect(directory.rows, isolation_level=None)
+    try:
+        schema.prepare(connection)
+        directory.sync()
+    except sqlite3.Error as error:
+        connection.close()
+        if is_disk_full(error):
+            raise DiskFull(f"{directory.rows} cannot be opened: {error}") from error
+        raise DataError(
+            f"{directory.rows} cannot be read: {error}. Nothing was changed. Restore a backup, or run "
+            "'elasticq repair DIR': it salvages what can be read and says what is lost."
+        ) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _closing(connection: sqlite3.Connection, mutations: Iterator[Mutation]) -> Iterator[Mutation]:
+    try:
+        yield from mutations
+    finally:
+        connection.close()

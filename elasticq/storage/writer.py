@@ -1,0 +1,178 @@
+"""The thread that writes the log: all that queued during the last sync is one append and one sync.
+
+Lock order: there is one lock, around the queue; it is never held while a file
+is touched. The log and the reserve belong to the thread from ``start`` to the
+end of ``close``. Callbacks are posted to the loop.
+
+    fsync   a batch counts when it is written and synced
+    os      when it is written; a vote, and all before it, when it is synced
+    none    at once; a vote, and all before it, when it is synced
+"""
+
+import errno
+import time
+from asyncio import AbstractEventLoop
+from collections.abc import Callable
+from threading import Condition, Thread
+from typing import Final, Literal
+
+from elasticq.replication.records import Entry, Record, Vote
+from elasticq.storage.interface import OnSynced
+from elasticq.storage.log import SegmentLog
+from elasticq.storage.reserve import FULL, Reserve
+
+Durability = Literal["fsync", "os", "none"]
+OnFailure = Callable[[BaseException], None]
+OnFull = Callable[[str | None], None]
+
+REVIEW_S: Final = 1.0
+DISK_FULL_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT)
+
+
+class LogWriter:
+    """All methods but ``_run`` and what it calls are for the loop's thread."""
+
+    def __init__(
+        self,
+        log: SegmentLog,
+        reserve: Reserve,
+        loop: AbstractEventLoop,
+        *,
+        durability: Durability,
+        on_failure: OnFailure,
+        on_full: OnFull,
+    ) -> None:
+        self._log = log
+        self._reserve = reserve
+        self._loop = loop
+        self._durability = durability
+        self._on_failure = on_failure
+        self._on_full = on_full
+        self._on_synced: OnSynced = lambda token: None
+        self._thread = Thread(target=self._run, name="log", daemon=True)
+        self._changed = Condition()
+        self._records: list[Record] = []
+        self._token = 0
+        self._floor = 0
+        self._wants_space = False
+        self._closing = False
+        self._is_blocked = False  # the thread's own
+        self._written_bytes = 0  # since the last look at the free space, the thread's own
+        # The loop's own:
+        self._acknowledged = 0
+        self._vote_token = 0
+        self._closed = False
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def append(self, records: list[Record], token: int, on_synced: OnSynced) -> None:
+        self._on_synced = on_synced
+        if any(isinstance(record, Vote) for record in records):
+            self._vote_token = token
+        with self._changed:
+            self._records += records
+            self._token = token
+            self._changed.notify()
+        if self._durability == "none" and self._vote_token <= self._acknowledged:
+            self._loop.call_soon(self._acknowledge, token)
+
+    def drop_through(self, index: int) -> None:
+        """The next time the thread is awake anyway: there is no hurry."""
+        with self._changed:
+            self._floor = max(self._floor, index)
+
+    def make_space(self) -> None:
+        """The rows met a full disk: give up the reserve."""
+        with self._changed:
+            self._wants_space = True
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Everything is written and synced when this returns, and no callback comes any more."""
+        self._closed = True
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    # --- in the loop ----------------------------------------------------------------
+
+    def _acknowledge(self, token: int) -> None:
+        if token > self._acknowledged and not self._closed:
+            self._acknowledged = token
+            self._on_synced(token)
+
+    def _tell_full(self, reason: str | None) -> None:
+        if not self._closed:
+            self._on_full(reason)
+
+    # --- in the thread --------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            self._reserve.start()
+            told_full = False
+            review_at_s = 0.0
+            while self._work():
+                now_s = time.monotonic()
+                if now_s >= review_at_s or self._written_bytes > self._reserve.size_bytes // 8:
+                    self._written_bytes = 0
+                    self._reserve.review()
+                    review_at_s = now_s + REVIEW_S
+                if told_full != self._reserve.is_full:
+                    told_full = self._reserve.is_full
+                    self._post(self._tell_full, FULL if told_full else None)
+            self._log.sync()
+        except BaseException as failure:  # whatever it is, nothing may be acknowledged after it
+            self._post(self._on_failure, failure)
+
+    def _work(self) -> bool:
+        """Wait for something to do and do it; False: closed and done."""
+        with self._changed:
+            has_work = (self._records and not self._is_blocked) or self._wants_space
+            if not has_work and not self._closing:
+                self._changed.wait(REVIEW_S)
+            records, self._records = self._records, []
+            token, floor, closing = self._token, self._floor, self._closing
+            wants_space, self._wants_space = self._wants_space, False
+            self._floor = 0
+        if wants_space:
+            self._reserve.give_up()
+        if floor:  # first, as it may make the room for what follows
+            self._log.drop_through(floor)
+        if records and self._write(records, closing):
+            self._post(self._acknowledge, token)
+        return not closing
+
+    def _write(self, records: list[Record], is_last_try: bool) -> bool:
+        """False: there is no space even without the reserve; they are tried again later, unacknowledged until then."""
+        self._is_blocked = False
+        self._written_bytes += sum(len(record.payload) for record in records if isinstance(record, Entry))
+        try:
+            self._append_by_all_means(records)
+        except OSError as error:
+            if error.errno not in DISK_FULL_ERRORS or is_last_try:
+                raise
+            self._is_blocked = True
+            with self._changed:
+                self._records = records + self._records
+            return False
+        if self._durability == "fsync" or any(isinstance(record, Vote) for record in records):
+            self._log.sync()
+        return True
+
+    def _append_by_all_means(self, records: list[Record]) -> None:
+        try:
+            self._log.append(records)
+        except OSError as error:
+            if error.errno not in DISK_FULL_ERRORS or not self._reserve.give_up():
+                raise
+            self._log.append(records)
+
+    def _post(self, callback: Callable[..., None], argument: object) -> None:
+        try:
+            self._loop.call_soon_threadsafe(callback, argument)
+        except RuntimeError:  # the loop is closed: there is nobody left to tell
+            assert self._loop.is_closed()

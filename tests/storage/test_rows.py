@@ -1,0 +1,582 @@
+"""The rows against a model of dicts: whatever the history and the cuts, what is loaded is what was committed."""
+
+import random
+import sqlite3
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elasticq.engine import mutations as m
+from elasticq.model.commands import MessageAttributeValue
+from elasticq.node.effects import Committed
+from elasticq.storage import rows as rows_module
+from elasticq.storage import schema
+from elasticq.storage.errors import Damaged, FormatTooNew
+from elasticq.storage.rows import Batch, Rows
+
+QUEUES = (7, 9)
+
+
+# --- the model -------------------------------------------------------------------------
+
+
+class Model:
+    """What a member would know, kept in the plainest way."""
+
+    def __init__(self) -> None:
+        self.queues: dict[int, m.QueueRestored] = {}
+        self.contents: dict[tuple[int, int], m.MessageStored] = {}
+        self.delivery: dict[tuple[int, int], tuple[int, ...]] = {}
+        self.invocations: dict[bytes, m.InvocationRecorded] = {}
+        self.founded: m.ClusterFounded | None = None
+        self.takeovers: list[m.TookOver] = []
+
+    def apply(self, x: m.Mutation) -> None:
+        queue = self.queues.get(getattr(x, "queue_id", 0))
+        is_open = queue is not None and queue.deleted_ms is None
+        match x:
+            case m.ClusterFounded():
+                self.founded = x
+            case m.TookOver():
+                self.takeovers = [*self.takeovers, x][-64:]
+            case m.QueueCreated():
+                self.queues[x.queue_id] = m.QueueRestored(
+                    x.queue_id, x.account, x.name, x.attributes, x.tags, x.created_ms, x.created_ms, None, None, 0, 0
+                )
+            case m.InvocationRecorded():
+                self.invocations.setdefault(x.invocation, x)
+            case m.ReceiveReturned() if x.invocation:
+                self.invocations.pop(x.invocation, None)
+        if queue is not None and isinstance(x, m.MessageStored):
+            queue.last_sequence = x.sequence
+        if is_open:
+            self._apply_to(queue, x)
+        if isinstance(x, m.QueueReclaimed):
+            self.queues.pop(x.queue_id, None)
+
+    def _apply_to(self, queue: m.QueueRestored, x: Any) -> None:
+        match x:
+            case m.QueueAttributesSet():
+                queue.attributes, queue.modified_ms = x.attributes, x.modified_ms
+            case m.QueuePurged() if x.watermark > queue.watermark:
+                queue.watermark, queue.purged_ms = x.watermark, x.purged_ms
+                self._drop(x.queue_id, 0, x.watermark - 1)
+            case m.QueueDeleted():
+                queue.deleted_ms = x.deleted_ms
+                self._drop(x.queue_id, 0, 1 << 63)
+            case m.MessageStored():
+                if x.sequence >= queue.watermark:
+                    self.contents[x.queue_id, x.sequence] = x
+                    if x.visible_at_ms:
+                        self.delivery[x.queue_id, x.sequence] = (x.visible_at_ms, 0, 0, 0, 0)
+            case m.MessagesReceived():
+                for sequence, *values in zip(
+                    x.sequences, x.hand_outs, x.receive_counts, x.first_received_ms, strict=True
+                ):
+                    self._deliver(x.queue_id, sequence, (x.until_ms, *values, x.received_ms))
+            case m.VisibilityChanged():
+                for sequence, until_ms in zip(x.sequences, x.until_ms, strict=True):
+                    self._deliver(x.queue_id, sequence, (until_ms, *self._known(x.queue_id, sequence)[1:]))
+            case m.ReceiveReturned():
+                for sequence, hand_out, count, first_ms in zip(
+                    x.sequences, x.hand_outs, x.receive_counts, x.first_received_ms, strict=True
+                ):
+                    known = self._known(x.queue_id, sequence)
+                    if known[1] == hand_out:
+                        self._deliver(x.queue_id, sequence, (x.visible_at_ms, hand_out, count, first_ms, known[4]))
+            case m.MessagesRemoved():
+                for sequence in x.sequences:
+                    self._drop(x.queue_id, sequence, sequence)
+            case m.RangeRemoved():
+                self._drop(x.queue_id, x.first, x.last)
+
+    def _known(self, queue_id: int, sequence: int) -> tuple[int, ...]:
+        return self.delivery.get((queue_id, sequence), (0, 0, 0, 0, 0))
+
+    def _deliver(self, queue_id: int, sequence: int, values: tuple[int, ...]) -> None:
+        if (queue_id, sequence) in self.contents:
+            self.delivery[queue_id, sequence] = values
+
+    def _drop(self, queue_id: int, first: int, last: int) -> None:
+        if first == last:
+            keys = [(queue_id, first)] if (queue_id, first) in self.contents else []
+        else:
+            keys = [key for key in self.contents if key[0] == queue_id and first <= key[1] <= last]
+        for key in keys:
+            del self.contents[key]
+            self.delivery.pop(key, None)
+
+    def view(self) -> tuple[Any, ...]:
+        queues = [self.queues[queue_id] for queue_id in sorted(self.queues)]
+        untouched = sorted(self.contents.keys() - self.delivery.keys())
+        return self.founded, self.takeovers, queues, untouched, self.delivery, self.invocations
+
+
+def view_of(mutations: Iterator[m.Mutation]) -> tuple[Any, ...]:
+    """The same view, made of what was restored; checks its order and bounds on the way."""
+    founded, takeovers, queues, untouched = None, [], [], []
+    delivery: dict[tuple[int, int], tuple[int, ...]] = {}
+    invocations: dict[bytes, m.InvocationRecorded] = {}
+    order = [m.ClusterFounded, m.TookOver, m.QueueRestored, m.InvocationRecorded]
+    stage = last_page = 0
+    for x in mutations:
+        if type(x) in order:
+            assert order.index(type(x)) >= stage
+            stage = order.index(type(x))
+        match x:
+            case m.ClusterFounded():
+                founded = x
+            case m.TookOver():
+                takeovers.append(x)
+            case m.QueueRestored():
+                queues.append(x)
+                last_page = 0
+            case m.UntouchedRestored():
+                assert x.queue_id == queues[-1].queue_id
+                assert last_page < x.first <= x.last < x.first + 1_000
+                last_page = x.last
+                for first, last in zip(x.firsts, x.lasts, strict=True):
+                    untouched += [(x.queue_id, sequence) for sequence in range(first, last + 1)]
+            case m.RowsRestored():
+                assert len(x.sequences) <= 1_000
+                columns = (x.visible_at_ms, x.hand_outs, x.receive_counts, x.first_received_ms, x.received_ms)
+                for sequence, *values in zip(x.sequences, *columns, strict=True):
+                    delivery[x.queue_id, sequence] = tuple(values)
+            case m.InvocationRecorded():
+                invocations.setdefault(x.invocation, x)
+            case _:
+                raise AssertionError(x)
+    return founded, takeovers, queues, untouched, delivery, invocations
+
+
+# --- driving ------------------------------------------------------------------------------
+
+
+def run(connection: sqlite3.Connection, batch: Batch) -> None:
+    connection.execute("BEGIN")
+    for sql, parameters in batch.statements:
+        connection.executemany(sql, parameters)
+    connection.execute("COMMIT")
+    for sql in batch.after:
+        connection.executescript(sql)
+
+
+def flush(rows: Rows, connection: sqlite3.Connection) -> int:
+    """All that is to be done; how many batches that were."""
+    count = 0
+    while (batch := rows.begin()) is not None:
+        run(connection, batch)
+        assert rows.done() == batch.index
+        count += 1
+    return count
+
+
+def opened(path: str | Path = ":memory:") -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None)
+    schema.prepare(connection)
+    return connection
+
+
+def loaded(connection: sqlite3.Connection) -> tuple[Rows, int, tuple[Any, ...]]:
+    rows = Rows()
+    base, mutations = rows.load(connection)
+    return rows, base.index, view_of(mutations)
+
+
+def fetched(rows: Rows, connection: sqlite3.Connection, queue_id: int, sequences: list[int]) -> list[m.MessageStored]:
+    messages: list[m.MessageStored] = []
+    for sql, parameters in rows.fetch(queue_id, sequences):
+        messages += rows.decode(connection.execute(sql, parameters).fetchall())
+    return messages
+
+
+def stored(sequence: int, queue_id: int = 7, body: str = "x" * 256, **more: Any) -> m.MessageStored:
+    return m.MessageStored(queue_id, sequence, body, 1_000 + sequence % 1_000, "AIDA", **more)
+
+
+def created(queue_id: int = 7) -> m.QueueCreated:
+    return m.QueueCreated(queue_id, "000000000000", f"q{queue_id}", {"DelaySeconds": "0"}, {"a": "b"}, 5)
+
+
+def filled(connection: sqlite3.Connection, count: int, *, body: str = "x" * 256, batch: int = 4_096) -> Rows:
+    """Rows with ``count`` flushed messages, 1 to count, of queue 7; the index after is count + 2."""
+    rows = Rows()
+    rows.take(Committed(1, 1, 1, [created()]))
+    for first in range(1, count + 1, batch):
+        last = min(first + batch, count + 1)
+        rows.take(Committed(first + 1, 1, 1, [stored(sequence, body=body) for sequence in range(first, last)]))
+        flush(rows, connection)
+    return rows
+
+
+class History:
+    """Makes valid mutations of random numbers."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.model = Model()
+        self.index = self.now_ms = self.hand_out = 0
+        self.term = 1
+        self.next_sequence = dict.fromkeys(QUEUES, 1 << 40)
+        self.views = {0: deepcopy(self.model.view())}
+        self.alive_at = {0: dict(self.model.contents)}
+        self.entries: list[Committed] = []
+
+    def entry(self) -> Committed:
+        self.index += 1
+        self.now_ms += self.random.randrange(50)
+        made = [self._one() for _ in range(self.random.choice((1, 1, 3, 8)))]
+        mutations = [mutation for part in made for mutation in part]
+        self.views[self.index] = deepcopy(self.model.view())
+        self.alive_at[self.index] = dict(self.model.contents)
+        committed = Committed(self.index, self.term, self.now_ms, mutations)
+        self.entries.append(committed)
+        return committed
+
+    def _one(self) -> list[m.Mutation]:
+        random_ = self.random
+        queue_id = random_.choice(QUEUES)
+        if queue_id not in self.model.queues:
+            made: list[m.Mutation] = [created(queue_id)]
+            if not self.model.founded:
+                made.insert(0, m.ClusterFounded("c", b"k" * 16, 1))
+        else:
+            kinds = [self._send] * 8 + [self._receive] * 5 + [self._change, self._return, self._remove, self._remove]
+            rare = [self._purge, self._delete, self._reclaim, self._set, self._take_over]
+            made = random_.choice(kinds + [self._expire] + ([random_.choice(rare)] if random_.random() < 0.5 else []))(
+                queue_id
+            )
+        for mutation in made:
+            self.model.apply(mutation)
+        return deepcopy(made)
+
+    def _some(self, queue_id: int) -> list[int]:
+        """Living messages mostly, and one that may be anything."""
+        living = [sequence for queue, sequence in self.model.contents if queue == queue_id]
+        chosen = self.random.sample(living, min(len(living), self.random.choice((1, 3, 40))))
+        return sorted({*chosen, self.random.randrange(1 << 40, self.next_sequence[queue_id] + 2)})
+
+    def _send(self, queue_id: int) -> list[m.Mutation]:
+        made: list[m.Mutation] = []
+        for _ in range(self.random.choice((1, 10, 20, 140))):
+            self.next_sequence[queue_id] += self.random.choice((1, 1, 1, 1, 2, 90))
+            sequence = self.next_sequence[queue_id]
+            attributes = {"k": MessageAttributeValue("String", "v")} if self.random.random() < 0.05 else None
+            delay = self.now_ms + 900 if self.random.random() < 0.1 else 0
+            body = "ä" * self.random.choice((1, 20, 20, 20, 20_000 if self.random.random() < 0.02 else 5))
+            made.append(m.MessageStored(queue_id, sequence, body, self.now_ms, "s", delay, attributes))
+        key = self.random.randbytes(1) * 16
+        return [*made, m.InvocationRecorded(key, self.now_ms, queue_id, self.next_sequence[queue_id])]
+
+    def _receive(self, queue_id: int) -> list[m.Mutation]:
+        sequences = self._some(queue_id)
+        self.hand_out += 1
+        outs = [self.term << 40 | self.hand_out] * len(sequences)
+        counts = [self.random.randrange(1, 5) for _ in sequences]
+        now_ms = self.now_ms
+        return [m.MessagesReceived(queue_id, now_ms, now_ms + 30, sequences, outs, counts, [now_ms] * len(sequences))]
+
+    def _change(self, queue_id: int) -> list[m.Mutation]:
+        sequences = self._some(queue_id)
+        return [m.VisibilityChanged(queue_id, sequences, [self.now_ms + self.random.randrange(99) for _ in sequences])]
+
+    def _return(self, queue_id: int) -> list[m.Mutation]:
+        sequences = self._some(queue_id)
+        known = [self.model.delivery.get((queue_id, sequence), (0, 3))[1] for sequence in sequences]
+        outs = [self.random.choice((out, out, out, 1)) for out in known]
+        key = self.random.choice((b"", self.random.randbytes(1) * 16))
+        numbers = [self.random.randrange(9) for _ in sequences]
+        return [m.ReceiveReturned(queue_id, sequences, outs, numbers, numbers, self.now_ms, key)]
+
+    def _remove(self, queue_id: int) -> list[m.Mutation]:
+        return [m.MessagesRemoved(queue_id, self._some(queue_id))]
+
+    def _expire(self, queue_id: int) -> list[m.Mutation]:
+        first, *_, last = [*self._some(queue_id), *self._some(queue_id)]
+        return [m.RangeRemoved(queue_id, min(first, last), max(first, last))]
+
+    def _purge(self, queue_id: int) -> list[m.Mutation]:
+        watermark = self.random.choice((self.next_sequence[queue_id] + 1, self._some(queue_id)[0]))
+        return [m.QueuePurged(queue_id, watermark, self.now_ms)]
+
+    def _delete(self, queue_id: int) -> list[m.Mutation]:
+        return [m.QueueDeleted(queue_id, self.now_ms)]
+
+    def _reclaim(self, queue_id: int) -> list[m.Mutation]:
+        return [m.QueueReclaimed(queue_id)] if self.model.queues[queue_id].deleted_ms is not None else []
+
+    def _set(self, queue_id: int) -> list[m.Mutation]:
+        return [m.QueueAttributesSet(queue_id, {"DelaySeconds": str(self.now_ms)}, self.now_ms)]
+
+    def _take_over(self, queue_id: int) -> list[m.Mutation]:
+        self.term += 1
+        return [m.TookOver(self.term, "n", self.now_ms, self.now_ms + 5)]
+
+
+# --- laws --------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 1 << 32), script=st.lists(st.sampled_from("eeeebrfx"), min_size=5, max_size=40))
+def test_what_is_loaded_is_what_was_committed(seed: int, script: list[str]) -> None:
+    """e: an entry; b: a batch, entries taken while it is under way; f: one that fails; r: a restart; x: flush all."""
+    history, connection, rows = History(seed), opened(), Rows()
+    for step in script:
+        if step == "e":
+            rows.take(history.entry())
+        elif step in "bf" and (batch := rows.begin()) is not None:
+            rows.take(history.entry())
+            if step == "f":
+                rows.failed()
+            else:
+                run(connection, batch)
+                rows.done()
+        elif step == "x":
+            flush(rows, connection)
+        elif step == "r":
+            rows = restarted(history, connection)
+    restarted(history, connection)
+    flush(rows, connection)
+    restarted(history, connection)
+
+
+def restarted(history: History, connection: sqlite3.Connection) -> Rows:
+    """Load, compare with the model at that index, read every content, and take again what came after."""
+    rows, index, view = loaded(connection)
+    assert view == history.views[index]
+    alive = history.alive_at[index]
+    for queue_id in QUEUES:
+        sequences = [sequence for queue, sequence in alive if queue == queue_id]
+        messages = fetched(rows, connection, queue_id, sequences)
+        assert {(queue_id, message.sequence): message for message in messages} == {
+            key: message for key, message in alive.items() if key[0] == queue_id
+        }
+    for committed in history.entries[index:]:
+        rows.take(deepcopy(committed))
+    return rows
+
+
+def test_message_that_comes_and_goes_between_two_batches_never_meets_the_disk() -> None:
+    rows = Rows()
+    rows.take(Committed(1, 1, 1, [created()]))
+    rows.take(Committed(2, 1, 1, [stored(sequence) for sequence in range(1, 100)]))
+    assert (rows.pending_messages, rows.pending_bytes, rows.pending_index) == (99, 99 * 256, 2)
+    rows.take(Committed(3, 1, 1, [m.MessagesRemoved(7, list(range(1, 100)))]))
+    assert (rows.pending_messages, rows.pending_bytes) == (0, 0)
+    batch = rows.begin()
+    assert batch is not None
+    assert not [sql for sql, _ in batch.statements if "pages" in sql or "contents" in sql or "touched" in sql]
+    connection = opened()
+    run(connection, batch)
+    rows.done()
+    _, index, (_, _, queues, untouched, _, _) = loaded(connection)
+    assert (index, queues[0].last_sequence, untouched) == (3, 99, [])
+
+
+def test_failed_batch_comes_again_before_newer_ones() -> None:
+    rows = Rows()
+    rows.take(Committed(1, 1, 1, [created(), stored(1)]))
+    first = rows.begin()
+    rows.take(Committed(2, 1, 2, [m.MessagesRemoved(7, [1])]))
+    rows.failed()
+    assert rows.begin() is first
+    assert rows.done() == 1
+    second = rows.begin()
+    assert second is not None
+    assert second.index == 2
+    assert rows.done() == 2
+    assert rows.begin() is None
+
+
+def test_failed_transaction_leaves_the_disk_at_the_batch_before() -> None:
+    connection = opened()
+    rows = filled(connection, 10)
+    rows.take(Committed(20, 1, 1, [stored(11), m.MessagesRemoved(7, [1])]))
+    batch = rows.begin()
+    assert batch is not None
+    connection.execute("BEGIN")
+    for sql, parameters in batch.statements:
+        connection.executemany(sql, parameters)
+    connection.execute("ROLLBACK")
+    rows.failed()
+    assert loaded(connection)[1] == 2
+    flush(rows, connection)
+    assert [sequence for _, sequence in loaded(connection)[2][3]] == list(range(2, 12))
+
+
+@pytest.mark.parametrize("ending", [[m.QueuePurged(7, 40_001, 9)], [m.QueueDeleted(7, 9), m.QueueReclaimed(7)]])
+def test_purged_and_deleted_messages_leave_the_disk_in_bounded_steps(
+    ending: list[m.Mutation], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows_module, "RECLAIM_ROWS_MAX", 100)
+    monkeypatch.setattr(rows_module, "FREE_PAGES_KEPT", 20)
+    path = tmp_path / "rows.db"
+    connection = opened(path)
+    rows = filled(connection, 40_000, batch=20_000)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    size = path.stat().st_size
+    rows.take(Committed(50_000, 1, 1, ending))
+    batch = rows.begin()
+    assert batch is not None
+    assert sum(len(parameters) for sql, parameters in batch.statements if "FROM pages" in sql) == 100
+    run(connection, batch)
+    rows.done()
+    rows, _, view = loaded(connection)  # a restart in the middle goes on with it
+    assert view[3] == []
+    assert flush(rows, connection) >= 2
+    for table in ("pages", "contents", "touched"):
+        assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    assert path.stat().st_size < size / 20
+
+
+def test_page_across_a_watermark_keeps_what_lies_above() -> None:
+    connection = opened()
+    rows = filled(connection, 300)
+    rows.take(Committed(400, 1, 1, [m.QueuePurged(7, 200, 9)]))
+    flush(rows, connection)
+    assert [sequence for _, sequence in loaded(connection)[2][3]] == list(range(200, 301))
+    assert [message.sequence for message in fetched(rows, connection, 7, [150, 200])] == list(range(200, 257))
+
+
+def test_pages_are_bounded_in_messages_span_and_weight() -> None:
+    connection, rows = opened(), Rows()
+    sequences = [*range(1, 200), *range(1_000, 2_000, 10)]
+    heavy = [stored(3_000 + number, body="y" * 40_000) for number in range(5)] + [stored(3_005, body="z" * 1_000_000)]
+    rows.take(Committed(1, 1, 1, [created(), *[stored(sequence) for sequence in sequences], *heavy]))
+    flush(rows, connection)
+    pages = [mutation for mutation in Rows().load(connection)[1] if isinstance(mutation, m.UntouchedRestored)]
+    assert max(page.last - page.first for page in pages) < 256
+    assert max(len(page.firsts) for page in pages) <= 26
+    assert [page.first for page in pages if page.first >= 3_000] == [3_000 + number for number in range(6)]
+    assert [page.last_sent_ms for page in pages][:2] == [1_128, 1_199]
+
+
+def test_invocations_older_than_the_window_go() -> None:
+    connection, rows = opened(), Rows()
+    rows.take(Committed(1, 1, 1_000, [created(), m.InvocationRecorded(b"a" * 16, 1_000, 7, 1)]))
+    flush(rows, connection)
+    rows.take(Committed(2, 1, 300_999, [m.InvocationRecorded(b"b" * 16, 300_999, 7, 2)]))
+    flush(rows, connection)
+    assert list(loaded(connection)[2][5]) == [b"a" * 16, b"b" * 16]
+    rows.take(Committed(3, 1, 301_000, []))
+    flush(rows, connection)
+    assert list(loaded(connection)[2][5]) == [b"b" * 16]
+    assert connection.execute("SELECT count(*) FROM invocations").fetchone() == (1,)
+
+
+def test_takeovers_are_kept_as_far_as_they_are_restored() -> None:
+    connection, rows = opened(), Rows()
+    for term in range(1, 101):
+        rows.take(Committed(term, term, 1, [m.TookOver(term, "n", 1, 2)]))
+        flush(rows, connection)
+    assert [takeover.term for takeover in loaded(connection)[2][1]] == list(range(37, 101))
+
+
+# --- damage ------------------------------------------------------------------------------
+
+
+def changed(connection: sqlite3.Connection, table: str, column: str) -> None:
+    """One bit of a value in one row."""
+    value = connection.execute(f"SELECT {column} FROM {table} LIMIT 1").fetchone()[0]
+    other = value ^ 1 if isinstance(value, int) else bytes([value[0] ^ 16]) + value[1:]
+    key = {"pages": "first", "contents": "first", "touched": "sequence", "queues": "id", "invocations": "number"}
+    name = key.get(table, "name")
+    row = connection.execute(f"SELECT {name} FROM {table} LIMIT 1").fetchone()[0]
+    connection.execute(f"UPDATE {table} SET {column} = ? WHERE {name} = ?", (other, row))
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("pages", "live"),
+        ("pages", "untouched"),
+        ("pages", "last"),
+        ("touched", "visible_at_ms"),
+        ("touched", "hand_out"),
+        ("touched", "sequence"),
+        ("queues", "watermark"),
+        ("queues", "attributes"),
+        ("invocations", "rows"),
+        ("meta", "value"),
+    ],
+)
+def test_changed_row_is_damage(table: str, column: str) -> None:
+    connection = opened()
+    rows = filled(connection, 300)
+    received = m.MessagesReceived(7, 1, 9, [5, 250], [3, 3], [1, 1], [1, 1])
+    rows.take(Committed(400, 1, 1, [received, m.InvocationRecorded(b"a" * 16, 1, 7, 1)]))
+    flush(rows, connection)
+    loaded(connection)
+    changed(connection, table, column)
+    with pytest.raises(Damaged, match=r"rows\.db is damaged"):
+        loaded(connection)
+
+
+@pytest.mark.parametrize("table", ["pages", "contents", "touched", "queues", "meta"])
+def test_missing_row_is_damage(table: str) -> None:
+    connection = opened()
+    rows = filled(connection, 300)
+    rows.take(Committed(400, 1, 1, [m.MessagesReceived(7, 1, 9, [5, 250], [3, 3], [1, 1], [1, 1])]))
+    flush(rows, connection)
+    connection.execute(f"DELETE FROM {table}")
+    with pytest.raises(Damaged):
+        loaded(connection)
+
+
+def test_changed_contents_are_damage_when_they_are_fetched() -> None:
+    connection = opened()
+    filled(connection, 300)
+    changed(connection, "contents", "contents")
+    rows, _, _ = loaded(connection)
+    with pytest.raises(Damaged, match="contents of queue 7"):
+        fetched(rows, connection, 7, [1])
+
+
+def test_flipped_byte_of_the_file_is_found_or_does_not_matter(tmp_path: Path) -> None:
+    path, broken = tmp_path / "rows.db", tmp_path / "broken.db"
+    connection = opened(path)
+    rows = filled(connection, 2_000)
+    rows.take(Committed(3_000, 1, 1, [m.MessagesReceived(7, 1, 9, list(range(1, 900)), *[[3] * 899] * 3)]))
+    flush(rows, connection)
+    expected = loaded(connection)[2]
+    contents = fetched(rows, connection, 7, list(range(1, 2_001)))
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    connection.close()
+    data, found, random_ = path.read_bytes(), 0, random.Random(1)
+    for _ in range(150):
+        at = random_.randrange(100, len(data))
+        broken.write_bytes(data[:at] + bytes([data[at] ^ 1 << random_.randrange(8)]) + data[at + 1 :])
+        connection = sqlite3.connect(broken, isolation_level=None)
+        try:
+            schema.prepare(connection)
+            rows, _, view = loaded(connection)
+            assert view == expected
+            assert fetched(rows, connection, 7, list(range(1, 2_001))) == contents
+        except (Damaged, sqlite3.DatabaseError):
+            found += 1
+        connection.close()
+    assert found > 100
+
+
+def test_newer_format_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "rows.db"
+    connection = opened(path)
+    connection.execute(f"PRAGMA user_version = {schema.FORMAT + 1}")
+    with pytest.raises(FormatTooNew, match=f"format {schema.FORMAT + 1}"):
+        schema.prepare(connection)
+    assert connection.execute("PRAGMA user_version").fetchone() == (schema.FORMAT + 1,)
+
+
+def test_file_is_made_with_incremental_vacuum_and_a_write_ahead_log(tmp_path: Path) -> None:
+    connection = opened(tmp_path / "rows.db")
+    values = {
+        name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("auto_vacuum", "journal_mode", "page_size")
+    }
+    assert values == {"auto_vacuum": 2, "journal_mode": "wal", "page_size": 8_192}
