@@ -12,11 +12,12 @@ from elasticq.engine.execute import execute
 from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.model.commands import Call
 from elasticq.node import node as node_module
-from elasticq.node.effects import Reply, Ticket
+from elasticq.node.effects import Committed, Reply, Ticket
 from elasticq.node.node import Node
 from elasticq.replication.records import Entry, Vote
 from elasticq.replication.replica import Replica
 from elasticq.sim.disk import Disk
+from elasticq.storage.rows import Rows
 
 Planted = Callable[[], AbstractContextManager[None]]
 
@@ -128,6 +129,27 @@ def restarted_member_raises_its_term() -> Iterator[None]:
 def wall_clock_stamps() -> Iterator[None]:
     with patch.object(Node, "_stamp", lambda self, now_ms: now_ms + self.clock._wall_offset_ms):
         yield
+
+
+@contextmanager
+def rows_without(kind: type) -> Iterator[None]:
+    """The rows on disk never hear of mutations of one kind."""
+    honest = Rows.take
+
+    def deaf(self: Rows, committed: Committed) -> None:
+        heard = [mutation for mutation in committed.mutations if type(mutation) is not kind]
+        honest(self, Committed(committed.index, committed.term, committed.time_ms, heard))
+
+    with patch.object(Rows, "take", deaf):
+        yield
+
+
+def rows_without_removals() -> AbstractContextManager[None]:
+    return rows_without(m.MessagesRemoved)
+
+
+def rows_without_the_guid_table() -> AbstractContextManager[None]:
+    return rows_without(m.InvocationRecorded)
 
 
 @contextmanager

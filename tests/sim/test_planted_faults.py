@@ -5,6 +5,7 @@ from functools import cache
 import pytest
 from msgspec import Struct
 
+from elasticq.checks.queue import DUPLICATED, RESURRECTED
 from elasticq.sim import invariants as rule
 from elasticq.sim.faults import Scenario, scenario
 from elasticq.sim.world import run
@@ -49,6 +50,8 @@ CASES = {
         Case(planted.serving_before_takeover, (rule.SERVING_BEFORE_TAKEOVER,), FAILOVERS),
         Case(planted.restarted_member_raises_its_term, (rule.TERM_RAISED_AT_RESTART,), CRASHES),
         Case(planted.wall_clock_stamps, (rule.CLOCK_AHEAD,), FAILOVERS, ("wild_clock",)),
+        Case(planted.rows_without_removals, (rule.ROWS_DIFFER, RESURRECTED), CRASHES),
+        Case(planted.rows_without_the_guid_table, (rule.ROWS_DIFFER, DUPLICATED), CRASHES),
         Case(planted.apply_that_reads_a_clock, (rule.ROWS_DIFFER,), FAILOVERS),
     )
 }
