@@ -18,18 +18,23 @@ from msgspec import Struct
 
 from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 FORMAT_FILE: Final = "format.json"
 LOCK_FILE: Final = "lock"
 _NEW_FORMAT_FILE: Final = "format.json.new"
 
 
 class Format(Struct, frozen=True):
-    """created: seconds since the epoch, for people."""
+    """created: seconds since the epoch, for people.
+
+    lazy_sync: the log may end with several frames that were never synced (durability os or none), so
+    that a power cut may have torn any of them. Since format 2; what format 1 knew not may be so.
+    """
 
     format: int
     member_id: str
     created: int
+    lazy_sync: bool = True
 
 
 class DataDirectory:
@@ -48,7 +53,9 @@ class DataDirectory:
         except OSError as error:
             raise DataError(f"{path} cannot be used as data directory: {error.strerror or error}") from error
         try:
-            self.format = _read_format(path) or _write_format(path, node_id)
+            self.format = _read_format(path) or _make_format(path, node_id)
+            if self.format.format < FORMAT:
+                self._change(self.format.lazy_sync)
             self.log.mkdir(mode=0o700, exist_ok=True)
             self.sync()
         except OSError as error:
@@ -61,6 +68,15 @@ class DataDirectory:
     @property
     def member_id(self) -> str:
         return self.format.member_id
+
+    def remember_lazy_sync(self, lazy_sync: bool) -> None:
+        """Before the first frame that is not synced, and after all are."""
+        if lazy_sync != self.format.lazy_sync:
+            self._change(lazy_sync)
+
+    def _change(self, lazy_sync: bool) -> None:
+        self.format = Format(FORMAT, self.format.member_id, self.format.created, lazy_sync)
+        _write_format(self.path, self.format)
 
     def sync(self) -> None:
         """The names in it are durable when this returns."""
@@ -135,14 +151,18 @@ def _read_format(path: Path) -> Format | None:
         raise DataError(f"{path / FORMAT_FILE} is damaged: {error}. Restore a backup") from error
 
 
-def _write_format(path: Path, node_id: str | None) -> Format:
-    """Whole or not at all, whenever the machine stops."""
+def _make_format(path: Path, node_id: str | None) -> Format:
     if node_id is None:
         raise DataError(f"{path} is not a data directory: it has no {FORMAT_FILE}")
-    made = Format(FORMAT, f"{node_id}-{os.urandom(8).hex()}", int(time.time()))
+    made = Format(FORMAT, f"{node_id}-{os.urandom(8).hex()}", int(time.time()), lazy_sync=False)
+    _write_format(path, made)
+    return made
+
+
+def _write_format(path: Path, made: Format) -> None:
+    """Whole or not at all, whenever the machine stops."""
     new = path / _NEW_FORMAT_FILE
     new.write_bytes(msgspec.json.encode(made) + b"\n")
     sync_file(new)
     new.replace(path / FORMAT_FILE)
     sync_directory(path)
-    return made

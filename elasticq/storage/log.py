@@ -136,9 +136,12 @@ class SegmentLog:
         """Of the newest entry that counts; 0 before the first one and after ``reset``."""
         return self._at.last_index
 
-    def load(self) -> LogImage:
-        """Read all, cut what a crash left unfinished. Raises Damaged or FormatTooNew before anything is changed."""
-        reader = _Reader(self._files, self._lazy_sync)
+    def load(self, *, was_lazy: bool = False) -> LogImage:
+        """Read all, cut what a crash left unfinished. Raises Damaged or FormatTooNew before anything is changed.
+
+        was_lazy: the life before this one was ``lazy_sync``.
+        """
+        reader = _Reader(self._files, self._lazy_sync or was_lazy)
         reader.read()
         self._segments, self._at = reader.segments, reader.at
         if reader.unfinished:

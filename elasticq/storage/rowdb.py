@@ -111,29 +111,29 @@ class RowDatabase:
             self._timer = None
 
     async def _flush_all(self) -> None:
-        """Batches until too little is left for one of its own; the rest waits for the timer."""
-        delay_s = FLUSH_S if self._is_full else None
+        """Write, and see to it that what is left is written later."""
         try:
-            if (self._is_full or self._needs_checkpoint) and not await self._give_space_back():
-                delay_s = FLUSH_S
-                return
-            while (batch := self._rows.begin()) is not None:
-                if not await self._write(batch):
-                    delay_s = FLUSH_S
-                    break
-                if not self._closed:
-                    self._on_stored(batch.index)
-                if not await self._make_room(batch.after):
-                    delay_s = FLUSH_S
-                    break
-                if not self._is_due():
-                    # With nothing pending there may still be space to reclaim: in small steps with pauses.
-                    delay_s = FLUSH_S if self._rows.pending_index > batch.index else RECLAIM_S
-                    break
+            delay_s = await self._write_batches()
         finally:
             self._flushing = None
         if delay_s is not None and self._timer is None and not self._closed:
             self._timer = self._loop.call_later(delay_s, self._flush)
+
+    async def _write_batches(self) -> float | None:
+        """Until too little is left for a batch of its own; when to come again, None: when something is taken."""
+        if (self._is_full or self._needs_checkpoint) and not await self._give_space_back():
+            return FLUSH_S
+        while (batch := self._rows.begin()) is not None:
+            if not await self._write(batch):
+                return FLUSH_S
+            if not self._closed:
+                self._on_stored(batch.index)
+            if not await self._make_room(batch.after):
+                return FLUSH_S
+            if not self._is_due():
+                # With nothing pending there may still be space to reclaim: in small steps with pauses.
+                return FLUSH_S if self._rows.pending_index > batch.index else RECLAIM_S
+        return FLUSH_S if self._is_full else None
 
     async def _write(self, batch: Batch) -> bool:
         """False: the disk is full, nothing changed."""
@@ -173,7 +173,7 @@ class RowDatabase:
     async def _writing(self) -> aiosqlite.Connection:
         if self._write_connection is None:
             self._write_connection = await self._connect()
-            await self._write_connection.execute("PRAGMA wal_autocheckpoint = 0")
+            await self._write_connection.execute_fetchall("PRAGMA wal_autocheckpoint = 0")
         return self._write_connection
 
     async def _transact(self, batch: Batch) -> None:
@@ -209,7 +209,7 @@ class RowDatabase:
     async def _connect(self) -> aiosqlite.Connection:
         connection = await aiosqlite.connect(self._path, isolation_level=None)
         for statement in schema.PRAGMAS:
-            await connection.execute(statement)
+            await connection.execute_fetchall(statement)
         return connection
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:

@@ -46,7 +46,8 @@ class SqliteStorage(Storage):
     ) -> None:
         self._directory = directory
         self._files = files or DirectoryFiles(directory.log)
-        self._log = SegmentLog(self._files, lazy_sync=durability != "fsync")
+        self._is_lazy = durability != "fsync"
+        self._log = SegmentLog(self._files, lazy_sync=self._is_lazy)
         self._rows = Rows()
         self._reserve = Reserve(directory.reserve, reserve_bytes)
         self._on_failure = on_failure
@@ -67,6 +68,7 @@ class SqliteStorage(Storage):
             if not self._reserve.give_up():
                 raise
             loaded = load(self._directory, self._log, self._rows)
+        self._directory.remember_lazy_sync(self._is_lazy)  # what there was is synced now
         self._writer.start()
         return loaded
 
@@ -111,7 +113,7 @@ class DiskFull(DataError):
 def load(directory: DataDirectory, log: SegmentLog, rows: Rows) -> Loaded:
     """What is on the disk; ``rows`` of the result keeps the database open until it is at its end. Raises DataError."""
     try:
-        image = log.load()
+        image = log.load(was_lazy=directory.format.lazy_sync)
     except OSError as error:
         kind = DiskFull if error.errno in DISK_FULL_ERRORS else DataError
         raise kind(f"{directory.log} cannot be read: {error}") from error

@@ -303,14 +303,14 @@ async def test_rows_that_found_the_disk_full_are_written_later(opened: Opened) -
     database = opened.storage._database
     connection = database._write_connection
     assert connection is not None
-    await connection.execute("PRAGMA max_page_count = 1")  # as many as there are
+    await connection.execute_fetchall("PRAGMA max_page_count = 1")  # as many as there are
     is_refused = asyncio.Event()
     make_space = database._on_full
     database._on_full = lambda: (is_refused.set(), make_space())  # type: ignore[assignment, func-returns-value]
     opened.take(Committed(2, 1, 1, [message(1 + at, "x" * 1_000) for at in range(9_000)]))
     await asyncio.wait_for(is_refused.wait(), PATIENCE_S)
     opened.take(Committed(3, 1, 1, []))
-    await connection.execute("PRAGMA max_page_count = 100000")
+    await connection.execute_fetchall("PRAGMA max_page_count = 100000")
     told = [await opened.next()]
     while told[-1] != ("stored", 3):
         told.append(await opened.next())
