@@ -142,6 +142,8 @@ class StandardOrder:
             else:
                 self._newest_return_ms = due_ms
             self._returned[sequence] = due_ms
+        if not deadlines:
+            self._deadlines, self._heap = {}, []  # all stale; an emptied dict keeps the room of its fullest day
         if not is_in_order:  # a roll-back brought old deadlines back
             self._returned = OrderedDict(sorted(self._returned.items(), key=lambda item: item[1]))
 
