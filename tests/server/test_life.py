@@ -1,5 +1,6 @@
 """The process: it listens, serves, and stops as it should."""
 
+import json
 import signal
 import socket
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from elasticq.storage.directory import FORMAT
 from tests.server.process import PATIENCE_S, Server
 
 
@@ -115,7 +117,8 @@ def test_a_directory_in_use_is_told_with_status_4(tmp_path: Path) -> None:
 
 
 def test_a_newer_format_is_told_with_status_4(tmp_path: Path) -> None:
-    (tmp_path / "format.json").write_text('{"format": 2, "member_id": "a-1", "created": 1}')
+    newer = {"format": FORMAT + 1, "member_id": "a-1", "created": 1}
+    (tmp_path / "format.json").write_text(json.dumps(newer))
     done = subprocess.run(
         [sys.executable, "-m", "elasticq", "--port", "0", "--data-dir", str(tmp_path)],
         capture_output=True,
