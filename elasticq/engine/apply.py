@@ -12,7 +12,7 @@ from typing import Any
 from elasticq.engine import mutations as m
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Recorded
-from elasticq.engine.residency import weight
+from elasticq.engine.residency import drop, keep
 from elasticq.engine.rows import UNTOUCHED, Row
 from elasticq.engine.state import Messages, Queue, State
 
@@ -45,9 +45,7 @@ def _put_row(state: State, queue: Queue, sequence: int, row: Row | None, undo: U
         if old is not UNTOUCHED:
             del queue.rows[sequence]
     if row is None:
-        content = queue.contents.pop(sequence, None)
-        if content is not None:
-            _count_content(state, queue, -weight(content))
+        drop(state, queue, sequence)
         return
     if row is not UNTOUCHED:
         queue.rows[sequence] = row
@@ -58,17 +56,11 @@ def _put_back(
     state: State, queue: Queue, sequence: int, row: Row | None, content: m.MessageStored | None, last_sequence: int
 ) -> None:
     if content is not None:
-        queue.contents[sequence] = content
-        _count_content(state, queue, weight(content))
+        keep(state, queue, content)
     if row is not None:
         queue.issued.add(sequence)
     _put_row(state, queue, sequence, row, None)
     queue.last_sequence = last_sequence
-
-
-def _count_content(state: State, queue: Queue, bytes_more: int) -> None:
-    queue.messages.bytes += bytes_more
-    state.contents_bytes += bytes_more
 
 
 def _message_stored(state: State, mutation: m.MessageStored, undo: Undo | None) -> None:
@@ -80,10 +72,9 @@ def _message_stored(state: State, mutation: m.MessageStored, undo: Undo | None) 
         return
     if undo is not None:
         undo.append((_put_back, state, queue, sequence, None, None, queue.last_sequence))
-    queue.contents[sequence] = mutation
+    keep(state, queue, mutation)
     queue.issued.add(sequence)
     queue.ages.note(sequence, mutation.sent_ms)
-    _count_content(state, queue, weight(mutation))
     row = UNTOUCHED
     if mutation.visible_at_ms:
         row = queue.rows[sequence] = Row(mutation.visible_at_ms)

@@ -3,7 +3,7 @@
 from typing import Final
 
 from elasticq.engine.mutations import MessageStored
-from elasticq.engine.state import State
+from elasticq.engine.state import Queue, State
 
 OVERHEAD_BYTES: Final = 512  # what a content costs in memory besides its body, about
 
@@ -17,6 +17,23 @@ def weight(content: MessageStored) -> int:
     return size_bytes
 
 
+def keep(state: State, queue: Queue, content: MessageStored) -> None:
+    """The content, which was not there, is in memory from now on."""
+    size_bytes = weight(content)
+    queue.contents[content.sequence] = content
+    queue.messages.bytes += size_bytes
+    state.contents_bytes += size_bytes
+
+
+def drop(state: State, queue: Queue, sequence: int) -> None:
+    """The content, if it is in memory, is not any more."""
+    content = queue.contents.pop(sequence, None)
+    if content is not None:
+        size_bytes = weight(content)
+        queue.messages.bytes -= size_bytes
+        state.contents_bytes -= size_bytes
+
+
 def admit(state: State, queue_id: int, contents: list[MessageStored]) -> list[int]:
     """Contents that came from disk are in memory now; the sequences of those that were not there and still exist."""
     queue = state.queues.get(queue_id)
@@ -26,9 +43,7 @@ def admit(state: State, queue_id: int, contents: list[MessageStored]) -> list[in
     for content in contents:
         sequence = content.sequence
         if sequence not in queue.contents and queue.row(sequence) is not None:
-            queue.contents[sequence] = content
-            queue.messages.bytes += weight(content)
-            state.contents_bytes += weight(content)
+            keep(state, queue, content)
             admitted.append(sequence)
     return admitted
 
@@ -36,7 +51,5 @@ def admit(state: State, queue_id: int, contents: list[MessageStored]) -> list[in
 def evict(state: State, queue_id: int, sequence: int) -> None:
     """The rows on disk hold the content: memory need not."""
     queue = state.queues.get(queue_id)
-    content = queue.contents.pop(sequence, None) if queue is not None else None
-    if queue is not None and content is not None:
-        queue.messages.bytes -= weight(content)
-        state.contents_bytes -= weight(content)
+    if queue is not None:
+        drop(state, queue, sequence)
