@@ -14,7 +14,7 @@ any order). That is cut. Whatever else does not fit is damage: bytes that had
 been synced and changed, and nothing behind them can be trusted.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -29,8 +29,7 @@ FRAME_BYTES_MAX: Final = RECORD_BYTES_MAX + 16  # one largest record and the lis
 FIRST_CRC: Final = 0
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
-_batch_decoder: msgspec.msgpack.Decoder[list[Record]] = msgspec.msgpack.Decoder(list[Record])
+_decoder: msgspec.msgpack.Decoder[list[Record]] = msgspec.msgpack.Decoder(list[Record])
 _ZERO_SECTOR = bytes(SECTOR_BYTES)
 
 
@@ -52,18 +51,6 @@ class Frames(NamedTuple):
     crc: int
     torn: bool
     damage: str
-
-
-class Scan(NamedTuple):
-    """records: those that fit the chain; valid_bytes: their length; crc: of the last of them.
-
-    damaged: what follows them is neither nothing nor a torn last record.
-    """
-
-    records: list[Record]
-    valid_bytes: int
-    crc: int
-    damaged: bool
 
 
 def encode_batch(records: Sequence[Record]) -> bytes:
@@ -91,50 +78,19 @@ def scan_frames(data: bytes, at: int, previous_crc: int, any_may_be_torn: bool) 
     need not be the last one; whatever lies behind it was not synced either.
     """
     batches: list[Batch] = []
-    take = _taker(data, batches)
-    at, crc, damage = _walk(data, at, previous_crc, take)
-    torn = at < len(data) and not damage and _is_torn(data, at, crc, any_may_be_torn)
-    if at < len(data) and not torn and not damage:
-        damage = "the bytes do not fit their checksum"
-    return Frames(batches, at, crc, torn, damage)
-
-
-def encode_record(record: Record, previous_crc: int) -> bytes:
-    """One record as a frame of its own, not in a list."""
-    return encode_frame(_encoder.encode(record), previous_crc)
-
-
-def scan(data: bytes) -> Scan:
-    """Reads what ``encode_record`` wrote until the end, a torn tail or damage; never raises."""
-    records: list[Record] = []
-    at, crc, damage = _walk(data, 0, FIRST_CRC, lambda start, end: records.append(_decode_one(data, start, end)))
-    return Scan(records, at, crc, at < len(data) and (bool(damage) or not _is_torn(data, at, crc, False)))
-
-
-def _taker(data: bytes, batches: list[Batch]) -> Callable[[int, int], None]:
-    def take(start: int, end: int) -> None:
-        batches.append(Batch(start, _batch_decoder.decode(memoryview(data)[start + HEADER_BYTES : end])))
-
-    return take
-
-
-def _decode_one(data: bytes, start: int, end: int) -> Record:
-    return _decoder.decode(memoryview(data)[start + HEADER_BYTES : end])
-
-
-def _walk(data: bytes, at: int, crc: int, take: Callable[[int, int], None]) -> tuple[int, int, str]:
-    """Gives each whole frame that fits the chain to ``take``; where it stopped, the last crc, and why if known."""
+    crc = previous_crc
     while at < len(data):
         end = _end_of_frame(data, at, crc)
         if end is None:
-            break
+            torn = _is_torn(data, at, crc, any_may_be_torn)
+            return Frames(batches, at, crc, torn, "" if torn else "the bytes do not fit their checksum")
         try:
-            take(at, end)
+            records = _decoder.decode(memoryview(data)[at + HEADER_BYTES : end])
         except msgspec.DecodeError:
-            return at, crc, "a record of a kind that this version does not know"
-        crc = crc_of(data[at : at + HEADER_BYTES])
-        at = end
-    return at, crc, ""
+            return Frames(batches, at, crc, False, "a record of a kind that this version does not know")
+        batches.append(Batch(at, records))
+        at, crc = end, crc_of(data[at : at + HEADER_BYTES])
+    return Frames(batches, at, crc, False, "")
 
 
 def _head_fits(data: bytes, at: int, previous_crc: int) -> bool:

@@ -1,5 +1,6 @@
 """Record bytes: they come back, a torn tail is cut, damage is told from it."""
 
+from typing import NamedTuple
 from zlib import crc32
 
 import pytest
@@ -7,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elasticq.replication.records import Entry, Record, Truncation, Vote
-from elasticq.storage.records import FIRST_CRC, HEADER_BYTES, SECTOR_BYTES, crc_of, encode_record, scan
+from elasticq.storage.records import (
+    FIRST_CRC,
+    HEADER_BYTES,
+    SECTOR_BYTES,
+    crc_of,
+    encode_batch,
+    encode_frame,
+    scan_frames,
+)
 
 entries = st.builds(
     Entry,
@@ -19,6 +28,25 @@ entries = st.builds(
 votes = st.builds(Vote, term=st.integers(0, 1 << 30), voted_for=st.none() | st.text(max_size=20))
 truncations = st.builds(Truncation, index=st.integers(1, 1 << 40))
 records = st.lists(entries | votes | truncations, max_size=8)
+
+
+class Scan(NamedTuple):
+    records: list[Record]
+    valid_bytes: int
+    crc: int
+    damaged: bool
+
+
+def encode_record(record: Record, previous_crc: int) -> bytes:
+    """A frame of one record."""
+    return encode_frame(encode_batch([record]), previous_crc)
+
+
+def scan(data: bytes) -> Scan:
+    """A file of frames with at most one unsynced."""
+    found = scan_frames(data, 0, FIRST_CRC, False)
+    records = [record for batch in found.batches for record in batch.records]
+    return Scan(records, found.end, found.crc, bool(found.damage))
 
 
 def write(kept: list[Record]) -> bytes:
@@ -97,7 +125,7 @@ def test_record_of_another_life_of_the_file_does_not_fit_the_chain() -> None:
 
 
 def test_record_of_an_unknown_kind_is_damage() -> None:
-    payload = b"\x91\x63"  # an array with tag 99
+    payload = b"\x91\x91\x63"  # a batch of one array with tag 99
     length = len(payload).to_bytes(4, "little")
     head = crc32(length, FIRST_CRC)
     data = length + head.to_bytes(4, "little") + crc32(payload, head).to_bytes(4, "little") + payload
