@@ -158,17 +158,21 @@ class RowDatabase:
         return await self._make_room([]) and await self._make_room([f"PRAGMA incremental_vacuum({VACUUM_PAGES})"])
 
     async def _make_room(self, statements: list[str]) -> bool:
-        """Run ``statements`` and empty the WAL. False: it could not be emptied, so nothing is written until it can."""
+        """Run ``statements`` and empty the WAL. False: it could not be emptied, so nothing is written until it can.
+
+        The file itself is cut only where its space is wanted: SQLite writes the next batch into it from its beginning.
+        """
         connection = await self._writing()
         try:
             for sql in statements:
                 await connection.executescript(sql)  # unlike execute it runs a PRAGMA to its end
-            ((is_busy, *_),) = await connection.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+            mode = "TRUNCATE" if self._is_full else "PASSIVE"
+            ((is_busy, written, moved),) = await connection.execute_fetchall(f"PRAGMA wal_checkpoint({mode})")
         except sqlite3.Error as error:
             self._met_full_disk(error)
             return False
-        self._needs_checkpoint = bool(is_busy)  # a fetch is reading
-        return not is_busy
+        self._needs_checkpoint = bool(is_busy) or moved < written  # a fetch is reading
+        return not self._needs_checkpoint
 
     async def _writing(self) -> aiosqlite.Connection:
         if self._write_connection is None:

@@ -69,6 +69,7 @@ TAKEOVERS_KEPT: Final = 64
 RECLAIM_ROWS_MAX: Final = 1_000  # in one batch
 VACUUM_PAGES: Final = 1_000  # given back to the file system after one batch
 FREE_PAGES_KEPT: Final = 2_000  # 16 MB: new messages fill them, giving them back would only move pages about
+FREE_SHARE_IDLE, FREE_SHARE_BUSY = 4, 2  # one in so many pages of the file may be free, with nothing to write and else
 FETCH_PAGES_MAX: Final = 16  # of one query
 
 NEVER: Final = 1 << 63
@@ -203,6 +204,7 @@ class Rows:
         self._takeover_terms: list[int] = []
         self._reclaim: list[tuple[int, list[Page]]] = []
         self._free_pages = 0
+        self._file_pages = 0
         self._takers: dict[type, Callable[[Any], None]] = {
             ClusterFounded: self._cluster_founded,
             TookOver: self._took_over,
@@ -472,10 +474,10 @@ class Rows:
         assert not self._is_under_way, "one batch at a time"
         assert not self._is_loading
         if self._batch is None:
-            has_work = self._taken.index > self._frozen_index or self._reclaim
-            if not has_work and self._free_pages <= FREE_PAGES_KEPT:
+            has_work = self._taken.index > self._frozen_index or bool(self._reclaim)
+            if not has_work and self._free_pages <= self._free_kept(FREE_SHARE_IDLE):
                 return None
-            self._batch = self._freeze()
+            self._batch = self._freeze(is_idle=not has_work)
         self._is_under_way = True
         return self._batch
 
@@ -492,7 +494,7 @@ class Rows:
         assert self._is_under_way
         self._is_under_way = False
 
-    def _freeze(self) -> Batch:
+    def _freeze(self, *, is_idle: bool) -> Batch:
         pending, self._pending = self._pending, _Pending()
         self._frozen_index = self._taken.index
         rows: dict[str, list[tuple[Any, ...]]] = {sql: [] for sql in _ORDER}
@@ -504,7 +506,7 @@ class Rows:
         self._freeze_invocations(pending, rows)
         self._reclaim_some(rows)
         statements = [(sql, parameters) for sql, parameters in rows.items() if parameters]
-        return Batch(self._taken.index, statements + updates, self._vacuum())
+        return Batch(self._taken.index, statements + updates, self._vacuum(is_idle=is_idle))
 
     def _freeze_cluster(self, pending: _Pending, rows: dict[str, list[tuple[Any, ...]]]) -> None:
         taken = self._taken
@@ -543,7 +545,9 @@ class Rows:
             queue.directory.add(page)
             rows[_PUT_PAGE].append(page.header(queue_id))
             rows[_PUT_CONTENTS].append((queue_id, page.first, contents, contents_crc(queue_id, page.first, contents)))
-            self._free_pages -= min(self._free_pages, page.disk_pages)
+            filled = min(self._free_pages, page.disk_pages)
+            self._free_pages -= filled
+            self._file_pages += page.disk_pages - filled
         rows[_PUT_TOUCHED] += [_touched_row(queue_id, *item) for item in queue.touched.items()]
         queue.messages += len(queue.stored)
         queue.stored, queue.touched = {}, {}
@@ -583,11 +587,16 @@ class Rows:
             if not pages:
                 self._reclaim.pop()
 
-    def _vacuum(self) -> list[str]:
-        if self._free_pages <= FREE_PAGES_KEPT:
+    def _vacuum(self, *, is_idle: bool) -> list[str]:
+        """Cutting the file's end moves what lives there, so that a queue being drained is left alone for long."""
+        if self._free_pages <= self._free_kept(FREE_SHARE_IDLE if is_idle else FREE_SHARE_BUSY):
             return []
         self._free_pages -= VACUUM_PAGES
+        self._file_pages -= VACUUM_PAGES
         return [_VACUUM]
+
+    def _free_kept(self, share: int) -> int:
+        return max(FREE_PAGES_KEPT, self._file_pages // share)
 
     # --- contents ---------------------------------------------------------------------------
 
@@ -628,6 +637,7 @@ class Rows:
         with _damage_found("meta"):
             applied = _read_applied(connection)
             self._free_pages = connection.execute("PRAGMA freelist_count").fetchone()[0]
+            self._file_pages = connection.execute("PRAGMA page_count").fetchone()[0]
         self._taken = Base(applied.index, applied.term, applied.time_ms)
         self._frozen_index = applied.index
         self._is_loading = True
