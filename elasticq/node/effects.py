@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from elasticq.engine.mutations import Mutation
 from elasticq.model.errors import SqsError
 from elasticq.model.results import Result
-from elasticq.replication.records import Record
+from elasticq.replication.records import Entry, Record, Voter
 
 Ticket = Hashable
 """Whatever the shell gave to ``submit``; comes back with the reply, once."""
@@ -37,12 +37,16 @@ class Reply(Struct, gc=False):
 
 
 class Committed(Struct, gc=False):
-    """A committed entry, decoded, for the rows on disk; each index once and in order."""
+    """A committed entry, decoded, for the rows on disk; each index once and in order.
+
+    voters: who they are from this entry on, None: as before. The rows keep the newest (``Base.voters``).
+    """
 
     index: int
     term: int
     time_ms: int
     mutations: list[Mutation]
+    voters: tuple[Voter, ...] | None = None
 
 
 class Fetch(Struct, gc=False):
@@ -56,8 +60,22 @@ class Fetch(Struct, gc=False):
     sequences: list[int]
 
 
+class Wanted(Struct, frozen=True):
+    """This member is too far behind for entries: it wants a snapshot at ``index`` or above.
+
+    source: the member that offered one, the first to be asked. When the shell has one whole, it
+    installs it in its storage and goes on with a new Node over what that holds.
+    """
+
+    source: str
+    index: int
+
+
 class Effects(Struct):
     """Filled by the node, drained by its shell.
+
+    wanted: a snapshot to be fetched; stays until the node is replaced by one over the snapshot.
+    discarded: dropped entries that clients had been told are stored (modes async, one): for a file.
 
     token: covers every record handed out so far; the shell calls
     ``node.synced(token)`` when they are durable.
@@ -68,6 +86,8 @@ class Effects(Struct):
     replies: list[Reply] = field(default_factory=list)
     committed: list[Committed] = field(default_factory=list)
     fetches: list[Fetch] = field(default_factory=list)
+    discarded: list[Entry] = field(default_factory=list)
+    wanted: Wanted | None = None
     log_floor: int = 0
     token: int = 0
     wake_at_ms: int | None = None

@@ -1,16 +1,25 @@
 """What a Node is told at its birth; plain values, no files."""
 
+from typing import Literal
+
 from msgspec import Struct
 
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
 
 
+Mode = Literal["async", "one", "majority", "all"]
+
+
 class NodeSettings(Struct, frozen=True, kw_only=True):
     """Settings of one member.
 
-    member_id: unique for ever; voters: the members whose majority commits (this one
-    included); volatile: the storage keeps nothing, so a record counts as durable when
-    it is made (``--memory``).
+    member_id: unique for ever, its name, a dash and 16 hex digits; voters: the members whose
+    majority commits where the log names none (empty: this one waits to be one of ``nodes``
+    founders, or to join); volatile: the storage keeps nothing, so a record counts as durable
+    when it is made (``--memory``).
+    nodes: how many fresh members form a cluster together; cluster_name: only equal ones do;
+    mode: when a send to a standard queue is answered (design.md §5); all_timeout_ms: how long
+    mode ``all`` waits for the last voter.
     sixty_second_rules: enforce AWS's 60 s between two purges and between delete and
     re-create of a name.
     memory_bytes: contents of queues that fit are kept in memory up to this; volatile members keep all.
@@ -27,10 +36,39 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     election_max_ms: int = 1_400
     batch_bytes_max: int = 1_048_576
     memory_bytes: int = 64 * 1_048_576
+    nodes: int = 1
+    cluster_name: str = "elasticq"
+    mode: Mode = "majority"
+    all_timeout_ms: int = 5_000
+    read_wait_ms: int = 3_000
+    log_kept_bytes: int = 64 * 1_048_576
+
+
+class MemberStatus(Struct, frozen=True, kw_only=True):
+    """One member as this one sees it.
+
+    role: master | follower | learner | unknown; lag: entries behind the commit index, None where
+    this member does not know; replaces: the id of the dead voter whose name it came under.
+    """
+
+    id: str
+    name: str
+    role: str
+    voter: bool
+    is_linked: bool
+    lag: int | None
+    address: str = ""
+    http: str = ""
+    admin: str = ""
+    replaces: str = ""
 
 
 class NodeStatus(Struct, frozen=True, kw_only=True):
-    """What ``/ready`` and ``/cluster`` tell. ``reason`` is empty when ready."""
+    """What ``/ready`` and ``/cluster`` tell. ``reason`` is empty when ready.
+
+    stale_ms: since a master was heard (0 on a master); discarded: entries that were acknowledged in mode
+    async or one and then dropped for a newer master's; digests: of the rows, by log index (VerifyRows).
+    """
 
     member_id: str
     role: str  # master | follower | candidate
@@ -47,3 +85,8 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     queues: int
     waiters: int
     contents_bytes: int
+    cluster_id: str = ""
+    members: tuple[MemberStatus, ...] = ()
+    stale_ms: int = 0
+    discarded: int = 0
+    digests: dict[int, str] = {}

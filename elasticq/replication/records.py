@@ -7,17 +7,28 @@ in that order; everything that rests on one names its sync token.
 from msgspec import Struct
 
 
+class Voter(Struct, array_like=True, frozen=True, gc=False):
+    """A member that counts for quorum; ``address`` (host:port) is where it was when it became one."""
+
+    id: str
+    address: str = ""
+
+
 class Entry(Struct, array_like=True, frozen=True, gc=False, tag=1):
     """One place in the log.
 
     index: 1, 2, 3 ...; term: of the master that made it; time_ms: cluster time,
     never falling; payload: mutations as the engine encodes them, opaque here.
+    voters: from this entry on, committed or not, these are the voters; None: as before.
+    is_early: something in it was answered before it was committed (modes async and one).
     """
 
     index: int
     term: int
     time_ms: int
     payload: bytes
+    voters: tuple[Voter, ...] | None = None
+    is_early: bool = False
 
 
 class Truncation(Struct, array_like=True, frozen=True, gc=False, tag=2):
@@ -37,11 +48,15 @@ Record = Entry | Truncation | Vote
 
 
 class Base(Struct, frozen=True):
-    """The entry before the first one of a log; all zero for a log that begins at 1."""
+    """The entry before the first one of a log; all zero for a log that begins at 1.
+
+    voters: who they were at that entry; None where no entry up to it named any.
+    """
 
     index: int = 0
     term: int = 0
     time_ms: int = 0
+    voters: tuple[Voter, ...] | None = None
 
 
 BEGINNING = Base()

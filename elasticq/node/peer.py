@@ -1,0 +1,27 @@
+"""What members tell of themselves when they meet: an address book's entry, never a vote."""
+
+from msgspec import Struct
+
+
+class Peer(Struct, array_like=True, frozen=True, gc=False):
+    """The greeting of one process.
+
+    id: its member id; name: its ``--node-id``; boot: new at each start of the process;
+    cluster_name: only equal ones talk; cluster: the cluster id, empty until it belongs to one;
+    nodes: how many shall form the cluster (0: it only joins); is_fresh: no log, no vote, no cluster;
+    address: host:port of its peer port; http, admin: URLs of its other ports, empty if there is none;
+    level: the newest feature level that it understands.
+    """
+
+    id: str
+    name: str
+    boot: str
+    cluster_name: str
+    cluster: str
+    nodes: int
+    is_fresh: bool
+    is_volatile: bool
+    level: int
+    address: str
+    http: str
+    admin: str
