@@ -23,6 +23,10 @@ def _contents(queue: Queue, read: Read | None) -> list[MessageStored]:
 
 
 def _queue_rows(queue: Queue, read: Read | None) -> list[object]:
+    return [*_delivery_rows(queue), _contents(queue, read)]
+
+
+def _delivery_rows(queue: Queue) -> list[object]:
     return [
         queue.id,
         queue.account,
@@ -37,7 +41,6 @@ def _queue_rows(queue: Queue, read: Read | None) -> list[object]:
         queue.last_sequence,
         [(sequence, queue.rows[sequence]) for sequence in sorted(queue.rows)],
         queue.order.untouched_pairs(),
-        _contents(queue, read),
     ]
 
 
@@ -46,6 +49,15 @@ def state_digest(state: State, now_ms: int = 0, read: Read | None = None) -> byt
 
     read(queue_id, sequences): the contents that are not in memory.
     """
+    return _digest(state, now_ms, lambda queue: _queue_rows(queue, read))
+
+
+def delivery_digest(state: State, now_ms: int) -> bytes:
+    """16 bytes over everything but what was sent: contents may be on disk, where each page has its checksum."""
+    return _digest(state, now_ms, _delivery_rows)
+
+
+def _digest(state: State, now_ms: int, rows: Callable[[Queue], list[object]]) -> bytes:
     everything = [
         state.cluster_id,
         state.mac_key,
@@ -53,8 +65,8 @@ def state_digest(state: State, now_ms: int = 0, read: Read | None = None) -> byt
         state.takeover_term,
         state.grace.spans,
         state.last_queue_id,
-        [_queue_rows(state.queues[queue_id], read) for queue_id in sorted(state.queues)],
-        [_queue_rows(state.doomed[queue_id], read) for queue_id in sorted(state.doomed)],
+        [rows(state.queues[queue_id]) for queue_id in sorted(state.queues)],
+        [rows(state.doomed[queue_id]) for queue_id in sorted(state.doomed)],
         sorted((key, queue.id) for key, queue in state.names.items()),
         sorted(state.deleted_names.items()),
         state.invocations.rows(now_ms),

@@ -86,3 +86,10 @@ class ReceiveMessageResult(Result):
     messages: list[ReceivedMessage] = field(default_factory=list)
     invocation: bytes = b""
     attempt: int = 0
+
+
+class StaleResult(Result):
+    """A read answered by a member without a master: ``age_ms`` since it heard one."""
+
+    result: Result
+    age_ms: int

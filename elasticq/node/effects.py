@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from elasticq.engine.mutations import Mutation
 from elasticq.model.errors import SqsError
 from elasticq.model.results import Result
+from elasticq.node.orders import OrderOutcome
 from elasticq.replication.records import Entry, Record, Voter
 
 Ticket = Hashable
@@ -32,7 +33,7 @@ class Reply(Struct, gc=False):
     """An answer that is due: ``index`` is the log index that it rests on (for checkers)."""
 
     ticket: Ticket
-    outcome: Result | SqsError
+    outcome: Result | SqsError | OrderOutcome
     index: int
 
 

@@ -11,11 +11,10 @@ newest first, what was not.
 from collections import deque
 from collections.abc import Iterable
 
-from msgspec import Struct
-
 from elasticq.engine import mutations as m
 from elasticq.engine.actions.receive import returned, wait_s
 from elasticq.engine.apply import Undo, apply, roll_back
+from elasticq.engine.digest import delivery_digest
 from elasticq.engine.execute import execute
 from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.engine.state import State
@@ -25,37 +24,38 @@ from elasticq.model.commands import Call, ReceiveMessage, SendMessage, SendMessa
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.limits import WAITERS_MAX
 from elasticq.model.names import queue_path
-from elasticq.model.results import ReceiveMessageResult, Result
+from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
+from elasticq.node import forwarding
 from elasticq.node.clock import ClusterClock
-from elasticq.node.effects import Committed, Effects, Fetch, Frame, Reply, Ticket
+from elasticq.node.courier import Remote
+from elasticq.node.effects import Committed, Effects, Fetch, Frame, Reply, Ticket, Wanted
+from elasticq.node.members import Members, founding
+from elasticq.node.orders import Order, OrderDone, OrderRefused, TransferMastership, VerifyRows
+from elasticq.node.peer import Peer
+from elasticq.node.post import Post
+from elasticq.node.replies import Replies
 from elasticq.node.residency import Residency
 from elasticq.node.settings import NodeSettings, NodeStatus
 from elasticq.node.waiters import Waiter, Waiters
 from elasticq.replication import messages
 from elasticq.replication.lottery import Lottery
-from elasticq.replication.records import Durable
+from elasticq.replication.records import Durable, Entry, Voter
 from elasticq.replication.replica import MASTER, Observer, Replica, Timing
 
-FEATURE_LEVEL = 1
 SWEEP_MS = 1_000
+HAND_OVER_MS = 1_000
 GRACE_BEFORE_MS = 1_400  # a follower's link may have been silent this long before it was noticed
 GRACE_AFTER_MS = 2_000
 GRACE_SPAN_MAX_MS = 10_000
 LOG_KEPT_ENTRIES = 4_096
 ATTEMPTS_MAX = 10_000
+DIGESTS_MAX = 16
 MUTATION_BYTES_MIN = 64  # what a mutation counts at least towards a batch's bound
 
 # After these a waiting receive of their queue may find something, or learn that the queue is gone.
+_LETTER = bytes((forwarding.FRAME_KIND,))
+_SENT = (SendMessageResult, SendMessageBatchResult)
 _WAKING = (m.MessageStored, m.VisibilityChanged, m.ReceiveReturned, m.QueueDeleted)
-
-
-class _Pending(Struct, gc=False):
-    """A reply held by the reply rule; ``by_lease``: it rests on nothing uncommitted, but mastership must be proved."""
-
-    ticket: Ticket
-    outcome: Result | SqsError
-    index: int
-    by_lease: bool
 
 
 class Node(Observer):
@@ -94,7 +94,27 @@ class Node(Observer):
         self._attempts: dict[bytes, int] = {}  # of receives that were answered more than once
         self._sweeper = Sweeper()
         self._sweep_at_ms = 0
-        self._pending: deque[_Pending] = deque()
+        self.members = Members(settings, self.replica, self.lottery)
+        self.members.founded()
+        self._replies = Replies(self.replica, self.effects.replies, settings.mode, settings.all_timeout_ms)
+        self._post = Post(
+            settings,
+            self.replica,
+            self.members,
+            self.effects,
+            lambda: self.state,
+            run=self._run,
+            withdraw=self._withdraw,
+            give_back=self._give_back,
+        )
+        self._was_voter = self.replica.membership.is_voter
+        self._master_seen: str | None = None
+        self._hands_over_until_ms = 0
+        self._heir = ""
+        self._undo_from = 0  # entries from here on can be taken back
+        self.discarded = 0
+        self._digests: dict[int, str] = {}
+        self._open_is_early = False
         self._open: list[m.Mutation] = []
         self._open_bytes = 0
         self._open_undo: Undo = []
@@ -117,7 +137,11 @@ class Node(Observer):
     def submit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         """Execute; the answer comes out as a Reply, now or after a later input."""
         if not self.serving:
-            self._refuse(ticket)
+            self._post.submit(call, ticket, now_ms)
+            self._leave(now_ms)
+            return
+        if self._hands_over_until_ms:
+            self._post.hold(call, ticket, now_ms)
             return
         if self._holds_sends and isinstance(call.command, (SendMessage, SendMessageBatch)):
             self._hold(call, ticket, now_ms)
@@ -133,34 +157,127 @@ class Node(Observer):
         replica = self.replica
         return (
             bool(self._open)
-            and not replica.others
+            and not replica.has_company
             and replica.durable_index < replica.log.last_index
             and not replica.outbox.records
         )
 
     def cancel(self, ticket: Ticket, now_ms: int) -> None:
         """The client of a waiting receive left; harmless for any other ticket."""
+        self._withdraw(ticket)
+        self._post.cancelled(ticket)
+        self._leave(now_ms)
+
+    def _withdraw(self, ticket: Ticket) -> None:
         self._waiters.cancel(ticket)
         for calls in self._parked.values():
             calls[:] = [(call, other) for call, other in calls if other != ticket]
 
     def undelivered(self, result: Result, now_ms: int) -> None:
         """The answer of a receive could not be written: its messages become visible again."""
-        if not self.serving or not isinstance(result, ReceiveMessageResult) or not result.messages:
-            return
+        if isinstance(result, ReceiveMessageResult) and result.messages:
+            if self.serving:
+                self._give_back(result, now_ms)
+            else:
+                self._post.undelivered(result)
+        self._leave(now_ms)
+
+    def _give_back(self, result: ReceiveMessageResult, now_ms: int) -> None:
         if result.attempt == self._attempts.get(result.invocation, 0):
             time_ms = self._open_time(now_ms)
             self._attempts.pop(result.invocation, None)  # its GUID is forgotten, too
             self._change(returned(self.state, result, time_ms), now_ms)
-        self._leave(now_ms)
 
     def receive(self, frame: bytes, now_ms: int) -> None:
-        """A frame of another member. Raises FrameError for bytes that are none."""
-        message = messages.decode(frame)
-        if message.cluster and self.replica.cluster and message.cluster != self.replica.cluster:
-            return
-        self.replica.receive(message, now_ms)
+        """A frame of another member. Raises FrameError for bytes that are none, and changes nothing then."""
+        if frame[:1] == _LETTER:
+            self._post.read(forwarding.decode(frame), now_ms, serving=self.serving)
+        else:
+            message = messages.decode(frame)
+            if self._is_ours(message):
+                self.replica.receive(message, now_ms)
+                if type(message) is messages.Found:
+                    self.members.founded()
         self._leave(now_ms)
+
+    def _is_ours(self, message: messages.AnyMessage) -> bool:
+        """Of this cluster, or the founding of one that this member may be part of."""
+        if type(message) is messages.Found:
+            return self.members.accepts(message)
+        cluster = self.replica.cluster
+        if message.cluster and cluster:
+            return message.cluster == cluster
+        return bool(cluster) or self.replica.membership.is_voter
+
+    def met(self, peer: Peer, now_ms: int) -> None:
+        """Another member said what it is, for the first time or anew."""
+        known = self.members.peers.get(peer.id)
+        if known is not None and known.boot != peer.boot:
+            self._forget_waiting(peer.id, peer.boot)
+            self._post.lost(peer.id, now_ms, serving=self.serving, boot=peer.boot)
+        self.members.met(peer, now_ms, self.clock.time_ms(now_ms))
+        self._leave(now_ms)
+
+    def lost(self, member_id: str, now_ms: int) -> None:
+        """The link to another member broke: its waiting receives go, and what it may never have got goes back."""
+        self.members.lost(member_id)
+        self._forget_waiting(member_id, "")
+        self._post.lost(member_id, now_ms, serving=self.serving)
+        self._leave(now_ms)
+
+    def _forget_waiting(self, sender: str, boot: str) -> None:
+        for waiter in self._waiters.all():
+            ticket = waiter.ticket
+            if type(ticket) is Remote and ticket.sender == sender and ticket.boot != boot:
+                self._waiters.cancel(ticket)
+
+    def introduce(self) -> Peer:
+        """What this member says of itself."""
+        return self.members.introduce()
+
+    def order(self, order: Order, ticket: Ticket, now_ms: int) -> None:
+        """What the operator wants; the reply's outcome is an OrderDone or an OrderRefused."""
+        if isinstance(order, VerifyRows):
+            self._verify(ticket, now_ms)
+        elif isinstance(order, TransferMastership):
+            self._transfer(order.member, ticket, now_ms)
+        elif self.serving and self.replica.commit_index < self._undo_from:
+            self.members.answered.append((ticket, OrderRefused("not yet: try again")))
+        else:
+            voters = self.members.order(order, ticket)
+            if voters is not None:
+                self._propose_voters(voters, now_ms)
+        self._leave(now_ms)
+
+    def _transfer(self, name: str, ticket: Ticket, now_ms: int) -> None:
+        to = self.members.other_voter(name) if name else ""
+        if (name and not to) or not self.hand_over(now_ms, to):
+            reason = f"{name or 'anybody else'} is no other voter, or this member is not the master"
+            self.members.answered.append((ticket, OrderRefused(reason)))
+        else:
+            self.members.answered.append((ticket, OrderDone("the mastership is being handed over")))
+
+    def _verify(self, ticket: Ticket, now_ms: int) -> None:
+        """An entry without a mutation asks each member for the digest of its rows at this place of the log."""
+        if not self.serving:
+            self.members.answered.append((ticket, OrderRefused("this member is not the master: ask the master")))
+            return
+        self._open_time(now_ms)
+        if self._open:
+            self._close_entry(now_ms)
+        self.members.promise(ticket, f"digest at {self.replica.log.last_index + 1}")
+        self._close_entry(now_ms)
+        self._note_digest(self.applied_index)
+
+    def _note_digest(self, index: int) -> None:
+        self._digests[index] = delivery_digest(self.state, self._turn.now_ms).hex()
+        while len(self._digests) > DIGESTS_MAX:
+            del self._digests[next(iter(self._digests))]
+
+    def _propose_voters(self, voters: tuple[Voter, ...], now_ms: int) -> None:
+        """The change is an entry of its own kind: it takes what is open with it."""
+        self._open_time(now_ms)
+        self._close_entry(now_ms, voters)
 
     def synced(self, token: int, now_ms: int) -> None:
         """All records handed out up to ``token`` are durable."""
@@ -172,7 +289,7 @@ class Node(Observer):
         assert self.stored_index <= index <= self.replica.commit_index, "rows hold committed entries only"
         self.stored_index = index
         self._residency.stored(index)
-        self.replica.compact(index)
+        self.replica.compact(index, self.settings.log_kept_bytes)
         self.effects.log_floor = self.replica.log.base_index
         self._let_senders_go(now_ms)
         self._leave(now_ms)
@@ -196,6 +313,9 @@ class Node(Observer):
     def tick(self, now_ms: int) -> None:
         """Time passed: elections, heartbeats, ends of waits, deadlines of messages, background work."""
         self.replica.tick(now_ms)
+        self._post.tick(now_ms, self.clock.time_ms(now_ms), self._stale_ms(now_ms))
+        if self._is_volatile:
+            self._compact()
         if self.serving:
             self.clock.keep(now_ms)
             self._end_waits(now_ms)
@@ -209,11 +329,30 @@ class Node(Observer):
             self._answer_waiter(waiter, ReceiveMessageResult(), now_ms)
         self._leave(now_ms)
 
-    def hand_over(self, now_ms: int) -> bool:
-        """Ask the best follower to take the mastership; True if there is one that has everything."""
-        asked = self.replica.hand_over(now_ms)
+    def fsync_measured(self, slow_ms: int) -> None:
+        """How long the disk's slow syncs take: elections wait for them."""
+        self.replica.fsync_ms = slow_ms
+
+    def hand_over(self, now_ms: int, to: str = "") -> bool:
+        """Give the mastership to ``to``, or to who has the newest log; True if there is anybody.
+
+        Until that member has everything, and the mastership, calls are held; after ``HAND_OVER_MS`` it was in vain.
+        """
+        if not self.serving or not self.replica.others:
+            return False
+        self._heir, self._hands_over_until_ms = to, now_ms + HAND_OVER_MS
         self._leave(now_ms)
-        return asked
+        return True
+
+    def _hand_over_if_due(self, now_ms: int) -> None:
+        if now_ms >= self._hands_over_until_ms:
+            self._hands_over_until_ms = 0
+        elif not self._open:
+            self.replica.hand_over(now_ms, self._heir)
+
+    def retire(self, now_ms: int) -> None:
+        """A node over a snapshot takes this one's place: whoever waits here is answered."""
+        self._post.retire()
 
     # --- commands -------------------------------------------------------------------
 
@@ -230,7 +369,10 @@ class Node(Observer):
         if mutations:
             if self._attempts:
                 self._attempts.pop(call.invocation, None)
-            self._change(mutations, now_ms, ticket, result)
+            is_send = type(result) in _SENT
+            if is_send and self._replies.is_early:
+                self._open_is_early = True
+            self._change(mutations, now_ms, ticket, result, is_send=is_send)
             if not self._is_volatile and type(result) is ReceiveMessageResult:
                 self._took(mutations[0])
             return
@@ -264,7 +406,7 @@ class Node(Observer):
         while self._held and (self._full_reason is not None or not self._residency.is_full):
             call, ticket = self._held.popleft()
             if self._full_reason is not None or not self.serving:
-                self._hold(call, ticket, now_ms) if self.serving else self._refuse(ticket)
+                self._hold(call, ticket, now_ms) if self.serving else self._post.submit(call, ticket, now_ms)
             else:
                 self._run(call, ticket, now_ms)
 
@@ -290,7 +432,13 @@ class Node(Observer):
         return self.clock.time_ms(now_ms)
 
     def _change(
-        self, mutations: list[m.Mutation], now_ms: int, ticket: Ticket | None = None, result: Result | None = None
+        self,
+        mutations: list[m.Mutation],
+        now_ms: int,
+        ticket: Ticket | None = None,
+        result: Result | None = None,
+        *,
+        is_send: bool = False,
     ) -> None:
         """Apply what was decided, put it into the open entry, and answer by the reply rule."""
         if not mutations:
@@ -298,14 +446,17 @@ class Node(Observer):
         self._apply(mutations)
         self._close_entry_if_free(now_ms)
         if result is not None:
-            self._answer(ticket, result, now_ms)
+            if is_send and not self._commits_alone:
+                self._replies.answer_send(ticket, result, self._head_index(), now_ms)
+            else:
+                self._answer(ticket, result, now_ms)
         if self._waiters.count:
             for mutation in mutations:
                 if isinstance(mutation, _WAKING) and self._waiters.is_awaited(mutation.queue_id):
                     self._serve_waiters(mutation.queue_id, now_ms)
 
     def _apply(self, mutations: list[m.Mutation]) -> None:
-        undo = self._open_undo if self.replica.others else None  # a cluster of one never loses its term
+        undo = self._open_undo if self.replica.has_company else None  # a cluster of one never loses its term
         self.state.index = self.replica.log.last_index + 1
         for mutation in mutations:
             apply(self.state, mutation, undo)
@@ -314,41 +465,32 @@ class Node(Observer):
             self._open_bytes += sum(map(_size_bytes, mutations))
 
     def _close_entry_if_free(self, now_ms: int) -> None:
-        """Group commit: while a sync is under way the open entry grows, up to its bound."""
+        """Group commit: while a sync, or in memory a round, is under way the open entry grows, up to its bound."""
         replica = self.replica
-        is_free = self._is_volatile or replica.durable_index >= replica.log.last_index
-        if is_free or self._open_bytes >= self.settings.batch_bytes_max:
+        known_index = replica.commit_index if self._is_volatile else replica.durable_index
+        if known_index >= replica.log.last_index or self._open_bytes >= self.settings.batch_bytes_max:
             self._close_entry(now_ms)
 
-    def _close_entry(self, now_ms: int) -> None:
-        mutations = self._open
+    def _close_entry(self, now_ms: int, voters: tuple[Voter, ...] | None = None) -> None:
+        self._propose_open(now_ms, voters)
+        if not self._commits_alone:
+            self._hand_out(now_ms)
+
+    def _propose_open(self, now_ms: int, voters: tuple[Voter, ...] | None = None) -> None:
+        mutations, is_early, undo = self._open, self._open_is_early, self._open_undo
         payload = m.encode(mutations)
-        self._open = []
-        self._open_bytes = 0
+        self._open, self._open_bytes, self._open_is_early = [], 0, False
         time_ms = self._turn.now_ms
-        index = self.replica.propose(payload, time_ms, now_ms)
-        self.applied_index = index
-        if self._commits_alone:
-            return
+        # What the replica tells while it proposes finds the books in order.
+        self.applied_index = index = self.replica.log.last_index + 1
         if not self._is_volatile:
-            self._uncommitted.append(Committed(index, self.replica.term, time_ms, mutations))
-        if self._open_undo:
-            self._undo.append((index, self._open_undo))
+            self._uncommitted.append(Committed(index, self.replica.term, time_ms, mutations, voters))
+        if undo:
+            self._undo.append((index, undo))
             self._open_undo = []
-        self._hand_out(now_ms)
+        self.replica.propose(payload, time_ms, now_ms, voters=voters, is_early=is_early)
 
     # --- replies ------------------------------------------------------------------
-
-    def _refuse(self, ticket: Ticket) -> None:
-        self.effects.replies.append(Reply(ticket, ServiceUnavailable(self._unready_reason()), 0))
-
-    def _unready_reason(self) -> str:
-        replica = self.replica
-        if replica.role == MASTER:
-            return "The master is taking over; try again."
-        if replica.master is not None:
-            return f"This member is not the master; the master is {replica.master}."
-        return f"read-only: no master; {replica.quorum} of {len(replica.voters)} members are needed."
 
     def _head_index(self) -> int:
         """The newest index that a computation made now rests on."""
@@ -360,25 +502,7 @@ class Node(Observer):
         if self._commits_alone:  # everything is committed, and nobody else can be master
             self.effects.replies.append(Reply(ticket, outcome, replica.commit_index))
             return
-        index = self._head_index()
-        if index <= replica.commit_index and replica.lease_is_valid(now_ms):
-            self.effects.replies.append(Reply(ticket, outcome, index))
-            return
-        by_lease = index <= replica.commit_index
-        if by_lease and not any(pending.by_lease for pending in self._pending):
-            replica.ask_round(now_ms)
-        self._pending.append(_Pending(ticket, outcome, index, by_lease))
-
-    def _may_release(self, pending: _Pending, now_ms: int) -> bool:
-        """The reply rule: nothing leaves that rests on an uncommitted entry."""
-        replica = self.replica
-        return pending.index <= replica.commit_index and (not pending.by_lease or replica.lease_is_valid(now_ms))
-
-    def _release(self, now_ms: int) -> None:
-        pending = self._pending
-        while pending and self._may_release(pending[0], now_ms):
-            held = pending.popleft()
-            self.effects.replies.append(Reply(held.ticket, held.outcome, held.index))
+        self._replies.answer(ticket, outcome, self._head_index(), now_ms)
 
     # --- long polls ----------------------------------------------------------------
 
@@ -451,9 +575,12 @@ class Node(Observer):
         is_more_waiting |= reclaim(self.state, self.replica.commit_index)
         self._sweep_at_ms = now_ms + (10 if is_more_waiting else SWEEP_MS)
         self._change(mutations, now_ms)
+
+    def _compact(self) -> None:
+        """Memory keeps everything, so entries are only for others."""
         log = self.replica.log
-        if self._is_volatile and len(log) > LOG_KEPT_ENTRIES:
-            self.replica.compact(log.last_index)
+        if len(log) > LOG_KEPT_ENTRIES:
+            self.replica.compact(log.last_index, self.settings.log_kept_bytes)
 
     # --- what the replica tells (Observer) ----------------------------------------------
 
@@ -462,39 +589,22 @@ class Node(Observer):
         assert self.applied_index == self.replica.commit_index, "a follower applies what is committed"
         replica = self.replica
         for index in range(self.applied_index + 1, replica.log.last_index + 1):
-            self._apply_entry(index, keep_undo=bool(replica.others))
+            self._apply_entry(index, keep_undo=replica.has_company)
         contact_ms = self.clock.contact_ms
         self.clock.win(replica.votes.values(), replica.log.last_time_ms, now_ms)
         turn = self._turn
         turn.term = replica.term
         turn.now_ms = max(self._stamp(now_ms), replica.log.last_time_ms)
-        founding: list[m.Mutation] = []
+        first: list[m.Mutation] = []
         if not self.state.cluster_id:
-            founding.append(self._founded())
+            first.append(founding(self.lottery))
         grace_from_ms, grace_until_ms = self._grace(contact_ms, turn.now_ms)
         takeover = m.TookOver(replica.term, self.settings.member_id, grace_from_ms, grace_until_ms)
-        self._apply([*founding, takeover])
+        self._apply([*first, takeover])
         self.takeover_index = replica.log.last_index + 1
-        self._open_entry_into_log(now_ms)
-
-    def _open_entry_into_log(self, now_ms: int) -> None:
-        """The takeover entry; records leave when the replica's caller is done."""
-        mutations = self._open
-        payload = m.encode(mutations)
-        self._open = []
-        self._open_bytes = 0
-        time_ms = self._turn.now_ms
-        self.applied_index = self.replica.propose(payload, time_ms, now_ms)
-        if not self._is_volatile:
-            self._uncommitted.append(Committed(self.applied_index, self.replica.term, time_ms, mutations))
-        self._undo.append((self.applied_index, self._open_undo))
-        self._open_undo = []
+        self._propose_open(now_ms)  # records leave when the replica's caller is done
         if self._commits_alone:
             self.commit_moved(now_ms)
-
-    def _founded(self) -> m.ClusterFounded:
-        cluster_id = self.lottery.token(b"cluster", 16).hex()
-        return m.ClusterFounded(cluster_id, self.lottery.token(b"mac", 32), FEATURE_LEVEL)
 
     def _grace(self, contact_ms: int | None, time_ms: int) -> tuple[int, int]:
         """From when to when consumers may have been unable to extend a visibility timeout."""
@@ -519,17 +629,47 @@ class Node(Observer):
             roll_back(self._undo.pop()[1])
         self.applied_index = self.replica.commit_index
         self._uncommitted.clear()
+        self._open_is_early = False
+        for index in [each for each in self._digests if each > self.applied_index]:
+            del self._digests[index]
+        self._hands_over_until_ms = 0
         lost = ServiceUnavailable("The mastership was lost; the outcome is unknown, a retry is safe.")
-        for waiter in self._waiters.all():
-            self.effects.replies.append(Reply(waiter.ticket, lost, 0))
-        self._waiters = Waiters()
-        for pending in self._pending:
-            self.effects.replies.append(Reply(pending.ticket, lost, 0))
-        self._pending.clear()
-        for _, ticket in (*self._held, *(parked for calls in self._parked.values() for parked in calls)):
-            self._refuse(ticket)  # nothing was done for them
+        waiting, self._waiters = self._waiters.all(), Waiters()
+        for ticket in self._replies.give_up():
+            self.effects.replies.append(Reply(ticket, lost, 0))
+        idle = [*self._held, *(parked for calls in self._parked.values() for parked in calls)]
         self._held.clear()
         self._parked.clear()
+        idle += [(waiter.call, waiter.ticket) for waiter in waiting]
+        for call, ticket in idle:  # nothing was done for them
+            if isinstance(ticket, Remote):
+                self._post.submit(call, ticket, now_ms)
+            else:
+                self._post.hold(call, ticket, now_ms)
+        self.members.lost_mastership()
+
+    def members_changed(self, now_ms: int) -> None:
+        replica = self.replica
+        if self._commits_alone != replica.commits_alone:
+            self._commits_alone = replica.commits_alone
+        if replica.has_company and not self._undo_from:
+            self._undo_from = replica.log.last_index + 1 + bool(self._open)
+        if not replica.has_company:
+            self._undo_from = 0
+        if replica.membership.is_voter:
+            self._was_voter, self.members.was_removed = True, False
+
+    def dropped(self, entries: list[Entry]) -> None:
+        """What was acknowledged before it was committed and is not in the newer master's log."""
+        early = [entry for entry in entries if entry.is_early]
+        self.discarded += len(early)
+        self.effects.discarded += early
+
+    def fell_behind(self, source: str, index: int) -> None:
+        self.effects.wanted = Wanted(source, index)
+
+    def caught_up(self) -> None:
+        self.effects.wanted = None
 
     def commit_moved(self, now_ms: int) -> None:
         replica = self.replica
@@ -550,6 +690,9 @@ class Node(Observer):
             self._holds_sends = True
         if not replica.cluster:
             replica.cluster = self.state.cluster_id
+        membership = replica.membership
+        if self._was_voter and not membership.is_voter and membership.index <= replica.commit_index:
+            self.members.was_removed = True
 
     def linked(self, time_ms: int, now_ms: int) -> None:
         self.clock.link(time_ms, now_ms)
@@ -561,12 +704,15 @@ class Node(Observer):
         mutations = m.decode(entry.payload)
         self.state.index = index
         if not self._is_volatile:
-            self._uncommitted.append(Committed(index, entry.term, entry.time_ms, mutations))
+            self._uncommitted.append(Committed(index, entry.term, entry.time_ms, mutations, entry.voters))
         for mutation in mutations:
             apply(self.state, mutation, undo)
         if undo:
             self._undo.append((index, undo))
         self.applied_index = index
+        if not mutations and entry.voters is None:
+            self._turn.now_ms = max(self._turn.now_ms, entry.time_ms)
+            self._note_digest(index)
 
     # --- effects ----------------------------------------------------------------------
 
@@ -575,9 +721,37 @@ class Node(Observer):
         self._hand_out(now_ms)
         if self._open:
             self._close_entry_if_free(now_ms)
-        if self._pending:
-            self._release(now_ms)
+        if self.replica.has_company or not self.serving or self._post.is_waiting:
+            self._leave_company(now_ms)
+        if self._replies:
+            self._replies.release(now_ms)
+        if self._has_mail:
+            self._post.mail_answers()
         self.effects.wake_at_ms = self._wake_at(now_ms)
+
+    @property
+    def _has_mail(self) -> bool:
+        return bool(self.effects.replies) and bool(self.members.linked)
+
+    def _leave_company(self, now_ms: int) -> None:
+        """What only a member among others has to look after."""
+        master = self.replica.master
+        may_serve = self.serving and not self._hands_over_until_ms
+        if master != self._master_seen or self._post.is_waiting:
+            self._master_seen = master
+            self._post.master_changed(now_ms, serving=may_serve)
+        if self.serving and self._hands_over_until_ms:
+            self._hand_over_if_due(now_ms)
+        elif self.serving:
+            voters = self.members.next_change()
+            if voters is not None:
+                self._propose_voters(voters, now_ms)
+        self.members.keep_promises()
+        answered = self.members.answered
+        for ticket, outcome in answered:
+            self.effects.replies.append(Reply(ticket, outcome, 0))
+        answered.clear()
+        self._hand_out(now_ms)
 
     def _hand_out(self, now_ms: int) -> None:
         """Move the replica's outbox into effects; with volatile storage its records are durable at once."""
@@ -602,8 +776,11 @@ class Node(Observer):
     def _wake_at(self, now_ms: int) -> int | None:
         replica = self.replica
         wake_ms: int | None = None
-        if replica.others or replica.role != MASTER:
+        if replica.has_company or replica.role != MASTER:
             wake_ms = replica.wake_at_ms
+        lobby_ms = self._post.wake_at_ms
+        if lobby_ms is not None and (wake_ms is None or lobby_ms < wake_ms):
+            wake_ms = lobby_ms
         if not self.serving:
             return wake_ms
         due_ms = self._waiters.next_due_ms() if self._waiters.count else None
@@ -611,6 +788,7 @@ class Node(Observer):
             self._waiters.next_deadline_ms() if self._waiters.count else None,
             None if due_ms is None else self.clock.boot_ms(due_ms),
             self._sweep_at_ms if self.state.queues or self.state.doomed else None,
+            self._replies.wake_at_ms,
         ):
             if candidate_ms is not None and (wake_ms is None or candidate_ms < wake_ms):
                 wake_ms = candidate_ms
@@ -618,9 +796,15 @@ class Node(Observer):
 
     # --- status -------------------------------------------------------------------------
 
+    def _stale_ms(self, now_ms: int) -> int:
+        heard_ms = self.replica.heard_ms
+        return 0 if self.serving or heard_ms is None else now_ms - heard_ms
+
     def status(self, now_ms: int) -> NodeStatus:
         replica = self.replica
-        is_following = replica.role != MASTER and replica.master is not None
+        trouble = self.members.waiting_for()
+        is_following = replica.role != MASTER and replica.master is not None and replica.wanted is None
+        is_ready = not trouble and (self.serving or is_following)
         return NodeStatus(
             member_id=self.settings.member_id,
             role=replica.role,
@@ -629,15 +813,23 @@ class Node(Observer):
             commit_index=replica.commit_index,
             applied_index=self.applied_index,
             last_index=replica.log.last_index,
-            ready=self.serving or is_following,
-            reason="" if self.serving or is_following else self._unready_reason(),
+            ready=is_ready,
+            reason="" if is_ready else self._unready_reason(),
             time_ms=self.clock.time_ms(now_ms),
             voters=replica.voters,
             match={other: progress.match_index for other, progress in replica.followers.items()},
             queues=len(self.state.queues),
             waiters=self._waiters.count,
             contents_bytes=self.state.contents_bytes,
+            cluster_id=replica.cluster,
+            members=self.members.statuses(),
+            stale_ms=self._stale_ms(now_ms),
+            discarded=self.discarded,
+            digests=dict(self._digests),
         )
+
+    def _unready_reason(self) -> str:
+        return "catching up: a snapshot is being taken" if self.replica.wanted else self._post.unready_reason()
 
 
 def _size_bytes(mutation: m.Mutation) -> int:

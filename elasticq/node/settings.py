@@ -6,7 +6,6 @@ from msgspec import Struct
 
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
 
-
 Mode = Literal["async", "one", "majority", "all"]
 
 
@@ -17,6 +16,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     majority commits where the log names none (empty: this one waits to be one of ``nodes``
     founders, or to join); volatile: the storage keeps nothing, so a record counts as durable
     when it is made (``--memory``).
+    address (host:port of the peer port), http, admin (URLs): where this member is found.
     nodes: how many fresh members form a cluster together; cluster_name: only equal ones do;
     mode: when a send to a standard queue is answered (design.md §5); all_timeout_ms: how long
     mode ``all`` waits for the last voter.
@@ -36,12 +36,15 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     election_max_ms: int = 1_400
     batch_bytes_max: int = 1_048_576
     memory_bytes: int = 64 * 1_048_576
+    address: str = ""
+    http: str = ""
+    admin: str = ""
     nodes: int = 1
     cluster_name: str = "elasticq"
     mode: Mode = "majority"
     all_timeout_ms: int = 5_000
     read_wait_ms: int = 3_000
-    log_kept_bytes: int = 64 * 1_048_576
+    log_kept_bytes: int = 32 * 1_048_576
 
 
 class MemberStatus(Struct, frozen=True, kw_only=True):

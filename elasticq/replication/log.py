@@ -2,6 +2,8 @@
 
 from elasticq.replication.records import BEGINNING, Base, Entry
 
+ENTRY_BYTES = 160  # of an entry beside its payload
+
 
 class Log:
     """Entries ``first_index`` … ``last_index``; below stands only (base_index, base_term).
@@ -9,13 +11,23 @@ class Log:
     Indexes grow by one, terms and times never fall; both are asserted at the door.
     """
 
-    __slots__ = ("_base_time_ms", "_entries", "base_index", "base_term", "last_index", "last_term", "last_time_ms")
+    __slots__ = (
+        "_base_time_ms",
+        "_entries",
+        "base_index",
+        "base_term",
+        "last_index",
+        "last_term",
+        "last_time_ms",
+        "size_bytes",
+    )
 
     def __init__(self, entries: list[Entry], base: Base = BEGINNING) -> None:
         self.base_index = self.last_index = base.index
         self.base_term = self.last_term = base.term
         self._base_time_ms = self.last_time_ms = base.time_ms
         self._entries: list[Entry] = []
+        self.size_bytes = 0
         for entry in entries:
             self.append(entry)
 
@@ -30,6 +42,7 @@ class Log:
         assert entry.index == self.last_index + 1, "entries are appended in order"
         assert entry.term >= self.last_term, "terms never fall along the log"
         self._entries.append(entry)
+        self.size_bytes += len(entry.payload) + ENTRY_BYTES
         self.last_index = entry.index
         self.last_term = entry.term
         self.last_time_ms = entry.time_ms
@@ -59,20 +72,38 @@ class Log:
             chosen.append(entry)
         return chosen
 
-    def truncate(self, index: int) -> None:
-        """Drop the entries from ``index`` on."""
+    def truncate(self, index: int) -> list[Entry]:
+        """Drop the entries from ``index`` on, and return them."""
         assert index > self.base_index
+        dropped = self._entries[index - self.base_index - 1 :]
         del self._entries[index - self.base_index - 1 :]
+        self.size_bytes -= _size_bytes(dropped)
         self.last_index = index - 1
         if self._entries:
             self.last_term, self.last_time_ms = self._entries[-1].term, self._entries[-1].time_ms
         else:
             self.last_term, self.last_time_ms = self.base_term, self._base_time_ms
+        return dropped
+
+    def floor_of(self, kept_bytes: int) -> int:
+        """The newest index up to which it can be forgotten so that about ``kept_bytes`` stay."""
+        floor, size_bytes = self.base_index, self.size_bytes
+        for entry in self._entries:
+            size_bytes -= len(entry.payload) + ENTRY_BYTES
+            if size_bytes < kept_bytes:
+                break
+            floor = entry.index
+        return floor
 
     def compact(self, index: int) -> None:
         """Forget the entries up to ``index``."""
         if index <= self.base_index:
             return
         last = self.entry(index)
+        self.size_bytes -= _size_bytes(self._entries[: index - self.base_index])
         del self._entries[: index - self.base_index]
         self.base_index, self.base_term, self._base_time_ms = index, last.term, last.time_ms
+
+
+def _size_bytes(entries: list[Entry]) -> int:
+    return sum(len(entry.payload) for entry in entries) + ENTRY_BYTES * len(entries)

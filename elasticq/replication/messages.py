@@ -83,7 +83,23 @@ class TimeoutNow(Message, tag=7):
     """Planned hand-over: stand for election at once."""
 
 
-AnyMessage = PreVote | PreVoteReply | RequestVote | VoteReply | Append | AppendReply | TimeoutNow
+class Join(Message, tag=8):
+    """I am no voter and hear no master: send me the log. ``term`` is the sender's own."""
+
+
+class Offer(Message, tag=9):
+    """What comes after the addressee's log is forgotten here: take a snapshot at ``index`` or above."""
+
+    index: int
+
+
+class Found(Message, tag=10):
+    """Be one of the founders: ``entry`` is the first of the log, the same for all, and names them as voters."""
+
+    entry: Entry
+
+
+AnyMessage = PreVote | PreVoteReply | RequestVote | VoteReply | Append | AppendReply | TimeoutNow | Join | Offer | Found
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[AnyMessage] = msgspec.msgpack.Decoder(AnyMessage)

@@ -1,4 +1,4 @@
-"""One voter: follower, candidate or master, by Raft's rules with pre-vote and check-quorum.
+"""One member: follower, candidate or master, by Raft's rules with pre-vote and check-quorum.
 
     follower --silence--> (pre-vote) candidate --quorum would--> candidate of term + 1
        ^                                                              |
@@ -9,6 +9,11 @@ What the replica wants done is left in ``outbox``: records in order, messages
 with the sync token they rest on, and events for the node. It knows nothing of
 what entries mean. Rules that safety hangs on have a method each, named after
 the rule; the simulator plants its faults in exactly these.
+
+A member that is no voter (a learner) gets the log like a follower and counts for
+nothing. One that is too far behind for entries is offered a snapshot; until that
+is installed, which is a new Replica over it, it neither votes nor stands, and
+acknowledges no more than its log holds.
 
 Source: Ongaro, "Consensus: bridging theory and practice" (2014), §3, §4.2.3,
 §6.4, §9.6; deviations: a member keeps its term over a restart, and a master
@@ -22,23 +27,31 @@ from msgspec import Struct, field
 
 from elasticq.replication.log import Log
 from elasticq.replication.lottery import Lottery
+from elasticq.replication.membership import Membership
 from elasticq.replication.messages import (
     AnyMessage,
     Append,
     AppendReply,
+    Found,
+    Join,
+    Offer,
     PreVote,
     PreVoteReply,
     RequestVote,
     TimeoutNow,
     VoteReply,
 )
-from elasticq.replication.records import Durable, Entry, Record, Truncation, Vote
+from elasticq.replication.progress import Progress
+from elasticq.replication.records import Durable, Entry, Record, Truncation, Vote, Voter
 
 FOLLOWER, CANDIDATE, MASTER = "follower", "candidate", "master"
 
 APPEND_ENTRIES_MAX = 512
 APPEND_BYTES_MAX = 4 * 1_048_576
 IN_FLIGHT_ENTRIES_MAX = 4_096  # sent to one follower and not acknowledged
+LEARNER_SILENT_MS = 10_000  # a learner not heard for so long is forgotten; it asks again when it is back
+PINNED_FACTOR = 16  # times the bytes that are kept anyway: so much log waits for one who takes a snapshot
+FSYNC_FACTOR = 10  # an election waits for so many of the disk's slow syncs
 LEASE_SHARE = 0.8  # of election_min, counted from the sending of the round (replication.md 2.2)
 
 
@@ -57,16 +70,6 @@ class Outbox(Struct):
     messages: list[tuple[AnyMessage, bool]] = field(default_factory=list)  # (message, rests on the records so far)
 
 
-class Progress(Struct):
-    """What the master knows of one follower."""
-
-    next_index: int
-    match_index: int = 0
-    heard_ms: int = 0
-    round: int = 0
-    probing: bool = True  # one Append at a time until the logs are known to match
-
-
 class Observer:
     """What the node hears of. Called inside replica calls; must not call back."""
 
@@ -77,6 +80,18 @@ class Observer:
     def commit_moved(self, now_ms: int) -> None: ...
 
     def linked(self, time_ms: int, now_ms: int) -> None: ...
+
+    def members_changed(self, now_ms: int) -> None:
+        """Other voters, or other learners at a master."""
+
+    def dropped(self, entries: list[Entry]) -> None:
+        """A newer master's log has others in their place."""
+
+    def fell_behind(self, source: str, index: int) -> None:
+        """Only a snapshot helps: ``source`` has one at ``index`` or above."""
+
+    def caught_up(self) -> None:
+        """No snapshot is needed any more."""
 
 
 class Replica:
@@ -98,13 +113,15 @@ class Replica:
 
         ``clock(now_ms)`` gives (linked, time_ms): the member's cluster time, or its wall clock if not linked.
         """
-        assert member_id in voters
         self.member_id = member_id
-        self.voters = voters
-        self.others = tuple(voter for voter in voters if voter != member_id)
-        self.quorum = len(voters) // 2 + 1
-        self.commits_alone = is_volatile and not self.others  # nothing to sync, nobody to ask
-        self.cluster = ""  # the committed cluster id, once there is one
+        self.is_volatile = is_volatile
+        self.membership = Membership(member_id, voters, durable.base)
+        for entry in durable.entries:
+            self.membership.appended(entry)
+        self.cluster = ""  # the cluster id, once it is committed or this member wants to join it
+        self.acquaintances: set[str] = set()  # members of the cluster that were met: whom a learner asks
+        self.fsync_ms = 0  # the disk's slow syncs
+        self.wanted: tuple[str, int] | None = None  # (source, index) of the snapshot that is being taken
         self.timing = timing
         self.lottery = lottery
         self.observer = observer
@@ -122,7 +139,8 @@ class Replica:
         self.role = FOLLOWER
         self.master: str | None = None
         self.commit_index = durable.applied_index  # rows hold committed entries only
-        self.followers: dict[str, Progress] = {}
+        self.followers: dict[str, Progress] = {}  # the other voters, and the learners
+        self._refresh()
         self.round = 0
         self._round_sent_ms: deque[tuple[int, int]] = deque()  # (round, sent) not known to a quorum yet
         self.lease_until_ms = 0
@@ -143,8 +161,106 @@ class Replica:
         # has passed it must not help another one, or that master's lease would lie.
         self.heard_ms = now_ms
         self._set_election_timer(now_ms)
-        if self.quorum == 1:
+        if self._is_alone:
             self._stand(now_ms, transfer=False)
+
+    # --- members ------------------------------------------------------------
+
+    def _refresh(self) -> None:
+        """What follows from who the members are."""
+        membership = self.membership
+        self.others = membership.others
+        self.quorum = membership.quorum
+        self.has_company = bool(self.others or self.followers)
+        self._is_alone = membership.is_voter and not self.others
+        self.commits_alone = self.is_volatile and self._is_alone and not self.followers  # nobody to ask or tell
+
+    @property
+    def voters(self) -> tuple[str, ...]:
+        return self.membership.ids
+
+    @property
+    def may_vote(self) -> bool:
+        """Not while a snapshot is on its way, and not before it belongs to a cluster."""
+        return self.wanted is None and (self.membership.is_voter or bool(self.cluster))
+
+    @property
+    def learners(self) -> tuple[str, ...]:
+        """Members that this master sends the log to without counting them."""
+        return tuple(each for each in self.followers if each not in self.others)
+
+    def found(self, entry: Entry, now_ms: int) -> None:
+        """Be a founder: the first entry is the same for all of them, and nobody is master in its term."""
+        assert self.log.last_index == 0
+        assert self.term == 0
+        assert entry.index == 1
+        self.term = entry.term
+        self._persist_vote()
+        self._append(entry, now_ms)
+        self._set_election_timer(now_ms)
+
+    def send_founding(self, to: str, entry: Entry) -> None:
+        """Let a fresh member that ``entry`` names be a founder, too; what it says is durable here first."""
+        self._send(
+            Found(cluster="", group=0, sender=self.member_id, to=to, term=entry.term, entry=entry),
+            rests_on_records=True,
+        )
+
+    def may_change(self) -> bool:
+        """One change at a time, by a master that has committed an entry of its own term."""
+        return (
+            self.role == MASTER
+            and self.membership.index <= self.commit_index
+            and self.log.term_at(self.commit_index) == self.term
+        )
+
+    def _append(self, entry: Entry, now_ms: int) -> None:
+        self.log.append(entry)
+        self._record(entry)
+        if self.membership.appended(entry):
+            self._members_changed(now_ms)
+
+    def _members_changed(self, now_ms: int) -> None:
+        if self.role == MASTER:
+            for other in self.membership.others:
+                if other not in self.followers:
+                    self.followers[other] = Progress(self.log.last_index + 1, heard_ms=now_ms)
+            for other, progress in self.followers.items():
+                progress.is_leaving = other in self.others and other not in self.membership.others
+        self._refresh()
+        self.observer.members_changed(now_ms)
+
+    def _forget_follower(self, other: str, now_ms: int) -> None:
+        del self.followers[other]
+        self._refresh()
+        self.observer.members_changed(now_ms)
+
+    def _forget_silent(self, now_ms: int) -> None:
+        """Learners wholly; of a voter that its snapshot must be waited for."""
+        for other, progress in list(self.followers.items()):
+            if now_ms - progress.heard_ms > LEARNER_SILENT_MS:
+                progress.offered_index = 0
+                if other not in self.others:
+                    self._forget_follower(other, now_ms)
+
+    def _on_join(self, message: Join, now_ms: int) -> None:
+        if self.role == MASTER and message.sender not in self.followers:
+            self._add_learner(message.sender, now_ms)
+
+    def _add_learner(self, other: str, now_ms: int) -> None:
+        self.followers[other] = Progress(self.log.last_index + 1, heard_ms=now_ms)
+        self._refresh()
+        self.observer.members_changed(now_ms)
+        self._send_append(other, now_ms, force=True)
+
+    def _ask_to_join(self, now_ms: int) -> None:
+        self._set_election_timer(now_ms)
+        self.master = None
+        for other in self.acquaintances:
+            self._send(
+                Join(cluster=self.cluster, group=0, sender=self.member_id, to=other, term=self.term),
+                rests_on_records=False,
+            )
 
     def _restart_term(self) -> None:
         """A member keeps its term over a restart: raising it would depose the master."""
@@ -157,9 +273,15 @@ class Replica:
     def tick(self, now_ms: int) -> None:
         if self.role == MASTER:
             if now_ms >= self.heartbeat_at_ms and self._has_quorum(now_ms):
+                self._forget_silent(now_ms)
                 self._broadcast(now_ms)
         elif now_ms >= self.election_at_ms:
-            self._ask_pre_votes(now_ms)
+            if not self.membership.is_voter:
+                self._ask_to_join(now_ms)
+            elif self.may_vote:
+                self._ask_pre_votes(now_ms)
+            else:
+                self._set_election_timer(now_ms)
 
     def synced(self, token: int, now_ms: int) -> None:
         """All records up to ``token`` are durable."""
@@ -194,7 +316,13 @@ class Replica:
 
     def _set_election_timer(self, now_ms: int) -> None:
         timing = self.timing
-        self.election_at_ms = now_ms + self.lottery.between(timing.election_min_ms, timing.election_max_ms)
+        silence_ms = self.lottery.between(timing.election_min_ms, timing.election_max_ms)
+        self.election_at_ms = now_ms + max(silence_ms, silence_ms * self._patience_ms // timing.election_min_ms)
+
+    @property
+    def _patience_ms(self) -> int:
+        """How long silence is nothing: raised where the disk is slow. The lease never counts on more than the least."""
+        return max(self.timing.election_min_ms, FSYNC_FACTOR * self.fsync_ms)
 
     def _step_down(self, term: int, now_ms: int, master: str | None = None) -> None:
         """Become a follower of ``term`` (≥ ours)."""
@@ -209,12 +337,14 @@ class Replica:
         self._pre_votes = set()
         self.votes = {}
         if was_master:
+            self.followers = {}
+            self._refresh()
             self._set_election_timer(now_ms)
             self.observer.lost_mastership(now_ms)
 
     def _ask_pre_votes(self, now_ms: int) -> None:
         self._set_election_timer(now_ms)
-        if self.quorum == 1:
+        if self._is_alone:
             self._stand(now_ms, transfer=False)
             return
         self.role = CANDIDATE
@@ -272,6 +402,7 @@ class Replica:
         self.role = MASTER
         self.master = self.member_id
         self.followers = {other: Progress(self.log.last_index + 1, heard_ms=now_ms) for other in self.others}
+        self._refresh()
         self._round_sent_ms.clear()
         self.lease_until_ms = 0
         self.observer.became_master(now_ms)
@@ -290,13 +421,14 @@ class Replica:
     # --- messages ---------------------------------------------------------------
 
     def receive(self, message: AnyMessage, now_ms: int) -> None:
-        if message.sender not in self.voters or message.to != self.member_id:
+        if message.to != self.member_id:
             return
         match message:
             case Append():
                 self._on_append(message, now_ms)
             case AppendReply():
-                self._on_append_reply(message, now_ms)
+                if message.sender in self.followers or message.term > self.term:
+                    self._on_append_reply(message, now_ms)
             case PreVote():
                 self._on_pre_vote(message, now_ms)
             case PreVoteReply():
@@ -306,12 +438,22 @@ class Replica:
             case VoteReply():
                 self._on_vote_reply(message, now_ms)
             case TimeoutNow():
-                if message.term == self.term and self.role == FOLLOWER:
+                if message.term == self.term and self.role == FOLLOWER and self.membership.is_voter and self.may_vote:
                     self._stand(now_ms, transfer=True)
+            case Join():
+                self._on_join(message, now_ms)
+            case Offer():
+                self._on_offer(message, now_ms)
+            case Found():
+                if self.log.last_index == 0 and self.term == 0 and not self.voters:
+                    self.found(message.entry, now_ms)
 
     def _on_pre_vote(self, message: PreVote, now_ms: int) -> None:
+        if self.role == MASTER and message.sender not in self.followers:
+            self._add_learner(message.sender, now_ms)  # it was taken out and missed it: let it know
         granted = (
             message.term > self.term
+            and self.may_vote
             and not self._hears_master(now_ms)
             and self._is_up_to_date(message.last_term, message.last_index)
         )
@@ -336,7 +478,8 @@ class Replica:
             return
         if not self._pre_votes or self._campaign_term != self.term + 1:
             return
-        self._pre_votes.add(message.sender)
+        if message.sender in self.others:
+            self._pre_votes.add(message.sender)
         if len(self._pre_votes) >= self.quorum:
             self._stand(now_ms, transfer=False)
 
@@ -346,6 +489,7 @@ class Replica:
         granted = (
             message.term == self.term
             and self.role == FOLLOWER
+            and self.may_vote
             and self.voted_for in (None, message.sender)
             and self._is_up_to_date(message.last_term, message.last_index)
         )
@@ -372,7 +516,13 @@ class Replica:
     def _on_vote_reply(self, message: VoteReply, now_ms: int) -> None:
         if message.term > self.term:
             self._step_down(message.term, now_ms)
-        elif message.granted and message.term == self.term and self.role == CANDIDATE and not self._pre_votes:
+        elif (
+            message.granted
+            and message.term == self.term
+            and self.role == CANDIDATE
+            and not self._pre_votes
+            and message.sender in self.others
+        ):
             self.votes[message.sender] = (message.linked, message.time_ms)
             self._count_votes(now_ms)
 
@@ -397,6 +547,9 @@ class Replica:
             self._answer_append(message, ok=False, match_index=self._conflict_hint(message.prev_index))
             return
         self._store(message.entries, now_ms)
+        if self.wanted is not None and message.entries:
+            self.wanted = None  # the log goes on without a snapshot
+            self.observer.caught_up()
         matched = message.prev_index + len(message.entries)
         self._move_commit(min(message.commit_index, matched), now_ms)
         self._answer_append(message, ok=True, match_index=matched)
@@ -416,18 +569,19 @@ class Replica:
             if entry.index <= self.log.last_index:
                 if self._agrees(entry):
                     continue
-                self._truncate(entry.index)
-            self.log.append(entry)
-            self._record(entry)
+                self._truncate(entry.index, now_ms)
+            self._append(entry, now_ms)
 
     def _agrees(self, entry: Entry) -> bool:
         """Truncate on a real conflict only: a late frame must not cut what it does not know of."""
         return self.log.term_at(entry.index) == entry.term
 
-    def _truncate(self, index: int) -> None:
+    def _truncate(self, index: int, now_ms: int) -> None:
         assert index > self.commit_index, "what is committed is never cut"
-        self.log.truncate(index)
+        self.observer.dropped(self.log.truncate(index))
         self._record(Truncation(index))
+        if self.membership.truncated(index):
+            self._members_changed(now_ms)
         self.durable_index = min(self.durable_index, index - 1)
         self._syncing = deque((token, min(last, index - 1)) for token, last in self._syncing)
 
@@ -446,29 +600,50 @@ class Replica:
             rests_on_records=True,
         )
 
+    def _on_offer(self, message: Offer, now_ms: int) -> None:
+        if message.term == self.term and message.sender == self.master and message.index > self.commit_index:
+            if self.wanted is None:
+                self.observer.fell_behind(message.sender, message.index)
+            self.wanted = (message.sender, message.index)
+
     # --- replication: master --------------------------------------------------------
 
-    def propose(self, payload: bytes, time_ms: int, now_ms: int) -> int:
-        """Append an entry of the own term; returns its index. Only a master may."""
+    def propose(
+        self,
+        payload: bytes,
+        time_ms: int,
+        now_ms: int,
+        *,
+        voters: tuple[Voter, ...] | None = None,
+        is_early: bool = False,
+    ) -> int:
+        """Append an entry of the own term; returns its index. Only a master may (``voters``: if ``may_change``)."""
         assert self.role == MASTER
         assert time_ms >= self.log.last_time_ms, "cluster time never falls along the log"
-        entry = Entry(self.log.last_index + 1, self.term, time_ms, payload)
-        self.log.append(entry)
-        if self.commits_alone:
+        entry = Entry(self.log.last_index + 1, self.term, time_ms, payload, voters, is_early)
+        if voters is not None:
+            self._assert_change(voters)
+        elif self.commits_alone:
+            self.log.append(entry)
             self.durable_index = self.commit_index = entry.index
             return entry.index
-        self._record(entry)
-        if self.others:
+        self._append(entry, now_ms)
+        if self.followers:
             self._replicate(now_ms)
         return entry.index
+
+    def _assert_change(self, voters: tuple[Voter, ...]) -> None:
+        """Two changes at once could have majorities that share nobody."""
+        assert self.may_change(), "one change of the voters at a time"
+        assert self.membership.allows(voters), "of one voter"
 
     def _broadcast(self, now_ms: int) -> None:
         """A heartbeat round: every follower hears, behind or not."""
         self.heartbeat_at_ms = now_ms + self.timing.heartbeat_ms
-        if not self.others:
+        if not self.followers:
             return
         self._new_round(now_ms)
-        for other in self.others:
+        for other in self.followers:
             self._send_append(other, now_ms, force=True)
 
     def _replicate(self, now_ms: int) -> None:
@@ -484,6 +659,10 @@ class Replica:
 
     def _send_append(self, other: str, now_ms: int, *, force: bool) -> None:
         progress = self.followers[other]
+        if progress.next_index <= self.log.base_index:
+            self._offer(other, progress)
+            self._send_heartbeat(other, now_ms)
+            return
         window = progress.match_index + IN_FLIGHT_ENTRIES_MAX
         entries: list[Entry] = []
         if progress.next_index <= min(self.log.last_index, window):
@@ -493,7 +672,12 @@ class Replica:
             return
         prev_index = progress.next_index - 1
         prev_term = self.log.term_at(prev_index)
-        assert prev_term is not None, "the master pins its log from the slowest voter"
+        assert prev_term is not None
+        self._send_entries(other, prev_index, prev_term, entries, now_ms)
+        if not progress.probing:
+            progress.next_index += len(entries)
+
+    def _send_entries(self, other: str, prev_index: int, prev_term: int, entries: list[Entry], now_ms: int) -> None:
         _, time_ms = self.clock(now_ms)
         self._send(
             Append(
@@ -511,8 +695,26 @@ class Replica:
             ),
             rests_on_records=False,
         )
-        if not progress.probing:
-            progress.next_index += len(entries)
+
+    def _send_heartbeat(self, other: str, now_ms: int) -> None:
+        """To a member whose log ends below ours begins: it agrees with all logs on the place before the first entry."""
+        self._send_entries(other, 0, 0, [], now_ms)
+
+    def _offer(self, other: str, progress: Progress) -> None:
+        """A snapshot; the log stays from here on, so that it can go on from whichever the member takes."""
+        if not progress.offered_index:
+            progress.offered_index = self.log.base_index
+        self._send(
+            Offer(
+                cluster=self.cluster,
+                group=0,
+                sender=self.member_id,
+                to=other,
+                term=self.term,
+                index=progress.offered_index,
+            ),
+            rests_on_records=False,
+        )
 
     def _on_append_reply(self, message: AppendReply, now_ms: int) -> None:
         if message.term > self.term:
@@ -534,19 +736,29 @@ class Replica:
 
     def _on_match(self, message: AppendReply, progress: Progress, now_ms: int) -> None:
         match_index = min(message.match_index, self.log.last_index)
+        if match_index < self.log.base_index and progress.next_index <= self.log.base_index:
+            return  # a heartbeat's answer; it has no snapshot yet
+        progress.offered_index = 0
         was_probing = progress.probing
         progress.probing = False
         if match_index > progress.match_index:
             progress.match_index = match_index
             self._advance_commit(now_ms)
         progress.next_index = max(progress.next_index, progress.match_index + 1)
+        if progress.is_leaving and match_index >= self.membership.index and self.commit_index >= self.membership.index:
+            self._send_append(message.sender, now_ms, force=True)  # with the commit index, so that it knows
+            self._forget_follower(message.sender, now_ms)
+            return
         if was_probing or progress.next_index <= self.log.last_index:
             self._send_append(message.sender, now_ms, force=False)
 
     def _extend_lease(self) -> None:
         """The lease runs from the sending of the newest round that a quorum answered."""
-        rounds = sorted((progress.round for progress in self.followers.values()), reverse=True)
-        known = rounds[self.quorum - 2]
+        rounds = sorted((self.followers[other].round for other in self.others), reverse=True)
+        needed = self.quorum - self.membership.is_voter
+        if not 0 < needed <= len(rounds):
+            return
+        known = rounds[needed - 1]
         while self._round_sent_ms and self._round_sent_ms[0][0] <= known:
             _, sent_ms = self._round_sent_ms.popleft()
             if sent_ms >= self._no_lease_before_ms:
@@ -554,7 +766,7 @@ class Replica:
 
     def lease_is_valid(self, now_ms: int) -> bool:
         """No other master can exist now; a cluster of one has no other."""
-        return self.role == MASTER and (self.quorum == 1 or now_ms < self.lease_until_ms)
+        return self.role == MASTER and (self._is_alone or now_ms < self.lease_until_ms)
 
     def ask_round(self, now_ms: int) -> None:
         """Renew the lease now instead of at the next heartbeat."""
@@ -563,18 +775,18 @@ class Replica:
 
     def _has_quorum(self, now_ms: int) -> bool:
         """Check-quorum: a master that a quorum has not answered for election_min steps down."""
-        limit_ms = now_ms - self.timing.election_min_ms
-        heard = 1 + sum(progress.heard_ms >= limit_ms for progress in self.followers.values())
+        limit_ms = now_ms - self._patience_ms
+        heard = sum(self.followers[other].heard_ms >= limit_ms for other in self.others) + self.membership.is_voter
         if heard >= self.quorum:
             return True
         self._step_down(self.term, now_ms)
         return False
 
-    def hand_over(self, now_ms: int) -> bool:
-        """Ask the follower with the newest log to stand now; True if there is one that has everything."""
-        if self.role != MASTER or not self.followers:
+    def hand_over(self, now_ms: int, to: str = "") -> bool:
+        """Ask ``to``, or the voter with the newest log, to stand now; True if it has everything."""
+        if self.role != MASTER or not self.others or (to and to not in self.others):
             return False
-        best = max(self.followers, key=lambda other: self.followers[other].match_index)
+        best = to or max(self.others, key=lambda other: self.followers[other].match_index)
         if self.followers[best].match_index < self.log.last_index:
             return False
         # The follower may win at once, without asking those who answered our rounds: no lease until it
@@ -590,18 +802,39 @@ class Replica:
     # --- commit -------------------------------------------------------------------------
 
     def _advance_commit(self, now_ms: int) -> None:
-        index = self._majority_index() if self.others else self.durable_index
+        index = self._majority_index()
         if index > self.commit_index and self._may_commit(index):
+            names_voters = self.commit_index < self.membership.index <= index
             self._move_commit(index, now_ms)
-            if index == self.log.last_index and self.others:
+            if (index == self.log.last_index or names_voters) and self.followers:
                 self._push_commit(now_ms)
+            if names_voters:
+                self._voters_committed(now_ms)
+
+    def _voters_committed(self, now_ms: int) -> None:
+        """Those who were taken out were told by the last push; a master that took itself out ends here."""
+        for other, progress in list(self.followers.items()):
+            if progress.is_leaving and progress.match_index >= self.membership.index:
+                self._forget_follower(other, now_ms)
+        if not self.membership.is_voter:
+            self.hand_over(now_ms)
+            self._step_down(self.term, now_ms)
 
     def _majority_index(self) -> int:
         """The newest index that a majority of voters has durable; the master's own sync is one vote."""
-        matches = [progress.match_index for progress in self.followers.values()]
-        matches.append(self.durable_index)
+        others = self.others
+        if not others:
+            return self.durable_index
+        matches = [self.followers[other].match_index for other in others]
+        if self.membership.is_voter:
+            matches.append(self.durable_index)
         matches.sort(reverse=True)
         return matches[self.quorum - 1]
+
+    def durable_on(self, others: int) -> int:
+        """The newest index that this master and so many other voters have durable."""
+        matches = sorted((self.followers[other].match_index for other in self.others), reverse=True)
+        return min(self.durable_index, matches[others - 1]) if 0 < others <= len(matches) else self.durable_index
 
     def _may_commit(self, index: int) -> bool:
         """An entry of an older term is committed by one of the own term above it, never by counting."""
@@ -617,12 +850,20 @@ class Replica:
         if index > self.commit_index:
             assert index <= self.log.last_index
             self.commit_index = index
+            self.membership.committed(index)
             self.observer.commit_moved(now_ms)
 
-    def compact(self, index: int) -> None:
-        """Forget entries that every voter has and that are committed, up to ``index``."""
+    def compact(self, index: int, kept_bytes: int = 0) -> None:
+        """Forget committed entries up to ``index``, but keep what others may want within ``kept_bytes``.
+
+        A voter that is down is waited for within that bound only; whoever takes a snapshot is, until it has it.
+        """
         floor = min(index, self.commit_index)
+        if self.has_company or not self._is_alone:
+            floor = min(floor, self.log.floor_of(kept_bytes))
         for progress in self.followers.values():
-            floor = min(floor, progress.match_index)
-        if self.role == MASTER or not self.others:
-            self.log.compact(floor)
+            if progress.offered_index and self.log.size_bytes <= kept_bytes * PINNED_FACTOR:
+                floor = min(floor, progress.offered_index)
+            elif progress.match_index + IN_FLIGHT_ENTRIES_MAX >= self.log.last_index:
+                floor = min(floor, progress.match_index)
+        self.log.compact(floor)

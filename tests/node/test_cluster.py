@@ -77,7 +77,7 @@ def test_master_serves_only_when_its_takeover_is_committed() -> None:
         cluster.advance(50)
     (master,) = cluster.masters()
     node = cluster.node(master)
-    ticket = cluster.submit(master, c.ListQueues())
+    ticket = cluster.submit(master, c.CreateQueue(queue_name="early"))
     (outcome,) = cluster.answers(master, ticket)
     assert outcome.status == 503
     assert "taking over" in outcome.message

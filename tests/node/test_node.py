@@ -55,7 +55,7 @@ def test_before_the_takeover_is_durable_every_call_is_refused() -> None:
     node = Node(NodeSettings(member_id="a", voters=("a",)), NOTHING, b"e" * 32)
     node.start(0, 1_700_000_000_000)
     for _ in range(4):
-        node.submit(call_of(c.ListQueues()), "early", 0)
+        node.submit(call_of(c.CreateQueue(queue_name="early")), "early", 0)
         if node.serving:
             break
         (reply,) = node.effects.replies

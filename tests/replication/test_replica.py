@@ -205,13 +205,20 @@ def test_higher_term_ends_a_candidature() -> None:
     assert (bench.replica.role, bench.replica.term, bench.newest_vote) == (FOLLOWER, 9, Vote(9, None))
 
 
-def test_strangers_and_misdirected_messages_are_ignored() -> None:
+def test_misdirected_messages_are_ignored() -> None:
     bench = Bench()
     bench.silence()
-    stranger = bench._of(RequestVote, "z", 9, last_index=9, last_term=9, transfer=True)
     misdirected = RequestVote(cluster="", group=0, sender="b", to="c", term=9, last_index=9, last_term=9, transfer=True)
-    assert bench.get(stranger) == bench.get(misdirected) == []
+    assert bench.get(misdirected) == []
     assert bench.replica.term == 0
+
+
+def test_votes_of_strangers_count_for_nothing() -> None:
+    """A stranger may ask for a vote, as this member may not know yet that it became a voter; it has none itself."""
+    bench = Bench()
+    bench.campaign()
+    bench.vote_reply("z", bench.replica.term, granted=True)
+    assert bench.replica.role == CANDIDATE
 
 
 # --- the follower's log ---------------------------------------------------------------

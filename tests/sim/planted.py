@@ -14,6 +14,7 @@ from elasticq.model.commands import Call
 from elasticq.node import node as node_module
 from elasticq.node.effects import Committed, Reply, Ticket
 from elasticq.node.node import Node
+from elasticq.node.replies import Replies
 from elasticq.replication.records import Entry, Vote
 from elasticq.replication.replica import Replica
 from elasticq.sim.disk import Disk
@@ -53,7 +54,7 @@ def vote_for_a_stale_log() -> Iterator[None]:
 
 @contextmanager
 def reply_before_commit() -> Iterator[None]:
-    with patch.object(Node, "_may_release", lambda self, pending, now_ms: True):
+    with patch.object(Replies, "may_release", lambda self, pending, now_ms: True):
         yield
 
 

@@ -1,0 +1,94 @@
+"""Who waits for whom where calls cross members: what this one passed on, and what it does for others."""
+
+from msgspec import Struct
+
+from elasticq.model.commands import Call, ReceiveMessage
+from elasticq.model.limits import WAIT_S_MAX
+from elasticq.model.results import ReceiveMessageResult
+from elasticq.node.effects import Reply, Ticket
+from elasticq.node.forwarding import Numbers
+
+ANSWER_MS = 10_000  # how long the master may take, beside a wait
+
+
+class Remote(Struct, frozen=True, gc=False):
+    """The ticket of a call that another member accepted."""
+
+    sender: str
+    boot: str
+    number: int
+
+
+class Sent(Struct, gc=False):
+    """A call that was passed on to ``to``."""
+
+    call: Call
+    ticket: Ticket
+    to: str
+    until_ms: int
+
+
+class Courier:
+    """``sent``: passed on and not answered; ``unread``: receives answered to another member that did not confirm."""
+
+    def __init__(self, boot: str) -> None:
+        self.boot = boot
+        self.sent: dict[int, Sent] = {}
+        self._numbers: dict[Ticket, int] = {}
+        self._number = 0
+        self._taken: dict[str, Numbers] = {}
+        self.unread: dict[Remote, ReceiveMessageResult] = {}
+
+    # --- the accepting member -----------------------------------------------------
+
+    def send(self, call: Call, ticket: Ticket, to: str, now_ms: int) -> int:
+        """Its number."""
+        self._number += 1
+        wait_ms = WAIT_S_MAX * 1_000 if type(call.command) is ReceiveMessage else 0
+        self.sent[self._number] = Sent(call, ticket, to, now_ms + wait_ms + ANSWER_MS)
+        self._numbers[ticket] = self._number
+        return self._number
+
+    def arrived(self, number: int) -> Sent | None:
+        """The call with this number is over; None if nobody waits for it any more."""
+        sent = self.sent.pop(number, None)
+        if sent is not None:
+            self._numbers.pop(sent.ticket, None)
+        return sent
+
+    def cancelled(self, ticket: Ticket) -> tuple[int, str] | None:
+        """Its client left: (number, to) of a call that is under way."""
+        number = self._numbers.get(ticket)
+        sent = self.arrived(number) if number is not None else None
+        return None if sent is None or number is None else (number, sent.to)
+
+    def not_with(self, master: str | None) -> list[Sent]:
+        """Calls that nobody but ``master`` may answer now, taken off the books, of those that went elsewhere."""
+        return [sent for number, sent in list(self.sent.items()) if sent.to != master and self.arrived(number)]
+
+    def expired(self, now_ms: int) -> list[Sent]:
+        return [sent for number, sent in list(self.sent.items()) if sent.until_ms <= now_ms and self.arrived(number)]
+
+    # --- the master ---------------------------------------------------------------
+
+    def take(self, remote: Remote) -> bool:
+        """True if it is to be executed: the first time."""
+        numbers = self._taken.get(remote.sender)
+        if numbers is None or numbers.boot != remote.boot:
+            numbers = self._taken[remote.sender] = Numbers(remote.boot)
+        return numbers.take(remote.number)
+
+    def answered(self, reply: Reply) -> None:
+        """A remote call has its answer; a receive's is remembered until it is confirmed."""
+        outcome, ticket = reply.outcome, reply.ticket
+        if isinstance(outcome, ReceiveMessageResult) and outcome.messages and isinstance(ticket, Remote):
+            self.unread[ticket] = outcome
+
+    def read(self, sender: str, boot: str, numbers: list[int]) -> None:
+        for number in numbers:
+            self.unread.pop(Remote(sender, boot, number), None)
+
+    def lost(self, sender: str, boot: str = "") -> list[ReceiveMessageResult]:
+        """The link to ``sender`` broke, or it began anew (``boot`` is its present life): receives nobody may have."""
+        gone = [remote for remote in self.unread if remote.sender == sender and remote.boot != boot]
+        return [self.unread.pop(remote) for remote in gone]

@@ -1,0 +1,193 @@
+"""Calls that a member passes on to the master, and their answers: frames beside those of replication.
+
+A frame is one kind byte and schema'd msgpack. A call is numbered by the member
+that accepted it; a number is executed once, whatever the network does. Answers
+of a receive are acknowledged: the master gives the messages of one that never
+arrived back to their queue.
+"""
+
+from collections import OrderedDict
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from elasticq.model import commands, errors, results
+from elasticq.model.commands import Call
+from elasticq.model.errors import SqsError
+from elasticq.model.results import ReceiveMessageResult, Result
+from elasticq.replication.messages import FrameError
+
+FRAME_KIND: Final = 2
+"""First byte; replication's frames begin with their protocol version, 1."""
+
+SEEN_MAX: Final = 100_000  # numbers of one member that are remembered as executed
+Outcome = Result | SqsError
+
+
+class Letter(Struct, array_like=True, gc=False, kw_only=True):
+    """Header: ``boot`` tells one life of the accepting member from the next."""
+
+    cluster: str
+    sender: str
+    to: str
+    boot: str
+
+
+class Forward(Letter, tag=1):
+    """Execute it, once. ``kind`` is the command's class."""
+
+    number: int
+    kind: str
+    command: msgspec.Raw
+    principal: str
+    account: str
+    endpoint: str
+    invocation: bytes
+
+
+class Answer(Letter, tag=2):
+    """``boot`` is that of the Forward; ``kind``: class of the result, or of the error and ``body`` its message."""
+
+    number: int
+    kind: str
+    body: msgspec.Raw
+
+
+class Received(Letter, tag=3):
+    """The answers with these numbers arrived."""
+
+    numbers: list[int]
+
+
+class Withdraw(Letter, tag=4):
+    """The client of a waiting receive left."""
+
+    number: int
+
+
+class GiveBack(Letter, tag=5):
+    """The messages of this answer could not be written to its client."""
+
+    result: ReceiveMessageResult
+
+
+class NotMaster(Letter, tag=6):
+    """Nothing was done: the sender of this is not the master."""
+
+    number: int
+
+
+AnyLetter = Forward | Answer | Received | Withdraw | GiveBack | NotMaster
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[AnyLetter] = msgspec.msgpack.Decoder(AnyLetter)
+
+
+def _classes(module: Any, base: type) -> dict[str, Any]:
+    return {name: kind for name, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, base)}
+
+
+_COMMANDS: Final = {name: msgspec.msgpack.Decoder(kind) for name, kind in _classes(commands, commands.Command).items()}
+_RESULTS: Final = {name: msgspec.msgpack.Decoder(kind) for name, kind in _classes(results, Result).items()}
+_ERRORS: Final[dict[str, type[SqsError]]] = _classes(errors, SqsError)
+_TEXT: Final = msgspec.msgpack.Decoder(str)
+
+
+def encode(letter: AnyLetter) -> bytes:
+    buffer = bytearray((FRAME_KIND,))
+    _encoder.encode_into(letter, buffer, 1)
+    return bytes(buffer)
+
+
+def decode(frame: bytes) -> AnyLetter:
+    """Raises FrameError for anything that ``encode`` did not make."""
+    try:
+        return _decoder.decode(memoryview(frame)[1:])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FrameError(str(error)) from error
+
+
+def forward_of(call: Call, cluster: str, sender: str, to: str, boot: str, number: int) -> Forward:
+    return Forward(
+        cluster=cluster,
+        sender=sender,
+        to=to,
+        boot=boot,
+        number=number,
+        kind=type(call.command).__name__,
+        command=msgspec.Raw(_encoder.encode(call.command)),
+        principal=call.principal,
+        account=call.account,
+        endpoint=call.endpoint,
+        invocation=call.invocation,
+    )
+
+
+def call_of(forward: Forward) -> Call:
+    """Raises FrameError for a command that this version does not know."""
+    return Call(
+        _decoded(_COMMANDS, forward.kind, forward.command),
+        forward.principal,
+        forward.account,
+        forward.endpoint,
+        forward.invocation,
+    )
+
+
+def answer_of(outcome: Outcome, forward: tuple[str, str, int], cluster: str, sender: str) -> Answer:
+    """``forward``: (sender, boot, number) of the call."""
+    to, boot, number = forward
+    body: object = outcome.message if isinstance(outcome, SqsError) else outcome
+    return Answer(
+        cluster=cluster,
+        sender=sender,
+        to=to,
+        boot=boot,
+        number=number,
+        kind=type(outcome).__name__,
+        body=msgspec.Raw(_encoder.encode(body)),
+    )
+
+
+def outcome_of(answer: Answer) -> Outcome:
+    """Raises FrameError for a result that this version does not know."""
+    error = _ERRORS.get(answer.kind)
+    if error is not None:
+        return error(_decoded({"": _TEXT}, "", answer.body))
+    result: Result = _decoded(_RESULTS, answer.kind, answer.body)
+    return result
+
+
+def _decoded(decoders: dict[str, Any], kind: str, body: msgspec.Raw) -> Any:
+    decoder = decoders.get(kind)
+    if decoder is None:
+        raise FrameError(f"unknown kind {kind[:40]!r}")
+    try:
+        return decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FrameError(str(error)) from error
+
+
+class Numbers:
+    """Which numbers of one life of a member were executed: each once, late ones too."""
+
+    __slots__ = ("_above", "_floor", "boot")
+
+    def __init__(self, boot: str) -> None:
+        self.boot = boot
+        self._floor = 0  # all up to here were taken or are too old
+        self._above: OrderedDict[int, None] = OrderedDict()
+
+    def take(self, number: int) -> bool:
+        """True the first time."""
+        if number <= self._floor or number in self._above:
+            return False
+        self._above[number] = None
+        while self._floor + 1 in self._above:
+            self._floor += 1
+            del self._above[self._floor]
+        if len(self._above) > SEEN_MAX:
+            self._floor = min(self._above)
+            del self._above[self._floor]
+        return True

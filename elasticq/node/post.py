@@ -1,0 +1,268 @@
+"""Where a member that does not serve sends its calls, and what the master does with those of others.
+
+A call goes to the master of which this member knows and to which it has a
+link. Without one a write is refused, clearly and at once; a read waits a
+moment for a master and is then answered from committed state, marked stale.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from elasticq.engine.execute import execute
+from elasticq.engine.state import State
+from elasticq.engine.turn import Turn
+from elasticq.model.commands import Call, GetQueueAttributes, GetQueueUrl, ListQueues
+from elasticq.model.errors import ServiceUnavailable, SqsError
+from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
+from elasticq.node.courier import Courier, Remote
+from elasticq.node.effects import Effects, Frame, Reply, Ticket
+from elasticq.node.forwarding import (
+    Answer,
+    AnyLetter,
+    Forward,
+    GiveBack,
+    NotMaster,
+    Received,
+    Withdraw,
+    answer_of,
+    call_of,
+    encode,
+    forward_of,
+    outcome_of,
+)
+from elasticq.node.members import Members, name_of
+from elasticq.node.settings import NodeSettings
+from elasticq.replication.replica import MASTER, Replica
+
+READS: Final = (GetQueueAttributes, GetQueueUrl, ListQueues)
+LOBBY_MAX: Final = 10_000
+UNKNOWN: Final = "The master did not answer; the outcome is unknown, a retry is safe."
+
+
+class Post:
+    """``run`` executes a call here, ``withdraw`` ends a wait, ``give_back`` makes an answer's messages visible."""
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        replica: Replica,
+        members: Members,
+        effects: Effects,
+        state: Callable[[], State],
+        *,
+        run: Callable[[Call, Ticket, int], None],
+        withdraw: Callable[[Ticket], None],
+        give_back: Callable[[ReceiveMessageResult, int], None],
+    ) -> None:
+        self._settings = settings
+        self._replica = replica
+        self._members = members
+        self._effects = effects
+        self._state = state
+        self._run = run
+        self._withdraw = withdraw
+        self._give_back = give_back
+        self._courier = Courier(members.boot)
+        self._lobby: deque[tuple[int, Call, Ticket]] = deque()  # reads that wait for a master, and until when
+
+    # --- calls of this member's clients -------------------------------------------
+
+    def submit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
+        """This member is not serving: pass it on, let it wait, or refuse it."""
+        if isinstance(ticket, Remote):
+            self._write(self._letter(NotMaster, ticket.sender, boot=ticket.boot, number=ticket.number))
+        elif self._members.was_removed:
+            self._refuse(ticket)
+        elif self._master is not None:
+            self._forward(call, ticket, self._master, now_ms)
+        elif isinstance(call.command, READS):
+            self.hold(call, ticket, now_ms)
+        else:
+            self._refuse(ticket)
+
+    def hold(self, call: Call, ticket: Ticket, now_ms: int) -> None:
+        """Nothing was done for it: let it wait a moment for a master."""
+        if len(self._lobby) < LOBBY_MAX:
+            self._lobby.append((now_ms + self._settings.read_wait_ms, call, ticket))
+        else:
+            self._refuse(ticket)
+
+    @property
+    def _master(self) -> str | None:
+        """Another member that is master as far as is known, and can be reached."""
+        master = self._replica.master
+        return master if master != self._settings.member_id and master in self._members.linked else None
+
+    def _forward(self, call: Call, ticket: Ticket, to: str, now_ms: int) -> None:
+        number = self._courier.send(call, ticket, to, now_ms)
+        self._write(forward_of(call, self._replica.cluster, self._settings.member_id, to, self._courier.boot, number))
+
+    def _refuse(self, ticket: Ticket) -> None:
+        self._effects.replies.append(Reply(ticket, ServiceUnavailable(self.unready_reason()), 0))
+
+    def unready_reason(self) -> str:
+        replica, members = self._replica, self._members
+        if replica.role == MASTER:
+            return "The master is taking over; try again."
+        trouble = members.waiting_for()
+        if trouble:
+            return trouble
+        if replica.master is not None:
+            how = "" if self._master else " and has no link to it"
+            return f"This member is not the master{how}; the master is {name_of(replica.master)}."
+        reached = sum(other in members.linked for other in replica.others) + replica.membership.is_voter
+        voters = len(replica.voters)
+        if reached >= replica.quorum:
+            return f"no master yet: {reached} of {voters} members are electing one; try again"
+        return f"read-only: {reached} of {voters} members, {replica.quorum} needed"
+
+    def cancelled(self, ticket: Ticket) -> None:
+        """A client left: end its wait at the master."""
+        found = self._courier.cancelled(ticket)
+        if found is not None:
+            number, to = found
+            self._write(self._letter(Withdraw, to, number=number))
+        elif self._lobby:
+            self._lobby = deque(item for item in self._lobby if item[2] != ticket)
+
+    def undelivered(self, result: ReceiveMessageResult) -> None:
+        """An answer of the master could not be written to its client."""
+        if self._master is not None:
+            self._write(self._letter(GiveBack, self._master, result=result))
+
+    def master_changed(self, now_ms: int, *, serving: bool) -> None:
+        """Calls that went to another one are unknown; reads that waited for one go on."""
+        for sent in self._courier.not_with(self._master):
+            self._effects.replies.append(Reply(sent.ticket, ServiceUnavailable(UNKNOWN), 0))
+        if self._lobby and (serving or self._master is not None):
+            lobby, self._lobby = self._lobby, deque()
+            for _, call, ticket in lobby:
+                if serving:
+                    self._run(call, ticket, now_ms)
+                else:
+                    self.submit(call, ticket, now_ms)
+
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self._lobby or self._courier.sent)
+
+    @property
+    def wake_at_ms(self) -> int | None:
+        return self._lobby[0][0] if self._lobby else None
+
+    def tick(self, now_ms: int, time_ms: int, stale_ms: int) -> None:
+        """Ends of waits: for a master, and for its answers."""
+        while self._lobby and self._lobby[0][0] <= now_ms:
+            _, call, ticket = self._lobby.popleft()
+            if isinstance(call.command, READS):
+                self._effects.replies.append(Reply(ticket, self._stale_answer(call, time_ms, stale_ms), 0))
+            else:
+                self._refuse(ticket)
+        for sent in self._courier.expired(now_ms):
+            self._effects.replies.append(Reply(sent.ticket, ServiceUnavailable(UNKNOWN), 0))
+
+    def _stale_answer(self, call: Call, time_ms: int, stale_ms: int) -> Result | SqsError:
+        """From committed state, which may be behind by ``stale_ms`` and more."""
+        if self._members.waiting_for():
+            return ServiceUnavailable(self.unready_reason())
+        turn = Turn(time_ms, 0, self._settings.region, self._settings.sixty_second_rules)
+        try:
+            result, _ = execute(self._state(), call, turn)
+        except SqsError as error:
+            return error
+        return StaleResult(result, stale_ms)
+
+    # --- letters --------------------------------------------------------------------
+
+    def _letter(self, kind: type, to: str, **fields: object) -> AnyLetter:
+        head = {"cluster": self._replica.cluster, "sender": self._settings.member_id, "to": to}
+        letter: AnyLetter = kind(**{**head, "boot": self._courier.boot, **fields})
+        return letter
+
+    def _write(self, letter: AnyLetter) -> None:
+        self._effects.frames.append(Frame(letter.to, encode(letter), 0))
+
+    def read(self, letter: AnyLetter, now_ms: int, *, serving: bool) -> None:
+        """Raises FrameError for a command or a result that this version does not know."""
+        if letter.to != self._settings.member_id or letter.cluster != self._replica.cluster:
+            return
+        match letter:
+            case Forward():
+                self._on_forward(letter, now_ms, serving=serving)
+            case Answer():
+                self._on_answer(letter)
+            case NotMaster():
+                self._on_not_master(letter, now_ms)
+            case Received():
+                self._courier.read(letter.sender, letter.boot, letter.numbers)
+            case Withdraw():
+                self._withdraw(Remote(letter.sender, letter.boot, letter.number))
+            case GiveBack():
+                if serving:
+                    self._give_back(letter.result, now_ms)
+
+    def _on_forward(self, letter: Forward, now_ms: int, *, serving: bool) -> None:
+        call = call_of(letter)
+        remote = Remote(letter.sender, letter.boot, letter.number)
+        if not self._courier.take(remote):
+            return
+        if serving:
+            self._run(call, remote, now_ms)
+        else:
+            self.submit(call, remote, now_ms)
+
+    def _on_answer(self, letter: Answer) -> None:
+        if letter.boot != self._courier.boot:
+            return
+        outcome = outcome_of(letter)
+        sent = self._courier.arrived(letter.number)
+        holds_messages = isinstance(outcome, ReceiveMessageResult) and bool(outcome.messages)
+        if holds_messages and sent is None:
+            self._write(self._letter(GiveBack, letter.sender, result=outcome))
+        elif holds_messages:
+            self._write(self._letter(Received, letter.sender, numbers=[letter.number]))
+        if sent is not None:
+            self._effects.replies.append(Reply(sent.ticket, outcome, 0))
+
+    def _on_not_master(self, letter: NotMaster, now_ms: int) -> None:
+        """Nothing was done there: to the next master, or wait for one."""
+        sent = self._courier.arrived(letter.number) if letter.boot == self._courier.boot else None
+        if sent is None:
+            return
+        if self._master in (None, letter.sender):
+            self.hold(sent.call, sent.ticket, now_ms)
+        else:
+            self.submit(sent.call, sent.ticket, now_ms)
+
+    def retire(self) -> None:
+        """Another node takes this one's place: all that waits is unknown or was not done."""
+        for sent in self._courier.not_with(None):
+            self._effects.replies.append(Reply(sent.ticket, ServiceUnavailable(UNKNOWN), 0))
+        while self._lobby:
+            self._refuse(self._lobby.popleft()[2])
+
+    def mail_answers(self) -> None:
+        """Answers that are due to calls of other members leave as letters."""
+        replies = self._effects.replies
+        if not any(type(reply.ticket) is Remote for reply in replies):
+            return
+        kept = []
+        for reply in replies:
+            ticket = reply.ticket
+            if type(ticket) is Remote:
+                self._courier.answered(reply)
+                forward = (ticket.sender, ticket.boot, ticket.number)
+                assert isinstance(reply.outcome, (Result, SqsError)), "orders are not passed on"
+                self._write(answer_of(reply.outcome, forward, self._replica.cluster, self._settings.member_id))
+            else:
+                kept.append(reply)
+        replies[:] = kept
+
+    def lost(self, member_id: str, now_ms: int, *, serving: bool, boot: str = "") -> None:
+        """The link to a member broke, or its process began anew: what it may never have got goes back."""
+        for result in self._courier.lost(member_id, boot):
+            if serving:
+                self._give_back(result, now_ms)
+        if not boot:
+            self.master_changed(now_ms, serving=serving)

@@ -1,0 +1,96 @@
+"""The reply rule: an answer leaves when what it rests on is committed; the modes relax it for sends (design.md §5)."""
+
+from collections import deque
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from elasticq.model.errors import ServiceUnavailable, SqsError
+from elasticq.model.results import Result
+from elasticq.node.effects import Reply, Ticket
+from elasticq.node.settings import Mode
+from elasticq.replication.replica import Replica
+
+
+class Pending(Struct, gc=False):
+    """A reply held back; ``by_lease``: it rests on nothing uncommitted, but mastership must be proved."""
+
+    ticket: Ticket
+    outcome: Result | SqsError
+    index: int
+    by_lease: bool = False
+    until_ms: int = 0
+
+
+class Replies:
+    """Held answers of a master. ``due`` is where those go that may leave."""
+
+    def __init__(self, replica: Replica, due: list[Reply], mode: Mode, all_timeout_ms: int) -> None:
+        self._replica = replica
+        self._due = due
+        self._mode = mode
+        self._all_timeout_ms = all_timeout_ms
+        self._pending: deque[Pending] = deque()
+        self._sends: deque[Pending] = deque()  # of modes one and all
+        self.is_early = mode in ("async", "one")
+
+    def __bool__(self) -> bool:
+        return bool(self._pending or self._sends)
+
+    def answer(self, ticket: Ticket | None, outcome: Result | SqsError, index: int, now_ms: int) -> None:
+        """``index``: the newest that the outcome rests on."""
+        replica = self._replica
+        by_lease = index <= replica.commit_index
+        if by_lease and replica.lease_is_valid(now_ms):
+            self._due.append(Reply(ticket, outcome, index))
+            return
+        if by_lease and not any(pending.by_lease for pending in self._pending):
+            replica.ask_round(now_ms)
+        self._pending.append(Pending(ticket, outcome, index, by_lease))
+
+    def answer_send(self, ticket: Ticket | None, outcome: Result | SqsError, index: int, now_ms: int) -> None:
+        """A send to a standard queue that was appended at ``index``: the mode says when."""
+        match self._mode:
+            case "majority":
+                self.answer(ticket, outcome, index, now_ms)
+            case "async":
+                self._due.append(Reply(ticket, outcome, index))
+            case _:
+                self._sends.append(Pending(ticket, outcome, index, until_ms=now_ms + self._all_timeout_ms))
+
+    def release(self, now_ms: int) -> None:
+        pending = self._pending
+        while pending and self.may_release(pending[0], now_ms):
+            held = pending.popleft()
+            self._due.append(Reply(held.ticket, held.outcome, held.index))
+        if self._sends:
+            self._release_sends(now_ms)
+
+    def may_release(self, pending: Pending, now_ms: int) -> bool:
+        """Nothing leaves that rests on an uncommitted entry."""
+        replica = self._replica
+        return pending.index <= replica.commit_index and (not pending.by_lease or replica.lease_is_valid(now_ms))
+
+    def _release_sends(self, now_ms: int) -> None:
+        replica, sends = self._replica, self._sends
+        is_for_all = self._mode == "all"
+        stored = replica.durable_on(len(replica.others) if is_for_all else 1)
+        index = min(stored, replica.commit_index) if is_for_all else max(stored, replica.commit_index)
+        while sends and sends[0].index <= index:
+            held = sends.popleft()
+            self._due.append(Reply(held.ticket, held.outcome, held.index))
+        while is_for_all and sends and sends[0].until_ms <= now_ms:
+            late = ServiceUnavailable("ReplicationTimeout: not every member has it yet; a retry is safe.")
+            self._due.append(Reply(sends.popleft().ticket, late, 0))
+
+    @property
+    def wake_at_ms(self) -> int | None:
+        """When the oldest send of mode ``all`` is given up."""
+        return self._sends[0].until_ms if self._sends and self._mode == "all" else None
+
+    def give_up(self) -> Iterator[Ticket | None]:
+        """The mastership is lost: all that was held, without an answer."""
+        for pending in (*self._pending, *self._sends):
+            yield pending.ticket
+        self._pending.clear()
+        self._sends.clear()

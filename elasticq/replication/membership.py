@@ -1,0 +1,58 @@
+"""Who the voters are: the newest entry of the log that names them says it, committed or not.
+
+One change at a time, of one voter, so that any majority of the old ones and
+any of the new ones share a member (Ongaro 2014, §4.1).
+"""
+
+from elasticq.replication.records import Base, Entry, Voter
+
+
+class Membership:
+    """``voters`` are the present ones, ``quorum`` their majority, ``others`` all but this member."""
+
+    __slots__ = ("_named", "ids", "is_voter", "member_id", "others", "quorum", "voters")
+
+    def __init__(self, member_id: str, founders: tuple[str, ...], base: Base) -> None:
+        """``founders``: the voters where neither ``base`` nor an entry names any."""
+        self.member_id = member_id
+        first = base.voters if base.voters is not None else tuple(Voter(each) for each in founders)
+        self._named: list[tuple[int, tuple[Voter, ...]]] = [(base.index if base.voters is not None else 0, first)]
+        self._take()
+
+    @property
+    def index(self) -> int:
+        """Of the entry that named the present voters."""
+        return self._named[-1][0]
+
+    def _take(self) -> None:
+        self.voters = self._named[-1][1]
+        self.ids = tuple(voter.id for voter in self.voters)
+        self.others = tuple(each for each in self.ids if each != self.member_id)
+        self.is_voter = self.member_id in self.ids
+        self.quorum = len(self.ids) // 2 + 1
+
+    def appended(self, entry: Entry) -> bool:
+        """True if it names voters."""
+        if entry.voters is None:
+            return False
+        self._named.append((entry.index, entry.voters))
+        self._take()
+        return True
+
+    def truncated(self, index: int) -> bool:
+        """Entries from ``index`` on are void; True if one of them named the voters."""
+        if self._named[-1][0] < index or len(self._named) == 1:
+            return False
+        while len(self._named) > 1 and self._named[-1][0] >= index:
+            self._named.pop()
+        self._take()
+        return True
+
+    def committed(self, index: int) -> None:
+        """What was named before the newest committed naming is never gone back to."""
+        while len(self._named) > 1 and self._named[1][0] <= index:
+            del self._named[0]
+
+    def allows(self, voters: tuple[Voter, ...]) -> bool:
+        """A change of one voter at most, that leaves one."""
+        return bool(voters) and len(set(self.ids) ^ {voter.id for voter in voters}) <= 1
