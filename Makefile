@@ -8,6 +8,7 @@ SEEDS ?= 100
 FIRST ?= 1
 KILLS ?= 200
 MESSAGES ?= 10000000
+MINUTES ?= 10
 PURE_TESTS = $(wildcard tests/model tests/wire tests/engine tests/replication tests/node tests/checks)
 
 .PHONY: help run test quick check format bench bench-deep simulate chaos clean
@@ -43,8 +44,10 @@ bench-deep: .venv/.installed  ## memory and speed with MESSAGES=10000000 stored;
 simulate: .venv/.installed  ## seeded clusters with faults: SEEDS=n from FIRST=s
 	$(BIN)/python -m elasticq sim --seeds $(SEEDS) --first $(FIRST) $(ARGS)
 
-chaos: .venv/.installed  ## kill -9 a server under load KILLS=n times from seed FIRST=s; judge what clients saw
-	$(BIN)/python scripts/chaos.py --kills $(KILLS) --seed $(FIRST) $(ARGS)
+chaos: .venv/.installed-test  ## kill -9 a server KILLS=n times, break clusters for MINUTES=m, from seed FIRST=s; judge what clients saw
+	$(BIN)/python scripts/chaos.py --kills $(KILLS) --seed $(FIRST)
+	$(BIN)/python -m pytest -m chaos tests/cluster
+	$(BIN)/python scripts/chaos_cluster.py --minutes $(MINUTES) --seed $(FIRST) $(ARGS)
 
 clean:  ## remove .venv and every cache
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

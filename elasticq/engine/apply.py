@@ -69,6 +69,8 @@ def _message_stored(state: State, mutation: m.MessageStored, undo: Undo | None) 
     if queue is None or sequence < queue.watermark:
         return
     if sequence <= queue.last_sequence and queue.row(sequence) is not None:
+        if sequence not in queue.contents:  # rows of another member, then all its contents: see storage/memory.py
+            keep(state, queue, mutation)
         return
     if undo is not None:
         undo.append((_put_back, state, queue, sequence, None, None, queue.last_sequence))
@@ -310,6 +312,12 @@ def _cluster_founded(state: State, mutation: m.ClusterFounded, undo: Undo | None
     _found(state, mutation.cluster_id, mutation.mac_key, mutation.feature_level)
 
 
+def _cluster_renamed(state: State, mutation: m.ClusterRenamed, undo: Undo | None) -> None:
+    if undo is not None:
+        undo.append((_found, state, state.cluster_id, state.mac_key, state.feature_level))
+    _found(state, mutation.cluster_id, state.mac_key, state.feature_level)
+
+
 def _found(state: State, cluster_id: str, mac_key: bytes, feature_level: int) -> None:
     state.cluster_id, state.mac_key, state.feature_level = cluster_id, mac_key, feature_level
     state.identity = Identity(mac_key)
@@ -370,6 +378,7 @@ _WRITERS: dict[type, Callable[[State, Any, Undo | None], None]] = {
     m.ReceiveReturned: _receive_returned,
     m.InvocationRecorded: _invocation_recorded,
     m.RangeRemoved: _range_removed,
+    m.ClusterRenamed: _cluster_renamed,
     m.QueueRestored: _queue_restored,
     m.UntouchedRestored: _untouched_restored,
     m.RowsRestored: _rows_restored,

@@ -152,6 +152,15 @@ class RangeRemoved(Struct, array_like=True, tag=14, gc=False):
     last: int
 
 
+class ClusterRenamed(Struct, array_like=True, tag=15, gc=False):
+    """A member was made a cluster of its own: another id, so that the old members and this one never mix again.
+
+    The MAC key stays, so that receipt handles stay valid.
+    """
+
+    cluster_id: str
+
+
 class QueueRestored(Struct, array_like=True, tag=32, gc=False):
     """A queue as the rows on disk hold it, without its messages. Only from rows, never in a log."""
 
@@ -210,6 +219,7 @@ Mutation = (
     | ReceiveReturned
     | InvocationRecorded
     | RangeRemoved
+    | ClusterRenamed
     | QueueRestored
     | UntouchedRestored
     | RowsRestored

@@ -1,4 +1,4 @@
-"""Everything that is not hot, by aiohttp's web.Server: odd framing, Query by URL, health and status.
+"""Everything that is not hot, by aiohttp's web.Server: odd framing, Query by URL, health and readiness.
 
 Only this module imports aiohttp, and it is imported on the first connection
 that needs it. Requests of the SQS API give the same bytes here as on the hot
@@ -8,7 +8,6 @@ path: both go through exchange.py.
 import asyncio
 from typing import TYPE_CHECKING
 
-import msgspec
 from aiohttp import web
 
 from elasticq.http import exchange
@@ -20,7 +19,6 @@ from elasticq.model.commands import Call
 from elasticq.model.errors import RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.limits import REQUEST_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result
-from elasticq.node.settings import NodeStatus
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire.operations import BY_TARGET
 
@@ -212,36 +210,4 @@ def _ready(site: Site) -> web.Response:
     return web.Response(text="OK") if status.ready else web.Response(status=503, text=status.reason)
 
 
-def _cluster(site: Site) -> web.Response:
-    status = site.runtime.status()
-    document = {
-        "node": site.node_name,
-        "master": None if status.master is None else _name(site, status, status.master),
-        "term": status.term,
-        "commit": status.commit_index,
-        "applied": status.applied_index,
-        "members": [_member(site, status, member) for member in status.voters],
-        "stale_ms": 0,
-        "http": {
-            "hot_requests": site.hot_requests,
-            "slow_requests": site.slow_requests,
-            "connections": len(site.connections),
-        },
-    }
-    return web.Response(body=msgspec.json.encode(document), content_type="application/json")
-
-
-def _member(site: Site, status: NodeStatus, member: str) -> dict[str, object]:
-    own = member == status.member_id
-    role = "master" if member == status.master else status.role if own else "follower"
-    match = status.last_index if own else status.match.get(member, 0)
-    lag = max(0, status.commit_index - match)
-    return {"id": _name(site, status, member), "role": role, "address": None, "lag": lag, "voter": True}
-
-
-def _name(site: Site, status: NodeStatus, member: str) -> str:
-    """The --node-id in a member id (name, dash, 16 hex digits)."""
-    return site.node_name if member == status.member_id else member.rpartition("-")[0] or member
-
-
-_PAGES = {"/health": _health, "/ready": _ready, "/cluster": _cluster}
+_PAGES = {"/health": _health, "/ready": _ready}

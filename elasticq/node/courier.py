@@ -88,7 +88,7 @@ class Courier:
         for number in numbers:
             self.unread.pop(Remote(sender, boot, number), None)
 
-    def lost(self, sender: str, boot: str = "") -> list[ReceiveMessageResult]:
-        """The link to ``sender`` broke, or it began anew (``boot`` is its present life): receives nobody may have."""
-        gone = [remote for remote in self.unread if remote.sender == sender and remote.boot != boot]
+    def lost(self, sender: str) -> list[ReceiveMessageResult]:
+        """The link to ``sender`` broke, or it began anew: receives that nobody may have."""
+        gone = [remote for remote in self.unread if remote.sender == sender]
         return [self.unread.pop(remote) for remote in gone]

@@ -47,7 +47,7 @@ class Members:
         self._settings = settings
         self._replica = replica
         self._lottery = lottery
-        self.boot = lottery.token(b"boot", 8).hex()
+        self.boot = settings.boot or lottery.token(b"boot", 8).hex()
         self.peers: dict[str, Peer] = {}
         self.linked: set[str] = set()
         self.was_removed = False
@@ -95,6 +95,10 @@ class Members:
         replica.acquaintances.discard(peer.id)
         if replica.cluster and peer.cluster == replica.cluster:
             replica.acquaintances.add(peer.id)
+
+    @property
+    def linked_peers(self) -> list[Peer]:
+        return [self.peers[each] for each in self.linked]
 
     def lost(self, member_id: str) -> None:
         self.linked.discard(member_id)

@@ -39,7 +39,7 @@ from elasticq.node.settings import NodeSettings, NodeStatus
 from elasticq.node.waiters import Waiter, Waiters
 from elasticq.replication import messages
 from elasticq.replication.lottery import Lottery
-from elasticq.replication.records import Durable, Entry, Voter
+from elasticq.replication.records import Base, Durable, Entry, Vote, Voter
 from elasticq.replication.replica import MASTER, Observer, Replica, Timing
 
 SWEEP_MS = 1_000
@@ -103,6 +103,7 @@ class Node(Observer):
             self.members,
             self.effects,
             lambda: self.state,
+            self.lottery.token(b"courier", 8).hex(),
             run=self._run,
             withdraw=self._withdraw,
             give_back=self._give_back,
@@ -213,22 +214,22 @@ class Node(Observer):
         """Another member said what it is, for the first time or anew."""
         known = self.members.peers.get(peer.id)
         if known is not None and known.boot != peer.boot:
-            self._forget_waiting(peer.id, peer.boot)
-            self._post.lost(peer.id, now_ms, serving=self.serving, boot=peer.boot)
+            self._forget_waiting(peer.id)
+            self._post.lost(peer.id, now_ms, serving=self.serving)
         self.members.met(peer, now_ms, self.clock.time_ms(now_ms))
         self._leave(now_ms)
 
     def lost(self, member_id: str, now_ms: int) -> None:
         """The link to another member broke: its waiting receives go, and what it may never have got goes back."""
         self.members.lost(member_id)
-        self._forget_waiting(member_id, "")
+        self._forget_waiting(member_id)
         self._post.lost(member_id, now_ms, serving=self.serving)
         self._leave(now_ms)
 
-    def _forget_waiting(self, sender: str, boot: str) -> None:
+    def _forget_waiting(self, sender: str) -> None:
         for waiter in self._waiters.all():
             ticket = waiter.ticket
-            if type(ticket) is Remote and ticket.sender == sender and ticket.boot != boot:
+            if type(ticket) is Remote and ticket.sender == sender:
                 self._waiters.cancel(ticket)
 
     def introduce(self) -> Peer:
@@ -349,6 +350,20 @@ class Node(Observer):
             self._hands_over_until_ms = 0
         elif not self._open:
             self.replica.hand_over(now_ms, self._heir)
+
+    def committed_state(self) -> tuple[State, Base]:
+        """For a snapshot in a process of its own that is a copy of this one: what is not committed is taken back."""
+        replica = self.replica
+        roll_back(self._open_undo)
+        while self._undo:
+            roll_back(self._undo.pop()[1])
+        index = replica.commit_index
+        return self.state, replica.log.base_at(index, replica.membership.committed_voters)
+
+    @property
+    def vote(self) -> Vote:
+        """Its term, and whom it voted for in it."""
+        return Vote(self.replica.term, self.replica.voted_for)
 
     def retire(self, now_ms: int) -> None:
         """A node over a snapshot takes this one's place: whoever waits here is answered."""

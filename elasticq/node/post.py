@@ -41,7 +41,10 @@ UNKNOWN: Final = "The master did not answer; the outcome is unknown, a retry is 
 
 
 class Post:
-    """``run`` executes a call here, ``withdraw`` ends a wait, ``give_back`` makes an answer's messages visible."""
+    """``run`` executes a call here, ``withdraw`` ends a wait, ``give_back`` makes an answer's messages visible.
+
+    ``boot`` is new for each node, as its numbers are.
+    """
 
     def __init__(
         self,
@@ -50,6 +53,7 @@ class Post:
         members: Members,
         effects: Effects,
         state: Callable[[], State],
+        boot: str,
         *,
         run: Callable[[Call, Ticket, int], None],
         withdraw: Callable[[Ticket], None],
@@ -63,7 +67,7 @@ class Post:
         self._run = run
         self._withdraw = withdraw
         self._give_back = give_back
-        self._courier = Courier(members.boot)
+        self._courier = Courier(boot)
         self._lobby: deque[tuple[int, Call, Ticket]] = deque()  # reads that wait for a master, and until when
 
     # --- calls of this member's clients -------------------------------------------
@@ -213,10 +217,8 @@ class Post:
             self.submit(call, remote, now_ms)
 
     def _on_answer(self, letter: Answer) -> None:
-        if letter.boot != self._courier.boot:
-            return
         outcome = outcome_of(letter)
-        sent = self._courier.arrived(letter.number)
+        sent = self._courier.arrived(letter.number) if letter.boot == self._courier.boot else None
         holds_messages = isinstance(outcome, ReceiveMessageResult) and bool(outcome.messages)
         if holds_messages and sent is None:
             self._write(self._letter(GiveBack, letter.sender, result=outcome))
@@ -259,10 +261,9 @@ class Post:
                 kept.append(reply)
         replies[:] = kept
 
-    def lost(self, member_id: str, now_ms: int, *, serving: bool, boot: str = "") -> None:
+    def lost(self, member_id: str, now_ms: int, *, serving: bool) -> None:
         """The link to a member broke, or its process began anew: what it may never have got goes back."""
-        for result in self._courier.lost(member_id, boot):
+        for result in self._courier.lost(member_id):
             if serving:
                 self._give_back(result, now_ms)
-        if not boot:
-            self.master_changed(now_ms, serving=serving)
+        self.master_changed(now_ms, serving=serving)

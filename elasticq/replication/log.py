@@ -1,6 +1,6 @@
 """The member's log in memory: a run of entries above a base that is gone for good."""
 
-from elasticq.replication.records import BEGINNING, Base, Entry
+from elasticq.replication.records import BEGINNING, Base, Entry, Voter
 
 ENTRY_BYTES = 160  # of an entry beside its payload
 
@@ -54,6 +54,13 @@ class Log:
         if self.base_index < index <= self.last_index:
             return self._entries[index - self.base_index - 1].term
         return None
+
+    def base_at(self, index: int, voters: tuple[Voter, ...] | None) -> Base:
+        """The place ``index`` as the base of a log that begins after it."""
+        if index == self.base_index:
+            return Base(index, self.base_term, self._base_time_ms, voters)
+        entry = self.entry(index)
+        return Base(index, entry.term, entry.time_ms, voters)
 
     def entry(self, index: int) -> Entry:
         assert self.base_index < index <= self.last_index

@@ -53,6 +53,11 @@ class Membership:
         while len(self._named) > 1 and self._named[1][0] <= index:
             del self._named[0]
 
+    @property
+    def committed_voters(self) -> tuple[Voter, ...]:
+        """As of the newest committed entry that names them."""
+        return self._named[0][1]
+
     def allows(self, voters: tuple[Voter, ...]) -> bool:
         """A change of one voter at most, that leaves one."""
         return bool(voters) and len(set(self.ids) ^ {voter.id for voter in voters}) <= 1

@@ -7,21 +7,28 @@ committed entries and fetches to the rows, replies to their tickets, the next
 wake-up. There is no task and no future per request: a ticket is an object whose
 ``release`` is called once with the outcome.
 
+When a snapshot of another member was installed a new node takes the old one's
+place: ``replace``.
+
 A node that raises is broken (its invariants are assertions): the runtime stops
 for ever, answers nobody any more and tells ``on_failure``, which ends the process.
 """
 
 from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from elasticq.engine.mutations import MessageStored
 from elasticq.model.commands import Call
 from elasticq.model.errors import SqsError
 from elasticq.model.results import Result
-from elasticq.node.effects import Fetch, Frame
+from elasticq.node.effects import Fetch, Frame, Wanted
 from elasticq.node.node import Node
+from elasticq.node.orders import Order
+from elasticq.node.peer import Peer
 from elasticq.node.settings import NodeStatus
+from elasticq.replication.messages import FrameError
+from elasticq.replication.records import Entry
 from elasticq.runtime.clock import Clock, boot_ms, wall_ms
 from elasticq.storage.gate import SyncGate
 from elasticq.storage.interface import Storage
@@ -47,6 +54,15 @@ def no_peers(frames: list[Frame]) -> None:
     assert not frames, "a frame for nobody"
 
 
+def no_discarded(entries: list[Entry]) -> None:
+    """Nobody wants to know."""
+
+
+def nothing_wanted(wanted: Wanted) -> None:
+    """A cluster of one wants no snapshot."""
+    raise AssertionError("a snapshot is wanted, and nobody fetches it")
+
+
 class Runtime:
     """One member's node with its storage, timer and tickets."""
 
@@ -58,14 +74,17 @@ class Runtime:
         "_gate",
         "_loop",
         "_node",
+        "_on_discarded",
         "_on_failure",
         "_on_ready",
+        "_on_wanted",
         "_send",
         "_storage",
         "_submit",
         "_timer",
         "_volatile",
         "_wall_clock",
+        "_wanted",
         "stopped",
     )
 
@@ -77,6 +96,8 @@ class Runtime:
         on_failure: Callable[[BaseException], None],
         *,
         send: Callable[[list[Frame]], None] = no_peers,
+        on_wanted: Callable[[Wanted], None] = nothing_wanted,
+        on_discarded: Callable[[list[Entry]], None] = no_discarded,
         clock: Clock = boot_ms,
         wall_clock: Clock = wall_ms,
     ) -> None:
@@ -91,6 +112,9 @@ class Runtime:
         self._on_failure = on_failure
         self._on_ready: Callable[[], None] | None = None
         self._send = send
+        self._on_wanted = on_wanted
+        self._on_discarded = on_discarded
+        self._wanted: Wanted | None = None
         self._clock = clock
         self._wall_clock = wall_clock
         self._timer: TimerHandle | None = None
@@ -153,6 +177,81 @@ class Runtime:
                 self._node.close_waiters(self._clock())
             self._drain()
 
+    def receive(self, frame: bytes) -> None:
+        """A frame of another member. Raises FrameError for bytes that are none."""
+        if self.stopped:
+            return
+        try:
+            self._node.receive(frame, self._clock())
+        except FrameError:
+            raise
+        except Exception as failure:
+            self._fail(failure)
+            raise RuntimeStopped from failure
+        self._drain()
+
+    def met(self, peer: Peer) -> None:
+        """Another member greeted."""
+        if not self.stopped:
+            with _Guard(self):
+                self._node.met(peer, self._clock())
+            self._drain()
+
+    def lost(self, member_id: str) -> None:
+        """The link to another member broke."""
+        if not self.stopped:
+            with _Guard(self):
+                self._node.lost(member_id, self._clock())
+            self._drain()
+
+    def introduce(self) -> Peer:
+        return self._node.introduce()
+
+    def order(self, order: Order, ticket: Ticket) -> None:
+        """What the operator wants; the ticket is released with an OrderDone or an OrderRefused."""
+        if self.stopped:
+            raise RuntimeStopped
+        with _Guard(self):
+            self._node.order(order, ticket, self._clock())
+        self._drain()
+
+    def hand_over(self) -> bool:
+        """Give the mastership away; False if there is nobody, or this member has none."""
+        if self.stopped:
+            return False
+        with _Guard(self):
+            is_due = self._node.hand_over(self._clock())
+        self._drain()
+        return is_due
+
+    def fsync_measured(self, slow_ms: int) -> None:
+        self._node.fsync_measured(slow_ms)
+
+    @property
+    def node(self) -> Node:
+        return self._node
+
+    @property
+    def wanted(self) -> Wanted | None:
+        """The snapshot that the node still wants."""
+        return self._effects.wanted
+
+    def replace(self, node: Node) -> None:
+        """``node`` stands over a snapshot that the storage has installed; whoever waits at the old one is answered."""
+        if self.stopped:
+            return
+        with _Guard(self):
+            self._node.retire(self._clock())
+        self._release()
+        linked = self._node.members.linked_peers
+        self._node, self._effects, self._submit = node, node.effects, node.submit
+        self._gate = SyncGate()
+        self._forgotten_index, self._wanted = 0, None
+        self._armed_at_ms = NEVER_MS
+        self.start()
+        for peer in linked:
+            self.met(peer)
+
     def set_full(self, reason: str | None) -> None:
         """Sends are refused while the disk is full (``reason``); None: there is space again."""
         if not self.stopped:
@@ -187,9 +286,21 @@ class Runtime:
             self._transmit()
         if effects.replies:
             self._release()
+        if effects.wanted is not self._wanted or effects.discarded:
+            self._tell()
         wake_at_ms = effects.wake_at_ms
         if wake_at_ms is not None and wake_at_ms < self._armed_at_ms:
             self._arm(wake_at_ms)
+
+    def _tell(self) -> None:
+        effects = self._effects
+        if effects.discarded:
+            self._on_discarded(effects.discarded.copy())
+            effects.discarded.clear()
+        if effects.wanted is not self._wanted:
+            self._wanted = effects.wanted
+            if effects.wanted is not None:
+                self._on_wanted(effects.wanted)
 
     def _append(self) -> None:
         effects = self._effects
@@ -222,7 +333,7 @@ class Runtime:
         due = replies.copy()
         replies.clear()
         for reply in due:
-            cast(Ticket, reply.ticket).release(reply.outcome)
+            cast(Any, reply.ticket).release(reply.outcome)
 
     def _synced(self, token: int) -> None:
         if not self.stopped:

@@ -1,6 +1,9 @@
 """The life of the process: build, listen, serve, stop.
 
-Stopping on SIGTERM or SIGINT: no new connections, long polls are answered
+A member of several serves from the start, with whatever its cluster lets it; a
+cluster of one when its first record is durable.
+
+Stopping on SIGTERM or SIGINT: a master hands over first; no new connections, long polls are answered
 empty at once, replies under way go out, idle connections close; after
 ``stop_s`` the rest is cut; then what is pending goes to the disk. A node that fails its
 invariants, or a disk that fails, ends the process with status 1 without
@@ -16,25 +19,22 @@ import resource
 import signal
 import socket
 import sys
+from collections.abc import Awaitable
 from importlib import import_module
 from pathlib import Path
 from typing import Final
 
+from elasticq.admin.port import AdminPort
 from elasticq.http.bounds import Bounds
 from elasticq.http.protocol import SqsProtocol
 from elasticq.http.site import Site
-from elasticq.node.node import Node
-from elasticq.node.settings import NodeSettings
 from elasticq.runtime.runtime import Runtime
-from elasticq.server.settings import Settings
+from elasticq.server.member import EXIT_FAILURE, EXIT_STOPPED, Member, end
+from elasticq.server.settings import Settings, SettingsError, warnings
+from elasticq.server.view import View
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
-from elasticq.storage.interface import Storage
-from elasticq.storage.memory import MemoryStorage
-from elasticq.storage.sqlite import SqliteStorage
 
-EXIT_STOPPED: Final = 0
-EXIT_FAILURE: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_PORT_TAKEN: Final = 3
 EXIT_DATA_IN_USE: Final = 4
@@ -49,15 +49,20 @@ _log = logging.getLogger(__name__)
 def serve(settings: Settings) -> int:
     """Run until a signal; the exit status."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
+    for warning in warnings(settings):
+        print(f"elasticq: warning: {warning}", file=sys.stderr)
     try:
         listener = _listen(settings)
     except OSError as error:
-        return _not_listening(settings, error)
+        return _not_listening(settings.http.host, settings.http.port, "--port", error)
     _raise_file_limit()
     try:
         directory = _directory(settings)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             return runner.run(_live(settings, directory, listener))
+    except SettingsError as error:
+        print(f"elasticq: {error}", file=sys.stderr)
+        return EXIT_USAGE
     except DataError as error:
         print(f"elasticq: {error}", file=sys.stderr)
         return EXIT_DATA_IN_USE if isinstance(error, (DirectoryInUse, FormatTooNew)) else EXIT_FAILURE
@@ -87,10 +92,10 @@ def _listen(settings: Settings) -> socket.socket:
     return listener
 
 
-def _not_listening(settings: Settings, error: OSError) -> int:
-    address = f"{settings.http.host}:{settings.http.port}"
+def _not_listening(host: str, port: int, flag: str, error: OSError) -> int:
+    address = f"{host}:{port}"
     if error.errno == errno.EADDRINUSE:
-        print(f"elasticq: {address} is taken by another process; choose another with --port", file=sys.stderr)
+        print(f"elasticq: {address} is taken by another process; choose another with {flag}", file=sys.stderr)
         return EXIT_PORT_TAKEN
     print(f"elasticq: cannot listen on {address}: {error.strerror or error}", file=sys.stderr)
     return EXIT_FAILURE
@@ -112,31 +117,60 @@ def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
 
 async def _live(settings: Settings, directory: DataDirectory | None, listener: socket.socket) -> int:
     loop = asyncio.get_running_loop()
-    member = _Member(settings, directory, loop)
+    view = View(settings, _health(settings))
+    admin: AdminPort | None = None
+    if settings.admin.port >= 0:
+        try:
+            admin = AdminPort(view, settings.admin.host, settings.admin.port)
+        except OSError as error:
+            return _not_listening(settings.admin.host, settings.admin.port, "--admin-port", error)
+    member = Member(
+        settings,
+        directory,
+        loop,
+        http=_url(settings.http.public_url, settings.http.host, listener.getsockname()[1]),
+        admin="" if admin is None else _url("", admin.host, admin.port),
+    )
     try:
-        return await _serve(settings, member, listener)
+        return await _serve(settings, member, view, admin, listener)
     finally:
+        if admin is not None:
+            await admin.stop()
         await member.close()
 
 
-async def _serve(settings: Settings, member: "_Member", listener: socket.socket) -> int:
+async def _serve(
+    settings: Settings, member: Member, view: View, admin: AdminPort | None, listener: socket.socket
+) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _end, member.ended, EXIT_STOPPED)
-    runtime = member.start()
-    if not await member.can_serve():
+        loop.add_signal_handler(number, end, member.ended, EXIT_STOPPED)
+    try:
+        runtime = await member.start()
+    except OSError as error:
+        return _not_listening(settings.cluster.peer_host, settings.cluster.peer_port, "--peer-port", error)
+    if settings.cluster.nodes == 1 and not await member.can_serve():
         runtime.close()
         return member.ended.result()
     site = _site(settings, runtime, loop)
+    view.open(member, site)
     server = await loop.create_server(lambda: SqsProtocol(site), sock=listener, backlog=BACKLOG)
     site.start()
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
     _announce(settings, listener)
+    if admin is not None:
+        print(f"admin listening on {_url('', admin.host, admin.port)}", flush=True)
+    if member.peer_address:
+        print(f"peers listening on {member.peer_address}", flush=True)
     # aiohttp is most of a start's CPU: its import begins when the first requests can be answered already.
-    loop.run_in_executor(None, import_module, "elasticq.http.slow")
+    imported = loop.run_in_executor(None, import_module, "elasticq.http.slow")
+    opening = loop.create_task(_open_admin(admin, imported))
     status = await member.ended
+    opening.cancel()
+    view.stopping = True
+    await member.hand_over()
     server.close()
     if not runtime.stopped:
         await site.stop(settings.http.stop_s)
@@ -144,77 +178,15 @@ async def _serve(settings: Settings, member: "_Member", listener: socket.socket)
     return status
 
 
-class _Member:
-    """Node, storage and runtime of this process, and how it ends."""
+async def _open_admin(admin: AdminPort | None, imported: Awaitable[object]) -> None:
+    """Its clients wait in the backlog until aiohttp is here."""
+    await imported
+    if admin is not None:
+        await admin.start()
 
-    def __init__(self, settings: Settings, directory: DataDirectory | None, loop: asyncio.AbstractEventLoop) -> None:
-        self.ended: asyncio.Future[int] = loop.create_future()
-        self._settings = settings
-        self._directory = directory
-        self._loop = loop
-        self._storage = self._open()
-        self._runtime: Runtime | None = None
 
-    def start(self) -> Runtime:
-        """Read what is kept and begin; a cluster of one is master at the latest when its first record is durable."""
-        settings, storage = self._settings, self._storage
-        # A start without a directory is a new member.
-        kept = self._directory
-        member_id = kept.member_id if kept is not None else f"{settings.node.id}-{os.urandom(8).hex()}"
-        node_settings = NodeSettings(
-            member_id=member_id,
-            voters=(member_id,),
-            volatile=storage.volatile,
-            region=settings.node.region,
-            default_account=settings.node.account,
-            sixty_second_rules=settings.node.sixty_second_rules,
-            memory_bytes=settings.storage.memory_mb * 1_048_576,
-        )
-        loaded = storage.load()
-        node = Node(node_settings, loaded.durable, os.urandom(32), loaded.rows)
-        self._runtime = Runtime(node, storage, self._loop, self._node_failed)
-        self._runtime.start()
-        return self._runtime
-
-    async def can_serve(self) -> bool:
-        """True once commands can be executed, False if the end comes before that."""
-        assert self._runtime is not None
-        ready = self._loop.create_future()
-        self._runtime.when_ready(lambda: ready.set_result(None))
-        await asyncio.wait((ready, self.ended), return_when=asyncio.FIRST_COMPLETED)
-        return not self.ended.done()
-
-    async def close(self) -> None:
-        """Release what is open, also after a failure."""
-        if isinstance(self._storage, SqliteStorage):
-            await self._storage.aclose()
-
-    def _open(self) -> Storage:
-        if self._directory is None:
-            return MemoryStorage()
-        return SqliteStorage(
-            self._directory,
-            self._loop,
-            durability=self._settings.storage.durability,
-            reserve_bytes=self._settings.storage.reserve_mb * 1_048_576,
-            on_failure=self._storage_failed,
-            on_full=self._set_full,
-        )
-
-    def _set_full(self, reason: str | None) -> None:
-        _log.warning("disk_full" if reason else "disk_has_space_again")
-        if self._runtime is not None:
-            self._runtime.set_full(reason)
-
-    def _storage_failed(self, failure: BaseException) -> None:
-        _log.critical("storage_failed", exc_info=failure)
-        if self._runtime is not None:
-            self._runtime.fail(failure)
-        _end(self.ended, EXIT_FAILURE)
-
-    def _node_failed(self, failure: BaseException) -> None:
-        _log.critical("node_failed", exc_info=failure)
-        _end(self.ended, EXIT_FAILURE)
+def _url(public_url: str, host: str, port: int) -> str:
+    return public_url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _site(settings: Settings, runtime: Runtime, loop: asyncio.AbstractEventLoop) -> Site:
@@ -242,11 +214,6 @@ def _health(settings: Settings) -> str:
     """What GET /health says; durability is named where it is not the full one."""
     storage = settings.storage
     return "OK" if storage.memory or storage.durability == "fsync" else f"OK durability={storage.durability}"
-
-
-def _end(ended: "asyncio.Future[int]", status: int) -> None:
-    if not ended.done():
-        ended.set_result(status)
 
 
 def _announce(settings: Settings, listener: socket.socket) -> None:

@@ -3,6 +3,7 @@
 Later sources win: defaults, TOML file, ``ELASTICQ_<SECTION>__<KEY>``, flags.
 An unknown key is an error, as a misspelt setting that is silently ignored
 costs somebody a day. conf/elasticq.toml documents each one (a test compares).
+What contradicts itself is refused, with what to do instead.
 """
 
 import difflib
@@ -13,8 +14,10 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
+from elasticq.server.cluster import Cluster, contradictions, doubts, read_secret, with_discovery
 
 ENVIRONMENT_PREFIX: Final = "ELASTICQ_"
 
@@ -22,7 +25,7 @@ Seconds = Annotated[int, Meta(ge=1, le=3_600)]
 
 
 class SettingsError(Exception):
-    """A setting that is unknown, of the wrong type or out of bounds; the text says which and where it came from."""
+    """A setting that is unknown, of the wrong type, out of bounds or against another; the text says which."""
 
 
 class Http(Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,26 +61,71 @@ class Storage(Struct, frozen=True, forbid_unknown_fields=True):
     memory_mb: Annotated[int, Meta(ge=1, le=1_048_576)] = 64
 
 
+class Admin(Struct, frozen=True, forbid_unknown_fields=True):
+    """The port of the operators."""
+
+    host: Annotated[str, Meta(min_length=1, max_length=253)] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=-1, le=65_535)] = 9325
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     http: Http = field(default_factory=Http)
     node: Node = field(default_factory=Node)
     storage: Storage = field(default_factory=Storage)
+    cluster: Cluster = field(default_factory=Cluster)
+    admin: Admin = field(default_factory=Admin)
 
 
-SECTIONS: Final[dict[str, type[Struct]]] = {"http": Http, "node": Node, "storage": Storage}
+SECTIONS: Final[dict[str, type[Struct]]] = {
+    "http": Http,
+    "node": Node,
+    "storage": Storage,
+    "cluster": Cluster,
+    "admin": Admin,
+}
 
 
 def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Mapping[str, Any]]) -> Settings:
-    """The settings that are in force. Raises SettingsError."""
+    """The settings that are in force. Reads the files that the cluster's section names. Raises SettingsError."""
     sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
     if file is not None:
         _merge(sections, _read(file), str(file))
     _merge(sections, _from_environment(environment), "the environment")
     _merge(sections, flags, "the command line")
+    _split_seeds(sections["cluster"])
     try:
-        return msgspec.convert(sections, Settings, strict=False)
+        settings = msgspec.convert(sections, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise SettingsError(str(error)) from error
+    if "discovery" not in sections["cluster"]:
+        settings = replace(settings, cluster=with_discovery(settings.cluster))
+    wrong = contradictions(settings.cluster)
+    if wrong:
+        raise SettingsError("; ".join(wrong))
+    return settings
+
+
+def warnings(settings: Settings) -> list[str]:
+    """What is allowed and still likely a mistake: a line each for the start's log."""
+    try:
+        return doubts(settings.cluster)
+    except ValueError as error:  # the secret's file went away after ``load``
+        raise SettingsError(str(error)) from error
+
+
+def secret(settings: Settings) -> bytes:
+    """The cluster's secret, empty if it has none. Raises SettingsError."""
+    try:
+        return read_secret(settings.cluster)
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+
+
+def _split_seeds(cluster: dict[str, Any]) -> None:
+    """The environment and the flags have one text, ``a:1,b:2``."""
+    seeds = cluster.get("seeds")
+    if isinstance(seeds, str):
+        cluster["seeds"] = [seed.strip() for seed in seeds.split(",") if seed.strip()]
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -15,12 +15,13 @@ from typing import Final, NamedTuple
 
 from elasticq.engine.mutations import decode
 from elasticq.node.effects import Committed
-from elasticq.replication.records import Entry, Vote
+from elasticq.replication.records import Entry, Vote, Voter
 from elasticq.storage.directory import DataDirectory, sync_directory, sync_file
 from elasticq.storage.errors import DataError
 from elasticq.storage.files import DirectoryFiles
 from elasticq.storage.log import SegmentLog
 from elasticq.storage.rows import Rows
+from elasticq.storage.snapshot import flush
 from elasticq.storage.sqlite import load, open_rows
 
 TERMS_SKIPPED: Final = 4_096
@@ -83,7 +84,7 @@ def _write(directory: DataDirectory, file: Path) -> _Label:
     durable = loaded.durable
     connection = open_rows(directory)
     try:
-        _take(connection, rows, durable.entries)
+        _take(connection, rows, [entry for entry in durable.entries if entry.index > durable.applied_index])
         (messages,) = connection.execute("SELECT coalesce(sum(messages), 0) FROM queues").fetchone()
         connection.execute("VACUUM INTO ?", (str(file),))
     finally:
@@ -97,20 +98,10 @@ def _write(directory: DataDirectory, file: Path) -> _Label:
 def _take(connection: sqlite3.Connection, rows: Rows, entries: list[Entry]) -> None:
     """Bring the rows up to the log's end."""
     for entry in entries:
-        rows.take(Committed(entry.index, entry.term, entry.time_ms, decode(entry.payload)))
+        rows.take(Committed(entry.index, entry.term, entry.time_ms, decode(entry.payload), entry.voters))
         if rows.pending_bytes >= _BUSY_BYTES:
             flush(connection, rows)
     flush(connection, rows)
-
-
-def flush(connection: sqlite3.Connection, rows: Rows) -> None:
-    """Write all that is pending."""
-    while (batch := rows.begin()) is not None:
-        connection.execute("BEGIN IMMEDIATE")
-        for sql, parameters in batch.statements:
-            connection.executemany(sql, parameters)
-        connection.execute("COMMIT")
-        rows.done()
 
 
 def _put_label(file: Path, label: _Label) -> None:
@@ -146,7 +137,12 @@ def _fill(directory: DataDirectory, file: Path, label: _Label) -> None:
         connection.close()
     connection = open_rows(directory)
     try:
-        deque(Rows().load(connection)[1], 0)  # its checksums, before anybody relies on it
+        rows = Rows()
+        base, mutations = rows.load(connection)
+        deque(mutations, 0)  # its checksums, before anybody relies on it
+        if base.voters is not None:  # its old voters do not know this member: it is a cluster of its own
+            rows.take_part(Committed(base.index, base.term, base.time_ms, [], (Voter(directory.member_id),)))
+            flush(connection, rows)
     finally:
         connection.close()
     sync_file(directory.rows)

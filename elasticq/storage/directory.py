@@ -5,6 +5,9 @@ format.json    format, member_id and created; there before anything else is
 reserve        space set aside for receives and deletes on a full disk
 log/           segments of the log
 rows.db        committed state
+rows.new.db    another member's state that takes the place of all this: see install.py
+snapshots/     copies of the rows for members that are too far behind; nothing of a former life
+discarded/     entries that clients had been told are stored, and a newer master did not have
 """
 
 import fcntl
@@ -18,7 +21,7 @@ from msgspec import Struct
 
 from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 FORMAT_FILE: Final = "format.json"
 LOCK_FILE: Final = "lock"
 _NEW_FORMAT_FILE: Final = "format.json.new"
@@ -29,6 +32,7 @@ class Format(Struct, frozen=True):
 
     lazy_sync: the log may end with several frames that were never synced (durability os or none), so
     that a power cut may have torn any of them. Since format 2; what format 1 knew not may be so.
+    Format 3: log and rows may name voters, which an older version would not see.
     """
 
     format: int
@@ -45,7 +49,10 @@ class DataDirectory:
         self.path = path
         self.log = path / "log"
         self.rows = path / "rows.db"
+        self.new_rows = path / "rows.new.db"
         self.reserve = path / "reserve"
+        self.snapshots = path / "snapshots"
+        self.discarded = path / "discarded"
         try:
             if node_id is not None:
                 _make_directories(path)

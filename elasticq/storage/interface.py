@@ -11,12 +11,14 @@ the index up to which they are durable, and what they hold may be fetched.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from msgspec import Struct
 
 from elasticq.engine.mutations import MessageStored, Mutation
 from elasticq.node.effects import Committed, Fetch
 from elasticq.replication.records import Durable, Record
+from elasticq.storage.snapshot import Snapshot, SnapshotRefused
 
 OnSynced = Callable[[int], None]
 OnStored = Callable[[int], None]
@@ -55,6 +57,27 @@ class Storage(ABC):
     @abstractmethod
     def forget_log(self, index: int) -> None:
         """Entries up to ``index`` are needed by nobody: their space may be freed."""
+
+    async def snapshot(self, index: int) -> Snapshot:
+        """A file with all committed entries up to ``index`` at least, made now or not long ago; to be released.
+
+        Nobody waits for it but the caller. Raises DataError: there can be none now.
+        """
+        raise SnapshotRefused("this storage makes no snapshots")
+
+    def release(self, snapshot: Snapshot) -> None:
+        """The caller of ``snapshot`` does not read it any more."""
+        raise AssertionError("this storage made no snapshot")
+
+    async def install(self, path: Path) -> Loaded:
+        """Put a snapshot of another member in the place of log and rows; the file is used up, the vote is kept.
+
+        The old node goes on meanwhile: what it hands in may not be kept any more and is never acknowledged then.
+        When this returns no callback of it comes any more, and with the answer, as of ``load``, a new node begins:
+        at once, before the old one is given anything else. Raises DataError: the file is not good and nothing
+        has happened; anything later is a failure of the storage.
+        """
+        raise SnapshotRefused("this storage installs no snapshots")
 
     @abstractmethod
     def close(self) -> None:

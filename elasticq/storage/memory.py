@@ -1,12 +1,52 @@
-"""The storage of ``--memory``: it keeps nothing, each start is a new member."""
+"""The storage of ``--memory``: it keeps nothing, each start is a new member.
 
+Its snapshots come from a fork: the child sees memory as it was at that moment
+and writes it down, while the parent goes on. The child has none of the parent's
+files, so that connections end when the parent closes them, and it never returns.
+"""
+
+import asyncio
+import gc
+import os
+import signal
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, NoReturn
+
+import msgspec
+
+from elasticq.engine.dump import dump
+from elasticq.engine.mutations import Mutation
+from elasticq.engine.state import State
 from elasticq.node.effects import Committed, Fetch
-from elasticq.replication.records import Durable, Record, Vote
+from elasticq.replication.records import Base, Durable, Record, Vote
 from elasticq.storage.interface import Loaded, OnFetched, OnStored, OnSynced, Storage
+from elasticq.storage.rows import Rows, read_contents
+from elasticq.storage.snapshot import Snapshot, SnapshotRefused, Snapshots, check, fill
+
+SnapshotSource = Callable[[], tuple[State, Base]]
+"""The committed state and where it stands. Called in the forked child, so it may take back in place what is not."""
+
+_FIRST_FILE: Final = 3  # behind those of the standard streams
+_FILES_MAX: Final = 1 << 20
 
 
 class MemoryStorage(Storage):
+    """``vote_source``: the vote as it is when a snapshot is installed, since nothing is ever handed in here."""
+
     volatile = True
+
+    def __init__(
+        self, snapshot_source: SnapshotSource | None = None, vote_source: Callable[[], Vote] | None = None
+    ) -> None:
+        self._snapshot_source = snapshot_source
+        self._vote_source = vote_source
+        self._directory: TemporaryDirectory[str] | None = None
+        self._snapshots: Snapshots | None = None
+        self._children: set[int] = set()
 
     def load(self) -> Loaded:
         return Loaded(Durable(Vote(0, None), []), iter(()))
@@ -23,5 +63,111 @@ class MemoryStorage(Storage):
     def forget_log(self, index: int) -> None:
         """Nothing to free."""
 
+    async def snapshot(self, index: int) -> Snapshot:
+        if self._snapshot_source is None:
+            raise SnapshotRefused("there is no state to be written down")
+        if self._snapshots is None:
+            self._directory = TemporaryDirectory(prefix="elasticq-", ignore_cleanup_errors=True)
+            self._snapshots = Snapshots(Path(self._directory.name), self._write)
+        return await self._snapshots.open(index, index)  # only a forked child may ask where the state stands
+
+    def release(self, snapshot: Snapshot) -> None:
+        assert self._snapshots is not None, "a snapshot was opened before"
+        self._snapshots.release(snapshot)
+
+    async def install(self, path: Path) -> Loaded:
+        """All contents come into memory: they are nowhere else."""
+        assert self._vote_source is not None, "a member that installs has a vote"
+        applied = await asyncio.to_thread(check, path)
+        vote = self._vote_source()  # nothing comes between this and the new node
+        if vote.term < applied.term:
+            vote = Vote(applied.term, None)
+        return Loaded(Durable(vote, [], applied, applied.index), _with_contents(path))
+
     def close(self) -> None:
-        """Nothing to release."""
+        for child in self._children:
+            os.kill(child, signal.SIGKILL)
+        if self._directory is not None:
+            self._directory.cleanup()
+
+    async def _write(self, file: Path, index: int) -> Base:
+        reader, child = self._fork(file)
+        self._children.add(child)
+        try:
+            told = await _read_all(reader)
+        finally:
+            os.close(reader)
+            os.kill(child, signal.SIGKILL)  # it has ended, unless the asker is gone
+            self._children.remove(child)
+            os.waitpid(child, 0)
+        try:
+            base = msgspec.msgpack.decode(told, type=Base)
+        except msgspec.MsgspecError:
+            raise SnapshotRefused(f"the snapshot was not written: {told.decode(errors='replace')}") from None
+        if base.index < index:
+            raise SnapshotRefused(f"the state is at index {base.index}, not at {index} yet")
+        return base
+
+    def _fork(self, file: Path) -> tuple[int, int]:
+        """What the child will tell, and its process."""
+        assert self._snapshot_source is not None, "asked before"
+        sys.stdout.flush()
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            _live_and_end(self._snapshot_source, file, writer)
+        os.close(writer)
+        return reader, child
+
+
+def _live_and_end(source: SnapshotSource, file: Path, writer: int) -> NoReturn:
+    """The child: it tells where the file stands, or what went wrong, and ends without any of the parent's endings."""
+    try:
+        gc.disable()  # a collection would touch, and so copy, all of memory
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        os.closerange(_FIRST_FILE, writer)
+        os.closerange(writer + 1, min(os.sysconf("SC_OPEN_MAX"), _FILES_MAX))
+        state, base = source()
+        fill(file, base, dump(state))
+        os.write(writer, msgspec.msgpack.encode(base))
+    except BaseException as failure:
+        os.write(writer, repr(failure).encode())
+    finally:
+        os._exit(0)
+
+
+async def _read_all(descriptor: int) -> bytes:
+    """Until the other side is closed."""
+    loop = asyncio.get_running_loop()
+    ended = loop.create_future()
+    told = bytearray()
+
+    def take() -> None:
+        part = os.read(descriptor, 65_536)
+        told.extend(part)
+        if not part and not ended.done():
+            loop.remove_reader(descriptor)
+            ended.set_result(None)
+
+    loop.add_reader(descriptor, take)
+    try:
+        await ended
+    finally:
+        loop.remove_reader(descriptor)
+    return bytes(told)
+
+
+def _with_contents(path: Path) -> Iterator[Mutation]:
+    """What is on the file, then every message once more: its content is kept, the rest is known."""
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
+    try:
+        rows = Rows()
+        _, mutations = rows.load(connection)
+        yield from mutations
+        for messages in read_contents(connection, rows):
+            yield from messages
+    finally:
+        connection.close()
+        path.unlink(missing_ok=True)

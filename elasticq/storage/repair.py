@@ -7,11 +7,11 @@ What is taken out of use is kept beside it under a name that begins with
 import sqlite3
 from collections import deque
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
 from elasticq.replication.records import Base, Vote
+from elasticq.storage import install
 from elasticq.storage.backup import TERMS_SKIPPED
 from elasticq.storage.directory import DataDirectory, sync_directory
 from elasticq.storage.errors import DataError, FormatTooNew
@@ -19,10 +19,9 @@ from elasticq.storage.files import DirectoryFiles
 from elasticq.storage.log import LogImage, SegmentLog
 from elasticq.storage.log import repair as repair_log
 from elasticq.storage.rows import Rows
+from elasticq.storage.snapshot import check
 from elasticq.storage.sqlite import open_rows
 from elasticq.storage.start import compose
-
-_SIDE_FILES: Final = ("-wal", "-shm")
 
 
 def repair(path: Path) -> str:
@@ -30,13 +29,28 @@ def repair(path: Path) -> str:
     directory = DataDirectory(path)
     files = DirectoryFiles(directory.log)
     try:
-        lines = repair_log(files).lines
+        lines = [*repair_log(files).lines, *_finish_install(directory, files)]
         applied, told = _repair_rows(directory)
         log = SegmentLog(files)
         return "\n".join([*lines, *told, *_join(log, log.load(), applied)])
     finally:
         files.close()
         directory.close()
+
+
+def _finish_install(directory: DataDirectory, files: DirectoryFiles) -> list[str]:
+    """The state of another member that was about to take the place of this one's."""
+    install.clean(directory)
+    if not directory.new_rows.exists():
+        return []
+    try:
+        check(directory.new_rows)
+    except DataError as error:
+        kept = _set_aside(directory, directory.new_rows)
+        return [f"A snapshot that was being installed cannot be read: {error}", f"It was set aside as {kept}."]
+    log = SegmentLog(files)
+    install.finish(directory, log, log.load().vote)
+    return ["A snapshot that was being installed is in its place now."]
 
 
 def _repair_rows(directory: DataDirectory) -> tuple[Base, list[str]]:
@@ -46,7 +60,7 @@ def _repair_rows(directory: DataDirectory) -> tuple[Base, list[str]]:
         raise
     except (DataError, sqlite3.Error, msgspec.DecodeError, AssertionError) as error:
         reason = str(error) or "they contradict themselves"
-    kept = _set_aside(directory)
+    kept = _set_aside(directory, directory.rows)
     return _read_rows(directory), [
         f"The rows cannot be read: {reason}",
         f"They were set aside as {kept}. Lost: every queue and message that is not in the log any more.",
@@ -67,15 +81,15 @@ def _read_rows(directory: DataDirectory) -> Base:
         connection.close()
 
 
-def _set_aside(directory: DataDirectory) -> Path:
+def _set_aside(directory: DataDirectory, file: Path) -> Path:
     number = 1
-    while (kept := directory.path / f"damaged-{number}-{directory.rows.name}").exists():
+    while (kept := directory.path / f"damaged-{number}-{file.name}").exists():
         number += 1
-    for suffix in _SIDE_FILES:
-        side = directory.path / (directory.rows.name + suffix)
+    for suffix in install.SIDE_FILES:
+        side = directory.path / (file.name + suffix)
         if side.exists():
             side.rename(directory.path / (kept.name + suffix))
-    directory.rows.rename(kept)
+    file.rename(kept)
     sync_directory(directory.path)
     return kept
 

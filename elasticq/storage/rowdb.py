@@ -7,6 +7,10 @@ Each batch is checkpointed before the next one is written, so that the WAL never
 grows beyond one batch. On a full disk a transaction is rolled back, and what
 did not fit is tried again each second; meanwhile free pages are given back to
 the file system, where else they are kept for new messages.
+
+A snapshot is read in one transaction on a connection of its own, in a thread.
+Until it is over nothing can be taken out of the WAL, which grows; on a full
+disk the snapshot is given up.
 """
 
 import asyncio
@@ -15,14 +19,17 @@ from asyncio import AbstractEventLoop, Task, TimerHandle
 from collections import deque
 from collections.abc import Callable, Coroutine
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 import aiosqlite
 
 from elasticq.node.effects import Committed, Fetch
+from elasticq.replication.records import Base
 from elasticq.storage import schema
 from elasticq.storage.interface import OnFetched, OnStored
 from elasticq.storage.rows import Batch, Rows
+from elasticq.storage.snapshot import SnapshotRefused, vacuum_into
 from elasticq.storage.writer import OnFailure
 
 FLUSH_MESSAGES: Final = 8_192
@@ -30,6 +37,7 @@ FLUSH_BYTES: Final = 8 * 1_048_576
 FLUSH_S: Final = 1.0
 RECLAIM_S: Final = 0.1
 VACUUM_PAGES: Final = 500  # a second, on a full disk
+ATTEMPTS_MAX: Final = 50  # to write what a snapshot has to hold
 _SHARED_MEMORY_FULL: Final = sqlite3.SQLITE_IOERR_SHMSIZE
 
 
@@ -57,6 +65,7 @@ class RowDatabase:
         self._flushing: Task[None] | None = None
         self._fetching: Task[None] | None = None
         self._fetches: deque[tuple[Fetch, OnFetched]] = deque()
+        self._copying: dict[asyncio.Future[Base], _Copy] = {}
         self._is_full = False
         self._needs_checkpoint = False  # the WAL could not be emptied: nothing more may go there
         self._closed = False
@@ -64,10 +73,14 @@ class RowDatabase:
     def set_full(self, is_full: bool) -> None:
         """The disk is full: give back what can be given."""
         self._is_full = is_full
+        if is_full:
+            self._give_up_copies()
         if is_full and self._timer is None:
             self._timer = self._loop.call_later(RECLAIM_S, self._flush)
 
     def take(self, committed: list[Committed], on_stored: OnStored) -> None:
+        if self._closed:
+            return
         self._on_stored = on_stored
         for each in committed:
             self._rows.take(each)
@@ -77,6 +90,8 @@ class RowDatabase:
             self._timer = self._loop.call_later(FLUSH_S, self._flush)
 
     def fetch(self, fetch: Fetch, on_fetched: OnFetched) -> None:
+        if self._closed:
+            return
         self._fetches.append((fetch, on_fetched))
         if self._fetching is None:
             self._fetching = self._loop.create_task(self._guarded(self._fetch_all()))
@@ -86,7 +101,9 @@ class RowDatabase:
         self._closed = True
         self._cancel_timer()
         self._fetches.clear()
-        under_way = [task for task in (self._flushing, self._fetching) if task is not None]
+        self._give_up_copies()
+        under_way: list[asyncio.Future[Any]] = [task for task in (self._flushing, self._fetching) if task is not None]
+        under_way += self._copying  # soon over
         if under_way:
             await asyncio.wait(under_way)
         if may_write and self._rows.pending_index:
@@ -151,6 +168,7 @@ class RowDatabase:
         if not is_disk_full(error):
             raise error
         self._is_full = True
+        self._give_up_copies()
         self._on_full()
 
     async def _give_space_back(self) -> bool:
@@ -171,7 +189,7 @@ class RowDatabase:
         except sqlite3.Error as error:
             self._met_full_disk(error)
             return False
-        self._needs_checkpoint = bool(is_busy) or moved < written  # a fetch is reading
+        self._needs_checkpoint = (bool(is_busy) or moved < written) and not self._copying  # a fetch is reading
         return not self._needs_checkpoint
 
     async def _writing(self) -> aiosqlite.Connection:
@@ -208,6 +226,50 @@ class RowDatabase:
         finally:
             self._fetching = None
 
+    # --- copying --------------------------------------------------------------------
+
+    @property
+    def stored_index(self) -> int:
+        """Up to where the rows are durable."""
+        return self._rows.stored_index
+
+    async def copy(self, file: Path, index: int) -> Base:
+        """Write the rows as they are at ``index`` or later to a new file; where it stands. Raises SnapshotRefused."""
+        await self._reach(index)
+        copy = _Copy(self._path, file)
+        copying = self._loop.run_in_executor(None, copy.run)
+        self._copying[copying] = copy
+        copying.add_done_callback(self._copied)
+        try:
+            return await asyncio.shield(copying)
+        except asyncio.CancelledError:
+            copy.give_up()
+            raise
+        except (sqlite3.Error, OSError) as error:
+            raise SnapshotRefused(f"the rows could not be copied: {error}") from error
+
+    def _copied(self, copying: asyncio.Future[Base]) -> None:
+        del self._copying[copying]
+        copying.exception()  # whoever asked may be gone
+
+    def _give_up_copies(self) -> None:
+        for copy in self._copying.values():
+            copy.give_up()
+
+    async def _reach(self, index: int) -> None:
+        """Write up to ``index``, which must have been taken."""
+        for _ in range(ATTEMPTS_MAX):
+            if self._rows.stored_index >= index:
+                return
+            if self._closed or self._is_full or self._rows.pending_index < index:
+                break
+            self._flush()
+            if self._flushing is not None:
+                await asyncio.wait([self._flushing])
+            if self._rows.stored_index < index:
+                await asyncio.sleep(RECLAIM_S)  # something is being read
+        raise SnapshotRefused(f"index {index} cannot be stored now, the rows are at {self._rows.stored_index}")
+
     # --- both -----------------------------------------------------------------------
 
     async def _connect(self) -> aiosqlite.Connection:
@@ -221,6 +283,32 @@ class RowDatabase:
             await work
         except Exception as failure:  # also of the node, in a callback: the member must end
             self._on_failure(failure)
+
+
+class _Copy:
+    """One copy of the rows, made in a thread."""
+
+    def __init__(self, path: Path, file: Path) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._file = file
+        self._is_given_up = False
+        self._lock = Lock()  # around the connection's end: it must not be interrupted once it is closed
+
+    def run(self) -> Base:
+        try:
+            if self._is_given_up:
+                raise SnapshotRefused("the copy was given up")
+            return vacuum_into(self._connection, self._file)
+        finally:
+            with self._lock:
+                self._is_given_up = True
+                self._connection.close()
+
+    def give_up(self) -> None:
+        with self._lock:
+            if not self._is_given_up:
+                self._is_given_up = True
+                self._connection.interrupt()
 
 
 def is_disk_full(error: sqlite3.Error) -> bool:

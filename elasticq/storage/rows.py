@@ -23,8 +23,10 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct, field
 
+from elasticq.engine.dump import gone_queue
 from elasticq.engine.mutations import (
     ClusterFounded,
+    ClusterRenamed,
     InvocationRecorded,
     MessagesReceived,
     MessagesRemoved,
@@ -45,7 +47,7 @@ from elasticq.engine.mutations import (
 )
 from elasticq.model.limits import INVOCATION_WINDOW_MS, MUTATION_ROWS_MAX
 from elasticq.node.effects import Committed
-from elasticq.replication.records import Base
+from elasticq.replication.records import Base, Voter
 from elasticq.storage.errors import Damaged
 from elasticq.storage.pages import (
     MASK_BYTES,
@@ -145,7 +147,10 @@ class Batch(Struct):
 
 
 class _Applied(Struct, array_like=True):
-    """Row "applied" of ``meta``: the newest batch, and how many rows the small tables hold since then."""
+    """Row "applied" of ``meta``: the newest batch, and how many rows the small tables hold since then.
+
+    voters, last_queue_id: since format 3; the newest queue may be gone, its id is not given again.
+    """
 
     index: int
     term: int
@@ -153,11 +158,17 @@ class _Applied(Struct, array_like=True):
     queues: int
     takeovers: int
     is_founded: bool
+    voters: tuple[Voter, ...] | None = None
+    last_queue_id: int = 0
+
+    def base(self) -> Base:
+        return Base(self.index, self.term, self.time_ms, self.voters)
 
 
 class _Pending(Struct):
     """What the next batch has to write, apart from the queues' own."""
 
+    is_part: bool = False
     queues: dict[int, "_Queue"] = field(default_factory=dict)
     gone_queues: list[int] = field(default_factory=list)
     founded: ClusterFounded | None = None
@@ -196,11 +207,14 @@ class Rows:
         self._queues: dict[int, _Queue] = {}
         self._taken = Base()
         self._frozen_index = 0
+        self.stored_index = 0
         self._pending = _Pending()
         self._batch: Batch | None = None
         self._is_under_way = False
         self._is_loading = False
-        self._is_founded = False
+        self._founded: ClusterFounded | None = None
+        self._last_queue_id = 0
+        self._last_number = 0  # of a row of invocations
         self._takeover_terms: list[int] = []
         self._reclaim: list[tuple[int, list[Page]]] = []
         self._free_pages = 0
@@ -219,6 +233,7 @@ class Rows:
             ReceiveReturned: self._receive_returned,
             InvocationRecorded: self._invocation_recorded,
             RangeRemoved: self._range_removed,
+            ClusterRenamed: self._cluster_renamed,
         }
 
     # --- what is pending ------------------------------------------------------------
@@ -241,8 +256,18 @@ class Rows:
     def take(self, committed: Committed) -> None:
         """The next committed entry; each once, in order."""
         assert committed.index > self._taken.index
+        self._take(committed)
+
+    def take_part(self, committed: Committed) -> None:
+        """As ``take``, where parts of one state come under one index; a file is only good when it has all."""
+        assert committed.index >= self._taken.index
+        self._pending.is_part = True
+        self._take(committed)
+
+    def _take(self, committed: Committed) -> None:
         assert not self._is_loading
-        self._taken = Base(committed.index, committed.term, committed.time_ms)
+        voters = committed.voters if committed.voters is not None else self._taken.voters
+        self._taken = Base(committed.index, committed.term, committed.time_ms, voters)
         pending = self._pending
         queue: _Queue | None = None
         queue_id = -1
@@ -274,8 +299,12 @@ class Rows:
         pending.bytes += weights
 
     def _cluster_founded(self, mutation: ClusterFounded) -> None:
-        self._pending.founded = mutation
-        self._is_founded = True
+        self._pending.founded = self._founded = mutation
+
+    def _cluster_renamed(self, mutation: ClusterRenamed) -> None:
+        assert self._founded is not None, "only a cluster has a name"
+        known = self._founded
+        self._cluster_founded(ClusterFounded(mutation.cluster_id, known.mac_key, known.feature_level))
 
     def _took_over(self, mutation: TookOver) -> None:
         if self._takeover_terms and mutation.term <= self._takeover_terms[-1]:
@@ -299,6 +328,7 @@ class Rows:
     def _queue_created(self, mutation: QueueCreated) -> None:
         if mutation.queue_id in self._queues:
             return
+        self._last_queue_id = max(self._last_queue_id, mutation.queue_id)
         created_ms = mutation.created_ms
         row = QueueRestored(
             queue_id=mutation.queue_id,
@@ -474,7 +504,7 @@ class Rows:
         assert not self._is_under_way, "one batch at a time"
         assert not self._is_loading
         if self._batch is None:
-            has_work = self._taken.index > self._frozen_index or bool(self._reclaim)
+            has_work = self._taken.index > self._frozen_index or bool(self._reclaim) or self._pending.is_part
             if not has_work and self._free_pages <= self._free_kept(FREE_SHARE_IDLE):
                 return None
             self._batch = self._freeze(is_idle=not has_work)
@@ -487,6 +517,7 @@ class Rows:
         assert self._batch is not None
         index = self._batch.index
         self._is_under_way, self._batch = False, None
+        self.stored_index = index
         return index
 
     def failed(self) -> None:
@@ -517,7 +548,16 @@ class Rows:
             rows[_PUT_TAKEOVER].append(_checked(mutation.term, _encode(mutation)))
         if pending.takeovers:
             rows[_DROP_TAKEOVERS].append((terms[0],))
-        applied = _Applied(taken.index, taken.term, taken.time_ms, len(self._queues), len(terms), self._is_founded)
+        applied = _Applied(
+            taken.index,
+            taken.term,
+            taken.time_ms,
+            len(self._queues),
+            len(terms),
+            self._founded is not None,
+            taken.voters,
+            self._last_queue_id,
+        )
         rows[_PUT_META].append(_checked("applied", _encode(applied)))
 
     def _freeze_invocations(self, pending: _Pending, rows: dict[str, list[tuple[Any, ...]]]) -> None:
@@ -525,8 +565,9 @@ class Rows:
         if pending.invocations or pending.gone_invocations:
             removed = _encode(pending.gone_invocations)
             recorded = _encode(list(pending.invocations.values()))
-            crc = crc32(recorded, crc32(removed, taken.index & 0xFFFFFFFF))
-            rows[_PUT_INVOCATIONS].append((taken.index, taken.time_ms, removed, recorded, crc))
+            number = self._last_number = max(taken.index, self._last_number + 1)
+            crc = crc32(recorded, crc32(removed, number & 0xFFFFFFFF))
+            rows[_PUT_INVOCATIONS].append((number, taken.time_ms, removed, recorded, crc))
         rows[_DROP_INVOCATIONS].append((taken.time_ms - INVOCATION_WINDOW_MS,))
 
     def _freeze_queue(self, queue: _Queue, rows: dict[str, list[tuple[Any, ...]]], updates: list[Statement]) -> None:
@@ -638,8 +679,9 @@ class Rows:
             applied = _read_applied(connection)
             self._free_pages = connection.execute("PRAGMA freelist_count").fetchone()[0]
             self._file_pages = connection.execute("PRAGMA page_count").fetchone()[0]
-        self._taken = Base(applied.index, applied.term, applied.time_ms)
-        self._frozen_index = applied.index
+            self._last_number = connection.execute("SELECT coalesce(max(number), 0) FROM invocations").fetchone()[0]
+        self._taken = applied.base()
+        self._frozen_index = self.stored_index = applied.index
         self._is_loading = True
         return self._taken, self._restored(connection, applied)
 
@@ -648,15 +690,19 @@ class Rows:
             yield from self._restored_cluster(connection, applied)
             rows = _read_queues(connection, applied.queues)
             _check_contents(connection)
+            newest = max([row.queue_id for row, _ in rows], default=0)
+            if applied.last_queue_id > newest:
+                yield from gone_queue(applied.last_queue_id)
+            self._last_queue_id = max(newest, applied.last_queue_id)
             yield from self._restored_queues(connection, rows)
             yield from _restored_invocations(connection, applied.time_ms - INVOCATION_WINDOW_MS)
         self._is_loading = False
 
     def _restored_cluster(self, connection: sqlite3.Connection, applied: _Applied) -> Iterator[Mutation]:
-        self._is_founded = applied.is_founded
         if applied.is_founded:
             found = connection.execute("SELECT name, value, crc FROM meta WHERE name = 'cluster'").fetchone()
-            yield msgspec.msgpack.decode(_value(found, "cluster"), type=ClusterFounded)
+            self._founded = msgspec.msgpack.decode(_value(found, "cluster"), type=ClusterFounded)
+            yield self._founded
         takeovers = connection.execute("SELECT term, value, crc FROM takeovers ORDER BY term").fetchall()
         if len(takeovers) != applied.takeovers:
             raise _damaged(f"{applied.takeovers} takeovers expected, {len(takeovers)} found")
@@ -842,6 +888,19 @@ def _value(row: tuple[Any, ...] | None, what: str) -> bytes:
         raise _damaged(f"{what}: missing or bad crc")
     value: bytes = row[1]
     return value
+
+
+def read_base(connection: sqlite3.Connection) -> Base:
+    """Up to where the rows hold everything. Raises Damaged."""
+    with _damage_found("meta"):
+        return _read_applied(connection).base()
+
+
+def read_contents(connection: sqlite3.Connection, rows: Rows) -> Iterator[list[MessageStored]]:
+    """Every message of ``rows``, which were loaded through the same connection, a page at a time. Raises Damaged."""
+    with _damage_found("contents"):
+        for row in connection.execute("SELECT queue_id, first, contents, crc FROM contents ORDER BY queue_id, first"):
+            yield rows.decode([row])
 
 
 def _read_applied(connection: sqlite3.Connection) -> _Applied:

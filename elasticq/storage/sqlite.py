@@ -5,22 +5,25 @@ each together with the index up to which they hold everything; a crash between
 the two costs nothing, as the log is read again from that index on.
 """
 
+import asyncio
 import sqlite3
 from asyncio import AbstractEventLoop
 from collections.abc import Iterator
+from pathlib import Path
 
 from elasticq.engine.mutations import Mutation
 from elasticq.node.effects import Committed, Fetch
-from elasticq.replication.records import Record
-from elasticq.storage import schema
+from elasticq.replication.records import Base, Record
+from elasticq.storage import install, schema
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import DataError
 from elasticq.storage.files import DirectoryFiles, Files
 from elasticq.storage.interface import Loaded, OnFetched, OnStored, OnSynced, Storage
-from elasticq.storage.log import SegmentLog
+from elasticq.storage.log import LogImage, SegmentLog
 from elasticq.storage.reserve import Reserve
 from elasticq.storage.rowdb import RowDatabase, is_disk_full
 from elasticq.storage.rows import Rows
+from elasticq.storage.snapshot import Snapshot, Snapshots, check
 from elasticq.storage.start import compose
 from elasticq.storage.writer import DISK_FULL_ERRORS, Durability, LogWriter, OnFailure, OnFull
 
@@ -46,21 +49,37 @@ class SqliteStorage(Storage):
     ) -> None:
         self._directory = directory
         self._files = files or DirectoryFiles(directory.log)
+        self._loop = loop
+        self._durability: Durability = durability
         self._is_lazy = durability != "fsync"
-        self._log = SegmentLog(self._files, lazy_sync=self._is_lazy)
-        self._rows = Rows()
         self._reserve = Reserve(directory.reserve, reserve_bytes)
         self._on_failure = on_failure
         self._on_full = on_full
         self._failed = False
+        self._snapshots = Snapshots(directory.snapshots, self._copy)
+        self._assemble()
+
+    def _assemble(self) -> None:
+        """A log and rows that nobody has loaded yet; at birth, and after an install."""
+        self._log = SegmentLog(self._files, lazy_sync=self._is_lazy)
+        self._rows = Rows()
         self._writer = LogWriter(
-            self._log, self._reserve, loop, durability=durability, on_failure=self._fail, on_full=self._tell_full
+            self._log,
+            self._reserve,
+            self._loop,
+            durability=self._durability,
+            on_failure=self._fail,
+            on_full=self._tell_full,
         )
         self._database = RowDatabase(
-            directory.rows, self._rows, loop, on_failure=self._fail, on_full=self._writer.make_space
+            self._directory.rows, self._rows, self._loop, on_failure=self._fail, on_full=self._writer.make_space
         )
 
     def load(self) -> Loaded:
+        self._snapshots.clean()
+        return self._load()
+
+    def _load(self) -> Loaded:
         """Also on a full disk: opening takes a little space, for which the reserve is given up."""
         try:
             loaded = load(self._directory, self._log, self._rows)
@@ -84,6 +103,37 @@ class SqliteStorage(Storage):
     def forget_log(self, index: int) -> None:
         self._writer.drop_through(index)
 
+    async def snapshot(self, index: int) -> Snapshot:
+        return await self._snapshots.open(index, self._database.stored_index)
+
+    def release(self, snapshot: Snapshot) -> None:
+        self._snapshots.release(snapshot)
+
+    async def _copy(self, file: Path, index: int) -> Base:
+        return await self._database.copy(file, index)
+
+    async def install(self, path: Path) -> Loaded:
+        """The file is moved away. What fails once nothing can be kept any more is a failure of the member."""
+        try:
+            await asyncio.to_thread(check, path)
+            await asyncio.to_thread(install.stage, self._directory, path)
+        except OSError as error:
+            raise DataError(f"{path} cannot be installed: {error}") from error
+        try:
+            await self._quiesce()
+            install.commit(self._directory)
+            self._assemble()
+            return self._load()
+        except (OSError, DataError) as error:
+            self._fail(error)
+            raise DataError(f"{path} could not be installed: {error}") from error
+
+    async def _quiesce(self) -> None:
+        """What was appended is durable, the files are closed, and no callback comes any more."""
+        self._writer.end()
+        await self._database.close(may_write=False)
+        await asyncio.to_thread(self._writer.close)
+
     def close(self) -> None:
         """The log's part: everything in it is durable. ``aclose`` must follow."""
         self._writer.close()
@@ -92,6 +142,7 @@ class SqliteStorage(Storage):
         """Write the rows that are behind, as far as the disk lets us, and release the directory."""
         self._writer.close()
         await self._database.close(may_write=not self._failed)
+        self._snapshots.close()
         if isinstance(self._files, DirectoryFiles):
             self._files.close()
         self._directory.close()
@@ -114,6 +165,10 @@ def load(directory: DataDirectory, log: SegmentLog, rows: Rows) -> Loaded:
     """What is on the disk; ``rows`` of the result keeps the database open until it is at its end. Raises DataError."""
     try:
         image = log.load(was_lazy=directory.format.lazy_sync)
+        if directory.new_rows.exists():
+            image = LogImage(install.finish(directory, log, image.vote), [], 0)
+        else:
+            install.clean(directory)
     except OSError as error:
         kind = DiskFull if error.errno in DISK_FULL_ERRORS else DataError
         raise kind(f"{directory.log} cannot be read: {error}") from error

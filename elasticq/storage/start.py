@@ -1,6 +1,6 @@
 """Log and rows as one, at the start of a member."""
 
-from elasticq.replication.records import BEGINNING, Base, Durable, Entry, Vote
+from elasticq.replication.records import BEGINNING, Base, Durable, Entry, Vote, Voter
 from elasticq.storage.errors import DataError
 
 
@@ -27,4 +27,13 @@ def compose(vote: Vote, entries: list[Entry], applied: Base) -> Durable:
             f"Entries {applied.index + 1} to {first.index - 1} are missing: the rows end before them and the "
             "log begins behind them. Restore a backup, or run 'elasticq repair DIR'."
         )
-    return Durable(vote, entries[1:], Base(first.index, first.term, first.time_ms), applied.index)
+    base = Base(first.index, first.term, first.time_ms, _voters_at(first, entries, applied))
+    return Durable(vote, entries[1:], base, applied.index)
+
+
+def _voters_at(first: Entry, entries: list[Entry], applied: Base) -> tuple[Voter, ...] | None:
+    """Who they were at ``first``; None where a later entry, committed like all up to ``applied``, names others."""
+    if first.voters is not None:
+        return first.voters
+    later = entries[1 : applied.index - first.index + 1]
+    return applied.voters if all(entry.voters is None for entry in later) else None

@@ -88,12 +88,16 @@ class LogWriter:
             self._wants_space = True
             self._changed.notify()
 
-    def close(self) -> None:
-        """Everything is written and synced when this returns, and no callback comes any more."""
+    def end(self) -> None:
+        """No callback comes any more; the thread writes and syncs what it has and ends."""
         self._closed = True
         with self._changed:
             self._closing = True
             self._changed.notify()
+
+    def close(self) -> None:
+        """Everything is written and synced when this returns, and no callback comes any more."""
+        self.end()
         if self._thread.ident is not None:
             self._thread.join()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from elasticq.cli import main
+from elasticq.server.settings import Settings
 from tests.server.process import PATIENCE_S, Server
 
 
@@ -16,13 +17,44 @@ def test_memory_and_data_dir_exclude_each_other() -> None:
         main(["server", "--memory", "--data-dir", "data"])
 
 
-@pytest.mark.parametrize("arguments", [["--prot", "1"], ["--port", "x"], ["config"], ["health", "a", "b"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--prot", "1"],
+        ["--port", "x"],
+        ["config"],
+        ["health", "a", "b"],
+        ["--nodes", "three"],
+        ["--discovery", "dns"],
+        ["--ack-mode", "quorum"],
+        ["cluster"],
+        ["cluster", "add"],
+        ["cluster", "remove"],
+        ["cluster", "replace"],
+        ["cluster", "verify", "n1"],
+        ["cluster", "force-new"],
+    ],
+)
 def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(arguments)
 
 
-@pytest.mark.parametrize("arguments", [["--port", "70000"], ["--node-id", "a b"], ["-c", "/nowhere/e.toml"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--port", "70000"],
+        ["--node-id", "a b"],
+        ["-c", "/nowhere/e.toml"],
+        ["--admin-port", "-2"],
+        ["--nodes", "16"],
+        ["--nodes", "3", "--discovery", "none"],
+        ["--seeds", "a"],
+        ["--nodes", "3", "--peer-host", "0.0.0.0"],
+        ["--cluster-secret-file", "/nowhere/secret"],
+        ["--cluster-name", "a b"],
+    ],
+)
 def test_wrong_settings_exit_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     assert capsys.readouterr().err.startswith("elasticq: ")
@@ -53,13 +85,37 @@ def test_config_check_tells_a_misspelt_key(tmp_path: Path, capsys: pytest.Captur
     assert "did you mean http.port?" in capsys.readouterr().err
 
 
+def test_flags_of_the_cluster_reach_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("a secret of some length")
+    secret.chmod(0o600)
+    seen: list[Settings] = []
+    monkeypatch.setattr("elasticq.server.life.serve", lambda settings: seen.append(settings) or 0)
+    flags = "--nodes 3 --cluster-name c --seeds a:1,b:2 --discovery zeroconf --peer-host 0.0.0.0 --peer-port 0"
+    more = ["--cluster-secret-file", str(secret), "--ack-mode", "all", "--admin-port", "-1"]
+    assert main([*flags.split(), *more]) == 0
+    expected = {
+        "nodes": 3,
+        "name": "c",
+        "seeds": ["a:1", "b:2"],
+        "discovery": "zeroconf",
+        "peer_host": "0.0.0.0",
+        "peer_port": 0,
+        "secret_file": str(secret),
+        "ack_mode": "all",
+    }
+    assert {name: getattr(seen[0].cluster, name) for name in expected} == expected
+    assert seen[0].admin.port == -1
+
+
 def test_health_tells_alive_from_dead(capsys: pytest.CaptureFixture[str]) -> None:
     with Server("--memory", "--node-id", "n1") as server:
         assert main(["health", server.url]) == 0
         url = server.url
     assert main(["health", url]) == 1
     assert "does not answer" in capsys.readouterr().err
-    assert main(["health", "ftp://x"]) == 2
+    for wrong in ("ftp://x", "http://", "http://a:b", "localhost:9324"):
+        assert main(["health", wrong]) == 2
 
 
 def ask(server: Server, action: str, **parameters: str) -> bytes:

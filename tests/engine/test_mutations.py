@@ -33,6 +33,7 @@ def test_tags_are_distinct_and_never_reused() -> None:
         "ReceiveReturned": 12,
         "InvocationRecorded": 13,
         "RangeRemoved": 14,
+        "ClusterRenamed": 15,
         "QueueRestored": 32,
         "UntouchedRestored": 33,
         "RowsRestored": 34,

@@ -19,7 +19,7 @@ class Server:
 
     def __enter__(self) -> "Server":
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "elasticq", "--port", "0", *self._arguments],
+            [sys.executable, "-m", "elasticq", "--port", "0", "--admin-port", "0", *self._arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

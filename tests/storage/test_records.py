@@ -3,11 +3,12 @@
 from typing import NamedTuple
 from zlib import crc32
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elasticq.replication.records import Entry, Record, Truncation, Vote
+from elasticq.replication.records import Entry, Record, Truncation, Vote, Voter
 from elasticq.storage.records import (
     FIRST_CRC,
     HEADER_BYTES,
@@ -24,6 +25,8 @@ entries = st.builds(
     term=st.integers(1, 1 << 30),
     time_ms=st.integers(0, 1 << 45),
     payload=st.binary(max_size=1_500) | st.integers(0, 1_500).map(bytes),
+    voters=st.none() | st.lists(st.builds(Voter, id=st.text(max_size=8), address=st.text(max_size=8))).map(tuple),
+    is_early=st.booleans(),
 )
 votes = st.builds(Vote, term=st.integers(0, 1 << 30), voted_for=st.none() | st.text(max_size=20))
 truncations = st.builds(Truncation, index=st.integers(1, 1 << 40))
@@ -130,6 +133,12 @@ def test_record_of_an_unknown_kind_is_damage() -> None:
     head = crc32(length, FIRST_CRC)
     data = length + head.to_bytes(4, "little") + crc32(payload, head).to_bytes(4, "little") + payload
     assert scan(data).damaged
+
+
+def test_entry_of_an_older_version_names_no_voters() -> None:
+    payload = msgspec.msgpack.encode([[1, 7, 2, 99, b"payload"]])
+    found = scan(encode_frame(payload, FIRST_CRC))
+    assert found.records == [Entry(7, 2, 99, b"payload", None, False)]
 
 
 def test_empty_file_holds_nothing() -> None:

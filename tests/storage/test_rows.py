@@ -6,14 +6,19 @@ from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elasticq.engine import mutations as m
+from elasticq.engine.apply import apply
+from elasticq.engine.state import State
 from elasticq.model.commands import MessageAttributeValue
 from elasticq.node.effects import Committed
+from elasticq.replication.records import Base, Voter
 from elasticq.storage import rows as rows_module
 from elasticq.storage import schema
 from elasticq.storage.errors import Damaged, FormatTooNew
@@ -149,6 +154,8 @@ def view_of(mutations: Iterator[m.Mutation]) -> tuple[Any, ...]:
                     delivery[x.queue_id, sequence] = tuple(values)
             case m.InvocationRecorded():
                 invocations.setdefault(x.invocation, x)
+            case m.QueueCreated() | m.QueueDeleted() | m.QueueReclaimed():
+                assert not queues, "only that the newest id is not given again"
             case _:
                 raise AssertionError(x)
     return founded, takeovers, queues, untouched, delivery, invocations
@@ -359,6 +366,57 @@ def restarted(history: History, connection: sqlite3.Connection) -> Rows:
     for committed in history.entries[index:]:
         rows.take(deepcopy(committed))
     return rows
+
+
+def test_newest_voters_and_the_renamed_cluster_come_back_with_the_applied_index() -> None:
+    connection, rows = opened(), Rows()
+    voters = (Voter("a-1", "127.0.0.1:1"), Voter("b-2"))
+    rows.take(Committed(1, 1, 1, [m.ClusterFounded("c", b"key", 3)], (Voter("a-1"),)))
+    rows.take(Committed(2, 1, 2, [created()], voters))
+    flush(rows, connection)
+    rows.take(Committed(3, 1, 3, [m.ClusterRenamed("d")]))
+    flush(rows, connection)
+    again = Rows()
+    base, mutations = again.load(connection)
+    assert base == Base(3, 1, 3, voters)
+    assert view_of(mutations)[0] == m.ClusterFounded("d", b"key", 3)
+    again.take(Committed(4, 2, 4, [m.ClusterRenamed("e")]))
+    flush(again, connection)
+    base, mutations = Rows().load(connection)
+    assert base == Base(4, 2, 4, voters)
+    assert view_of(mutations)[0] == m.ClusterFounded("e", b"key", 3)
+
+
+def test_id_of_a_queue_that_is_gone_is_not_forgotten() -> None:
+    connection, rows = opened(), Rows()
+    rows.take(Committed(1, 1, 1, [created(7), created(9), m.QueueDeleted(9, 1), m.QueueReclaimed(9)]))
+    flush(rows, connection)
+    for _ in range(2):
+        state = State()
+        for mutation in Rows().load(connection)[1]:
+            apply(state, mutation)
+        assert (state.last_queue_id, list(state.queues), state.doomed, state.deleted_names) == (9, [7], {}, {})
+        assert list(state.names) == [("000000000000", "q7")]
+
+
+def test_rows_of_an_older_version_know_no_voters() -> None:
+    connection = opened()
+    filled(connection, 3)
+    value = msgspec.msgpack.encode(msgspec.msgpack.decode(_applied(connection))[:6])
+    crc = crc32(value, crc32(b"applied"))
+    connection.execute("UPDATE meta SET value = ?, crc = ? WHERE name = 'applied'", (value, crc))
+    rows = Rows()
+    base, mutations = rows.load(connection)
+    assert (base.index, base.voters, len(view_of(mutations)[3])) == (2, None, 3)
+    rows.take(Committed(3, 1, 1, [m.QueueDeleted(7, 5), m.QueueReclaimed(7)], (Voter("a"),)))
+    flush(rows, connection)
+    base, mutations = Rows().load(connection)
+    assert (base.voters, next(mutations)) == ((Voter("a"),), m.QueueCreated(7, "", "", {}, {}, 0))
+
+
+def _applied(connection: sqlite3.Connection) -> bytes:
+    (value,) = connection.execute("SELECT value FROM meta WHERE name = 'applied'").fetchone()
+    return value
 
 
 def test_message_that_comes_and_goes_between_two_batches_never_meets_the_disk() -> None:

@@ -1,0 +1,88 @@
+"""The pages of the admin port: /health, /ready, /cluster, /metrics, and orders for the cluster.
+
+There are no passwords yet, so browsers are kept out of orders: a page of somebody
+else can make a browser post here, but only with an Origin header or as a plain form.
+"""
+
+import asyncio
+from typing import Final
+
+import msgspec
+from aiohttp import web
+
+from elasticq.admin import metrics
+from elasticq.admin.cluster import document
+from elasticq.admin.orders import BadOrder, read_order
+from elasticq.admin.source import AdminSource
+from elasticq.node.orders import OrderDone
+from elasticq.runtime.runtime import RuntimeStopped
+
+ORDER_BYTES_MAX: Final = 4_096
+ORDERS_MAX: Final = 16
+"""Orders that wait at the same time; the cluster does one change after the other anyway."""
+ORDER_S: Final = 60
+
+
+def make_app(source: AdminSource) -> web.Application:
+    """The application; it keeps nothing but the number of orders that wait."""
+    pages = _Pages(source)
+    app = web.Application(client_max_size=ORDER_BYTES_MAX)
+    app.router.add_get("/health", pages.health)
+    app.router.add_get("/ready", pages.ready)
+    app.router.add_get("/cluster", pages.cluster)
+    app.router.add_get("/metrics", pages.metrics)
+    app.router.add_post("/cluster/orders", pages.order)
+    return app
+
+
+class _Pages:
+    __slots__ = ("_orders", "_source")
+
+    def __init__(self, source: AdminSource) -> None:
+        self._source = source
+        self._orders = 0
+
+    async def health(self, _: web.Request) -> web.Response:
+        """Alive: this process answers. Says so when its durability is not the full one."""
+        return web.Response(text=self._source.health())
+
+    async def ready(self, _: web.Request) -> web.Response:
+        if self._source.stopping:
+            return web.Response(status=503, text="stopping")
+        status = self._source.status()
+        return web.Response(text="OK") if status.ready else web.Response(status=503, text=status.reason)
+
+    async def cluster(self, _: web.Request) -> web.Response:
+        return _json(200, document(self._source.node_name, self._source.status()))
+
+    async def metrics(self, _: web.Request) -> web.Response:
+        text = metrics.render(self._source.status(), self._source.metrics())
+        return web.Response(body=text.encode(), headers={"Content-Type": metrics.CONTENT_TYPE})
+
+    async def order(self, request: web.Request) -> web.Response:
+        if "Origin" in request.headers:
+            return _json(403, {"error": "orders are not taken from web pages"})
+        if request.content_type != "application/json":
+            return _json(415, {"error": "an order is application/json"})
+        try:
+            order = read_order(await request.read())
+        except BadOrder as error:
+            return _json(400, {"error": str(error)})
+        if self._orders >= ORDERS_MAX:
+            return _json(503, {"error": f"{ORDERS_MAX} orders wait already"})
+        self._orders += 1
+        try:
+            outcome = await asyncio.wait_for(self._source.order(order), ORDER_S)
+        except RuntimeStopped:
+            return _json(503, {"error": "the server is stopping"})
+        except TimeoutError:
+            return _json(504, {"error": f"no answer within {ORDER_S} s: it may still be done, see cluster status"})
+        finally:
+            self._orders -= 1
+        if isinstance(outcome, OrderDone):
+            return _json(200, {"done": outcome.text})
+        return _json(409, {"refused": outcome.reason})
+
+
+def _json(status: int, content: object) -> web.Response:
+    return web.Response(status=status, body=msgspec.json.encode(content), content_type="application/json")

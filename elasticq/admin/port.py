@@ -1,0 +1,74 @@
+"""Listens on the admin port.
+
+aiohttp is most of a start's CPU, so nothing here imports it before ``start``.
+"""
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING, Final, cast
+
+from elasticq.admin.source import AdminSource
+
+if TYPE_CHECKING:
+    from aiohttp.web import AppRunner
+
+BACKLOG: Final = 64
+CONNECTIONS_MAX: Final = 256
+"""Operators, probes and a scraper are few; further connections are closed at once."""
+STOP_S: Final = 1.0
+
+
+class AdminPort:
+    """One listening socket, taken at birth: ``port`` is known and a taken one is an OSError at once."""
+
+    def __init__(self, source: AdminSource, host: str, port: int) -> None:
+        self._source = source
+        self._listener = _listen(host, port)
+        self._runner: AppRunner | None = None
+        self._server: asyncio.Server | None = None
+        self.host = host
+        self.port: int = self._listener.getsockname()[1]
+
+    async def start(self) -> None:
+        """Answer; clients that came before wait in the backlog."""
+        from aiohttp.web import AppRunner
+
+        from elasticq.admin.app import make_app
+
+        self._runner = AppRunner(make_app(self._source), access_log=None, shutdown_timeout=STOP_S)
+        await self._runner.setup()
+        self._server = await asyncio.get_running_loop().create_server(self._protocol, sock=self._listener)
+
+    async def stop(self) -> None:
+        """Requests under way get a moment; harmless when it never started."""
+        if self._server is not None:
+            self._server.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+        self._listener.close()
+
+    def _protocol(self) -> asyncio.BaseProtocol:
+        assert self._runner is not None
+        server = self._runner.server
+        if server is None or len(server.connections) >= CONNECTIONS_MAX:
+            return _Refused()
+        return server()
+
+
+class _Refused(asyncio.Protocol):
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        cast(asyncio.Transport, transport).abort()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    listener.setblocking(False)
+    return listener

@@ -1,0 +1,58 @@
+"""One HTTP request to a server, by the standard library."""
+
+import json
+from http.client import HTTPConnection, HTTPException
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+ANSWER_BYTES_MAX: Final = 1_048_576
+
+
+class BadUrl(Exception):
+    """Not an http URL with a host."""
+
+
+class Unreachable(Exception):
+    """Nobody answers there, or not in HTTP."""
+
+
+class Answer(NamedTuple):
+    """``document``: the JSON object in the body, empty if there is none."""
+
+    status: int
+    document: dict[str, Any]
+
+
+def ask(
+    url: str, method: str, path: str, timeout_s: float, document: dict[str, Any] | None = None, port: int = 80
+) -> Answer:
+    """Ask ``path`` of the server at ``url``; ``port`` where that has none. Raises BadUrl, Unreachable."""
+    connection = _connection(url, port, timeout_s)
+    body = None if document is None else json.dumps(document).encode()
+    headers = {} if body is None else {"Content-Type": "application/json"}
+    try:
+        connection.request(method, path, body, headers)
+        response = connection.getresponse()
+        return Answer(response.status, _object(response.read(ANSWER_BYTES_MAX)))
+    except (OSError, HTTPException) as error:
+        raise Unreachable(f"{url} does not answer: {error}") from error
+    finally:
+        connection.close()
+
+
+def _connection(url: str, port: int, timeout_s: float) -> HTTPConnection:
+    try:
+        address = urlsplit(url)
+        if address.scheme == "http" and address.hostname:
+            return HTTPConnection(address.hostname, address.port or port, timeout=timeout_s)
+    except (ValueError, HTTPException) as error:
+        raise BadUrl(f"{url} is no http URL: {error}") from error
+    raise BadUrl(f"{url} is no http URL")
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}

@@ -1,0 +1,149 @@
+"""elasticq cluster: looks at a cluster and gives orders to its master, through the admin ports."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from elasticq.cli import data
+from elasticq.cli.ask import Answer, BadUrl, Unreachable, ask
+from elasticq.cli.exits import fail, refuse
+
+DEFAULT_ADMIN: Final = "http://127.0.0.1:9325"
+ADMIN_PORT: Final = 9325
+STATUS_S: Final = 5
+ORDER_S: Final = 65
+"""A little more than the admin port itself waits (admin/app.py)."""
+
+_COLUMNS: Final = ("NAME", "ROLE", "VOTER", "LINKED", "LAG", "PEERS", "SQS", "ADMIN", "MEMBER")
+
+
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    status = _add(commands, "status", "what one member sees of the cluster", _status)
+    status.add_argument("--json", action="store_true", help="the answer as it came")
+    for name, told in (
+        ("add", "make the learner MEMBER a voter"),
+        ("remove", "take the voter MEMBER out, dead or alive"),
+        ("replace", "put the member that came under the name MEMBER with a new disk in the old one's place"),
+    ):
+        _add(commands, name, told, _order).add_argument("member", metavar="MEMBER", help="its --node-id or member id")
+    transfer = _add(commands, "transfer", "hand the mastership over, to MEMBER or the one with the newest log", _order)
+    transfer.add_argument("member", nargs="?", default="", metavar="MEMBER")
+    verify = _add(commands, "verify", "compare the rows of all members at one place in the log", _verify)
+    verify.add_argument("--wait-s", type=float, default=60, metavar="S", help="for the slowest member (60)")
+    force = commands.add_parser("force-new", help="make DIR of a stopped server a cluster of one, when most are lost")
+    force.add_argument("directory", type=Path, metavar="DIR")
+    force.set_defaults(run=data.force_new)
+
+
+def _add(commands: Any, name: str, told: str, run: Any) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=told)
+    parser.add_argument("--admin", default=DEFAULT_ADMIN, metavar="URL", help=f"any member ({DEFAULT_ADMIN})")
+    parser.set_defaults(run=lambda options: _told(run, options), order=name)
+    return parser
+
+
+class Failure(Exception):
+    """The order was not done, or nobody knows; the text is for the operator."""
+
+
+def view(admin: str) -> dict[str, Any]:
+    """/cluster of the member at ``admin``. Raises BadUrl, Unreachable, Failure."""
+    answer = ask(admin, "GET", "/cluster", STATUS_S, port=ADMIN_PORT)
+    if answer.status != 200 or "members" not in answer.document:
+        raise Failure(f"{admin} is no admin port of elasticq (HTTP {answer.status})")
+    return answer.document
+
+
+def master_of(admin: str) -> str:
+    """The admin URL of the master that the member at ``admin`` knows. Raises as ``view``."""
+    seen = view(admin)
+    if seen["role"] == "master":
+        return admin  # also where its own URL is one that only the other members reach
+    if seen["master"] is None:
+        raise Failure(f"{seen['node']} knows no master: {seen['reason'] or 'wait for an election'}")
+    if not seen["master_admin"]:
+        raise Failure(f"the admin port of the master {seen['master']} is not known: ask it with --admin URL")
+    return str(seen["master_admin"])
+
+
+def give_order(master: str, order: str, member: str = "") -> str:
+    """What the master says it did. Raises BadUrl, Unreachable, Failure."""
+    document = {"order": order, "member": member} if member else {"order": order}
+    answer = ask(master, "POST", "/cluster/orders", ORDER_S, document, port=ADMIN_PORT)
+    if answer.status == 200 and "done" in answer.document:
+        return str(answer.document["done"])
+    raise Failure(_refusal(master, answer))
+
+
+def _refusal(master: str, answer: Answer) -> str:
+    told = answer.document.get("refused") or answer.document.get("error")
+    return str(told) if told else f"{master} answers HTTP {answer.status}"
+
+
+def _told(run: Any, options: argparse.Namespace) -> int:
+    try:
+        return int(run(options))
+    except BadUrl as error:
+        return refuse(str(error))
+    except (Unreachable, Failure) as error:
+        return fail(str(error))
+
+
+def _order(options: argparse.Namespace) -> int:
+    print(give_order(master_of(options.admin), options.order, options.member))
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from elasticq.cli.verify import verify
+
+    equal, told = verify(options.admin, options.wait_s)
+    print(told)
+    return 0 if equal else 1
+
+
+def _status(options: argparse.Namespace) -> int:
+    seen = view(options.admin)
+    print(json.dumps(seen, indent=2) if options.json else describe(seen))
+    return 0
+
+
+def describe(seen: dict[str, Any]) -> str:
+    """For people: what this member is and knows, then a line per member."""
+    state = "ready" if seen["ready"] else f"not ready: {seen['reason']}"
+    head = [
+        f"{seen['node']} is {seen['role']}, {state}",
+        f"cluster {seen['cluster'] or '(none yet)'}  master {seen['master'] or '(none)'}  term {seen['term']}"
+        f"  commit {seen['commit']}  applied {seen['applied']}",
+    ]
+    if seen["stale_ms"]:
+        head.append(f"no master was heard for {seen['stale_ms']} ms: what follows may be old")
+    if seen["discarded"]:
+        head.append(f"{seen['discarded']} acknowledged entries were dropped for a newer master's")
+    waiting = [
+        f"{member['name']} came with a new disk: elasticq cluster replace {member['name']}"
+        for member in seen["members"]
+        if member["replaces"]
+    ]
+    return "\n".join([*head, "", *_table([_COLUMNS, *map(_row, seen["members"])]), *waiting])
+
+
+def _row(member: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        member["name"],
+        member["role"],
+        "yes" if member["voter"] else "no",
+        "yes" if member["linked"] else "no",
+        "?" if member["lag"] is None else str(member["lag"]),
+        member["address"] or "-",
+        member["http"] or "-",
+        member["admin"] or "-",
+        member["id"],
+    )
+
+
+def _table(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -1,0 +1,100 @@
+"""Commands on settings: serve with them, or only look at them."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from elasticq.cli.exits import refuse
+
+
+def add_server(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-c", "--config", type=Path, metavar="FILE", help="settings as TOML, see conf/elasticq.toml")
+    parser.add_argument("--host", help="address to listen on (127.0.0.1)")
+    parser.add_argument("--port", type=int, help="port of the SQS API, 0 for a free one (9324)")
+    parser.add_argument("--admin-port", type=int, metavar="PORT", help="operators' port, 0 free, -1 off (9325)")
+    parser.add_argument("--node-id", metavar="ID", help="name of this member (node1)")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--memory", action="store_true", help="keep messages in memory only")
+    where.add_argument("--data-dir", type=Path, metavar="DIR", help="keep messages in DIR (./data)")
+    _add_cluster(parser.add_argument_group("cluster"))
+    parser.set_defaults(run=_serve)
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    check = commands.add_parser("check", help="print the settings in force with FILE, or what is wrong with it")
+    check.add_argument("file", type=Path, metavar="FILE")
+    check.set_defaults(run=_check)
+
+
+def _add_cluster(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument("--nodes", type=int, metavar="N", help="how many new members form the cluster (1)")
+    group.add_argument("--cluster-name", metavar="NAME", help="only equal ones find each other (elasticq)")
+    group.add_argument("--seeds", metavar="HOST:PORT,...", help="peer ports of other members; some are enough")
+    group.add_argument("--discovery", choices=("zeroconf", "seeds", "none"), help="how the others are found")
+    group.add_argument("--peer-host", metavar="HOST", help="address to listen on for other members (127.0.0.1)")
+    group.add_argument("--peer-port", type=int, metavar="PORT", help="port for other members, 0 for a free one (9326)")
+    group.add_argument("--cluster-secret-file", metavar="FILE", help="file with the secret that all members share")
+    modes = ("async", "one", "majority", "all")
+    group.add_argument("--ack-mode", choices=modes, help="when a send to a standard queue is answered (majority)")
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from elasticq.server.settings import SettingsError, load
+
+    try:
+        settings = load(options.config, os.environ, _flags(options))
+    except SettingsError as error:
+        return refuse(str(error))
+    from elasticq.server.life import serve
+
+    return serve(settings)
+
+
+def _flags(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """Those that were given, by section."""
+    cluster = {
+        "nodes": options.nodes,
+        "name": options.cluster_name,
+        "seeds": options.seeds,
+        "discovery": options.discovery,
+        "peer_host": options.peer_host,
+        "peer_port": options.peer_port,
+        "secret_file": options.cluster_secret_file,
+        "ack_mode": options.ack_mode,
+    }
+    return {
+        "http": _given({"host": options.host, "port": options.port}),
+        "admin": _given({"port": options.admin_port}),
+        "node": _given({"id": options.node_id}),
+        "storage": _storage(options),
+        "cluster": _given(cluster),
+    }
+
+
+def _storage(options: argparse.Namespace) -> dict[str, Any]:
+    """A directory that is named on the command line is used, whatever the file says of memory."""
+    if options.data_dir is not None:
+        return {"data_dir": str(options.data_dir), "memory": False}
+    return {"memory": True} if options.memory else {}
+
+
+def _given(flags: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in flags.items() if value is not None}
+
+
+def _check(options: argparse.Namespace) -> int:
+    import msgspec
+
+    from elasticq.server.settings import SettingsError, load
+
+    try:
+        settings = load(options.file, os.environ, {})
+    except SettingsError as error:
+        return refuse(str(error))
+    for section, values in msgspec.to_builtins(settings).items():
+        print(f"[{section}]")
+        for name, value in values.items():
+            print(f"{name} = {msgspec.json.encode(value).decode()}")
+    return 0

@@ -1,0 +1,71 @@
+"""elasticq cluster verify: are the rows of all members the same at one place in the log?
+
+The order is an entry in the log. Each member notes the digest of its rows when it applies
+that entry and shows it by log index, so members are compared at the same state however far apart they are.
+"""
+
+import time
+from typing import Any, Final
+
+from elasticq.cli.ask import BadUrl, Unreachable
+from elasticq.cli.cluster import Failure, give_order, master_of, view
+
+PAUSE_S: Final = 0.1
+
+
+def verify(admin: str, wait_s: float) -> tuple[bool, str]:
+    """Whether all linked voters are equal, and a line for the operator. Raises BadUrl, Unreachable, Failure."""
+    master = master_of(admin)
+    before = _newest(view(master))
+    give_order(master, "verify")
+    deadline_s = time.monotonic() + wait_s
+    seen = view(master)
+    while _newest(seen) <= before:
+        _pause(deadline_s, "the master noted no digest")
+        seen = view(master)
+    index = min(int(noted) for noted in seen["digests"] if int(noted) > before)
+    return _judge(seen, master, index, deadline_s)
+
+
+def _judge(seen: dict[str, Any], master: str, index: int, deadline_s: float) -> tuple[bool, str]:
+    digests = {str(seen["node"]): str(seen["digests"][str(index)])}
+    skipped: list[str] = []
+    for member in seen["members"]:
+        if member["id"] == seen["member"] or not member["voter"]:
+            continue
+        if member["linked"]:
+            digests[member["name"]] = _digest_of(member, index, deadline_s)
+        else:
+            skipped.append(member["name"])
+    told = f" (not linked, not compared: {', '.join(skipped)})" if skipped else ""
+    if len(set(digests.values())) == 1:
+        return True, f"equal at index {index}: {', '.join(digests)}{told}"
+    listed = ", ".join(f"{name} {digest}" for name, digest in digests.items())
+    return False, f"different at index {index}: {listed}{told}"
+
+
+def _digest_of(member: dict[str, Any], index: int, deadline_s: float) -> str:
+    """A member that lags, or restarts, gets until the deadline."""
+    name, admin = member["name"], member["admin"]
+    if not admin:
+        raise Failure(f"{name} has no admin port: its rows cannot be compared")
+    while True:
+        reason = f"{name} has not come to index {index}"
+        try:
+            digest = view(admin)["digests"].get(str(index))
+            if digest is not None:
+                return str(digest)
+        except (Unreachable, BadUrl) as error:
+            reason = str(error)
+        _pause(deadline_s, reason)
+
+
+def _pause(deadline_s: float, reason: str) -> None:
+    """Wait before the next look, or give up with ``reason``."""
+    if time.monotonic() + PAUSE_S > deadline_s:
+        raise Failure(f"{reason} in the time given")
+    time.sleep(PAUSE_S)
+
+
+def _newest(seen: dict[str, Any]) -> int:
+    return max(map(int, seen["digests"]), default=0)

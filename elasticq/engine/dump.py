@@ -1,0 +1,123 @@
+"""The whole state as ordinary mutations: a new member that applies them knows what this one knows.
+
+Applied to an empty state they give the same digest and the same answers from
+then on, as those of a follower that applied the log itself. All contents must
+be in memory. What cannot be told (the terms of old takeovers, the GUIDs that
+are older than their window) matters to nobody.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from elasticq.engine import mutations as m
+from elasticq.engine.residency import weight
+from elasticq.engine.state import Queue, State
+from elasticq.model.limits import MUTATION_ROWS_MAX
+
+CHUNK_ROWS = 4 * MUTATION_ROWS_MAX
+CHUNK_BYTES = 4 * 1_048_576
+
+
+def dump(state: State) -> Iterator[list[m.Mutation]]:
+    """In chunks, to be applied in their order."""
+    chunk: list[m.Mutation] = []
+    rows = size_bytes = 0
+    for mutation in _everything(state):
+        chunk.append(mutation)
+        rows += 1
+        size_bytes += weight(mutation) if type(mutation) is m.MessageStored else 0
+        if rows >= CHUNK_ROWS or size_bytes >= CHUNK_BYTES:
+            yield chunk
+            chunk, rows, size_bytes = [], 0, 0
+    if chunk:
+        yield chunk
+
+
+def gone_queue(queue_id: int) -> list[m.Mutation]:
+    """What is left of a queue that came and went: its id is not given again."""
+    return [m.QueueCreated(queue_id, "", "", {}, {}, 0), m.QueueDeleted(queue_id, 0), m.QueueReclaimed(queue_id)]
+
+
+def _everything(state: State) -> Iterator[m.Mutation]:
+    if state.cluster_id:
+        yield m.ClusterFounded(state.cluster_id, state.mac_key, state.feature_level)
+    yield from _takeovers(state)
+    # Deleted ones gave their names away before the queues that have them now were created: ids grow.
+    queues = sorted([*state.queues.values(), *state.doomed.values()], key=lambda queue: queue.id)
+    if state.last_queue_id > max([queue.id for queue in queues], default=0):
+        yield from gone_queue(state.last_queue_id)
+    for queue in queues:
+        yield from _queue(queue)
+    yield from _invocations(state)
+
+
+def _takeovers(state: State) -> Iterator[m.TookOver]:
+    """The newest has its term, those before it any that is smaller: each span is of another term."""
+    term, spans = state.takeover_term, state.grace.spans or [(0, 0)]
+    if term:
+        for back, (from_ms, until_ms) in zip(range(len(spans) - 1, -1, -1), spans, strict=True):
+            yield m.TookOver(term - back, "", from_ms, until_ms)
+
+
+def _queue(queue: Queue) -> Iterator[m.Mutation]:
+    yield m.QueueCreated(queue.id, queue.account, queue.name, queue.attributes, queue.tags, queue.created_ms)
+    if queue.modified_ms != queue.created_ms:
+        yield m.QueueAttributesSet(queue.id, queue.attributes, queue.modified_ms)
+    newest = _newest(queue)
+    is_newest_purged = queue.last_sequence < queue.watermark
+    if is_newest_purged:
+        yield from newest
+    if queue.purged_ms is not None:
+        yield m.QueuePurged(queue.id, queue.watermark, queue.purged_ms)
+    yield from _messages(queue)
+    if not is_newest_purged:
+        yield from newest
+    if queue.deleted_ms is not None:
+        yield m.QueueDeleted(queue.id, queue.deleted_ms)
+
+
+def _newest(queue: Queue) -> list[m.Mutation]:
+    """The newest sequence is not given again although its message is gone."""
+    sequence = queue.last_sequence
+    if not sequence or queue.row(sequence) is not None:
+        return []
+    return [m.MessageStored(queue.id, sequence, "", 0, ""), m.MessagesRemoved(queue.id, [sequence])]
+
+
+def _messages(queue: Queue) -> Iterator[m.Mutation]:
+    """In the order of their sequences, then where delivery of the touched ones stands."""
+    contents = queue.contents
+    assert not queue.is_cold, "all contents are in memory"
+    # A dict keeps the order in which contents came, which is nearly always that of their sequences.
+    for sequence in sorted(contents):
+        yield contents[sequence]
+    yield from _deliveries(queue)
+
+
+def _deliveries(queue: Queue) -> Iterator[m.MessagesReceived]:
+    contents = queue.contents
+    touched = [
+        (row.received_ms, row.visible_at_ms, sequence)
+        for sequence, row in queue.rows.items()
+        if row.hand_out or row.received_ms or row.visible_at_ms != contents[sequence].visible_at_ms
+    ]
+    for (received_ms, until_ms), group in groupby(sorted(touched), key=lambda item: item[:2]):
+        for sequences in m.chunks([sequence for _, _, sequence in group]):
+            rows = [queue.rows[sequence] for sequence in sequences]
+            yield m.MessagesReceived(
+                queue.id,
+                received_ms,
+                until_ms,
+                sequences,
+                [row.hand_out for row in rows],
+                [row.receive_count for row in rows],
+                [row.first_received_ms for row in rows],
+            )
+
+
+def _invocations(state: State) -> Iterable[m.InvocationRecorded]:
+    """Of each key the newest, oldest first."""
+    newest = sorted(state.invocations.rows(0), key=lambda item: item[1].recorded_ms)
+    known = dict(newest)
+    for key, row in sorted(known.items(), key=lambda item: item[1].recorded_ms):
+        yield m.InvocationRecorded(key, row.recorded_ms, row.queue_id, row.sequence, row.detail)

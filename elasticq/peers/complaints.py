@@ -1,0 +1,47 @@
+"""Logs why connections were refused: one line each, at most one a minute for the same reason and place."""
+
+from logging import getLogger
+
+from elasticq.peers.errors import PeerError
+
+_log = getLogger("elasticq.peers")
+QUIET_S = 60.0
+PLACES_MAX = 1_024
+
+
+class Complaints:
+    """counts: refused connections by reason; conflicts: what an operator must settle, while it lasts."""
+
+    __slots__ = ("_conflicts", "_last_s", "counts")
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self._last_s: dict[tuple[str, str], float] = {}
+        self._conflicts: dict[str, float] = {}
+
+    def note(self, error: PeerError, place: str, now_s: float) -> None:
+        self.say(error.reason, place, str(error), now_s)
+
+    def say(self, reason: str, place: str, text: str, now_s: float) -> None:
+        """Count, and log unless the same was logged within a minute."""
+        self.counts[reason] = self.counts.get(reason, 0) + 1
+        if now_s - self._last_s.get((reason, place), -QUIET_S) < QUIET_S:
+            return
+        if len(self._last_s) >= PLACES_MAX:  # a scan from everywhere: better a line too many than growth
+            self._last_s.clear()
+        self._last_s[reason, place] = now_s
+        _log.warning("peer_connection_closed reason=%s address=%s: %s", reason, place, _printable(text))
+
+    def conflict(self, text: str, now_s: float) -> None:
+        if len(self._conflicts) < PLACES_MAX:
+            self._conflicts[_printable(text)] = now_s
+
+    def conflicts(self, now_s: float) -> list[str]:
+        """Those met within the last minute; an unsettled one is met at each dial."""
+        self._conflicts = {text: at_s for text, at_s in self._conflicts.items() if now_s - at_s < QUIET_S}
+        return list(self._conflicts)
+
+
+def _printable(text: str) -> str:
+    """Part of it comes from strangers: no line breaks or control codes, and not long."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:500])

@@ -1,0 +1,311 @@
+"""One TCP connection: handshake, frames in, frames out in one write per loop turn, bounds.
+
+    opened ── handshake ──> established ── (held while a rival is asked) ──> closed
+       └──────────── any fault, timeout, end of stream ────────────────────────┘
+
+It knows nothing of members; its owner decides who may stay and gives it a session.
+"""
+
+import asyncio
+import socket
+from typing import Protocol, cast
+
+from elasticq.peers.errors import FrameError, PeerError, SelfMet, SlowReader, UnexpectedKind
+from elasticq.peers.frames import LINK_KINDS, REFUSED, TRANSFER_KINDS, FrameReader, FrameWriter, MacSeal
+from elasticq.peers.handshake import Handshake
+from elasticq.peers.messages import STRANGER, Hello, Purpose, Refused, decode, encode
+
+HANDSHAKE_S = 3.0
+LINGER_S = 1.0  # how long a closed connection may take to send its last frames
+
+
+class Session(Protocol):
+    """What an established connection is for."""
+
+    def take(self, kind: int, body: bytes) -> None:
+        """One frame. Raises PeerError: the connection is closed with one log line."""
+
+    def ended(self) -> None:
+        """The connection is gone; called once."""
+
+
+class Owner(Protocol):
+    """All calls come from the loop's thread."""
+
+    def handshake(self, connection: "Connection") -> Handshake:
+        """For a new connection, with a new nonce."""
+
+    def may_prove(self, connection: "Connection", theirs: Hello) -> bool:
+        """A dialler asks before it sends its proof; False: close, the link exists already."""
+
+    def established(self, connection: "Connection", theirs: Hello) -> None:
+        """Both proved themselves. The owner sets ``session``, now or after a ``hold``, or closes."""
+
+    def refused(self, connection: "Connection", refused: Refused) -> None:
+        """The other side closes, with a reason; before ``established`` nobody has proved anything."""
+
+    def fault(self, connection: "Connection", error: PeerError) -> None:
+        """The connection is being closed for this."""
+
+    def closed(self, connection: "Connection") -> None:
+        """It is gone; called once, after the session's ``ended``."""
+
+
+class Connection(asyncio.Protocol):
+    """place: the other end for logs; theirs: its hello, once proven. sent_s, heard_s: loop time of the last write and read."""
+
+    __slots__ = (
+        "_can_write",
+        "_handshake",
+        "_is_held",
+        "_loop",
+        "_owner",
+        "_pieces",
+        "_reader",
+        "_send_buffer_bytes",
+        "_timer",
+        "_transport",
+        "_unsent_bytes",
+        "bytes_received",
+        "bytes_sent",
+        "failure",
+        "heard_s",
+        "is_closed",
+        "is_dialler",
+        "is_established",
+        "outcome",
+        "place",
+        "purpose",
+        "sent_s",
+        "session",
+        "theirs",
+        "writer",
+    )
+
+    def __init__(
+        self,
+        owner: Owner,
+        loop: asyncio.AbstractEventLoop,
+        send_buffer_bytes: int,
+        *,
+        is_dialler: bool,
+        purpose: Purpose = "link",
+        place: str = "",
+    ) -> None:
+        self._owner = owner
+        self._loop = loop
+        self._send_buffer_bytes = send_buffer_bytes
+        self._transport: asyncio.Transport | None = None
+        self._handshake: Handshake | None = None
+        self._reader = FrameReader()
+        self._pieces: list[bytes] = []
+        self._unsent_bytes = 0
+        self._is_held = False
+        self._can_write = asyncio.Event()
+        self._can_write.set()
+        self._timer: asyncio.TimerHandle | None = None
+        self.writer = FrameWriter()
+        self.is_dialler = is_dialler
+        self.purpose: Purpose = purpose
+        self.place = place
+        self.theirs: Hello | None = None
+        self.session: Session | None = None
+        self.is_established = False
+        self.is_closed = False
+        self.failure: PeerError | None = None
+        self.outcome: asyncio.Future[bool] = loop.create_future()  # True: established, False: closed before
+        self.sent_s = self.heard_s = loop.time()
+        self.bytes_sent = 0
+        self.bytes_received = 0
+
+    # Called by asyncio.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport = cast(asyncio.Transport, transport)  # uvloop's is none by inheritance
+        bare = transport.get_extra_info("socket")
+        if bare is not None:
+            bare.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not self.place:
+            self.place = str((transport.get_extra_info("peername") or ("unknown",))[0])
+        self._timer = self._loop.call_later(HANDSHAKE_S, self._too_slow)
+        self._handshake = self._owner.handshake(self)
+        for kind, body in self._handshake.start():
+            self.send(kind, body)
+
+    def data_received(self, data: bytes) -> None:
+        if self.is_closed:
+            return
+        self.heard_s = self._loop.time()
+        self.bytes_received += len(data)
+        self._reader.feed(data)
+        self._read()
+
+    def pause_writing(self) -> None:
+        self._can_write.clear()
+
+    def resume_writing(self) -> None:
+        self._can_write.set()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._mark_closed()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._can_write.set()
+        if self.session is not None:
+            self.session.ended()
+        self._owner.closed(self)
+
+    # Called by the owner and the session.
+
+    @property
+    def local_host(self) -> str:
+        """The address of this machine that the other side reaches, empty if unknown."""
+        name = self._transport.get_extra_info("sockname") if self._transport else None
+        return str(name[0]) if name else ""
+
+    def send(self, kind: int, body: bytes) -> None:
+        """Goes out with everything else of this turn of the loop. Dropped when closed."""
+        if self.is_closed:
+            return
+        pieces = self._pieces
+        if not pieces:
+            self._loop.call_soon(self._flush)
+        self.writer.add(pieces, kind, body)
+        self._unsent_bytes += len(body)
+        if self._unsent_bytes > self._send_buffer_bytes:
+            self._overflow()
+
+    def send_sealed(self, pieces: list[bytes]) -> None:
+        """Pieces that ``writer`` made elsewhere; nothing may have been sent in between."""
+        if not self.is_closed:
+            if not self._pieces:
+                self._loop.call_soon(self._flush)
+            self._pieces += pieces
+
+    async def drained(self) -> None:
+        """The transport's buffer is low again, or the connection closed."""
+        await self._can_write.wait()
+
+    def refuse(self, code: str, reason: str) -> None:
+        """Say why, and close."""
+        self.send(REFUSED, encode(Refused(code, reason)))
+        self.close()
+
+    def hold(self) -> None:
+        """Read nothing until ``resume``."""
+        self._is_held = True
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        if self._is_held and not self.is_closed and self._transport is not None:
+            self._is_held = False
+            self._transport.resume_reading()
+            self._loop.call_soon(self._read)
+
+    def close(self) -> None:
+        """Send what is waiting, then end."""
+        if self.is_closed:
+            return
+        self._flush()
+        self._mark_closed()
+        if self._transport is not None:
+            self._transport.close()
+            self._loop.call_later(LINGER_S, self._transport.abort)
+
+    def abort(self) -> None:
+        """End at once."""
+        if not self.is_closed:
+            self._mark_closed()
+            if self._transport is not None:
+                self._transport.abort()
+
+    def fail(self, error: PeerError) -> None:
+        """One log line by the owner; who speaks our frames is told why, so that its operator sees it there too."""
+        if self.is_closed:
+            return
+        self.failure = error
+        self._owner.fault(self, error)
+        if self.is_established or isinstance(error, FrameError | SelfMet):
+            self.abort()
+        else:
+            self.refuse(STRANGER, f"{error.reason}: {error}")
+
+    # Private.
+
+    def _mark_closed(self) -> None:
+        self.is_closed = True
+        self._pieces = []
+        if not self.outcome.done():
+            self.outcome.set_result(False)
+
+    def _flush(self) -> None:
+        if self.is_closed or not self._pieces or self._transport is None:
+            return
+        data = b"".join(self._pieces)  # one send call; a join of small pieces costs less than their vector
+        self._pieces = []
+        self._unsent_bytes = 0
+        self.bytes_sent += len(data)
+        self.sent_s = self._loop.time()
+        self._transport.write(data)
+        if self._transport.get_write_buffer_size() > self._send_buffer_bytes:
+            self._overflow()
+
+    def _overflow(self) -> None:
+        self.fail(SlowReader(f"more than {self._send_buffer_bytes} bytes wait to be read by it"))
+
+    def _read(self) -> None:
+        reader = self._reader
+        try:
+            while not (self.is_closed or self._is_held):
+                frame = reader.next_frame()
+                if frame is None:
+                    return
+                if self.session is not None:
+                    self.session.take(*frame)
+                else:
+                    self._take(*frame)
+        except PeerError as error:
+            self.fail(error)
+
+    def _take(self, kind: int, body: bytes) -> None:
+        """A frame of the handshake."""
+        assert self._handshake is not None
+        if kind == REFUSED:
+            self._owner.refused(self, decode(body, Refused))
+            self.close()
+            return
+        if self.is_established:
+            raise UnexpectedKind(f"a frame of kind {kind} came before its time")
+        answers = self._handshake.step(kind, body)
+        theirs = self._handshake.theirs
+        assert theirs is not None
+        if self._handshake.is_proven:
+            self.theirs = theirs
+        if not self.is_dialler:
+            self.purpose = theirs.purpose
+        if self.is_dialler and self._handshake.is_proven and not self._owner.may_prove(self, theirs):
+            self.close()
+            return
+        for answer in answers:
+            self.send(*answer)
+        if self._handshake.is_proven:
+            self._establish(theirs)
+
+    def _establish(self, theirs: Hello) -> None:
+        assert self._handshake is not None
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._handshake.keys is not None:
+            sending, receiving = self._handshake.keys
+            self.writer.seal = MacSeal(sending)
+            self._reader.seal = MacSeal(receiving)
+        self._reader.allow(LINK_KINDS if self.purpose == "link" else TRANSFER_KINDS)
+        self.is_established = True
+        self._owner.established(self, theirs)
+        if not self.outcome.done():
+            self.outcome.set_result(not self.is_closed)
+
+    def _too_slow(self) -> None:
+        if not self.is_established:
+            self.abort()

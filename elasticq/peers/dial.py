@@ -1,0 +1,90 @@
+"""Dials every known address for ever, with growing jittered pauses, while its member is not linked."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterable
+
+PAUSE_MIN_S = 0.05
+PAUSE_MAX_S = 1.0
+STEADY_S = 1.0  # a link that stood this long makes the next pause short again
+OWN_S = 60.0  # an address that led to this process itself is tried again after this
+
+
+class Target:
+    """An address; member_id: whom it led to last, empty: never."""
+
+    __slots__ = ("address", "is_own", "member_id", "task", "wanted")
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.member_id = ""
+        self.is_own = False
+        self.wanted = asyncio.Event()
+        self.task: asyncio.Task[None] | None = None
+
+
+class Dialler:
+    """``dial(target)`` returns when the attempt has ended; it sets what it learned in the target."""
+
+    __slots__ = ("_dial", "_is_linked", "_loop", "_targets")
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        dial: Callable[[Target], Awaitable[None]],
+        is_linked: Callable[[str], bool],
+    ) -> None:
+        self._loop = loop
+        self._dial = dial
+        self._is_linked = is_linked
+        self._targets: dict[str, Target] = {}
+
+    def follow(self, addresses: Iterable[str]) -> None:
+        """Dial exactly these from now on."""
+        wanted = set(addresses)
+        for address in self._targets.keys() - wanted:
+            self._forget(self._targets.pop(address))
+        for address in wanted - self._targets.keys():
+            self._targets[address] = target = Target(address)
+            target.wanted.set()
+            target.task = self._loop.create_task(self._keep(target))
+
+    def linked(self, member_id: str, address: str) -> None:
+        """The member's greeting gave this address."""
+        for target in self._targets.values():
+            if target.address == address:
+                target.member_id = member_id
+            if target.member_id == member_id:
+                target.wanted.clear()
+
+    def lost(self, member_id: str) -> None:
+        for target in self._targets.values():
+            if target.member_id == member_id:
+                target.wanted.set()
+
+    async def stop(self) -> None:
+        tasks = [target.task for target in self._targets.values() if target.task]
+        for target in self._targets.values():
+            self._forget(target)
+        self._targets.clear()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _forget(self, target: Target) -> None:
+        if target.task is not None:
+            target.task.cancel()
+
+    async def _keep(self, target: Target) -> None:
+        failures = 0
+        while True:
+            await target.wanted.wait()
+            await self._dial(target)
+            if self._is_linked(target.member_id):
+                linked_s = self._loop.time()
+                target.wanted.clear()
+                await target.wanted.wait()
+                if self._loop.time() - linked_s > STEADY_S:
+                    failures = 0
+            pause_s = OWN_S if target.is_own else min(PAUSE_MAX_S, PAUSE_MIN_S * 2 ** min(failures, 10))
+            failures += 1
+            target.is_own = False
+            await asyncio.sleep(pause_s * random.uniform(0.5, 1))

@@ -1,0 +1,189 @@
+"""Cuts a stream of bytes into sealed frames and back; no sockets.
+
+A frame is ``length (u32) | length XOR stamp (u32) | body | seal``, big-endian. The
+stamp is 0x4551, the version of the format and the kind; a changed length changes the
+stamp and is found before a byte of the body is waited for. The seal is a CRC32 or,
+with a cluster secret, a keyed BLAKE2b of 16 bytes over ``counter (u64) | header | body``;
+the counter is not sent, both sides count, so a frame cannot be repeated or left out.
+
+A reader knows which kinds the phase of its connection allows and how long each may be.
+A longer one raises at its header, so a stranger never makes it keep more than that.
+"""
+
+from hashlib import blake2b
+from hmac import compare_digest
+from struct import Struct
+from typing import Protocol
+from zlib import crc32
+
+from elasticq.peers.errors import FrameError, UnexpectedKind, WrongChecksum, WrongLength, WrongVersion
+
+HELLO, PROOF, REFUSED, GREETING, IDLE, PING, PONG, DATA, PULL, HEAD, CHUNK, END = range(1, 13)
+
+FRAME_BYTES_MAX = 8 * 1_048_576  # a node's frame, design.md §5
+CHUNK_BYTES_MAX = 1_048_576
+CONTROL_BYTES_MAX = 65_536
+PROOF_BYTES_MAX = 256
+PROBE_BYTES_MAX = 8
+
+HANDSHAKE_KINDS = {HELLO: CONTROL_BYTES_MAX, PROOF: PROOF_BYTES_MAX, REFUSED: CONTROL_BYTES_MAX}
+LINK_KINDS = {
+    GREETING: CONTROL_BYTES_MAX,
+    REFUSED: CONTROL_BYTES_MAX,
+    IDLE: 0,
+    PING: PROBE_BYTES_MAX,
+    PONG: PROBE_BYTES_MAX,
+    DATA: FRAME_BYTES_MAX,
+}
+TRANSFER_KINDS = {
+    REFUSED: CONTROL_BYTES_MAX,
+    IDLE: 0,
+    PULL: CONTROL_BYTES_MAX,
+    HEAD: CONTROL_BYTES_MAX,
+    CHUNK: CHUNK_BYTES_MAX,
+    END: CONTROL_BYTES_MAX,
+}
+
+_MAGIC = 0x4551
+_VERSION = 1
+_STAMP = _MAGIC << 16 | _VERSION << 8
+_header = Struct(">II")
+_sealed = Struct(">QII")
+_crc = Struct(">I")
+HEADER_BYTES = _header.size
+CRC_BYTES = 4
+MAC_BYTES = 16
+
+
+class Seal(Protocol):
+    """Makes the seals of one direction of one connection, in the order of its frames."""
+
+    size: int
+
+    def __call__(self, length: int, stamped: int, body: bytes) -> bytes: ...
+
+
+class CrcSeal:
+    """Finds damage, not malice."""
+
+    __slots__ = ("_count", "size")
+
+    def __init__(self) -> None:
+        self.size = CRC_BYTES
+        self._count = 0
+
+    def __call__(self, length: int, stamped: int, body: bytes) -> bytes:
+        count = self._count
+        self._count = count + 1
+        return _crc.pack(crc32(body, crc32(_sealed.pack(count, length, stamped))))
+
+
+class MacSeal:
+    """Only who has the session key of this direction can make it. The key's block is hashed once, then copied."""
+
+    __slots__ = ("_copy", "_count", "size")
+
+    def __init__(self, key: bytes) -> None:
+        self.size = MAC_BYTES
+        self._copy = blake2b(key=key, digest_size=MAC_BYTES).copy
+        self._count = 0
+
+    def __call__(self, length: int, stamped: int, body: bytes) -> bytes:
+        count = self._count
+        self._count = count + 1
+        digest = self._copy()
+        digest.update(_sealed.pack(count, length, stamped))
+        digest.update(body)
+        return digest.digest()
+
+
+class FrameWriter:
+    """Turns bodies into frames. ``seal`` is replaced when the handshake has made keys."""
+
+    __slots__ = ("seal",)
+
+    def __init__(self) -> None:
+        self.seal: Seal = CrcSeal()
+
+    def add(self, pieces: list[bytes], kind: int, body: bytes) -> None:
+        """Append the pieces of one frame; in the order of the calls they go on the wire."""
+        length = len(body)
+        stamped = length ^ _STAMP ^ kind
+        pieces += (_header.pack(length, stamped), body, self.seal(length, stamped, body))
+
+
+class FrameReader:
+    """Takes bytes as they come, gives frames in order. After a FrameError it must not be used again."""
+
+    __slots__ = ("_at", "_buffer", "_kinds", "_need", "_partial", "seal")
+
+    def __init__(self) -> None:
+        self.seal: Seal = CrcSeal()
+        self._buffer = b""
+        self._at = 0
+        self._partial = bytearray()  # the beginning of a frame that is not whole
+        self._need = HEADER_BYTES
+        self._kinds: dict[int, tuple[int, int]] = {}
+        self.allow(HANDSHAKE_KINDS)
+
+    def allow(self, kinds: dict[int, int]) -> None:
+        """From the next frame on only these kinds are read, each up to its bytes."""
+        self._kinds = {_STAMP ^ kind: (kind, bytes_max) for kind, bytes_max in kinds.items()}
+
+    @property
+    def kept_bytes(self) -> int:
+        return len(self._buffer) - self._at + len(self._partial)
+
+    def feed(self, data: bytes) -> None:
+        if self._partial:
+            self._partial += data
+        elif self._at < len(self._buffer):
+            self._partial += memoryview(self._buffer)[self._at :]
+            self._partial += data
+            self._buffer, self._at = b"", 0
+        else:
+            self._buffer, self._at = data, 0
+
+    def next_frame(self) -> tuple[int, bytes] | None:
+        """Kind and body of the next whole frame, None: more bytes are needed. Raises FrameError."""
+        if self._partial:
+            if len(self._partial) < self._need:
+                return None
+            self._buffer, self._at = bytes(self._partial), 0
+            self._partial = bytearray()
+        buffer, at = self._buffer, self._at
+        left = len(buffer) - at
+        if left < HEADER_BYTES:
+            self._wait(HEADER_BYTES)
+            return None
+        length, stamped = _header.unpack_from(buffer, at)
+        known = self._kinds.get(length ^ stamped)
+        if known is None or length > known[1]:
+            raise _wrong_header(length, length ^ stamped, known)
+        seal = self.seal
+        end = at + HEADER_BYTES + length
+        sealed_end = end + seal.size
+        if sealed_end > len(buffer):
+            self._wait(sealed_end - at)
+            return None
+        body = buffer[at + HEADER_BYTES : end]
+        if not compare_digest(seal(length, stamped, body), buffer[end:sealed_end]):
+            raise WrongChecksum(f"the checksum of a frame of {length} bytes does not fit")
+        self._at = sealed_end
+        return known[0], body
+
+    def _wait(self, need: int) -> None:
+        self._need = need
+        if self._at < len(self._buffer):
+            self._partial = bytearray(memoryview(self._buffer)[self._at :])
+        self._buffer, self._at = b"", 0
+
+
+def _wrong_header(length: int, stamp: int, known: tuple[int, int] | None) -> FrameError:
+    if known is not None:
+        return WrongLength(f"a frame of kind {known[0]} says it has {length} bytes, {known[1]} are allowed")
+    if stamp >> 16 != _MAGIC:
+        return WrongLength("these bytes are not the header of a frame")
+    if stamp >> 8 & 0xFF != _VERSION:
+        return WrongVersion(f"frames of format {stamp >> 8 & 0xFF} came, format {_VERSION} is understood")
+    return UnexpectedKind(f"a frame of kind {stamp & 0xFF} came where it has no place")

@@ -1,0 +1,126 @@
+"""Proves both sides to each other and makes the session keys; pure: frames in, frames out.
+
+    dialler                         acceptor
+    HELLO(nonce, peer)  ──────────>
+                        <────────── HELLO(nonce, peer), PROOF     (both with CRC seals)
+    PROOF               ──────────>
+    ... from here on each direction has its own key, if there is a secret ...
+
+The root key is a keyed BLAKE2b over both hellos as they were sent, so over both nonces;
+proofs and session keys are drawn from it under labels that name the role. An old hello or
+proof fails against a new nonce, a reflected proof against its label. Without a secret the
+key is a constant: the proofs then only show that both read the same hellos.
+"""
+
+from hashlib import blake2b
+from hmac import compare_digest
+
+from elasticq.node.peer import Peer
+from elasticq.peers.errors import OtherClusterName, SelfMet, TwoClusters, UnexpectedKind, WrongSecret, WrongVersion
+from elasticq.peers.frames import HELLO, PROOF
+from elasticq.peers.messages import PROTOCOL_MAX, PROTOCOL_MIN, Hello, Purpose, decode, encode
+
+NONCE_BYTES = 32
+_KEY_BYTES = 32
+
+
+def make_hello(
+    peer: Peer, purpose: Purpose, *, is_keyed: bool, nonce: bytes, standing_ms: int = 0, uptime_ms: int = 0
+) -> Hello:
+    assert len(nonce) == NONCE_BYTES, "nonces are 32 random bytes"
+    return Hello(PROTOCOL_MIN, PROTOCOL_MAX, purpose, is_keyed, nonce, standing_ms, uptime_ms, peer)
+
+
+class Handshake:
+    """One side of one connection.
+
+    theirs: the hello of the other side, believed only when ``is_proven``; ``keys`` are then
+    (sending, receiving), None without a secret.
+    """
+
+    __slots__ = ("_hello_bytes", "_is_dialler", "_root", "_secret", "is_proven", "keys", "ours", "theirs")
+
+    def __init__(self, ours: Hello, secret: bytes, *, is_dialler: bool) -> None:
+        self.ours = ours
+        self.theirs: Hello | None = None
+        self.is_proven = False
+        self.keys: tuple[bytes, bytes] | None = None
+        self._hello_bytes = encode(ours)
+        self._secret = secret
+        self._is_dialler = is_dialler
+        self._root = b""
+
+    def start(self) -> list[tuple[int, bytes]]:
+        """What to send before anything was received."""
+        return [(HELLO, self._hello_bytes)] if self._is_dialler else []
+
+    def step(self, kind: int, body: bytes) -> list[tuple[int, bytes]]:
+        """Take one frame, give those to send. Raises FrameError or HandshakeError."""
+        if kind == HELLO and self.theirs is None:
+            return self._take_hello(body)
+        if kind == PROOF and self.theirs is not None and not self.is_proven:
+            return self._take_proof(body)
+        raise UnexpectedKind(f"a frame of kind {kind} came out of turn in the handshake")
+
+    def _take_hello(self, body: bytes) -> list[tuple[int, bytes]]:
+        hello = decode(body, Hello)
+        self._check(hello)
+        self.theirs = hello
+        dialled, accepted = (self._hello_bytes, body) if self._is_dialler else (body, self._hello_bytes)
+        self._root = _root_key(self._secret, dialled, accepted)
+        if self._is_dialler:
+            return []
+        return [(HELLO, self._hello_bytes), (PROOF, self._draw("proof", by_dialler=False))]
+
+    def _check(self, hello: Hello) -> None:
+        ours = self.ours
+        if hello.protocol_min > ours.protocol_max or hello.protocol_max < ours.protocol_min:
+            raise WrongVersion(
+                f"it speaks protocols {hello.protocol_min} to {hello.protocol_max}, "
+                f"this member {ours.protocol_min} to {ours.protocol_max}: upgrade the older one"
+            )
+        if hello.peer.cluster_name != ours.peer.cluster_name:
+            raise OtherClusterName(
+                f"it is of cluster {hello.peer.cluster_name!r}, this member of {ours.peer.cluster_name!r}: "
+                "take its address out of the seeds, or give both the same cluster name"
+            )
+        if hello.is_keyed != ours.is_keyed:
+            raise WrongSecret("only one side has a cluster secret: give all members the same --cluster-secret-file")
+        if len(hello.nonce) != NONCE_BYTES or hello.nonce == ours.nonce:
+            raise WrongSecret("its nonce is not 32 new bytes")
+        if self._is_dialler and (hello.peer.id, hello.peer.boot) == (ours.peer.id, ours.peer.boot):
+            raise SelfMet("this is the member itself")
+
+    def _take_proof(self, body: bytes) -> list[tuple[int, bytes]]:
+        if not compare_digest(body, self._draw("proof", by_dialler=not self._is_dialler)):
+            raise WrongSecret("it has another cluster secret: give all members the same --cluster-secret-file")
+        self.is_proven = True
+        if self._secret:
+            self.keys = (
+                self._draw("frames", by_dialler=self._is_dialler),
+                self._draw("frames", by_dialler=not self._is_dialler),
+            )
+        return [(PROOF, self._draw("proof", by_dialler=True))] if self._is_dialler else []
+
+    def _draw(self, use: str, *, by_dialler: bool) -> bytes:
+        label = f"{use} by {'dialler' if by_dialler else 'acceptor'}"
+        return blake2b(label.encode(), key=self._root, digest_size=_KEY_BYTES).digest()
+
+
+def _root_key(secret: bytes, dialled: bytes, accepted: bytes) -> bytes:
+    key = blake2b(secret, digest_size=_KEY_BYTES, person=b"elasticq secret").digest()
+    transcript = blake2b(key=key, digest_size=_KEY_BYTES, person=b"elasticq hello 1")
+    transcript.update(len(dialled).to_bytes(8, "big"))
+    transcript.update(dialled)
+    transcript.update(accepted)
+    return transcript.digest()
+
+
+def check_cluster(ours: Peer, theirs: Peer) -> None:
+    """Raises TwoClusters where both belong to one and not to the same; for proven peers only."""
+    if ours.cluster and theirs.cluster and ours.cluster != theirs.cluster:
+        raise TwoClusters(
+            f"member {theirs.name} ({theirs.address}) belongs to cluster {theirs.cluster}, this member to "
+            f"{ours.cluster}, both named {ours.cluster_name!r}: they never mix. Give one another cluster name, "
+            "or empty the data directories of the members that shall join the other"
+        )

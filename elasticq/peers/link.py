@@ -1,0 +1,140 @@
+"""The one link between this member and another: greetings, node frames, signs of life."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from elasticq.node.peer import Peer
+from elasticq.peers.admission import claim_of
+from elasticq.peers.connection import Connection
+from elasticq.peers.errors import BadMessage, PeerError, UnexpectedKind
+from elasticq.peers.frames import DATA, FRAME_BYTES_MAX, GREETING, IDLE, PING, PONG, REFUSED
+from elasticq.peers.messages import Greeting, Hello, Known, Refused, decode, encode
+
+IDLE_S = 0.5  # after this long without a frame sent an empty one goes out
+SILENT_S = 3.0  # after this long without a byte received the link is closed
+PROBE_S = 0.5
+PROBES_MAX = 8
+
+
+class Silent(PeerError):
+    """The other end, or the way to it, is gone without a word."""
+
+    reason = "silent"
+
+
+class LinkOwner(Protocol):
+    def greeted(self, link: "Link", known: tuple[Known, ...]) -> None:
+        """``link.peer`` is new. Raises PeerError to end the link."""
+
+    def refused(self, connection: Connection, refused: Refused) -> None: ...
+
+    def link_ended(self, link: "Link") -> None: ...
+
+
+class Link:
+    """The session of a connection of purpose ``link``.
+
+    claim: the other process's claim to its name; dialler_id: who dialled.
+    """
+
+    __slots__ = (
+        "_loop",
+        "_owner",
+        "_probes",
+        "_probes_sent",
+        "_receive",
+        "claim",
+        "connection",
+        "dialler_id",
+        "frames_received",
+        "frames_sent",
+        "is_greeted",
+        "peer",
+    )
+
+    def __init__(
+        self,
+        owner: LinkOwner,
+        loop: asyncio.AbstractEventLoop,
+        connection: Connection,
+        theirs: Hello,
+        own_id: str,
+        receive: Callable[[bytes], None],
+    ) -> None:
+        self._owner = owner
+        self._loop = loop
+        self._receive = receive
+        self._probes: dict[bytes, asyncio.Future[bool]] = {}
+        self._probes_sent = 0
+        self.connection = connection
+        self.peer = theirs.peer
+        self.claim = claim_of(theirs, loop.time())
+        self.dialler_id = own_id if connection.is_dialler else theirs.peer.id
+        self.is_greeted = False
+        self.frames_received = 0
+        self.frames_sent = 0
+
+    def greet(self, peer: Peer, known: tuple[Known, ...]) -> None:
+        self.connection.send(GREETING, encode(Greeting(peer, known)))
+
+    def send(self, frame: bytes) -> None:
+        assert len(frame) <= FRAME_BYTES_MAX, "a frame beyond the bound"
+        self.frames_sent += 1
+        self.connection.send(DATA, frame)
+
+    def take(self, kind: int, body: bytes) -> None:
+        if kind == DATA and self.is_greeted:
+            self.frames_received += 1
+            self._receive(body)
+        elif kind == GREETING:
+            self._take_greeting(decode(body, Greeting))
+        elif kind == PING:
+            self.connection.send(PONG, body)
+        elif kind == PONG:
+            self._settle(body, answered=True)
+        elif kind == REFUSED:
+            self._owner.refused(self.connection, decode(body, Refused))
+            self.connection.close()
+        elif kind != IDLE:
+            raise UnexpectedKind(f"a frame of kind {kind} came before a greeting")
+
+    def ended(self) -> None:
+        for probe in list(self._probes):
+            self._settle(probe, answered=False)
+        self._owner.link_ended(self)
+
+    async def answers(self) -> bool:
+        """Whether the process at the other end answers within 0.5 s."""
+        if self.connection.is_closed or len(self._probes) >= PROBES_MAX:
+            return not self.connection.is_closed
+        self._probes_sent += 1
+        probe = self._probes_sent.to_bytes(8, "big")
+        answer: asyncio.Future[bool] = self._loop.create_future()
+        self._probes[probe] = answer
+        self.connection.send(PING, probe)
+        timer = self._loop.call_later(PROBE_S, self._settle, probe, False)
+        try:
+            return await answer
+        finally:
+            timer.cancel()
+            self._probes.pop(probe, None)
+
+    def tick(self, now_s: float) -> None:
+        """Raises Silent when it is to be closed."""
+        if now_s - self.connection.heard_s > SILENT_S:
+            raise Silent(f"nothing was received for {SILENT_S:g} s")
+        if now_s - self.connection.sent_s > IDLE_S:
+            self.connection.send(IDLE, b"")
+
+    def _take_greeting(self, greeting: Greeting) -> None:
+        if (greeting.peer.id, greeting.peer.boot) != (self.peer.id, self.peer.boot):
+            raise BadMessage("a greeting came in the name of another process")
+        self.peer = greeting.peer
+        self._owner.greeted(self, greeting.known)
+        self.is_greeted = True
+
+    def _settle(self, probe: bytes, answered: bool) -> None:
+        answer = self._probes.get(probe)
+        if answer is not None and not answer.done():
+            answer.set_result(answered)

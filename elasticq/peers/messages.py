@@ -1,0 +1,96 @@
+"""Schemas of the control messages; an unknown or ill-typed one is a BadMessage."""
+
+from typing import Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from elasticq.node.peer import Peer
+from elasticq.peers.errors import BadMessage
+
+PROTOCOL_MIN = 1
+PROTOCOL_MAX = 1
+KNOWN_MAX = 64  # addresses in one greeting
+
+Purpose = Literal["link", "transfer"]
+DUPLICATE = "duplicate"  # there is a link of this pair already
+HELD = "held"  # another live process has this name or member id
+STRANGER = "stranger"  # another cluster, protocol or secret
+UNSERVED = "unserved"  # no snapshot to be had here now
+
+
+class Hello(Struct, array_like=True, frozen=True):
+    """The first frame of each side.
+
+    standing_ms: how long it has had a link to anybody without a break; uptime_ms: how long its process
+    has run. They settle which of two processes keeps a name.
+    """
+
+    protocol_min: int
+    protocol_max: int
+    purpose: Purpose
+    is_keyed: bool
+    nonce: bytes
+    standing_ms: int
+    uptime_ms: int
+    peer: Peer
+
+
+class Known(Struct, array_like=True, frozen=True):
+    """Where a member was met last."""
+
+    id: str
+    address: str
+
+
+class Greeting(Struct, array_like=True, frozen=True):
+    """The first frame after the handshake, and again when what it says has changed."""
+
+    peer: Peer
+    known: tuple[Known, ...]
+
+
+class Refused(Struct, array_like=True, frozen=True):
+    """The last frame of a connection."""
+
+    code: str
+    reason: str
+
+
+class Pull(Struct, array_like=True, frozen=True):
+    """Asks for a snapshot at ``index`` or above; from ``offset`` on if it still is the one named ``id``."""
+
+    id: str
+    offset: int
+    index: int
+
+
+class Head(Struct, array_like=True, frozen=True):
+    """Chunks of this snapshot follow, the first one at ``offset``."""
+
+    id: str
+    index: int
+    size_bytes: int
+    offset: int
+
+
+class End(Struct, array_like=True, frozen=True):
+    """All chunks were sent; digest: BLAKE2b (32 bytes) of the whole file."""
+
+    digest: bytes
+
+
+Message = TypeVar("Message")
+encode = msgspec.msgpack.Encoder().encode
+_decoders: dict[Any, msgspec.msgpack.Decoder[Any]] = {
+    kind: msgspec.msgpack.Decoder(kind) for kind in (Hello, Greeting, Refused, Pull, Head, End)
+}
+
+
+def decode(body: bytes, kind: type[Message]) -> Message:
+    """Raises BadMessage."""
+    try:
+        message: Message = _decoders[kind].decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise BadMessage(f"{kind.__name__}: {error}") from error
+    return message

@@ -1,0 +1,495 @@
+"""Keeps one link to every other member that can be found, and tells the node's shell what comes over them.
+
+Addresses come from seeds, discovery and greetings; each is dialled while its member is not linked. What is
+said when two claims meet is judged in admission.py. Nothing here decides who is a member.
+"""
+
+import asyncio
+from asyncio import AbstractEventLoop
+from collections.abc import Callable, Coroutine
+from logging import getLogger
+from pathlib import Path
+from secrets import token_bytes
+from ssl import SSLError
+from typing import Protocol
+
+import msgspec
+
+from elasticq.node.effects import Frame, Wanted
+from elasticq.node.peer import Peer
+from elasticq.peers.addresses import WILDCARDS, is_dialable, join, split
+from elasticq.peers.admission import Claim, claim_of, is_elder, is_rival, replaces
+from elasticq.peers.book import RUMOUR_S, Book
+from elasticq.peers.complaints import Complaints
+from elasticq.peers.connection import Connection
+from elasticq.peers.dial import Dialler, Target
+from elasticq.peers.errors import PeerError, SelfMet, TwoClusters, Unreachable
+from elasticq.peers.handshake import NONCE_BYTES, Handshake, check_cluster, make_hello
+from elasticq.peers.link import Link
+from elasticq.peers.messages import DUPLICATE, HELD, Hello, Known, Purpose, Refused
+from elasticq.peers.refusals import Refusals
+from elasticq.peers.settings import PeerSettings
+from elasticq.peers.tls import client_context, server_context
+from elasticq.peers.transfer import Fetch, Fetching, Snapshots, TransferServer
+
+TICK_S = 0.2
+LATE_S = 1.0  # a tick later than this: the whole process stood still, not its peers
+CONNECT_S = 3.0
+VERDICT_S = 2.0  # how long the younger of two processes waits to be told so
+CONNECTIONS_MAX = 512
+UNPROVEN_MAX = 64
+FOUND_MAX = 256
+_log = getLogger("elasticq.peers")
+
+
+class Receiver(Protocol):
+    """Called in the loop's thread, never from inside a call of Peers."""
+
+    def receive(self, frame: bytes) -> None:
+        """A node's frame, in the order of its link."""
+
+    def met(self, peer: Peer) -> None:
+        """It greeted: at first, over a new link, or because what it says of itself has changed."""
+
+    def lost(self, member_id: str) -> None:
+        """There is no link to it any more."""
+
+    def refused(self, reason: str) -> None:
+        """Another live process has this member's name or id; this process should end."""
+
+
+class Discovery(Protocol):
+    async def start(self, peer: Peer) -> None: ...
+    async def update(self, peer: Peer) -> None: ...
+    async def stop(self) -> None: ...
+
+
+class Peers:
+    """``introduce`` is asked every 200 ms; when its answer changes, all links are told."""
+
+    def __init__(
+        self,
+        settings: PeerSettings,
+        loop: AbstractEventLoop,
+        *,
+        introduce: Callable[[], Peer],
+        receiver: Receiver,
+        snapshots: Snapshots,
+    ) -> None:
+        self._settings = settings
+        self._loop = loop
+        self._introduce = introduce
+        self._receiver = receiver
+        self._server_tls = server_context(settings)
+        self._client_tls = client_context(settings)
+        self._server: asyncio.Server | None = None
+        self._discovery: Discovery | None = None
+        self._transfers = TransferServer(loop, snapshots, settings.rate_bytes_per_s)
+        self._dialler = Dialler(loop, self._dial, self._is_linked)
+        self._book = Book()
+        self._found: dict[str, float] = {}
+        self._links: dict[str, Link] = {}
+        self._connections: set[Connection] = set()
+        self._contests: dict[Connection, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._complaints = Complaints()
+        self._refusals = Refusals()
+        self._said: Peer | None = None
+        self._started_s = self._ticked_s = loop.time()
+        self._standing_s: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_stopping = False
+        self._all_closed = asyncio.Event()
+        self._frames_dropped = 0
+        self._past = {"bytes_sent": 0, "bytes_received": 0, "frames_sent": 0, "frames_received": 0}
+        self._port = settings.port
+
+    async def start(self) -> None:
+        """Listens, then looks for others. Raises OSError where the port cannot be had."""
+        self._server = await self._loop.create_server(
+            self._accepted, self._settings.host or None, self._settings.port, ssl=self._server_tls, backlog=128
+        )
+        self._port = int(self._server.sockets[0].getsockname()[1])
+        self._said = self._introduce()
+        self._follow()
+        self._timer = self._loop.call_later(TICK_S, self._tick)
+        if self._settings.discovery == "zeroconf":
+            await self._start_discovery()
+
+    async def stop(self) -> None:
+        """Ends everything; the receiver hears nothing any more. What was sent before still goes out, for up to 1 s."""
+        self._is_stopping = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._server is not None:
+            self._server.close()
+        await self._dialler.stop()
+        tasks = [*self._contests.values(), *self._tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._discovery is not None:
+            await self._discovery.stop()
+        await self._transfers.stop()
+        for connection in list(self._connections):
+            connection.close()
+        while self._connections:
+            self._all_closed.clear()
+            await self._all_closed.wait()  # each is aborted after a second at the latest
+
+    @property
+    def address(self) -> str:
+        """Where others reach this member, as far as it can be told before any of them has."""
+        if self._settings.advertise:
+            host, port = split(self._settings.advertise)
+            return join(host, port or self._port)
+        host = self._settings.host
+        return join("127.0.0.1" if host in WILDCARDS else host, self._port)
+
+    def send(self, frames: list[Frame]) -> None:
+        """Frames for members that are not linked are dropped; Raft sends again."""
+        links = self._links
+        for frame in frames:
+            link = links.get(frame.to)
+            if link is None:
+                self._frames_dropped += 1
+            else:
+                link.send(frame.data)
+
+    def know(self, member_id: str, address: str) -> None:
+        """An address from elsewhere, such as a voter's in the log; it is dialled like hearsay."""
+        if member_id != self._introduce().id:
+            self._book.heard((Known(member_id, address),), self._loop.time())
+            self._follow()
+
+    async def fetch(self, wanted: Wanted, into: Path) -> None:
+        """Returns when ``into`` holds a whole verified snapshot at ``wanted.index`` or above; cancel it to give up.
+
+        Raises OSError of the own disk. Progress stays beside ``into`` as ``<name>.<snapshot id>.part``.
+        """
+        await Fetch(self._loop, wanted, into, self._connect_transfer, self._sources).run()
+
+    def status(self) -> dict[str, int | list[str] | dict[str, int]]:
+        """links: member ids; the counts are since the start; conflicts: of the last minute."""
+        totals = dict(self._past)
+        for link in self._links.values():
+            self._count(link, totals)
+        return {
+            "links": sorted(self._links),
+            "connections": len(self._connections),
+            "known_addresses": len(self._book.addresses()),
+            **totals,
+            "frames_dropped": self._frames_dropped,
+            "snapshot_bytes_served": self._transfers.bytes_served,
+            "refused": dict(self._complaints.counts),
+            "conflicts": self._complaints.conflicts(self._loop.time()),
+        }
+
+    # Called by connections (connection.Owner).
+
+    def handshake(self, connection: Connection) -> Handshake:
+        unproven = sum(1 for other in self._connections if not (other.is_established or other.is_dialler))
+        self._connections.add(connection)
+        if self._is_stopping or unproven >= UNPROVEN_MAX or len(self._connections) > CONNECTIONS_MAX:
+            connection.abort()
+        claim, now_s = self._claim(), self._loop.time()
+        hello = make_hello(
+            self._spoken(connection),
+            connection.purpose,
+            is_keyed=bool(self._settings.secret),
+            nonce=token_bytes(NONCE_BYTES),
+            standing_ms=int((now_s - claim.standing_s) * 1_000),
+            uptime_ms=int((now_s - claim.started_s) * 1_000),
+        )
+        return Handshake(hello, self._settings.secret, is_dialler=connection.is_dialler)
+
+    def may_prove(self, connection: Connection, theirs: Hello) -> bool:
+        if connection.purpose == "transfer":
+            return True
+        link = self._live_link(theirs.peer.id)
+        own_id = self._introduce().id
+        return link is None or link.peer.boot != theirs.peer.boot or own_id < link.dialler_id
+
+    def established(self, connection: Connection, theirs: Hello) -> None:
+        check_cluster(self._introduce(), theirs.peer)
+        if connection.purpose == "link":
+            self._admit(connection, theirs)
+        elif connection.is_dialler:
+            connection.session = Fetching(connection)
+        else:
+            connection.session = self._transfers.session(connection)
+
+    def refused(self, connection: Connection, refused: Refused) -> None:
+        if refused.code == DUPLICATE:
+            return
+        now_s = self._loop.time()
+        self._complaints.say("refused_by_peer", connection.place, refused.reason, now_s)
+        if refused.code == HELD and connection.is_established and self._refusals.is_final(now_s):
+            self._receiver.refused(refused.reason)
+
+    def fault(self, connection: Connection, error: PeerError) -> None:
+        if isinstance(error, SelfMet):
+            return
+        self._complaints.note(error, connection.place, self._loop.time())
+        if isinstance(error, TwoClusters):
+            self._complaints.conflict(str(error), self._loop.time())
+
+    def closed(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        if not self._connections:
+            self._all_closed.set()
+
+    # Called by links (link.LinkOwner).
+
+    def greeted(self, link: Link, known: tuple[Known, ...]) -> None:
+        check_cluster(self._introduce(), link.peer)
+        now_s = self._loop.time()
+        own = self._introduce()
+        self._book.met(link.peer.id, link.peer.address, now_s)
+        self._book.heard(tuple(one for one in known if one.id != own.id), now_s)
+        self._dialler.linked(link.peer.id, link.peer.address)
+        self._follow()
+        self._receiver.met(link.peer)
+
+    def link_ended(self, link: Link) -> None:
+        self._count(link, self._past)
+        if self._links.get(link.peer.id) is link:
+            self._forget(link)
+
+    # Links.
+
+    def _admit(self, connection: Connection, theirs: Hello) -> None:
+        """A proven process wants a link: it gets one, is refused, or waits until an older claim was asked."""
+        own, peer = self._introduce(), theirs.peer
+        claim = claim_of(theirs, self._loop.time())
+        if is_rival(own, peer):
+            if is_elder(self._claim(), claim):
+                self._refuse_name(connection, peer, own)
+            else:
+                self._loop.call_later(VERDICT_S, connection.abort)  # the other side will say why
+            return
+        for old in self._claimants(peer):
+            if old.peer.boot == peer.boot:
+                gives_way = replaces(own.id if connection.is_dialler else peer.id, old.dialler_id)
+            else:
+                gives_way = not is_elder(old.claim, claim)
+            if not gives_way:
+                self._contest(connection, theirs, old)
+                return
+            self._end(old, peer)
+        self._link(connection, theirs)
+
+    def _claimants(self, peer: Peer) -> list[Link]:
+        """Links to the same process, or to others that have its name or id."""
+        return [
+            link
+            for link in self._links.values()
+            if not link.connection.is_closed and (link.peer.id == peer.id or link.peer.name == peer.name)
+        ]
+
+    def _end(self, old: Link, winner: Peer) -> None:
+        """``winner`` takes its place."""
+        if old.peer.boot == winner.boot:
+            old.connection.refuse(DUPLICATE, "another link of this pair stays")
+        else:
+            self._refuse_name(old.connection, old.peer, winner)
+
+    def _contest(self, connection: Connection, theirs: Hello, old: Link) -> None:
+        connection.hold()
+        self._contests[connection] = self._loop.create_task(self._ask(connection, theirs, old))
+
+    async def _ask(self, connection: Connection, theirs: Hello, old: Link) -> None:
+        """The old link stays if its process answers; else the new connection is judged again without it."""
+        is_alive = await old.answers()
+        self._contests.pop(connection, None)
+        if is_alive:
+            if old.peer.boot == theirs.peer.boot:
+                connection.refuse(DUPLICATE, "a link of this pair is there and answers")
+            else:
+                self._refuse_name(connection, theirs.peer, old.peer)
+            return
+        old.connection.abort()
+        if connection.is_closed:
+            return
+        self._admit(connection, theirs)
+        if connection not in self._contests:
+            connection.resume()
+
+    def _refuse_name(self, connection: Connection, loser: Peer, holder: Peer) -> None:
+        what = f"member id {loser.id}" if loser.id == holder.id else f"node id {loser.name!r}"
+        reason = (
+            f"the {what} belongs to a live process, member {holder.id} at {holder.address or 'an unknown address'}: "
+            "give this one another --node-id, or stop the other"
+        )
+        self._complaints.say("name_taken", connection.place, reason, self._loop.time())
+        connection.refuse(HELD, reason)
+
+    def _link(self, connection: Connection, theirs: Hello) -> None:
+        own = self._introduce()
+        replaced = self._links.get(theirs.peer.id)
+        if replaced is not None and replaced.peer.boot != theirs.peer.boot:
+            self._forget(replaced)
+        if self._standing_s is None:
+            self._standing_s = self._loop.time()
+        link = Link(self, self._loop, connection, theirs, own.id, self._receiver.receive)
+        connection.session = self._links[theirs.peer.id] = link
+        self._dialler.linked(theirs.peer.id, theirs.peer.address)
+        link.greet(self._spoken(connection), self._told())
+
+    def _forget(self, link: Link) -> None:
+        del self._links[link.peer.id]
+        if not self._links:
+            self._standing_s = None
+        self._dialler.lost(link.peer.id)
+        if link.is_greeted and not self._is_stopping:
+            self._receiver.lost(link.peer.id)
+
+    def _live_link(self, member_id: str) -> Link | None:
+        link = self._links.get(member_id)
+        return None if link is None or link.connection.is_closed else link
+
+    def _is_linked(self, member_id: str) -> bool:
+        return member_id in self._links
+
+    def _claim(self) -> Claim:
+        standing_s = self._loop.time() if self._standing_s is None else self._standing_s
+        return Claim(standing_s, self._started_s, self._introduce().boot)
+
+    # Every 200 ms.
+
+    def _tick(self) -> None:
+        now_s = self._loop.time()
+        if now_s - self._ticked_s > TICK_S + LATE_S:
+            for connection in self._connections:
+                connection.heard_s = now_s
+        self._ticked_s = now_s
+        for link in list(self._links.values()):
+            try:
+                link.tick(now_s)
+            except PeerError as error:
+                link.connection.fail(error)
+        self._say_news()
+        self._book.forget_rumours(now_s)
+        self._follow()
+        self._timer = self._loop.call_later(TICK_S, self._tick)
+
+    def _say_news(self) -> None:
+        own = self._introduce()
+        if own == self._said:
+            return
+        self._said = own
+        told = self._told()
+        for link in list(self._links.values()):
+            try:
+                check_cluster(own, link.peer)
+            except PeerError as error:
+                link.connection.fail(error)
+            link.greet(self._spoken(link.connection), told)
+        if self._discovery is not None:
+            self._spawn(self._discovery.update(self._announced()))
+
+    def _told(self) -> tuple[Known, ...]:
+        return self._book.told(set(self._links), self._loop.time())
+
+    def _spoken(self, connection: Connection) -> Peer:
+        """What is said of oneself over this connection: with an address that the other side can reach."""
+        own = self._introduce()
+        if is_dialable(own.address):
+            return own
+        if self._settings.advertise or self._settings.host not in WILDCARDS:
+            return msgspec.structs.replace(own, address=self.address)
+        return msgspec.structs.replace(own, address=join(connection.local_host or "127.0.0.1", self._port))
+
+    def _announced(self) -> Peer:
+        """For zeroconf, which knows the interfaces' addresses itself."""
+        own = self._introduce()
+        if is_dialable(own.address):
+            return own
+        is_open = self._settings.host in WILDCARDS and not self._settings.advertise
+        return msgspec.structs.replace(own, address="" if is_open else self.address)
+
+    # Dialling.
+
+    def _accepted(self) -> Connection:
+        return Connection(self, self._loop, self._settings.send_buffer_bytes, is_dialler=False)
+
+    def _follow(self) -> None:
+        if self._is_stopping:
+            return
+        now_s = self._loop.time()
+        self._found = {place: at_s for place, at_s in self._found.items() if now_s - at_s < RUMOUR_S}
+        own = {self.address, self._introduce().address}
+        self._dialler.follow((self._book.addresses() | self._found.keys() | set(self._settings.seeds)) - own)
+
+    async def _dial(self, target: Target) -> None:
+        try:
+            connection = await self._connect(target.address, "link")
+        except Unreachable:
+            return  # nobody there; that is what dialling again is for
+        while (contest := self._contests.get(connection)) is not None:
+            await asyncio.wait({contest})
+        if connection.theirs is not None:
+            target.member_id = connection.theirs.peer.id
+        target.is_own = isinstance(connection.failure, SelfMet)
+
+    async def _connect(self, address: str, purpose: Purpose) -> Connection:
+        """A connection whose handshake has ended, well or not. Raises Unreachable."""
+        host, port = split(address)
+        connection = Connection(
+            self, self._loop, self._settings.send_buffer_bytes, is_dialler=True, purpose=purpose, place=address
+        )
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                await self._loop.create_connection(lambda: connection, host, port, ssl=self._client_tls)
+        except SSLError as error:
+            self._complaints.say("tls", address, str(error), self._loop.time())
+            raise Unreachable(f"{address}: {error}") from error
+        except (OSError, UnicodeError) as error:  # TimeoutError is one, too
+            raise Unreachable(f"{address}: {error}") from error
+        await connection.outcome
+        return connection
+
+    # Snapshots.
+
+    async def _connect_transfer(self, member_id: str) -> Connection:
+        address = self._book.address(member_id)
+        if not address:
+            raise Unreachable(f"no address of member {member_id} is known")
+        connection = await self._connect(address, "transfer")
+        if connection.is_closed:
+            raise Unreachable(f"{address}: {connection.failure or 'the handshake failed'}")
+        return connection
+
+    def _sources(self) -> list[str]:
+        return sorted(self._book.members(), key=lambda member_id: member_id not in self._links)
+
+    # Discovery.
+
+    async def _start_discovery(self) -> None:
+        from elasticq.peers.discovery import ZeroconfDiscovery  # only who uses it needs zeroconf
+
+        discovery = ZeroconfDiscovery(self._loop, self._settings.host, self._port, self._discovered)
+        self._discovery = discovery
+        try:
+            await discovery.start(self._announced())
+        except OSError as error:  # no multicast here: seeds and greetings still work
+            _log.warning("zeroconf_failed: %s: give --seeds, or an interface with multicast", error)
+
+    def _discovered(self, address: str) -> None:
+        self._found.pop(address, None)
+        if len(self._found) >= FOUND_MAX:
+            del self._found[next(iter(self._found))]
+        self._found[address] = self._loop.time()
+        self._follow()
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    @staticmethod
+    def _count(link: Link, totals: dict[str, int]) -> None:
+        totals["bytes_sent"] += link.connection.bytes_sent
+        totals["bytes_received"] += link.connection.bytes_received
+        totals["frames_sent"] += link.frames_sent
+        totals["frames_received"] += link.frames_received

@@ -1,0 +1,165 @@
+"""The settings of the cluster: how other members are found, and what of that contradicts itself."""
+
+import ipaddress
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta, Struct, field
+from msgspec.structs import replace
+
+NODES_MAX: Final = 15
+SECRET_BYTES_MAX: Final = 4_096
+SECRET_BYTES_ADVISED: Final = 16
+_OTHERS: Final = 0o007
+
+
+class Cluster(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the other members are found, and what an answer waits for.
+
+    A discovery that nobody named is made up by ``with_discovery``; with "none" nothing listens for peers.
+    """
+
+    nodes: Annotated[int, Meta(ge=1, le=NODES_MAX)] = 1
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")] = "elasticq"
+    peer_host: Annotated[str, Meta(min_length=1, max_length=253)] = "127.0.0.1"
+    peer_port: Annotated[int, Meta(ge=0, le=65_535)] = 9326
+    advertise: str = ""
+    seeds: Annotated[list[str], Meta(max_length=64)] = field(default_factory=list)
+    discovery: Literal["zeroconf", "seeds", "none"] = "none"
+    secret_file: str = ""
+    tls_cert: str = ""
+    tls_key: str = ""
+    tls_ca: str = ""
+    ack_mode: Literal["async", "one", "majority", "all"] = "majority"
+    transfer_mb_per_s: Annotated[int, Meta(ge=1, le=10_000)] = 50
+
+
+def with_discovery(cluster: Cluster) -> Cluster:
+    """Seeds if there are some, zeroconf if others are awaited, else none."""
+    if cluster.seeds:
+        return replace(cluster, discovery="seeds")
+    return replace(cluster, discovery="zeroconf") if cluster.nodes > 1 else cluster
+
+
+def contradictions(cluster: Cluster) -> list[str]:
+    """What cannot be meant, each with what to do; reads the files that are named."""
+    found = [*_of_discovery(cluster), *_of_addresses(cluster), *_of_secrets(cluster)]
+    if cluster.discovery != "none" and not found and not is_loopback(cluster.peer_host) and not _is_guarded(cluster):
+        found.append(
+            f"cluster.peer_host {cluster.peer_host} lets other machines in: set cluster.secret_file "
+            "(--cluster-secret-file) or the three cluster.tls_ settings, or listen on 127.0.0.1"
+        )
+    return found
+
+
+def doubts(cluster: Cluster) -> list[str]:
+    """What works and is still likely a mistake."""
+    found = []
+    if cluster.nodes % 2 == 0:
+        found.append(f"{cluster.nodes} nodes survive no more failures than {cluster.nodes - 1}: take an odd number")
+    here = is_loopback(cluster.peer_host) and not cluster.advertise
+    if here and any(not is_loopback(host_of(seed)) for seed in cluster.seeds):
+        found.append(f"cluster.peer_host {cluster.peer_host} cannot be reached from the machines of cluster.seeds")
+    if cluster.secret_file and len(read_secret(cluster)) < SECRET_BYTES_ADVISED:
+        found.append(f"cluster.secret_file holds less than {SECRET_BYTES_ADVISED} bytes: easy to guess")
+    return found
+
+
+def read_secret(cluster: Cluster) -> bytes:
+    """The secret without the line's end; empty: there is none. Raises ValueError."""
+    if not cluster.secret_file:
+        return b""
+    path = Path(cluster.secret_file)
+    try:
+        if path.stat().st_mode & _OTHERS:
+            raise ValueError(f"cluster.secret_file {path} is open to every user of this machine: chmod 600 {path}")
+        with path.open("rb") as file:
+            secret = file.read(SECRET_BYTES_MAX + 1).strip()
+    except OSError as error:
+        raise ValueError(f"cluster.secret_file {path} cannot be read: {error.strerror or error}") from error
+    if not secret:
+        raise ValueError(f"cluster.secret_file {path} is empty: write the same secret on every member")
+    if len(secret) > SECRET_BYTES_MAX:
+        raise ValueError(f"cluster.secret_file {path} is longer than {SECRET_BYTES_MAX} bytes")
+    return secret
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches ``host``; names other than localhost are not asked for."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def host_of(address: str) -> str:
+    """The host of host:port, an IPv6 address without its brackets."""
+    return address.rpartition(":")[0].strip("[]")
+
+
+def is_address(text: str) -> bool:
+    """host:port, the port 1 to 65535, an IPv6 address in brackets."""
+    host, _, port = text.rpartition(":")
+    if not (port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) <= 65_535):
+        return False
+    if host.startswith("[") and host.endswith("]"):
+        return _is_ipv6(host[1:-1])
+    return 0 < len(host) <= 253 and not set(host) & set(":[]/@") and not any(letter.isspace() for letter in host)
+
+
+def _is_ipv6(host: str) -> bool:
+    try:
+        ipaddress.IPv6Address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_guarded(cluster: Cluster) -> bool:
+    return bool(cluster.secret_file or cluster.tls_cert)
+
+
+def _of_discovery(cluster: Cluster) -> list[str]:
+    if cluster.discovery != "none":
+        return []
+    if cluster.seeds:
+        return ["cluster.discovery none would ignore cluster.seeds: leave discovery out, or the seeds"]
+    if cluster.nodes > 1:
+        return [
+            f"cluster.nodes is {cluster.nodes} but nothing finds the others: give seeds (--seeds HOST:PORT,...), "
+            "or --discovery zeroconf on a local network, or --discovery seeds to wait until others call"
+        ]
+    return []
+
+
+def _of_addresses(cluster: Cluster) -> list[str]:
+    found = [
+        f"cluster.seeds: {seed!r} is not host:port, such as 10.0.0.1:9326"
+        for seed in cluster.seeds
+        if not is_address(seed)
+    ]
+    if cluster.advertise and not is_address(cluster.advertise):
+        found.append(f"cluster.advertise: {cluster.advertise!r} is not host:port, such as 10.0.0.1:9326")
+    return found
+
+
+def _of_secrets(cluster: Cluster) -> list[str]:
+    found = []
+    try:
+        read_secret(cluster)
+    except ValueError as error:
+        found.append(str(error))
+    files = {name: getattr(cluster, name) for name in ("tls_cert", "tls_key", "tls_ca")}
+    missing = [name for name, path in files.items() if not path]
+    if 0 < len(missing) < len(files):
+        found.append(f"mutual TLS needs cluster.{' and cluster.'.join(missing)} too, or none of the three")
+    found += [unreadable for name, path in files.items() if path and (unreadable := _unreadable(name, Path(path)))]
+    return found
+
+
+def _unreadable(name: str, path: Path) -> str:
+    try:
+        with path.open("rb"):
+            return ""
+    except OSError as error:
+        return f"cluster.{name} {path} cannot be read: {error.strerror or error}"

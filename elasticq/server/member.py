@@ -1,0 +1,276 @@
+"""Node, storage, runtime and peers of this process, wired together, and how it ends."""
+
+import asyncio
+import logging
+import os
+from asyncio import AbstractEventLoop
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Final
+
+from elasticq.node.effects import Frame, Wanted
+from elasticq.node.node import Node
+from elasticq.node.peer import Peer
+from elasticq.node.settings import NodeSettings
+from elasticq.peers.peers import Peers
+from elasticq.peers.settings import PeerSettings, PeerSettingsError
+from elasticq.peers.transfer import Snapshot as Offered
+from elasticq.replication.messages import FrameError
+from elasticq.replication.records import Entry, Voter
+from elasticq.runtime.runtime import Runtime
+from elasticq.server.settings import Settings, SettingsError, secret
+from elasticq.storage.directory import DataDirectory
+from elasticq.storage.discarded import Discarded
+from elasticq.storage.errors import DataError
+from elasticq.storage.interface import Loaded, Storage
+from elasticq.storage.memory import MemoryStorage
+from elasticq.storage.snapshot import Snapshot
+from elasticq.storage.sqlite import SqliteStorage
+
+EXIT_STOPPED: Final = 0
+EXIT_FAILURE: Final = 1
+FETCH_AGAIN_S: Final = 1.0
+HAND_OVER_S: Final = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+def end(ended: "asyncio.Future[int]", status: int) -> None:
+    if not ended.done():
+        ended.set_result(status)
+
+
+class Member:
+    """One member's process; ``ended`` gets its exit status. ``http`` and ``admin`` are its URLs for the others."""
+
+    def __init__(
+        self, settings: Settings, directory: DataDirectory | None, loop: AbstractEventLoop, *, http: str, admin: str
+    ) -> None:
+        self.ended: asyncio.Future[int] = loop.create_future()
+        self._settings = settings
+        self._directory = directory
+        self._loop = loop
+        self._entropy = os.urandom(32)
+        self._storage = self._open()
+        self._discarded = None if directory is None else Discarded(directory.path / "discarded")
+        self._node_settings = self._describe(http, admin)
+        self._runtime: Runtime | None = None
+        self._peers: Peers | None = None
+        self._fetching: asyncio.Task[None] | None = None
+
+    # --- life -----------------------------------------------------------------------
+
+    async def start(self) -> Runtime:
+        """Read what is kept and begin; raises OSError if the peer port is taken."""
+        cluster = self._settings.cluster
+        node = self._node(self._storage.load())
+        if self._discarded is not None:
+            node.discarded = self._discarded.count
+        self._runtime = Runtime(
+            node,
+            self._storage,
+            self._loop,
+            self._node_failed,
+            send=self._send,
+            on_wanted=self._fetch,
+            on_discarded=self._keep_discarded,
+        )
+        if cluster.discovery != "none":
+            self._peers = self._make_peers(node.replica.membership.voters)
+        self._runtime.start()
+        if self._peers is not None:
+            await self._peers.start()
+        return self._runtime
+
+    async def can_serve(self) -> bool:
+        """True once commands can be executed, False if the end comes before that."""
+        ready = self._loop.create_future()
+        self.runtime.when_ready(lambda: ready.set_result(None))
+        await asyncio.wait((ready, self.ended), return_when=asyncio.FIRST_COMPLETED)
+        return not self.ended.done()
+
+    async def hand_over(self) -> None:
+        """A master that stops lets another one go on; nobody waits for it for long."""
+        if self._runtime is None or not self._runtime.hand_over():
+            return
+        until_s = self._loop.time() + HAND_OVER_S
+        while not self._runtime.stopped and self._is_master_still() and self._loop.time() < until_s:
+            await asyncio.sleep(0.005)
+
+    def _is_master_still(self) -> bool:
+        replica = self.runtime.node.replica
+        return replica.master in (None, replica.member_id)
+
+    async def close(self) -> None:
+        """Release what is open, also after a failure."""
+        if self._fetching is not None:
+            self._fetching.cancel()
+        if self._peers is not None:
+            await self._peers.stop()
+        if isinstance(self._storage, SqliteStorage):
+            await self._storage.aclose()
+
+    @property
+    def runtime(self) -> Runtime:
+        assert self._runtime is not None, "started"
+        return self._runtime
+
+    @property
+    def peer_address(self) -> str:
+        """host:port where other members reach this one; empty: it has no peers."""
+        return "" if self._peers is None else self._peers.address
+
+    def metrics(self) -> dict[str, float]:
+        """Of its links, as numbers."""
+        if self._peers is None:
+            return {}
+        return {f"peers_{name}": value for name, value in self._peers.status().items() if isinstance(value, int)}
+
+    # --- parts ----------------------------------------------------------------------
+
+    def _open(self) -> Storage:
+        if self._directory is None:
+            return MemoryStorage(lambda: self.runtime.node.committed_state(), lambda: self.runtime.node.vote)
+        return SqliteStorage(
+            self._directory,
+            self._loop,
+            durability=self._settings.storage.durability,
+            reserve_bytes=self._settings.storage.reserve_mb * 1_048_576,
+            on_failure=self._storage_failed,
+            on_full=self._set_full,
+        )
+
+    def _describe(self, http: str, admin: str) -> NodeSettings:
+        settings, kept = self._settings, self._directory
+        # A start without a directory is a new member.
+        member_id = kept.member_id if kept is not None else f"{settings.node.id}-{os.urandom(8).hex()}"
+        cluster = settings.cluster
+        return NodeSettings(
+            member_id=member_id,
+            voters=(member_id,) if cluster.nodes == 1 else (),
+            volatile=self._storage.volatile,
+            region=settings.node.region,
+            default_account=settings.node.account,
+            sixty_second_rules=settings.node.sixty_second_rules,
+            memory_bytes=settings.storage.memory_mb * 1_048_576,
+            boot=os.urandom(8).hex(),
+            address=cluster.advertise or f"{cluster.peer_host}:{cluster.peer_port}",
+            http=http,
+            admin=admin,
+            nodes=cluster.nodes,
+            cluster_name=cluster.name,
+            mode=cluster.ack_mode,
+        )
+
+    def _node(self, loaded: Loaded) -> Node:
+        return Node(self._node_settings, loaded.durable, self._entropy, loaded.rows)
+
+    def _make_peers(self, voters: tuple[Voter, ...]) -> Peers:
+        """Where voters were when they became ones are seeds, too."""
+        cluster = self._settings.cluster
+        known = tuple(voter.address for voter in voters if voter.address)
+        try:
+            settings = PeerSettings(
+                host=cluster.peer_host,
+                port=cluster.peer_port,
+                advertise=cluster.advertise,
+                seeds=tuple(dict.fromkeys((*cluster.seeds, *known))),
+                discovery=cluster.discovery,
+                cluster_name=cluster.name,
+                secret=secret(self._settings),
+                tls_cert=cluster.tls_cert,
+                tls_key=cluster.tls_key,
+                tls_ca=cluster.tls_ca,
+                rate_bytes_per_s=cluster.transfer_mb_per_s * 1_000_000,
+            )
+        except PeerSettingsError as error:
+            raise SettingsError(str(error)) from error
+        return Peers(settings, self._loop, introduce=self.introduce, receiver=self, snapshots=self)
+
+    # --- between runtime and peers --------------------------------------------------
+
+    def introduce(self) -> Peer:
+        return self.runtime.introduce()
+
+    def _send(self, frames: list[Frame]) -> None:
+        if self._peers is not None:
+            self._peers.send(frames)
+
+    def receive(self, frame: bytes) -> None:
+        """A frame that is none is dropped: its sender proved that it may speak, so it is of another version."""
+        try:
+            self.runtime.receive(frame)
+        except FrameError as error:
+            _log.warning("frame_dropped %s", error)
+
+    def met(self, peer: Peer) -> None:
+        self.runtime.met(peer)
+
+    def lost(self, member_id: str) -> None:
+        self.runtime.lost(member_id)
+
+    def refused(self, reason: str) -> None:
+        _log.critical("refused %s", reason)
+        end(self.ended, EXIT_FAILURE)
+
+    # --- snapshots ------------------------------------------------------------------
+
+    async def open(self, index: int) -> Snapshot:
+        return await self._storage.snapshot(index)
+
+    def release(self, snapshot: Offered) -> None:
+        assert isinstance(snapshot, Snapshot), "it came from open"
+        self._storage.release(snapshot)
+
+    def _fetch(self, wanted: Wanted) -> None:
+        if self._fetching is None or self._fetching.done():
+            self._fetching = self._loop.create_task(self._fetch_and_install(wanted))
+
+    async def _fetch_and_install(self, wanted: Wanted) -> None:
+        """Until it is installed, or not wanted any more."""
+        assert self._peers is not None, "snapshots are offered by peers"
+        directory = Path(gettempdir()) if self._directory is None else self._directory.path
+        path = directory / f"incoming-{self._node_settings.boot}.db"
+        try:
+            while self.runtime.wanted is not None and not self.runtime.stopped:
+                try:
+                    await self._peers.fetch(self.runtime.wanted, path)
+                    if self.runtime.wanted is not None:
+                        await self._install(path)
+                        return
+                except (OSError, DataError) as error:
+                    _log.warning("snapshot_not_taken %s", error)
+                    await asyncio.sleep(FETCH_AGAIN_S)
+        except Exception as failure:
+            self._storage_failed(failure)
+        finally:
+            path.unlink(missing_ok=True)
+
+    async def _install(self, path: Path) -> None:
+        loaded = await self._storage.install(path)
+        node = self._node(loaded)
+        node.discarded = self.runtime.node.discarded
+        self.runtime.replace(node)
+        _log.info("snapshot_installed index %d", loaded.durable.applied_index)
+
+    # --- what goes wrong --------------------------------------------------------------
+
+    def _keep_discarded(self, entries: list[Entry]) -> None:
+        _log.warning("acknowledged_entries_discarded %d", len(entries))
+        if self._discarded is not None:
+            self._discarded.append(entries)
+
+    def _set_full(self, reason: str | None) -> None:
+        _log.warning("disk_full" if reason else "disk_has_space_again")
+        if self._runtime is not None:
+            self._runtime.set_full(reason)
+
+    def _storage_failed(self, failure: BaseException) -> None:
+        _log.critical("storage_failed", exc_info=failure)
+        if self._runtime is not None:
+            self._runtime.fail(failure)
+        end(self.ended, EXIT_FAILURE)
+
+    def _node_failed(self, failure: BaseException) -> None:
+        _log.critical("node_failed", exc_info=failure)
+        end(self.ended, EXIT_FAILURE)

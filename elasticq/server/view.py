@@ -1,0 +1,69 @@
+"""What the admin port sees of this process."""
+
+import asyncio
+
+from elasticq.http.site import Site
+from elasticq.model.errors import SqsError
+from elasticq.model.results import Result
+from elasticq.node.orders import Order, OrderOutcome
+from elasticq.node.settings import NodeStatus
+from elasticq.runtime.runtime import RuntimeStopped
+from elasticq.server.member import Member
+from elasticq.server.settings import Settings
+
+
+class View:
+    """An AdminSource; nobody asks before ``open``."""
+
+    def __init__(self, settings: Settings, health: str) -> None:
+        self._settings = settings
+        self._health = health
+        self._member: Member | None = None
+        self._site: Site | None = None
+        self.stopping = False
+
+    def open(self, member: Member, site: Site) -> None:
+        self._member, self._site = member, site
+
+    @property
+    def node_name(self) -> str:
+        return self._settings.node.id
+
+    def health(self) -> str:
+        return self._health
+
+    def status(self) -> NodeStatus:
+        assert self._member is not None
+        return self._member.runtime.status()
+
+    def metrics(self) -> dict[str, float]:
+        assert self._member is not None
+        assert self._site is not None
+        site = self._site
+        return {
+            "http_connections": len(site.connections),
+            "http_hot_requests_total": site.hot_requests,
+            "http_slow_requests_total": site.slow_requests,
+            **self._member.metrics(),
+        }
+
+    async def order(self, order: Order) -> OrderOutcome:
+        assert self._member is not None
+        ticket = _OrderTicket()
+        self._member.runtime.order(order, ticket)
+        return await ticket.outcome
+
+
+class _OrderTicket:
+    """A future that may be cancelled by who waits, and released afterwards."""
+
+    def __init__(self) -> None:
+        self.outcome: asyncio.Future[OrderOutcome] = asyncio.get_running_loop().create_future()
+
+    def release(self, outcome: OrderOutcome | Result | SqsError) -> None:
+        if self.outcome.done():
+            return
+        if isinstance(outcome, (Result, SqsError)):
+            self.outcome.set_exception(RuntimeStopped())
+        else:
+            self.outcome.set_result(outcome)

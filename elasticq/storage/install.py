@@ -1,0 +1,72 @@
+"""Puts a snapshot in the place of log and rows: the old state or the new one, whenever the machine stops.
+
+    stage    the snapshot is moved beside the rows as rows.new.partial and synced     old state
+             rows.new.partial is renamed to rows.new.db, and the name synced          new state from here on
+    finish   the log is reset: it keeps the vote and no entry
+             the WAL of the old rows goes, and the name synced: SQLite would replay it over the new ones
+             rows.new.db is renamed to rows.db, and the name synced
+
+``finish`` runs at every start before anything is read: where rows.new.db is, it
+does all its steps, of which each may have been done already. So between them
+there is no state that anybody reads. The vote has to be of the snapshot's term
+at least, as it is in every log: a member never falls back behind what it has.
+"""
+
+import errno
+import os
+import shutil
+from pathlib import Path
+from typing import Final
+
+from elasticq.replication.records import Vote
+from elasticq.storage.directory import DataDirectory, sync_file
+from elasticq.storage.log import SegmentLog
+from elasticq.storage.snapshot import base_of
+
+SIDE_FILES: Final = ("-wal", "-shm")
+
+
+def stage(directory: DataDirectory, file: Path) -> None:
+    """Nothing but ``file`` is moved. Raises OSError."""
+    partial = _partial(directory)
+    try:
+        file.replace(partial)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        shutil.copyfile(file, partial)
+        file.unlink()
+    partial.chmod(0o600)
+    sync_file(partial)
+
+
+def commit(directory: DataDirectory) -> None:
+    """From here on the new state counts. Raises OSError."""
+    _partial(directory).rename(directory.new_rows)
+    directory.sync()
+
+
+def clean(directory: DataDirectory) -> None:
+    """An install that was not committed never was."""
+    _partial(directory).unlink(missing_ok=True)
+
+
+def finish(directory: DataDirectory, log: SegmentLog, vote: Vote) -> Vote:
+    """Go on with an install that was committed; ``log``, whose ``vote`` this is, has been loaded; the vote that counts.
+
+    Raises OSError, DataError.
+    """
+    term = base_of(directory.new_rows).term
+    if vote.term < term:
+        vote = Vote(term, None)
+    log.reset(vote)
+    for suffix in SIDE_FILES:
+        Path(f"{directory.rows}{suffix}").unlink(missing_ok=True)
+    directory.sync()
+    os.replace(directory.new_rows, directory.rows)
+    directory.sync()
+    return vote
+
+
+def _partial(directory: DataDirectory) -> Path:
+    return directory.new_rows.with_suffix(".partial")

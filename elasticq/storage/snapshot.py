@@ -1,0 +1,206 @@
+"""Immutable files that each hold a member's committed state at one index, for members that are too far behind.
+
+A file is made once and given to whoever asks, as long as it is not too old. It
+belongs to this life of the process: it is removed when it is old and nobody
+reads it, at the end, and at the next start.
+"""
+
+import os
+import sqlite3
+from asyncio import Lock
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from elasticq.engine.mutations import Mutation
+from elasticq.node.effects import Committed
+from elasticq.replication.records import Base
+from elasticq.storage import schema
+from elasticq.storage.directory import sync_file
+from elasticq.storage.errors import DataError, FormatTooNew
+from elasticq.storage.rows import Rows, read_base, read_contents
+
+FILES_MAX: Final = 2
+STALE_ENTRIES: Final = 10_000  # a file that lags more is made anew, if there is room for one
+
+Make = Callable[[Path, int], Awaitable[Base]]
+"""Write the state at an index of at least the given one to a new file; where it stands. Raises DataError."""
+
+
+class SnapshotRefused(DataError):
+    """There can be none now: ask again later, or another member."""
+
+
+class Snapshot(Struct, frozen=True):
+    """One file; ``id`` is never given to another. It stays as it is until it is released."""
+
+    path: Path
+    id: str
+    index: int
+    term: int
+    size_bytes: int
+
+
+class Snapshots:
+    """The files of one directory, counted by who uses them."""
+
+    def __init__(self, directory: Path, make: Make) -> None:
+        self._directory = directory
+        self._make = make
+        self._users: dict[str, int] = {}
+        self._kept: list[Snapshot] = []
+        self._making = Lock()
+
+    def clean(self) -> None:
+        """Nothing of a former life is of use."""
+        if self._directory.exists():
+            for path in self._directory.iterdir():
+                path.unlink()
+
+    async def open(self, index: int, newest_index: int) -> Snapshot:
+        """A file at ``index`` or above; ``newest_index``: where the state stands now. Raises DataError."""
+        async with self._making:
+            snapshot = self._find(index, newest_index - STALE_ENTRIES)
+            if snapshot is None and self._make_room():
+                snapshot = await self._make_one(index)
+            if snapshot is None:
+                snapshot = self._find(index, 0)  # an old one is better than none
+            if snapshot is None:
+                raise SnapshotRefused(f"{FILES_MAX} snapshots are in use, and none of them reaches index {index}")
+            self._users[snapshot.id] += 1
+            return snapshot
+
+    def release(self, snapshot: Snapshot) -> None:
+        """Its user is done with it; it is kept for the next one."""
+        assert self._users[snapshot.id] > 0
+        self._users[snapshot.id] -= 1
+
+    def close(self) -> None:
+        """Also what is in use goes: the process ends."""
+        for snapshot in self._kept:
+            snapshot.path.unlink(missing_ok=True)
+        self._kept.clear()
+
+    def _find(self, index: int, fresh_index: int) -> Snapshot | None:
+        fit = [kept for kept in self._kept if kept.index >= max(index, fresh_index)]
+        return max(fit, key=lambda kept: kept.index, default=None)
+
+    def _make_room(self) -> bool:
+        while len(self._kept) >= FILES_MAX:
+            unused = next((kept for kept in self._kept if not self._users[kept.id]), None)
+            if unused is None:
+                return False
+            self._kept.remove(unused)
+            del self._users[unused.id]
+            unused.path.unlink(missing_ok=True)
+        return True
+
+    async def _make_one(self, index: int) -> Snapshot:
+        self._directory.mkdir(mode=0o700, exist_ok=True)
+        name = os.urandom(8).hex()
+        partial, path = self._directory / f"{name}.partial", self._directory / f"{name}.db"
+        try:
+            base = await self._make(partial, index)
+            partial.rename(path)
+            size_bytes = path.stat().st_size
+        except OSError as error:
+            raise SnapshotRefused(f"a snapshot could not be written: {error}") from error
+        finally:
+            partial.unlink(missing_ok=True)
+        assert base.index >= index
+        snapshot = Snapshot(path, f"{base.index}-{name}", base.index, base.term, size_bytes)
+        self._kept.append(snapshot)
+        self._users[snapshot.id] = 0
+        return snapshot
+
+
+def vacuum_into(connection: sqlite3.Connection, file: Path) -> Base:
+    """Write what the database holds now to a new durable file, while others go on writing to it; blocking."""
+    file.touch(0o600)  # messages are nobody else's
+    connection.execute("VACUUM INTO ?", (str(file),))
+    sync_file(file)
+    copy = _read_only(file)
+    try:
+        return read_base(copy)
+    finally:
+        copy.close()
+
+
+def check(file: Path) -> Base:
+    """Read all of a snapshot; where it stands. Raises DataError for what cannot be installed; blocking."""
+    if not file.is_file():
+        raise DataError(f"{file} is not there")
+    connection = _read_only(file)
+    try:
+        return _checked(connection, file)
+    except sqlite3.Error as error:
+        raise DataError(f"{file} is no snapshot that can be read: {error}") from error
+    except AssertionError as error:
+        raise DataError(f"{file} is no snapshot that can be read: it contradicts itself") from error
+    finally:
+        connection.close()
+
+
+def _checked(connection: sqlite3.Connection, file: Path) -> Base:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > schema.FORMAT:
+        raise FormatTooNew(f"{file} has format {version}, this version of elasticq knows up to {schema.FORMAT}")
+    if version < schema.FORMAT:
+        raise DataError(f"{file} has format {version}: it is no snapshot of a member of this version")
+    (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if verdict != "ok":
+        raise DataError(f"{file} is damaged: {verdict}")
+    rows = Rows()
+    base, mutations = rows.load(connection)
+    deque(mutations, 0)
+    deque(read_contents(connection, rows), 0)
+    if not base.index:
+        raise DataError(f"{file} holds nothing")
+    return base
+
+
+def base_of(file: Path) -> Base:
+    """Where it stands. Raises DataError."""
+    connection = _read_only(file)
+    try:
+        return read_base(connection)
+    except sqlite3.Error as error:
+        raise DataError(f"{file} cannot be read: {error}") from error
+    finally:
+        connection.close()
+
+
+def _read_only(file: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
+
+
+def fill(file: Path, base: Base, parts: Iterable[list[Mutation]]) -> None:
+    """Write a state that is told in parts (engine/dump.py) to a new durable file; blocking."""
+    file.touch(0o600)
+    connection = sqlite3.connect(file, isolation_level=None)
+    try:
+        schema.prepare(connection)
+        connection.execute("PRAGMA journal_mode = OFF")  # it is whole or of no use
+        connection.execute("PRAGMA synchronous = OFF")
+        rows = Rows()
+        rows.take_part(Committed(base.index, base.term, base.time_ms, [], base.voters))
+        for mutations in parts:
+            rows.take_part(Committed(base.index, base.term, base.time_ms, mutations))
+            flush(connection, rows)
+        flush(connection, rows)
+    finally:
+        connection.close()
+    sync_file(file)
+
+
+def flush(connection: sqlite3.Connection, rows: Rows) -> None:
+    """Write all that is pending."""
+    while (batch := rows.begin()) is not None:
+        connection.execute("BEGIN IMMEDIATE")
+        for sql, parameters in batch.statements:
+            connection.executemany(sql, parameters)
+        connection.execute("COMMIT")
+        rows.done()

@@ -1,0 +1,84 @@
+"""A member that is only what the test says of it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from elasticq.node.orders import Order, OrderDone, OrderOutcome
+from elasticq.node.settings import MemberStatus, NodeStatus
+
+IDS = {name: f"{name}-{digit * 16}" for name, digit in (("n1", "1"), ("n2", "2"), ("n3", "3"))}
+
+
+def status_of(name: str, **changes: Any) -> NodeStatus:
+    """Three members, n1 the master, as ``name`` sees them."""
+    members = tuple(
+        MemberStatus(
+            id=member_id,
+            name=other,
+            role="master" if other == "n1" else "follower",
+            voter=True,
+            is_linked=True,
+            lag=0 if other != "n3" else 4,
+            address=f"10.0.0.{other[1]}:9326",
+            http=f"http://10.0.0.{other[1]}:9324",
+        )
+        for other, member_id in IDS.items()
+    )
+    status = NodeStatus(
+        member_id=IDS[name],
+        role="master" if name == "n1" else "follower",
+        master=IDS["n1"],
+        term=7,
+        commit_index=120,
+        applied_index=119,
+        last_index=121,
+        ready=True,
+        reason="",
+        time_ms=1_800_000_000_000,
+        voters=tuple(IDS.values()),
+        match={},
+        queues=2,
+        waiters=1,
+        contents_bytes=4_096,
+        cluster_id="c" * 16,
+        members=members,
+        stale_ms=0 if name == "n1" else 40,
+    )
+    return replace(status, **changes)
+
+
+class Member:
+    """An AdminSource; ``outcome`` answers orders, ``orders`` keeps them."""
+
+    def __init__(self, name: str = "n1", **changes: Any) -> None:
+        self.node_name = name
+        self.stopping = False
+        self.seen = status_of(name, **changes)
+        self.more: dict[str, float] = {}
+        self.orders: list[Order] = []
+        self.outcome: Callable[[Order], Awaitable[OrderOutcome]] = self._done
+
+    def health(self) -> str:
+        return "OK durability=os"
+
+    def status(self) -> NodeStatus:
+        return self.seen
+
+    def metrics(self) -> dict[str, float]:
+        return self.more
+
+    async def order(self, order: Order) -> OrderOutcome:
+        self.orders.append(order)
+        return await self.outcome(order)
+
+    async def _done(self, order: Order) -> OrderOutcome:
+        await asyncio.sleep(0)
+        return OrderDone(f"done: {type(order).__name__}")
+
+    def with_members(self, **changes: dict[str, Any]) -> None:
+        """Change what it sees of the members by name."""
+        members = tuple(replace(member, **changes.get(member.name, {})) for member in self.seen.members)
+        self.seen = replace(self.seen, members=members)

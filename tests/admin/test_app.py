@@ -1,0 +1,251 @@
+"""The pages of the admin port."""
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from msgspec.structs import replace
+
+from elasticq.admin import app as pages
+from elasticq.admin.app import ORDERS_MAX, make_app
+from elasticq.node.orders import (
+    AddVoter,
+    Order,
+    OrderDone,
+    OrderOutcome,
+    OrderRefused,
+    RemoveVoter,
+    ReplaceVoter,
+    TransferMastership,
+    VerifyRows,
+)
+from elasticq.runtime.runtime import RuntimeStopped
+from tests.admin.member import IDS, Member
+
+Client = TestClient[Any, Any]
+
+
+async def client_of(aiohttp_client: Any, member: Member) -> Client:
+    client: Client = await aiohttp_client(TestServer(make_app(member)))
+    return client
+
+
+async def get(client: Client, path: str) -> tuple[int, str]:
+    answer = await client.get(path)
+    return answer.status, await answer.text()
+
+
+async def test_health_tells_alive_and_how_durable(aiohttp_client: Any) -> None:
+    client = await client_of(aiohttp_client, Member())
+    assert await get(client, "/health") == (200, "OK durability=os")
+
+
+async def test_ready_tells_the_reason_when_it_is_not(aiohttp_client: Any) -> None:
+    member = Member()
+    client = await client_of(aiohttp_client, member)
+    assert await get(client, "/ready") == (200, "OK")
+    member.seen = replace(member.seen, ready=False, reason="read-only: 1 of 3 members, 2 needed")
+    assert await get(client, "/ready") == (503, "read-only: 1 of 3 members, 2 needed")
+    member.stopping = True
+    assert await get(client, "/ready") == (503, "stopping")
+
+
+async def test_cluster_tells_names_members_and_progress(aiohttp_client: Any) -> None:
+    member = Member("n2", digests={118: "ab12"}, discarded=3)
+    member.with_members(n1={"admin": "http://10.0.0.1:9325"}, n3={"lag": None, "is_linked": False})
+    client = await client_of(aiohttp_client, member)
+    answer = await client.get("/cluster")
+    assert answer.content_type == "application/json"
+    document = await answer.json()
+    members = document.pop("members")
+    assert document == {
+        "node": "n2",
+        "member": IDS["n2"],
+        "role": "follower",
+        "master": "n1",
+        "master_admin": "http://10.0.0.1:9325",
+        "term": 7,
+        "commit": 120,
+        "applied": 119,
+        "cluster": "c" * 16,
+        "ready": True,
+        "reason": "",
+        "stale_ms": 40,
+        "discarded": 3,
+        "digests": {"118": "ab12"},
+    }
+    assert members[2] == {
+        "id": IDS["n3"],
+        "name": "n3",
+        "role": "follower",
+        "voter": True,
+        "linked": False,
+        "lag": None,
+        "address": "10.0.0.3:9326",
+        "http": "http://10.0.0.3:9324",
+        "admin": "",
+        "replaces": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "master"),
+    [({"master": None}, None), ({"master": "n-9-0123456789abcdef"}, "n-9"), ({"members": ()}, "n1")],
+)
+async def test_a_master_that_is_not_known_has_no_admin_port(
+    aiohttp_client: Any, changes: dict[str, Any], master: str | None
+) -> None:
+    client = await client_of(aiohttp_client, Member("n1", **changes))
+    document = await (await client.get("/cluster")).json()
+    assert (document["master"], document["master_admin"]) == (master, None)
+
+
+@pytest.mark.parametrize(
+    ("body", "order"),
+    [
+        ('{"order": "add", "member": "n4"}', AddVoter("n4")),
+        ('{"order": "remove", "member": "n4"}', RemoveVoter("n4")),
+        ('{"order": "replace", "member": "n4"}', ReplaceVoter("n4")),
+        ('{"order": "transfer", "member": "n2"}', TransferMastership("n2")),
+        ('{"order": "transfer"}', TransferMastership("")),
+        ('{"order": "verify"}', VerifyRows()),
+    ],
+)
+async def test_an_order_reaches_the_member_and_its_text_comes_back(
+    aiohttp_client: Any, body: str, order: Order
+) -> None:
+    member = Member()
+    client = await client_of(aiohttp_client, member)
+    answer = await client.post("/cluster/orders", data=body, headers={"Content-Type": "application/json"})
+    assert (answer.status, await answer.json()) == (200, {"done": f"done: {type(order).__name__}"})
+    assert member.orders == [order]
+
+
+async def test_a_refused_order_is_409_with_the_reason(aiohttp_client: Any) -> None:
+    async def refuse(order: Order) -> OrderOutcome:
+        return OrderRefused("n4 has not caught up")
+
+    member = Member()
+    member.outcome = refuse
+    client = await client_of(aiohttp_client, member)
+    answer = await client.post("/cluster/orders", json={"order": "add", "member": "n4"})
+    assert (answer.status, await answer.json()) == (409, {"refused": "n4 has not caught up"})
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b"", "truncated"),
+        (b"{", "truncated"),
+        (b"[]", "object"),
+        (b'{"member": "n1"}', "order"),
+        (b'{"order": "explode", "member": "n1"}', "explode"),
+        (b'{"order": "add", "member": "n1", "force": true}', "force"),
+        (b'{"order": "add", "member": 1}', "member"),
+        (b'{"order": "add"}', "add wants a member"),
+        (b'{"order": "replace", "member": ""}', "replace wants a member"),
+        (b'{"order": "verify", "member": "n1"}', "all members"),
+        (b'{"order": "add", "member": "\xff"}', ""),
+        (b'{"order": "add", "member": "' + b"x" * 129 + b'"}', "128"),
+        (b"[" * 4_000, ""),
+    ],
+)
+async def test_what_is_no_order_is_400_and_changes_nothing(aiohttp_client: Any, body: bytes, told: str) -> None:
+    member = Member()
+    client = await client_of(aiohttp_client, member)
+    answer = await client.post("/cluster/orders", data=body, headers={"Content-Type": "application/json"})
+    assert answer.status == 400
+    assert told in (await answer.json())["error"]
+    assert member.orders == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Content-Type": "application/json", "Origin": "http://127.0.0.1:9325"}, 403),
+        ({"Content-Type": "application/json", "Origin": "null"}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, 415),
+    ],
+)
+async def test_browsers_give_no_orders(aiohttp_client: Any, headers: dict[str, str], status: int) -> None:
+    member = Member()
+    client = await client_of(aiohttp_client, member)
+    answer = await client.post("/cluster/orders", data='{"order": "verify"}', headers=headers)
+    assert answer.status == status
+    assert member.orders == []
+
+
+async def test_a_body_over_4_kib_is_413(aiohttp_client: Any) -> None:
+    member = Member()
+    client = await client_of(aiohttp_client, member)
+    body = '{"order": "verify"}' + " " * 4_096
+    answer = await client.post("/cluster/orders", data=body, headers={"Content-Type": "application/json"})
+    assert answer.status == 413
+    assert member.orders == []
+
+
+async def test_other_methods_and_pages_are_refused(aiohttp_client: Any) -> None:
+    client = await client_of(aiohttp_client, Member())
+    assert (await client.get("/cluster/orders")).status == 405
+    assert (await client.post("/cluster")).status == 405
+    assert (await client.get("/")).status == 404
+
+
+async def test_orders_that_wait_are_bounded(aiohttp_client: Any) -> None:
+    release = asyncio.Event()
+
+    async def wait(order: Order) -> OrderOutcome:
+        if len(member.orders) == ORDERS_MAX:
+            full.set()
+        await release.wait()
+        return OrderDone("done")
+
+    full = asyncio.Event()
+    member = Member()
+    member.outcome = wait
+    client = await client_of(aiohttp_client, member)
+    waiting = [asyncio.create_task(client.post("/cluster/orders", json={"order": "verify"})) for _ in range(ORDERS_MAX)]
+    await asyncio.wait_for(full.wait(), 10)
+    assert (await client.post("/cluster/orders", json={"order": "verify"})).status == 503
+    release.set()
+    assert [(await answer).status for answer in waiting] == [200] * ORDERS_MAX
+    assert (await client.post("/cluster/orders", json={"order": "verify"})).status == 200
+
+
+async def test_an_order_without_an_answer_is_504(aiohttp_client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never(order: Order) -> OrderOutcome:
+        return await asyncio.get_running_loop().create_future()
+
+    monkeypatch.setattr(pages, "ORDER_S", 0)
+    member = Member()
+    member.outcome = never
+    client = await client_of(aiohttp_client, member)
+    answer = await client.post("/cluster/orders", json={"order": "verify"})
+    assert answer.status == 504
+    assert "may still be done" in (await answer.json())["error"]
+
+
+async def test_an_order_to_a_stopped_member_is_503(aiohttp_client: Any) -> None:
+    async def stopped(order: Order) -> OrderOutcome:
+        raise RuntimeStopped
+
+    member = Member()
+    member.outcome = stopped
+    client = await client_of(aiohttp_client, member)
+    answer = await client.post("/cluster/orders", json={"order": "verify"})
+    assert (answer.status, await answer.json()) == (503, {"error": "the server is stopping"})
+
+
+async def test_metrics_are_what_prometheus_reads(aiohttp_client: Any) -> None:
+    member = Member()
+    member.more = {"http_hot_requests_total": 12.0, "peer_frames_total": 3}
+    client = await client_of(aiohttp_client, member)
+    answer = await client.get("/metrics")
+    assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    text = await answer.text()
+    line = re.compile(r'(# (HELP|TYPE) \w+ .+|[a-z_]+(\{\w+="[^"]*"(,\w+="[^"]*")*\})? -?[0-9.e+-]+)\n')
+    assert "".join(match.group() for match in line.finditer(text)) == text
+    assert "elasticq_http_hot_requests_total 12\n" in text

@@ -1,0 +1,231 @@
+"""elasticq cluster, against admin ports of members that are only what the test says."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from msgspec.structs import replace
+
+from elasticq.admin.port import AdminPort
+from elasticq.cli import main
+from elasticq.node.orders import (
+    AddVoter,
+    Order,
+    OrderDone,
+    OrderOutcome,
+    OrderRefused,
+    RemoveVoter,
+    ReplaceVoter,
+    TransferMastership,
+)
+from tests.admin.member import IDS, Member
+
+PATIENCE_S = 30
+
+
+class Trio:
+    """Three members with an admin port each; n1 is the master."""
+
+    def __init__(self) -> None:
+        self.members = {name: Member(name) for name in IDS}
+        self.ports = {name: AdminPort(member, "127.0.0.1", 0) for name, member in self.members.items()}
+        urls = {name: {"admin": self.url(name)} for name in IDS}
+        for member in self.members.values():
+            member.with_members(**urls)
+
+    def url(self, name: str) -> str:
+        return f"http://127.0.0.1:{self.ports[name].port}"
+
+    def note(self, name: str, index: int, digest: str) -> None:
+        """The member applied an order to verify."""
+        member = self.members[name]
+        member.seen = replace(member.seen, digests={**member.seen.digests, index: digest})
+
+    def verify_by(self, *noting: tuple[str, str]) -> None:
+        """The order is answered when these members noted their digests at index 121."""
+
+        async def verify(order: Order) -> OrderOutcome:
+            for name, digest in noting:
+                self.note(name, 121, digest)
+            return OrderDone("index 121")
+
+        self.members["n1"].outcome = verify
+
+
+@pytest_asyncio.fixture
+async def trio() -> AsyncIterator[Trio]:
+    trio = Trio()
+    for port in trio.ports.values():
+        await port.start()
+    yield trio
+    for port in trio.ports.values():
+        await port.stop()
+
+
+async def run(*arguments: str) -> int:
+    """The command beside the loop that the ports answer in; its exit status."""
+    return await asyncio.wait_for(asyncio.to_thread(main, ["cluster", *arguments]), PATIENCE_S)
+
+
+async def test_status_shows_a_line_per_member(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
+    trio.members["n2"].with_members(n3={"lag": None, "is_linked": False, "admin": ""})
+    assert await run("status", "--admin", trio.url("n2")) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "n2 is follower, ready"
+    assert lines[1] == f"cluster {'c' * 16}  master n1  term 7  commit 120  applied 119"
+    assert lines[2] == "no master was heard for 40 ms: what follows may be old"
+    table = [line.split() for line in lines[4:]]
+    assert table[0] == ["NAME", "ROLE", "VOTER", "LINKED", "LAG", "PEERS", "SQS", "ADMIN", "MEMBER"]
+    assert table[1][:5] == ["n1", "master", "yes", "yes", "0"]
+    assert table[3] == ["n3", "follower", "yes", "no", "?", "10.0.0.3:9326", "http://10.0.0.3:9324", "-", IDS["n3"]]
+    columns = {line.index(IDS[name]) for name, line in zip(IDS, lines[5:], strict=True)}
+    assert columns == {lines[4].index("MEMBER")}
+
+
+async def test_status_tells_what_is_wrong(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
+    member = trio.members["n2"]
+    member.seen = replace(member.seen, ready=False, reason="read-only: 1 of 3", master=None, cluster_id="", discarded=2)
+    member.with_members(n3={"replaces": "n3-old", "voter": False})
+    assert await run("status", "--admin", trio.url("n2")) == 0
+    told = capsys.readouterr().out
+    assert "n2 is follower, not ready: read-only: 1 of 3\n" in told
+    assert "cluster (none yet)  master (none)" in told
+    assert "2 acknowledged entries were dropped" in told
+    assert "elasticq cluster replace n3\n" in told
+
+
+async def test_status_as_json_is_the_page(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
+    assert await run("status", "--json", "--admin", trio.url("n1")) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["node"], len(document["members"])) == ("n1", 3)
+
+
+@pytest.mark.parametrize("asked", ["n1", "n3"])
+@pytest.mark.parametrize(
+    ("arguments", "order"),
+    [
+        (["add", "n4"], AddVoter("n4")),
+        (["remove", "n3"], RemoveVoter("n3")),
+        (["replace", "n3"], ReplaceVoter("n3")),
+        (["transfer", "n2"], TransferMastership("n2")),
+        (["transfer"], TransferMastership()),
+    ],
+)
+async def test_orders_go_to_the_master_whoever_is_asked(
+    trio: Trio, capsys: pytest.CaptureFixture[str], arguments: list[str], order: Order, asked: str
+) -> None:
+    assert await run(*arguments, "--admin", trio.url(asked)) == 0
+    assert {name: member.orders for name, member in trio.members.items()} == {"n1": [order], "n2": [], "n3": []}
+    assert capsys.readouterr().out == f"done: {type(order).__name__}\n"
+
+
+async def test_a_refused_order_exits_with_1_and_the_reason(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
+    async def refuse(order: Order) -> OrderOutcome:
+        return OrderRefused("n4 has not caught up")
+
+    trio.members["n1"].outcome = refuse
+    assert await run("add", "n4", "--admin", trio.url("n2")) == 1
+    assert capsys.readouterr().err == "elasticq: n4 has not caught up\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"master": None, "reason": "read-only"}, "n2 knows no master: read-only"),
+        ({"members": ()}, "admin port of the master n1 is not known"),
+    ],
+)
+async def test_without_a_master_nothing_is_ordered(
+    trio: Trio, capsys: pytest.CaptureFixture[str], change: dict[str, Any], told: str
+) -> None:
+    trio.members["n2"].seen = replace(trio.members["n2"].seen, **change)
+    assert await run("remove", "n3", "--admin", trio.url("n2")) == 1
+    assert told in capsys.readouterr().err
+    assert trio.members["n1"].orders == []
+
+
+async def test_verify_tells_that_all_members_are_equal(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
+    trio.note("n1", 80, "of an earlier order")
+    trio.verify_by(("n1", "ab"), ("n2", "ab"), ("n3", "ab"))
+    assert await run("verify", "--admin", trio.url("n3")) == 0
+    assert capsys.readouterr().out == "equal at index 121: n1, n2, n3\n"
+
+
+async def test_verify_waits_for_a_member_that_lags(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
+    trio.verify_by(("n1", "ab"), ("n2", "ab"))
+    member = trio.members["n3"]
+    asked = 0
+    look = member.status
+
+    def status() -> Any:
+        nonlocal asked
+        asked += 1
+        if asked == 3:
+            trio.note("n3", 121, "ab")
+        return look()
+
+    member.status = status  # type: ignore[method-assign]
+    assert await run("verify", "--admin", trio.url("n1")) == 0
+    assert asked == 3
+    assert capsys.readouterr().out.startswith("equal")
+
+
+async def test_verify_exits_with_1_when_rows_differ(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
+    trio.verify_by(("n1", "ab"), ("n2", "ab"), ("n3", "cd"))
+    assert await run("verify", "--admin", trio.url("n1")) == 1
+    assert capsys.readouterr().out == "different at index 121: n1 ab, n2 ab, n3 cd\n"
+
+
+async def test_verify_leaves_out_learners_and_who_is_not_linked(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
+    trio.verify_by(("n1", "ab"))
+    trio.members["n1"].with_members(n2={"is_linked": False}, n3={"voter": False})
+    assert await run("verify", "--admin", trio.url("n1")) == 0
+    assert capsys.readouterr().out == "equal at index 121: n1 (not linked, not compared: n2)\n"
+
+
+async def test_verify_gives_up_on_who_does_not_come(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
+    trio.verify_by(("n1", "ab"), ("n2", "ab"))
+    assert await run("verify", "--wait-s", "0", "--admin", trio.url("n1")) == 1
+    assert "n3 has not come to index 121 in the time given" in capsys.readouterr().err
+    trio.members["n1"].with_members(n3={"admin": ""})
+    trio.verify_by(("n1", "ab"), ("n2", "ab"))
+    trio.members["n1"].seen = replace(trio.members["n1"].seen, digests={})
+    assert await run("verify", "--wait-s", "0", "--admin", trio.url("n1")) == 1
+    assert "n3 has no admin port" in capsys.readouterr().err
+
+
+async def test_verify_gives_up_when_the_master_notes_nothing(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
+    assert await run("verify", "--wait-s", "0", "--admin", trio.url("n1")) == 1
+    assert "the master noted no digest" in capsys.readouterr().err
+
+
+async def test_who_does_not_answer_is_told_with_1_and_a_wrong_url_with_2(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        assert await run("status", "--admin", url) == 1
+    assert "does not answer" in capsys.readouterr().err
+    assert await run("status", "--admin", "https://127.0.0.1") == 2
+    assert "no http URL" in capsys.readouterr().err
+
+
+async def test_a_page_that_is_not_ours_is_told(aiohttp_server: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    from aiohttp import web
+
+    server = await aiohttp_server(web.Application())
+    assert await run("status", "--admin", f"http://127.0.0.1:{server.port}") == 1
+    assert "is no admin port of elasticq (HTTP 404)" in capsys.readouterr().err
+
+
+def test_force_new_of_a_missing_directory_is_told_and_makes_nothing(
+    tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["cluster", "force-new", str(tmp_path / "none")]) == 1
+    assert capsys.readouterr().err.startswith("elasticq: ")
+    assert list(tmp_path.iterdir()) == []

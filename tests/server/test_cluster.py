@@ -1,0 +1,140 @@
+"""The cluster's settings: what is made up, what contradicts itself, what is doubtful."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elasticq.server.cluster import is_address, is_loopback
+from elasticq.server.settings import Settings, SettingsError, load, secret, warnings
+
+
+def loaded(**cluster: Any) -> Settings:
+    return load(None, {}, {"cluster": cluster})
+
+
+@pytest.fixture
+def secret_file(tmp_path: Path) -> Path:
+    file = tmp_path / "secret"
+    file.write_bytes(b"a secret of some length\n")
+    file.chmod(0o600)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("cluster", "discovery"),
+    [
+        ({}, "none"),
+        ({"nodes": 3}, "zeroconf"),
+        ({"nodes": 3, "seeds": ["a:1"]}, "seeds"),
+        ({"seeds": "a:1"}, "seeds"),
+        ({"seeds": ["a:1"], "discovery": "zeroconf"}, "zeroconf"),
+        ({"nodes": 3, "discovery": "seeds"}, "seeds"),
+        ({"nodes": 1, "discovery": "zeroconf"}, "zeroconf"),
+    ],
+)
+def test_discovery_that_nobody_named_follows_from_nodes_and_seeds(cluster: dict[str, Any], discovery: str) -> None:
+    assert loaded(**cluster).cluster.discovery == discovery
+
+
+def test_seeds_come_as_one_text_from_the_environment_and_as_a_list_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "e.toml"
+    file.write_text('[cluster]\nseeds = ["10.0.0.1:9326", "[::1]:9326"]\n')
+    assert load(file, {}, {}).cluster.seeds == ["10.0.0.1:9326", "[::1]:9326"]
+    environment = {"ELASTICQ_CLUSTER__SEEDS": "a:1, b:2,"}
+    assert load(file, environment, {}).cluster.seeds == ["a:1", "b:2"]
+    assert load(file, environment, {"cluster": {"seeds": ""}}).cluster.seeds == []
+
+
+@pytest.mark.parametrize(
+    ("cluster", "told"),
+    [
+        ({"nodes": 3, "discovery": "none"}, "nothing finds the others: give seeds"),
+        ({"seeds": "a:1", "discovery": "none"}, "would ignore cluster.seeds"),
+        ({"seeds": "a"}, "'a' is not host:port"),
+        ({"seeds": "a:1,b:0"}, "'b:0' is not host:port"),
+        ({"advertise": "10.0.0.1"}, "cluster.advertise: '10.0.0.1' is not host:port"),
+        ({"nodes": 3, "peer_host": "0.0.0.0"}, "lets other machines in: set cluster.secret_file"),
+        ({"nodes": 3, "peer_host": "node1.lan"}, "lets other machines in"),
+        ({"tls_cert": __file__}, "needs cluster.tls_key and cluster.tls_ca too"),
+        ({"tls_cert": "none", "tls_key": __file__, "tls_ca": __file__}, "cluster.tls_cert none cannot be read"),
+    ],
+)
+def test_contradictions_are_refused_with_what_to_do(cluster: dict[str, Any], told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        loaded(**cluster)
+
+
+def test_all_contradictions_are_told_at_once() -> None:
+    with pytest.raises(SettingsError, match=r"'a' is not host:port.*; .*'b' is not host:port"):
+        loaded(seeds="a,b")
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "told"),
+    [
+        (b"", 0o600, "is empty"),
+        (b" \n", 0o600, "is empty"),
+        (b"x" * 4_097, 0o600, "longer than 4096 bytes"),
+        (b"a secret", 0o644, "chmod 600"),
+        (b"a secret", 0o602, "chmod 600"),
+    ],
+)
+def test_a_secret_file_that_protects_nothing_is_refused(
+    secret_file: Path, content: bytes, mode: int, told: str
+) -> None:
+    secret_file.write_bytes(content)
+    secret_file.chmod(mode)
+    with pytest.raises(SettingsError, match=told):
+        loaded(secret_file=str(secret_file))
+
+
+def test_a_missing_secret_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read: No such file"):
+        loaded(secret_file=str(tmp_path / "none"))
+
+
+def test_a_secret_opens_the_peer_port_to_other_machines(secret_file: Path) -> None:
+    settings = loaded(nodes=3, peer_host="0.0.0.0", secret_file=str(secret_file))
+    assert secret(settings) == b"a secret of some length"
+    assert warnings(settings) == []
+
+
+def test_tls_opens_the_peer_port_to_other_machines(secret_file: Path) -> None:
+    files = dict.fromkeys(("tls_cert", "tls_key", "tls_ca"), str(secret_file))
+    assert secret(loaded(nodes=3, peer_host="::", **files)) == b""
+
+
+def test_a_secret_file_that_went_away_is_told(secret_file: Path) -> None:
+    settings = loaded(secret_file=str(secret_file))
+    secret_file.unlink()
+    for use in (secret, warnings):
+        with pytest.raises(SettingsError, match="cannot be read"):
+            use(settings)
+
+
+def test_doubtful_settings_are_warned_of(secret_file: Path) -> None:
+    assert warnings(loaded(nodes=3)) == []
+    assert warnings(loaded(nodes=4)) == ["4 nodes survive no more failures than 3: take an odd number"]
+    assert warnings(loaded(nodes=3, seeds="127.0.0.1:1,[::1]:2")) == []
+    assert "cannot be reached" in warnings(loaded(nodes=3, seeds="10.0.0.1:1"))[0]
+    assert warnings(loaded(nodes=3, seeds="10.0.0.1:1", advertise="10.0.0.2:1")) == []
+    secret_file.write_bytes(b"short")
+    assert "easy to guess" in warnings(loaded(secret_file=str(secret_file)))[0]
+
+
+@pytest.mark.parametrize("text", ["a:1", "10.0.0.1:65535", "[::1]:9326", "node-1.lan:9326"])
+def test_host_and_port_are_an_address(text: str) -> None:
+    assert is_address(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", ":1", "a:", "a:0", "a:65536", "a:+1", "a:1_0", "::1:9326", "[x]:1", "a b:1", "u@a:1", "a/b:1"]
+)
+def test_what_else_is_no_address(text: str) -> None:
+    assert not is_address(text)
+
+
+def test_only_this_machine_is_loopback() -> None:
+    assert all(map(is_loopback, ("127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost")))
+    assert not any(map(is_loopback, ("0.0.0.0", "::", "10.0.0.1", "node1", "localhost.example")))
