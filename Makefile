@@ -11,13 +11,16 @@ MESSAGES ?= 10000000
 MINUTES ?= 10
 PURE_TESTS = $(wildcard tests/model tests/wire tests/engine tests/replication tests/node tests/checks)
 
-.PHONY: help run test quick check format bench bench-deep simulate chaos clean
+.PHONY: help run cluster test quick check format bench bench-deep simulate chaos clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 run: .venv/.installed  ## serve SQS on http://127.0.0.1:9324; more options by ARGS="--port 9400"
 	@exec $(BIN)/python -m elasticq server $(ARGS)
+
+cluster: .venv/.installed  ## three local members: SQS on 9324, 9334 and 9344; options for all of them by ARGS
+	@exec $(BIN)/python scripts/cluster.py $(ARGS)
 
 test: .venv/.installed-test  ## all tests
 	$(BIN)/python -m pytest $(ARGS)

@@ -8,7 +8,7 @@ from msgspec import Struct
 from elasticq.http.head import JSON
 from elasticq.model.commands import Command
 from elasticq.model.errors import InternalFailure, SqsError, UnknownOperation
-from elasticq.model.results import Result
+from elasticq.model.results import Result, StaleResult
 from elasticq.wire import json, query
 from elasticq.wire.operations import Operation
 
@@ -19,12 +19,16 @@ _log = getLogger(__name__)
 
 
 class Answer(Struct, gc=False):
-    """What goes back; ``query_error`` is the x-amzn-query-error header, JSON errors only."""
+    """What goes back; ``query_error`` is the x-amzn-query-error header, JSON errors only.
+
+    stale_ms: x-elasticq-stale, of a member without a master: how old its news is; -1: not stale.
+    """
 
     status: int
     content_type: bytes
     body: bytes
     query_error: str = ""
+    stale_ms: int = -1
 
 
 def decode(protocol: int, operation: Operation | None, body: bytes, path: str) -> tuple[Operation, Command]:
@@ -47,6 +51,10 @@ def encode(
     """The answer to an executed command."""
     if isinstance(outcome, SqsError):
         return encode_error(protocol, outcome, request_id)
+    if isinstance(outcome, StaleResult):
+        answer = encode(protocol, operation, command, outcome.result, request_id)
+        answer.stale_ms = outcome.age_ms
+        return answer
     try:
         if protocol == JSON:
             return Answer(200, JSON_TYPE, json.encode(operation, command, outcome))

@@ -31,7 +31,7 @@ from elasticq.http.site import NEVER_MS, REFUSED_MAX, Site
 from elasticq.model.commands import Call, Command, ReceiveMessage
 from elasticq.model.errors import RequestTooLarge, SqsError
 from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX
-from elasticq.model.results import ReceiveMessageResult, Result
+from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire import json, query
 from elasticq.wire.operations import Operation
@@ -45,6 +45,7 @@ _BURST: Final = range(16)
 PARKED, WRITING, YIELDED, SLOW, CLOSING = 1, 2, 4, 8, 16
 IDLE, HEAD, BUSY = 0, 1, 2  # of a connection that is aiohttp's: for its deadline only
 
+_WITH_HEADERS: Final = (SqsError, StaleResult)
 _BARE_LF: Final = re.compile(rb"(?<!\r)\n")
 
 
@@ -216,7 +217,7 @@ class SqsProtocol(asyncio.Protocol):
         head, operation, command = self._pending
         self._hold &= ~PARKED
         responses = site.responses
-        if head.close or site.stopping or isinstance(outcome, SqsError):
+        if head.close or site.stopping or isinstance(outcome, _WITH_HEADERS):
             request_id = responses.request_id(site.hot_requests)
             self._write(head, exchange.encode(head.protocol, operation, command, outcome, request_id), request_id)
         else:

@@ -53,6 +53,8 @@ class Responses:
         )
         if answer.query_error:
             head += f"x-amzn-query-error: {answer.query_error}\r\n"
+        if answer.stale_ms >= 0:
+            head += f"x-elasticq-stale: {answer.stale_ms}\r\n"
         if close:
             head += "Connection: close\r\n"
         return b"%bContent-Length: %d\r\n\r\n%b" % (head.encode(), len(answer.body), answer.body)

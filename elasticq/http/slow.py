@@ -164,6 +164,8 @@ class SlowPath:
         headers = {"Content-Type": answer.content_type.decode(), "x-amzn-RequestId": request_id}
         if answer.query_error:
             headers["x-amzn-query-error"] = answer.query_error
+        if answer.stale_ms >= 0:
+            headers["x-elasticq-stale"] = str(answer.stale_ms)
         return web.Response(status=answer.status, body=answer.body, headers=headers)
 
 

@@ -10,7 +10,7 @@ import asyncio
 import socket
 from typing import Protocol, cast
 
-from elasticq.peers.errors import FrameError, PeerError, SelfMet, SlowReader, UnexpectedKind
+from elasticq.peers.errors import HandshakeError, PeerError, SelfMet, SlowReader, UnexpectedKind
 from elasticq.peers.frames import LINK_KINDS, REFUSED, TRANSFER_KINDS, FrameReader, FrameWriter, MacSeal
 from elasticq.peers.handshake import Handshake
 from elasticq.peers.messages import STRANGER, Hello, Purpose, Refused, decode, encode
@@ -52,7 +52,7 @@ class Owner(Protocol):
 
 
 class Connection(asyncio.Protocol):
-    """place: the other end for logs; theirs: its hello, once proven. sent_s, heard_s: loop time of the last write and read."""
+    """place: the other end for logs; theirs: its hello, once proven; sent_s, heard_s: loop time of the last use."""
 
     __slots__ = (
         "_can_write",
@@ -226,10 +226,10 @@ class Connection(asyncio.Protocol):
             return
         self.failure = error
         self._owner.fault(self, error)
-        if self.is_established or isinstance(error, FrameError | SelfMet):
-            self.abort()
-        else:
+        if isinstance(error, HandshakeError) and not isinstance(error, SelfMet):
             self.refuse(STRANGER, f"{error.reason}: {error}")
+        else:
+            self.abort()
 
     # Private.
 

@@ -207,8 +207,10 @@ class Peers:
         if connection.purpose == "transfer":
             return True
         link = self._live_link(theirs.peer.id)
-        own_id = self._introduce().id
-        return link is None or link.peer.boot != theirs.peer.boot or own_id < link.dialler_id
+        if link is None or link.peer.boot != theirs.peer.boot:
+            return True
+        # Only links that were dialled at the same moment may replace each other; one that both ends use stays.
+        return not link.is_greeted and self._introduce().id < link.dialler_id
 
     def established(self, connection: Connection, theirs: Hello) -> None:
         check_cluster(self._introduce(), theirs.peer)
@@ -247,8 +249,8 @@ class Peers:
         own = self._introduce()
         self._book.met(link.peer.id, link.peer.address, now_s)
         self._book.heard(tuple(one for one in known if one.id != own.id), now_s)
-        self._dialler.linked(link.peer.id, link.peer.address)
         self._follow()
+        self._dialler.linked(link.peer.id, link.peer.address)  # after that, since its address may be new here
         self._receiver.met(link.peer)
 
     def link_ended(self, link: Link) -> None:

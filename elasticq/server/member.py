@@ -52,7 +52,7 @@ class Member:
         self._loop = loop
         self._entropy = os.urandom(32)
         self._storage = self._open()
-        self._discarded = None if directory is None else Discarded(directory.path / "discarded")
+        self._discarded = None if directory is None else Discarded(directory.discarded)
         self._node_settings = self._describe(http, admin)
         self._runtime: Runtime | None = None
         self._peers: Peers | None = None
@@ -256,9 +256,16 @@ class Member:
     # --- what goes wrong --------------------------------------------------------------
 
     def _keep_discarded(self, entries: list[Entry]) -> None:
+        """They were acknowledged before they were committed, and a newer master had others in their place."""
         _log.warning("acknowledged_entries_discarded %d", len(entries))
         if self._discarded is not None:
-            self._discarded.append(entries)
+            keeping = self._loop.run_in_executor(None, self._discarded.append, entries)
+            keeping.add_done_callback(self._kept)
+
+    def _kept(self, keeping: "asyncio.Future[None]") -> None:
+        failure = None if keeping.cancelled() else keeping.exception()
+        if failure is not None:
+            _log.error("discarded_not_kept", exc_info=failure)
 
     def _set_full(self, reason: str | None) -> None:
         _log.warning("disk_full" if reason else "disk_has_space_again")

@@ -1,0 +1,90 @@
+"""Starts a cluster of local members, prints their endpoints, and ends all of them when it is ended.
+
+Member k serves SQS on 9324 + 10 (k - 1), its admin port and peer port are the
+two after it, and it keeps its messages in <directory>/n<k>.
+"""
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from types import FrameType
+
+FIRST_PORT, STEP = 9_324, 10
+READY_S = 30
+HOST = "127.0.0.1"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--members", type=int, default=3, metavar="N", help="how many (3)")
+    parser.add_argument("--directory", type=Path, default=Path("data/cluster"), metavar="DIR", help="(data/cluster)")
+    parser.add_argument("--first-port", type=int, default=FIRST_PORT, metavar="PORT", help="of member 1 (9324)")
+    options, more = parser.parse_known_args()
+    signal.signal(signal.SIGTERM, _interrupt)
+    ports = [options.first_port + STEP * number for number in range(options.members)]
+    members = [_start(number, port, ports, options.directory, more) for number, port in enumerate(ports, 1)]
+    try:
+        if not _wait_ready(members, ports):
+            return 1
+        _tell(ports)
+        for member in members:
+            member.wait()
+    except KeyboardInterrupt:
+        print("stopping", file=sys.stderr)
+    finally:
+        for member in members:
+            member.terminate()
+        for member in members:
+            member.wait()
+    return 0
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _start(number: int, port: int, ports: list[int], directory: Path, more: list[str]) -> subprocess.Popen[bytes]:
+    seeds = ",".join(f"{HOST}:{other + 2}" for other in ports)
+    command = [sys.executable, "-m", "elasticq", "server", "--node-id", f"n{number}", "--nodes", str(len(ports))]
+    command += ["--port", str(port), "--admin-port", str(port + 1), "--peer-port", str(port + 2), "--seeds", seeds]
+    if "--memory" not in more:
+        command += ["--data-dir", str(directory / f"n{number}")]
+    return subprocess.Popen([*command, *more], stdout=subprocess.DEVNULL, start_new_session=True)
+
+
+def _wait_ready(members: list[subprocess.Popen[bytes]], ports: list[int]) -> bool:
+    until_s = time.monotonic() + READY_S
+    while not all(_is_ready(port) for port in ports):
+        dead = [number for number, member in enumerate(members, 1) if member.poll() is not None]
+        if dead or time.monotonic() > until_s:
+            print(f"members {dead} ended" if dead else f"no cluster after {READY_S} s", file=sys.stderr)
+            return False
+        time.sleep(0.05)  # between two looks at other processes
+    return True
+
+
+def _is_ready(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://{HOST}:{port + 1}/ready", timeout=1) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _tell(ports: list[int]) -> None:
+    with urllib.request.urlopen(f"http://{HOST}:{ports[0] + 1}/cluster", timeout=5) as answer:
+        status = json.load(answer)
+    for number, port in enumerate(ports, 1):
+        role = "master" if status["master"] == f"n{number}" else "follower"
+        print(f"n{number}  SQS http://{HOST}:{port}  admin http://{HOST}:{port + 1}  {role}")
+    print(f"export AWS_ENDPOINT_URL_SQS=http://{HOST}:{ports[0]}")
+    print(f"look: elasticq cluster status --admin http://{HOST}:{ports[0] + 1}    end: Ctrl-C", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""Both ends judge alike which link and which process stays."""
+
+import itertools
+
+import pytest
+
+from elasticq.peers.admission import Claim, is_elder, is_rival, replaces
+from elasticq.peers.refusals import Refusals
+from tests.peers.community import make_peer
+
+
+def test_processes_are_rivals_by_name_or_id_and_not_to_themselves() -> None:
+    peer = make_peer("a")
+    assert not is_rival(peer, peer)
+    assert not is_rival(peer, make_peer("b"))
+    assert is_rival(peer, make_peer("a", boot="other"))
+    assert is_rival(peer, make_peer("a", id="a-2", boot="other"))
+
+
+@pytest.mark.parametrize(
+    ("elder", "younger"),
+    [
+        (Claim(10, 5, "b"), Claim(20, 1, "a")),  # a paused process has lost its links, its heir stands
+        (Claim(20, 1, "b"), Claim(20.5, 5, "a")),
+        (Claim(20, 5, "a"), Claim(20.5, 5.5, "b")),
+    ],
+)
+def test_who_stands_longer_is_elder_then_who_runs_longer_then_the_lower_boot(elder: Claim, younger: Claim) -> None:
+    assert is_elder(elder, younger)
+    assert not is_elder(younger, elder)
+
+
+def test_exactly_one_of_two_links_dialled_at_once_stays() -> None:
+    for new, old in itertools.permutations("ab"):
+        assert replaces(new, old) != replaces(old, new)
+    assert replaces("a", "a")
+
+
+def test_a_refusal_is_final_only_when_it_lasts() -> None:
+    refusals = Refusals()
+    assert [refusals.is_final(at_s) for at_s in (100, 101, 103, 103.1)] == [False, False, False, True]
+    assert not refusals.is_final(200)
+    assert not refusals.is_final(203)
+    assert not refusals.is_final(300)
