@@ -1,5 +1,7 @@
 """Who waits for whom where calls cross members: what this one passed on, and what it does for others."""
 
+from collections.abc import Callable
+
 from msgspec import Struct
 
 from elasticq.model.commands import Call, ReceiveMessage
@@ -62,9 +64,9 @@ class Courier:
         sent = self.arrived(number) if number is not None else None
         return None if sent is None or number is None else (number, sent.to)
 
-    def not_with(self, master: str | None) -> list[Sent]:
-        """Calls that nobody but ``master`` may answer now, taken off the books, of those that went elsewhere."""
-        return [sent for number, sent in list(self.sent.items()) if sent.to != master and self.arrived(number)]
+    def lost_with(self, is_lost: Callable[[str], bool]) -> list[Sent]:
+        """Calls that went to a member which will not answer any more, taken off the books."""
+        return [sent for number, sent in list(self.sent.items()) if is_lost(sent.to) and self.arrived(number)]
 
     def expired(self, now_ms: int) -> list[Sent]:
         return [sent for number, sent in list(self.sent.items()) if sent.until_ms <= now_ms and self.arrived(number)]

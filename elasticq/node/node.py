@@ -736,7 +736,7 @@ class Node(Observer):
         self._hand_out(now_ms)
         if self._open:
             self._close_entry_if_free(now_ms)
-        if self.replica.has_company or not self.serving or self._post.is_waiting:
+        if self.replica.has_company or not self.serving or self._post.has_lobby:
             self._leave_company(now_ms)
         if self._replies:
             self._replies.release(now_ms)
@@ -752,9 +752,11 @@ class Node(Observer):
         """What only a member among others has to look after."""
         master = self.replica.master
         may_serve = self.serving and not self._hands_over_until_ms
-        if master != self._master_seen or self._post.is_waiting:
+        if master != self._master_seen:
             self._master_seen = master
             self._post.master_changed(now_ms, serving=may_serve)
+        elif self._post.has_lobby:
+            self._post.open_lobby(now_ms, serving=may_serve)
         if self.serving and self._hands_over_until_ms:
             self._hand_over_if_due(now_ms)
         elif self.serving:

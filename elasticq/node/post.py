@@ -136,9 +136,14 @@ class Post:
             self._write(self._letter(GiveBack, self._master, result=result))
 
     def master_changed(self, now_ms: int, *, serving: bool) -> None:
-        """Calls that went to another one are unknown; reads that waited for one go on."""
-        for sent in self._courier.not_with(self._master):
+        """Calls that went to one that is none any more, or is out of reach, are unknown; reads that waited go on."""
+        master, linked = self._replica.master, self._members.linked
+        for sent in self._courier.lost_with(lambda to: to not in linked or master not in (None, to)):
             self._effects.replies.append(Reply(sent.ticket, ServiceUnavailable(UNKNOWN), 0))
+        self.open_lobby(now_ms, serving=serving)
+
+    def open_lobby(self, now_ms: int, *, serving: bool) -> None:
+        """Calls that waited for a master go on if there is one now."""
         if self._lobby and (serving or self._master is not None):
             lobby, self._lobby = self._lobby, deque()
             for _, call, ticket in lobby:
@@ -148,8 +153,8 @@ class Post:
                     self.submit(call, ticket, now_ms)
 
     @property
-    def is_waiting(self) -> bool:
-        return bool(self._lobby or self._courier.sent)
+    def has_lobby(self) -> bool:
+        return bool(self._lobby)
 
     @property
     def wake_at_ms(self) -> int | None:
@@ -239,7 +244,7 @@ class Post:
 
     def retire(self) -> None:
         """Another node takes this one's place: all that waits is unknown or was not done."""
-        for sent in self._courier.not_with(None):
+        for sent in self._courier.lost_with(lambda to: True):
             self._effects.replies.append(Reply(sent.ticket, ServiceUnavailable(UNKNOWN), 0))
         while self._lobby:
             self._refuse(self._lobby.popleft()[2])

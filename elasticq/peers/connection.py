@@ -57,6 +57,7 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_can_write",
         "_handshake",
+        "_is_gone",
         "_is_held",
         "_loop",
         "_owner",
@@ -100,6 +101,7 @@ class Connection(asyncio.Protocol):
         self._reader = FrameReader()
         self._pieces: list[bytes] = []
         self._unsent_bytes = 0
+        self._is_gone = False
         self._is_held = False
         self._can_write = asyncio.Event()
         self._can_write.set()
@@ -147,6 +149,9 @@ class Connection(asyncio.Protocol):
         self._can_write.set()
 
     def connection_lost(self, error: Exception | None) -> None:
+        if self._is_gone:
+            return
+        self._is_gone = True
         self._mark_closed()
         if self._timer is not None:
             self._timer.cancel()
@@ -211,7 +216,7 @@ class Connection(asyncio.Protocol):
         self._mark_closed()
         if self._transport is not None:
             self._transport.close()
-            self._loop.call_later(LINGER_S, self._transport.abort)
+            self._end_by(LINGER_S)
 
     def abort(self) -> None:
         """End at once."""
@@ -219,6 +224,7 @@ class Connection(asyncio.Protocol):
             self._mark_closed()
             if self._transport is not None:
                 self._transport.abort()
+                self._end_by(LINGER_S)
 
     def fail(self, error: PeerError) -> None:
         """One log line by the owner; who speaks our frames is told why, so that its operator sees it there too."""
@@ -232,6 +238,17 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     # Private.
+
+    def _end_by(self, delay_s: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(delay_s, self._give_up)
+
+    def _give_up(self) -> None:
+        """The other side takes no bytes, or the loop reports no end: uvloop does not where a dial was cancelled."""
+        if self._transport is not None:
+            self._transport.abort()
+        self.connection_lost(None)
 
     def _mark_closed(self) -> None:
         self.is_closed = True

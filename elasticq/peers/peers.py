@@ -447,7 +447,11 @@ class Peers:
             self._complaints.say("tls", address, str(error), self._loop.time())
             raise Unreachable(f"{address}: {error}") from error
         except (OSError, UnicodeError) as error:  # TimeoutError is one, too
+            connection.abort()
             raise Unreachable(f"{address}: {error}") from error
+        except asyncio.CancelledError:
+            connection.abort()
+            raise
         await connection.outcome
         return connection
 

@@ -121,6 +121,7 @@ class Replica:
         self.cluster = ""  # the cluster id, once it is committed or this member wants to join it
         self.acquaintances: set[str] = set()  # members of the cluster that were met: whom a learner asks
         self.fsync_ms = 0  # the disk's slow syncs
+        self.in_flight_entries_max = IN_FLIGHT_ENTRIES_MAX
         self.wanted: tuple[str, int] | None = None  # (source, index) of the snapshot that is being taken
         self.timing = timing
         self.lottery = lottery
@@ -663,7 +664,7 @@ class Replica:
             self._offer(other, progress)
             self._send_heartbeat(other, now_ms)
             return
-        window = progress.match_index + IN_FLIGHT_ENTRIES_MAX
+        window = progress.match_index + self.in_flight_entries_max
         entries: list[Entry] = []
         if progress.next_index <= min(self.log.last_index, window):
             count = 1 if progress.probing else APPEND_ENTRIES_MAX
@@ -864,6 +865,6 @@ class Replica:
         for progress in self.followers.values():
             if progress.offered_index and self.log.size_bytes <= kept_bytes * PINNED_FACTOR:
                 floor = min(floor, progress.offered_index)
-            elif progress.match_index + IN_FLIGHT_ENTRIES_MAX >= self.log.last_index:
+            elif progress.match_index + self.in_flight_entries_max >= self.log.last_index:
                 floor = min(floor, progress.match_index)
         self.log.compact(floor)

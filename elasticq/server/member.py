@@ -31,6 +31,7 @@ EXIT_STOPPED: Final = 0
 EXIT_FAILURE: Final = 1
 FETCH_AGAIN_S: Final = 1.0
 HAND_OVER_S: Final = 1.0
+MEASURE_S: Final = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -80,7 +81,14 @@ class Member:
         self._runtime.start()
         if self._peers is not None:
             await self._peers.start()
+            self._measure()
         return self._runtime
+
+    def _measure(self) -> None:
+        """Elections follow the disk as it is now."""
+        if not self.ended.done():
+            self.runtime.fsync_measured(self._storage.slow_sync_ms)
+            self._loop.call_later(MEASURE_S, self._measure)
 
     async def can_serve(self) -> bool:
         """True once commands can be executed, False if the end comes before that."""

@@ -4,19 +4,28 @@ The same contract as a storage: records are appended under a token, and the
 token counts when a sync that began after the append is over. A crash keeps what
 was synced and some of the rest. The rows follow in SQLite's memory, a
 transaction at a time; what is under way in a crash never happened.
+
+A member that lives in memory has a ``Memory`` in its place: all is durable when
+it is made, and gone with the process.
 """
 
 import sqlite3
+from collections.abc import Iterator
 from random import Random
 
-from elasticq.engine.mutations import MessageStored
+from msgspec import Struct
+
+from elasticq.engine.dump import dump
+from elasticq.engine.mutations import MessageStored, Mutation
+from elasticq.engine.state import State
 from elasticq.node.effects import Committed, Fetch
-from elasticq.replication.records import Entry, Record, Truncation, Vote
+from elasticq.replication.records import Base, Durable, Entry, Record, Truncation, Vote
 from elasticq.sim.files import SimulatedFiles
 from elasticq.storage import schema
 from elasticq.storage.interface import Loaded
 from elasticq.storage.log import SegmentLog
-from elasticq.storage.rows import Batch, Rows
+from elasticq.storage.rows import Batch, Rows, read_base, read_contents
+from elasticq.storage.snapshot import flush
 from elasticq.storage.start import compose
 
 SYNC_MIN_US, SYNC_USUAL_US, SYNC_MAX_US = 200, 1_500, 30_000
@@ -27,6 +36,13 @@ FLUSH_US = (50_000, 3_000_000)
 FETCH_US = (100, 20_000)
 
 
+class Copy(Struct, frozen=True):
+    """A snapshot: the bytes of a database of rows, and where it stands."""
+
+    base: Base
+    data: bytes
+
+
 class DurableView:
     """What the synced records say, kept current record by record (the checkers ask it at each step)."""
 
@@ -34,6 +50,7 @@ class DurableView:
         self.vote = Vote(0, None)
         self.entries: dict[int, Entry] = {}
         self.last_index = 0
+        self.base_index = 0  # the rows hold what is committed up to here, whatever the log has
 
     def take(self, record: Record) -> None:
         match record:
@@ -62,8 +79,7 @@ class Disk:
         self.view = DurableView()
         self.unsynced: list[tuple[Record, int]] = []
         self._written = 0
-        self._connection = sqlite3.connect(":memory:", isolation_level=None)
-        schema.prepare(self._connection)
+        self._connection = _database()
         self._open()
         self._log.load()
         self.token = 0  # of the newest append
@@ -140,6 +156,25 @@ class Disk:
             found += self._connection.execute(sql, parameters).fetchall()
         return self._rows.decode(found)
 
+    # --- snapshots ----------------------------------------------------------------
+
+    def copy(self, index: int) -> Copy | None:
+        """What the rows hold, if that is up to ``index`` at least."""
+        base = read_base(self._connection)
+        return Copy(base, self._connection.serialize()) if base.index >= index else None
+
+    def install(self, copy: Copy, vote: Vote) -> Loaded:
+        """The copy in the place of log and rows; what was appended is durable first, so that the vote counts."""
+        if self.unsynced:
+            self.write(len(self.unsynced))
+            self.sync(len(self.unsynced))
+        vote = self.view.vote
+        self._log.reset(vote if vote.term >= copy.base.term else Vote(copy.base.term, None))
+        self._connection.close()
+        self._connection = _database(copy.data)
+        self.view = DurableView()
+        return self.load()
+
     # --- life -------------------------------------------------------------------
 
     def crash(self, *, keeps_cache: bool = False) -> None:
@@ -158,8 +193,71 @@ class Disk:
         applied, rows = self._rows.load(self._connection)
         durable = compose(image.vote, image.entries, applied)
         before, self.view = self.view, DurableView()
-        self.view.vote, self.view.last_index = image.vote, applied.index
+        self.view.vote = image.vote
+        self.view.last_index = self.view.base_index = applied.index
         self.view.entries = {index: entry for index, entry in before.entries.items() if index <= applied.index}
         for entry in image.entries:
             self.view.take(entry)
         return Loaded(durable, rows)
+
+
+class Memory(Disk):
+    """Nothing is kept: the disk of a member that lives in memory."""
+
+    def append(self, records: list[Record], token: int) -> None:
+        for record in records:
+            self.view.take(record)
+
+    def forget_log(self, index: int) -> None:
+        """Nothing to free."""
+
+    def take(self, committed: Committed) -> None:
+        """The node never lets go of what is nowhere else."""
+
+    def crash(self, *, keeps_cache: bool = False) -> None:
+        self.view = DurableView()
+
+    def load(self) -> Loaded:
+        return Loaded(Durable(Vote(0, None), []), iter(()))
+
+    def copy(self, index: int) -> Copy | None:
+        return None
+
+    def install(self, copy: Copy, vote: Vote) -> Loaded:
+        if vote.term < copy.base.term:
+            vote = Vote(copy.base.term, None)
+        self.view = DurableView()
+        self.view.vote, self.view.last_index, self.view.base_index = vote, copy.base.index, copy.base.index
+        return Loaded(Durable(vote, [], copy.base, copy.base.index), _everything(copy))
+
+
+def copy_of_memory(state: State, base: Base) -> Copy:
+    """A snapshot of what a member has in memory; all of it must be committed."""
+    connection = _database()
+    rows = Rows()
+    rows.take_part(Committed(base.index, base.term, base.time_ms, [], base.voters))
+    for mutations in dump(state):
+        rows.take_part(Committed(base.index, base.term, base.time_ms, mutations))
+        flush(connection, rows)
+    flush(connection, rows)
+    data = connection.serialize()
+    connection.close()
+    return Copy(base, data)
+
+
+def _database(data: bytes = b"") -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    if data:
+        connection.deserialize(data)
+    schema.prepare(connection)
+    return connection
+
+
+def _everything(copy: Copy) -> Iterator[Mutation]:
+    """The rows, then every message once more: with its content."""
+    connection, rows = _database(copy.data), Rows()
+    _, mutations = rows.load(connection)
+    yield from mutations
+    for messages in read_contents(connection, rows):
+        yield from messages
+    connection.close()

@@ -2,7 +2,9 @@
 
 The member does for its node what runtime/ does for users: records to the disk,
 frames behind the sync gate, replies to their tickets, ticks when they are due.
-A new life is a new Node over what the disk kept.
+A new life is a new Node over what the disk kept; so is what follows the install
+of a snapshot. A member whose disk was lost, or who has none, is another member
+under the same name from then on.
 """
 
 from __future__ import annotations
@@ -15,16 +17,21 @@ from typing import TYPE_CHECKING
 from elasticq.model.results import ReceiveMessageResult
 from elasticq.node.effects import Fetch, Frame, Reply, Ticket
 from elasticq.node.node import Node
+from elasticq.node.orders import Order, OrderDone, OrderRefused
+from elasticq.node.peer import Peer
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.messages import VoteReply, decode
 from elasticq.replication.records import Entry
-from elasticq.sim.disk import Disk
+from elasticq.sim.disk import Copy, Disk, Memory, copy_of_memory
+from elasticq.sim.transfers import Transfer
 from elasticq.storage.gate import SyncGate
+from elasticq.storage.interface import Loaded
 from elasticq.storage.rows import Batch
 
 if TYPE_CHECKING:
     from elasticq.model.commands import Call
     from elasticq.sim.clients import Client
+    from elasticq.sim.operator import Task
     from elasticq.sim.world import World
 
 Action = Callable[[Node], None]
@@ -34,6 +41,13 @@ BACKLOG_MAX = 100_000
 MEMORY_BYTES = 8_192  # so little that contents leave memory and are fetched
 TICK_US = 1_000  # a node that always wants to be ticked at once gets it this often
 TAG_AT, VOTE_TAG, APPEND_TAG = 2, 4, 5  # in a frame: version, array head, tag; an Append promises nothing: not decoded
+REPLICATION = 1  # a frame's first byte; letters between nodes have another
+IN_FLIGHT_ENTRIES_MAX = 64  # so few that the log of a member that is down is not waited for
+HAND_OVER_US, HAND_OVER_STEP_US = 1_500_000, 20_000
+
+
+def void(_: object) -> None:
+    """An action gives nothing back."""
 
 
 def decode_vote(data: bytes) -> VoteReply:
@@ -45,25 +59,59 @@ def decode_vote(data: bytes) -> VoteReply:
 class Member:
     """``node`` is None while the member is down."""
 
-    def __init__(self, world: World, index: int, name: str, voters: tuple[str, ...], wall_skew_ms: int) -> None:
+    def __init__(self, world: World, index: int, name: str, wall_skew_ms: int, *, is_volatile: bool) -> None:
         self.world = world
         self.index = index
         self.name = name
-        self.settings = NodeSettings(member_id=name, voters=voters, memory_bytes=MEMORY_BYTES)
-        self.disk = Disk(world.random(f"disk {name}"), world.random(f"rows {name}"))
+        self.is_volatile = is_volatile
+        self.id_random = world.random(f"id {name}")
+        self.number = 0  # of the member ids it has had
+        self.id = ""
+        self.voters: tuple[str, ...] = ()
+        self.is_wanted = True  # its process shall run
         self.clock_random = world.random(f"clock {name}")
         self.boot_offset_us = self.clock_random.randrange(10**6, 10**12)
         self.wall_skew_ms = wall_skew_ms
         self.life = 0
+        self.process = 0
         self.node: Node | None = None
         self.gate = SyncGate()
         self.is_paused = False
         self.is_syncing = False
         self.is_flushing = False
         self.backlog: list[Action] = []
-        self.tickets: dict[Ticket, Client] = {}
+        self.tickets: dict[Ticket, Client | Task] = {}
         self.wake_us: int | None = None
         self.ticked_us = -1
+        self.transfer: Transfer | None = None
+        self.become_another()
+
+    def become_another(self) -> None:
+        """An empty disk, and the new member id that is made with it."""
+        self.number += 1
+        self.id = self._new_id()
+        kind = Memory if self.is_volatile else Disk
+        self.disk = kind(
+            self.world.random(f"disk {self.name} {self.number}"), self.world.random(f"rows {self.name} {self.number}")
+        )
+        self.world.renamed(self)
+
+    def _new_id(self) -> str:
+        return f"{self.name}-{self.id_random.getrandbits(64):016x}"
+
+    @property
+    def settings(self) -> NodeSettings:
+        scenario = self.world.scenario
+        return NodeSettings(
+            member_id=self.id,
+            voters=self.voters,
+            volatile=self.is_volatile,
+            memory_bytes=MEMORY_BYTES,
+            boot=f"{self.id}/{self.process}",
+            nodes=scenario.members,
+            mode=scenario.mode,
+            log_kept_bytes=scenario.log_kept_bytes,
+        )
 
     # --- clocks ---------------------------------------------------------------
 
@@ -80,18 +128,51 @@ class Member:
     def start(self) -> None:
         if self.node is not None:
             return
+        self.process += 1
+        self._begin(self.disk.load())
+
+    def _begin(self, loaded: Loaded) -> None:
+        """A node over what was loaded: at the start of a process, and after an install."""
         self.life += 1
         self.world.trace("start", self.name, self.life)
-        loaded = self.disk.load()
         durable = loaded.durable
         self.gate = SyncGate()
-        self.is_syncing, self.is_flushing, self.wake_us = False, False, None
-        seed = f"{self.world.scenario.seed}/{self.name}/{self.life}".encode()
+        self.is_syncing, self.is_flushing, self.wake_us, self.transfer = False, False, None, None
+        seed = f"{self.world.scenario.seed}/{self.id}/{self.life}".encode()
         node = self.node = Node(self.settings, durable, blake2b(seed, digest_size=32).digest(), loaded.rows)
+        node.replica.in_flight_entries_max = IN_FLIGHT_ENTRIES_MAX
         self.world.invariants.starting(self, durable.vote)
         self.call(lambda node: node.start(self.boot_ms, self.wall_ms))
         if self.node is node:
             self.world.invariants.started(self, durable.vote)
+
+    def snapshot(self, index: int) -> Copy | None:
+        """What this member has committed, up to ``index`` at least."""
+        node = self.node
+        if node is None or not self.is_volatile:
+            return self.disk.copy(index)
+        replica = node.replica
+        if node._open or replica.commit_index != node.applied_index or replica.commit_index < index:
+            return None
+        return copy_of_memory(
+            node.state, replica.log.base_at(replica.commit_index, replica.membership.committed_voters)
+        )
+
+    def install(self, copy: Copy) -> None:
+        """The copy in the place of what this member has; whoever waits at the old node is answered."""
+        old = self.node
+        assert old is not None
+        self.world.invariants.installing(self, copy)
+        old.retire(self.boot_ms)
+        replies = old.effects.replies.copy()
+        for reply in replies:
+            self._release(reply)
+        linked = old.members.linked_peers
+        self._begin(self.disk.install(copy, old.vote))
+        for peer in linked:
+            self.call(lambda node, peer=peer: node.met(peer, self.boot_ms))  # type: ignore[misc]
+        if self.node is not None:
+            self.world.invariants.installed(self)
 
     def crash(self, *, reboots: bool = False, keeps_cache: bool = False) -> None:
         """The process is gone; unless only it died (``keeps_cache``), so is what was not synced.
@@ -104,6 +185,8 @@ class Member:
         self.world.invariants.crashed(self)
         self.disk.crash(keeps_cache=keeps_cache)
         self.node = None
+        self.life += 1
+        self.world.links.ended(self.id)
         self.is_paused = False
         self.backlog.clear()
         self.gate.clear()
@@ -112,6 +195,24 @@ class Member:
         tickets, self.tickets = self.tickets, {}
         for ticket, client in tickets.items():
             self.world.after_latency(client.refused, ticket)
+        if self.is_volatile:
+            self.become_another()
+
+    def stop(self) -> None:
+        """Gracefully: the mastership is given away first, then the process ends and everything written is kept."""
+        if self.node is not None and not self.is_paused:
+            self.call(lambda node: node.close_waiters(self.boot_ms))
+            self.call(lambda node: void(node.hand_over(self.boot_ms)))
+            self._stop_when_free(self.life, self.world.now_us + HAND_OVER_US)
+
+    def _stop_when_free(self, life: int, until_us: int) -> None:
+        node = self.node
+        if node is None or self.life != life:
+            return
+        if node.replica.role == "master" and node.replica.others and self.world.now_us < until_us:
+            self.world.schedule(HAND_OVER_STEP_US, lambda: self._stop_when_free(life, until_us))
+        else:
+            self.crash(keeps_cache=True)
 
     def pause(self) -> None:
         if self.node is not None:
@@ -149,6 +250,14 @@ class Member:
     def receive(self, data: bytes) -> None:
         self.call(lambda node: node.receive(data, self.boot_ms))
 
+    def introduce(self) -> Peer:
+        assert self.node is not None
+        return self.node.introduce()
+
+    def order(self, task: Task, ticket: Ticket, order: Order) -> None:
+        self.tickets[ticket] = task
+        self.call(lambda node: node.order(order, ticket, self.boot_ms))
+
     def request(self, client: Client, ticket: Ticket, call: Call) -> None:
         """A client's attempt arrives; a dead member refuses the connection."""
         if self.node is None:
@@ -182,7 +291,7 @@ class Member:
             frames = effects.frames.copy()
             effects.frames.clear()
             for frame in frames:
-                if frame.data[TAG_AT] == VOTE_TAG:
+                if frame.data[0] == REPLICATION and frame.data[TAG_AT] == VOTE_TAG:
                     self.world.invariants.decided(self, decode_vote(frame.data))
             self._transmit(self.gate.add(frames))
             if self.node is not node:
@@ -191,7 +300,12 @@ class Member:
         effects.replies.clear()
         for reply in replies:
             self._release(reply)
+        if effects.discarded:
+            self.world.invariants.discarded(self, effects.discarded)
+            effects.discarded.clear()
         self.world.invariants.stepped(self)
+        if effects.wanted is not None and self.transfer is None:
+            self.transfer = Transfer(self.world, self)
         self._arm(effects.wake_at_ms)
 
     def _follow(self, node: Node) -> None:
@@ -206,7 +320,7 @@ class Member:
         for fetch in effects.fetches:
             self.world.schedule(self.disk.fetch_us(), partial(self._fetched, fetch, life))
         effects.fetches.clear()
-        if not self.is_flushing:
+        if not self.is_flushing and not self.is_volatile:
             self.is_flushing = True
             self.world.schedule(self.disk.flush_us(), lambda: self._flush(life))
 
@@ -234,20 +348,25 @@ class Member:
     def _transmit(self, frames: list[Frame]) -> None:
         life = self.life
         for frame in frames:
-            message = None if frame.data[TAG_AT] == APPEND_TAG else decode(frame.data)
+            is_silent = frame.data[0] != REPLICATION or frame.data[TAG_AT] == APPEND_TAG
+            message = None if is_silent else decode(frame.data)
             if message is not None:
                 self.world.invariants.released(self, message)
-            self.world.network.send(self.name, frame.to, frame.data)
+            self.world.network.send(self.id, frame.to, frame.data)
             if type(message) is VoteReply and message.granted:
                 self.world.voted(self)
                 if self.node is None or self.life != life:
                     return
 
     def _release(self, reply: Reply) -> None:
-        self.world.invariants.replied(self, reply)
-        client = self.tickets.pop(reply.ticket, None)
-        if client is not None:
-            self.world.after_latency(client.answered, reply.ticket, reply.outcome)
+        asker = self.tickets.pop(reply.ticket, None)
+        if isinstance(reply.outcome, (OrderDone, OrderRefused)):
+            if asker is not None:
+                self.world.after_latency(asker.ordered, reply.ticket, reply.outcome)  # type: ignore[union-attr]
+            return
+        self.world.invariants.replied(self, reply, reply.outcome)
+        if asker is not None:
+            self.world.after_latency(asker.answered, reply.ticket, reply.outcome)  # type: ignore[union-attr]
         elif isinstance(reply.outcome, ReceiveMessageResult) and reply.outcome.messages:
             result = reply.outcome
             self.world.schedule(0, lambda: self.call(lambda node: node.undelivered(result, self.boot_ms)))

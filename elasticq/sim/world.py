@@ -20,8 +20,10 @@ from elasticq.sim.clients import Load
 from elasticq.sim.faults import Scenario
 from elasticq.sim.injector import Injector
 from elasticq.sim.invariants import Invariants
+from elasticq.sim.links import Links
 from elasticq.sim.member import Member
 from elasticq.sim.network import Network
+from elasticq.sim.operator import Operator
 
 LATENCY_US = (50, 1_500)  # between a client and a member
 LOAD_AFTER_HEAL_MS = 3_000
@@ -30,6 +32,16 @@ RECOVERY_MAX_US = 8_000_000  # design: 5 s, and a client's attempt may hang for 
 CLOCK_BOUND_MS = 1_010  # all restarted: from the latest to the earliest sane wall clock
 FINDINGS_MAX = 10
 NODE_FAILED, NO_PROGRESS, NO_MASTER = "node_failed", "no_progress", "no_master"
+ORDER_NOT_DONE = "order_not_done"
+
+
+class Transfers(Struct):
+    """Snapshots: taken in hand, interrupted on the way, installed."""
+
+    begun: int = 0
+    cut: int = 0
+    installed: int = 0
+
 
 
 class Outcome(Struct):
@@ -44,6 +56,8 @@ class Outcome(Struct):
     frames: int
     events: int
     trace_hash: str
+    transfers: Transfers
+    orders: int
     findings: list[Finding]
     history: list[Event]
     trace: list[str] = field(default_factory=list)
@@ -65,12 +79,16 @@ class World:
         self.events = 0
         self.is_healed = False
         self._latency = self.random("latency")
-        names = tuple(f"m{number}" for number in range(1, scenario.members + 1))
-        self.members = [
-            Member(self, index, name, names, scenario.wall_skew_ms[index]) for index, name in enumerate(names)
-        ]
-        self._by_name = {member.name: member for member in self.members}
-        self.invariants = Invariants(self, scenario.members)
+        self._by_id: dict[str, Member] = {}
+        self.transfers = Transfers()
+        self.transfer_random = self.random("transfers")
+        self.members = [self._new_member(index) for index in range(scenario.members + scenario.spares)]
+        founders = self.members[: scenario.members]
+        for member in founders if not scenario.is_founded_by_meeting else ():
+            member.voters = tuple(each.id for each in founders)
+        for spare in self.members[scenario.members :]:
+            spare.is_wanted = False
+        self.invariants = Invariants(self)
         self.network = Network(
             self.random("network"),
             self.schedule,
@@ -79,8 +97,15 @@ class World:
             duplicate_share=scenario.duplicate_share,
             straggler_share=scenario.straggler_share,
         )
+        self.links = Links(self)
+        self.operator = Operator(self)
         self.injector = Injector(self)
         self.load = Load(self)
+
+    def _new_member(self, index: int) -> Member:
+        scenario = self.scenario
+        skew_ms = scenario.wall_skew_ms[index % len(scenario.wall_skew_ms)]
+        return Member(self, index, f"m{index + 1}", skew_ms, is_volatile=index in scenario.volatile)
 
     # --- for all that lives here ------------------------------------------------
 
@@ -113,6 +138,29 @@ class World:
         self.found(NODE_FAILED, f"{member.name}: {where}")
         member.crash()
 
+    def renamed(self, member: Member) -> None:
+        self._by_id[member.id] = member
+
+    @property
+    def lost_voters(self) -> list[str]:
+        """Voters whose disks are gone for good."""
+        master = self.master
+        assert master is not None
+        assert master.node is not None
+        return [each for each in master.node.replica.voters if self._by_id[each].id != each]
+
+    def may_forget(self, member: Member) -> bool:
+        """What it has may be lost for good: the other voters are sure to have it all, and are a quorum."""
+        master = self.master
+        if master is None or master.node is None:
+            return False
+        replica = master.node.replica
+        if member.id not in replica.voters:
+            return True
+        is_settled = master.node.serving and replica.membership.index <= replica.commit_index
+        spare = len(replica.voters) - replica.membership.quorum
+        return is_settled and len(self.lost_voters) + 1 <= spare
+
     def master_appended(self, member: Member) -> None:
         self.injector.master_appended(member)
 
@@ -126,13 +174,17 @@ class World:
 
     def _deliver(self, sender: str, to: str, data: bytes) -> None:
         self._trace_hash.update(b"%d %s %s %d" % (self.now_us, sender.encode(), to.encode(), len(data)))
-        self._by_name[to].receive(data)
+        member = self._by_id.get(to)
+        if member is not None and member.id == to:
+            member.receive(data)
 
     # --- the run ------------------------------------------------------------------
 
     def run(self) -> Outcome:
         for member in self.members:
-            member.start()
+            if member.is_wanted:
+                member.start()
+        self.links.start()
         self.load.start()
         self.injector.start()
         self.schedule(self.scenario.heal_ms * 1_000, self._heal)
@@ -168,11 +220,15 @@ class World:
         first_us = self.load.first_write_after_heal_us
         if first_us is None or first_us - heal_us > RECOVERY_MAX_US:
             self.found(NO_PROGRESS, f"healed at {heal_us} us, the first write succeeded at {first_us}")
+        if self.operator.tasks:
+            orders = ", ".join(str(task.order) for task in self.operator.tasks)
+            self.found(ORDER_NOT_DONE, f"{orders}: still not done at {self.now_us} us")
         for member in self.members:
             if member.node is not None:
                 self.invariants.compare_rows(member)
         drain_us = self.load.drain_us if self.load.is_drained else None
-        for finding in check(self.load.history, clock_bound_ms=CLOCK_BOUND_MS, drain_us=drain_us):
+        history = self.invariants.without_excused(self.load.history)
+        for finding in check(history, clock_bound_ms=CLOCK_BOUND_MS, drain_us=drain_us):
             self.found(finding.name, finding.evidence)
 
     def _outcome(self) -> Outcome:
@@ -186,6 +242,8 @@ class World:
             frames=self.network.frames,
             events=self.events,
             trace_hash=self._trace_hash.hexdigest(),
+            transfers=self.transfers,
+            orders=self.operator.done,
             findings=self.findings,
             history=self.load.history,
             trace=self._trace,

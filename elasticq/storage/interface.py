@@ -58,6 +58,11 @@ class Storage(ABC):
     def forget_log(self, index: int) -> None:
         """Entries up to ``index`` are needed by nobody: their space may be freed."""
 
+    @property
+    def slow_sync_ms(self) -> int:
+        """How long the slow ones of the last syncs took; elections wait for them."""
+        return 0
+
     async def snapshot(self, index: int) -> Snapshot:
         """A file with all committed entries up to ``index`` at least, made now or not long ago; to be released.
 

@@ -103,6 +103,10 @@ class SqliteStorage(Storage):
     def forget_log(self, index: int) -> None:
         self._writer.drop_through(index)
 
+    @property
+    def slow_sync_ms(self) -> int:
+        return int(self._writer.slow_sync_s * 1_000)
+
     async def snapshot(self, index: int) -> Snapshot:
         return await self._snapshots.open(index, self._database.stored_index)
 

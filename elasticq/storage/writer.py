@@ -14,6 +14,7 @@ import time
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from threading import Condition, Thread
+from time import monotonic
 from typing import Final, Literal
 
 from elasticq.replication.records import Entry, Record, Vote
@@ -26,6 +27,7 @@ OnFailure = Callable[[BaseException], None]
 OnFull = Callable[[str | None], None]
 
 REVIEW_S: Final = 1.0
+SLOW_FADES: Final = 0.98  # with each sync
 DISK_FULL_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -57,6 +59,7 @@ class LogWriter:
         self._wants_space = False
         self._closing = False
         self._is_blocked = False  # the thread's own
+        self.slow_sync_s = 0.0  # about the slowest in some hundred syncs; written by the thread
         self._written_bytes = 0  # since the last look at the free space, the thread's own
         # The loop's own:
         self._acknowledged = 0
@@ -164,8 +167,14 @@ class LogWriter:
                 self._records = records + self._records
             return False
         if self._durability == "fsync" or any(isinstance(record, Vote) for record in records):
-            self._log.sync()
+            self._sync()
         return True
+
+    def _sync(self) -> None:
+        began_s = monotonic()
+        self._log.sync()
+        took_s = monotonic() - began_s
+        self.slow_sync_s = max(took_s, self.slow_sync_s * SLOW_FADES)
 
     def _append_by_all_means(self, records: list[Record]) -> None:
         try:

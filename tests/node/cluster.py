@@ -1,51 +1,62 @@
 """Nodes under manual time: one alone, or several that pass real frames to each other in memory.
 
 Time stands still until it is advanced; records become durable when asked (or
-at once, for members in ``synced_at_once``); frames wait while a link is cut.
+at once, for members in ``synced_at_once``); frames are lost while a link is cut.
+Members that have been introduced to each other forward calls, greet anew when
+what they say of themselves changes, and take snapshots of each other.
 """
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 
+from elasticq.engine import mutations as m
+from elasticq.engine.dump import dump
 from elasticq.model import commands as c
 from elasticq.model.errors import SqsError
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult, Result
 from elasticq.node.effects import Frame
 from elasticq.node.node import Node
+from elasticq.node.orders import Order, OrderOutcome
+from elasticq.node.peer import Peer
 from elasticq.node.settings import NodeSettings
-from elasticq.replication.records import NOTHING, Durable, Entry, Record, Truncation, Vote
+from elasticq.replication.records import BEGINNING, NOTHING, Base, Durable, Entry, Record, Truncation, Vote
 from elasticq.replication.replica import MASTER
 
 WALL_MS = 1_700_000_000_000
 ENDPOINT = "http://localhost:9324"
-Outcome = Result | SqsError
+Outcome = Result | SqsError | OrderOutcome
 
 
 def call_of(command: c.Command, invocation: bytes = b"") -> c.Call:
     return c.Call(command, "anonymous", DEFAULT_ACCOUNT, ENDPOINT, invocation)
 
 
-def restored(records: list[Record]) -> Durable:
-    """What a storage would load from these records."""
+def restored(records: list[Record], base: Base = BEGINNING) -> Durable:
+    """What a storage would load from these records above ``base``."""
     vote, entries = Vote(0, None), list[Entry]()
     for record in records:
         match record:
             case Vote():
                 vote = record
             case Truncation():
-                del entries[record.index - 1 :]
+                del entries[record.index - base.index - 1 :]
             case Entry():
-                assert record.index == len(entries) + 1
+                assert record.index == base.index + len(entries) + 1
                 entries.append(record)
-    return Durable(vote, entries)
+    return Durable(vote, entries, base, base.index)
 
 
 class Member:
     """A node with its disk, and the frames that wait for a sync."""
 
-    def __init__(self, settings: NodeSettings, durable: Durable, entropy: bytes) -> None:
-        self.node = Node(settings, durable, entropy)
+    def __init__(
+        self, settings: NodeSettings, durable: Durable, entropy: bytes, rows: Iterable[m.Mutation] = ()
+    ) -> None:
+        self.rows = list(rows)  # of a snapshot, at ``base``
+        self.base = durable.base
+        self.entropy = entropy
+        self.node = Node(settings, durable, entropy, self.rows)
         self.settings = settings
         self.disk: list[tuple[int, Record]] = []
         self.waiting: deque[Frame] = deque()
@@ -131,6 +142,7 @@ class Solo:
         (outcome,) = self.answers(self.start_call(command, invocation))
         if isinstance(outcome, SqsError):
             raise outcome
+        assert isinstance(outcome, Result)
         return outcome
 
     def advance(self, ms: int) -> None:
@@ -173,29 +185,142 @@ class Solo:
 class Cluster:
     """Several members on one table. Frames are delivered by ``settle``, in order, unless a link is cut."""
 
-    def __init__(self, names: str = "abc", *, volatile: bool = False, offsets_ms: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self,
+        names: Iterable[str] = "abc",
+        *,
+        volatile: bool = False,
+        offsets_ms: tuple[int, ...] = (),
+        voters: Iterable[str] | None = None,
+        **settings: object,
+    ) -> None:
+        """``voters``: all of them unless told; ``settings``: of each node."""
         self.now_ms = 10_000
         self.names = tuple(names)
+        self.voters = self.names if voters is None else tuple(voters)
         self.volatile = volatile
+        self.settings = settings
         self.members: dict[str, Member] = {}
-        self.down: dict[str, list[tuple[int, Record]]] = {}  # disks of members that are down
+        self.down: dict[str, Member] = {}
         self.lives = 0
         self.cut: set[tuple[str, str]] = set()
         self.held = set[str]()  # members whose disks do not sync
+        self.transfers = True  # snapshots that are wanted are taken
+        self.links = set[frozenset[str]]()
+        self.greetings: dict[str, Peer] = {}
         self.lost_frames: list[tuple[str, Frame]] = []
+        self.drops: Callable[[str, Frame], bool] | None = None  # what the network loses besides
         self.wall_offsets_ms = dict(zip(self.names, offsets_ms or (0,) * len(self.names), strict=True))
         self._tickets = 0
         for name in self.names:
             self._boot(name, NOTHING)
         self.settle()
 
-    def _boot(self, name: str, durable: Durable) -> None:
+    @classmethod
+    def fresh(cls, names: Iterable[str] = "abc", *, nodes: int = 3, **settings: object) -> "Cluster":
+        """Members without a past, which have not met; those of one letter get a full id."""
+        return cls([member_id(name) for name in names], voters=(), nodes=nodes, **settings)  # type: ignore[arg-type]
+
+    def _boot(self, name: str, durable: Durable, rows: Iterable[m.Mutation] = (), **settings: object) -> None:
         self.lives += 1
-        settings = NodeSettings(member_id=name, voters=self.names, volatile=self.volatile)
-        entropy = name.encode() * 31 + bytes([self.lives])
-        self.members[name] = Member(settings, durable, entropy)
-        self.members[name].node.start(self.now_ms, WALL_MS + self.now_ms + self.wall_offsets_ms[name])
+        told = {"member_id": name, "voters": self.voters, "volatile": self.volatile, **self.settings, **settings}
+        entropy = name.encode().ljust(31, b"-")[:31] + bytes([self.lives])
+        self.members[name] = Member(NodeSettings(**told), durable, entropy, rows)  # type: ignore[arg-type]
+        self.start(name)
+
+    def start(self, name: str) -> None:
+        self.members[name].node.start(self.now_ms, WALL_MS + self.now_ms + self.wall_offsets_ms.get(name, 0))
         self.members[name].drain()
+
+    # --- members that meet and part -----------------------------------------------------
+
+    def add(self, name: str, **settings: object) -> None:
+        """A new member, which knows nobody yet."""
+        self.names = (*self.names, name)
+        self._boot(name, NOTHING, **{"voters": (), **settings})
+        self.settle()
+
+    def join(self, name: str, **settings: object) -> None:
+        """A new member that meets all others."""
+        self.add(name, **settings)
+        self.introduce_all()
+
+    def introduce(self, one: str, other: str) -> None:
+        """A link comes up: both greet."""
+        self.links.add(frozenset((one, other)))
+        self._greet(one, other)
+        self._greet(other, one)
+        self.settle()
+
+    def introduce_all(self) -> None:
+        for one in self.members:
+            for other in self.members:
+                if one < other and (one, other) not in self.cut:
+                    self.introduce(one, other)
+
+    def _greet(self, one: str, other: str) -> None:
+        greeting = self.greetings[one] = self.node(one).introduce()
+        self.node(other).met(greeting, self.now_ms)
+        self.members[other].drain()
+
+    def part(self, one: str, other: str) -> None:
+        """A link breaks, and both notice."""
+        self.cut |= {(one, other), (other, one)}
+        self._unlink(one, other)
+
+    def _unlink(self, one: str, other: str) -> None:
+        self.links.discard(frozenset((one, other)))
+        for member, gone in ((one, other), (other, one)):
+            if member in self.members:
+                self.node(member).lost(gone, self.now_ms)
+                self.members[member].drain()
+
+    def _renew_greetings(self) -> bool:
+        """Whoever says something else of itself now says it to all whom it knows."""
+        is_moving = False
+        for link in list(self.links):
+            for one in link:
+                (other,) = link - {one}
+                if self.node(one).introduce() != self.greetings[one]:
+                    is_moving = True
+                    for known in [each for each in self.links if one in each]:
+                        self._greet(one, *(known - {one}))
+        return is_moving
+
+    # --- snapshots ----------------------------------------------------------------------
+
+    def _install_wanted(self) -> bool:
+        is_moving = False
+        for name, member in list(self.members.items()):
+            wanted = member.node.effects.wanted
+            if self.transfers and wanted is not None and wanted.source in self.members:
+                is_moving |= self.install(name, wanted.source)
+        return is_moving
+
+    def install(self, name: str, source: str) -> bool:
+        """A new node over a snapshot of what ``source`` has committed; False if it cannot make one now."""
+        giver, old = self.node(source), self.members[name]
+        replica = giver.replica
+        wanted = old.node.effects.wanted
+        if giver.applied_index > replica.commit_index or (wanted and replica.commit_index < wanted.index):
+            return False
+        base = replica.log.base_at(replica.commit_index, replica.membership.committed_voters)
+        rows = [mutation for chunk in dump(giver.state) for mutation in chunk]
+        vote = old.node.vote if old.node.vote.term >= base.term else Vote(base.term, None)
+        old.node.retire(self.now_ms)
+        old.drain()
+        new = Member(old.settings, Durable(vote, [], base, base.index), old.entropy, rows)
+        new.replies, new.reply_indexes, new.disk = old.replies, old.reply_indexes, [(0, vote)]
+        self.members[name] = new
+        self.start(name)
+        for link in [each for each in self.links if name in each]:
+            (other,) = link - {name}
+            self._greet(other, name)
+        return True
+
+    def forget_log(self, name: str) -> None:
+        """As if it had grown beyond its bound: only what is pinned stays."""
+        self.node(name).replica.compact(self.node(name).replica.commit_index, 1)
 
     def node(self, name: str) -> Node:
         return self.members[name].node
@@ -214,9 +339,12 @@ class Cluster:
                 for frame in member.ready_frames():
                     is_moving = True
                     self.deliver(name, frame)
+            is_moving |= self._renew_greetings()
+            is_moving |= self._install_wanted()
 
     def deliver(self, sender: str, frame: Frame) -> None:
-        if (sender, frame.to) in self.cut or frame.to not in self.members:
+        is_dropped = self.drops is not None and self.drops(sender, frame)
+        if is_dropped or (sender, frame.to) in self.cut or frame.to not in self.members:
             self.lost_frames.append((sender, frame))
             return
         target = self.members[frame.to]
@@ -238,22 +366,32 @@ class Cluster:
         self.now_ms = until_ms
 
     def isolate(self, name: str) -> None:
+        """Nothing comes or goes; those who are linked notice."""
         self.cut |= {(name, other) for other in self.names} | {(other, name) for other in self.names}
+        for link in [each for each in self.links if name in each]:
+            self._unlink(*link)
 
     def heal(self) -> None:
+        was_linked = bool(self.greetings)
         self.cut.clear()
         self.held.clear()
+        if was_linked:
+            self.introduce_all()
         self.settle()
 
     def crash(self, name: str) -> None:
         """Stop a member; what was not synced is lost."""
-        member = self.members.pop(name)
-        self.down[name] = [(0, record) for token, record in member.disk if token <= member.synced_token]
+        member = self.down[name] = self.members.pop(name)
+        member.disk = [(0, record) for token, record in member.disk if token <= member.synced_token]
+        for link in [each for each in self.links if name in each]:
+            self._unlink(*link)
 
     def restart(self, name: str) -> None:
-        disk = self.down.pop(name)
-        self._boot(name, restored([record for _, record in disk]))
-        self.members[name].disk = disk + self.members[name].disk
+        old = self.down.pop(name)
+        self._boot(name, restored([record for _, record in old.disk], old.base), old.rows, voters=old.settings.voters)
+        self.members[name].disk = old.disk + self.members[name].disk
+        if self.greetings:
+            self.introduce_all()
         self.settle()
 
     # --- who is who -------------------------------------------------------------------------
@@ -296,7 +434,39 @@ class Cluster:
     def do(self, name: str, command: c.Command, invocation: bytes = b"") -> Result:
         ticket = self.submit(name, command, invocation)
         self.settle()
-        (outcome,) = self.answers(name, ticket)
+        outcome = self.answer(name, ticket)
         if isinstance(outcome, SqsError):
             raise outcome
+        assert isinstance(outcome, Result)
         return outcome
+
+    def say(self, name: str, command: c.Command, invocation: bytes = b"") -> int:
+        """Submit, and let everything happen that needs no time; the ticket."""
+        ticket = self.submit(name, command, invocation)
+        self.settle()
+        return ticket
+
+    def answer(self, name: str, ticket: int) -> Outcome:
+        """The one answer, which must be there."""
+        (outcome,) = self.answers(name, ticket)
+        return outcome
+
+    def order(self, name: str, order: Order) -> int:
+        self._tickets += 1
+        self.node(name).order(order, self._tickets, self.now_ms)
+        self.members[name].drain()
+        self.settle()
+        return self._tickets
+
+    def obey(self, name: str, order: Order) -> OrderOutcome:
+        """The outcome of an order, within three seconds."""
+        ticket = self.order(name, order)
+        for _ in range(30):
+            if self.answers(name, ticket):
+                break
+            self.advance(100)
+        return self.answer(name, ticket)  # type: ignore[return-value]
+
+
+def member_id(name: str, life: int = 1) -> str:
+    return f"{name}-{life:016x}"

@@ -1,0 +1,115 @@
+"""Links between members: who has greeted whom, when a greeting is renewed, and when a link is missed.
+
+A link is whole while both directions are. One that is cut in both is noticed
+after a while; the end of a process is noticed at once, where it can be heard.
+What a member says of itself is looked at now and then and told when it changed.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from elasticq.node.peer import Peer
+
+if TYPE_CHECKING:
+    from elasticq.sim.member import Member
+    from elasticq.sim.world import World
+
+LOOK_US = 200_000
+NOTICED_MAX_US = 3_000_000
+GREETING_US = (1_000, 60_000)
+BELOW_QUORUM_MAX_US = 2_500_000  # election_min, and what is under way and slow
+
+
+class Links:
+    """``below_quorum_us``: since when a member cannot exchange frames with a majority of its voters."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.random = world.random("links")
+        self.greeted: dict[tuple[str, str], Peer] = {}  # (who heard it, of whom), by member id
+        self._missed_us: dict[tuple[str, str], int] = {}  # a broken link, and when it will be noticed
+        self.below_quorum_us: dict[str, int] = {}
+
+    def start(self) -> None:
+        self._look()
+
+    def _look(self) -> None:
+        self.world.schedule(LOOK_US, self._look)
+        living = [member for member in self.world.members if member.node is not None]
+        peers = {member.id: member.introduce() for member in living if not member.is_paused}
+        for member in living:
+            for other in living:
+                if member is not other:
+                    self._look_at(member, other, peers.get(other.id))
+            self._count(member, living)
+
+    def _look_at(self, member: Member, other: Member, peer: Peer | None) -> None:
+        pair = member.id, other.id
+        cuts = self.world.network.cuts
+        there, back = cuts[member.id, other.id] > 0, cuts[other.id, member.id] > 0
+        if there and back:
+            self._miss(member, other)
+            return
+        self._missed_us.pop(pair, None)
+        if there or back or peer is None or member.is_paused or self.greeted.get(pair) == peer:
+            return
+        self.greeted[pair] = peer
+        life = member.life
+        self.world.schedule(self.random.randint(*GREETING_US), partial(self._greet, member, life, peer))
+
+    def _greet(self, member: Member, life: int, peer: Peer) -> None:
+        if member.life == life and self.greeted.get((member.id, peer.id)) == peer:
+            member.call(lambda node: node.met(peer, member.boot_ms))
+
+    def _miss(self, member: Member, other: Member) -> None:
+        pair = member.id, other.id
+        if pair not in self.greeted:
+            return
+        now_us = self.world.now_us
+        noticed_us = self._missed_us.setdefault(pair, now_us + self.random.randint(0, NOTICED_MAX_US))
+        if now_us >= noticed_us:
+            self._break(member, other.id)
+
+    def _break(self, member: Member, other: str) -> None:
+        if self.greeted.pop((member.id, other), None) is not None:
+            self._missed_us.pop((member.id, other), None)
+            member.call(lambda node: node.lost(other, member.boot_ms))
+
+    def ended(self, member_id: str) -> None:
+        """A process ended: its connections close, for those who can hear it."""
+        for heard, of in list(self.greeted):
+            if heard == member_id:
+                del self.greeted[heard, of]
+        self.below_quorum_us.pop(member_id, None)
+        for other in self.world.members:
+            if other.node is not None and (other.id, member_id) in self.greeted:
+                is_cut = self.world.network.cuts[member_id, other.id] > 0
+                delay_us = self.random.randint(0, NOTICED_MAX_US) if is_cut else self.random.randint(50, 1_000)
+                peer = self.greeted[other.id, member_id]
+                self.world.schedule(delay_us, partial(self._notice_end, other, other.life, peer))
+
+    def _notice_end(self, member: Member, life: int, peer: Peer) -> None:
+        if member.life == life and self.greeted.get((member.id, peer.id)) == peer:
+            self._break(member, peer.id)
+
+    def _count(self, member: Member, living: list[Member]) -> None:
+        """Whom it can talk with, as the network is: what it believes itself is no matter."""
+        node = member.node
+        assert node is not None
+        voters, cuts = node.replica.voters, self.world.network.cuts
+        reached = sum(
+            other.id in voters
+            and not other.is_paused
+            and (other is member or not (cuts[member.id, other.id] or cuts[other.id, member.id]))
+            for other in living
+        )
+        if reached >= node.replica.membership.quorum:
+            self.below_quorum_us.pop(member.id, None)
+        else:
+            self.below_quorum_us.setdefault(member.id, self.world.now_us)
+
+    def is_below_quorum(self, member: Member) -> bool:
+        since_us = self.below_quorum_us.get(member.id)
+        return since_us is not None and self.world.now_us - since_us > BELOW_QUORUM_MAX_US

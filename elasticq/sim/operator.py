@@ -1,0 +1,106 @@
+"""Who looks after the cluster: orders what a scenario asks for, again until it is done.
+
+An order goes to the member that is master as far as anybody can see; refused,
+lost or unanswered, it is given again after a while, as an operator would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from elasticq.node.effects import Ticket
+from elasticq.node.orders import Order, OrderDone, OrderOutcome
+
+if TYPE_CHECKING:
+    from elasticq.sim.world import World
+
+AGAIN_US = (200_000, 700_000)
+ANSWER_US = 4_000_000
+
+
+class Task:
+    """One order until it is done, or ``is_void`` (done already, or pointless by now)."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        order: Order,
+        is_void: Callable[[], bool],
+        then: Callable[[], None],
+        *,
+        is_tried_once: bool = False,
+    ) -> None:
+        self.operator = operator
+        self.world = operator.world
+        self.order = order
+        self.is_void = is_void
+        self.then = then
+        self.is_tried_once = is_tried_once
+        self.attempt = 0
+        self.is_over = False
+        operator.given += 1
+        self.number = operator.given
+
+    def give(self) -> None:
+        if self.is_over:
+            return
+        if self.is_void():
+            self._end()
+            return
+        master = self.world.master
+        self.attempt += 1
+        attempt = self.attempt
+        if master is not None and not master.is_paused:
+            self.world.trace("order", master.name, self.order)
+            master.order(self, ("operator", self.number, attempt), self.order)
+        if not self.is_over and not self.is_tried_once:
+            self.world.schedule(ANSWER_US, lambda: self._unanswered(attempt))
+
+    def _unanswered(self, attempt: int) -> None:
+        if attempt == self.attempt:
+            self.give()
+
+    def ordered(self, ticket: Ticket, outcome: OrderOutcome) -> None:
+        if self.is_over:
+            return
+        self.world.trace("ordered", "operator", outcome)
+        if isinstance(outcome, OrderDone) or self.is_tried_once:
+            self.operator.done += isinstance(outcome, OrderDone)
+            self._end()
+            return
+        self.attempt += 1  # this one is answered
+        self.world.schedule(self.operator.random.randint(*AGAIN_US), self.give)
+
+    def refused(self, ticket: Ticket) -> None:
+        """The member went down."""
+        if not self.is_over and not self.is_tried_once:
+            self.attempt += 1
+            self.world.schedule(self.operator.random.randint(*AGAIN_US), self.give)
+
+    def _end(self) -> None:
+        self.is_over = True
+        self.operator.tasks.remove(self)
+        self.then()
+
+
+class Operator:
+    """``tasks``: what is not done yet; ``done``: how many orders were."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.random = world.random("operator")
+        self.tasks: list[Task] = []
+        self.given = self.done = 0
+
+    def want(self, order: Order, is_void: Callable[[], bool], then: Callable[[], None] = lambda: None) -> None:
+        task = Task(self, order, is_void, then)
+        self.tasks.append(task)
+        task.give()
+
+    def try_once(self, order: Order) -> None:
+        task = Task(self, order, lambda: False, lambda: None, is_tried_once=True)
+        self.tasks.append(task)
+        task.give()
+        if not task.is_over:
+            self.world.schedule(ANSWER_US, lambda: None if task.is_over else task._end())

@@ -1,0 +1,117 @@
+"""Snapshots on their way: from the rows of one member to another that wants them, in chunks, over links that break.
+
+A source makes one immutable copy and serves it as long as it lives. A link that
+is cut is waited for; a source that died is forgotten, and the copy begun anew
+at any other that reaches as far. What came is checked before it is installed,
+and installed only where it is wanted still: the old node has gone on meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from elasticq.sim.disk import Copy
+
+if TYPE_CHECKING:
+    from elasticq.sim.member import Member
+    from elasticq.sim.world import World
+
+STEP_US = 50_000
+AGAIN_US = 200_000
+BYTES_PER_S = (40_000, 1_000_000)
+CHECK_US = (5_000, 150_000)
+
+
+class Transfer:
+    """One member's way to a snapshot, in one life of it."""
+
+    def __init__(self, world: World, member: Member) -> None:
+        self.world = world
+        self.member = member
+        self.life = member.life
+        self.random = world.transfer_random
+        self.rate_bytes = self.random.randint(*BYTES_PER_S)
+        self.source: Member | None = None
+        self.source_life = 0
+        self.source_id = ""
+        self.copy: Copy | None = None
+        self.got_bytes = 0
+        self.is_interrupted = False
+        self.begin()
+
+    @property
+    def _index(self) -> int:
+        """Of the snapshot that is wanted; 0: none any more."""
+        node = self.member.node
+        if node is None or self.member.life != self.life or node.effects.wanted is None:
+            return 0
+        return node.effects.wanted.index
+
+    def _over(self) -> None:
+        if self.member.transfer is self:
+            self.member.transfer = None
+
+    def begin(self) -> None:
+        """Ask the one that offered it first, then the others in turn."""
+        index, node = self._index, self.member.node
+        if not index or node is None or node.effects.wanted is None:
+            self._over()
+            return
+        wanted = node.effects.wanted
+        others = [other for other in self.world.members if other is not self.member and other.node is not None]
+        others.sort(key=lambda other: other.id != wanted.source)
+        if len(others) > 1 and self.random.random() < 0.3:
+            others.append(others.pop(0))
+        for other in others:
+            if self._is_whole(other) and not other.is_paused:
+                self.copy = other.snapshot(index)
+                if self.copy is not None:
+                    self.source, self.source_life, self.source_id = other, other.life, other.id
+                    self.got_bytes = 0
+                    self.world.transfers.begun += 1
+                    self.world.trace("transfer", self.member.name, f"{other.name} {self.copy.base.index}")
+                    self.world.schedule(STEP_US, self.step)
+                    return
+        self.world.schedule(AGAIN_US, self.begin)
+
+    def _is_whole(self, other: Member) -> bool:
+        cuts = self.world.network.cuts
+        return not (cuts[self.member.id, other.id] or cuts[other.id, self.member.id])
+
+    def step(self) -> None:
+        source, copy = self.source, self.copy
+        assert source is not None
+        assert copy is not None
+        if not self._index:
+            self._over()
+        elif source.node is None or (source.life, source.id) != (self.source_life, self.source_id):
+            self._cut()
+            self.begin()
+        elif not self._is_whole(source) or source.is_paused:
+            self._cut()
+            self.world.schedule(STEP_US, self.step)
+        else:
+            self.is_interrupted = False
+            self.got_bytes += self.rate_bytes * STEP_US // 1_000_000
+            if self.got_bytes < len(copy.data):
+                self.world.schedule(STEP_US, self.step)
+            else:
+                self.world.schedule(self.random.randint(*CHECK_US), self.install)
+
+    def _cut(self) -> None:
+        if not self.is_interrupted:
+            self.is_interrupted = True
+            self.world.transfers.cut += 1
+
+    def install(self) -> None:
+        index, copy = self._index, self.copy
+        assert copy is not None
+        if self.member.is_paused and index:
+            self.world.schedule(STEP_US, self.install)
+            return
+        if not index or copy.base.index < index:
+            self.begin()
+            return
+        self._over()
+        self.world.transfers.installed += 1
+        self.member.install(copy)
