@@ -22,12 +22,13 @@ class Remote(Struct, frozen=True, gc=False):
 
 
 class Sent(Struct, gc=False):
-    """A call that was passed on to ``to``."""
+    """A call that was passed on to ``to``, the master of ``term``."""
 
     call: Call
     ticket: Ticket
     to: str
     until_ms: int
+    term: int = 0
 
 
 class Courier:
@@ -36,6 +37,7 @@ class Courier:
     def __init__(self, boot: str) -> None:
         self.boot = boot
         self.sent: dict[int, Sent] = {}
+        self.expires_at_ms: int | None = None  # not before this is the first of ``sent`` given up
         self._numbers: dict[Ticket, int] = {}
         self._number = 0
         self._taken: dict[str, Numbers] = {}
@@ -43,11 +45,14 @@ class Courier:
 
     # --- the accepting member -----------------------------------------------------
 
-    def send(self, call: Call, ticket: Ticket, to: str, now_ms: int) -> int:
+    def send(self, call: Call, ticket: Ticket, to: str, now_ms: int, term: int = 0) -> int:
         """Its number."""
         self._number += 1
         wait_ms = WAIT_S_MAX * 1_000 if type(call.command) is ReceiveMessage else 0
-        self.sent[self._number] = Sent(call, ticket, to, now_ms + wait_ms + ANSWER_MS)
+        until_ms = now_ms + wait_ms + ANSWER_MS
+        if self.expires_at_ms is None or until_ms < self.expires_at_ms:
+            self.expires_at_ms = until_ms
+        self.sent[self._number] = Sent(call, ticket, to, until_ms, term)
         self._numbers[ticket] = self._number
         return self._number
 
@@ -69,7 +74,11 @@ class Courier:
         return [sent for number, sent in list(self.sent.items()) if is_lost(sent.to) and self.arrived(number)]
 
     def expired(self, now_ms: int) -> list[Sent]:
-        return [sent for number, sent in list(self.sent.items()) if sent.until_ms <= now_ms and self.arrived(number)]
+        if self.expires_at_ms is None or now_ms < self.expires_at_ms:
+            return []
+        over = [sent for number, sent in list(self.sent.items()) if sent.until_ms <= now_ms and self.arrived(number)]
+        self.expires_at_ms = min((sent.until_ms for sent in self.sent.values()), default=None)
+        return over
 
     # --- the master ---------------------------------------------------------------
 

@@ -79,7 +79,7 @@ class Members:
             admin=settings.admin,
         )
 
-    def met(self, peer: Peer, now_ms: int, time_ms: int) -> None:
+    def met(self, peer: Peer, now_ms: int) -> None:
         """A greeting came, the first or a renewed one."""
         if peer.cluster_name != self._settings.cluster_name or peer.id == self._settings.member_id:
             return
@@ -89,7 +89,7 @@ class Members:
         if peer.cluster:
             self._meet_cluster(peer)
         elif self.is_fresh:
-            self._found_if_complete(now_ms, time_ms)
+            self._found_if_complete(now_ms)
         if peer.is_fresh:
             self._pass_on_founding(peer.id)
         replica.acquaintances.discard(peer.id)
@@ -100,8 +100,20 @@ class Members:
     def linked_peers(self) -> list[Peer]:
         return [self.peers[each] for each in self.linked]
 
-    def lost(self, member_id: str) -> None:
+    def lost(self, member_id: str, now_ms: int, time_ms: int) -> None:
+        """It may have been the one too many."""
         self.linked.discard(member_id)
+        if self.is_fresh:
+            clusters = self._clusters_met()
+            if len(clusters) == 1:
+                self._replica.cluster = clusters.pop()
+                self._know_acquaintances()
+            elif not clusters:
+                self._found_if_complete(now_ms, time_ms)
+
+    def _know_acquaintances(self) -> None:
+        cluster = self._replica.cluster
+        self._replica.acquaintances |= {each for each in self.linked if self.peers[each].cluster == cluster}
 
     def _meet_cluster(self, peer: Peer) -> None:
         """A fresh member joins the cluster that it meets, unless there are two."""
@@ -117,14 +129,17 @@ class Members:
         fresh = [self.peers[each] for each in self.linked if self.peers[each].is_fresh]
         return sorted((*fresh, self.introduce()), key=lambda peer: peer.id)
 
-    def _found_if_complete(self, now_ms: int, time_ms: int) -> None:
-        """All of ``nodes`` must have met and agree; the one with the lowest id founds."""
+    def _found_if_complete(self, now_ms: int) -> None:
+        """All of ``nodes`` must have met and agree; the one with the lowest id founds.
+
+        The first entry has no time: cluster time never falls below an entry's, and one wall clock may be wrong.
+        """
         founders = self._founders()
         if self.trouble or len(founders) != self._settings.nodes or founders[0].id != self._settings.member_id:
             return
         voters = tuple(Voter(peer.id, peer.address) for peer in founders)
         payload = m.encode([founding(self._lottery)])
-        self._replica.found(Entry(1, FOUNDING_TERM, time_ms, payload, voters), now_ms)
+        self._replica.found(Entry(1, FOUNDING_TERM, 0, payload, voters), now_ms)
         self.founded()
         for peer in founders[1:]:
             self._pass_on_founding(peer.id)
@@ -334,6 +349,8 @@ class Members:
 
     def keep_promises(self) -> None:
         """Answer the orders whose entry is committed."""
+        if not self._promises:
+            return
         replica = self._replica
         for promise in list(self._promises):
             if promise.index <= replica.commit_index:

@@ -95,6 +95,7 @@ class Node(Observer):
         self._sweeper = Sweeper()
         self._sweep_at_ms = 0
         self.members = Members(settings, self.replica, self.lottery)
+        self.replica.cluster = self.state.cluster_id
         self.members.founded()
         self._replies = Replies(self.replica, self.effects.replies, settings.mode, settings.all_timeout_ms)
         self._post = Post(
@@ -103,11 +104,13 @@ class Node(Observer):
             self.members,
             self.effects,
             lambda: self.state,
-            self.lottery.token(b"courier", 8).hex(),
-            run=self._run,
+            self.lottery.token(b"courier %d" % durable.applied_index, 8).hex(),  # the entropy may be an older node's
+            run=self._admit,
             withdraw=self._withdraw,
             give_back=self._give_back,
         )
+        if not self.replica.cluster:
+            self.replica.cluster = self.state.cluster_id  # of the rows, where the log does not begin at 1
         self._was_voter = self.replica.membership.is_voter
         self._master_seen: str | None = None
         self._hands_over_until_ms = 0
@@ -216,12 +219,12 @@ class Node(Observer):
         if known is not None and known.boot != peer.boot:
             self._forget_waiting(peer.id)
             self._post.lost(peer.id, now_ms, serving=self.serving)
-        self.members.met(peer, now_ms, self.clock.time_ms(now_ms))
+        self.members.met(peer, now_ms)
         self._leave(now_ms)
 
     def lost(self, member_id: str, now_ms: int) -> None:
         """The link to another member broke: its waiting receives go, and what it may never have got goes back."""
-        self.members.lost(member_id)
+        self.members.lost(member_id, now_ms, self.clock.time_ms(now_ms))
         self._forget_waiting(member_id)
         self._post.lost(member_id, now_ms, serving=self.serving)
         self._leave(now_ms)
@@ -242,7 +245,7 @@ class Node(Observer):
             self._verify(ticket, now_ms)
         elif isinstance(order, TransferMastership):
             self._transfer(order.member, ticket, now_ms)
-        elif self.serving and self.replica.commit_index < self._undo_from:
+        elif self.serving and self.replica.commit_index + 1 < self._undo_from:
             self.members.answered.append((ticket, OrderRefused("not yet: try again")))
         else:
             voters = self.members.order(order, ticket)
@@ -268,10 +271,12 @@ class Node(Observer):
             self._close_entry(now_ms)
         self.members.promise(ticket, f"digest at {self.replica.log.last_index + 1}")
         self._close_entry(now_ms)
-        self._note_digest(self.applied_index)
+        self.members.keep_promises()  # alone in memory it is committed by now
+        self._note_digest(self.applied_index, self._turn.now_ms)
 
-    def _note_digest(self, index: int) -> None:
-        self._digests[index] = delivery_digest(self.state, self._turn.now_ms).hex()
+    def _note_digest(self, index: int, time_ms: int) -> None:
+        """``time_ms``: of the entry, the same for all members."""
+        self._digests[index] = delivery_digest(self.state, time_ms).hex()
         while len(self._digests) > DIGESTS_MAX:
             del self._digests[next(iter(self._digests))]
 
@@ -319,6 +324,9 @@ class Node(Observer):
             self._compact()
         if self.serving:
             self.clock.keep(now_ms)
+            voters = self.members.next_change()
+            if voters is not None:
+                self._propose_voters(voters, now_ms)
             self._end_waits(now_ms)
             self._serve_due(now_ms)
             self._sweep(now_ms)
@@ -350,6 +358,7 @@ class Node(Observer):
             self._hands_over_until_ms = 0
         elif not self._open:
             self.replica.hand_over(now_ms, self._heir)
+            self._hand_out(now_ms)
 
     def committed_state(self) -> tuple[State, Base]:
         """For a snapshot in a process of its own that is a copy of this one: what is not committed is taken back."""
@@ -368,8 +377,18 @@ class Node(Observer):
     def retire(self, now_ms: int) -> None:
         """A node over a snapshot takes this one's place: whoever waits here is answered."""
         self._post.retire()
+        self._post.mail_answers()
 
     # --- commands -------------------------------------------------------------------
+
+    def _admit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
+        """Execute a call that another member passed on, or that has waited, or let it wait like any other."""
+        if self._hands_over_until_ms:
+            self._post.hold(call, ticket, now_ms)
+        elif self._holds_sends and isinstance(call.command, (SendMessage, SendMessageBatch)):
+            self._hold(call, ticket, now_ms)
+        else:
+            self._run(call, ticket, now_ms)
 
     def _run(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         self._open_time(now_ms)
@@ -603,6 +622,7 @@ class Node(Observer):
         """Take over: state to the log's end, fix the clock, say so in the log; serve when that is committed."""
         assert self.applied_index == self.replica.commit_index, "a follower applies what is committed"
         replica = self.replica
+        self._commits_alone = replica.commits_alone  # those who heard it are forgotten with a term
         for index in range(self.applied_index + 1, replica.log.last_index + 1):
             self._apply_entry(index, keep_undo=replica.has_company)
         contact_ms = self.clock.contact_ms
@@ -693,6 +713,7 @@ class Node(Observer):
                 self._undo.popleft()
             if not self.serving:
                 self._serve_if_committed()
+            self.members.keep_promises()
         else:
             for index in range(self.applied_index + 1, replica.commit_index + 1):
                 self._apply_entry(index, keep_undo=False)
@@ -726,8 +747,7 @@ class Node(Observer):
             self._undo.append((index, undo))
         self.applied_index = index
         if not mutations and entry.voters is None:
-            self._turn.now_ms = max(self._turn.now_ms, entry.time_ms)
-            self._note_digest(index)
+            self._note_digest(index, entry.time_ms)
 
     # --- effects ----------------------------------------------------------------------
 
@@ -736,8 +756,13 @@ class Node(Observer):
         self._hand_out(now_ms)
         if self._open:
             self._close_entry_if_free(now_ms)
-        if self.replica.has_company or not self.serving or self._post.has_lobby:
+        if self.replica.followers:
+            self.replica.settle(now_ms)
+            self._hand_out(now_ms)
+        if self.replica.master != self._master_seen or self._post.has_lobby or self.members.answered:
             self._leave_company(now_ms)
+        if self._hands_over_until_ms:
+            self._hand_over_if_due(now_ms)
         if self._replies:
             self._replies.release(now_ms)
         if self._has_mail:
@@ -746,7 +771,7 @@ class Node(Observer):
 
     @property
     def _has_mail(self) -> bool:
-        return bool(self.effects.replies) and bool(self.members.linked)
+        return bool(self.effects.replies) and bool(self.members.peers)  # also when the last link is gone
 
     def _leave_company(self, now_ms: int) -> None:
         """What only a member among others has to look after."""
@@ -757,18 +782,10 @@ class Node(Observer):
             self._post.master_changed(now_ms, serving=may_serve)
         elif self._post.has_lobby:
             self._post.open_lobby(now_ms, serving=may_serve)
-        if self.serving and self._hands_over_until_ms:
-            self._hand_over_if_due(now_ms)
-        elif self.serving:
-            voters = self.members.next_change()
-            if voters is not None:
-                self._propose_voters(voters, now_ms)
-        self.members.keep_promises()
         answered = self.members.answered
         for ticket, outcome in answered:
             self.effects.replies.append(Reply(ticket, outcome, 0))
         answered.clear()
-        self._hand_out(now_ms)
 
     def _hand_out(self, now_ms: int) -> None:
         """Move the replica's outbox into effects; with volatile storage its records are durable at once."""

@@ -68,13 +68,16 @@ class Post:
         self._withdraw = withdraw
         self._give_back = give_back
         self._courier = Courier(boot)
+        self._denied: tuple[str, int] | None = None  # (member, term): it said that it is not the master any more
         self._lobby: deque[tuple[int, Call, Ticket]] = deque()  # reads that wait for a master, and until when
 
     # --- calls of this member's clients -------------------------------------------
 
     def submit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         """This member is not serving: pass it on, let it wait, or refuse it."""
-        if isinstance(ticket, Remote):
+        if isinstance(ticket, Remote) and self._replica.role == MASTER:
+            self.hold(call, ticket, now_ms)  # taking over: its sender would only come back at once
+        elif isinstance(ticket, Remote):
             self._write(self._letter(NotMaster, ticket.sender, boot=ticket.boot, number=ticket.number))
         elif self._members.was_removed:
             self._refuse(ticket)
@@ -96,10 +99,12 @@ class Post:
     def _master(self) -> str | None:
         """Another member that is master as far as is known, and can be reached."""
         master = self._replica.master
-        return master if master != self._settings.member_id and master in self._members.linked else None
+        if master == self._settings.member_id or master not in self._members.linked:
+            return None
+        return None if (master, self._replica.term) == self._denied else master
 
     def _forward(self, call: Call, ticket: Ticket, to: str, now_ms: int) -> None:
-        number = self._courier.send(call, ticket, to, now_ms)
+        number = self._courier.send(call, ticket, to, now_ms, self._replica.term)
         self._write(forward_of(call, self._replica.cluster, self._settings.member_id, to, self._courier.boot, number))
 
     def _refuse(self, ticket: Ticket) -> None:
@@ -158,7 +163,10 @@ class Post:
 
     @property
     def wake_at_ms(self) -> int | None:
-        return self._lobby[0][0] if self._lobby else None
+        lobby_ms, expires_at_ms = self._lobby[0][0] if self._lobby else None, self._courier.expires_at_ms
+        if lobby_ms is None or expires_at_ms is None:
+            return expires_at_ms if lobby_ms is None else lobby_ms
+        return min(lobby_ms, expires_at_ms)
 
     def tick(self, now_ms: int, time_ms: int, stale_ms: int) -> None:
         """Ends of waits: for a master, and for its answers."""
@@ -173,7 +181,7 @@ class Post:
 
     def _stale_answer(self, call: Call, time_ms: int, stale_ms: int) -> Result | SqsError:
         """From committed state, which may be behind by ``stale_ms`` and more."""
-        if self._members.waiting_for():
+        if self._members.waiting_for() or self._replica.role == MASTER:  # its rows run ahead of what is committed
             return ServiceUnavailable(self.unready_reason())
         turn = Turn(time_ms, 0, self._settings.region, self._settings.sixty_second_rules)
         try:
@@ -225,10 +233,10 @@ class Post:
         outcome = outcome_of(letter)
         sent = self._courier.arrived(letter.number) if letter.boot == self._courier.boot else None
         holds_messages = isinstance(outcome, ReceiveMessageResult) and bool(outcome.messages)
-        if holds_messages and sent is None:
-            self._write(self._letter(GiveBack, letter.sender, result=outcome))
-        elif holds_messages:
+        if holds_messages:
             self._write(self._letter(Received, letter.sender, numbers=[letter.number]))
+            if sent is None:
+                self._write(self._letter(GiveBack, letter.sender, result=outcome))
         if sent is not None:
             self._effects.replies.append(Reply(sent.ticket, outcome, 0))
 
@@ -237,7 +245,8 @@ class Post:
         sent = self._courier.arrived(letter.number) if letter.boot == self._courier.boot else None
         if sent is None:
             return
-        if self._master in (None, letter.sender):
+        self._denied = (letter.sender, sent.term)
+        if self._master is None:
             self.hold(sent.call, sent.ticket, now_ms)
         else:
             self.submit(sent.call, sent.ticket, now_ms)

@@ -60,7 +60,8 @@ class Append(Message, tag=5):
     """Entries after (prev_index, prev_term); empty as heartbeat.
 
     round: grows with every broadcast, echoed by the reply (lease, check-quorum);
-    time_ms: cluster time at sending, the link of the followers' clocks.
+    time_ms: cluster time at sending, the link of the followers' clocks; is_news: it only tells the
+    commit index and wants no answer.
     """
 
     prev_index: int
@@ -69,6 +70,7 @@ class Append(Message, tag=5):
     round: int
     time_ms: int
     entries: list[Entry]
+    is_news: bool = False
 
 
 class AppendReply(Message, tag=6):

@@ -6,6 +6,7 @@ from msgspec import Struct
 class Progress(Struct):
     """probing: one Append at a time until the logs are known to match; offered_index: not 0 while it
     takes a snapshot at that index or above, so that the log above stays; heard_ms: when it last answered;
+    told_index: the commit index that was sent to it last;
     is_leaving: it was a voter and hears the log until it knows that it is none.
     """
 
@@ -16,3 +17,4 @@ class Progress(Struct):
     probing: bool = True
     offered_index: int = 0
     is_leaving: bool = False
+    told_index: int = 0

@@ -140,6 +140,7 @@ class Replica:
         self.role = FOLLOWER
         self.master: str | None = None
         self.commit_index = durable.applied_index  # rows hold committed entries only
+        self.membership.committed(self.commit_index)
         self.followers: dict[str, Progress] = {}  # the other voters, and the learners
         self._refresh()
         self.round = 0
@@ -257,7 +258,7 @@ class Replica:
     def _ask_to_join(self, now_ms: int) -> None:
         self._set_election_timer(now_ms)
         self.master = None
-        for other in self.acquaintances:
+        for other in sorted(self.acquaintances):  # the same frames in the same order, whatever strings hash to
             self._send(
                 Join(cluster=self.cluster, group=0, sender=self.member_id, to=other, term=self.term),
                 rests_on_records=False,
@@ -553,7 +554,8 @@ class Replica:
             self.observer.caught_up()
         matched = message.prev_index + len(message.entries)
         self._move_commit(min(message.commit_index, matched), now_ms)
-        self._answer_append(message, ok=True, match_index=matched)
+        if not message.is_news:
+            self._answer_append(message, ok=True, match_index=matched)
 
     def _conflict_hint(self, prev_index: int) -> int:
         """Where the master should try next: before the whole term that conflicts, never below commit."""
@@ -678,8 +680,18 @@ class Replica:
         if not progress.probing:
             progress.next_index += len(entries)
 
-    def _send_entries(self, other: str, prev_index: int, prev_term: int, entries: list[Entry], now_ms: int) -> None:
+    def _send_entries(
+        self,
+        other: str,
+        prev_index: int,
+        prev_term: int,
+        entries: list[Entry],
+        now_ms: int,
+        *,
+        is_news: bool = False,
+    ) -> None:
         _, time_ms = self.clock(now_ms)
+        self.followers[other].told_index = self.commit_index
         self._send(
             Append(
                 cluster=self.cluster,
@@ -693,6 +705,7 @@ class Replica:
                 round=self.round,
                 time_ms=time_ms,
                 entries=entries,
+                is_news=is_news,
             ),
             rests_on_records=False,
         )
@@ -703,8 +716,7 @@ class Replica:
 
     def _offer(self, other: str, progress: Progress) -> None:
         """A snapshot; the log stays from here on, so that it can go on from whichever the member takes."""
-        if not progress.offered_index:
-            progress.offered_index = self.log.base_index
+        progress.offered_index = max(progress.offered_index, self.log.base_index)  # the log may have outgrown the pin
         self._send(
             Offer(
                 cluster=self.cluster,
@@ -787,7 +799,7 @@ class Replica:
         """Ask ``to``, or the voter with the newest log, to stand now; True if it has everything."""
         if self.role != MASTER or not self.others or (to and to not in self.others):
             return False
-        best = to or max(self.others, key=lambda other: self.followers[other].match_index)
+        best = to or max(self.others, key=self._fitness)
         if self.followers[best].match_index < self.log.last_index:
             return False
         # The follower may win at once, without asking those who answered our rounds: no lease until it
@@ -800,6 +812,11 @@ class Replica:
         )
         return True
 
+    def _fitness(self, other: str) -> tuple[int, int]:
+        """Of an heir: that it has everything, and that it was heard lately."""
+        progress = self.followers[other]
+        return progress.match_index, progress.heard_ms
+
     # --- commit -------------------------------------------------------------------------
 
     def _advance_commit(self, now_ms: int) -> None:
@@ -807,9 +824,8 @@ class Replica:
         if index > self.commit_index and self._may_commit(index):
             names_voters = self.commit_index < self.membership.index <= index
             self._move_commit(index, now_ms)
-            if (index == self.log.last_index or names_voters) and self.followers:
-                self._push_commit(now_ms)
             if names_voters:
+                self._push_commit(now_ms)
                 self._voters_committed(now_ms)
 
     def _voters_committed(self, now_ms: int) -> None:
@@ -841,11 +857,19 @@ class Replica:
         """An entry of an older term is committed by one of the own term above it, never by counting."""
         return self.log.term_at(index) == self.term
 
+    def settle(self, now_ms: int) -> None:
+        """At the end of an input: if the log went idle tell the commit index now, not at the next heartbeat."""
+        if self.role == MASTER and self.commit_index == self.log.last_index:
+            self._push_commit(now_ms)
+
     def _push_commit(self, now_ms: int) -> None:
-        """The log went idle: tell the commit index now, not at the next heartbeat."""
+        """To all that have not heard of it with an entry."""
         for other, progress in self.followers.items():
-            if not progress.probing:
-                self._send_append(other, now_ms, force=True)
+            if progress.told_index < self.commit_index and not progress.probing:
+                prev_index = progress.next_index - 1
+                prev_term = self.log.term_at(prev_index)
+                if prev_term is not None:
+                    self._send_entries(other, prev_index, prev_term, [], now_ms, is_news=True)
 
     def _move_commit(self, index: int, now_ms: int) -> None:
         if index > self.commit_index:

@@ -50,6 +50,7 @@ class Bench:
 
     def drain(self) -> list[AnyMessage]:
         """Take the outbox; the messages of this turn."""
+        self.replica.settle(self.now_ms)
         outbox, turn = self.replica.outbox, list[AnyMessage]()
         while outbox.records or outbox.messages:
             if outbox.records:
