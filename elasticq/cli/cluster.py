@@ -10,6 +10,7 @@ from elasticq.cli.ask import Answer, BadUrl, Unreachable, ask
 from elasticq.cli.exits import fail, refuse
 
 DEFAULT_ADMIN: Final = "http://127.0.0.1:9325"
+STALE_MS: Final = 1_500  # heartbeats come every 100
 ADMIN_PORT: Final = 9325
 STATUS_S: Final = 5
 ORDER_S: Final = 65
@@ -118,7 +119,7 @@ def describe(seen: dict[str, Any]) -> str:
         f"cluster {seen['cluster'] or '(none yet)'}  master {seen['master'] or '(none)'}  term {seen['term']}"
         f"  commit {seen['commit']}  applied {seen['applied']}",
     ]
-    if seen["stale_ms"]:
+    if seen["stale_ms"] > STALE_MS:
         head.append(f"no master was heard for {seen['stale_ms']} ms: what follows may be old")
     if seen["discarded"]:
         head.append(f"{seen['discarded']} acknowledged entries were dropped for a newer master's")

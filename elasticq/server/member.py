@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 from asyncio import AbstractEventLoop
+from contextlib import suppress
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Final
@@ -12,12 +13,13 @@ from elasticq.node.effects import Frame, Wanted
 from elasticq.node.node import Node
 from elasticq.node.peer import Peer
 from elasticq.node.settings import NodeSettings
+from elasticq.peers.addresses import is_dialable
 from elasticq.peers.peers import Peers
 from elasticq.peers.settings import PeerSettings, PeerSettingsError
 from elasticq.peers.transfer import Snapshot as Offered
 from elasticq.replication.messages import FrameError
 from elasticq.replication.records import Entry, Voter
-from elasticq.runtime.runtime import Runtime
+from elasticq.runtime.runtime import Runtime, RuntimeStopped
 from elasticq.server.settings import Settings, SettingsError, secret
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.discarded import Discarded
@@ -32,6 +34,7 @@ EXIT_FAILURE: Final = 1
 FETCH_AGAIN_S: Final = 1.0
 HAND_OVER_S: Final = 1.0
 MEASURE_S: Final = 1.0
+STOP_PEERS_S: Final = 3.0
 
 _log = logging.getLogger(__name__)
 
@@ -65,6 +68,11 @@ class Member:
         """Read what is kept and begin; raises OSError if the peer port is taken."""
         cluster = self._settings.cluster
         node = self._node(self._storage.load())
+        if node.replica.log.last_index and not node.replica.voters:
+            raise SettingsError(
+                f"{self._settings.storage.data_dir} belongs to a cluster of one: start it with --nodes 1 and seeds, "
+                "and let others join it ('elasticq cluster add')"
+            )
         if self._discarded is not None:
             node.discarded = self._discarded.count
         self._runtime = Runtime(
@@ -114,7 +122,8 @@ class Member:
         if self._fetching is not None:
             self._fetching.cancel()
         if self._peers is not None:
-            await self._peers.stop()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._peers.stop(), STOP_PEERS_S)
         if isinstance(self._storage, SqliteStorage):
             await self._storage.aclose()
 
@@ -176,7 +185,7 @@ class Member:
     def _make_peers(self, voters: tuple[Voter, ...]) -> Peers:
         """Where voters were when they became ones are seeds, too."""
         cluster = self._settings.cluster
-        known = tuple(voter.address for voter in voters if voter.address)
+        known = tuple(voter.address for voter in voters if is_dialable(voter.address))
         try:
             settings = PeerSettings(
                 host=cluster.peer_host,
@@ -210,12 +219,16 @@ class Member:
             self.runtime.receive(frame)
         except FrameError as error:
             _log.warning("frame_dropped %s", error)
+        except RuntimeStopped:
+            pass  # the failure is known, and the process about to end
 
     def met(self, peer: Peer) -> None:
-        self.runtime.met(peer)
+        with suppress(RuntimeStopped):
+            self.runtime.met(peer)
 
     def lost(self, member_id: str) -> None:
-        self.runtime.lost(member_id)
+        with suppress(RuntimeStopped):
+            self.runtime.lost(member_id)
 
     def refused(self, reason: str) -> None:
         _log.critical("refused %s", reason)
