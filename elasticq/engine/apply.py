@@ -12,6 +12,7 @@ from typing import Any
 from elasticq.engine import mutations as m
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Recorded
+from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.residency import drop, keep
 from elasticq.engine.rows import UNTOUCHED, Row
 from elasticq.engine.state import Messages, Queue, State
@@ -37,30 +38,45 @@ def roll_back(undo: Undo) -> None:
 def _put_row(state: State, queue: Queue, sequence: int, row: Row | None, undo: Undo | None) -> None:
     """Replace where delivery of ``sequence`` stands (None: the message is gone) and its index."""
     old = queue.row(sequence)
+    assert old is not None, "only what is there is replaced"
+    order = queue.order
     if undo is not None:
         content = queue.contents.get(sequence) if row is None else None
-        undo.append((_put_back, state, queue, sequence, old, content, queue.last_sequence))
-    if old is not None:
-        queue.order.remove(sequence, old)
-        if old is not UNTOUCHED:
-            del queue.rows[sequence]
-    if row is None:
-        drop(state, queue, sequence)
-        return
-    if row is not UNTOUCHED:
+        group = order.group_name(sequence) if row is None and isinstance(order, FifoOrder) else None
+        undo.append((_put_back, state, queue, sequence, old, content, group, queue.last_sequence))
+    if row is not UNTOUCHED and row is not None:
         queue.rows[sequence] = row
-    queue.order.insert(sequence, row)
+    elif old is not UNTOUCHED:
+        del queue.rows[sequence]
+    if row is not None:
+        order.replace(sequence, old, row)
+    else:
+        order.remove(sequence, old)
+        drop(state, queue, sequence)
 
 
 def _put_back(
-    state: State, queue: Queue, sequence: int, row: Row | None, content: m.MessageStored | None, last_sequence: int
+    state: State,
+    queue: Queue,
+    sequence: int,
+    row: Row | None,
+    content: m.MessageStored | None,
+    group: str | None,
+    last_sequence: int,
 ) -> None:
-    if content is not None:
-        keep(state, queue, content)
-    if row is not None:
-        queue.issued.add(sequence)
-    _put_row(state, queue, sequence, row, None)
+    """As it was before; ``group``: of a message that was removed from a FIFO queue."""
     queue.last_sequence = last_sequence
+    if queue.row(sequence) is not None:
+        _put_row(state, queue, sequence, row, None)
+    elif row is not None:
+        if content is not None:
+            keep(state, queue, content)
+        queue.issued.add(sequence)
+        if row is not UNTOUCHED:
+            queue.rows[sequence] = row
+        if group is not None and isinstance(queue.order, FifoOrder):
+            queue.order.join(sequence, group)
+        queue.order.insert(sequence, row)
 
 
 def _message_stored(state: State, mutation: m.MessageStored, undo: Undo | None) -> None:
@@ -73,7 +89,7 @@ def _message_stored(state: State, mutation: m.MessageStored, undo: Undo | None) 
             keep(state, queue, mutation)
         return
     if undo is not None:
-        undo.append((_put_back, state, queue, sequence, None, None, queue.last_sequence))
+        undo.append((_put_back, state, queue, sequence, None, None, None, queue.last_sequence))
     keep(state, queue, mutation)
     queue.issued.add(sequence)
     queue.ages.note(sequence, mutation.sent_ms)
@@ -139,6 +155,11 @@ def _receive_returned(state: State, mutation: m.ReceiveReturned, undo: Undo | No
             _put_row(state, queue, sequence, row, undo)
 
 
+def _queue_of(state: State, mutation: m.QueueCreated | m.QueueRestored) -> Queue:
+    x = mutation
+    return Queue(x.queue_id, x.account, x.name, x.created_ms, state.grace, x.attributes)
+
+
 def _any_queue(state: State, queue_id: int) -> Queue | None:
     return state.queues.get(queue_id) or state.doomed.get(queue_id)
 
@@ -147,8 +168,8 @@ def _any_queue(state: State, queue_id: int) -> Queue | None:
 
 
 def _queue_restored(state: State, mutation: m.QueueRestored, undo: Undo | None) -> None:
-    queue = Queue(mutation.queue_id, mutation.account, mutation.name, mutation.created_ms, state.grace)
-    _reset_attributes(queue, mutation.attributes, mutation.modified_ms)
+    queue = _queue_of(state, mutation)
+    queue.modified_ms = mutation.modified_ms
     queue.tags = mutation.tags
     queue.purged_ms = mutation.purged_ms
     queue.watermark = mutation.watermark
@@ -169,6 +190,20 @@ def _untouched_restored(state: State, mutation: m.UntouchedRestored, undo: Undo 
     queue.ages.note(mutation.last, mutation.last_sent_ms)
     for first, last in zip(mutation.firsts, mutation.lasts, strict=True):
         queue.order.insert_untouched(first, last)
+
+
+def _groups_restored(state: State, mutation: m.GroupsRestored, undo: Undo | None) -> None:
+    order = state.queues[mutation.queue_id].order
+    if isinstance(order, FifoOrder):
+        for sequence, at in zip(mutation.sequences, mutation.groups, strict=True):
+            order.join(sequence, mutation.names[at])
+
+
+def _groups_served(state: State, mutation: m.GroupsServed, undo: Undo | None) -> None:
+    queue = state.queues.get(mutation.queue_id)
+    if queue is not None and isinstance(queue.order, FifoOrder):
+        for name, received_ms in zip(mutation.names, mutation.received_ms, strict=True):
+            queue.order.note_served(name, received_ms)
 
 
 def _rows_restored(state: State, mutation: m.RowsRestored, undo: Undo | None) -> None:
@@ -192,8 +227,7 @@ def _rows_restored(state: State, mutation: m.RowsRestored, undo: Undo | None) ->
 def _queue_created(state: State, mutation: m.QueueCreated, undo: Undo | None) -> None:
     if _any_queue(state, mutation.queue_id) is not None:
         return
-    queue = Queue(mutation.queue_id, mutation.account, mutation.name, mutation.created_ms, state.grace)
-    queue.set_attributes(mutation.attributes)
+    queue = _queue_of(state, mutation)
     queue.tags = mutation.tags
     if undo is not None:
         undo.append((_uncreate, state, queue, state.last_queue_id))
@@ -292,7 +326,7 @@ def _throw_away(state: State, queue: Queue) -> None:
     """All messages are gone at once; the memory they take is given back in steps (sweep.reclaim)."""
     state.trash.append((state.index, queue.messages))
     state.contents_bytes -= queue.messages.bytes
-    queue.hold(Messages(state.grace))
+    queue.hold(Messages(state.grace, is_fifo=queue.is_fifo))
 
 
 def _fetch_back(state: State, queue: Queue, messages: Messages) -> None:
@@ -301,6 +335,44 @@ def _fetch_back(state: State, queue: Queue, messages: Messages) -> None:
     assert newest is messages, "roll-back goes newest first"
     state.contents_bytes += messages.bytes
     queue.hold(messages)
+
+
+# --- tags and tasks ---------------------------------------------------------------
+
+
+def _queue_tagged(state: State, mutation: m.QueueTagged, undo: Undo | None) -> None:
+    queue = state.queues.get(mutation.queue_id)
+    if queue is None:
+        return
+    if undo is not None:
+        undo.append((setattr, queue, "tags", queue.tags))
+    queue.tags = mutation.tags
+
+
+def _move_task_set(state: State, mutation: m.MoveTaskSet, undo: Undo | None) -> None:
+    _put_task(state, mutation.number, mutation, undo)
+
+
+def _move_task_forgotten(state: State, mutation: m.MoveTaskForgotten, undo: Undo | None) -> None:
+    _put_task(state, mutation.number, None, undo)
+
+
+def _put_task(state: State, number: int, task: m.MoveTaskSet | None, undo: Undo | None) -> None:
+    """Tasks stand in the order of their numbers, also when an old one comes back by a roll-back."""
+    old = state.move_tasks.pop(number, None)
+    if undo is not None:
+        undo.append((_put_task, state, number, old, None))
+    state.moving.pop(number, None)
+    if task is not None:
+        state.move_tasks[number] = task
+        if task.status in m.MOVING:
+            state.moving[number] = task
+    for tasks in (state.move_tasks, state.moving):
+        numbers = list(tasks)
+        if numbers != sorted(numbers):
+            ordered = sorted(tasks.items())
+            tasks.clear()
+            tasks.update(ordered)
 
 
 # --- cluster ------------------------------------------------------------------------
@@ -357,6 +429,20 @@ def _invocation_recorded(state: State, mutation: m.InvocationRecorded, undo: Und
         undo.append((state.invocations.remove, key))
 
 
+def _attempt_recorded(state: State, mutation: m.AttemptRecorded, undo: Undo | None) -> None:
+    known = state.invocations.get(mutation.attempt, mutation.recorded_ms)
+    if known is not None and known.recorded_ms >= mutation.recorded_ms and known.detail == mutation.detail:
+        return
+    _forget_invocation(state, mutation.attempt, undo)
+    if mutation.detail:
+        _invocation_recorded(state, as_invocation(mutation), undo)
+
+
+def as_invocation(mutation: m.AttemptRecorded) -> m.InvocationRecorded:
+    """Attempts stand among the invocations."""
+    return m.InvocationRecorded(mutation.attempt, mutation.recorded_ms, 0, 0, mutation.detail)
+
+
 def _forget_invocation(state: State, key: bytes, undo: Undo | None) -> None:
     row = state.invocations.remove(key)
     if row is not None and undo is not None:
@@ -377,9 +463,15 @@ _WRITERS: dict[type, Callable[[State, Any, Undo | None], None]] = {
     m.MessagesRemoved: _messages_removed,
     m.ReceiveReturned: _receive_returned,
     m.InvocationRecorded: _invocation_recorded,
+    m.AttemptRecorded: _attempt_recorded,
     m.RangeRemoved: _range_removed,
     m.ClusterRenamed: _cluster_renamed,
+    m.QueueTagged: _queue_tagged,
+    m.MoveTaskSet: _move_task_set,
+    m.MoveTaskForgotten: _move_task_forgotten,
     m.QueueRestored: _queue_restored,
     m.UntouchedRestored: _untouched_restored,
+    m.GroupsRestored: _groups_restored,
+    m.GroupsServed: _groups_served,
     m.RowsRestored: _rows_restored,
 }

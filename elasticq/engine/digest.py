@@ -70,5 +70,6 @@ def _digest(state: State, now_ms: int, rows: Callable[[Queue], list[object]]) ->
         sorted((key, queue.id) for key, queue in state.names.items()),
         sorted(state.deleted_names.items()),
         state.invocations.rows(now_ms),
+        [state.move_tasks[number] for number in sorted(state.move_tasks)],
     ]
     return blake2b(msgspec.msgpack.encode(everything), digest_size=16).digest()

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from elasticq.engine import mutations as m
+from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.residency import weight
 from elasticq.engine.state import Queue, State
 from elasticq.model.limits import MUTATION_ROWS_MAX
@@ -49,6 +50,7 @@ def _everything(state: State) -> Iterator[m.Mutation]:
     for queue in queues:
         yield from _queue(queue)
     yield from _invocations(state)
+    yield from state.move_tasks.values()
 
 
 def _takeovers(state: State) -> Iterator[m.TookOver]:
@@ -72,6 +74,11 @@ def _queue(queue: Queue) -> Iterator[m.Mutation]:
     yield from _messages(queue)
     if not is_newest_purged:
         yield from newest
+    if isinstance(queue.order, FifoOrder):
+        served = queue.order.served()
+        for at in range(0, len(served), MUTATION_ROWS_MAX):
+            names, received_ms = zip(*served[at : at + MUTATION_ROWS_MAX], strict=True)
+            yield m.GroupsServed(queue.id, list(names), list(received_ms))
     if queue.deleted_ms is not None:
         yield m.QueueDeleted(queue.id, queue.deleted_ms)
 

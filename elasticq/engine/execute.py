@@ -10,7 +10,19 @@ from typing import Any, Final
 import msgspec
 
 from elasticq.engine import mutations as m
-from elasticq.engine.actions import attributes, delete, queues, receive, send, visibility
+from elasticq.engine.actions import (
+    attributes,
+    dead_letters,
+    delete,
+    move_tasks,
+    permissions,
+    queues,
+    receive,
+    send,
+    tags,
+    visibility,
+)
+from elasticq.engine.identity import sequence_number
 from elasticq.engine.invocations import Recorded
 from elasticq.engine.state import State
 from elasticq.engine.turn import Outcome, Turn
@@ -21,6 +33,8 @@ from elasticq.model.results import (
     BatchError,
     BatchResult,
     EmptyResult,
+    MoveTaskCancelledResult,
+    MoveTaskStartedResult,
     QueueUrlResult,
     ReceiveMessageResult,
     Result,
@@ -44,6 +58,15 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, Turn], Outco
     c.DeleteMessageBatch: delete.delete_message_batch,
     c.ChangeMessageVisibility: visibility.change_message_visibility,
     c.ChangeMessageVisibilityBatch: visibility.change_message_visibility_batch,
+    c.TagQueue: tags.tag_queue,
+    c.UntagQueue: tags.untag_queue,
+    c.ListQueueTags: tags.list_queue_tags,
+    c.AddPermission: permissions.add_permission,
+    c.RemovePermission: permissions.remove_permission,
+    c.ListDeadLetterSourceQueues: dead_letters.list_dead_letter_source_queues,
+    c.StartMessageMoveTask: move_tasks.start_message_move_task,
+    c.CancelMessageMoveTask: move_tasks.cancel_message_move_task,
+    c.ListMessageMoveTasks: move_tasks.list_message_move_tasks,
 }
 
 
@@ -57,9 +80,14 @@ def execute(state: State, call: c.Call, turn: Turn) -> Outcome:
         if state.invocations.is_full(turn.now_ms) and isinstance(command, (c.SendMessage, c.SendMessageBatch)):
             raise RequestThrottled("Too many calls in the last 300 seconds; try again later.")
     result, mutations = HANDLERS[type(command)](state, call, command, turn)
-    if mutations and call.invocation:
+    if mutations and call.invocation and not _is_empty(result):
         mutations.append(_recorded(call, result, mutations, turn))
     return result, mutations
+
+
+def _is_empty(result: Result) -> bool:
+    """A receive that found dead letters at most: a retry may look again."""
+    return type(result) is ReceiveMessageResult and not result.messages
 
 
 # --- GUID history ------------------------------------------------------------------
@@ -78,6 +106,9 @@ def _outcome(result: Result, mutations: list[m.Mutation]) -> object:
     match result:
         case SendMessageBatchResult():
             stored = [x for x in mutations if isinstance(x, m.MessageStored)]
+            if result.successful[0].sequence_number is not None:  # duplicates stored nothing
+                numbers = [int(entry.sequence_number or 0) for entry in result.successful]
+                return [[(stored[0].queue_id, number) for number in numbers], result.failed]
             return [[(s.queue_id, s.sequence) for s in stored], result.failed]
         case BatchResult():
             return [[], result.failed]
@@ -85,6 +116,12 @@ def _outcome(result: Result, mutations: list[m.Mutation]) -> object:
             received = mutations[0]
             assert isinstance(received, m.MessagesReceived)
             return [list(zip(received.sequences, received.hand_outs, strict=True)), []]
+        case MoveTaskStartedResult():
+            task = mutations[0]
+            assert isinstance(task, m.MoveTaskSet)
+            return [[(0, task.number)], []]
+        case MoveTaskCancelledResult():
+            return [[(0, result.moved)], []]
         case _:
             return [[], []]
 
@@ -94,18 +131,24 @@ _decoder: msgspec.msgpack.Decoder[tuple[list[tuple[int, int]], list[BatchError]]
 )
 
 
+def _ids_of(state: State, queue_url: str | None, queue_id: int, sequence: int) -> tuple[str, str | None]:
+    """MessageId and SequenceNumber of a message that may be gone, with its queue."""
+    is_fifo = (queue_url or "").rstrip("/").endswith(".fifo")
+    return state.identity.message_id(queue_id, sequence), sequence_number(sequence) if is_fifo else None
+
+
 def _repeated(state: State, call: c.Call, known: Recorded, turn: Turn) -> Result:
     """The first attempt's answer again, made from its row and the command."""
     command = call.command
     if isinstance(command, c.SendMessage):
-        return SendMessageResult(state.identity.message_id(known.queue_id, known.sequence))
+        return SendMessageResult(*_ids_of(state, command.queue_url, known.queue_id, known.sequence))
     pairs, failures = _decoder.decode(known.detail)
     match command:
         case c.SendMessageBatch():
             failed_ids = {failure.id for failure in failures}
             accepted = [(at, entry.id or "") for at, entry in enumerate(command.entries) if entry.id not in failed_ids]
             sent = [
-                SentEntry(name, at, state.identity.message_id(*pair))
+                SentEntry(name, at, *_ids_of(state, command.queue_url, *pair))
                 for (at, name), pair in zip(accepted, pairs, strict=True)
             ]
             return SendMessageBatchResult(sent, failures)
@@ -117,6 +160,11 @@ def _repeated(state: State, call: c.Call, known: Recorded, turn: Turn) -> Result
                 return receive.received_again(state, call, command, turn, pairs)
             except SqsError:
                 return ReceiveMessageResult()  # the queue went meanwhile
+        case c.StartMessageMoveTask():
+            task = state.move_tasks.get(pairs[0][1])
+            return MoveTaskStartedResult(move_tasks.handle_of(task) if task is not None else "")
+        case c.CancelMessageMoveTask():
+            return MoveTaskCancelledResult(pairs[0][1])
         case c.CreateQueue():
             return QueueUrlResult(queue_url(call.endpoint, call.account, command.queue_name or ""))
         case _:

@@ -32,6 +32,11 @@ def next_sequence(last: int, term: int) -> int:
     return max(last, term << TERM_SHIFT) + 1
 
 
+def sequence_number(sequence: int) -> str:
+    """SequenceNumber of a FIFO message: 20 digits, growing in its queue."""
+    return f"{sequence:020d}"
+
+
 def next_hand_out(last: int, term: int) -> int:
     """Hand-outs are counted through all terms; the term in front tells them apart after a lost tail."""
     return term << HAND_OUT_TERM_SHIFT | (last & 0xFFFFFFFF) + 1
@@ -58,6 +63,10 @@ class Identity:
         """UUID-shaped, of the queue and sequence under which the message was first stored."""
         text = blake2b(_ORIGIN.pack(queue_id, sequence), digest_size=16, key=self._message_key).hexdigest()
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+    def task_id(self, number: int) -> str:
+        """Of a move task's number; no message has the same, as no queue's id is 0."""
+        return self.message_id(0, number)
 
     def receipt_handle(self, queue_id: int, sequence: int, hand_out: int) -> str:
         head = _HANDLE.pack(_RECEIPT, queue_id, sequence, hand_out)

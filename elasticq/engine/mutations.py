@@ -74,6 +74,13 @@ class QueuePurged(Struct, array_like=True, tag=7, gc=False):
     purged_ms: int
 
 
+class DeadLetter(Struct, array_like=True, frozen=True, gc=False):
+    """Where a dead letter was received too often (ARN), and how often over all queues before this one."""
+
+    source_arn: str
+    receive_count: int
+
+
 class MessageStored(Struct, array_like=True, tag=8, gc=False):
     """A message enters a queue; its content never changes afterwards.
 
@@ -90,6 +97,8 @@ class MessageStored(Struct, array_like=True, tag=8, gc=False):
     trace_header: str | None = None
     group_id: str | None = None
     origin: tuple[int, int] | None = None
+    dead_letter: DeadLetter | None = None
+    deduplication_id: str | None = None
 
 
 class MessagesReceived(Struct, array_like=True, tag=9, gc=False):
@@ -132,7 +141,7 @@ class ReceiveReturned(Struct, array_like=True, tag=12, gc=False):
 
 
 class InvocationRecorded(Struct, array_like=True, tag=13, gc=False):
-    """One SDK call had its effect: a retry gets the same answer.
+    """One SDK call had its effect: a retry gets the same answer. Or one deduplication id is taken for as long.
 
     queue_id, sequence: of the one message it sent; else both 0 and ``detail`` holds the outcome.
     """
@@ -159,6 +168,77 @@ class ClusterRenamed(Struct, array_like=True, tag=15, gc=False):
     """
 
     cluster_id: str
+
+
+class AttemptRecorded(Struct, array_like=True, tag=40, gc=False):
+    """A ReceiveRequestAttemptId of a FIFO queue stands for these messages from now on, whatever it stood for.
+
+    attempt: 16 bytes of it and its queue; detail: the messages, or nothing if they went back.
+    """
+
+    attempt: bytes
+    recorded_ms: int
+    detail: bytes
+
+
+class GroupsServed(Struct, array_like=True, tag=41, gc=False):
+    """When groups of a FIFO queue were last received from. Never in a log, only in a dump: rows do not keep it."""
+
+    queue_id: int
+    names: list[str]
+    received_ms: list[int]
+
+
+class GroupsRestored(Struct, array_like=True, tag=42, gc=False):
+    """The groups of the living messages of a page, after it. Only from rows, never in a log.
+
+    groups: of each of ``sequences`` the place of its group in ``names``.
+    """
+
+    queue_id: int
+    names: list[str]
+    sequences: list[int]
+    groups: list[int]
+
+
+class QueueTagged(Struct, array_like=True, tag=60, gc=False):
+    """``tags``: all that the queue has from now on."""
+
+    queue_id: int
+    tags: dict[str, str]
+
+
+class MoveTaskSet(Struct, array_like=True, tag=61, frozen=True, gc=False):
+    """A message move task, whole, as it is from now on.
+
+    number: made as a queue id is; cursor: messages of the source up to it are done;
+    last: the task ends behind it; rate: messages a second, 0 = as fast as they go.
+    """
+
+    number: int
+    task_id: str
+    account: str
+    source_queue_id: int
+    source_arn: str
+    destination_arn: str
+    rate: int
+    status: str
+    started_ms: int
+    moved: int
+    to_move: int
+    cursor: int
+    last: int
+    failure_reason: str = ""
+
+
+RUNNING, COMPLETED, CANCELLING, CANCELLED, FAILED = "RUNNING", "COMPLETED", "CANCELLING", "CANCELLED", "FAILED"
+MOVING = (RUNNING, CANCELLING)
+
+
+class MoveTaskForgotten(Struct, array_like=True, tag=62, gc=False):
+    """An old task that is over."""
+
+    number: int
 
 
 class QueueRestored(Struct, array_like=True, tag=32, gc=False):
@@ -220,6 +300,12 @@ Mutation = (
     | InvocationRecorded
     | RangeRemoved
     | ClusterRenamed
+    | AttemptRecorded
+    | GroupsServed
+    | GroupsRestored
+    | QueueTagged
+    | MoveTaskSet
+    | MoveTaskForgotten
     | QueueRestored
     | UntouchedRestored
     | RowsRestored

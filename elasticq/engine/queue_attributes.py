@@ -9,8 +9,10 @@ import json
 from collections.abc import Callable
 from typing import Final
 
+from elasticq.engine import policies, redrive_policies
+from elasticq.engine.state import SCOPE_AT_CREATION
 from elasticq.model import limits
-from elasticq.model.errors import InvalidAttributeName, InvalidAttributeValue, OverLimit, UnsupportedOperation
+from elasticq.model.errors import InvalidAttributeName, InvalidAttributeValue
 
 COUNTERS: Final = {
     "ApproximateNumberOfMessages": "visible",
@@ -34,8 +36,17 @@ _RANGES: Final = {
     "VisibilityTimeout": (0, limits.VISIBILITY_S_MAX),
     "KmsDataKeyReusePeriodSeconds": (limits.KMS_REUSE_S_MIN, limits.KMS_REUSE_S_MAX),
 }
-_FIFO_ONLY: Final = frozenset({"ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit"})
-_NOT_YET: Final = frozenset({"RedrivePolicy", "RedriveAllowPolicy"})
+FIFO_DEFAULTS: Final = {
+    "ContentBasedDeduplication": "false",
+    "DeduplicationScope": "queue",
+    "FifoThroughputLimit": "perQueue",
+}
+_CHOICES: Final = {
+    "DeduplicationScope": ("queue", "messageGroup"),
+    "FifoThroughputLimit": ("perQueue", "perMessageGroupId"),
+}
+_FIFO_ONLY: Final = frozenset(FIFO_DEFAULTS)
+_DOCUMENTS: Final = frozenset({policies.ATTRIBUTE, redrive_policies.POLICY, redrive_policies.ALLOW_POLICY})
 
 
 def _invalid(name: str) -> InvalidAttributeValue:
@@ -56,15 +67,19 @@ def _boolean(name: str, value: str) -> str:
     return lowered
 
 
-def _policy(name: str, value: str) -> str:
-    if len(value.encode()) > limits.POLICY_BYTES_MAX:
-        raise OverLimit("Submitted policy is over max allowed size.")
-    try:
-        if value and not isinstance(json.loads(value), dict):
-            raise _invalid(name)
-    except (ValueError, RecursionError):
-        raise _invalid(name) from None
+def _choice(name: str, value: str) -> str:
+    if value not in _CHOICES[name]:
+        raise _invalid(name)
     return value
+
+
+def _is_fifo(name: str, value: str) -> str:
+    """Said at the creation; "true" may be said again."""
+    if _boolean(name, value) == "false":
+        raise InvalidAttributeValue(
+            "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported."
+        )
+    return "true"
 
 
 def _text(name: str, value: str) -> str:
@@ -77,23 +92,30 @@ _CHECKS: Final[dict[str, Callable[[str, str], str]]] = {
     **dict.fromkeys(_RANGES, _number),
     "SqsManagedSseEnabled": _boolean,
     "KmsMasterKeyId": _text,
-    "Policy": _policy,
+    policies.ATTRIBUTE: policies.check,
+    redrive_policies.POLICY: redrive_policies.check_policy,
+    redrive_policies.ALLOW_POLICY: redrive_policies.check_allow_policy,
 }
-NAMES: Final = frozenset({*_CHECKS, *READ_ONLY, *_FIFO_ONLY, *_NOT_YET, "FifoQueue"})
+_FIFO_CHECKS: Final[dict[str, Callable[[str, str], str]]] = {
+    **_CHECKS,
+    **dict.fromkeys(_CHOICES, _choice),
+    "ContentBasedDeduplication": _boolean,
+    "FifoQueue": _is_fifo,
+}
+NAMES: Final = frozenset({*_FIFO_CHECKS, *READ_ONLY})
 
 
-def checked(given: dict[str, str]) -> dict[str, str]:
+def checked(given: dict[str, str], *, is_fifo: bool = False) -> dict[str, str]:
     """``given`` as it will read back; an empty value means "remove".
 
-    Raises InvalidAttributeName, InvalidAttributeValue, OverLimit, UnsupportedOperation.
+    Raises InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue, OverLimit.
     """
     result = {}
+    checks = _FIFO_CHECKS if is_fifo else _CHECKS
     for name, value in given.items():
-        if name in _FIFO_ONLY and name != "ContentBasedDeduplication":
+        if name in _CHOICES and not is_fifo:
             raise InvalidAttributeName(f"You can specify the {name} only when FifoQueue is set to true.")
-        if name in _NOT_YET:
-            raise UnsupportedOperation(f"The attribute {name} is not supported by this version of elasticq.")
-        check = _CHECKS.get(name)
+        check = checks.get(name)
         if check is None:
             raise InvalidAttributeName(f"Unknown Attribute {name}.")
         result[name] = check(name, value)
@@ -106,8 +128,13 @@ def checked(given: dict[str, str]) -> dict[str, str]:
 
 
 def merged(current: dict[str, str], change: dict[str, str]) -> dict[str, str]:
-    """The attributes after a checked change; one kind of SSE displaces the other."""
+    """The attributes after a checked change; one kind of SSE displaces the other. Raises InvalidAttributeValue."""
     result = {**current, **change}
+    if result.get("FifoThroughputLimit") == "perMessageGroupId" and result.get("DeduplicationScope") != "messageGroup":
+        raise InvalidAttributeValue(
+            "Invalid value for the parameter FifoThroughputLimit. "
+            "Reason: perMessageGroupId is allowed only when the value for DeduplicationScope is messageGroup."
+        )
     if change.get("KmsMasterKeyId"):
         result["SqsManagedSseEnabled"] = "false"
     elif change.get("SqsManagedSseEnabled") == "true":
@@ -116,11 +143,27 @@ def merged(current: dict[str, str], change: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in result.items() if value != ""}
 
 
+def at_creation(given: dict[str, str]) -> dict[str, str]:
+    """The attributes of a new queue: what was given, checked, and what stays as it was then."""
+    attributes = merged({}, given)
+    if attributes.get("DeduplicationScope") == "messageGroup":
+        attributes[SCOPE_AT_CREATION] = "messageGroup"
+    return attributes
+
+
 def shown(attributes: dict[str, str]) -> dict[str, str]:
     """What reads back of the settable ones: defaults filled in."""
-    result = {**DEFAULTS, **attributes}
+    result = {**DEFAULTS, **(FIFO_DEFAULTS if "FifoQueue" in attributes else {}), **attributes}
+    result.pop(SCOPE_AT_CREATION, None)
     if "KmsMasterKeyId" in result:
         result.setdefault("KmsDataKeyReusePeriodSeconds", str(limits.KMS_REUSE_S_DEFAULT))
     else:
         result.pop("KmsDataKeyReusePeriodSeconds", None)
     return result
+
+
+def is_same(name: str, given: str, present: str) -> bool:
+    """Whether a given value is the present one; of JSON documents, whatever their spelling."""
+    if given == present or name not in _DOCUMENTS or not given or not present:
+        return given == present
+    return bool(json.loads(given) == json.loads(present))

@@ -10,12 +10,18 @@ from collections import deque
 from elasticq.engine.ages import Ages
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Invocations
-from elasticq.engine.mutations import MessageStored
+from elasticq.engine.mutations import MessageStored, MoveTaskSet
+from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.ordering.standard import StandardOrder
+from elasticq.engine.redrive_policies import POLICY, Redrive, read_policy
 from elasticq.engine.rows import UNTOUCHED, Grace, Row
 from elasticq.model import limits
 from elasticq.model.errors import QueueDoesNotExist
+
+
+SCOPE_AT_CREATION = "elasticq.DeduplicationScope"
+"""Among the attributes, but not shown: a later change of DeduplicationScope does not change what is a duplicate [S]."""
 
 
 class Messages:
@@ -27,19 +33,24 @@ class Messages:
 
     __slots__ = ("ages", "bytes", "contents", "issued", "order", "rows")
 
-    def __init__(self, grace: Grace) -> None:
+    def __init__(self, grace: Grace, *, is_fifo: bool) -> None:
         self.rows: dict[int, Row] = {}
         self.contents: dict[int, MessageStored] = {}
         self.issued = Ranges()
         self.ages = Ages()
-        self.order = StandardOrder(self.rows, self.contents, grace)
+        self.order: StandardOrder | FifoOrder
+        if is_fifo:
+            self.order = FifoOrder(self.rows, self.contents, grace, self.ages)
+        else:
+            self.order = StandardOrder(self.rows, self.contents, grace)
         self.bytes = 0
 
 
 class Queue:
     """One queue: its attributes, its messages, and its ordering policy over them.
 
-    attributes: what was set, as AWS writes it; the fields below it are the same, parsed.
+    attributes: what was set, as AWS writes it; the fields below it are the same, parsed. Whether it is FIFO
+    is said at its creation and never changes.
     watermark: messages below it are purged.
     """
 
@@ -52,6 +63,9 @@ class Queue:
         "delay_s",
         "deleted_ms",
         "id",
+        "is_content_deduplicated",
+        "is_deduplicated_by_group",
+        "is_fifo",
         "issued",
         "last_sequence",
         "message_bytes_max",
@@ -60,6 +74,7 @@ class Queue:
         "name",
         "order",
         "purged_ms",
+        "redrive",
         "retention_ms",
         "rows",
         "tags",
@@ -68,7 +83,9 @@ class Queue:
         "watermark",
     )
 
-    def __init__(self, queue_id: int, account: str, name: str, created_ms: int, grace: Grace) -> None:
+    def __init__(
+        self, queue_id: int, account: str, name: str, created_ms: int, grace: Grace, attributes: dict[str, str]
+    ) -> None:
         self.id = queue_id
         self.account = account
         self.name = name
@@ -79,8 +96,10 @@ class Queue:
         self.purged_ms: int | None = None
         self.watermark = 0
         self.last_sequence = 0
-        self.hold(Messages(grace))
-        self.set_attributes({})
+        self.is_fifo = attributes.get("FifoQueue") == "true"
+        self.delay_s = 0
+        self.hold(Messages(grace, is_fifo=self.is_fifo))
+        self.set_attributes(attributes)
 
     def hold(self, messages: Messages) -> None:
         """These are the queue's messages from now on."""
@@ -90,6 +109,7 @@ class Queue:
         self.issued = messages.issued
         self.ages = messages.ages
         self.order = messages.order
+        self.order.set_delay(self.delay_s * 1_000)
 
     def set_attributes(self, attributes: dict[str, str]) -> None:
         def number(name: str, default: int) -> int:
@@ -97,10 +117,15 @@ class Queue:
 
         self.attributes = attributes
         self.delay_s = number("DelaySeconds", limits.DELAY_S_DEFAULT)
+        self.order.set_delay(self.delay_s * 1_000)
         self.message_bytes_max = number("MaximumMessageSize", limits.BODY_BYTES_MAX)
         self.retention_ms = number("MessageRetentionPeriod", limits.RETENTION_S_DEFAULT) * 1_000
         self.wait_s = number("ReceiveMessageWaitTimeSeconds", limits.WAIT_S_DEFAULT)
         self.visibility_s = number("VisibilityTimeout", limits.VISIBILITY_S_DEFAULT)
+        self.is_content_deduplicated = attributes.get("ContentBasedDeduplication") == "true"
+        self.is_deduplicated_by_group = attributes.get(SCOPE_AT_CREATION) == "messageGroup"
+        redrive = attributes.get(POLICY)
+        self.redrive: Redrive | None = read_policy(redrive) if redrive else None
 
     def row(self, sequence: int) -> Row | None:
         """Where delivery of the message stands; None if there is no such message."""
@@ -139,6 +164,8 @@ class State:
         "invocations",
         "last_queue_id",
         "mac_key",
+        "move_tasks",
+        "moving",
         "names",
         "queues",
         "takeover_term",
@@ -158,6 +185,8 @@ class State:
         self.deleted_names: dict[tuple[str, str], int] = {}  # when; for the 60-second rule
         self.last_queue_id = 0
         self.invocations = Invocations()
+        self.move_tasks: dict[int, MoveTaskSet] = {}  # by number
+        self.moving: dict[int, MoveTaskSet] = {}  # those that are not over
         self.contents_bytes = 0  # weight of all contents in memory
         self.index = 0  # of the log entry that is being applied
         self.trash: deque[tuple[int, Messages]] = deque()  # purged at this index; emptied in steps

@@ -127,6 +127,53 @@ class ChangeMessageVisibilityBatch(Command):
     entries: list[ChangeMessageVisibilityBatchEntry] = field(default_factory=list)
 
 
+class TagQueue(Command):
+    queue_url: str | None = None
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+class UntagQueue(Command):
+    queue_url: str | None = None
+    tag_keys: list[str] = field(default_factory=list)
+
+
+class ListQueueTags(Command):
+    queue_url: str | None = None
+
+
+class AddPermission(Command):
+    queue_url: str | None = None
+    label: str | None = None
+    aws_account_ids: list[str] = field(default_factory=list, name="AWSAccountIds")
+    actions: list[str] = field(default_factory=list)
+
+
+class RemovePermission(Command):
+    queue_url: str | None = None
+    label: str | None = None
+
+
+class ListDeadLetterSourceQueues(Command):
+    queue_url: str | None = None
+    next_token: str | None = None
+    max_results: int | None = None
+
+
+class StartMessageMoveTask(Command):
+    source_arn: str | None = None
+    destination_arn: str | None = None
+    max_number_of_messages_per_second: int | None = None
+
+
+class CancelMessageMoveTask(Command):
+    task_handle: str | None = None
+
+
+class ListMessageMoveTasks(Command):
+    source_arn: str | None = None
+    max_results: int | None = None
+
+
 class Call(Struct, gc=False):
     """A command with who sent it.
 

@@ -103,6 +103,13 @@ class ReceiptHandleIsInvalid(SenderError):
     code, json_type = "ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid"
 
 
+class ResourceNotFound(SenderError):
+    """A queue or task that a move task's action names by ARN or handle."""
+
+    code, json_type = "ResourceNotFoundException", "ResourceNotFoundException"
+    status = 404
+
+
 class InvalidMessageContents(SenderError):
     code, json_type = "InvalidMessageContents", "InvalidMessageContents"
 
@@ -110,6 +117,57 @@ class InvalidMessageContents(SenderError):
 class OverLimit(SenderError):
     code, json_type = "OverLimit", "OverLimit"
     status = 403
+
+
+class MessageNotInflight(SenderError):
+    """In the service model; AWS was seen to answer InvalidParameterValue instead, and so do we."""
+
+    code, json_type = _simple("MessageNotInflight")
+
+
+class InvalidIdFormat(SenderError):
+    """In the service model, deprecated there: ReceiptHandleIsInvalid is what is answered."""
+
+    code, json_type = "InvalidIdFormat", "InvalidIdFormat"
+
+
+class InvalidSecurity(SenderError):
+    """The request is not signed or not on a secure connection, as it must be."""
+
+    code, json_type = "InvalidSecurity", "InvalidSecurity"
+    status = 403
+
+
+class KmsError(SenderError):
+    """Base of what a key service would answer; there is none here, so that these never occur."""
+
+
+class KmsAccessDenied(KmsError):
+    code, json_type = "KMS.AccessDeniedException", "KmsAccessDenied"
+
+
+class KmsDisabled(KmsError):
+    code, json_type = "KMS.DisabledException", "KmsDisabled"
+
+
+class KmsInvalidKeyUsage(KmsError):
+    code, json_type = "KMS.InvalidKeyUsageException", "KmsInvalidKeyUsage"
+
+
+class KmsInvalidState(KmsError):
+    code, json_type = "KMS.InvalidStateException", "KmsInvalidState"
+
+
+class KmsNotFound(KmsError):
+    code, json_type = "KMS.NotFoundException", "KmsNotFound"
+
+
+class KmsOptInRequired(KmsError):
+    code, json_type = "KMS.OptInRequired", "KmsOptInRequired"
+
+
+class KmsThrottled(KmsError):
+    code, json_type = "KMS.ThrottlingException", "KmsThrottled"
 
 
 class RequestThrottled(SenderError):

@@ -20,7 +20,19 @@ RECEIVE_MESSAGES_MAX: Final = 10
 IN_FLIGHT_MAX: Final = 120_000  # standard queues, then OverLimit
 LIST_RESULTS_MAX: Final = 1_000
 TAGS_MAX: Final = 50
+TAG_KEY_CHARS_MAX: Final = 128
+TAG_VALUE_CHARS_MAX: Final = 256
 POLICY_BYTES_MAX: Final = 8_192
+POLICY_STATEMENTS_MAX: Final = 20
+POLICY_PRINCIPALS_MAX: Final = 50
+POLICY_CONDITIONS_MAX: Final = 10
+POLICY_ACTIONS_MAX: Final = 7  # a statement
+RECEIVES_MAX: Final = 1_000  # maxReceiveCount
+REDRIVE_SOURCES_MAX: Final = 10  # sourceQueueArns
+MOVE_TASK_RATE_MAX: Final = 500  # messages a second
+MOVE_TASKS_LISTED_MAX: Final = 10  # of a source
+MOVE_TASKS_ACTIVE_MAX: Final = 100  # of an account
+MOVE_TASK_MS_MAX: Final = 36 * 3_600_000
 KMS_REUSE_S_MIN: Final = 60
 KMS_REUSE_S_MAX: Final = 86_400
 GROUP_ID_CHARS_MAX: Final = 128
@@ -35,6 +47,7 @@ SIXTY_SECOND_RULE_MS: Final = 60_000  # purge twice, create after delete
 
 # Ours: bounds of this server.
 QUEUES_MAX: Final = 100_000
+MOVE_TASKS_MAX: Final = 1_000  # remembered in all; the oldest that are over go first
 REQUEST_BYTES_MAX: Final = 8 * 1_048_576  # a batch of 1 MiB, escaped in a form or as JSON \uXXXX
 HEAD_BYTES_MAX: Final = 16_384
 JSON_DEPTH_MAX: Final = 32

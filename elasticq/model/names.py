@@ -11,6 +11,7 @@ from typing import Final
 
 QUEUE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,80}\Z")
 FIFO_QUEUE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo\Z")
+QUEUE_ARN: Final = re.compile(r"arn:[a-z-]+:sqs:[a-z0-9-]*:([0-9]{12}):([A-Za-z0-9_-]{1,80}(?:\.fifo)?)\Z")
 ACCOUNT: Final = re.compile(r"[0-9]{12}\Z")
 DEFAULT_ACCOUNT: Final = "000000000000"
 DEFAULT_REGION: Final = "us-east-1"
@@ -36,3 +37,9 @@ def queue_path(url: str, default_account: str) -> tuple[str, str]:
 
 def queue_arn(region: str, account: str, name: str) -> str:
     return f"arn:aws:sqs:{region}:{account}:{name}"
+
+
+def parse_queue_arn(arn: object) -> tuple[str, str] | None:
+    """(account, name) of a queue's ARN, whatever its region; None for anything else."""
+    match = QUEUE_ARN.match(arn) if isinstance(arn, str) else None
+    return (match[1], match[2]) if match is not None else None

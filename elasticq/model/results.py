@@ -81,11 +81,56 @@ class ReceiveMessageResult(Result):
     """``invocation`` is the call's: undoing an undeliverable receive forgets it too.
 
     ``attempt``: 0, or how often the same messages were answered before to a retry of the call.
+    ``request_attempt``: of a ReceiveRequestAttemptId its key, and when the messages were received.
     """
 
     messages: list[ReceivedMessage] = field(default_factory=list)
     invocation: bytes = b""
     attempt: int = 0
+    request_attempt: tuple[bytes, int] | None = None
+
+
+class QueueTagsResult(Result):
+    """ListQueueTags."""
+
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+class DeadLetterSourcesResult(Result):
+    """ListDeadLetterSourceQueues; JSON writes its list as ``queueUrls``, in lower case."""
+
+    queue_urls: list[str] = field(default_factory=list)
+    next_token: str | None = None
+
+
+class MoveTaskStartedResult(Result):
+    task_handle: str
+
+
+class MoveTaskCancelledResult(Result):
+    """``moved``: ApproximateNumberOfMessagesMoved so far."""
+
+    moved: int
+
+
+class MoveTask(Struct, rename="pascal", omit_defaults=True, gc=False):
+    """ListMessageMoveTasksResultEntry: what is not told is None. StartedTimestamp in epoch ms."""
+
+    task_handle: str | None = None
+    status: str | None = None
+    source_arn: str | None = None
+    destination_arn: str | None = None
+    max_number_of_messages_per_second: int | None = None
+    approximate_number_of_messages_moved: int | None = None
+    approximate_number_of_messages_to_move: int | None = None
+    failure_reason: str | None = None
+    started_timestamp: int | None = None
+
+
+class MoveTasksResult(Result):
+    """ListMessageMoveTasks, newest first."""
+
+    results: list[MoveTask] = field(default_factory=list)
 
 
 class StaleResult(Result):

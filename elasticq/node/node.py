@@ -16,10 +16,11 @@ from elasticq.engine.actions.receive import returned, wait_s
 from elasticq.engine.apply import Undo, apply, roll_back
 from elasticq.engine.digest import delivery_digest
 from elasticq.engine.execute import execute
+from elasticq.engine.move_tasks import Mover
 from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.engine.sweep import Sweeper, reclaim
-from elasticq.engine.turn import Turn
+from elasticq.engine.turn import Outcome, Turn
 from elasticq.model.commands import Call, ReceiveMessage, SendMessage, SendMessageBatch
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.limits import WAITERS_MAX
@@ -43,6 +44,8 @@ from elasticq.replication.records import Base, Durable, Entry, Vote, Voter
 from elasticq.replication.replica import MASTER, Observer, Replica, Timing
 
 SWEEP_MS = 1_000
+MOVE_RETRY_MS = 10
+BURIALS_MAX = 10  # commands that one receive may spend on dead letters, up to 1,000 of them each
 HAND_OVER_MS = 1_000
 GRACE_BEFORE_MS = 1_400  # a follower's link may have been silent this long before it was noticed
 GRACE_AFTER_MS = 2_000
@@ -54,8 +57,8 @@ MUTATION_BYTES_MIN = 64  # what a mutation counts at least towards a batch's bou
 
 # After these a waiting receive of their queue may find something, or learn that the queue is gone.
 _LETTER = bytes((forwarding.FRAME_KIND,))
-_SENT = (SendMessageResult, SendMessageBatchResult)
-_WAKING = (m.MessageStored, m.VisibilityChanged, m.ReceiveReturned, m.QueueDeleted)
+_WAKING = (m.MessageStored, m.VisibilityChanged, m.ReceiveReturned, m.QueueDeleted, m.QueueAttributesSet)
+_FREEING = (m.MessagesRemoved, m.RangeRemoved)  # in a FIFO queue: the next of their group may be free
 
 
 class Node(Observer):
@@ -94,6 +97,8 @@ class Node(Observer):
         self._attempts: dict[bytes, int] = {}  # of receives that were answered more than once
         self._sweeper = Sweeper()
         self._sweep_at_ms = 0
+        self._mover = Mover()
+        self._move_at_ms = 0
         self.members = Members(settings, self.replica, self.lottery)
         self.replica.cluster = self.state.cluster_id
         self.members.founded()
@@ -154,7 +159,7 @@ class Node(Observer):
         if self._waiters.count or not (self._commits_alone or self._is_only_joining()):
             self._leave(now_ms)
         else:
-            self.effects.wake_at_ms = self._sweep_at_ms  # nothing else can be due
+            self.effects.wake_at_ms = self._chores_at_ms()  # nothing else can be due
 
     def _is_only_joining(self) -> bool:
         """A cluster of one whose last entry is being synced: what came joined the open entry, and waits."""
@@ -330,6 +335,8 @@ class Node(Observer):
             self._end_waits(now_ms)
             self._serve_due(now_ms)
             self._sweep(now_ms)
+            if self.state.moving:
+                self._move(now_ms)
         self._leave(now_ms)
 
     def close_waiters(self, now_ms: int) -> None:
@@ -394,6 +401,8 @@ class Node(Observer):
         self._open_time(now_ms)
         try:
             result, mutations = execute(self.state, call, self._turn)
+            if mutations and type(result) is ReceiveMessageResult and not result.messages:
+                result, mutations = self._look_again(call, mutations, now_ms)
         except SqsError as error:
             self._answer(ticket, error, now_ms)
             return
@@ -403,7 +412,7 @@ class Node(Observer):
         if mutations:
             if self._attempts:
                 self._attempts.pop(call.invocation, None)
-            is_send = type(result) in _SENT
+            is_send = _is_standard_send(result)
             if is_send and self._replies.is_early:
                 self._open_is_early = True
             self._change(mutations, now_ms, ticket, result, is_send=is_send)
@@ -417,6 +426,21 @@ class Node(Observer):
                 return
         self._answer(ticket, result, now_ms)
 
+    def _look_again(self, call: Call, mutations: list[m.Mutation], now_ms: int) -> Outcome:
+        """A receive found nothing but dead letters: they go, and it looks behind them.
+
+        Where there are too many of them it ends empty, with the last of them still to go.
+        """
+        result: Result = ReceiveMessageResult()
+        for _ in range(BURIALS_MAX):
+            self._change(mutations, now_ms)
+            self._open_time(now_ms)
+            result, mutations = execute(self.state, call, self._turn)
+            assert isinstance(result, ReceiveMessageResult)
+            if result.messages or not mutations:
+                break
+        return result, mutations
+
     def _park(self, call: Call, ticket: Ticket, sequences: list[int]) -> None:
         """Executed again when the contents are here; a receive waits like a long poll."""
         assert isinstance(call.command, ReceiveMessage)
@@ -425,7 +449,8 @@ class Node(Observer):
         self._residency.want(queue_id, sequences)
 
     def _took(self, mutation: m.Mutation) -> None:
-        assert isinstance(mutation, m.MessagesReceived)
+        if not isinstance(mutation, m.MessagesReceived):
+            return  # dead letters only
         self._residency.taken(self.state.queues[mutation.queue_id], mutation.sequences[-1])
 
     def _hold(self, call: Call, ticket: Ticket, now_ms: int) -> None:
@@ -485,9 +510,19 @@ class Node(Observer):
             else:
                 self._answer(ticket, result, now_ms)
         if self._waiters.count:
-            for mutation in mutations:
-                if isinstance(mutation, _WAKING) and self._waiters.is_awaited(mutation.queue_id):
-                    self._serve_waiters(mutation.queue_id, now_ms)
+            self._wake(mutations, now_ms)
+
+    def _is_fifo(self, queue_id: int) -> bool:
+        queue = self.state.queues.get(queue_id)
+        return queue is not None and queue.is_fifo
+
+    def _wake(self, mutations: list[m.Mutation], now_ms: int, *, besides: int = 0) -> None:
+        """Whoever waits for what these bring; ``besides``: a queue whose waiters are being served."""
+        for mutation in mutations:
+            if isinstance(mutation, _WAKING) or (isinstance(mutation, _FREEING) and self._is_fifo(mutation.queue_id)):
+                queue_id = mutation.queue_id
+                if queue_id != besides and self._waiters.is_awaited(queue_id):
+                    self._serve_waiters(queue_id, now_ms)
 
     def _apply(self, mutations: list[m.Mutation]) -> None:
         undo = self._open_undo if self.replica.has_company else None  # a cluster of one never loses its term
@@ -569,6 +604,10 @@ class Node(Observer):
             self._open_time(now_ms)
             try:
                 result, mutations = execute(self.state, waiter.call, self._turn)
+                if mutations and type(result) is ReceiveMessageResult and not result.messages:
+                    result, mutations = self._look_again(waiter.call, mutations, now_ms)
+                    if waiter.is_over:  # served by what its dead letters woke
+                        continue
             except SqsError as error:
                 self._answer_waiter(waiter, error, now_ms)
                 continue
@@ -583,6 +622,7 @@ class Node(Observer):
             self._answer(waiter.ticket, result, now_ms)
             if not self._is_volatile:
                 self._took(mutations[0])
+            self._wake(mutations, now_ms, besides=queue_id)
         queue = self.state.queues.get(queue_id)
         if queue is not None:
             self._waiters.expect(queue_id, queue.order.next_due_ms())
@@ -609,6 +649,25 @@ class Node(Observer):
         is_more_waiting |= reclaim(self.state, self.replica.commit_index)
         self._sweep_at_ms = now_ms + (10 if is_more_waiting else SWEEP_MS)
         self._change(mutations, now_ms)
+
+    def _move(self, now_ms: int) -> None:
+        """The next step of the move tasks; the one before it is committed, so that they never run far ahead."""
+        if now_ms < self._move_at_ms:
+            return
+        self._move_at_ms = now_ms + MOVE_RETRY_MS
+        if self._holds_sends or self.replica.commit_index < self.replica.log.last_index:
+            return
+        step = self._mover.step(self.state, self._open_time(now_ms), self._turn.term)
+        self._move_at_ms = now_ms + step.wait_ms
+        for queue_id, sequences in step.missing:
+            self._residency.want(queue_id, sequences)
+        self._change(step.mutations, now_ms)
+
+    def _chores_at_ms(self) -> int:
+        """When background work is due again."""
+        if self.state.moving and self._move_at_ms < self._sweep_at_ms:
+            return self._move_at_ms
+        return self._sweep_at_ms
 
     def _compact(self) -> None:
         """Memory keeps everything, so entries are only for others."""
@@ -821,7 +880,7 @@ class Node(Observer):
         for candidate_ms in (
             self._waiters.next_deadline_ms() if self._waiters.count else None,
             None if due_ms is None else self.clock.boot_ms(due_ms),
-            self._sweep_at_ms if self.state.queues or self.state.doomed else None,
+            self._chores_at_ms() if self.state.queues or self.state.doomed else None,
             self._replies.wake_at_ms,
         ):
             if candidate_ms is not None and (wake_ms is None or candidate_ms < wake_ms):
@@ -864,6 +923,13 @@ class Node(Observer):
 
     def _unready_reason(self) -> str:
         return "catching up: a snapshot is being taken" if self.replica.wanted else self._post.unready_reason()
+
+
+def _is_standard_send(result: Result) -> bool:
+    """A send that stored something in a standard queue: acknowledgement modes are for these only."""
+    if type(result) is SendMessageResult:
+        return result.sequence_number is None
+    return type(result) is SendMessageBatchResult and result.successful[0].sequence_number is None
 
 
 def _size_bytes(mutation: m.Mutation) -> int:

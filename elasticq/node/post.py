@@ -12,7 +12,14 @@ from typing import Final
 from elasticq.engine.execute import execute
 from elasticq.engine.state import State
 from elasticq.engine.turn import Turn
-from elasticq.model.commands import Call, GetQueueAttributes, GetQueueUrl, ListQueues
+from elasticq.model.commands import (
+    Call,
+    GetQueueAttributes,
+    GetQueueUrl,
+    ListDeadLetterSourceQueues,
+    ListQueues,
+    ListQueueTags,
+)
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
 from elasticq.node.courier import Courier, Remote
@@ -35,7 +42,7 @@ from elasticq.node.members import Members, name_of
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.replica import MASTER, Replica
 
-READS: Final = (GetQueueAttributes, GetQueueUrl, ListQueues)
+READS: Final = (GetQueueAttributes, GetQueueUrl, ListDeadLetterSourceQueues, ListQueueTags, ListQueues)
 LOBBY_MAX: Final = 10_000
 UNKNOWN: Final = "The master did not answer; the outcome is unknown, a retry is safe."
 

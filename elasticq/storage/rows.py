@@ -31,6 +31,8 @@ from elasticq.engine.mutations import (
     MessagesReceived,
     MessagesRemoved,
     MessageStored,
+    MoveTaskForgotten,
+    MoveTaskSet,
     Mutation,
     QueueAttributesSet,
     QueueCreated,
@@ -38,6 +40,7 @@ from elasticq.engine.mutations import (
     QueuePurged,
     QueueReclaimed,
     QueueRestored,
+    QueueTagged,
     RangeRemoved,
     ReceiveReturned,
     RowsRestored,
@@ -82,6 +85,8 @@ _FACTORS: Final = (3, 5, 7, 11, 13, 17, 19)  # of a touched row's columns, in or
 
 _PUT_META: Final = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
 _PUT_TAKEOVER: Final = "INSERT OR REPLACE INTO takeovers VALUES (?, ?, ?)"
+_PUT_TASK: Final = "INSERT OR REPLACE INTO move_tasks VALUES (?, ?, ?)"
+_DROP_TASK: Final = "DELETE FROM move_tasks WHERE number = ?"
 _DROP_TAKEOVERS: Final = "DELETE FROM takeovers WHERE term < ?"
 _PUT_QUEUE: Final = "INSERT OR REPLACE INTO queues VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DROP_QUEUE: Final = "DELETE FROM queues WHERE id = ?"
@@ -117,6 +122,8 @@ _ORDER: Final = (
     _PUT_META,
     _PUT_TAKEOVER,
     _DROP_TAKEOVERS,
+    _PUT_TASK,
+    _DROP_TASK,
     _DROP_QUEUE,
     _PUT_QUEUE,
     _PUT_PAGE,
@@ -150,6 +157,7 @@ class _Applied(Struct, array_like=True):
     """Row "applied" of ``meta``: the newest batch, and how many rows the small tables hold since then.
 
     voters, last_queue_id: since format 3; the newest queue may be gone, its id is not given again.
+    move_tasks: since format 4.
     """
 
     index: int
@@ -160,6 +168,7 @@ class _Applied(Struct, array_like=True):
     is_founded: bool
     voters: tuple[Voter, ...] | None = None
     last_queue_id: int = 0
+    move_tasks: int = 0
 
     def base(self) -> Base:
         return Base(self.index, self.term, self.time_ms, self.voters)
@@ -173,6 +182,7 @@ class _Pending(Struct):
     gone_queues: list[int] = field(default_factory=list)
     founded: ClusterFounded | None = None
     takeovers: list[TookOver] = field(default_factory=list)
+    tasks: dict[int, MoveTaskSet | None] = field(default_factory=dict)
     invocations: dict[bytes, InvocationRecorded] = field(default_factory=dict)
     gone_invocations: list[bytes] = field(default_factory=list)
     messages: int = 0
@@ -216,6 +226,7 @@ class Rows:
         self._last_queue_id = 0
         self._last_number = 0  # of a row of invocations
         self._takeover_terms: list[int] = []
+        self._tasks: dict[int, None] = {}  # numbers of move tasks
         self._reclaim: list[tuple[int, list[Page]]] = []
         self._free_pages = 0
         self._file_pages = 0
@@ -234,6 +245,9 @@ class Rows:
             InvocationRecorded: self._invocation_recorded,
             RangeRemoved: self._range_removed,
             ClusterRenamed: self._cluster_renamed,
+            QueueTagged: self._queue_tagged,
+            MoveTaskSet: self._move_task_set,
+            MoveTaskForgotten: self._move_task_forgotten,
         }
 
     # --- what is pending ------------------------------------------------------------
@@ -315,6 +329,14 @@ class Rows:
     def _invocation_recorded(self, mutation: InvocationRecorded) -> None:
         self._pending.invocations.setdefault(mutation.invocation, mutation)
 
+    def _move_task_set(self, mutation: MoveTaskSet) -> None:
+        self._pending.tasks[mutation.number] = mutation
+        self._tasks[mutation.number] = None
+
+    def _move_task_forgotten(self, mutation: MoveTaskForgotten) -> None:
+        self._pending.tasks[mutation.number] = None
+        self._tasks.pop(mutation.number, None)
+
     # --- queues -------------------------------------------------------------------------
 
     def _open_queue(self, queue_id: int) -> _Queue | None:
@@ -350,6 +372,11 @@ class Rows:
         if queue is not None:
             queue.row.attributes = mutation.attributes
             queue.row.modified_ms = mutation.modified_ms
+
+    def _queue_tagged(self, mutation: QueueTagged) -> None:
+        queue = self._open_queue(mutation.queue_id)
+        if queue is not None:
+            queue.row.tags = mutation.tags
 
     def _queue_purged(self, mutation: QueuePurged) -> None:
         queue = self._open_queue(mutation.queue_id)
@@ -548,6 +575,11 @@ class Rows:
             rows[_PUT_TAKEOVER].append(_checked(mutation.term, _encode(mutation)))
         if pending.takeovers:
             rows[_DROP_TAKEOVERS].append((terms[0],))
+        for number, task in pending.tasks.items():
+            if task is None:
+                rows[_DROP_TASK].append((number,))
+            else:
+                rows[_PUT_TASK].append(_checked(number, _encode(task)))
         applied = _Applied(
             taken.index,
             taken.term,
@@ -557,6 +589,7 @@ class Rows:
             self._founded is not None,
             taken.voters,
             self._last_queue_id,
+            len(self._tasks),
         )
         rows[_PUT_META].append(_checked("applied", _encode(applied)))
 
@@ -709,6 +742,12 @@ class Rows:
         for row in takeovers:
             self._takeover_terms.append(row[0])
             yield msgspec.msgpack.decode(_value(row, "takeover"), type=TookOver)
+        tasks = connection.execute("SELECT number, value, crc FROM move_tasks ORDER BY number").fetchall()
+        if len(tasks) != applied.move_tasks:
+            raise _damaged(f"{applied.move_tasks} move tasks expected, {len(tasks)} found")
+        for row in tasks:
+            self._tasks[row[0]] = None
+            yield msgspec.msgpack.decode(_value(row, "move task"), type=MoveTaskSet)
 
     def _restored_queues(
         self, connection: sqlite3.Connection, rows: list[tuple[QueueRestored, int]]

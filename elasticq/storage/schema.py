@@ -13,7 +13,7 @@ from typing import Final
 from elasticq.storage.errors import FormatTooNew
 
 FILE: Final = "rows.db"
-FORMAT: Final = 1
+FORMAT: Final = 2
 PAGE_BYTES: Final = 8_192
 
 PRAGMAS: Final = (
@@ -54,7 +54,11 @@ _FIRST: Final = (
     "CREATE INDEX invocations_by_age ON invocations (newest_ms)",
 )
 
-MIGRATIONS: Final = (_FIRST,)
+_SECOND: Final = (
+    "CREATE TABLE move_tasks (number INTEGER PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL)",
+)
+
+MIGRATIONS: Final = (_FIRST, _SECOND)
 """MIGRATIONS[n] leads from format n to n + 1; each runs in one transaction."""
 assert len(MIGRATIONS) == FORMAT
 

@@ -17,9 +17,14 @@ from elasticq.model.errors import SerializationError, SqsError
 from elasticq.model.results import (
     BatchError,
     BatchResult,
+    DeadLetterSourcesResult,
     EmptyResult,
     ListQueuesResult,
+    MoveTaskCancelledResult,
+    MoveTasksResult,
+    MoveTaskStartedResult,
     QueueAttributesResult,
+    QueueTagsResult,
     QueueUrlResult,
     ReceivedMessage,
     ReceiveMessageResult,
@@ -127,6 +132,27 @@ def _write_attributes(command: Command, result: QueueAttributesResult) -> bytes:
     return _encode_json(_present(Attributes=result.attributes))
 
 
+def _write_tags(command: Command, result: QueueTagsResult) -> bytes:
+    return _encode_json(_present(Tags=result.tags))
+
+
+def _write_sources(command: Command, result: DeadLetterSourcesResult) -> bytes:
+    """``queueUrls`` is a required member of the service model, so it stays when empty."""
+    return _encode_json({"queueUrls": result.queue_urls} | _present(NextToken=result.next_token))
+
+
+def _write_task_started(command: Command, result: MoveTaskStartedResult) -> bytes:
+    return _encode_json({"TaskHandle": result.task_handle})
+
+
+def _write_task_cancelled(command: Command, result: MoveTaskCancelledResult) -> bytes:
+    return _encode_json({"ApproximateNumberOfMessagesMoved": result.moved})
+
+
+def _write_tasks(command: Command, result: MoveTasksResult) -> bytes:
+    return _encode_json(_present(Results=result.results))
+
+
 def _write_sent(command: SendMessage, result: SendMessageResult) -> bytes:
     # By hand: every part is hexadecimal, decimal or a UUID, so nothing needs escaping.
     digests = _sent_digests(command)
@@ -212,4 +238,9 @@ _WRITERS: Final[dict[type[Result], Callable[[Any, Any], bytes]]] = {
     SendMessageBatchResult: _write_sent_batch,
     BatchResult: _write_batch,
     ReceiveMessageResult: _write_messages,
+    QueueTagsResult: _write_tags,
+    DeadLetterSourcesResult: _write_sources,
+    MoveTaskStartedResult: _write_task_started,
+    MoveTaskCancelledResult: _write_task_cancelled,
+    MoveTasksResult: _write_tasks,
 }

@@ -68,7 +68,11 @@ class Operation(Struct, frozen=True):
 # JSON member -> (Query name, key, value); Entries is named after its action.
 _QUERY_NAMES: Final = {
     "Attributes": ("Attribute", "Name", "Value"),
-    "tags": ("Tag", "Key", "Value"),
+    "tags": ("Tag", "Key", "Value"),  # of CreateQueue
+    "Tags": ("Tag", "Key", "Value"),
+    "TagKeys": ("TagKey", "", ""),
+    "AWSAccountIds": ("AWSAccountId", "", ""),
+    "Actions": ("ActionName", "", ""),
     "AttributeNames": ("AttributeName", "", ""),
     "MessageAttributeNames": ("MessageAttributeName", "", ""),
     "MessageSystemAttributeNames": ("MessageSystemAttributeName", "", ""),
@@ -133,6 +137,15 @@ _ROWS: Final = (
     _operation(commands.ChangeMessageVisibility, hot=True),
     _operation(commands.ChangeMessageVisibilityBatch, hot=True),
     _operation(commands.PurgeQueue),
+    _operation(commands.TagQueue),
+    _operation(commands.UntagQueue),
+    _operation(commands.ListQueueTags, read_only=True),
+    _operation(commands.AddPermission),
+    _operation(commands.RemovePermission),
+    _operation(commands.ListDeadLetterSourceQueues, read_only=True),
+    _operation(commands.StartMessageMoveTask),
+    _operation(commands.CancelMessageMoveTask),
+    _operation(commands.ListMessageMoveTasks, read_only=True),
 )
 
 OPERATIONS: Final[dict[str, Operation]] = {row.name: row for row in _ROWS}

@@ -10,14 +10,22 @@ from base64 import b64encode
 from collections.abc import Callable
 from typing import Any, Final
 
+from msgspec import structs
+
 from elasticq.model.commands import Command, MessageAttributes, SendMessage, SendMessageBatch, SendMessageBatchEntry
 from elasticq.model.errors import QueueDoesNotExist, SqsError
 from elasticq.model.results import (
     BatchError,
     BatchResult,
+    DeadLetterSourcesResult,
     EmptyResult,
     ListQueuesResult,
+    MoveTask,
+    MoveTaskCancelledResult,
+    MoveTasksResult,
+    MoveTaskStartedResult,
     QueueAttributesResult,
+    QueueTagsResult,
     QueueUrlResult,
     ReceivedMessage,
     ReceiveMessageResult,
@@ -94,7 +102,9 @@ def _write_queue_url(operation: Operation, command: Command, result: QueueUrlRes
     return _element("QueueUrl", result.queue_url)
 
 
-def _write_queues(operation: Operation, command: Command, result: ListQueuesResult) -> str:
+def _write_queues(
+    operation: Operation, command: Command, result: ListQueuesResult | DeadLetterSourcesResult
+) -> str:
     urls = "".join([_element("QueueUrl", url) for url in result.queue_urls])
     return urls + _element("NextToken", result.next_token)
 
@@ -110,6 +120,30 @@ def _pairs(attributes: dict[str, str]) -> str:
             for name, value in attributes.items()
         ]
     )
+
+
+def _write_tags(operation: Operation, command: Command, result: QueueTagsResult) -> str:
+    return "".join(
+        [f"<Tag>{_element('Key', key)}{_element('Value', value)}</Tag>" for key, value in result.tags.items()]
+    )
+
+
+def _write_task_started(operation: Operation, command: Command, result: MoveTaskStartedResult) -> str:
+    return _element("TaskHandle", result.task_handle)
+
+
+def _write_task_cancelled(operation: Operation, command: Command, result: MoveTaskCancelledResult) -> str:
+    return f"<ApproximateNumberOfMessagesMoved>{result.moved}</ApproximateNumberOfMessagesMoved>"
+
+
+def _write_tasks(operation: Operation, command: Command, result: MoveTasksResult) -> str:
+    tag = _result_entry(operation)
+    return "".join([f"<{tag}>{_members(task)}</{tag}>" for task in result.results])
+
+
+def _members(task: MoveTask) -> str:
+    members = [(field.encode_name, getattr(task, field.name)) for field in structs.fields(task)]
+    return "".join([_element(name, str(value)) for name, value in members if value is not None])
 
 
 def _write_sent(operation: Operation, command: SendMessage, result: SendMessageResult) -> str:
@@ -198,4 +232,9 @@ _WRITERS: Final[dict[type[Result], Callable[[Operation, Any, Any], str]]] = {
     SendMessageBatchResult: _write_sent_batch,
     BatchResult: _write_batch,
     ReceiveMessageResult: _write_messages,
+    QueueTagsResult: _write_tags,
+    DeadLetterSourcesResult: _write_queues,
+    MoveTaskStartedResult: _write_task_started,
+    MoveTaskCancelledResult: _write_task_cancelled,
+    MoveTasksResult: _write_tasks,
 }

@@ -37,6 +37,7 @@ def test_every_error_is_the_senders_or_ours(kind: type[SqsError]) -> None:
         (errors.InvalidParameterValue, "InvalidParameterValue", "InvalidParameterValueException", 400),
         (errors.MissingParameter, "MissingParameter", "MissingRequiredParameterException", 400),
         (errors.ReceiptHandleIsInvalid, "ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid", 400),
+        (errors.ResourceNotFound, "ResourceNotFoundException", "ResourceNotFoundException", 404),
         (errors.InvalidMessageContents, "InvalidMessageContents", "InvalidMessageContents", 400),
     ],
 )
@@ -51,7 +52,7 @@ def test_json_types_are_known_to_botocore_where_it_knows_the_code() -> None:
         shape = model.shape_for(name)
         if shape.metadata.get("exception"):
             query_codes[name] = shape.metadata.get("error", {}).get("code", name)
-    known = [kind for kind in LEAVES if kind.json_type in query_codes]
-    assert len(known) > 12
-    for kind in known:
+    known = {kind.json_type: kind for kind in LEAVES if kind.json_type in query_codes}
+    assert sorted(known) == sorted(query_codes), "every exception of the service model has its class"
+    for kind in known.values():
         assert query_codes[kind.json_type] in (kind.code, kind.json_type)

@@ -1,6 +1,8 @@
 """One answer of every kind, which each protocol must be able to write and its clients to read."""
 
 from elasticq.model.commands import (
+    AddPermission,
+    CancelMessageMoveTask,
     ChangeMessageVisibility,
     ChangeMessageVisibilityBatch,
     Command,
@@ -10,21 +12,34 @@ from elasticq.model.commands import (
     DeleteQueue,
     GetQueueAttributes,
     GetQueueUrl,
+    ListDeadLetterSourceQueues,
+    ListMessageMoveTasks,
     ListQueues,
+    ListQueueTags,
     MessageAttributeValue,
     PurgeQueue,
     ReceiveMessage,
+    RemovePermission,
     SendMessage,
     SendMessageBatch,
     SendMessageBatchEntry,
     SetQueueAttributes,
+    StartMessageMoveTask,
+    TagQueue,
+    UntagQueue,
 )
 from elasticq.model.results import (
     BatchError,
     BatchResult,
+    DeadLetterSourcesResult,
     EmptyResult,
     ListQueuesResult,
+    MoveTask,
+    MoveTaskCancelledResult,
+    MoveTasksResult,
+    MoveTaskStartedResult,
     QueueAttributesResult,
+    QueueTagsResult,
     QueueUrlResult,
     ReceivedMessage,
     ReceiveMessageResult,
@@ -122,6 +137,52 @@ ANSWERS: list[tuple[Command, Result, dict[str, object]]] = [
     (DeleteMessageBatch(), BatchResult([], [ERROR, OUR_ERROR]), {"Successful": [], "Failed": FAILED_SEEN}),
     (ChangeMessageVisibility(), EmptyResult(), {}),
     (ChangeMessageVisibilityBatch(), BatchResult(["a", "d"], [ERROR, OUR_ERROR]), BATCH_SEEN),
+    (TagQueue(), EmptyResult(), {}),
+    (UntagQueue(), EmptyResult(), {}),
+    (AddPermission(), EmptyResult(), {}),
+    (RemovePermission(), EmptyResult(), {}),
+    (ListQueueTags(), QueueTagsResult(), {}),
+    (ListQueueTags(), QueueTagsResult({"a<": "&b", "c": "1"}), {"Tags": {"a<": "&b", "c": "1"}}),
+    (ListDeadLetterSourceQueues(), DeadLetterSourcesResult(), {"queueUrls": []}),
+    (
+        ListDeadLetterSourceQueues(),
+        DeadLetterSourcesResult([URL, URL + "2"], "next"),
+        {"queueUrls": [URL, URL + "2"], "NextToken": "next"},
+    ),
+    (StartMessageMoveTask(), MoveTaskStartedResult("aGFuZGxl"), {"TaskHandle": "aGFuZGxl"}),
+    (CancelMessageMoveTask(), MoveTaskCancelledResult(7), {"ApproximateNumberOfMessagesMoved": 7}),
+    (ListMessageMoveTasks(), MoveTasksResult(), {}),
+    (
+        ListMessageMoveTasks(),
+        MoveTasksResult(
+            [
+                MoveTask("aGFuZGxl", "RUNNING", "arn:s", "arn:d", 5, 0, 3, None, 1_700_000_000_000),
+                MoveTask(None, "FAILED", "arn:s", None, None, 1, 3, "Reason", 1_700_000_000_000),
+            ]
+        ),
+        {
+            "Results": [
+                {
+                    "TaskHandle": "aGFuZGxl",
+                    "Status": "RUNNING",
+                    "SourceArn": "arn:s",
+                    "DestinationArn": "arn:d",
+                    "MaxNumberOfMessagesPerSecond": 5,
+                    "ApproximateNumberOfMessagesMoved": 0,
+                    "ApproximateNumberOfMessagesToMove": 3,
+                    "StartedTimestamp": 1_700_000_000_000,
+                },
+                {
+                    "Status": "FAILED",
+                    "SourceArn": "arn:s",
+                    "ApproximateNumberOfMessagesMoved": 1,
+                    "ApproximateNumberOfMessagesToMove": 3,
+                    "FailureReason": "Reason",
+                    "StartedTimestamp": 1_700_000_000_000,
+                },
+            ]
+        },
+    ),
     (ReceiveMessage(), ReceiveMessageResult(), {}),
     (
         ReceiveMessage(),

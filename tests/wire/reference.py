@@ -19,6 +19,10 @@ SINGULAR = {
     "MessageSystemAttributes": "MessageSystemAttribute",
     "Attributes": "Attribute",
     "tags": "Tag",
+    "Tags": "Tag",
+    "TagKeys": "TagKey",
+    "AWSAccountIds": "AWSAccountId",
+    "Actions": "ActionName",
 }
 
 
@@ -64,7 +68,7 @@ def _parameters(members: dict[str, Any], prefix: str, action: str) -> list[tuple
                 present = {key: member for key, member in entry.items() if member is not None}
                 found += _parameters(present, f"{action}RequestEntry.{number}.", action)
         else:
-            found += _list(prefix + SINGULAR[name], value, is_tag=name == "tags")
+            found += _list(prefix + SINGULAR[name], value, is_tag=name in ("tags", "Tags"))
     return found
 
 

@@ -12,6 +12,8 @@ ACTIONS = [
     "CreateQueue", "GetQueueUrl", "ListQueues", "DeleteQueue", "GetQueueAttributes", "SetQueueAttributes",
     "SendMessage", "SendMessageBatch", "ReceiveMessage", "DeleteMessage", "DeleteMessageBatch",
     "ChangeMessageVisibility", "ChangeMessageVisibilityBatch", "PurgeQueue",
+    "TagQueue", "UntagQueue", "ListQueueTags", "AddPermission", "RemovePermission", "ListDeadLetterSourceQueues",
+    "StartMessageMoveTask", "CancelMessageMoveTask", "ListMessageMoveTasks",
 ]  # fmt: skip
 RESERVED = {"StringListValues", "BinaryListValues"}  # "not implemented, reserved for future use" (AWS)
 
@@ -28,6 +30,7 @@ def sample(shape: Shape) -> object:
 
 
 def test_table_holds_each_action_once() -> None:
+    assert sorted(ACTIONS) == sorted(SERVICE.operation_names)
     assert sorted(OPERATIONS) == sorted(ACTIONS)
     assert {f"AmazonSQS.{name}".encode(): OPERATIONS[name] for name in ACTIONS} == BY_TARGET
     assert all(operation.name == operation.command.__name__ for operation in OPERATIONS.values())
@@ -67,6 +70,9 @@ def test_every_member_of_the_service_model_has_a_query_form(action: str) -> None
                 "MessageAttributeName": Kind.NAMES,
             },
         ),
+        ("TagQueue", {"Tag": Kind.PAIRS}),
+        ("UntagQueue", {"TagKey": Kind.NAMES}),
+        ("AddPermission", {"AWSAccountId": Kind.NAMES, "ActionName": Kind.NAMES}),
         ("SendMessageBatch", {"SendMessageBatchRequestEntry": Kind.ENTRIES}),
         ("DeleteMessageBatch", {"DeleteMessageBatchRequestEntry": Kind.ENTRIES}),
         ("ChangeMessageVisibilityBatch", {"ChangeMessageVisibilityBatchRequestEntry": Kind.ENTRIES}),
@@ -78,9 +84,9 @@ def test_lists_have_the_singular_names_of_the_query_protocol(action: str, names:
 
 def test_facts_about_actions() -> None:
     hot = {name for name, operation in OPERATIONS.items() if operation.hot}
-    assert hot == {name for name in ACTIONS if "Message" in name}
+    assert hot == {name for name in ACTIONS if "Message" in name and "MoveTask" not in name}
     read_only = {name for name, operation in OPERATIONS.items() if operation.read_only}
-    assert read_only == {"GetQueueUrl", "ListQueues", "GetQueueAttributes"}
+    assert read_only == {name for name in ACTIONS if name.startswith(("Get", "List"))}
     assert {name for name, operation in OPERATIONS.items() if operation.root_only} == {"CreateQueue", "ListQueues"}
     batches = {operation.name: operation.entry_name for operation in OPERATIONS.values() if operation.entry_name}
     assert batches == {name: f"{name}RequestEntry" for name in ACTIONS if name.endswith("Batch")}

@@ -27,7 +27,8 @@ from tests.wire.answers import ANSWERS, ID, USER
 NAMESPACE = "http://queue.amazonaws.com/doc/2012-11-05/"
 LISTS = {
     "Message", "Attribute", "MessageAttribute", "QueueUrl", "BatchResultErrorEntry", "SendMessageBatchResultEntry",
-    "DeleteMessageBatchResultEntry", "ChangeMessageVisibilityBatchResultEntry",
+    "DeleteMessageBatchResultEntry", "ChangeMessageVisibilityBatchResultEntry", "Tag",
+    "ListMessageMoveTasksResultEntry",
 }  # fmt: skip
 
 
@@ -63,10 +64,22 @@ def _as_json(action: str, found: dict[str, Any]) -> dict[str, Any]:
         members["Messages"] = [_message(message) for message in found.pop("Message")]
     if "Attribute" in found:
         members["Attributes"] = _pairs(found.pop("Attribute"))
+    if "Tag" in found:
+        members["Tags"] = {item["Key"]: item["Value"] for item in found.pop("Tag")}
+    if action == "ListDeadLetterSourceQueues":
+        members["queueUrls"] = found.pop("QueueUrl", [])
+    if action.endswith("Task"):
+        found = _task(found)
+    if "ListMessageMoveTasksResultEntry" in found:
+        members["Results"] = [_task(task) for task in found.pop("ListMessageMoveTasksResultEntry")]
     if "QueueUrl" in found:
         urls = found.pop("QueueUrl")
         members |= {"QueueUrls": urls} if action == "ListQueues" else {"QueueUrl": urls[0]}
     return members | found
+
+
+def _task(task: dict[str, Any]) -> dict[str, Any]:
+    return {name: int(value) if value.isdigit() else value for name, value in task.items()}
 
 
 def _message(message: dict[str, Any]) -> dict[str, Any]:

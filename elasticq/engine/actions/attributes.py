@@ -1,7 +1,7 @@
 """GetQueueAttributes and SetQueueAttributes."""
 
 from elasticq.engine import mutations as m
-from elasticq.engine import queue_attributes
+from elasticq.engine import queue_attributes, redrive
 from elasticq.engine.state import Queue, State
 from elasticq.engine.sweep import expired_counts
 from elasticq.engine.turn import Outcome, Turn, named_queue
@@ -43,7 +43,7 @@ def set_queue_attributes(state: State, call: Call, command: SetQueueAttributes, 
     queue = named_queue(state, call, command.queue_url)
     if not command.attributes:
         raise MissingParameter("The request must contain the parameter Attribute.Name.")
-    if "FifoQueue" in command.attributes:
-        raise InvalidAttributeName("Unknown Attribute FifoQueue.")
-    attributes = queue_attributes.merged(queue.attributes, queue_attributes.checked(command.attributes))
+    change = queue_attributes.checked(command.attributes, is_fifo=queue.is_fifo)
+    redrive.check_target(state, queue.account, queue.name, change)
+    attributes = queue_attributes.merged(queue.attributes, change)
     return EmptyResult(), [m.QueueAttributesSet(queue.id, attributes, turn.now_ms)]

@@ -1,10 +1,10 @@
 """CreateQueue, GetQueueUrl, ListQueues, DeleteQueue, PurgeQueue."""
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-
 from elasticq.engine import mutations as m
-from elasticq.engine import queue_attributes
+from elasticq.engine import queue_attributes, redrive
+from elasticq.engine.actions.tags import check_count, check_tags
 from elasticq.engine.identity import next_sequence
+from elasticq.engine.paging import page
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
@@ -17,7 +17,6 @@ from elasticq.model.errors import (
     PurgeQueueInProgress,
     QueueDeletedRecently,
     QueueNameExists,
-    UnsupportedOperation,
 )
 from elasticq.model.names import ACCOUNT, FIFO_QUEUE_NAME, QUEUE_NAME, queue_url
 from elasticq.model.results import EmptyResult, ListQueuesResult, QueueUrlResult
@@ -25,13 +24,13 @@ from elasticq.model.results import EmptyResult, ListQueuesResult, QueueUrlResult
 
 def create_queue(state: State, call: Call, command: CreateQueue, turn: Turn) -> Outcome:
     name = _checked_name(command)
-    given = queue_attributes.checked({key: value for key, value in command.attributes.items() if key != "FifoQueue"})
-    if len(command.tags) > limits.TAGS_MAX:
-        raise InvalidParameterValue("Too many tags added for queue. Maximum number of tags per queue is 50.")
+    given = queue_attributes.checked(command.attributes, is_fifo=name.endswith(".fifo"))
+    check_tags(command.tags)
+    check_count(command.tags)
     url = queue_url(call.endpoint, call.account, name)
     existing = state.names.get((call.account, name))
     if existing is not None:
-        _check_same(existing, given)
+        _check_same(existing, given, command.tags)
         return QueueUrlResult(url), []
     deleted_ms = state.deleted_names.get((call.account, name))
     if turn.sixty_second_rules and deleted_ms is not None and turn.now_ms < deleted_ms + limits.SIXTY_SECOND_RULE_MS:
@@ -40,11 +39,12 @@ def create_queue(state: State, call: Call, command: CreateQueue, turn: Turn) -> 
         )
     if len(state.queues) + len(state.doomed) >= limits.QUEUES_MAX:
         raise OverLimit("The maximum number of queues is reached.")
+    redrive.check_target(state, call.account, name, given)
     created = m.QueueCreated(
         queue_id=next_sequence(state.last_queue_id, turn.term),
         account=call.account,
         name=name,
-        attributes=queue_attributes.merged({}, given),
+        attributes=queue_attributes.at_creation(given),
         tags=dict(command.tags),
         created_ms=turn.now_ms,
     )
@@ -62,7 +62,7 @@ def _checked_name(command: CreateQueue) -> str:
                 "The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, "
                 "must end with .fifo suffix and be 1 to 80 in length."
             )
-        raise UnsupportedOperation("FIFO queues are not supported by this version of elasticq.")
+        return name
     if is_fifo is not None:
         raise InvalidAttributeName("Unknown Attribute FifoQueue.")
     if not QUEUE_NAME.match(name):
@@ -72,14 +72,16 @@ def _checked_name(command: CreateQueue) -> str:
     return name
 
 
-def _check_same(queue: Queue, given: dict[str, str]) -> None:
-    """Create is idempotent if every given attribute equals the present one."""
+def _check_same(queue: Queue, given: dict[str, str], tags: dict[str, str]) -> None:
+    """Create is idempotent if every given attribute equals the present one, and so do the tags if any are given."""
     present = queue_attributes.shown(queue.attributes)
     for name, value in given.items():
-        if value != present.get(name, ""):
+        if not queue_attributes.is_same(name, value, present.get(name, "")):
             raise QueueNameExists(
                 f"A queue already exists with the same name and a different value for attribute {name}"
             )
+    if tags and tags != queue.tags:
+        raise QueueNameExists("A queue already exists with the same name and different tags")
 
 
 def get_queue_url(state: State, call: Call, command: GetQueueUrl, turn: Turn) -> Outcome:
@@ -93,33 +95,11 @@ def get_queue_url(state: State, call: Call, command: GetQueueUrl, turn: Turn) ->
 
 
 def list_queues(state: State, call: Call, command: ListQueues, turn: Turn) -> Outcome:
-    """Sorted by name; a token says after which name to go on."""
-    page = limits.LIST_RESULTS_MAX
-    if command.max_results is not None:
-        page = command.max_results
-        if not 1 <= page <= limits.LIST_RESULTS_MAX:
-            raise InvalidParameterValue(
-                f"Value {page} for parameter MaxResults is invalid. Reason: Must be between 1 and 1000, if provided."
-            )
-    after = _read_token(command.next_token)
+    """Sorted by name."""
     prefix = command.queue_name_prefix or ""
-    names = sorted(
-        name for account, name in state.names if account == call.account and name.startswith(prefix) and name > after
-    )
-    token = None
-    if command.max_results is not None and len(names) > page:
-        token = urlsafe_b64encode(names[page - 1].encode()).decode("ascii")
-    urls = [queue_url(call.endpoint, call.account, name) for name in names[:page]]
-    return ListQueuesResult(urls, token), []
-
-
-def _read_token(token: str | None) -> str:
-    if not token:
-        return ""
-    try:
-        return urlsafe_b64decode(token.encode("ascii")).decode("utf-8")
-    except ValueError:
-        raise InvalidParameterValue("Invalid or expired NextToken value.") from None
+    known = [name for account, name in state.names if account == call.account and name.startswith(prefix)]
+    names, token = page(known, command.max_results, command.next_token)
+    return ListQueuesResult([queue_url(call.endpoint, call.account, name) for name in names], token), []
 
 
 def delete_queue(state: State, call: Call, command: DeleteQueue, turn: Turn) -> Outcome:

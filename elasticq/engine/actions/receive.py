@@ -1,10 +1,12 @@
-"""ReceiveMessage on standard queues. A receive that finds something is one small mutation, an empty one none."""
+"""ReceiveMessage. A receive that finds something is one small mutation, an empty one none."""
 
 from typing import Final
 
 from elasticq.engine import mutations as m
-from elasticq.engine.contents import check_range
-from elasticq.engine.identity import next_hand_out
+from elasticq.engine import redrive
+from elasticq.engine.contents import check_range, check_token
+from elasticq.engine.deduplication import attempt_key, attempt_recorded, attempted
+from elasticq.engine.identity import next_hand_out, sequence_number
 from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.engine.rows import UNTOUCHED
 from elasticq.engine.state import Queue, State
@@ -70,19 +72,25 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
     queue = named_queue(state, call, command.queue_url)
     asked = Asked(queue, command)
     now_ms = turn.now_ms
-    chosen = queue.order.choose(now_ms, asked.limit, queue.expired_before_ms(now_ms))
+    key = _attempt_key(queue, command)
+    if key:
+        first_ms, held = attempted(state, queue, key, command.receive_request_attempt_id or "", now_ms)
+        if held:
+            return _held_on(state, queue, call, asked, held, m.AttemptRecorded(key, first_ms, b""), now_ms)
+    chosen, dead = redrive.choose(state, queue, asked.limit, now_ms)
+    buried = redrive.bury(state, queue, dead, turn) if dead else []
     if not chosen:
-        return ReceiveMessageResult(), []
+        return ReceiveMessageResult(), buried
     room = limits.IN_FLIGHT_MAX - queue.order.in_flight(now_ms)
     if room < len(chosen):
-        if room <= 0 and asked.wait_s == 0:
+        if room <= 0 and asked.wait_s == 0 and not queue.is_fifo:
             raise OverLimit(
                 "Too many messages have been received without being deleted. "
                 "Please delete your received messages or let them timeout before receiving more."
             )
         chosen = chosen[: max(room, 0)]
         if not chosen:
-            return ReceiveMessageResult(), []
+            return ReceiveMessageResult(), buried
     until_ms = now_ms + asked.visibility_s * 1_000
     received = m.MessagesReceived(queue.id, now_ms, until_ms, chosen, [], [], [])
     messages = []
@@ -97,8 +105,62 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
         received.first_received_ms.append(first_ms)
         messages.append(_handed_out(state, queue.id, sequence, content, hand_out))
         if asked.system_names or asked.attribute_names:
-            _add_attributes(messages[-1], content, count, first_ms, asked)
-    return ReceiveMessageResult(messages, call.invocation), [received]
+            _add_attributes(queue, messages[-1], content, count, first_ms, asked)
+    result = ReceiveMessageResult(messages, call.invocation)
+    if key:
+        result.request_attempt = (key, now_ms)
+        buried.append(attempt_recorded(key, now_ms, received))
+    return result, [received, *buried]
+
+
+def _attempt_key(queue: Queue, command: ReceiveMessage) -> bytes:
+    """Of a FIFO queue's ReceiveRequestAttemptId, else empty: others take it and ignore it. Raises InvalidParameterValue.
+
+    Old Spring versions send it to standard queues.
+    """
+    attempt_id = command.receive_request_attempt_id
+    if attempt_id is None or not queue.is_fifo:
+        return b""
+    return attempt_key(queue, check_token(attempt_id, "ReceiveRequestAttemptId"))
+
+
+def _held_on(
+    state: State,
+    queue: Queue,
+    call: Call,
+    asked: Asked,
+    held: list[int],
+    first: m.AttemptRecorded,
+    now_ms: int,
+) -> Outcome:
+    """The messages that the attempt got before, under their handles; their visibility timeout starts again.
+
+    ``first``: the attempt at the time of its first receive, from which its five minutes count.
+    """
+    missing = [sequence for sequence in held if sequence not in queue.contents]
+    if missing:
+        raise ContentsMissing(missing)
+    rows = [queue.rows[sequence] for sequence in held]
+    received = m.MessagesReceived(
+        queue.id,
+        now_ms,
+        now_ms + asked.visibility_s * 1_000,
+        held,
+        [row.hand_out for row in rows],
+        [row.receive_count for row in rows],
+        [row.first_received_ms for row in rows],
+    )
+    messages = [_message_again(state, queue, sequence, asked) for sequence in held]
+    result = ReceiveMessageResult(messages, call.invocation, request_attempt=(first.attempt, now_ms))
+    return result, [received, attempt_recorded(first.attempt, first.recorded_ms, received)]
+
+
+def _message_again(state: State, queue: Queue, sequence: int, asked: Asked) -> ReceivedMessage:
+    """A message in flight under the handle that it has."""
+    content, row = queue.contents[sequence], queue.rows[sequence]
+    message = _handed_out(state, queue.id, sequence, content, row.hand_out)
+    _add_attributes(queue, message, content, row.receive_count, row.first_received_ms, asked)
+    return message
 
 
 def _handed_out(state: State, queue_id: int, sequence: int, content: m.MessageStored, hand_out: int) -> ReceivedMessage:
@@ -112,17 +174,20 @@ def _handed_out(state: State, queue_id: int, sequence: int, content: m.MessageSt
 
 
 def _add_attributes(
-    message: ReceivedMessage, content: m.MessageStored, count: int, first_received_ms: int, asked: Asked
+    queue: Queue, message: ReceivedMessage, content: m.MessageStored, count: int, first_received_ms: int, asked: Asked
 ) -> None:
     if asked.system_names:
-        message.attributes = _system_attributes(content, count, first_received_ms, asked.system_names)
+        message.attributes = _system_attributes(queue, content, count, first_received_ms, asked.system_names)
     if asked.attribute_names and content.attributes:
         message.message_attributes = _filtered(content.attributes, asked.attribute_names)
 
 
 def _system_attributes(
-    content: m.MessageStored, count: int, first_received_ms: int, names: frozenset[str]
+    queue: Queue, content: m.MessageStored, count: int, first_received_ms: int, names: frozenset[str]
 ) -> dict[str, str]:
+    dead_letter = content.dead_letter
+    if dead_letter is not None:
+        count += dead_letter.receive_count
     everything = {
         "SenderId": content.sender_id,
         "SentTimestamp": str(content.sent_ms),
@@ -133,6 +198,12 @@ def _system_attributes(
         everything["AWSTraceHeader"] = content.trace_header
     if content.group_id is not None:
         everything["MessageGroupId"] = content.group_id
+    if queue.is_fifo:
+        everything["SequenceNumber"] = sequence_number(content.sequence)
+        if content.deduplication_id is not None:
+            everything["MessageDeduplicationId"] = content.deduplication_id
+    if dead_letter is not None:
+        everything["DeadLetterQueueSourceArn"] = dead_letter.source_arn
     return {name: value for name, value in everything.items() if name in names}
 
 
@@ -161,28 +232,29 @@ def received_again(
     for sequence, hand_out in handles:
         row = queue.rows.get(sequence)
         if row is not None and row.hand_out == hand_out and queue.order.is_in_flight(sequence, turn.now_ms):
-            held.append((sequence, row))
-    missing = [sequence for sequence, _ in held if sequence not in queue.contents]
+            held.append(sequence)
+    missing = [sequence for sequence in held if sequence not in queue.contents]
     if missing:
         raise ContentsMissing(missing)
-    messages = []
-    for sequence, row in held:
-        content = queue.contents[sequence]
-        message = _handed_out(state, queue.id, sequence, content, row.hand_out)
-        _add_attributes(message, content, row.receive_count, row.first_received_ms, asked)
-        messages.append(message)
-    return ReceiveMessageResult(messages, call.invocation)
+    messages = [_message_again(state, queue, sequence, asked) for sequence in held]
+    result = ReceiveMessageResult(messages, call.invocation)
+    if held and (key := _attempt_key(queue, command)):
+        result.request_attempt = (key, queue.rows[held[0]].received_ms)
+    return result
 
 
 def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.Mutation]:
     """What undoes a receive whose answer reached nobody: visible again, the count taken back, its GUID forgotten."""
     undone: dict[int, m.ReceiveReturned] = {}
+    attempt = result.request_attempt
     for message in result.messages:
         receipt = state.identity.read_handle(message.receipt_handle)
         queue = state.queues.get(receipt.queue_id)
         row = queue.rows.get(receipt.sequence) if queue is not None else None
         if row is None or row.hand_out != receipt.hand_out:
             continue
+        if attempt is not None and row.received_ms != attempt[1]:
+            continue  # a later call with the same ReceiveRequestAttemptId has it under the same handle
         back = undone.get(receipt.queue_id)
         if back is None:
             back = m.ReceiveReturned(receipt.queue_id, [], [], [], [], now_ms, result.invocation)
@@ -191,7 +263,8 @@ def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.
         back.hand_outs.append(receipt.hand_out)
         back.receive_counts.append(row.receive_count - 1)
         back.first_received_ms.append(row.first_received_ms if row.receive_count > 1 else 0)
-    return list(undone.values())
+    forgotten: list[m.Mutation] = [m.AttemptRecorded(attempt[0], now_ms, b"")] if undone and attempt else []
+    return [*undone.values(), *forgotten]
 
 
 def wait_s(state: State, call: Call, command: ReceiveMessage) -> int:

@@ -1,0 +1,19 @@
+"""ListDeadLetterSourceQueues."""
+
+from elasticq.engine.paging import page
+from elasticq.engine.redrive import sources_of
+from elasticq.engine.state import State
+from elasticq.engine.turn import Outcome, Turn, named_queue
+from elasticq.model.commands import Call, ListDeadLetterSourceQueues
+from elasticq.model.names import queue_url
+from elasticq.model.results import DeadLetterSourcesResult
+
+
+def list_dead_letter_source_queues(
+    state: State, call: Call, command: ListDeadLetterSourceQueues, turn: Turn
+) -> Outcome:
+    """Sources are of the queue's own account, as a RedrivePolicy may name no other."""
+    target = named_queue(state, call, command.queue_url)
+    sources = [queue.name for queue in sources_of(state, target)]
+    names, token = page(sources, command.max_results, command.next_token)
+    return DeadLetterSourcesResult([queue_url(call.endpoint, target.account, name) for name in names], token), []

@@ -1,0 +1,106 @@
+"""AddPermission and RemovePermission: statements of the queue's Policy, a label each."""
+
+import re
+from typing import Final
+
+from elasticq.engine import mutations as m
+from elasticq.engine import policies, queue_attributes
+from elasticq.engine.state import Queue, State
+from elasticq.engine.turn import Outcome, Turn, named_queue
+from elasticq.model import limits
+from elasticq.model.commands import AddPermission, Call, RemovePermission
+from elasticq.model.errors import InvalidParameterValue, MissingParameter, OverLimit
+from elasticq.model.names import ACCOUNT, queue_arn
+from elasticq.model.results import EmptyResult
+
+_LABEL: Final = re.compile(r"[A-Za-z0-9_-]{1,80}\Z")
+# The batch actions are covered by those without "Batch" (AddPermission API page).
+_ACTIONS: Final = frozenset(
+    (
+        "*",
+        "AddPermission",
+        "CancelMessageMoveTask",
+        "ChangeMessageVisibility",
+        "CreateQueue",
+        "DeleteMessage",
+        "DeleteQueue",
+        "GetQueueAttributes",
+        "GetQueueUrl",
+        "ListDeadLetterSourceQueues",
+        "ListMessageMoveTasks",
+        "ListQueueTags",
+        "ListQueues",
+        "PurgeQueue",
+        "ReceiveMessage",
+        "RemovePermission",
+        "SendMessage",
+        "SetQueueAttributes",
+        "StartMessageMoveTask",
+        "TagQueue",
+        "UntagQueue",
+    )
+)
+
+
+def add_permission(state: State, call: Call, command: AddPermission, turn: Turn) -> Outcome:
+    queue = named_queue(state, call, command.queue_url)
+    label = _checked_label(command.label)
+    accounts = _checked_accounts(command.aws_account_ids)
+    actions = _checked_actions(command.actions)
+    arn = queue_arn(turn.region, queue.account, queue.name)
+    policy = policies.with_permission(queue.attributes.get(policies.ATTRIBUTE, ""), arn, label, accounts, actions)
+    if policy is None:
+        raise _refused(label, "Label", "Already exists.")
+    return EmptyResult(), [_set(queue, policy, turn)]
+
+
+def remove_permission(state: State, call: Call, command: RemovePermission, turn: Turn) -> Outcome:
+    queue = named_queue(state, call, command.queue_url)
+    label = _checked_label(command.label)
+    policy = policies.without_permission(queue.attributes.get(policies.ATTRIBUTE, ""), label)
+    if policy is None:
+        raise _refused(label, "Label", "can't find label.")
+    return EmptyResult(), [_set(queue, policy, turn)]
+
+
+def _set(queue: Queue, policy: str, turn: Turn) -> m.QueueAttributesSet:
+    attributes = queue_attributes.merged(queue.attributes, {policies.ATTRIBUTE: policy})
+    return m.QueueAttributesSet(queue.id, attributes, turn.now_ms)
+
+
+def _refused(value: str, parameter: str, reason: str) -> InvalidParameterValue:
+    return InvalidParameterValue(f"Value {value} for parameter {parameter} is invalid. Reason: {reason}")
+
+
+def _checked_label(label: str | None) -> str:
+    if not label:
+        raise MissingParameter("The request must contain the parameter Label.")
+    if not _LABEL.match(label):
+        raise _refused(
+            label, "Label", "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length."
+        )
+    return label
+
+
+def _checked_accounts(accounts: list[str]) -> list[str]:
+    if not accounts:
+        raise MissingParameter("The request must contain the parameter PrincipalId.")
+    for account in accounts:
+        if not ACCOUNT.match(account):
+            raise _refused(f"[{account}]", "PrincipalId", "Unable to verify principal.")
+    return list(dict.fromkeys(accounts))
+
+
+def _checked_actions(actions: list[str]) -> list[str]:
+    if not actions:
+        raise MissingParameter("The request must contain the parameter Actions.")
+    for action in actions:
+        if action not in _ACTIONS:
+            raise _refused(
+                f"SQS:{action}", "ActionName", "Please refer to the appropriate WSDL for a list of valid actions."
+            )
+    if len(actions) > limits.POLICY_ACTIONS_MAX:
+        raise OverLimit(
+            f"{len(actions)} actions were found in a statement from the submitted policy, max allowed is 7"
+        )
+    return list(dict.fromkeys(actions))

@@ -1,0 +1,58 @@
+"""TagQueue, UntagQueue, ListQueueTags."""
+
+import re
+from typing import Final
+
+from elasticq.engine import mutations as m
+from elasticq.engine.state import State
+from elasticq.engine.turn import Outcome, Turn, named_queue
+from elasticq.model import limits
+from elasticq.model.commands import Call, ListQueueTags, TagQueue, UntagQueue
+from elasticq.model.errors import InvalidParameterValue, MissingParameter
+from elasticq.model.results import EmptyResult, QueueTagsResult
+
+_CHARACTERS: Final = re.compile(r"[\w .:/=+@-]*\Z")
+
+
+def check_tags(tags: dict[str, str]) -> None:
+    """Of a tag's key and value. Raises InvalidParameterValue. The words are ours: AWS's are not known."""
+    for key, value in tags.items():
+        if not 1 <= len(key) <= limits.TAG_KEY_CHARS_MAX:
+            raise InvalidParameterValue(f"Tag key must be 1 to {limits.TAG_KEY_CHARS_MAX} characters in length.")
+        if len(value) > limits.TAG_VALUE_CHARS_MAX:
+            raise InvalidParameterValue(f"Tag value can be at most {limits.TAG_VALUE_CHARS_MAX} characters in length.")
+        for text in (key, value):
+            if text.lower().startswith("aws:"):
+                raise InvalidParameterValue(f"Tag {text} is invalid. Reason: the prefix aws: is reserved.")
+            if not _CHARACTERS.match(text):
+                raise InvalidParameterValue(
+                    f"Tag {text} is invalid. Reason: it can only contain letters, digits, spaces and _.:/=+-@"
+                )
+
+
+def check_count(tags: dict[str, str]) -> None:
+    if len(tags) > limits.TAGS_MAX:
+        raise InvalidParameterValue("Too many tags added for queue. Maximum number of tags per queue is 50.")
+
+
+def tag_queue(state: State, call: Call, command: TagQueue, turn: Turn) -> Outcome:
+    queue = named_queue(state, call, command.queue_url)
+    if not command.tags:
+        raise MissingParameter("The request must contain the parameter Tags.")
+    check_tags(command.tags)
+    tags = {**queue.tags, **command.tags}
+    check_count(tags)
+    return EmptyResult(), [] if tags == queue.tags else [m.QueueTagged(queue.id, tags)]
+
+
+def untag_queue(state: State, call: Call, command: UntagQueue, turn: Turn) -> Outcome:
+    """A key that is not there is no error (seen)."""
+    queue = named_queue(state, call, command.queue_url)
+    if not command.tag_keys:
+        raise MissingParameter("The request must contain the parameter TagKeys.")
+    tags = {key: value for key, value in queue.tags.items() if key not in command.tag_keys}
+    return EmptyResult(), [] if tags == queue.tags else [m.QueueTagged(queue.id, tags)]
+
+
+def list_queue_tags(state: State, call: Call, command: ListQueueTags, turn: Turn) -> Outcome:
+    return QueueTagsResult(dict(named_queue(state, call, command.queue_url).tags)), []

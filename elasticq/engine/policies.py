@@ -1,0 +1,114 @@
+"""Queue policies: what a Policy attribute may say, and the statements that AddPermission writes into it.
+
+Source: AWS's quotas for policies, the AddPermission API page, and recordings of the document that it makes.
+"""
+
+import json
+from typing import Any, Final
+
+from elasticq.model import limits
+from elasticq.model.errors import InvalidAttributeValue, OverLimit
+
+ATTRIBUTE: Final = "Policy"
+_VERSIONS: Final = ("2008-10-17", "2012-10-17")
+
+Statement = dict[str, Any]
+
+
+def check(name: str, value: str) -> str:
+    """As it reads back: as it was given; empty removes. Raises InvalidAttributeValue, OverLimit."""
+    if value:
+        _check_sizes(value, read(value))
+    return value
+
+
+def read(value: str) -> dict[str, Any]:
+    """The document, with ``Statement`` a list. Raises InvalidAttributeValue."""
+    try:
+        document = json.loads(value) if value else {}
+    except (ValueError, RecursionError):
+        raise _invalid() from None
+    if not isinstance(document, dict):
+        raise _invalid()
+    statements = document.get("Statement", [])
+    if isinstance(statements, dict):
+        statements = [statements]
+    if not isinstance(statements, list) or not all(isinstance(each, dict) for each in statements):
+        raise _invalid()
+    if document.get("Version", _VERSIONS[0]) not in _VERSIONS:
+        raise _invalid()
+    if any(each.get("Effect") not in ("Allow", "Deny") for each in statements):
+        raise _invalid()
+    return {**document, "Statement": statements}
+
+
+def _invalid() -> InvalidAttributeValue:
+    return InvalidAttributeValue(f"Invalid value for the parameter {ATTRIBUTE}.")
+
+
+def _check_sizes(value: str, document: dict[str, Any]) -> None:
+    if len(value.encode("utf-8", "replace")) > limits.POLICY_BYTES_MAX:
+        raise OverLimit("Submitted policy is over max allowed size.")
+    statements: list[Statement] = document["Statement"]
+    _check_count(len(statements), limits.POLICY_STATEMENTS_MAX, "statements were found in the submitted policy")
+    for statement in statements:
+        actions = _count(statement.get("Action", statement.get("NotAction", [])))
+        where = "were found in a statement from the submitted policy"
+        _check_count(actions, limits.POLICY_ACTIONS_MAX, f"actions {where}")
+    principals = sum(_principals(statement) for statement in statements)
+    _check_count(principals, limits.POLICY_PRINCIPALS_MAX, "principals were found in the submitted policy")
+    conditions = sum(_count(statement.get("Condition", {})) for statement in statements)
+    _check_count(conditions, limits.POLICY_CONDITIONS_MAX, "conditions were found in the submitted policy")
+
+
+def _check_count(count: int, count_max: int, what: str) -> None:
+    if count > count_max:
+        raise OverLimit(f"{count} {what}, max allowed is {count_max}")
+
+
+def _count(value: object) -> int:
+    return len(value) if isinstance(value, (list, dict)) else 1
+
+
+def _principals(statement: Statement) -> int:
+    principal = statement.get("Principal", statement.get("NotPrincipal", {}))
+    return sum(map(_count, principal.values())) if isinstance(principal, dict) else 1
+
+
+# --- permissions ---------------------------------------------------------------------
+
+
+def _alone(values: list[str]) -> str | list[str]:
+    """As AWS writes it: one is a string, several are a list."""
+    return values[0] if len(values) == 1 else values
+
+
+def with_permission(value: str, arn: str, label: str, accounts: list[str], actions: list[str]) -> str | None:
+    """The policy with one more statement; None if the label is taken. Raises OverLimit."""
+    document = read(value)
+    document.setdefault("Version", "2008-10-17")
+    document.setdefault("Id", f"{arn}/SQSDefaultPolicy")
+    if any(statement.get("Sid") == label for statement in document["Statement"]):
+        return None
+    statement = {
+        "Sid": label,
+        "Effect": "Allow",
+        "Principal": {"AWS": _alone([f"arn:aws:iam::{account}:root" for account in accounts])},
+        "Action": _alone([f"SQS:{action}" for action in actions]),
+        "Resource": arn,
+    }
+    # Version and Id before the statements, as AWS writes it.
+    head = {"Version": document.pop("Version"), "Id": document.pop("Id")}
+    whole = {**head, **document, "Statement": [*document["Statement"], statement]}
+    text = json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
+    _check_sizes(text, whole)
+    return text
+
+
+def without_permission(value: str, label: str) -> str | None:
+    """The policy without the label's statement, empty without any; None if there is no such label."""
+    document = read(value)
+    left = [statement for statement in document["Statement"] if statement.get("Sid") != label]
+    if len(left) == len(document["Statement"]):
+        return None
+    return json.dumps({**document, "Statement": left}, separators=(",", ":"), ensure_ascii=False) if left else ""

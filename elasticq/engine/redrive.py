@@ -1,0 +1,111 @@
+"""Which queue takes another's dead letters, and whose it may take."""
+
+from msgspec.structs import replace
+
+from elasticq.engine import mutations as m
+from elasticq.engine.identity import next_sequence
+from elasticq.engine.redrive_policies import ALLOW_POLICY, POLICY, read_allow_policy, read_policy, refuse
+from elasticq.engine.rows import UNTOUCHED
+from elasticq.engine.state import Queue, State
+from elasticq.engine.turn import Turn
+from elasticq.model.limits import MUTATION_ROWS_MAX
+from elasticq.model.names import parse_queue_arn, queue_arn
+
+
+def check_target(state: State, account: str, name: str, given: dict[str, str]) -> None:
+    """The dead-letter queue exists, is of the same account and type and allows this source.
+
+    given: checked attributes that are being set on the queue (account, name). Raises InvalidParameterValue.
+    """
+    value = given.get(POLICY)
+    if not value:
+        return
+    policy = read_policy(value)
+    if policy.target[0] != account:
+        refuse(POLICY, value, "Dead letter target owner should be same as the source.")
+    target = state.names.get(policy.target)
+    if target is None:
+        refuse(POLICY, value, "Dead letter target does not exist.")
+    if policy.target[1].endswith(".fifo") != name.endswith(".fifo"):
+        refuse(POLICY, value, "Dead-letter queue must be same type of queue as the source.")
+    if not _allows(target, (account, name)):
+        refuse(POLICY, value, "The dead letter target's RedriveAllowPolicy does not allow this source queue.")
+
+
+def _allows(target: Queue, source: tuple[str, str]) -> bool:
+    value = target.attributes.get(ALLOW_POLICY)
+    if not value:
+        return True
+    permission, sources = read_allow_policy(value)
+    return permission == "allowAll" or any(parse_queue_arn(each) == source for each in sources)
+
+
+def dead_letter_queue(state: State, queue: Queue) -> Queue | None:
+    """Where what was received too often goes; None also where that queue was deleted: then it stays."""
+    return state.names.get(queue.redrive.target) if queue.redrive is not None else None
+
+
+def sources_of(state: State, target: Queue) -> list[Queue]:
+    """The queues whose dead letters go to ``target``, by name."""
+    key = (target.account, target.name)
+    found = [queue for queue in state.queues.values() if queue.redrive is not None and queue.redrive.target == key]
+    return sorted(found, key=lambda queue: queue.name)
+
+
+# --- dead letters ----------------------------------------------------------------------
+
+
+def choose(state: State, queue: Queue, limit: int, now_ms: int) -> tuple[list[int], list[int]]:
+    """The next messages to hand out, and the dead letters among and before them. Raises ContentsMissing.
+
+    A message that was received as often as its queue's maxReceiveCount says is a dead letter in
+    place of its next delivery.
+    """
+    expired_before_ms = queue.expired_before_ms(now_ms)
+    chosen = queue.order.choose(now_ms, limit, expired_before_ms)
+    policy = queue.redrive
+    if policy is None or not chosen or dead_letter_queue(state, queue) is None:
+        return chosen, []
+    asked = limit
+    while True:
+        dead = [each for each in chosen if queue.rows.get(each, UNTOUCHED).receive_count >= policy.receives]
+        if not dead or len(chosen) < asked or len(chosen) - len(dead) >= limit or asked >= MUTATION_ROWS_MAX:
+            gone = frozenset(dead)
+            return [each for each in chosen if each not in gone][:limit], dead
+        asked = min(limit + 2 * len(dead), MUTATION_ROWS_MAX)
+        chosen = queue.order.choose(now_ms, asked, expired_before_ms)
+
+
+def bury(state: State, queue: Queue, dead: list[int], turn: Turn) -> list[m.Mutation]:
+    """The dead letters of ``queue`` enter its dead-letter queue and leave ``queue``; their contents are in memory."""
+    target = dead_letter_queue(state, queue)
+    assert target is not None, "only a queue with a dead-letter queue has dead letters"
+    arn = queue_arn(turn.region, queue.account, queue.name)
+    found: list[m.Mutation] = []
+    sequence = next_sequence(target.last_sequence, turn.term)
+    for at, each in enumerate(dead):
+        buried = _buried(queue, target, each, sequence + at, arn, turn)
+        if target.is_fifo and buried.origin is not None:  # so that no deduplication swallows it
+            buried.deduplication_id = state.identity.message_id(*buried.origin)
+        found.append(buried)
+    found += [m.MessagesRemoved(queue.id, part) for part in m.chunks(dead)]
+    return found
+
+
+def _buried(queue: Queue, target: Queue, sequence: int, new_sequence: int, arn: str, turn: Turn) -> m.MessageStored:
+    """MessageId, body, attributes and trace header stay; the receive count goes on.
+
+    Age: in a standard queue from the original send, in a FIFO queue from the move (AWS's guide).
+    """
+    content = queue.contents[sequence]
+    before = content.dead_letter.receive_count if content.dead_letter is not None else 0
+    is_fifo = target.name.endswith(".fifo")
+    return replace(
+        content,
+        queue_id=target.id,
+        sequence=new_sequence,
+        sent_ms=turn.now_ms if is_fifo else content.sent_ms,
+        visible_at_ms=0,
+        origin=content.origin or (queue.id, sequence),
+        dead_letter=m.DeadLetter(arn, before + queue.rows.get(sequence, UNTOUCHED).receive_count),
+    )

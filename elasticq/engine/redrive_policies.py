@@ -1,0 +1,95 @@
+"""What RedrivePolicy and RedriveAllowPolicy may say.
+
+Source: recordings of AWS for RedrivePolicy's errors and the SetQueueAttributes API page; the words for
+RedriveAllowPolicy are ours.
+"""
+
+import json
+from typing import Any, Final, NoReturn
+
+from msgspec import Struct
+
+from elasticq.model import limits
+from elasticq.model.errors import InvalidParameterValue
+from elasticq.model.names import parse_queue_arn
+
+POLICY: Final = "RedrivePolicy"
+ALLOW_POLICY: Final = "RedriveAllowPolicy"
+
+
+class Redrive(Struct, frozen=True):
+    """A checked RedrivePolicy: after ``receives`` receives a message goes to ``target`` (account, name)."""
+
+    target: tuple[str, str]
+    receives: int
+
+
+def refuse(attribute: str, value: str, reason: str) -> NoReturn:
+    raise InvalidParameterValue(f"Value {value} for parameter {attribute} is invalid. Reason: {reason}")
+
+
+def _members(attribute: str, value: str) -> dict[str, Any]:
+    try:
+        members = json.loads(value)
+    except (ValueError, RecursionError):
+        members = None
+    if not isinstance(members, dict):
+        refuse(attribute, value, f"{_WORDS[attribute]} is not a valid JSON map.")
+    return members
+
+
+_WORDS: Final = {POLICY: "Redrive policy", ALLOW_POLICY: "Redrive allow policy"}
+
+
+def read_policy(value: str) -> Redrive:
+    """Raises InvalidParameterValue."""
+    members = _members(POLICY, value)
+    for name in ("deadLetterTargetArn", "maxReceiveCount"):
+        if members.get(name) in (None, ""):
+            refuse(POLICY, value, f"Redrive policy does not contain mandatory attribute: {name}.")
+    target = parse_queue_arn(members["deadLetterTargetArn"])
+    if target is None:
+        refuse(POLICY, value, "Invalid value for deadLetterTargetArn.")
+    return Redrive(target, _receives(value, members["maxReceiveCount"]))
+
+
+def _receives(value: str, given: object) -> int:
+    """A number, or a string of one."""
+    text = given if isinstance(given, str) else json.dumps(given)
+    if not (text.isascii() and text.isdigit() and len(text) <= 9) or not 1 <= int(text) <= limits.RECEIVES_MAX:
+        refuse(
+            POLICY,
+            value,
+            f"Invalid value for maxReceiveCount: {text}, valid values are from 1 to 1000 both inclusive.",
+        )
+    return int(text)
+
+
+def check_policy(name: str, value: str) -> str:
+    """As it reads back: as it was given."""
+    if value:
+        read_policy(value)
+    return value
+
+
+def check_allow_policy(name: str, value: str) -> str:
+    if value:
+        read_allow_policy(value)
+    return value
+
+
+def read_allow_policy(value: str) -> tuple[str, list[str]]:
+    """(redrivePermission, sourceQueueArns)."""
+    members = _members(ALLOW_POLICY, value)
+    permission, sources = members.get("redrivePermission"), members.get("sourceQueueArns")
+    if permission not in ("allowAll", "denyAll", "byQueue"):
+        refuse(ALLOW_POLICY, value, "redrivePermission must be allowAll, denyAll or byQueue.")
+    if permission != "byQueue":
+        if sources is not None:
+            refuse(ALLOW_POLICY, value, "sourceQueueArns can be given with redrivePermission byQueue only.")
+        return permission, []
+    if not isinstance(sources, list) or not 1 <= len(sources) <= limits.REDRIVE_SOURCES_MAX:
+        refuse(ALLOW_POLICY, value, "sourceQueueArns must be a list of 1 to 10 queue ARNs.")
+    if any(parse_queue_arn(source) is None for source in sources):
+        refuse(ALLOW_POLICY, value, "sourceQueueArns must be a list of 1 to 10 queue ARNs.")
+    return permission, sources
