@@ -1,6 +1,6 @@
 """When messages were sent, roughly and cheaply: for those whose contents are not in memory."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 
 STEP_MS = 1_000
 MARKS_MAX = 4_096
@@ -41,3 +41,8 @@ class Ages:
         """The message was sent then or before; at most a step before, while the step has not doubled."""
         at = bisect_left(self._sequences, sequence)
         return self._sent_ms[at] if at < len(self._sequences) else self._newest_ms
+
+    def newest_sent_by(self, sent_ms: int) -> int:
+        """A sequence that was sent at this time or before, as all before it were; 0 where that is not known."""
+        at = bisect_right(self._sent_ms, sent_ms)
+        return self._sequences[at - 1] if at else 0

@@ -11,7 +11,7 @@ from elasticq.model.errors import InvalidMessageContents, InvalidParameterValue,
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PLAIN: Final = bytes(range(0x20, 0x80)) + b"\t\n\r"
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?\Z")
-_GROUP_ID: Final = re.compile(r"[A-Za-z0-9!-/:-@\[-`{-~]{1,128}\Z")
+_TOKEN: Final = re.compile(r"[A-Za-z0-9!-/:-@\[-`{-~]{1,128}\Z")
 _TRACE_HEADER: Final = "AWSTraceHeader"
 
 
@@ -120,14 +120,14 @@ def trace_header(attributes: MessageAttributes) -> str | None:
     return attributes[_TRACE_HEADER].string_value
 
 
-def check_group_id(group_id: str) -> str:
-    """A standard queue's tenant; raises InvalidParameterValue."""
-    if not _GROUP_ID.match(group_id):
+def check_token(token: str, parameter: str) -> str:
+    """A MessageGroupId, MessageDeduplicationId or ReceiveRequestAttemptId; raises InvalidParameterValue."""
+    if not _TOKEN.match(token):
         raise InvalidParameterValue(
-            f"Value {group_id} for parameter MessageGroupId is invalid. "
-            "Reason: MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length."
+            f"Value {token} for parameter {parameter} is invalid. "
+            f"Reason: {parameter} can only include alphanumeric and punctuation characters. 1 to 128 in length."
         )
-    return group_id
+    return token
 
 
 def check_range(value: int, low: int, high: int, parameter: str, words: str) -> int:
@@ -146,6 +146,13 @@ def no_deduplication(value: str) -> SqsError:
     return InvalidParameterValue(
         f"Value {value} for parameter MessageDeduplicationId is invalid. "
         "Reason: The request includes a parameter that is not valid for this queue type."
+    )
+
+
+def no_delay(delay_seconds: int) -> SqsError:
+    return InvalidParameterValue(
+        f"Value {delay_seconds} for parameter DelaySeconds is invalid. "
+        "Reason: The request include parameter that is not valid for this queue type."
     )
 
 

@@ -19,7 +19,6 @@ from elasticq.engine.rows import UNTOUCHED, Grace, Row
 from elasticq.model import limits
 from elasticq.model.errors import QueueDoesNotExist
 
-
 SCOPE_AT_CREATION = "elasticq.DeduplicationScope"
 """Among the attributes, but not shown: a later change of DeduplicationScope does not change what is a duplicate [S]."""
 

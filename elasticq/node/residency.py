@@ -90,10 +90,13 @@ class Residency:
 
     def taken(self, queue: Queue, sequence: int) -> None:
         """A receive took messages up to ``sequence``: bring the next ones before they are asked for."""
-        if not queue.is_cold or sequence < self._prefetch_at.get(queue.id, 0) or queue.id in self._fetching:
+        if not queue.is_cold or queue.id in self._fetching:
             return
-        ahead = queue.order.cold_ahead()
-        self._prefetch_at[queue.id] = ahead[len(ahead) // 2] if ahead else sequence + AHEAD_MAX // 2
+        order = queue.order
+        if order.progress(sequence) < self._prefetch_at.get(queue.id, 0):
+            return
+        ahead = order.cold_ahead()
+        self._prefetch_at[queue.id] = order.look_again_at(ahead, sequence)
         if ahead:
             self.want(queue.id, ahead)
 

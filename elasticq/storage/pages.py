@@ -15,6 +15,7 @@ from typing import Final
 from zlib import crc32
 
 import msgspec
+from msgspec import Struct
 
 from elasticq.engine.mutations import MessageStored
 from elasticq.storage.schema import PAGE_BYTES
@@ -189,6 +190,34 @@ def make_page(run: list[MessageStored], touched: dict[int, Delivery]) -> tuple[P
 
 def contents_crc(queue_id: int, first: int, contents: bytes) -> int:
     return crc32(contents, crc32(_CONTENTS.pack(queue_id, first)))
+
+
+class PageGroups(Struct, array_like=True, gc=False):
+    """The groups of a FIFO queue's page: each message's place behind the first, and that of its group in ``names``."""
+
+    names: list[str]
+    places: list[int]
+    groups: list[int]
+
+
+_decode_groups = msgspec.msgpack.Decoder(PageGroups).decode
+
+
+def encode_groups(run: list[MessageStored]) -> bytes:
+    """The groups of the page that ``run`` becomes."""
+    numbers: dict[str, int] = {}
+    groups = [numbers.setdefault(message.group_id or "", len(numbers)) for message in run]
+    first = run[0].sequence
+    return _encode(PageGroups(list(numbers), [message.sequence - first for message in run], groups))
+
+
+def living_groups(page: Page, packed: bytes) -> tuple[list[str], list[int], list[int]]:
+    """(names, sequences, groups) of what lives in the page. Raises msgspec.DecodeError, ValueError."""
+    known = _decode_groups(packed)
+    living = [pair for pair in zip(known.places, known.groups, strict=True) if page.live >> pair[0] & 1]
+    if len(living) != page.live.bit_count():
+        raise ValueError(f"page {page.first}: a living message has no group")
+    return known.names, [page.first + place for place, _ in living], [group for _, group in living]
 
 
 def decode_contents(contents: bytes) -> list[MessageStored]:

@@ -23,10 +23,14 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct, field
 
+from elasticq.engine.apply import as_invocation
 from elasticq.engine.dump import gone_queue
 from elasticq.engine.mutations import (
+    AttemptRecorded,
     ClusterFounded,
     ClusterRenamed,
+    GroupsRestored,
+    GroupsServed,
     InvocationRecorded,
     MessagesReceived,
     MessagesRemoved,
@@ -62,7 +66,9 @@ from elasticq.storage.pages import (
     contents_crc,
     cut,
     decode_contents,
+    encode_groups,
     header_crc,
+    living_groups,
     make_page,
     ranges,
     updated,
@@ -92,11 +98,13 @@ _PUT_QUEUE: Final = "INSERT OR REPLACE INTO queues VALUES (?, ?, ?, ?, ?, ?, ?, 
 _DROP_QUEUE: Final = "DELETE FROM queues WHERE id = ?"
 _PUT_PAGE: Final = "INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _PUT_CONTENTS: Final = "INSERT INTO contents VALUES (?, ?, ?, ?)"
+_PUT_GROUPS: Final = "INSERT INTO groups VALUES (?, ?, ?, ?)"
 _PUT_TOUCHED: Final = "INSERT OR REPLACE INTO touched VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _DROP_TOUCHED: Final = "DELETE FROM touched WHERE queue_id = ? AND sequence = ?"
 _DROP_TOUCHED_OF_PAGE: Final = "DELETE FROM touched WHERE queue_id = ? AND sequence BETWEEN ? AND ?"
 _DROP_PAGE: Final = "DELETE FROM pages WHERE queue_id = ? AND first = ?"
 _DROP_CONTENTS: Final = "DELETE FROM contents WHERE queue_id = ? AND first = ?"
+_DROP_GROUPS: Final = "DELETE FROM groups WHERE queue_id = ? AND first = ?"
 _PUT_INVOCATIONS: Final = "INSERT INTO invocations VALUES (?, ?, ?, ?, ?)"
 _DROP_INVOCATIONS: Final = "DELETE FROM invocations WHERE newest_ms <= ?"
 _VACUUM: Final = f"PRAGMA incremental_vacuum({VACUUM_PAGES})"
@@ -128,10 +136,12 @@ _ORDER: Final = (
     _PUT_QUEUE,
     _PUT_PAGE,
     _PUT_CONTENTS,
+    _PUT_GROUPS,
     _PUT_TOUCHED,
     _DROP_TOUCHED,
     _DROP_PAGE,
     _DROP_CONTENTS,
+    _DROP_GROUPS,
     _DROP_TOUCHED_OF_PAGE,
     _PUT_INVOCATIONS,
     _DROP_INVOCATIONS,
@@ -197,10 +207,11 @@ class _Queue:
     sequence whose header or rows on disk are older; messages: how many live in all.
     """
 
-    __slots__ = ("directory", "floor", "last_sequence", "messages", "row", "stale", "stored", "touched")
+    __slots__ = ("directory", "floor", "is_fifo", "last_sequence", "messages", "row", "stale", "stored", "touched")
 
     def __init__(self, row: QueueRestored) -> None:
         self.row = row
+        self.is_fifo = row.attributes.get("FifoQueue") == "true"
         self.floor = row.watermark if row.deleted_ms is None else NEVER
         self.last_sequence = row.last_sequence
         self.messages = 0
@@ -243,6 +254,8 @@ class Rows:
             MessagesRemoved: self._messages_removed,
             ReceiveReturned: self._receive_returned,
             InvocationRecorded: self._invocation_recorded,
+            AttemptRecorded: self._attempt_recorded,
+            GroupsServed: self._groups_served,
             RangeRemoved: self._range_removed,
             ClusterRenamed: self._cluster_renamed,
             QueueTagged: self._queue_tagged,
@@ -327,7 +340,17 @@ class Rows:
         self._takeover_terms = [*self._takeover_terms, mutation.term][-TAKEOVERS_KEPT:]
 
     def _invocation_recorded(self, mutation: InvocationRecorded) -> None:
-        self._pending.invocations.setdefault(mutation.invocation, mutation)
+        known = self._pending.invocations.setdefault(mutation.invocation, mutation)
+        if known.recorded_ms + INVOCATION_WINDOW_MS <= mutation.recorded_ms:  # a deduplication id is free again
+            self._pending.invocations[mutation.invocation] = mutation
+
+    def _attempt_recorded(self, mutation: AttemptRecorded) -> None:
+        self._forget_invocation(mutation.attempt)
+        if mutation.detail:
+            self._pending.invocations[mutation.attempt] = as_invocation(mutation)
+
+    def _groups_served(self, mutation: GroupsServed) -> None:
+        """Which group waits longest is forgotten with memory: then the one with the oldest message does."""
 
     def _move_task_set(self, mutation: MoveTaskSet) -> None:
         self._pending.tasks[mutation.number] = mutation
@@ -619,6 +642,9 @@ class Rows:
             queue.directory.add(page)
             rows[_PUT_PAGE].append(page.header(queue_id))
             rows[_PUT_CONTENTS].append((queue_id, page.first, contents, contents_crc(queue_id, page.first, contents)))
+            if queue.is_fifo:
+                groups = encode_groups(run)
+                rows[_PUT_GROUPS].append((queue_id, page.first, groups, contents_crc(queue_id, page.first, groups)))
             filled = min(self._free_pages, page.disk_pages)
             self._free_pages -= filled
             self._file_pages += page.disk_pages - filled
@@ -647,6 +673,9 @@ class Rows:
     def _drop_page(self, queue_id: int, page: Page, rows: dict[str, list[tuple[Any, ...]]]) -> None:
         rows[_DROP_PAGE].append((queue_id, page.first))
         rows[_DROP_CONTENTS].append((queue_id, page.first))
+        queue = self._queues.get(queue_id)
+        if queue is None or queue.is_fifo:
+            rows[_DROP_GROUPS].append((queue_id, page.first))
         rows[_DROP_TOUCHED_OF_PAGE].append((queue_id, page.first, page.last))
         self._free_pages += page.disk_pages
 
@@ -759,13 +788,16 @@ class Rows:
             )
         )
         touched = _ByQueue(connection.execute("SELECT * FROM touched ORDER BY queue_id, sequence"))
+        groups = _ByQueue(connection.execute("SELECT * FROM groups ORDER BY queue_id, first"))
         for row, messages in rows:
             queue = self._queues[row.queue_id] = _Queue(row)
             self._skip_reclaimed(pages, row.queue_id)
             for _ in touched.below(row.queue_id):
                 pass  # of a reclaimed queue: they go with its pages
             yield row
-            yield from self._restored_pages(queue, pages)
+            for _ in groups.below(row.queue_id):
+                pass
+            yield from self._restored_pages(queue, pages, groups)
             if queue.messages != messages:
                 raise _damaged(f"queue {row.queue_id}: {messages} messages expected, {queue.messages} found")
             yield from self._restored_touched(queue, touched)
@@ -775,8 +807,9 @@ class Rows:
         for row in pages.below(queue_id):
             self._reclaim.append((row[0], [_page(row)]))
 
-    def _restored_pages(self, queue: _Queue, pages: "_ByQueue") -> Iterator[Mutation]:
+    def _restored_pages(self, queue: _Queue, pages: "_ByQueue", groups: "_ByQueue") -> Iterator[Mutation]:
         queue_id = queue.row.queue_id
+        groups_of = groups.of(queue_id)
         gone: list[Page] = []
         for row in pages.of(queue_id):
             page = _page(row)
@@ -789,6 +822,8 @@ class Rows:
             queue.messages += page.live.bit_count()
             firsts, lasts = ranges(page.untouched, page.first)
             yield UntouchedRestored(queue_id, page.first, page.last, firsts, lasts, page.last_sent_ms)
+            if queue.is_fifo:
+                yield _restored_groups(queue_id, page, groups_of)
         if gone:
             self._reclaim.append((queue_id, gone[::-1]))
 
@@ -977,6 +1012,15 @@ def _page(row: tuple[Any, ...]) -> Page:
     living = int.from_bytes(live, "little")
     never = living if live == untouched else int.from_bytes(untouched, "little")
     return Page(first, last, last_sent_ms, never, living, disk_pages)
+
+
+def _restored_groups(queue_id: int, page: Page, rows: Iterator[tuple[Any, ...]]) -> GroupsRestored:
+    """``rows``: the queue's, those of pages that are gone before the page's own."""
+    row = next((row for row in rows if row[1] >= page.first), None)
+    if row is None or row[1] != page.first or contents_crc(queue_id, page.first, row[2]) != row[3]:
+        raise _damaged(f"groups of page {page.first} of queue {queue_id}: missing or bad crc")
+    names, sequences, groups = living_groups(page, row[2])
+    return GroupsRestored(queue_id, names, sequences, groups)
 
 
 def _check_contents(connection: sqlite3.Connection) -> None:

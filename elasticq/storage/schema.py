@@ -2,8 +2,9 @@
 
 One SQLite file. ``pages`` says which messages of a page live and which of them
 nobody ever received; ``contents`` holds what was sent, apart from it, so that a
-delivery never rewrites a blob; ``touched`` is a row for each living message that
-was received or delayed. Every row carries a checksum of its own, since SQLite
+delivery never rewrites a blob; ``groups`` holds, of a FIFO queue's page, whose
+group each message is; ``touched`` is a row for each living message that was
+received or delayed. Every row carries a checksum of its own, since SQLite
 has none: a flipped bit on the disk must not become a message.
 """
 
@@ -56,6 +57,9 @@ _FIRST: Final = (
 
 _SECOND: Final = (
     "CREATE TABLE move_tasks (number INTEGER PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL)",
+    """CREATE TABLE groups (
+        queue_id INTEGER NOT NULL, first INTEGER NOT NULL, groups BLOB NOT NULL, crc INTEGER NOT NULL,
+        PRIMARY KEY (queue_id, first))""",
 )
 
 MIGRATIONS: Final = (_FIRST, _SECOND)

@@ -1,7 +1,8 @@
 """Drives a Desk by lists of plain steps, so that hypothesis can make histories of every mutation."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from types import MappingProxyType
 
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine.actions.receive import returned
 from elasticq.engine.apply import Undo
 from elasticq.engine.digest import state_digest
+from elasticq.engine.move_tasks import Mover
 from elasticq.engine.ordering.standard import Counts
 from elasticq.engine.residency import weight
 from elasticq.engine.state import Queue, State
@@ -16,7 +18,8 @@ from elasticq.engine.sweep import Sweeper
 from elasticq.model import commands as c
 from elasticq.model.commands import MessageAttributeValue
 from elasticq.model.errors import SqsError
-from elasticq.model.results import ReceiveMessageResult
+from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION, queue_arn
+from elasticq.model.results import MoveTaskStartedResult, ReceiveMessageResult
 from tests.engine.desk import Desk
 
 Step = tuple[str, int, int]
@@ -40,6 +43,14 @@ ACTIONS = (
     "wait",
     "wait",
     "takeover",
+    "tag",
+    "redrive",
+    "start_moving",
+    "cancel_moving",
+    "move",
+    "move",
+    "again",
+    "again",
 )
 STEPS = st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 7), st.integers(0, 7)), max_size=40)
 WAITS_S = (0.001, 0.5, 1, 2, 5, 10, 61, 130)
@@ -48,6 +59,9 @@ WAITS_S = (0.001, 0.5, 1, 2, 5, 10, 61, 130)
 class Driver:
     """Both queues exist from the start; every error of AWS's is an answer like any other."""
 
+    names: tuple[str, str] = NAMES
+    attributes: Mapping[str, str] = MappingProxyType({"MessageRetentionPeriod": "120"})
+
     def __init__(self) -> None:
         self.desk = Desk()
         self.handles: list[str] = []
@@ -55,12 +69,15 @@ class Driver:
         self.guids = 0
         self.undo: Undo | None = None
         self.sweeper = Sweeper()
-        for name in NAMES:
-            self.desk.create(name, MessageRetentionPeriod="120")
+        self.mover = Mover()
+        self.tasks: list[str] = []
+        for name in self.names:
+            self.desk.create(name, **self.attributes)
+        self._redrive(self.names[1], 1, 0)
 
     def run(self, steps: Sequence[Step]) -> None:
         for action, a, b in steps:
-            getattr(self, f"_{action}")(NAMES[a % 2], a // 2, b)
+            getattr(self, f"_{action}")(self.names[a % 2], a // 2, b)
 
     def _do(self, command: c.Command, attempt_of: int = 0) -> None:
         """``attempt_of``: the SDK call's number, 0 for a client that sends no id."""
@@ -71,6 +88,8 @@ class Driver:
             result = self.desk.do(command, invocation=invocation, undo=self.undo)
         except SqsError:
             return
+        if isinstance(result, MoveTaskStartedResult):
+            self.tasks.append(result.task_handle)
         if isinstance(result, ReceiveMessageResult) and result.messages:
             self.received.append(result)
             self.handles += [message.receipt_handle for message in result.messages]
@@ -83,7 +102,7 @@ class Driver:
         return self.guids
 
     def _create(self, name: str, a: int, b: int) -> None:
-        self._do(c.CreateQueue(queue_name=name, attributes={"MessageRetentionPeriod": "120"}), self._guid(b))
+        self._do(c.CreateQueue(queue_name=name, attributes=dict(self.attributes)), self._guid(b))
 
     def _send(self, name: str, a: int, b: int) -> None:
         attributes = {"n": MessageAttributeValue("Number", string_value=str(b))} if a else None
@@ -102,6 +121,11 @@ class Driver:
         self._do(
             c.ReceiveMessage(queue_url=name, max_number_of_messages=a + 1, visibility_timeout=b), self._guid(a + b)
         )
+
+    def _again(self, name: str, a: int, b: int) -> None:
+        """What is received often enough is a dead letter."""
+        for _ in range(b % 4):
+            self._do(c.ReceiveMessage(queue_url=name, max_number_of_messages=a + 1, visibility_timeout=0))
 
     def _retry(self, name: str, a: int, b: int) -> None:
         self._do(c.SendMessage(queue_url=name, message_body="again"), b % 3 + 1)
@@ -134,6 +158,37 @@ class Driver:
 
     def _sweep(self, name: str, a: int, b: int) -> None:
         self.desk.write(self.sweeper.step(self.desk.state, self.desk.turn.now_ms)[0], self.undo)
+
+    def _tag(self, name: str, a: int, b: int) -> None:
+        if b % 2:
+            self._do(c.TagQueue(queue_url=name, tags={str(a): str(b)}), self._guid(b))
+        else:
+            self._do(c.UntagQueue(queue_url=name, tag_keys=[str(a)]))
+
+    def _redrive(self, name: str, a: int, b: int) -> None:
+        """Dead letters of one queue go to the other, or to itself."""
+        target = queue_arn(DEFAULT_REGION, DEFAULT_ACCOUNT, self.names[b % 2])
+        policy = f'{{"deadLetterTargetArn": "{target}", "maxReceiveCount": {a + 1}}}' if b < 6 else ""
+        self._do(c.SetQueueAttributes(queue_url=name, attributes={"RedrivePolicy": policy}))
+
+    def _start_moving(self, name: str, a: int, b: int) -> None:
+        arns = [queue_arn(DEFAULT_REGION, DEFAULT_ACCOUNT, each) for each in self.names]
+        self._do(
+            c.StartMessageMoveTask(
+                source_arn=arns[self.names.index(name)],
+                destination_arn=arns[b % 2] if b < 4 else None,
+                max_number_of_messages_per_second=a + 1 if a else None,
+            ),
+            self._guid(b),
+        )
+
+    def _cancel_moving(self, name: str, a: int, b: int) -> None:
+        if self.tasks:
+            self._do(c.CancelMessageMoveTask(task_handle=self.tasks[-1 - b % len(self.tasks)]), self._guid(a))
+
+    def _move(self, name: str, a: int, b: int) -> None:
+        turn = self.desk.turn
+        self.desk.write(self.mover.step(self.desk.state, turn.now_ms, turn.term).mutations, self.undo)
 
     def _wait(self, name: str, a: int, b: int) -> None:
         self.desk.wait(WAITS_S[b])
@@ -173,14 +228,98 @@ def availability(queue: Queue, state: State, now_ms: int) -> tuple[dict[int, int
 def check_indexes(state: State, now_ms: int) -> None:
     """Every queue's index says what its rows say."""
     for queue in state.queues.values():
+        if queue.is_fifo:
+            check_groups(queue, state, now_ms)
+            continue
         since_ms, counts = availability(queue, state, now_ms)
         assert queue.order.counts(now_ms) == counts
         chosen = queue.order.choose(now_ms, 1_000, -1)
         assert sorted(chosen) == sorted(since_ms)
         times = [since_ms[sequence] for sequence in chosen]
-        assert times == sorted(times), "longest available first"
-        assert set(queue.contents) <= set(queue.issued)
-        assert (set(queue.contents), queue.is_cold) == ({x for x in queue.issued if queue.row(x) is not None}, False)
-        assert queue.messages.bytes == sum(map(weight, queue.contents.values()))
+        if not any(content.dead_letter for content in queue.contents.values()):  # as old as when they were sent
+            assert times == sorted(times), "longest available first"
+        check_contents(queue)
     assert not any(queue.contents or queue.rows or queue.count for queue in state.doomed.values())
     assert state.contents_bytes == sum(queue.messages.bytes for queue in state.queues.values())
+
+
+def check_contents(queue: Queue) -> None:
+    assert set(queue.contents) <= set(queue.issued)
+    assert (set(queue.contents), queue.is_cold) == ({x for x in queue.issued if queue.row(x) is not None}, False)
+    assert queue.messages.bytes == sum(map(weight, queue.contents.values()))
+
+
+# --- FIFO queues ------------------------------------------------------------------------
+
+
+class FifoDriver(Driver):
+    """The same steps on FIFO queues, with few groups and ids, so that they meet."""
+
+    names = ("red.fifo", "blue.fifo")
+    attributes = MappingProxyType({"FifoQueue": "true", "MessageRetentionPeriod": "120"})
+
+    def _send(self, name: str, a: int, b: int) -> None:
+        command = c.SendMessage(
+            queue_url=name,
+            message_body="x" * (b + 1),
+            message_group_id=f"g{a}",
+            message_deduplication_id=f"id{len(self.desk.log) if b % 4 else b}",
+        )
+        self._do(command, self._guid(b))
+
+    def _delayed(self, name: str, a: int, b: int) -> None:
+        self._do(c.SetQueueAttributes(queue_url=name, attributes={"DelaySeconds": str(b % 4)}), self._guid(a))
+
+    def _batch(self, name: str, a: int, b: int) -> None:
+        entries = [
+            c.SendMessageBatchEntry(
+                id=str(at), message_body="y", message_group_id=f"g{at % 3}", message_deduplication_id=f"b{at * b % 5}"
+            )
+            for at in range(b % 4 + 1)
+        ]
+        self._do(c.SendMessageBatch(queue_url=name, entries=entries), self._guid(a + b))
+
+    def _receive(self, name: str, a: int, b: int) -> None:
+        command = c.ReceiveMessage(
+            queue_url=name,
+            max_number_of_messages=a + 1,
+            visibility_timeout=b,
+            receive_request_attempt_id=f"try{b // 2}" if b % 2 else None,
+        )
+        self._do(command, self._guid(a + b))
+
+    def _retry(self, name: str, a: int, b: int) -> None:
+        """Whatever was received last goes, so that groups move on."""
+        for message in self.received[-1].messages if self.received else ():
+            self._do(c.DeleteMessage(queue_url=name, receipt_handle=message.receipt_handle))
+
+
+def check_groups(queue: Queue, state: State, now_ms: int) -> None:
+    """A FIFO queue's index says what its rows say: of each group what comes before the first that is hidden."""
+    groups: dict[str, list[int]] = {}
+    closed: set[str] = set()
+    counts = Counts(0, 0, 0)
+    for sequence in queue.issued:
+        row = queue.row(sequence)
+        if row is None:
+            continue
+        content = queue.contents[sequence]
+        group = content.group_id or ""
+        if state.grace.deadline(row) > now_ms:
+            counts.in_flight += 1
+            closed.add(group)
+        elif not row.visible_at_ms and content.sent_ms + queue.delay_s * 1_000 > now_ms:
+            counts.delayed += 1
+            closed.add(group)
+        else:
+            counts.visible += 1
+        if group not in closed:
+            groups.setdefault(group, []).append(sequence)
+    assert queue.order.counts(now_ms) == counts
+    chosen = queue.order.choose(now_ms, 1_000, -1)
+    names = list(dict.fromkeys(queue.contents[sequence].group_id or "" for sequence in chosen))
+    assert sorted(names) == sorted(groups)
+    assert chosen == [sequence for name in names for sequence in groups[name]], "group by group, each in order"
+    for limit in (1, 3):
+        assert queue.order.choose(now_ms, limit, -1) == chosen[:limit]
+    check_contents(queue)

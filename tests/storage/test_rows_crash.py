@@ -129,8 +129,9 @@ def recorded(
     for pragma in schema.PRAGMAS:
         connection.execute(pragma)
     connection.execute("BEGIN IMMEDIATE")
-    for statement in schema.MIGRATIONS[0]:
-        connection.execute(statement)
+    for migration in schema.MIGRATIONS:
+        for statement in migration:
+            connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {schema.FORMAT}")
     connection.execute("COMMIT")
     views: dict[int, Any] = {0: snapshot(model)}

@@ -1,11 +1,11 @@
-"""DeleteMessage and DeleteMessageBatch on standard queues."""
+"""DeleteMessage and DeleteMessageBatch. A FIFO queue refuses a handle whose visibility has ended."""
 
 from elasticq.engine import mutations as m
 from elasticq.engine.batches import check_entries, failed
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model.commands import Call, DeleteMessage, DeleteMessageBatch
-from elasticq.model.errors import MissingParameter, ReceiptHandleIsInvalid, SqsError
+from elasticq.model.errors import InvalidParameterValue, MissingParameter, ReceiptHandleIsInvalid, SqsError
 from elasticq.model.results import BatchResult, EmptyResult
 
 
@@ -19,16 +19,32 @@ def read_receipt(state: State, queue: Queue, handle: str | None) -> tuple[int, i
     return receipt.sequence, receipt.hand_out
 
 
-def _deletable(state: State, queue: Queue, handle: str | None) -> int | None:
-    """The sequence to remove; None where the handle is old or the message is gone: a success that changes nothing."""
+class HandleHasExpired(InvalidParameterValue):
+    """The message is not this handle's any more."""
+
+    def __init__(self, handle: str | None) -> None:
+        super().__init__(
+            f"Value {handle} for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
+        )
+
+
+def _deletable(state: State, queue: Queue, handle: str | None, turn: Turn) -> int | None:
+    """The sequence to remove; None where the handle is old or the message is gone: a success that changes nothing.
+
+    Raises HandleHasExpired where the message of a FIFO queue is there, but not in flight under this handle.
+    """
     sequence, hand_out = read_receipt(state, queue, handle)
     row = queue.row(sequence)
-    return sequence if row is not None and row.hand_out == hand_out else None
+    if row is None:
+        return None
+    if queue.is_fifo and (row.hand_out != hand_out or not queue.order.is_in_flight(sequence, turn.now_ms)):
+        raise HandleHasExpired(handle)
+    return sequence if row.hand_out == hand_out else None
 
 
 def delete_message(state: State, call: Call, command: DeleteMessage, turn: Turn) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
-    sequence = _deletable(state, queue, command.receipt_handle)
+    sequence = _deletable(state, queue, command.receipt_handle, turn)
     return EmptyResult(), [] if sequence is None else [m.MessagesRemoved(queue.id, [sequence])]
 
 
@@ -39,7 +55,10 @@ def delete_message_batch(state: State, call: Call, command: DeleteMessageBatch, 
     sequences: list[int] = []
     for name, entry in zip(ids, command.entries, strict=True):
         try:
-            sequence = _deletable(state, queue, entry.receipt_handle)
+            sequence = _deletable(state, queue, entry.receipt_handle, turn)
+        except HandleHasExpired:
+            result.failed.append(failed(name, ReceiptHandleIsInvalid("The receipt handle has expired")))
+            continue
         except SqsError as error:
             result.failed.append(failed(name, error))
             continue

@@ -114,9 +114,9 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
 
 
 def _attempt_key(queue: Queue, command: ReceiveMessage) -> bytes:
-    """Of a FIFO queue's ReceiveRequestAttemptId, else empty: others take it and ignore it. Raises InvalidParameterValue.
+    """Of a FIFO queue's ReceiveRequestAttemptId, else empty. Raises InvalidParameterValue.
 
-    Old Spring versions send it to standard queues.
+    Standard queues take it and ignore it: old Spring versions send it to them.
     """
     attempt_id = command.receive_request_attempt_id
     if attempt_id is None or not queue.is_fifo:

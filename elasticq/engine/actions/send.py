@@ -1,22 +1,42 @@
-"""SendMessage and SendMessageBatch on standard queues."""
+"""SendMessage and SendMessageBatch.
+
+A message of a FIFO queue takes its deduplication id for five minutes; a send
+with an id that is taken stores nothing and answers what the first one did.
+"""
 
 from elasticq.engine import contents
 from elasticq.engine import mutations as m
 from elasticq.engine.batches import check_entries, failed
-from elasticq.engine.identity import next_sequence
+from elasticq.engine.deduplication import content_based_id, deduplication_key, first_sent
+from elasticq.engine.identity import next_sequence, sequence_number
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
 from elasticq.model.commands import Call, SendMessage, SendMessageBatch, SendMessageBatchEntry
-from elasticq.model.errors import BatchRequestTooLong, SqsError
+from elasticq.model.errors import BatchRequestTooLong, InvalidParameterValue, MissingParameter, SqsError
 from elasticq.model.results import SendMessageBatchResult, SendMessageResult, SentEntry
+
+_NO_GROUP = "The request must contain the parameter MessageGroupId."
 
 
 def send_message(state: State, call: Call, command: SendMessage, turn: Turn) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
     sequence = next_sequence(queue.last_sequence, turn.term)
+    if queue.is_fifo:
+        return _send_in_order(state, queue, call, command, sequence, turn)
     stored = _stored(queue, call, command, sequence, turn, in_batch=False)
     return SendMessageResult(state.identity.message_id(queue.id, sequence)), [stored]
+
+
+def _send_in_order(state: State, queue: Queue, call: Call, command: SendMessage, sequence: int, turn: Turn) -> Outcome:
+    stored = _stored_in_order(queue, call, command, sequence, turn, in_batch=False)
+    key = deduplication_key(queue, stored.group_id or "", stored.deduplication_id or "")
+    first = first_sent(state, key, turn.now_ms)
+    mutations: list[m.Mutation] = []
+    if first is None:
+        first = sequence
+        mutations = [stored, m.InvocationRecorded(key, turn.now_ms, queue.id, sequence)]
+    return SendMessageResult(state.identity.message_id(queue.id, first), sequence_number(first)), mutations
 
 
 def _stored(
@@ -29,24 +49,66 @@ def _stored(
     in_batch: bool,
 ) -> m.MessageStored:
     """The entry as a mutation, or the SqsError that AWS gives."""
+    stored = _with_contents(queue, call, entry, sequence, turn, in_batch=in_batch)
+    delay_s = queue.delay_s if entry.delay_seconds is None else contents.check_delay(entry.delay_seconds)
+    if entry.message_deduplication_id is not None:
+        raise contents.no_deduplication(entry.message_deduplication_id)
+    if delay_s:
+        stored.visible_at_ms = turn.now_ms + delay_s * 1_000
+    if entry.message_group_id is not None:
+        stored.group_id = contents.check_token(entry.message_group_id, "MessageGroupId")
+    return stored
+
+
+def _stored_in_order(
+    queue: Queue,
+    call: Call,
+    entry: SendMessage | SendMessageBatchEntry,
+    sequence: int,
+    turn: Turn,
+    *,
+    in_batch: bool,
+) -> m.MessageStored:
+    """As ``_stored``, for a FIFO queue: its delay is the queue's and stands in no message."""
+    if entry.message_group_id is None:
+        raise MissingParameter(_NO_GROUP)
+    stored = _with_contents(queue, call, entry, sequence, turn, in_batch=in_batch)
+    if entry.delay_seconds:
+        raise contents.no_delay(entry.delay_seconds)
+    stored.group_id = contents.check_token(entry.message_group_id, "MessageGroupId")
+    if entry.message_deduplication_id is not None:
+        stored.deduplication_id = contents.check_token(entry.message_deduplication_id, "MessageDeduplicationId")
+    elif queue.is_content_deduplicated:
+        stored.deduplication_id = content_based_id(stored.body)
+    else:
+        raise InvalidParameterValue(
+            "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId "
+            "provided explicitly"
+        )
+    return stored
+
+
+def _with_contents(
+    queue: Queue,
+    call: Call,
+    entry: SendMessage | SendMessageBatchEntry,
+    sequence: int,
+    turn: Turn,
+    *,
+    in_batch: bool,
+) -> m.MessageStored:
+    """What is the same for all queues: body, attributes, their size."""
     body = contents.check_body(entry.message_body)
     attributes = entry.message_attributes
     if attributes:
         contents.check_attributes(attributes)
     if contents.message_bytes(body, attributes) > queue.message_bytes_max:
         raise contents.too_long(queue.message_bytes_max, in_batch=in_batch)
-    delay_s = queue.delay_s if entry.delay_seconds is None else contents.check_delay(entry.delay_seconds)
-    if entry.message_deduplication_id is not None:
-        raise contents.no_deduplication(entry.message_deduplication_id)
     stored = m.MessageStored(queue.id, sequence, body, turn.now_ms, call.principal)
-    if delay_s:
-        stored.visible_at_ms = turn.now_ms + delay_s * 1_000
     if attributes:
         stored.attributes = attributes
     if entry.message_system_attributes:
         stored.trace_header = contents.trace_header(entry.message_system_attributes)
-    if entry.message_group_id is not None:
-        stored.group_id = contents.check_group_id(entry.message_group_id)
     return stored
 
 
@@ -59,6 +121,8 @@ def send_message_batch(state: State, call: Call, command: SendMessageBatch, turn
         raise BatchRequestTooLong(
             f"Batch requests cannot be longer than {limits.BODY_BYTES_MAX} bytes. You have sent {total_bytes} bytes."
         )
+    if queue.is_fifo:
+        return _send_batch_in_order(state, queue, call, command, ids, turn)
     result = SendMessageBatchResult()
     mutations: list[m.Mutation] = []
     sequence = next_sequence(queue.last_sequence, turn.term)
@@ -71,3 +135,31 @@ def send_message_batch(state: State, call: Call, command: SendMessageBatch, turn
         result.successful.append(SentEntry(name, position, state.identity.message_id(queue.id, sequence)))
         sequence += 1
     return result, mutations
+
+
+def _send_batch_in_order(
+    state: State, queue: Queue, call: Call, command: SendMessageBatch, ids: list[str], turn: Turn
+) -> Outcome:
+    """An entry may be the duplicate of one before it. An entry without a group fails the whole call [S]."""
+    if any(entry.message_group_id is None for entry in command.entries):
+        raise InvalidParameterValue(_NO_GROUP)
+    result = SendMessageBatchResult()
+    messages: list[m.Mutation] = []
+    taken: dict[bytes, int] = {}
+    sequence = next_sequence(queue.last_sequence, turn.term)
+    for position, (name, entry) in enumerate(zip(ids, command.entries, strict=True)):
+        try:
+            stored = _stored_in_order(queue, call, entry, sequence, turn, in_batch=True)
+        except SqsError as error:
+            result.failed.append(failed(name, error))
+            continue
+        key = deduplication_key(queue, stored.group_id or "", stored.deduplication_id or "")
+        first = taken.get(key) or first_sent(state, key, turn.now_ms)
+        if first is None:
+            first = taken[key] = sequence
+            messages.append(stored)
+            sequence += 1
+        message_id = state.identity.message_id(queue.id, first)
+        result.successful.append(SentEntry(name, position, message_id, sequence_number(first)))
+    ids_taken = [m.InvocationRecorded(key, turn.now_ms, queue.id, first) for key, first in taken.items()]
+    return result, messages + ids_taken

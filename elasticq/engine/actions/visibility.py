@@ -1,7 +1,7 @@
-"""ChangeMessageVisibility and its batch on standard queues."""
+"""ChangeMessageVisibility and its batch."""
 
 from elasticq.engine import mutations as m
-from elasticq.engine.actions.delete import read_receipt
+from elasticq.engine.actions.delete import HandleHasExpired, read_receipt
 from elasticq.engine.batches import check_entries, failed
 from elasticq.engine.contents import check_range
 from elasticq.engine.state import Queue, State
@@ -15,7 +15,10 @@ from elasticq.model.results import BatchResult, EmptyResult
 def _change(
     state: State, queue: Queue, handle: str | None, visibility_timeout_s: int | None, turn: Turn
 ) -> tuple[int, int] | None:
-    """(sequence, until_ms), or None where the visibility ended already: a success that changes nothing [S]."""
+    """(sequence, until_ms), or None where the visibility ended already: a success that changes nothing [S].
+
+    In a FIFO queue that raises HandleHasExpired.
+    """
     if visibility_timeout_s is None:
         raise MissingParameter("The request must contain the parameter VisibilityTimeout.")
     check_range(
@@ -33,6 +36,8 @@ def _change(
             "Reason: Message does not exist or is not available for visibility timeout change."
         )
     if row.hand_out != hand_out or not queue.order.is_in_flight(sequence, turn.now_ms):
+        if queue.is_fifo:
+            raise HandleHasExpired(handle)
         return None
     until_ms = turn.now_ms + visibility_timeout_s * 1_000
     if until_ms > row.received_ms + limits.VISIBILITY_S_MAX * 1_000:
@@ -40,6 +45,8 @@ def _change(
             f"Value {visibility_timeout_s} for parameter VisibilityTimeout is invalid. "
             "Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
         )
+    if queue.is_fifo and until_ms == row.visible_at_ms:
+        until_ms -= 1  # so that a ReceiveRequestAttemptId finds the visibility changed
     return sequence, until_ms
 
 

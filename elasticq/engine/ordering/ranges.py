@@ -38,6 +38,19 @@ class Ranges:
                 return
             yield from range(max(first, self._firsts[at]), min(last, self._lasts[at]) + 1)
 
+    def first_above(self, number: int) -> int | None:
+        """The smallest number that is here and larger."""
+        at = max(bisect_right(self._firsts, number, self._head) - 1, self._head)
+        if at < len(self._firsts) and self._lasts[at] <= number:
+            at += 1
+        return max(number + 1, self._firsts[at]) if at < len(self._firsts) else None
+
+    def count_above(self, number: int) -> int:
+        """How many numbers that are here are larger."""
+        start = max(bisect_right(self._firsts, number, self._head) - 1, self._head)
+        pairs = zip(self._firsts[start:], self._lasts[start:], strict=True)
+        return sum(last - max(first, number + 1) + 1 for first, last in pairs if last > number)
+
     def add_range(self, first: int, last: int) -> None:
         """All of ``first`` to ``last``, which lie behind everything that is here."""
         firsts, lasts = self._firsts, self._lasts

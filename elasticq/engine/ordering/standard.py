@@ -97,6 +97,14 @@ class StandardOrder:
         elif not row.hand_out:
             self._delayed -= 1
 
+    def replace(self, sequence: int, old: Row, row: Row) -> None:
+        """Another delivery state of a message."""
+        self.remove(sequence, old)
+        self.insert(sequence, row)
+
+    def set_delay(self, delay_ms: int) -> None:
+        """Messages carry their delay themselves."""
+
     def insert_untouched(self, first: int, last: int) -> None:
         """Messages that were never touched, all behind those that are here."""
         self._untouched.add_range(first, last)
@@ -188,6 +196,14 @@ class StandardOrder:
         ahead = [sequence for sequence in islice(self._untouched, AHEAD_MAX) if sequence not in contents]
         ahead += [sequence for sequence in islice(self._returned, RETURNED_AHEAD_MAX) if sequence not in contents]
         return ahead
+
+    def progress(self, sequence: int) -> int:
+        """How far delivery has come, for ``look_again_at``."""
+        return sequence
+
+    def look_again_at(self, ahead: list[int], sequence: int) -> int:
+        """The progress at which to look what is missing next."""
+        return ahead[len(ahead) // 2] if ahead else sequence + AHEAD_MAX // 2
 
     def is_in_flight(self, sequence: int, now_ms: int) -> bool:
         """Received and its deadline has not passed."""

@@ -1,0 +1,89 @@
+"""What FIFO queues remember for five minutes: deduplication ids, and ReceiveRequestAttemptIds.
+
+Both stand among the invocations, whose window is the same by entry time: 36
+packed bytes for each, in rows, dumps and digests already. A key is made of the
+queue, of the watermark of its last purge (so that a purge forgets all at once,
+and a roll-back of it forgets nothing), of the group if that is the queue's
+scope, and of the id.
+"""
+
+from hashlib import blake2b, sha256
+from struct import Struct as Layout
+
+import msgspec
+from msgspec import Struct
+
+from elasticq.engine import mutations as m
+from elasticq.engine.state import Queue, State
+from elasticq.model.errors import InvalidParameterValue, RequestThrottled
+
+_QUEUE = Layout(">QQB")
+_ID, _ID_OF_GROUP, _ATTEMPT = 1, 2, 3
+
+
+def content_based_id(body: str) -> str:
+    """SHA-256 of the body, in hex."""
+    return sha256(body.encode()).hexdigest()
+
+
+def deduplication_key(queue: Queue, group_id: str, deduplication_id: str) -> bytes:
+    """16 bytes; of the group, too, if the queue was created with DeduplicationScope messageGroup."""
+    if queue.is_deduplicated_by_group:
+        named = f"{group_id} {deduplication_id}"  # neither holds a space
+        kind = _ID_OF_GROUP
+    else:
+        named, kind = deduplication_id, _ID
+    return blake2b(_QUEUE.pack(queue.id, queue.watermark, kind) + named.encode(), digest_size=16).digest()
+
+
+def first_sent(state: State, key: bytes, now_ms: int) -> int | None:
+    """The sequence of the message that was sent with this id in the last five minutes. Raises RequestThrottled."""
+    known = state.invocations.get(key, now_ms)
+    if known is not None:
+        return known.sequence
+    if state.invocations.is_full(now_ms):
+        raise RequestThrottled("Too many calls in the last 300 seconds; try again later.")
+    return None
+
+
+class Attempt(Struct, array_like=True, gc=False):
+    """What one ReceiveRequestAttemptId got: (sequence, hand-out) of each, and until when they were hidden."""
+
+    handles: list[tuple[int, int]]
+    until_ms: int
+
+
+_decoder = msgspec.msgpack.Decoder(Attempt)
+
+
+def attempt_key(queue: Queue, attempt_id: str) -> bytes:
+    return blake2b(_QUEUE.pack(queue.id, queue.watermark, _ATTEMPT) + attempt_id.encode(), digest_size=16).digest()
+
+
+def attempt_recorded(key: bytes, first_ms: int, received: m.MessagesReceived) -> m.AttemptRecorded:
+    """first_ms: of the attempt's first receive."""
+    handles = list(zip(received.sequences, received.hand_outs, strict=True))
+    return m.AttemptRecorded(key, first_ms, msgspec.msgpack.encode(Attempt(handles, received.until_ms)))
+
+
+def attempted(state: State, queue: Queue, key: bytes, attempt_id: str, now_ms: int) -> tuple[int, list[int]]:
+    """When the attempt was first made, and the messages that it got and still holds.
+
+    None if it got none, or their time-out has ended. Raises InvalidParameterValue once one of
+    them was deleted or had its visibility changed.
+    """
+    known = state.invocations.get(key, now_ms)
+    if known is None:
+        return 0, []
+    attempt = _decoder.decode(known.detail)
+    held = []
+    for sequence, hand_out in attempt.handles:
+        row = queue.rows.get(sequence)
+        if row is None or (row.hand_out == hand_out and row.visible_at_ms != attempt.until_ms):
+            raise InvalidParameterValue(
+                f"Value {attempt_id} for parameter ReceiveRequestAttemptId is invalid. Reason: "
+                "The receiveRequestAttemptId is not valid anymore since the receive call is not retryable."
+            )
+        if row.hand_out == hand_out and queue.order.is_in_flight(sequence, now_ms):
+            held.append(sequence)
+    return known.recorded_ms, held

@@ -1,0 +1,366 @@
+"""FIFO queues: within a group strictly in order, from the oldest message up to the first one in flight.
+
+A group is free while its oldest message could be handed out: it is not in
+flight, and the queue's delay is over for it. Free groups wait in line, the one
+that became free first in front:
+
+    head never received    when it was sent and its delay was over ┐
+    head came back         when its visibility ended               ├ the latest of these
+    any of the group       when one of it was last received        ┘
+
+so a group that was received from goes behind those that wait, and all of the
+line follows from the rows. (AWS: a group goes to the end when it is free
+again; in one recording it did not, and no client may rely on it.)
+
+The line is a heap of (since, first message); ``_free`` tells which entries are
+true. Messages are untouched, in flight, or came back; unlike a standard queue's
+they need no list of those that came back: their groups hold all in order. The
+delay is the queue's of this moment, whatever it was at the send, and ends by
+sent time: ``_ripe`` is the newest untouched message whose delay is over.
+"""
+
+from heapq import heapify, heappop, heappush
+from itertools import islice
+from typing import Final
+
+from elasticq.engine.ages import Ages
+from elasticq.engine.mutations import MessageStored
+from elasticq.engine.ordering.groups import Group, Groups
+from elasticq.engine.ordering.ranges import Ranges
+from elasticq.engine.ordering.standard import AHEAD_MAX, SKIPPED_MAX, ContentsMissing, Counts
+from elasticq.engine.rows import Grace, Row
+
+GROUPS_AHEAD_MAX: Final = 128  # groups in line whose next contents are looked for
+GROUP_AHEAD_MAX: Final = 10  # messages of each: one receive
+TAKEN_BETWEEN_LOOKS: Final = 64  # messages handed out before it is looked again whether contents are missing
+
+
+class FifoOrder:
+    """The index of one FIFO queue over its ``rows``."""
+
+    __slots__ = (
+        "_ages",
+        "_contents",
+        "_deadlines",
+        "_delay_ms",
+        "_free",
+        "_grace",
+        "_groups",
+        "_heap",
+        "_is_delay_new",
+        "_line",
+        "_ripe",
+        "_rows",
+        "_taken",
+        "_untouched",
+        "is_untouched",
+    )
+
+    def __init__(self, rows: dict[int, Row], contents: dict[int, MessageStored], grace: Grace, ages: Ages) -> None:
+        self._rows = rows
+        self._contents = contents
+        self._grace = grace
+        self._ages = ages
+        self._untouched = Ranges()
+        self.is_untouched = self._untouched.__contains__
+        self._groups = Groups()
+        self._deadlines: dict[int, int] = {}  # of messages in flight
+        self._heap: list[tuple[int, int]] = []
+        self._line: list[tuple[int, int]] = []
+        self._free: dict[int, int] = {}  # first message of a free group -> since when
+        self._delay_ms = 0
+        self._is_delay_new = False
+        self._ripe = 0
+        self._taken = 0
+
+    # --- written by apply ---------------------------------------------------
+
+    def insert(self, sequence: int, row: Row) -> None:
+        """A new message, or one that ``join`` named the group of."""
+        group = self._groups.of(sequence)
+        if group is None:
+            content = self._contents[sequence]
+            group = self._groups.join(sequence, content.group_id or "")
+            if content.group_id:
+                content.group_id = group.name  # one string for all of a group
+        self._place(sequence, row)
+        if row.received_ms > group.received_ms:
+            group.received_ms = row.received_ms
+        if group.first == sequence:
+            self._line_up(group)
+
+    def replace(self, sequence: int, old: Row, row: Row) -> None:
+        """Another delivery state of a message; ``rows`` has it already."""
+        group = self._groups.of(sequence)
+        assert group is not None
+        if old.visible_at_ms:
+            self._deadlines.pop(sequence, None)
+        else:
+            self._untouched.discard(sequence)
+            self._taken += 1
+        self._place(sequence, row)
+        if row.received_ms > group.received_ms:
+            group.received_ms = row.received_ms
+        if group.first == sequence:
+            self._line_up(group)
+
+    def remove(self, sequence: int, row: Row) -> None:
+        """The message is gone; the next of its group may be free now."""
+        if row.visible_at_ms:
+            self._deadlines.pop(sequence, None)
+        else:
+            self._untouched.discard(sequence)
+        group = self._groups.leave(sequence)
+        if group.first > sequence:
+            self._line_up(group)
+        elif not group.first and group.listed:
+            del self._free[group.listed]
+
+    def _place(self, sequence: int, row: Row) -> None:
+        if row.visible_at_ms:
+            self._deadlines[sequence] = row.visible_at_ms
+            heappush(self._heap, (row.visible_at_ms, sequence))
+            if len(self._heap) > 64 and len(self._heap) > 2 * len(self._deadlines):
+                self._heap = [(deadline, known) for known, deadline in self._deadlines.items()]
+                heapify(self._heap)
+        else:
+            self._untouched.add(sequence)
+            if sequence <= self._ripe:  # a roll-back brought it back, or its number is given anew
+                self._ripe = sequence - 1
+
+    def _line_up(self, group: Group) -> None:
+        """The group's first message, or where it stands, has changed: into the line, or out of it."""
+        first = group.first
+        if group.listed and group.listed != first:
+            del self._free[group.listed]
+            group.listed = 0
+        row = self._rows.get(first)
+        if first in self._deadlines or (row is None and self._delay_ms and first > self._ripe):
+            if group.listed:
+                del self._free[first]
+                group.listed = 0
+            return
+        since_ms = self._sent_ms(first) + self._delay_ms if row is None else self._grace.deadline(row)
+        if group.received_ms > since_ms:
+            since_ms = group.received_ms
+        group.listed = first
+        if self._free.get(first) != since_ms:
+            self._free[first] = since_ms
+            heappush(self._line, (since_ms, first))
+            if len(self._line) > 64 and len(self._line) > 2 * len(self._free):
+                self._line = [(since, known) for known, since in self._free.items()]
+                heapify(self._line)
+
+    def insert_untouched(self, first: int, last: int) -> None:
+        """Messages that were never touched, all behind those that are here; ``join`` follows for each."""
+        self._untouched.add_range(first, last)
+
+    def join(self, sequence: int, name: str) -> None:
+        """The group of a message whose content may not be in memory. Where its delivery stands comes next, or came."""
+        group = self._groups.join(sequence, name)
+        if group.first == sequence and self.is_untouched(sequence):
+            self._line_up(group)
+
+    def group_name(self, sequence: int) -> str:
+        """The group of a message that is here."""
+        group = self._groups.of(sequence)
+        assert group is not None
+        return group.name
+
+    def served(self) -> list[tuple[str, int]]:
+        """(group, when it was last received from): what the line rests on besides the rows."""
+        return [(group.name, group.received_ms) for group in self._groups if group.received_ms]
+
+    def note_served(self, name: str, received_ms: int) -> None:
+        group = self._groups.named(name)
+        if group is not None and received_ms > group.received_ms:
+            group.received_ms = received_ms
+            self._line_up(group)
+
+    def set_delay(self, delay_ms: int) -> None:
+        """The queue's DelaySeconds; it is for the messages that are here, too."""
+        if delay_ms != self._delay_ms:
+            self._delay_ms = delay_ms
+            self._is_delay_new = True
+
+    def hide_again(self, from_ms: int) -> None:
+        """The grace changed: what came back from flight at ``from_ms`` or later is judged anew by the next look."""
+        for sequence, row in self._rows.items():
+            if row.visible_at_ms and sequence not in self._deadlines and self._grace.deadline(row) >= from_ms:
+                self._place(sequence, row)
+                group = self._groups.of(sequence)
+                assert group is not None
+                if group.first == sequence:
+                    self._line_up(group)
+
+    def forget_grace(self) -> None:
+        """A span was taken back: deadlines that it prolonged are judged anew by the next look."""
+        for sequence, deadline_ms in self._deadlines.items():
+            if deadline_ms != (own_ms := self._rows[sequence].visible_at_ms):
+                self._deadlines[sequence] = own_ms
+                heappush(self._heap, (own_ms, sequence))
+
+    # --- read by handlers -----------------------------------------------------
+
+    def _sent_ms(self, sequence: int) -> int:
+        """Of a content on disk not exactly, but never too early."""
+        content = self._contents.get(sequence)
+        return content.sent_ms if content is not None else self._ages.sent_by_ms(sequence)
+
+    def advance(self, now_ms: int) -> None:
+        """Let groups into the line whose visibility or delay ended. O(log n) for each, nothing otherwise."""
+        heap, deadlines = self._heap, self._deadlines
+        while heap and heap[0][0] <= now_ms:
+            deadline_ms, sequence = heappop(heap)
+            if deadlines.get(sequence) != deadline_ms:
+                continue
+            due_ms = self._grace.deadline(self._rows[sequence])
+            if due_ms > now_ms:
+                deadlines[sequence] = due_ms
+                heappush(heap, (due_ms, sequence))
+                continue
+            del deadlines[sequence]
+            self._line_up_if_first(sequence)
+        if not deadlines:
+            self._deadlines, self._heap = {}, []  # all stale; an emptied dict keeps the room of its fullest day
+        if self._delay_ms or self._is_delay_new:
+            self._ripen(now_ms)
+
+    def _line_up_if_first(self, sequence: int) -> None:
+        group = self._groups.of(sequence)
+        assert group is not None
+        if group.first == sequence:
+            self._line_up(group)
+
+    def _ripen(self, now_ms: int) -> None:
+        """Delays end in the order of sequences, which is that of sent times."""
+        if self._is_delay_new:
+            self._is_delay_new = False
+            self._ripe = self._ages.newest_sent_by(now_ms - self._delay_ms)
+            for group in self._groups:
+                self._line_up(group)
+        while (sequence := self._untouched.first_above(self._ripe)) is not None:
+            if self._sent_ms(sequence) + self._delay_ms > now_ms:
+                return
+            self._ripe = sequence
+            self._line_up_if_first(sequence)
+
+    def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
+        """Up to ``limit`` messages, of one group as many as it has and then of the next, without the expired ones."""
+        if self._delay_ms or self._is_delay_new or (self._heap and self._heap[0][0] <= now_ms):
+            self.advance(now_ms)
+        chosen: list[int] = []
+        looked_at: list[tuple[int, int]] = []
+        line, free = self._line, self._free
+        skipped_max = SKIPPED_MAX
+        while line and len(chosen) < limit and skipped_max > 0:
+            entry = line[0]
+            if free.get(entry[1]) != entry[0] or (looked_at and looked_at[-1] == entry):
+                heappop(line)
+                continue
+            try:
+                passed = self._choose_of_group(entry[1], limit, sent_after_ms, chosen)
+            except ContentsMissing:
+                if not chosen:
+                    self._put_back(looked_at)
+                    raise ContentsMissing(self._missing(entry[1])) from None
+                break
+            skipped_max -= passed
+            if len(chosen) < limit:
+                heappop(line)
+                looked_at.append(entry)
+        self._put_back(looked_at)
+        return chosen
+
+    def _put_back(self, looked_at: list[tuple[int, int]]) -> None:
+        for entry in looked_at:
+            heappush(self._line, entry)
+
+    def _choose_of_group(self, first: int, limit: int, sent_after_ms: int, chosen: list[int]) -> int:
+        """Adds to ``chosen``; how many expired messages were passed over. Raises ContentsMissing."""
+        group = self._groups.of(first)
+        assert group is not None
+        contents, deadlines = self._contents, self._deadlines
+        passed = 0
+        for sequence in group:
+            if sequence in deadlines or (self._delay_ms and sequence > self._ripe and sequence not in self._rows):
+                break
+            content = contents.get(sequence)
+            if content is None:
+                raise ContentsMissing([sequence])
+            if content.sent_ms > sent_after_ms:
+                chosen.append(sequence)
+                if len(chosen) == limit:
+                    break
+            elif (passed := passed + 1) >= SKIPPED_MAX:
+                break
+        return passed
+
+    def _missing(self, first: int) -> list[int]:
+        """What a receive needs that found a group's content missing, and what will be asked for next."""
+        group = self._groups.of(first)
+        assert group is not None
+        cold = next(sequence for sequence in group if sequence not in self._contents)
+        return [cold, *(sequence for sequence in self.cold_ahead() if sequence != cold)]
+
+    def cold_ahead(self) -> list[int]:
+        """Contents not in memory of the next messages of groups in line, and of the oldest messages of all."""
+        contents, free = self._contents, self._free
+        ahead: dict[int, None] = {}
+        # The front of a heap is nearly in order, and nobody is hurt if a later group's contents come sooner.
+        for since_ms, first in islice(self._line, 2 * GROUPS_AHEAD_MAX):
+            group = self._groups.of(first) if free.get(first) == since_ms else None
+            if group is not None:
+                ahead.update(dict.fromkeys(x for x in islice(group, GROUP_AHEAD_MAX) if x not in contents))
+                if len(ahead) >= AHEAD_MAX:
+                    return list(ahead)
+        ahead.update(dict.fromkeys(x for x in islice(self._untouched, AHEAD_MAX - len(ahead)) if x not in contents))
+        return list(ahead)
+
+    def progress(self, sequence: int) -> int:
+        """How far delivery has come, for ``look_again_at``; sequences of groups do not grow."""
+        return self._taken
+
+    def look_again_at(self, ahead: list[int], sequence: int) -> int:
+        """The progress at which to look what is missing next."""
+        return self._taken + max(len(ahead) // 2, TAKEN_BETWEEN_LOOKS)
+
+    def is_in_flight(self, sequence: int, now_ms: int) -> bool:
+        """Received and its deadline has not passed."""
+        self.advance(now_ms)
+        return sequence in self._deadlines
+
+    def is_delayed(self, sequence: int, now_ms: int) -> bool:
+        """Never received and the queue's delay has not passed for it."""
+        self.advance(now_ms)
+        return bool(self._delay_ms) and sequence > self._ripe and self.is_untouched(sequence)
+
+    def in_flight(self, now_ms: int) -> int:
+        """How many are received and hidden; not those that wait behind them."""
+        self.advance(now_ms)
+        return len(self._deadlines)
+
+    def counts(self, now_ms: int) -> Counts:
+        self.advance(now_ms)
+        in_flight = len(self._deadlines)
+        delayed = self._untouched.count_above(self._ripe) if self._delay_ms else 0
+        visible = self._untouched.count - delayed + len(self._rows) - in_flight
+        return Counts(visible=visible, in_flight=in_flight, delayed=delayed)
+
+    @property
+    def untouched_count(self) -> int:
+        return self._untouched.count
+
+    def untouched_pairs(self) -> list[tuple[int, int]]:
+        """Ranges (first, last) of the messages that were never touched."""
+        return list(self._untouched.pairs())
+
+    def next_due_ms(self) -> int | None:
+        """When the next group may become free by itself (maybe too early, never too late)."""
+        due_ms = self._heap[0][0] if self._heap else None
+        if self._delay_ms:
+            sequence = self._untouched.first_above(0 if self._is_delay_new else self._ripe)
+            if sequence is not None:
+                ripe_ms = self._sent_ms(sequence) + self._delay_ms
+                due_ms = ripe_ms if due_ms is None else min(due_ms, ripe_ms)
+        return due_ms

@@ -1,0 +1,79 @@
+"""Histories on FIFO queues: applied, taken back, dumped, they always are what the log says."""
+
+from hypothesis import given, settings
+
+from elasticq.engine.apply import apply, roll_back
+from elasticq.engine.digest import state_digest
+from elasticq.engine.state import State
+from tests.engine.driver import STEPS, FifoDriver, Step, check_indexes, digest
+from tests.engine.test_apply import replayed
+from tests.engine.test_dump import dumped, made_from
+
+
+@settings(max_examples=150)
+@given(STEPS)
+def test_index_always_says_what_the_rows_say(steps: list[Step]) -> None:
+    driver = FifoDriver()
+    for step in steps:
+        driver.run([step])
+        check_indexes(driver.desk.state, driver.desk.turn.now_ms)
+
+
+@settings(max_examples=100)
+@given(STEPS)
+def test_each_mutation_applied_twice_is_applied_once(steps: list[Step]) -> None:
+    driver = FifoDriver()
+    driver.run(steps)
+    state = State()
+    for mutation in driver.desk.log:
+        apply(state, mutation)
+        apply(state, mutation)
+    assert state_digest(state, driver.desk.turn.now_ms) == digest(driver.desk)
+    check_indexes(state, driver.desk.turn.now_ms)
+
+
+@settings(max_examples=150)
+@given(before=STEPS, lost=STEPS, after=STEPS)
+def test_rolled_back_state_is_the_state_before(before: list[Step], lost: list[Step], after: list[Step]) -> None:
+    driver = FifoDriver()
+    driver.run(before)
+    digest_before, now_ms = digest(driver.desk), driver.desk.turn.now_ms
+    kept = len(driver.desk.log)
+    driver.undo = []
+    driver.run(lost)
+    roll_back(driver.undo)
+    del driver.desk.log[kept:]
+    assert state_digest(driver.desk.state, now_ms) == digest_before
+    check_indexes(driver.desk.state, driver.desk.turn.now_ms)
+    driver.undo = None
+    driver.run(after)
+    assert digest(driver.desk) == state_digest(replayed(driver.desk.log), driver.desk.turn.now_ms)
+    check_indexes(driver.desk.state, driver.desk.turn.now_ms)
+
+
+def going_on(driver: FifoDriver, state: State) -> FifoDriver:
+    """Another driver over ``state`` that knows what the clients of the first one know."""
+    other = FifoDriver()
+    other.desk.state = state
+    other.desk.turn.now_ms, other.desk.turn.term = driver.desk.turn.now_ms, driver.desk.turn.term
+    other.handles, other.received = list(driver.handles), list(driver.received)
+    other.guids, other.tasks = driver.guids, list(driver.tasks)
+    other.desk.log = list(driver.desk.log)
+    return other
+
+
+@settings(max_examples=200, deadline=None)
+@given(before=STEPS, after=STEPS)
+def test_dump_goes_on_as_a_follower_does(before: list[Step], after: list[Step]) -> None:
+    driver = FifoDriver()
+    driver.run(before)
+    follower = going_on(driver, made_from(driver.desk.log))
+    joiner = going_on(driver, made_from(dumped(driver.desk.state)))
+    assert digest(follower.desk) == digest(joiner.desk) == digest(driver.desk)
+    check_indexes(joiner.desk.state, joiner.desk.turn.now_ms)
+    for step in after:
+        follower.run([step])
+        joiner.run([step])
+        assert joiner.desk.log == follower.desk.log
+        assert joiner.received == follower.received
+    assert digest(joiner.desk) == digest(follower.desk)
