@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from elasticq.engine import mutations as m
+from elasticq.engine.deduplication import deduplication_key
 from elasticq.engine.identity import next_sequence
 from elasticq.engine.state import Queue, State
 from elasticq.model import limits
@@ -88,31 +89,43 @@ class Mover:
 class _Arrivals:
     """Messages on their way into queues, in one step of all tasks."""
 
-    __slots__ = ("_bytes", "_last", "_messages", "now_ms", "state", "term")
+    __slots__ = ("_bytes", "_keys", "_last", "_messages", "now_ms", "state", "term")
 
     def __init__(self, state: State, now_ms: int, term: int) -> None:
         self.state = state
         self.now_ms = now_ms
         self.term = term
         self._last: dict[int, int] = {}
+        self._keys: set[bytes] = set()
         self._messages = self._bytes = 0
 
     @property
     def is_full(self) -> bool:
         return self._messages >= limits.MUTATION_ROWS_MAX or self._bytes >= BYTES_A_STEP
 
-    def stored(self, target: Queue, content: m.MessageStored) -> m.MessageStored:
-        """The message as a new one of ``target``."""
+    def of(self, target: Queue, content: m.MessageStored) -> list[m.Mutation]:
+        """What makes the message a new one of ``target``; nothing where its deduplication id is taken there."""
         self._messages += 1
+        key = b""
+        if target.is_fifo:
+            key = deduplication_key(target, content.group_id or "", content.deduplication_id or "")
+            if key in self._keys or self.state.invocations.get(key, self.now_ms) is not None:
+                return []
+            self._keys.add(key)
         self._bytes += len(content.body)
         last = self._last.get(target.id, target.last_sequence)
         sequence = self._last[target.id] = next_sequence(last, self.term)
+        stored = self._stored(target, content, sequence)
+        return [stored, m.InvocationRecorded(key, self.now_ms, target.id, sequence)] if key else [stored]
+
+    def _stored(self, target: Queue, content: m.MessageStored, sequence: int) -> m.MessageStored:
+        has_delay = target.delay_s and not target.is_fifo  # which stands in no message there
         return replace(
             content,
             queue_id=target.id,
             sequence=sequence,
             sent_ms=self.now_ms,
-            visible_at_ms=self.now_ms + target.delay_s * 1_000 if target.delay_s and not target.is_fifo else 0,
+            visible_at_ms=self.now_ms + target.delay_s * 1_000 if has_delay else 0,
             origin=None,
             dead_letter=None,
         )
@@ -156,7 +169,7 @@ def _move(state: State, source: Queue, task: m.MoveTaskSet, allowed: int, arriva
                 if target is None:
                     status, reason = m.FAILED, _failure(task, content)
                     break
-                step.mutations.append(arrivals.stored(target, content))
+                step.mutations += arrivals.of(target, content)
                 moved.append(sequence)
         cursor = sequence
         if looked_at >= LOOKED_AT_A_STEP:

@@ -68,12 +68,23 @@ def choose(state: State, queue: Queue, limit: int, now_ms: int) -> tuple[list[in
         return chosen, []
     asked = limit
     while True:
-        dead = [each for each in chosen if queue.rows.get(each, UNTOUCHED).receive_count >= policy.receives]
-        if not dead or len(chosen) < asked or len(chosen) - len(dead) >= limit or asked >= MUTATION_ROWS_MAX:
-            gone = frozenset(dead)
-            return [each for each in chosen if each not in gone][:limit], dead
+        living, dead = _told_apart(queue, chosen, limit, policy.receives)
+        if not dead or len(chosen) < asked or len(living) == limit or asked >= MUTATION_ROWS_MAX:
+            return living, dead
         asked = min(limit + 2 * len(dead), MUTATION_ROWS_MAX)
         chosen = queue.order.choose(now_ms, asked, expired_before_ms)
+
+
+def _told_apart(queue: Queue, chosen: list[int], limit: int, receives: int) -> tuple[list[int], list[int]]:
+    """Up to ``limit`` that live, and the dead letters before the last of them."""
+    living: list[int] = []
+    dead: list[int] = []
+    for sequence in chosen:
+        if len(living) == limit:
+            break
+        is_dead = queue.rows.get(sequence, UNTOUCHED).receive_count >= receives
+        (dead if is_dead else living).append(sequence)
+    return living, dead
 
 
 def bury(state: State, queue: Queue, dead: list[int], turn: Turn) -> list[m.Mutation]:
@@ -84,28 +95,29 @@ def bury(state: State, queue: Queue, dead: list[int], turn: Turn) -> list[m.Muta
     found: list[m.Mutation] = []
     sequence = next_sequence(target.last_sequence, turn.term)
     for at, each in enumerate(dead):
-        buried = _buried(queue, target, each, sequence + at, arn, turn)
-        if target.is_fifo and buried.origin is not None:  # so that no deduplication swallows it
-            buried.deduplication_id = state.identity.message_id(*buried.origin)
-        found.append(buried)
+        found.append(_buried(state, queue, target, each, sequence + at, arn, turn))
     found += [m.MessagesRemoved(queue.id, part) for part in m.chunks(dead)]
     return found
 
 
-def _buried(queue: Queue, target: Queue, sequence: int, new_sequence: int, arn: str, turn: Turn) -> m.MessageStored:
+def _buried(
+    state: State, queue: Queue, target: Queue, sequence: int, new_sequence: int, arn: str, turn: Turn
+) -> m.MessageStored:
     """MessageId, body, attributes and trace header stay; the receive count goes on.
 
-    Age: in a standard queue from the original send, in a FIFO queue from the move (AWS's guide).
+    Age: in a standard queue from the original send, in a FIFO queue from the move. A FIFO queue's
+    deduplication id becomes the MessageId (both: AWS's guide).
     """
     content = queue.contents[sequence]
+    origin = content.origin or (queue.id, sequence)
     before = content.dead_letter.receive_count if content.dead_letter is not None else 0
-    is_fifo = target.name.endswith(".fifo")
     return replace(
         content,
         queue_id=target.id,
         sequence=new_sequence,
-        sent_ms=turn.now_ms if is_fifo else content.sent_ms,
+        sent_ms=turn.now_ms if target.is_fifo else content.sent_ms,
         visible_at_ms=0,
-        origin=content.origin or (queue.id, sequence),
+        origin=origin,
         dead_letter=m.DeadLetter(arn, before + queue.rows.get(sequence, UNTOUCHED).receive_count),
+        deduplication_id=state.identity.message_id(*origin) if target.is_fifo else None,
     )

@@ -102,9 +102,7 @@ def _write_queue_url(operation: Operation, command: Command, result: QueueUrlRes
     return _element("QueueUrl", result.queue_url)
 
 
-def _write_queues(
-    operation: Operation, command: Command, result: ListQueuesResult | DeadLetterSourcesResult
-) -> str:
+def _write_queues(operation: Operation, command: Command, result: ListQueuesResult | DeadLetterSourcesResult) -> str:
     urls = "".join([_element("QueueUrl", url) for url in result.queue_urls])
     return urls + _element("NextToken", result.next_token)
 

@@ -1,5 +1,7 @@
 """A state that was dumped and applied again is the same, and answers the same from then on."""
 
+from copy import deepcopy
+
 import pytest
 from hypothesis import given, settings
 
@@ -31,7 +33,8 @@ def going_on(driver: Driver, state: State) -> Driver:
     other.desk.turn.now_ms, other.desk.turn.term = driver.desk.turn.now_ms, driver.desk.turn.term
     other.desk.log.clear()
     other.handles, other.received = list(driver.handles), list(driver.received)
-    other.guids = driver.guids
+    other.guids, other.tasks = driver.guids, list(driver.tasks)
+    other.mover = deepcopy(driver.mover)
     return other
 
 

@@ -100,7 +100,5 @@ def _checked_actions(actions: list[str]) -> list[str]:
                 f"SQS:{action}", "ActionName", "Please refer to the appropriate WSDL for a list of valid actions."
             )
     if len(actions) > limits.POLICY_ACTIONS_MAX:
-        raise OverLimit(
-            f"{len(actions)} actions were found in a statement from the submitted policy, max allowed is 7"
-        )
+        raise OverLimit(f"{len(actions)} actions were found in a statement from the submitted policy, max allowed is 7")
     return list(dict.fromkeys(actions))
