@@ -40,6 +40,7 @@ class Model:
         self.invocations: dict[bytes, m.InvocationRecorded] = {}
         self.founded: m.ClusterFounded | None = None
         self.takeovers: list[m.TookOver] = []
+        self.tasks: dict[int, m.MoveTaskSet] = {}
 
     def apply(self, x: m.Mutation) -> None:
         queue = self.queues.get(getattr(x, "queue_id", 0))
@@ -49,6 +50,10 @@ class Model:
                 self.founded = x
             case m.TookOver():
                 self.takeovers = [*self.takeovers, x][-64:]
+            case m.MoveTaskSet():
+                self.tasks[x.number] = x
+            case m.MoveTaskForgotten():
+                self.tasks.pop(x.number, None)
             case m.QueueCreated():
                 self.queues[x.queue_id] = m.QueueRestored(
                     x.queue_id, x.account, x.name, x.attributes, x.tags, x.created_ms, x.created_ms, None, None, 0, 0
@@ -68,6 +73,8 @@ class Model:
         match x:
             case m.QueueAttributesSet():
                 queue.attributes, queue.modified_ms = x.attributes, x.modified_ms
+            case m.QueueTagged():
+                queue.tags = x.tags
             case m.QueuePurged() if x.watermark > queue.watermark:
                 queue.watermark, queue.purged_ms = x.watermark, x.purged_ms
                 self._drop(x.queue_id, 0, x.watermark - 1)
@@ -119,7 +126,8 @@ class Model:
     def view(self) -> tuple[Any, ...]:
         queues = [self.queues[queue_id] for queue_id in sorted(self.queues)]
         untouched = sorted(self.contents.keys() - self.delivery.keys())
-        return self.founded, self.takeovers, queues, untouched, self.delivery, self.invocations
+        tasks = [self.tasks[number] for number in sorted(self.tasks)]
+        return self.founded, self.takeovers, queues, untouched, self.delivery, self.invocations, tasks
 
 
 def view_of(mutations: Iterator[m.Mutation]) -> tuple[Any, ...]:
@@ -127,7 +135,8 @@ def view_of(mutations: Iterator[m.Mutation]) -> tuple[Any, ...]:
     founded, takeovers, queues, untouched = None, [], [], []
     delivery: dict[tuple[int, int], tuple[int, ...]] = {}
     invocations: dict[bytes, m.InvocationRecorded] = {}
-    order = [m.ClusterFounded, m.TookOver, m.QueueRestored, m.InvocationRecorded]
+    tasks: list[m.MoveTaskSet] = []
+    order = [m.ClusterFounded, m.TookOver, m.MoveTaskSet, m.QueueRestored, m.InvocationRecorded]
     stage = last_page = 0
     for x in mutations:
         if type(x) in order:
@@ -138,6 +147,8 @@ def view_of(mutations: Iterator[m.Mutation]) -> tuple[Any, ...]:
                 founded = x
             case m.TookOver():
                 takeovers.append(x)
+            case m.MoveTaskSet():
+                tasks.append(x)
             case m.QueueRestored():
                 queues.append(x)
                 last_page = 0
@@ -158,7 +169,7 @@ def view_of(mutations: Iterator[m.Mutation]) -> tuple[Any, ...]:
                 assert not queues, "only that the newest id is not given again"
             case _:
                 raise AssertionError(x)
-    return founded, takeovers, queues, untouched, delivery, invocations
+    return founded, takeovers, queues, untouched, delivery, invocations, tasks
 
 
 # --- driving ------------------------------------------------------------------------------
@@ -221,6 +232,10 @@ def filled(connection: sqlite3.Connection, count: int, *, body: str = "x" * 256,
     return rows
 
 
+def task(number: int, queue_id: int = 7, moved: int = 0, status: str = m.RUNNING) -> m.MoveTaskSet:
+    return m.MoveTaskSet(number, f"id{number}", "000000000000", queue_id, "arn", "", 0, status, 1, moved, 9, moved, 99)
+
+
 class History:
     """Makes valid mutations of random numbers."""
 
@@ -254,7 +269,7 @@ class History:
                 made.insert(0, m.ClusterFounded("c", b"k" * 16, 1))
         else:
             kinds = [self._send] * 8 + [self._receive] * 5 + [self._change, self._return, self._remove, self._remove]
-            rare = [self._purge, self._delete, self._reclaim, self._set, self._take_over]
+            rare = [self._purge, self._delete, self._reclaim, self._set, self._tag, self._task, self._take_over]
             made = random_.choice(kinds + [self._expire] + ([random_.choice(rare)] if random_.random() < 0.5 else []))(
                 queue_id
             )
@@ -319,6 +334,16 @@ class History:
 
     def _set(self, queue_id: int) -> list[m.Mutation]:
         return [m.QueueAttributesSet(queue_id, {"DelaySeconds": str(self.now_ms)}, self.now_ms)]
+
+    def _tag(self, queue_id: int) -> list[m.Mutation]:
+        return [m.QueueTagged(queue_id, {"now": str(self.now_ms)})]
+
+    def _task(self, queue_id: int) -> list[m.Mutation]:
+        number = self.random.randrange(1, 5)
+        if self.random.random() < 0.3:
+            return [m.MoveTaskForgotten(number)]
+        status = self.random.choice((m.RUNNING, m.COMPLETED))
+        return [task(number, queue_id, self.now_ms, status)]
 
     def _take_over(self, queue_id: int) -> list[m.Mutation]:
         self.term += 1
@@ -432,7 +457,7 @@ def test_message_that_comes_and_goes_between_two_batches_never_meets_the_disk() 
     connection = opened()
     run(connection, batch)
     rows.done()
-    _, index, (_, _, queues, untouched, _, _) = loaded(connection)
+    _, index, (_, _, queues, untouched, _, _, _) = loaded(connection)
     assert (index, queues[0].last_sequence, untouched) == (3, 99, [])
 
 
@@ -638,3 +663,17 @@ def test_file_is_made_with_incremental_vacuum_and_a_write_ahead_log(tmp_path: Pa
         for name in ("auto_vacuum", "journal_mode", "page_size")
     }
     assert values == {"auto_vacuum": 2, "journal_mode": "wal", "page_size": 8_192}
+
+
+def test_lost_or_changed_move_task_is_found() -> None:
+    for harm in (
+        "DELETE FROM move_tasks WHERE number = 1",
+        "UPDATE move_tasks SET value = substr(value, 1, length(value) - 1) || x'00' WHERE number = 2",
+    ):
+        connection, rows = opened(), Rows()
+        rows.take(Committed(1, 1, 1, [task(1), task(2, status=m.COMPLETED), task(3), m.MoveTaskForgotten(3)]))
+        flush(rows, connection)
+        assert list(Rows().load(connection)[1]) == [task(1), task(2, status=m.COMPLETED)]
+        connection.execute(harm)
+        with pytest.raises(Damaged):
+            list(Rows().load(connection)[1])
