@@ -20,11 +20,15 @@ MAPS = {
     "MessageAttributes": ("MessageAttribute", "Name", "Value"),
     "MessageSystemAttributes": ("MessageSystemAttribute", "Name", "Value"),
     "tags": ("Tag", "Key", "Value"),
+    "Tags": ("Tag", "Key", "Value"),
 }
 LISTS = {
     "AttributeNames": "AttributeName",
     "MessageAttributeNames": "MessageAttributeName",
     "MessageSystemAttributeNames": "MessageSystemAttributeName",
+    "TagKeys": "TagKey",
+    "AWSAccountIds": "AWSAccountId",
+    "Actions": "ActionName",
 }
 
 
