@@ -10,7 +10,7 @@ from tests.engine.test_apply import replayed
 from tests.engine.test_dump import dumped, made_from
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(STEPS)
 def test_index_always_says_what_the_rows_say(steps: list[Step]) -> None:
     driver = FifoDriver()
@@ -19,7 +19,7 @@ def test_index_always_says_what_the_rows_say(steps: list[Step]) -> None:
         check_indexes(driver.desk.state, driver.desk.turn.now_ms)
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(STEPS)
 def test_each_mutation_applied_twice_is_applied_once(steps: list[Step]) -> None:
     driver = FifoDriver()
@@ -32,7 +32,7 @@ def test_each_mutation_applied_twice_is_applied_once(steps: list[Step]) -> None:
     check_indexes(state, driver.desk.turn.now_ms)
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(before=STEPS, lost=STEPS, after=STEPS)
 def test_rolled_back_state_is_the_state_before(before: list[Step], lost: list[Step], after: list[Step]) -> None:
     driver = FifoDriver()

@@ -25,6 +25,7 @@ from elasticq.storage.errors import Damaged, FormatTooNew
 from elasticq.storage.rows import Batch, Rows
 
 QUEUES = (7, 9)
+FIFO_QUEUE = 9  # of histories
 
 
 # --- the model -------------------------------------------------------------------------
@@ -60,6 +61,10 @@ class Model:
                 )
             case m.InvocationRecorded():
                 self.invocations.setdefault(x.invocation, x)
+            case m.AttemptRecorded():
+                self.invocations.pop(x.attempt, None)
+                if x.detail:
+                    self.invocations[x.attempt] = m.InvocationRecorded(x.attempt, x.recorded_ms, 0, 0, x.detail)
             case m.ReceiveReturned() if x.invocation:
                 self.invocations.pop(x.invocation, None)
         if queue is not None and isinstance(x, m.MessageStored):
@@ -126,14 +131,16 @@ class Model:
     def view(self) -> tuple[Any, ...]:
         queues = [self.queues[queue_id] for queue_id in sorted(self.queues)]
         untouched = sorted(self.contents.keys() - self.delivery.keys())
+        groups = {key: content.group_id for key, content in self.contents.items() if key[0] == FIFO_QUEUE}
         tasks = [self.tasks[number] for number in sorted(self.tasks)]
-        return self.founded, self.takeovers, queues, untouched, self.delivery, self.invocations, tasks
+        return self.founded, self.takeovers, queues, untouched, self.delivery, self.invocations, tasks, groups
 
 
 def view_of(mutations: Iterator[m.Mutation]) -> tuple[Any, ...]:
     """The same view, made of what was restored; checks its order and bounds on the way."""
     founded, takeovers, queues, untouched = None, [], [], []
     delivery: dict[tuple[int, int], tuple[int, ...]] = {}
+    groups: dict[tuple[int, int], str] = {}
     invocations: dict[bytes, m.InvocationRecorded] = {}
     tasks: list[m.MoveTaskSet] = []
     order = [m.ClusterFounded, m.TookOver, m.MoveTaskSet, m.QueueRestored, m.InvocationRecorded]
@@ -158,6 +165,10 @@ def view_of(mutations: Iterator[m.Mutation]) -> tuple[Any, ...]:
                 last_page = x.last
                 for first, last in zip(x.firsts, x.lasts, strict=True):
                     untouched += [(x.queue_id, sequence) for sequence in range(first, last + 1)]
+            case m.GroupsRestored():
+                assert last_page >= x.sequences[-1], "after their page"
+                for sequence, at in zip(x.sequences, x.groups, strict=True):
+                    groups[x.queue_id, sequence] = x.names[at]
             case m.RowsRestored():
                 assert len(x.sequences) <= 1_000
                 columns = (x.visible_at_ms, x.hand_outs, x.receive_counts, x.first_received_ms, x.received_ms)
@@ -169,7 +180,7 @@ def view_of(mutations: Iterator[m.Mutation]) -> tuple[Any, ...]:
                 assert not queues, "only that the newest id is not given again"
             case _:
                 raise AssertionError(x)
-    return founded, takeovers, queues, untouched, delivery, invocations, tasks
+    return founded, takeovers, queues, untouched, delivery, invocations, tasks, groups
 
 
 # --- driving ------------------------------------------------------------------------------
@@ -217,8 +228,9 @@ def stored(sequence: int, queue_id: int = 7, body: str = "x" * 256, **more: Any)
     return m.MessageStored(queue_id, sequence, body, 1_000 + sequence % 1_000, "AIDA", **more)
 
 
-def created(queue_id: int = 7) -> m.QueueCreated:
-    return m.QueueCreated(queue_id, "000000000000", f"q{queue_id}", {"DelaySeconds": "0"}, {"a": "b"}, 5)
+def created(queue_id: int = 7, *, is_fifo: bool = False) -> m.QueueCreated:
+    attributes = {"DelaySeconds": "0", **({"FifoQueue": "true"} if is_fifo else {})}
+    return m.QueueCreated(queue_id, "000000000000", f"q{queue_id}", attributes, {"a": "b"}, 5)
 
 
 def filled(connection: sqlite3.Connection, count: int, *, body: str = "x" * 256, batch: int = 4_096) -> Rows:
@@ -264,12 +276,13 @@ class History:
         random_ = self.random
         queue_id = random_.choice(QUEUES)
         if queue_id not in self.model.queues:
-            made: list[m.Mutation] = [created(queue_id)]
+            made: list[m.Mutation] = [created(queue_id, is_fifo=queue_id == FIFO_QUEUE)]
             if not self.model.founded:
                 made.insert(0, m.ClusterFounded("c", b"k" * 16, 1))
         else:
             kinds = [self._send] * 8 + [self._receive] * 5 + [self._change, self._return, self._remove, self._remove]
-            rare = [self._purge, self._delete, self._reclaim, self._set, self._tag, self._task, self._take_over]
+            rare = [self._purge, self._delete, self._reclaim, self._set, self._attempt]
+            rare += [self._tag, self._task, self._take_over]
             made = random_.choice(kinds + [self._expire] + ([random_.choice(rare)] if random_.random() < 0.5 else []))(
                 queue_id
             )
@@ -291,7 +304,10 @@ class History:
             attributes = {"k": MessageAttributeValue("String", "v")} if self.random.random() < 0.05 else None
             delay = self.now_ms + 900 if self.random.random() < 0.1 else 0
             body = "ä" * self.random.choice((1, 20, 20, 20, 20_000 if self.random.random() < 0.02 else 5))
-            made.append(m.MessageStored(queue_id, sequence, body, self.now_ms, "s", delay, attributes))
+            message = m.MessageStored(queue_id, sequence, body, self.now_ms, "s", delay, attributes)
+            if queue_id == FIFO_QUEUE:
+                message.group_id = f"g{self.random.choice((1, 2, 3, sequence))}"
+            made.append(message)
         key = self.random.randbytes(1) * 16
         return [*made, m.InvocationRecorded(key, self.now_ms, queue_id, self.next_sequence[queue_id])]
 
@@ -333,7 +349,12 @@ class History:
         return [m.QueueReclaimed(queue_id)] if self.model.queues[queue_id].deleted_ms is not None else []
 
     def _set(self, queue_id: int) -> list[m.Mutation]:
-        return [m.QueueAttributesSet(queue_id, {"DelaySeconds": str(self.now_ms)}, self.now_ms)]
+        attributes = {**self.model.queues[queue_id].attributes, "DelaySeconds": str(self.now_ms)}
+        return [m.QueueAttributesSet(queue_id, attributes, self.now_ms)]
+
+    def _attempt(self, queue_id: int) -> list[m.Mutation]:
+        key = self.random.randbytes(1) * 16
+        return [m.AttemptRecorded(key, self.now_ms, self.random.choice((b"", b"%d" % self.now_ms)))]
 
     def _tag(self, queue_id: int) -> list[m.Mutation]:
         return [m.QueueTagged(queue_id, {"now": str(self.now_ms)})]
@@ -457,7 +478,7 @@ def test_message_that_comes_and_goes_between_two_batches_never_meets_the_disk() 
     connection = opened()
     run(connection, batch)
     rows.done()
-    _, index, (_, _, queues, untouched, _, _, _) = loaded(connection)
+    _, index, (_, _, queues, untouched, *_) = loaded(connection)
     assert (index, queues[0].last_sequence, untouched) == (3, 99, [])
 
 

@@ -1,5 +1,7 @@
 """DeleteMessage and DeleteMessageBatch. A FIFO queue refuses a handle whose visibility has ended."""
 
+from collections.abc import Callable
+
 from elasticq.engine import mutations as m
 from elasticq.engine.batches import check_entries, failed
 from elasticq.engine.state import Queue, State
@@ -19,32 +21,37 @@ def read_receipt(state: State, queue: Queue, handle: str | None) -> tuple[int, i
     return receipt.sequence, receipt.hand_out
 
 
-class HandleHasExpired(InvalidParameterValue):
-    """The message is not this handle's any more."""
-
-    def __init__(self, handle: str | None) -> None:
-        super().__init__(
-            f"Value {handle} for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
-        )
+def has_expired(handle: str | None) -> SqsError:
+    """The message of a FIFO queue is not this handle's any more."""
+    return InvalidParameterValue(
+        f"Value {handle} for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
+    )
 
 
-def _deletable(state: State, queue: Queue, handle: str | None, turn: Turn) -> int | None:
+def _has_expired_in_batch(handle: str | None) -> SqsError:
+    """DeleteMessageBatch says it in other words."""
+    return ReceiptHandleIsInvalid("The receipt handle has expired")
+
+
+def _deletable(
+    state: State, queue: Queue, handle: str | None, turn: Turn, expired: Callable[[str | None], SqsError]
+) -> int | None:
     """The sequence to remove; None where the handle is old or the message is gone: a success that changes nothing.
 
-    Raises HandleHasExpired where the message of a FIFO queue is there, but not in flight under this handle.
+    Raises ``expired`` where the message of a FIFO queue is there, but not in flight under this handle.
     """
     sequence, hand_out = read_receipt(state, queue, handle)
     row = queue.row(sequence)
     if row is None:
         return None
     if queue.is_fifo and (row.hand_out != hand_out or not queue.order.is_in_flight(sequence, turn.now_ms)):
-        raise HandleHasExpired(handle)
+        raise expired(handle)
     return sequence if row.hand_out == hand_out else None
 
 
 def delete_message(state: State, call: Call, command: DeleteMessage, turn: Turn) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
-    sequence = _deletable(state, queue, command.receipt_handle, turn)
+    sequence = _deletable(state, queue, command.receipt_handle, turn, has_expired)
     return EmptyResult(), [] if sequence is None else [m.MessagesRemoved(queue.id, [sequence])]
 
 
@@ -55,10 +62,7 @@ def delete_message_batch(state: State, call: Call, command: DeleteMessageBatch, 
     sequences: list[int] = []
     for name, entry in zip(ids, command.entries, strict=True):
         try:
-            sequence = _deletable(state, queue, entry.receipt_handle, turn)
-        except HandleHasExpired:
-            result.failed.append(failed(name, ReceiptHandleIsInvalid("The receipt handle has expired")))
-            continue
+            sequence = _deletable(state, queue, entry.receipt_handle, turn, _has_expired_in_batch)
         except SqsError as error:
             result.failed.append(failed(name, error))
             continue

@@ -1,7 +1,7 @@
 """ChangeMessageVisibility and its batch."""
 
 from elasticq.engine import mutations as m
-from elasticq.engine.actions.delete import HandleHasExpired, read_receipt
+from elasticq.engine.actions.delete import has_expired, read_receipt
 from elasticq.engine.batches import check_entries, failed
 from elasticq.engine.contents import check_range
 from elasticq.engine.state import Queue, State
@@ -17,7 +17,7 @@ def _change(
 ) -> tuple[int, int] | None:
     """(sequence, until_ms), or None where the visibility ended already: a success that changes nothing [S].
 
-    In a FIFO queue that raises HandleHasExpired.
+    In a FIFO queue that raises InvalidParameterValue.
     """
     if visibility_timeout_s is None:
         raise MissingParameter("The request must contain the parameter VisibilityTimeout.")
@@ -37,7 +37,7 @@ def _change(
         )
     if row.hand_out != hand_out or not queue.order.is_in_flight(sequence, turn.now_ms):
         if queue.is_fifo:
-            raise HandleHasExpired(handle)
+            raise has_expired(handle)
         return None
     until_ms = turn.now_ms + visibility_timeout_s * 1_000
     if until_ms > row.received_ms + limits.VISIBILITY_S_MAX * 1_000:
