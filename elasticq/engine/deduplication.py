@@ -18,7 +18,7 @@ from elasticq.engine.state import Queue, State
 from elasticq.model.errors import InvalidParameterValue, RequestThrottled
 
 _QUEUE = Layout(">QQB")
-_ID, _ID_OF_GROUP, _ATTEMPT = 1, 2, 3
+_ID, _ATTEMPT = 1, 2
 
 
 def content_based_id(body: str) -> str:
@@ -28,12 +28,9 @@ def content_based_id(body: str) -> str:
 
 def deduplication_key(queue: Queue, group_id: str, deduplication_id: str) -> bytes:
     """16 bytes; of the group, too, if the queue was created with DeduplicationScope messageGroup."""
-    if queue.is_deduplicated_by_group:
-        named = f"{group_id} {deduplication_id}"  # neither holds a space
-        kind = _ID_OF_GROUP
-    else:
-        named, kind = deduplication_id, _ID
-    return blake2b(_QUEUE.pack(queue.id, queue.watermark, kind) + named.encode(), digest_size=16).digest()
+    if queue.is_deduplicated_by_group:  # no id holds a space
+        deduplication_id = f"{group_id} {deduplication_id}"
+    return blake2b(_QUEUE.pack(queue.id, queue.watermark, _ID) + deduplication_id.encode(), digest_size=16).digest()
 
 
 def first_sent(state: State, key: bytes, now_ms: int) -> int | None:

@@ -194,4 +194,4 @@ def after_crash(disk: Disk, directory: Path, random: Random) -> tuple[int, tuple
         _, index, view = loaded(connection)
     finally:
         connection.close()
-    return index, (*view[:4], dict(sorted(view[4].items())), view[5])
+    return index, (*view[:4], dict(sorted(view[4].items())), *view[5:])

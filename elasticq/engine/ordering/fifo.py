@@ -77,12 +77,17 @@ class FifoOrder:
 
     def insert(self, sequence: int, row: Row) -> None:
         """A new message, or one that ``join`` named the group of."""
-        group = self._groups.of(sequence)
+        groups = self._groups
+        group = groups.of(sequence) if sequence <= groups.newest else None
         if group is None:
             content = self._contents[sequence]
-            group = self._groups.join(sequence, content.group_id or "")
+            group = groups.join(sequence, content.group_id or "")
             if content.group_id:
                 content.group_id = group.name  # one string for all of a group
+            if not row.visible_at_ms and not self._delay_ms and group.first == sequence and sequence > self._ripe:
+                self._untouched.add(sequence)
+                self._enter_line(group, sequence, content.sent_ms)  # most sends: the short way
+                return
         self._place(sequence, row)
         if row.received_ms > group.received_ms:
             group.received_ms = row.received_ms
@@ -111,10 +116,11 @@ class FifoOrder:
         else:
             self._untouched.discard(sequence)
         group = self._groups.leave(sequence)
-        if group.first > sequence:
+        if not group.first:
+            if group.listed:
+                del self._free[group.listed]
+        elif group.first > sequence:
             self._line_up(group)
-        elif not group.first and group.listed:
-            del self._free[group.listed]
 
     def _place(self, sequence: int, row: Row) -> None:
         if row.visible_at_ms:
@@ -131,7 +137,7 @@ class FifoOrder:
     def _line_up(self, group: Group) -> None:
         """The group's first message, or where it stands, has changed: into the line, or out of it."""
         first = group.first
-        if group.listed and group.listed != first:
+        if group.listed != first and group.listed:
             del self._free[group.listed]
             group.listed = 0
         row = self._rows.get(first)
@@ -143,13 +149,19 @@ class FifoOrder:
         since_ms = self._sent_ms(first) + self._delay_ms if row is None else self._grace.deadline(row)
         if group.received_ms > since_ms:
             since_ms = group.received_ms
-        group.listed = first
         if self._free.get(first) != since_ms:
-            self._free[first] = since_ms
-            heappush(self._line, (since_ms, first))
-            if len(self._line) > 64 and len(self._line) > 2 * len(self._free):
-                self._line = [(since, known) for known, since in self._free.items()]
-                heapify(self._line)
+            self._enter_line(group, first, since_ms)
+
+    def _enter_line(self, group: Group, first: int, since_ms: int) -> None:
+        if group.listed and group.listed != first:
+            del self._free[group.listed]
+        group.listed = first
+        self._free[first] = since_ms
+        line = self._line
+        heappush(line, (since_ms, first))
+        if len(line) > 64 and len(line) > 2 * len(self._free):
+            self._line = [(since, known) for known, since in self._free.items()]
+            heapify(self._line)
 
     def insert_untouched(self, first: int, last: int) -> None:
         """Messages that were never touched, all behind those that are here; ``join`` follows for each."""
@@ -258,6 +270,11 @@ class FifoOrder:
             if free.get(entry[1]) != entry[0] or (looked_at and looked_at[-1] == entry):
                 heappop(line)
                 continue
+            if limit == 1:  # the first message of a free group is not hidden: nothing to look at but its age
+                content = self._contents.get(entry[1])
+                if content is not None and content.sent_ms > sent_after_ms:
+                    chosen.append(entry[1])
+                    break
             try:
                 passed = self._choose_of_group(entry[1], limit, sent_after_ms, chosen)
             except ContentsMissing:

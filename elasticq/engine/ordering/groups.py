@@ -16,13 +16,18 @@ _TRIMMED_FROM: Final = 32
 
 
 class Group:
-    """received_ms: of the newest receive of one of its messages; listed: its first message while it waits in line."""
+    """One group with its messages.
 
-    __slots__ = ("_begin", "_sequences", "listed", "name", "number", "received_ms")
+    first: its oldest message, 0 if there is none; received_ms: of the newest receive of one of its
+    messages; listed: its first message while the group waits in line, else 0.
+    """
+
+    __slots__ = ("_begin", "_sequences", "first", "listed", "name", "number", "received_ms")
 
     def __init__(self, name: str, number: int) -> None:
         self.name = name
         self.number = number
+        self.first = 0
         self.received_ms = 0
         self.listed = 0
         self._sequences = array("Q")
@@ -34,23 +39,23 @@ class Group:
         for at in range(self._begin, len(sequences)):
             yield sequences[at]
 
-    @property
-    def first(self) -> int:
-        """The oldest message; 0 if there is none."""
-        return self._sequences[self._begin] if self._begin < len(self._sequences) else 0
-
     def add(self, sequence: int) -> None:
         """At the end, unless a roll-back brings an older one back."""
         sequences = self._sequences
-        if self._begin == len(sequences) or sequence > sequences[-1]:
+        if not self.first or sequence > sequences[-1]:
             sequences.append(sequence)
         else:
             sequences.insert(bisect_left(sequences, sequence, self._begin), sequence)
+        if not self.first or sequence < self.first:
+            self.first = sequence
 
     def remove(self, sequence: int) -> None:
         """What is removed stands near the front: the few before it move, not the backlog behind it."""
         sequences, begin = self._sequences, self._begin
-        if sequences[begin] != sequence:
+        if self.first == sequence and begin + 1 == len(sequences):
+            self.first = 0  # the group goes
+            return
+        if self.first != sequence:
             at = bisect_left(sequences, sequence, begin)
             assert sequences[at] == sequence, "a message is removed once"
             if at - begin > len(sequences) - at:
@@ -62,17 +67,19 @@ class Group:
             del sequences[:begin]
             begin = 0
         self._begin = begin
+        self.first = sequences[begin] if begin < len(sequences) else 0
 
 
 class Groups:
     """Groups by name, and of each message its group."""
 
-    __slots__ = ("_by_name", "_by_number", "_chunks", "_free_numbers")
+    __slots__ = ("_by_name", "_by_number", "_chunks", "_free_numbers", "newest")
 
     def __init__(self) -> None:
         self._by_name: dict[str, Group] = {}
         self._by_number: list[Group | None] = [None]  # number 0 is nobody's
         self._free_numbers: list[int] = []
+        self.newest = 0  # the largest sequence that was ever in a group
         # sequence >> CHUNK_BITS -> group numbers, and behind them how many of them are not 0
         self._chunks: dict[int, array[int]] = {}
 
@@ -95,6 +102,8 @@ class Groups:
         group = self._by_name.get(name)
         if group is None:
             group = self._found(name)
+        if sequence > self.newest:
+            self.newest = sequence
         group.add(sequence)
         chunk = self._chunks.get(sequence >> CHUNK_BITS)
         if chunk is None:
