@@ -167,3 +167,205 @@ class QueueMachine(RuleBasedStateMachine):
 
 class TestQueueMachine(QueueMachine.TestCase):
     settings = settings(max_examples=80, stateful_step_count=40)
+
+
+# --- FIFO ----------------------------------------------------------------------------------
+
+FIFO = "jobs.fifo"
+GROUPS = st.sampled_from(["g1", "g2", "g3"])
+DEDUPLICATION_MS = 300_000
+
+
+class Place:
+    """One message of a FIFO queue: what a person would note on a card, in the order of the cards."""
+
+    def __init__(self, sent: SendMessageResult, body: str, group: str, now_ms: int) -> None:
+        self.message_id, self.number, self.body, self.group = sent.message_id, sent.sequence_number, body, group
+        self.sent_ms = now_ms
+        self.hidden_until_ms = 0
+        self.receives = 0
+        self.handle = ""
+
+
+class FifoMachine(RuleBasedStateMachine):
+    """Within a group strictly in order, one holder, no gap; no duplicate in five minutes."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.solo = Solo()
+        attributes = {"FifoQueue": "true", "MessageRetentionPeriod": "600"}
+        self.solo.do(c.CreateQueue(queue_name=FIFO, attributes=attributes))
+        self.places: list[Place] = []
+        self.handles: list[tuple[str, Place]] = []
+        self.first_sends: dict[str, tuple[SendMessageResult, int]] = {}
+        self.attempts: dict[str, tuple[list[Place], list[str], int]] = {}
+        self.changed: set[str] = set()
+        self.delay_ms = 0
+
+    @property
+    def now_ms(self) -> int:
+        return self.solo.time_ms
+
+    def free(self) -> dict[str, list[Place]]:
+        """Of each group what may be handed out now."""
+        found: dict[str, list[Place]] = {}
+        closed = set()
+        for place in self.live():
+            is_delayed = not place.handle and place.sent_ms + self.delay_ms > self.now_ms
+            if place.hidden_until_ms > self.now_ms or is_delayed:
+                closed.add(place.group)
+            if place.group not in closed:
+                found.setdefault(place.group, []).append(place)
+        return found
+
+    def live(self) -> list[Place]:
+        return [place for place in self.places if place.sent_ms + 600_000 > self.now_ms]
+
+    @rule(group=GROUPS, deduplication_id=st.sampled_from(["a", "b", "c", ""]))
+    def send(self, group: str, deduplication_id: str) -> None:
+        body = f"body {len(self.first_sends)}"
+        key = deduplication_id or f"only-{len(self.first_sends)}-{self.now_ms}"
+        command = c.SendMessage(queue_url=FIFO, message_body=body, message_group_id=group, message_deduplication_id=key)
+        result = self.solo.do(command)
+        assert isinstance(result, SendMessageResult)
+        known = self.first_sends.get(key)
+        if known is not None and self.now_ms < known[1] + DEDUPLICATION_MS:
+            assert result == known[0]
+            return
+        assert all((place.number or "") < (result.sequence_number or "") for place in self.places)
+        self.first_sends[key] = (result, self.now_ms)
+        self.places.append(Place(result, body, group, self.now_ms))
+
+    @rule(limit=st.integers(1, 10), visibility_s=SECONDS)
+    def receive(self, limit: int, visibility_s: int) -> None:
+        self._receive(limit, visibility_s)
+
+    def _receive(self, limit: int, visibility_s: int, attempt: str | None = None) -> list[Place]:
+        free = self.free()
+        command = c.ReceiveMessage(
+            queue_url=FIFO,
+            max_number_of_messages=limit,
+            visibility_timeout=visibility_s,
+            attribute_names=["MessageGroupId", "SequenceNumber", "ApproximateReceiveCount"],
+            receive_request_attempt_id=attempt,
+        )
+        result = self.solo.do(command)
+        assert isinstance(result, ReceiveMessageResult)
+        by_id = {place.message_id: place for places in free.values() for place in places}
+        taken = [by_id[message.message_id] for message in result.messages]
+        assert len(taken) == min(limit, len(by_id))
+        groups = list(dict.fromkeys(place.group for place in taken))
+        whole = [place for group in groups for place in free[group]]
+        assert taken == whole[: len(taken)], "group by group, each from its oldest on"
+        for message, place in zip(result.messages, taken, strict=True):
+            place.receives += 1
+            assert (message.body, message.attributes) == (
+                place.body,
+                {
+                    "MessageGroupId": place.group,
+                    "SequenceNumber": place.number,
+                    "ApproximateReceiveCount": str(place.receives),
+                },
+            )
+            assert message.receipt_handle not in {handle for handle, _ in self.handles}
+            place.handle = message.receipt_handle
+            place.hidden_until_ms = self.now_ms + visibility_s * 1_000
+            self.handles.append((message.receipt_handle, place))
+        if attempt is not None and taken:
+            self.attempts[attempt] = (taken, [place.handle for place in taken], self.now_ms)
+        return taken
+
+    @rule(attempt=st.sampled_from(["x", "y"]), visibility_s=SECONDS)
+    def receive_by_attempt(self, attempt: str, visibility_s: int) -> None:
+        known = self.attempts.get(attempt)
+        if known is None or self.now_ms >= known[2] + DEDUPLICATION_MS:
+            self._receive(3, visibility_s, attempt)
+            return
+        places, handles, first_ms = known
+        still = [place.handle == handle for place, handle in zip(places, handles, strict=True)]
+        is_over = any(
+            place not in self.places or (is_still and handle in self.changed)
+            for place, handle, is_still in zip(places, handles, still, strict=True)
+        )
+        held = [
+            place
+            for place, is_still in zip(places, still, strict=True)
+            if is_still and place.hidden_until_ms > self.now_ms
+        ]
+        command = c.ReceiveMessage(queue_url=FIFO, visibility_timeout=visibility_s, receive_request_attempt_id=attempt)
+        if is_over:
+            try:
+                self.solo.do(command)
+            except InvalidParameterValue:
+                return
+            raise AssertionError("the attempt is over")
+        if not held:
+            self._receive(3, visibility_s, attempt)
+            return
+        result = self.solo.do(command)
+        assert isinstance(result, ReceiveMessageResult)
+        assert [message.receipt_handle for message in result.messages] == [place.handle for place in held]
+        for place in held:
+            place.hidden_until_ms = self.now_ms + visibility_s * 1_000
+        self.attempts[attempt] = (held, [place.handle for place in held], first_ms)
+
+    @precondition(lambda self: self.handles)
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        handle, place = data.draw(st.sampled_from(self.handles[-6:]))
+        is_held = place.handle == handle and place.hidden_until_ms > self.now_ms
+        try:
+            self.solo.do(c.DeleteMessage(queue_url=FIFO, receipt_handle=handle))
+        except InvalidParameterValue:
+            assert place in self.places
+            assert not is_held
+            return
+        assert is_held or place not in self.live()
+        if place in self.places:
+            self.places.remove(place)
+
+    @precondition(lambda self: self.handles)
+    @rule(data=st.data(), seconds=SECONDS)
+    def change_visibility(self, data: st.DataObject, seconds: int) -> None:
+        handle, place = data.draw(st.sampled_from(self.handles[-6:]))
+        is_held = place in self.live() and place.handle == handle and place.hidden_until_ms > self.now_ms
+        command = c.ChangeMessageVisibility(queue_url=FIFO, receipt_handle=handle, visibility_timeout=seconds)
+        try:
+            self.solo.do(command)
+        except InvalidParameterValue:
+            assert not is_held
+            return
+        assert is_held or place not in self.live()
+        is_the_same = place.hidden_until_ms == self.now_ms + seconds * 1_000
+        place.hidden_until_ms = self.now_ms + seconds * 1_000 - is_the_same
+        self.changed.add(handle)
+
+    @rule(delay_s=st.sampled_from([0, 0, 2, 30]))
+    def set_delay(self, delay_s: int) -> None:
+        self.solo.do(c.SetQueueAttributes(queue_url=FIFO, attributes={"DelaySeconds": str(delay_s)}))
+        self.delay_ms = delay_s * 1_000
+
+    @rule()
+    def purge(self) -> None:
+        self.solo.do(c.PurgeQueue(queue_url=FIFO))
+        self.places.clear()
+        self.first_sends.clear()
+        self.attempts.clear()
+
+    @rule(ms=st.sampled_from([1, 500, 1_000, 2_000, 29_999, 100_000, 300_000]))
+    def time_passes(self, ms: int) -> None:
+        self.solo.advance(ms)
+        self.places = self.live()
+
+    @invariant()
+    def counts_are_exact(self) -> None:
+        shown = self.solo.do(c.GetQueueAttributes(queue_url=FIFO, attribute_names=["All"])).attributes
+        in_flight = sum(place.hidden_until_ms > self.now_ms for place in self.live())
+        delayed = sum(not place.handle and place.sent_ms + self.delay_ms > self.now_ms for place in self.live())
+        assert int(shown["ApproximateNumberOfMessagesNotVisible"]) == in_flight
+        assert int(shown["ApproximateNumberOfMessagesDelayed"]) == delayed
+        assert int(shown["ApproximateNumberOfMessages"]) == len(self.live()) - in_flight - delayed
+
+
+class TestFifoMachine(FifoMachine.TestCase):
+    settings = settings(max_examples=80, stateful_step_count=40)

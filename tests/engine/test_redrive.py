@@ -7,6 +7,7 @@ import pytest
 from elasticq.engine import mutations as m
 from elasticq.engine.actions.receive import returned
 from elasticq.engine.apply import Undo, roll_back
+from elasticq.engine.sweep import Sweeper
 from elasticq.model import commands as c
 from elasticq.model.errors import InvalidParameterValue, QueueDoesNotExist
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult
@@ -271,6 +272,21 @@ def test_age_of_a_dead_letter_is_from_the_original_send(desk: Desk) -> None:
     assert len(desk.receive(url="short", visibility_s=0)) == 1
     desk.wait(2)
     assert desk.receive(url="short") == []
+
+
+def test_old_dead_letter_behind_a_young_one_expires_in_its_time(desk: Desk) -> None:
+    desk.create("short", MessageRetentionPeriod="100")
+    set_policy(desk, policy(1, DLQ_ARN.replace("dlq", "short")))
+    desk.send("old")
+    desk.wait(60)
+    desk.send("young", url="short")
+    fail(desk, 2)
+    desk.wait(50)
+    assert desk.counts("short") == (1, 0, 0)
+    mutations, _ = Sweeper().step(desk.state, desk.turn.now_ms)
+    desk.write(mutations)
+    assert (desk.counts("short"), desk.queue("short").count) == ((1, 0, 0), 1)
+    assert desk.receive_one(url="short").body == "young"
 
 
 def test_fifo_dead_letter_is_sent_anew_under_its_message_id() -> None:
