@@ -7,6 +7,7 @@ entries, rows at start and transfer chunks alike.
 """
 
 from collections.abc import Callable
+from heapq import heappush
 from typing import Any
 
 from elasticq.engine import mutations as m
@@ -93,6 +94,8 @@ def _message_stored(state: State, mutation: m.MessageStored, undo: Undo | None) 
     keep(state, queue, mutation)
     queue.issued.add(sequence)
     queue.ages.note(sequence, mutation.sent_ms)
+    if mutation.dead_letter is not None and not queue.is_fifo:
+        heappush(queue.messages.late, (mutation.sent_ms, sequence))
     row = UNTOUCHED
     if mutation.visible_at_ms:
         row = queue.rows[sequence] = Row(mutation.visible_at_ms)

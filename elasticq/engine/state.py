@@ -27,16 +27,18 @@ class Messages:
     """The messages of one queue between two purges.
 
     rows: of touched messages by sequence; contents: those in memory; issued: the sequences that
-    may exist, its front trimmed by the sweeper; bytes: weight of ``contents``.
+    may exist, its front trimmed by the sweeper; bytes: weight of ``contents``; late: a heap of (sent_ms,
+    sequence) of the dead letters that came while this member lived, older than what stands before them.
     """
 
-    __slots__ = ("ages", "bytes", "contents", "issued", "order", "rows")
+    __slots__ = ("ages", "bytes", "contents", "issued", "late", "order", "rows")
 
     def __init__(self, grace: Grace, *, is_fifo: bool) -> None:
         self.rows: dict[int, Row] = {}
         self.contents: dict[int, MessageStored] = {}
         self.issued = Ranges()
         self.ages = Ages()
+        self.late: list[tuple[int, int]] = []
         self.order: StandardOrder | FifoOrder
         if is_fifo:
             self.order = FifoOrder(self.rows, self.contents, grace, self.ages)

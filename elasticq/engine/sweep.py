@@ -6,6 +6,8 @@ is left to do. Purged messages are gone by their watermark; each member empties
 its own memory of them.
 """
 
+from heapq import heappop
+
 from elasticq.engine import mutations as m
 from elasticq.engine.ordering.standard import Counts
 from elasticq.engine.state import Queue, State
@@ -33,6 +35,30 @@ def removable(queue: Queue, now_ms: int, limit: int = MUTATION_ROWS_MAX) -> list
         else:
             break  # sent times grow with sequences: nothing behind it has expired
     return found
+
+
+def overdue(queue: Queue, now_ms: int, limit: int = MUTATION_ROWS_MAX) -> list[int]:
+    """Dead letters that have expired, wherever they stand: they are as old as when they were sent, not moved."""
+    gone_before_ms = queue.expired_before_ms(now_ms)
+    late = queue.messages.late
+    found: list[int] = []
+    while late and late[0][0] <= gone_before_ms and len(found) < limit:
+        sequence = heappop(late)[1]
+        if queue.row(sequence) is not None:
+            found.append(sequence)
+    return found
+
+
+def _expired(queue: Queue, now_ms: int) -> list[int]:
+    """What ``removable`` and ``overdue`` would find."""
+    expired = removable(queue, now_ms, COUNTED_MAX)
+    gone_before_ms = queue.expired_before_ms(now_ms)
+    late = queue.messages.late
+    if late and late[0][0] <= gone_before_ms:
+        known = frozenset(expired)
+        passed = [sequence for sent_ms, sequence in late[:COUNTED_MAX] if sent_ms <= gone_before_ms]
+        expired += [each for each in passed if each not in known and queue.row(each) is not None]
+    return expired
 
 
 def _sent_by_ms(queue: Queue, sequence: int) -> int:
@@ -68,7 +94,7 @@ def reclaim(state: State, committed_index: int) -> bool:
 def expired_counts(queue: Queue, now_ms: int) -> Counts:
     """How many of the queue's counted messages have expired; a longer backlog than COUNTED_MAX is swept soon."""
     counts = Counts(visible=0, in_flight=0, delayed=0)
-    for sequence in removable(queue, now_ms, COUNTED_MAX):
+    for sequence in _expired(queue, now_ms):
         if queue.order.is_in_flight(sequence, now_ms):
             counts.in_flight += 1
         elif queue.order.is_delayed(sequence, now_ms):
@@ -98,11 +124,16 @@ class Sweeper:
             self._due = list(state.queues)
         for _ in range(min(QUEUES_A_STEP, len(self._due))):
             due = state.queues.get(self._due.pop())
-            sequences = removable(due, now_ms, MUTATION_ROWS_MAX - rows) if due is not None else []
-            rows += len(sequences)
-            if due is not None and sequences:
+            if due is None:
+                continue
+            sequences = removable(due, now_ms, MUTATION_ROWS_MAX - rows)
+            if sequences:
                 found.append(m.RangeRemoved(due.id, sequences[0], sequences[-1]))
-                if rows >= MUTATION_ROWS_MAX:
-                    self._due.append(due.id)
-                    return found, True
+            late = overdue(due, now_ms, MUTATION_ROWS_MAX - rows - len(sequences)) if due.messages.late else []
+            if late:
+                found.append(m.MessagesRemoved(due.id, late))
+            rows += len(sequences) + len(late)
+            if rows >= MUTATION_ROWS_MAX:
+                self._due.append(due.id)
+                return found, True
         return found, False
