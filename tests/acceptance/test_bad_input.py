@@ -65,6 +65,9 @@ COUNT_RULE = "Must be between 1 and 10, if provided."
 GROUP_RULE = "MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length."
 TOO_LONG = "One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes."
 HANDLE_RULE = 'The input receipt handle "garbage" is not a valid receipt handle.'
+PERMISSION = {"Label": "l", "AWSAccountIds": ["111111111111"], "Actions": ["SendMessage"]}
+NOWHERE_ARN = "arn:aws:sqs:us-east-1:000000000000:no-such-queue"
+NOWHERE = f'{{"deadLetterTargetArn":"{NOWHERE_ARN}","maxReceiveCount":1}}'
 GARBAGE = {"ReceiptHandle": "garbage"}
 IN_FORCE = {"VisibilityTimeout": 1}
 
@@ -281,9 +284,77 @@ CALLS: dict[str, Bad] = {
     "garbage handle deleted": Bad("DeleteMessage", GARBAGE, "ReceiptHandleIsInvalid", HANDLE_RULE),
     "no handle deleted": Bad("DeleteMessage", {}, "MissingParameter", is_required("ReceiptHandle")),
     "garbage handle shown": Bad("ChangeMessageVisibility", GARBAGE | IN_FORCE, "ReceiptHandleIsInvalid", HANDLE_RULE),
+    # tags and permissions
+    "no tags": Bad("TagQueue", {}, "MissingParameter", is_required("Tags")),
+    "tag with a reserved prefix": Bad("TagQueue", {"Tags": {"aws:x": "y"}}, BAD_VALUE, None),
+    "tag with a long key": Bad("TagQueue", {"Tags": {"k" * 129: ""}}, BAD_VALUE, None),
+    "51 tags": Bad("TagQueue", {"Tags": {str(at): "" for at in range(51)}}, BAD_VALUE, None),
+    "no tag keys": Bad("UntagQueue", {}, "MissingParameter", is_required("TagKeys")),
+    "permission for a batch action": Bad(
+        "AddPermission",
+        PERMISSION | {"Actions": ["SendMessageBatch"]},
+        BAD_VALUE,
+        parameter_is_invalid(
+            "SQS:SendMessageBatch", "ActionName", "Please refer to the appropriate WSDL for a list of valid actions."
+        ),
+    ),
+    "permission for nobody": Bad(
+        "AddPermission",
+        PERMISSION | {"AWSAccountIds": ["me"]},
+        BAD_VALUE,
+        parameter_is_invalid("[me]", "PrincipalId", "Unable to verify principal."),
+    ),
+    "permission without a label": Bad("AddPermission", PERMISSION | {"Label": ""}, "MissingParameter", None),
+    "unknown label": Bad(
+        "RemovePermission", {"Label": "no"}, BAD_VALUE, parameter_is_invalid("no", "Label", "can't find label.")
+    ),
+    "policy of 21 statements": Bad(
+        "SetQueueAttributes",
+        {"Attributes": {"Policy": json.dumps({"Statement": [{"Effect": "Allow"}] * 21})}},
+        "OverLimit",
+        "21 statements were found in the submitted policy, max allowed is 20",
+        403,
+    ),
+    # dead letters and move tasks
+    "redrive to nowhere": Bad(
+        "SetQueueAttributes",
+        {"Attributes": {"RedrivePolicy": NOWHERE}},
+        BAD_VALUE,
+        parameter_is_invalid(NOWHERE, "RedrivePolicy", "Dead letter target does not exist."),
+    ),
+    "redrive without a count": Bad(
+        "SetQueueAttributes",
+        {"Attributes": {"RedrivePolicy": '{"deadLetterTargetArn":"x"}'}},
+        BAD_VALUE,
+        parameter_is_invalid(
+            '{"deadLetterTargetArn":"x"}',
+            "RedrivePolicy",
+            "Redrive policy does not contain mandatory attribute: maxReceiveCount.",
+        ),
+    ),
+    "task without a source": Bad("StartMessageMoveTask", {}, "MissingParameter", is_required("SourceArn")),
+    "task from nowhere": Bad(
+        "StartMessageMoveTask",
+        {"SourceArn": NOWHERE_ARN},
+        "ResourceNotFoundException",
+        "The resource that you specified for the SourceArn parameter doesn't exist.",
+        404,
+    ),
+    "tasks of nowhere": Bad("ListMessageMoveTasks", {"SourceArn": NOWHERE_ARN}, "ResourceNotFoundException", None, 404),
+    "garbage task handle": Bad(
+        "CancelMessageMoveTask", {"TaskHandle": "garbage"}, BAD_VALUE, "Value for parameter TaskHandle is invalid."
+    ),
+    "sources by page of 1001": Bad("ListDeadLetterSourceQueues", {"MaxResults": 1001}, BAD_VALUE, None),
     "no visibility": Bad("ChangeMessageVisibility", GARBAGE, "MissingParameter", is_required("VisibilityTimeout")),
 }
-ACCOUNT_ACTIONS = ("CreateQueue", "GetQueueUrl", "ListQueues")
+ACCOUNT_ACTIONS = (
+    "CreateQueue",
+    "GetQueueUrl",
+    "ListQueues",
+    "StartMessageMoveTask",
+    "CancelMessageMoveTask",
+    "ListMessageMoveTasks",
+)
 QUEUE_ACTIONS = (
     "DeleteQueue",
     "PurgeQueue",
@@ -296,6 +367,12 @@ QUEUE_ACTIONS = (
     "DeleteMessageBatch",
     "ChangeMessageVisibility",
     "ChangeMessageVisibilityBatch",
+    "TagQueue",
+    "UntagQueue",
+    "ListQueueTags",
+    "AddPermission",
+    "RemovePermission",
+    "ListDeadLetterSourceQueues",
 )
 
 
@@ -343,6 +420,10 @@ def test_every_queue_action_needs_a_queue_that_exists(endpoint: Endpoint, action
     taken = {
         "SetQueueAttributes": {"Attributes": {"DelaySeconds": "1"}},
         "SendMessage": {"MessageBody": "body"},
+        "TagQueue": {"Tags": {"a": "b"}},
+        "UntagQueue": {"TagKeys": ["a"]},
+        "AddPermission": PERMISSION,
+        "RemovePermission": {"Label": "l"},
         "DeleteMessage": GARBAGE,
         "ChangeMessageVisibility": GARBAGE | IN_FORCE,
         "SendMessageBatch": {"Entries": [{"Id": "a", "MessageBody": "body"}]},
