@@ -1,7 +1,7 @@
 """The pages of the admin port: /health, /ready, /cluster, /metrics, and orders for the cluster.
 
-There are no passwords yet, so browsers are kept out of orders: a page of somebody
-else can make a browser post here, but only with an Origin header or as a plain form.
+Who gets here passed door.py. Orders are not taken from any web page: one can make a
+browser post here, but only with an Origin header or as a plain form.
 """
 
 import asyncio
@@ -12,10 +12,12 @@ from aiohttp import web
 
 from elasticq.admin import metrics
 from elasticq.admin.cluster import document
+from elasticq.admin.door import make_door
 from elasticq.admin.orders import BadOrder, read_order
 from elasticq.admin.source import AdminSource
 from elasticq.node.orders import OrderDone
 from elasticq.runtime.runtime import RuntimeStopped
+from elasticq.wire.browsers import Browsers
 
 ORDER_BYTES_MAX: Final = 4_096
 ORDERS_MAX: Final = 16
@@ -23,10 +25,10 @@ ORDERS_MAX: Final = 16
 ORDER_S: Final = 60
 
 
-def make_app(source: AdminSource) -> web.Application:
-    """The application; it keeps nothing but the number of orders that wait."""
+def make_app(source: AdminSource, token: str | None = "", browsers: Browsers | None = None) -> web.Application:
+    """The application; it keeps nothing but the number of orders that wait. ``token``, ``browsers``: see door.py."""
     pages = _Pages(source)
-    app = web.Application(client_max_size=ORDER_BYTES_MAX)
+    app = web.Application(client_max_size=ORDER_BYTES_MAX, middlewares=[make_door(token, browsers)])
     app.router.add_get("/health", pages.health)
     app.router.add_get("/ready", pages.ready)
     app.router.add_get("/cluster", pages.cluster)

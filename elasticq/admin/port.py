@@ -5,9 +5,11 @@ aiohttp is most of a start's CPU, so nothing here imports it before ``start``.
 
 import asyncio
 import socket
+import ssl
 from typing import TYPE_CHECKING, Final, cast
 
 from elasticq.admin.source import AdminSource
+from elasticq.wire.browsers import Browsers
 
 if TYPE_CHECKING:
     from aiohttp.web import AppRunner
@@ -16,13 +18,26 @@ BACKLOG: Final = 64
 CONNECTIONS_MAX: Final = 256
 """Operators, probes and a scraper are few; further connections are closed at once."""
 STOP_S: Final = 1.0
+HANDSHAKE_S: Final = 10
 
 
 class AdminPort:
     """One listening socket, taken at birth: ``port`` is known and a taken one is an OSError at once."""
 
-    def __init__(self, source: AdminSource, host: str, port: int) -> None:
+    def __init__(
+        self,
+        source: AdminSource,
+        host: str,
+        port: int,
+        *,
+        token: str | None = "",
+        browsers: Browsers | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self._source = source
+        self._token = token
+        self._browsers = browsers
+        self._tls = tls
         self._listener = _listen(host, port)
         self._runner: AppRunner | None = None
         self._server: asyncio.Server | None = None
@@ -35,9 +50,13 @@ class AdminPort:
 
         from elasticq.admin.app import make_app
 
-        self._runner = AppRunner(make_app(self._source), access_log=None, shutdown_timeout=STOP_S)
+        app = make_app(self._source, self._token, self._browsers)
+        self._runner = AppRunner(app, access_log=None, shutdown_timeout=STOP_S)
         await self._runner.setup()
-        self._server = await asyncio.get_running_loop().create_server(self._protocol, sock=self._listener)
+        handshake_s = None if self._tls is None else HANDSHAKE_S
+        self._server = await asyncio.get_running_loop().create_server(
+            self._protocol, sock=self._listener, ssl=self._tls, ssl_handshake_timeout=handshake_s
+        )
 
     async def stop(self) -> None:
         """Requests under way get a moment; harmless when it never started."""

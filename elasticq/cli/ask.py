@@ -1,7 +1,7 @@
 """One HTTP request to a server, by the standard library."""
 
 import json
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -24,12 +24,23 @@ class Answer(NamedTuple):
 
 
 def ask(
-    url: str, method: str, path: str, timeout_s: float, document: dict[str, Any] | None = None, port: int = 80
+    url: str,
+    method: str,
+    path: str,
+    timeout_s: float,
+    document: dict[str, Any] | None = None,
+    port: int | None = None,
+    token: str = "",
 ) -> Answer:
-    """Ask ``path`` of the server at ``url``; ``port`` where that has none. Raises BadUrl, Unreachable."""
+    """Ask ``path`` of the server at ``url``; ``port`` where that has none. Raises BadUrl, Unreachable.
+
+    A certificate is judged by the system's authorities, or those in SSL_CERT_FILE.
+    """
     connection = _connection(url, port, timeout_s)
     body = None if document is None else json.dumps(document).encode()
     headers = {} if body is None else {"Content-Type": "application/json"}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
     try:
         connection.request(method, path, body, headers)
         response = connection.getresponse()
@@ -40,11 +51,13 @@ def ask(
         connection.close()
 
 
-def _connection(url: str, port: int, timeout_s: float) -> HTTPConnection:
+def _connection(url: str, port: int | None, timeout_s: float) -> HTTPConnection:
     try:
         address = urlsplit(url)
         if address.scheme == "http" and address.hostname:
             return HTTPConnection(address.hostname, address.port or port, timeout=timeout_s)
+        if address.scheme == "https" and address.hostname:
+            return HTTPSConnection(address.hostname, address.port or port, timeout=timeout_s)
     except (ValueError, HTTPException) as error:
         raise BadUrl(f"{url} is no http URL: {error}") from error
     raise BadUrl(f"{url} is no http URL")

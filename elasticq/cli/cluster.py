@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from elasticq.cli.exits import fail, refuse
 DEFAULT_ADMIN: Final = "http://127.0.0.1:9325"
 STALE_MS: Final = 1_500  # heartbeats come every 100
 ADMIN_PORT: Final = 9325
+TOKEN_VARIABLE: Final = "ELASTICQ_ADMIN__TOKEN_FILE"
 STATUS_S: Final = 5
 ORDER_S: Final = 65
 """A little more than the admin port itself waits (admin/app.py)."""
@@ -41,6 +43,7 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
 def _add(commands: Any, name: str, told: str, run: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=told)
     parser.add_argument("--admin", default=DEFAULT_ADMIN, metavar="URL", help=f"any member ({DEFAULT_ADMIN})")
+    parser.add_argument("--token-file", metavar="FILE", help="the members' admin.token_file, where they have one")
     parser.set_defaults(run=lambda options: _told(run, options), order=name)
     return parser
 
@@ -49,17 +52,19 @@ class Failure(Exception):
     """The order was not done, or nobody knows; the text is for the operator."""
 
 
-def view(admin: str) -> dict[str, Any]:
+def view(admin: str, token: str = "") -> dict[str, Any]:
     """/cluster of the member at ``admin``. Raises BadUrl, Unreachable, Failure."""
-    answer = ask(admin, "GET", "/cluster", STATUS_S, port=ADMIN_PORT)
+    answer = ask(admin, "GET", "/cluster", STATUS_S, port=ADMIN_PORT, token=token)
+    if answer.status in (401, 403):
+        raise Failure(_refusal(admin, answer))
     if answer.status != 200 or "members" not in answer.document:
         raise Failure(f"{admin} is no admin port of elasticq (HTTP {answer.status})")
     return answer.document
 
 
-def master_of(admin: str) -> str:
+def master_of(admin: str, token: str = "") -> str:
     """The admin URL of the master that the member at ``admin`` knows. Raises as ``view``."""
-    seen = view(admin)
+    seen = view(admin, token)
     if seen["role"] == "master":
         return admin  # also where its own URL is one that only the other members reach
     if seen["master"] is None:
@@ -69,13 +74,23 @@ def master_of(admin: str) -> str:
     return str(seen["master_admin"])
 
 
-def give_order(master: str, order: str, member: str = "") -> str:
+def give_order(master: str, order: str, member: str = "", token: str = "") -> str:
     """What the master says it did. Raises BadUrl, Unreachable, Failure."""
     document = {"order": order, "member": member} if member else {"order": order}
-    answer = ask(master, "POST", "/cluster/orders", ORDER_S, document, port=ADMIN_PORT)
+    answer = ask(master, "POST", "/cluster/orders", ORDER_S, document, port=ADMIN_PORT, token=token)
     if answer.status == 200 and "done" in answer.document:
         return str(answer.document["done"])
     raise Failure(_refusal(master, answer))
+
+
+def _token(options: argparse.Namespace) -> str:
+    """Raises Failure."""
+    from elasticq.server.auth import read_token
+
+    try:
+        return read_token(options.token_file or os.environ.get(TOKEN_VARIABLE, ""))
+    except ValueError as error:
+        raise Failure(str(error)) from error
 
 
 def _refusal(master: str, answer: Answer) -> str:
@@ -93,20 +108,21 @@ def _told(run: Any, options: argparse.Namespace) -> int:
 
 
 def _order(options: argparse.Namespace) -> int:
-    print(give_order(master_of(options.admin), options.order, options.member))
+    token = _token(options)
+    print(give_order(master_of(options.admin, token), options.order, options.member, token))
     return 0
 
 
 def _verify(options: argparse.Namespace) -> int:
     from elasticq.cli.verify import verify
 
-    equal, told = verify(options.admin, options.wait_s)
+    equal, told = verify(options.admin, options.wait_s, _token(options))
     print(told)
     return 0 if equal else 1
 
 
 def _status(options: argparse.Namespace) -> int:
-    seen = view(options.admin)
+    seen = view(options.admin, _token(options))
     print(json.dumps(seen, indent=2) if options.json else describe(seen))
     return 0
 

@@ -13,6 +13,8 @@ def add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", help="address to listen on (127.0.0.1)")
     parser.add_argument("--port", type=int, help="port of the SQS API, 0 for a free one (9324)")
     parser.add_argument("--admin-port", type=int, metavar="PORT", help="operators' port, 0 free, -1 off (9325)")
+    parser.add_argument("--auth", choices=("off", "lax", "strict"), help="who may use the SQS API (off: everybody)")
+    parser.add_argument("--keys-file", metavar="FILE", help="access keys as TOML, closed to other users")
     parser.add_argument("--node-id", metavar="ID", help="name of this member (node1)")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--memory", action="store_true", help="keep messages in memory only")
@@ -66,6 +68,7 @@ def _flags(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     }
     return {
         "http": _given({"host": options.host, "port": options.port}),
+        "auth": _given({"mode": options.auth, "keys_file": options.keys_file}),
         "admin": _given({"port": options.admin_port}),
         "node": _given({"id": options.node_id}),
         "storage": _storage(options),
@@ -87,13 +90,14 @@ def _given(flags: dict[str, Any]) -> dict[str, Any]:
 def _check(options: argparse.Namespace) -> int:
     import msgspec
 
+    from elasticq.server.auth import shown
     from elasticq.server.settings import SettingsError, load
 
     try:
         settings = load(options.file, os.environ, {})
     except SettingsError as error:
         return refuse(str(error))
-    for section, values in msgspec.to_builtins(settings).items():
+    for section, values in shown(msgspec.to_builtins(settings)).items():
         print(f"[{section}]")
         for name, value in values.items():
             print(f"{name} = {msgspec.json.encode(value).decode()}")

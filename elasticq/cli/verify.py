@@ -13,28 +13,28 @@ from elasticq.cli.cluster import Failure, give_order, master_of, view
 PAUSE_S: Final = 0.1
 
 
-def verify(admin: str, wait_s: float) -> tuple[bool, str]:
+def verify(admin: str, wait_s: float, token: str = "") -> tuple[bool, str]:
     """Whether all linked voters are equal, and a line for the operator. Raises BadUrl, Unreachable, Failure."""
-    master = master_of(admin)
-    before = _newest(view(master))
-    give_order(master, "verify")
+    master = master_of(admin, token)
+    before = _newest(view(master, token))
+    give_order(master, "verify", token=token)
     deadline_s = time.monotonic() + wait_s
-    seen = view(master)
+    seen = view(master, token)
     while _newest(seen) <= before:
         _pause(deadline_s, "the master noted no digest")
-        seen = view(master)
+        seen = view(master, token)
     index = min(int(noted) for noted in seen["digests"] if int(noted) > before)
-    return _judge(seen, master, index, deadline_s)
+    return _judge(seen, index, deadline_s, token)
 
 
-def _judge(seen: dict[str, Any], master: str, index: int, deadline_s: float) -> tuple[bool, str]:
+def _judge(seen: dict[str, Any], index: int, deadline_s: float, token: str) -> tuple[bool, str]:
     digests = {str(seen["node"]): str(seen["digests"][str(index)])}
     skipped: list[str] = []
     for member in seen["members"]:
         if member["id"] == seen["member"] or not member["voter"]:
             continue
         if member["linked"]:
-            digests[member["name"]] = _digest_of(member, index, deadline_s)
+            digests[member["name"]] = _digest_of(member, index, deadline_s, token)
         else:
             skipped.append(member["name"])
     told = f" (not linked, not compared: {', '.join(skipped)})" if skipped else ""
@@ -44,7 +44,7 @@ def _judge(seen: dict[str, Any], master: str, index: int, deadline_s: float) -> 
     return False, f"different at index {index}: {listed}{told}"
 
 
-def _digest_of(member: dict[str, Any], index: int, deadline_s: float) -> str:
+def _digest_of(member: dict[str, Any], index: int, deadline_s: float, token: str) -> str:
     """A member that lags, or restarts, gets until the deadline."""
     name, admin = member["name"], member["admin"]
     if not admin:
@@ -52,7 +52,7 @@ def _digest_of(member: dict[str, Any], index: int, deadline_s: float) -> str:
     while True:
         reason = f"{name} has not come to index {index}"
         try:
-            digest = view(admin)["digests"].get(str(index))
+            digest = view(admin, token)["digests"].get(str(index))
             if digest is not None:
                 return str(digest)
         except (Unreachable, BadUrl) as error:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from elasticq.engine import access
 from elasticq.engine import mutations as m
 from elasticq.engine.actions import (
     attributes,
@@ -73,6 +74,8 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, Turn], Outco
 def execute(state: State, call: c.Call, turn: Turn) -> Outcome:
     """The result and what to apply. Raises the SqsError that the client gets; state is not touched."""
     command = call.command
+    if call.origin is not None:
+        access.check(state, call, turn)
     if call.invocation:
         known = state.invocations.get(call.invocation, turn.now_ms)
         if known is not None:

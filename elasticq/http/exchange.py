@@ -1,6 +1,7 @@
 """One request's way through the wire room, the same for hot and slow path."""
 
 from logging import getLogger
+from traceback import format_tb
 from typing import Final
 
 from msgspec import Struct
@@ -71,6 +72,9 @@ def encode_error(protocol: int, error: SqsError, request_id: str) -> Answer:
 
 
 def internal_failure(failure: Exception) -> InternalFailure:
-    """Our own fault: the traceback goes to the log, nothing of it (nor of the request) to the client."""
-    _log.error("wire_failed", exc_info=failure)
+    """Our own fault: where goes to the log, nothing of it to the client.
+
+    The exception's own text stays out of both: it may quote the request.
+    """
+    _log.error("wire_failed %s\n%s", type(failure).__name__, "".join(format_tb(failure.__traceback__)))
     return InternalFailure("We encountered an internal error. Please try again.")

@@ -3,7 +3,7 @@
 A head is judged before anything of the request is acted on. Three outcomes:
 
 - ``Head`` with ``hot`` True: a POST with one plain Content-Length; the hot path serves it.
-- ``Head`` with ``hot`` False: legal, but for aiohttp (GET, chunked, HTTP/1.0, Expect, Upgrade ...).
+- ``Head`` with ``hot`` False: legal, but for aiohttp (GET, chunked, HTTP/1.0, Expect, Upgrade, what browsers send ...).
 - ``BadHead``: framing that two parsers could read differently (two lengths, length with
   Transfer-Encoding, bare LF, folded lines, NUL, odd names). Answered 400, the connection ends.
 
@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from elasticq.wire import browsers
 from elasticq.wire.operations import BY_TARGET, Operation
 
 KNOWN_HEADS_MAX: Final = 512
@@ -49,6 +50,7 @@ class Head(Struct, gc=False):
     invocation_id: bytes  # empty: none sent
     authorization: bytes  # empty: none sent
     close: bool
+    lines: list[bytes]  # of a hot head, the request line first: what a signature is of
 
 
 # What a line tells: the fact's name and value. Facts that may stand once are named by a small int;
@@ -85,8 +87,8 @@ class HeadReader:
 
     __slots__ = ("_fact", "_heads", "_paths")
 
-    def __init__(self, public_url: str = "") -> None:
-        self._fact: Callable[[bytes], _Fact] = _Lines(public_url).__getitem__
+    def __init__(self, public_url: str = "", scheme: str = "http") -> None:
+        self._fact: Callable[[bytes], _Fact] = _Lines(public_url, scheme).__getitem__
         self._paths = _RequestLines()
         self._heads: dict[bytes, Head] = {}
 
@@ -111,11 +113,11 @@ class HeadReader:
         The loop over the lines runs in C: ``map`` and ``dict`` come back to Python for unknown lines only.
         """
         lines = head.split(b"\r\n", HEADERS_MAX)  # what is beyond stays one line, and that is none
-        first = lines.pop(0)
+        first, headers = lines[0], lines[1:]
         path = self._paths[first]
-        facts = dict(map(self._fact, lines))
-        if len(facts) != len(lines):
-            self._refuse_repetition(lines)
+        facts = dict(map(self._fact, headers))
+        if len(facts) != len(headers):
+            self._refuse_repetition(headers)
         get = facts.get
         if not path or _COLD in facts or _CODING in facts or not get(_PROTOCOL):
             return _cold(first, facts)
@@ -130,6 +132,7 @@ class HeadReader:
                 get(_INVOCATION, b""),
                 get(_AUTHORIZATION, b""),
                 _CLOSE in facts,
+                lines,
             )
         except KeyError:
             return _cold(first, facts)
@@ -151,7 +154,7 @@ def _cold(first: bytes, facts: dict[object, Any]) -> Head:
             raise BadHead("a Transfer-Encoding other than chunked, or in HTTP/1.0")
     if _HOST not in facts and not is_old:
         raise BadHead("no Host header")
-    return Head(False, "", length or 0, facts.get(_PROTOCOL, OTHER), None, "", b"", b"", _CLOSE in facts)
+    return Head(False, "", length or 0, facts.get(_PROTOCOL, OTHER), None, "", b"", b"", _CLOSE in facts, [])
 
 
 class _RequestLines(dict[bytes, str]):
@@ -173,10 +176,11 @@ class _RequestLines(dict[bytes, str]):
 class _Lines(dict[bytes, _Fact]):
     """Header lines that were seen and the fact in each."""
 
-    __slots__ = ("_public_url",)
+    __slots__ = ("_public_url", "_scheme")
 
-    def __init__(self, public_url: str) -> None:
+    def __init__(self, public_url: str, scheme: str) -> None:
         self._public_url = public_url
+        self._scheme = scheme
 
     def __missing__(self, line: bytes) -> _Fact:
         name, _, value = line.partition(b":")
@@ -189,8 +193,8 @@ class _Lines(dict[bytes, _Fact]):
         name, value = header[1].lower(), header[2].rstrip(b" \t")
         read = _READERS.get(name)
         fact = (read(value) if read else None) or (line, None)
-        if fact[0] == _HOST and self._public_url:
-            fact = _HOST, self._public_url
+        if fact[0] == _HOST:
+            fact = _HOST, self._public_url or f"{self._scheme}://{fact[1]}"
         if name in _REPEATING:
             _remember(self, line, fact)
         return fact
@@ -211,11 +215,11 @@ def content_protocol(value: bytes) -> int:
     return FORM if _FORM_TYPE.fullmatch(value) else OTHER
 
 
-def host_endpoint(value: bytes) -> str:
-    """What QueueUrls begin with, for a Host header. Raises BadHead."""
+def checked_host(value: bytes) -> str:
+    """host or host:port of a Host header. Raises BadHead."""
     if _HOST_VALUE.fullmatch(value) is None:
         raise BadHead("Host is no host")
-    return "http://" + value.decode("ascii")
+    return value.decode("ascii")
 
 
 def _length(value: bytes) -> _Fact:
@@ -235,7 +239,7 @@ _READERS: Final[dict[bytes, Callable[[bytes], _Fact | None]]] = {
     b"content-length": _length,
     b"content-type": lambda value: (_PROTOCOL, content_protocol(value)),
     b"x-amz-target": lambda value: (_TARGET, BY_TARGET.get(value)),
-    b"host": lambda value: (_HOST, host_endpoint(value)),
+    b"host": lambda value: (_HOST, checked_host(value)),
     b"amz-sdk-invocation-id": lambda value: (_INVOCATION, value),
     b"authorization": lambda value: (_AUTHORIZATION, value),
     b"transfer-encoding": lambda value: (_CODING, value.lower()),
@@ -243,4 +247,7 @@ _READERS: Final[dict[bytes, Callable[[bytes], _Fact | None]]] = {
     b"content-encoding": lambda value: None if value.lower() == b"identity" else (_COLD, True),
     b"expect": lambda value: (_COLD, True),
     b"upgrade": lambda value: (_COLD, True),
+    # A page can make a browser ask; who may is judged on the slow path, so that the hot one need not.
+    **{name: lambda value: (_COLD, True) for name in browsers.MARKS},
+    b"user-agent": lambda value: (_COLD, True) if value.startswith(browsers.AGENT) else None,
 }

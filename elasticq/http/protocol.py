@@ -28,7 +28,7 @@ from elasticq.http.caller import invocation
 from elasticq.http.exchange import Answer
 from elasticq.http.head import JSON, BadHead, Head
 from elasticq.http.site import NEVER_MS, REFUSED_MAX, Site
-from elasticq.model.commands import Call, Command, ReceiveMessage
+from elasticq.model.commands import Call, Command, Origin, ReceiveMessage
 from elasticq.model.errors import RequestTooLarge, SqsError
 from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
@@ -55,10 +55,12 @@ class SqsProtocol(asyncio.Protocol):
     __slots__ = (
         "_body",
         "_buffer",
+        "_door",
         "_eof",
         "_head",
         "_hold",
         "_identify",
+        "_is_secure",
         "_pending",
         "_read",
         "_reading_paused",
@@ -69,6 +71,7 @@ class SqsProtocol(asyncio.Protocol):
         "_submitting",
         "_transport",
         "deadline_ms",
+        "origin",
     )
 
     _transport: asyncio.Transport
@@ -78,6 +81,7 @@ class SqsProtocol(asyncio.Protocol):
         self._site = site
         self._read = site.reader.read
         self._identify = site.callers.identify
+        self._door = site.door
         self._submit = site.runtime.submit
         self._hold = 0
         self._buffer = b""
@@ -88,6 +92,8 @@ class SqsProtocol(asyncio.Protocol):
         self._reading_paused = False
         self._slow: RequestHandler | None = None
         self._slow_phase = IDLE
+        self._is_secure = False
+        self.origin: Origin | None = None
         self.deadline_ms = NEVER_MS
 
     # --- the transport's callbacks ---
@@ -95,6 +101,9 @@ class SqsProtocol(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         site = self._site
+        self._is_secure = transport.get_extra_info("sslcontext") is not None
+        if self._door is not None:
+            self.origin = self._door.origin(transport.get_extra_info("peername"), is_secure=self._is_secure)
         self.deadline_ms = site.idle_until_ms
         open_connections = len(site.connections)
         site.connections.add(self)
@@ -124,7 +133,7 @@ class SqsProtocol(asyncio.Protocol):
         if self._hold & PARKED and isinstance(self._pending[2], ReceiveMessage):
             self._leave()
             return None
-        return bool(self._hold & (PARKED | WRITING | YIELDED))
+        return not self._is_secure and bool(self._hold & (PARKED | WRITING | YIELDED))  # TLS has no half-open end
 
     def pause_writing(self) -> None:
         if self._slow is not None:
@@ -187,6 +196,10 @@ class SqsProtocol(asyncio.Protocol):
         """Decode, submit; the reply is written by ``release``, mostly before this returns."""
         operation = head.operation
         try:
+            if self._door is None:
+                principal, account = self._identify(head.authorization)
+            else:
+                principal, account = self._door.admit(head.lines, head.authorization, body)
             if operation is not None and head.protocol == JSON:
                 command = json.decode(operation, body)
             else:
@@ -194,13 +207,12 @@ class SqsProtocol(asyncio.Protocol):
         except Exception as failure:
             self._fail(head, failure)
             return
-        principal, account = self._identify(head.authorization)
         mark = head.invocation_id and invocation(principal, operation.name, head.invocation_id, body)
         self._pending = head, operation, command
         self._hold = PARKED
         self._submitting = True
         try:
-            self._submit(Call(command, principal, account, head.endpoint, mark), self)
+            self._submit(Call(command, principal, account, head.endpoint, mark, self.origin), self)
         except RuntimeStopped:
             self.abort()
         self._submitting = False
@@ -376,7 +388,7 @@ class SqsProtocol(asyncio.Protocol):
         self.deadline_ms = self._site.clock() + self._site.bounds.linger_ms
         if self._eof:
             self._transport.close()
-        else:
+        elif not self._is_secure:  # under TLS the deadline ends it: a client that reads is told by "close"
             self._transport.write_eof()
 
     def _end(self) -> None:

@@ -1,14 +1,18 @@
 """What the connections of one SQS port share: runtime, readers, counters, and the sweep of deadlines."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from elasticq.http.bounds import Bounds
 from elasticq.http.caller import Callers
+from elasticq.http.door import Door
 from elasticq.http.head import HeadReader
 from elasticq.http.responses import Responses
 from elasticq.runtime.clock import Clock, boot_ms, wall_ms
 from elasticq.runtime.runtime import Runtime
+from elasticq.wire.browsers import Browsers
+from elasticq.wire.sigv4 import Key
 
 if TYPE_CHECKING:
     from elasticq.http.slow import SlowPath
@@ -35,16 +39,21 @@ class Connection(Protocol):
 
 
 class Site:
-    """Shared by all connections. Deadlines are judged by one sweep a second, not by timers of their own."""
+    """Shared by all connections. Deadlines are judged by one sweep a second, not by timers of their own.
+
+    auth: off, lax or strict; browsers: None where nobody asks from which page a request came (csrf = off).
+    """
 
     __slots__ = (
         "_slow_path",
         "_timer",
         "_wall_clock",
         "bounds",
+        "browsers",
         "callers",
         "clock",
         "connections",
+        "door",
         "health",
         "hot_requests",
         "idle_until_ms",
@@ -55,6 +64,7 @@ class Site:
         "reader",
         "responses",
         "runtime",
+        "scheme",
         "slow_requests",
         "stopping",
     )
@@ -69,6 +79,10 @@ class Site:
         default_account: str,
         health: str = "OK",
         public_url: str = "",
+        scheme: str = "http",
+        keys: Sequence[Key] = (),
+        auth: str = "off",
+        browsers: Browsers | None = None,
         bounds: Bounds | None = None,
         clock: Clock = boot_ms,
         wall_clock: Clock = wall_ms,
@@ -81,9 +95,13 @@ class Site:
         self.clock = clock
         self._wall_clock = wall_clock
         self.public_url = public_url
-        self.reader = HeadReader(public_url)
+        self.scheme = scheme
+        self.reader = HeadReader(public_url, scheme)
         self.callers = Callers(default_account)
-        self.responses = Responses(entropy, wall_clock() / 1_000)
+        wall_s = wall_clock() // 1_000
+        self.door = None if auth == "off" else Door(keys, self.callers, wall_s, is_strict=auth == "strict")
+        self.browsers = browsers
+        self.responses = Responses(entropy, wall_s)
         self.connections: set[Connection] = set()
         self.hot_requests = 0
         self.slow_requests = 0
@@ -113,7 +131,10 @@ class Site:
         """Renew clock and date, and end every connection that is past its deadline."""
         self.now_ms = now_ms = self.clock()
         self.idle_until_ms = now_ms + self.bounds.idle_ms
-        self.responses.refresh(self._wall_clock() / 1_000)
+        wall_s = self._wall_clock() // 1_000
+        self.responses.refresh(wall_s)
+        if self.door is not None:
+            self.door.now_s = wall_s
         for connection in [one for one in self.connections if one.deadline_ms < now_ms]:
             connection.expire()
 

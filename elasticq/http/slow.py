@@ -6,6 +6,8 @@ path: both go through exchange.py.
 """
 
 import asyncio
+from logging import LogRecord, getLogger
+from traceback import format_tb
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -13,14 +15,14 @@ from aiohttp import web
 from elasticq.http import exchange
 from elasticq.http.caller import invocation
 from elasticq.http.exchange import Answer
-from elasticq.http.head import FORM, JSON, OTHER, BadHead, content_protocol, host_endpoint
+from elasticq.http.head import FORM, JSON, OTHER, BadHead, checked_host, content_protocol
 from elasticq.http.site import Site
 from elasticq.model.commands import Call
-from elasticq.model.errors import RequestTooLarge, ServiceUnavailable, SqsError
+from elasticq.model.errors import AccessDenied, RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.limits import REQUEST_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.runtime.runtime import RuntimeStopped
-from elasticq.wire.operations import BY_TARGET
+from elasticq.wire.operations import BY_TARGET, Operation
 
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
@@ -28,6 +30,23 @@ if TYPE_CHECKING:
     from elasticq.http.protocol import SqsProtocol
 
 UNKNOWN_OPERATION = b"<UnknownOperationException/>"
+PREFLIGHT_S = 600
+CORS_HEADERS = (
+    "authorization, content-type, x-amz-date, x-amz-target, x-amz-content-sha256, x-amz-security-token,"
+    " x-amz-user-agent, x-amzn-query-mode, amz-sdk-invocation-id, amz-sdk-request"
+)
+
+
+def _without_words(record: LogRecord) -> bool:
+    """aiohttp's complaints quote what a client sent: what and where is kept, the words are not."""
+    kind, _, trace = record.exc_info or (None, None, None)
+    name = "" if kind is None else kind.__name__
+    record.msg, record.args, record.exc_info = "slow_path_failed %s\n%s", (name, "".join(format_tb(trace))), None
+    return True
+
+
+_complaints = getLogger("elasticq.http.aiohttp")
+_complaints.addFilter(_without_words)
 
 
 class SlowPath:
@@ -41,6 +60,7 @@ class SlowPath:
             self._handle,
             handler_cancellation=True,  # a long poll whose client left ends
             access_log=None,
+            logger=_complaints,
             keepalive_timeout=site.bounds.idle_ms / 1_000,
             auto_decompress=False,  # no client compresses, and a bomb would unpack before any bound
             max_line_size=8_190,
@@ -70,20 +90,53 @@ class SlowPath:
         return response
 
     async def _route(self, request: web.BaseRequest, connection: "SqsProtocol") -> web.StreamResponse:
-        query = request.rel_url.raw_query_string
-        if request.method == "POST":
-            return await self._post(request, connection, query.encode())
-        if request.method not in ("GET", "HEAD"):
-            return _not_found()
         page = _PAGES.get(request.rel_url.raw_path)
-        if page is not None:
+        if page is not None and request.method in ("GET", "HEAD"):
             return page(self._site)
-        if request.method == "GET" and "Action=" in query:
-            return await self._serve(request, FORM, query.encode())
-        return _not_found()
+        query = request.rel_url.raw_query_string
+        reason = self._site.browsers.refusal(request.headers.get) if self._site.browsers is not None else ""
+        if reason:
+            return self._refuse(request, AccessDenied(reason))
+        if request.method == "OPTIONS":
+            response: web.StreamResponse = self._preflight(request)
+        elif request.method == "POST":
+            response = await self._post(request, connection, query.encode())
+        elif request.method == "GET" and "Action=" in query:
+            response = await self._serve(request, connection, FORM, query.encode(), b"")
+        else:
+            return _not_found()
+        self._allow_page(request, response)
+        return response
+
+    def _preflight(self, request: web.BaseRequest) -> web.Response:
+        """A browser asks what a page of another origin may send; without the headers of ``_allow_page``: nothing."""
+        if "Access-Control-Request-Method" not in request.headers:
+            return _not_found()
+        headers = {
+            "Access-Control-Allow-Methods": "GET, POST",
+            "Access-Control-Allow-Headers": CORS_HEADERS,
+            "Access-Control-Max-Age": str(PREFLIGHT_S),
+        }
+        return web.Response(status=204, headers=headers)
+
+    def _allow_page(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
+        """Pages of listed origins may read the answer."""
+        origin, browsers = request.headers.get("Origin"), self._site.browsers
+        if origin is not None and browsers is not None and browsers.is_foreign(origin):
+            response.headers["Access-Control-Allow-Origin"] = origin
+            response.headers["Access-Control-Expose-Headers"] = "x-amzn-RequestId, x-amzn-query-error"
+            response.headers["Vary"] = "Origin"
+
+    def _refuse(self, request: web.BaseRequest, error: SqsError) -> web.Response:
+        """In the protocol of the request, as far as its head tells."""
+        protocol = JSON if "X-Amz-Target" in request.headers else FORM
+        request_id = self._request_id()
+        response = self._respond(exchange.encode_error(protocol, error, request_id), request_id)
+        response.force_close()  # its body was not read
+        return response
 
     async def _post(self, request: web.BaseRequest, connection: "SqsProtocol", query: bytes) -> web.StreamResponse:
-        protocol = content_protocol(request.headers.get("Content-Type", "").encode())
+        protocol = content_protocol(_header(request, "Content-Type"))
         if protocol == OTHER:
             if "X-Amz-Target" in request.headers:
                 protocol = JSON
@@ -98,9 +151,10 @@ class SlowPath:
             response = self._respond(exchange.encode_error(protocol, error, request_id), request_id)
             response.force_close()
             return response
+        form_or_body = body
         if protocol == FORM and query:
-            body = query + b"&" + body if body else query
-        return await self._serve(request, protocol, body)
+            form_or_body = query + b"&" + body if body else query
+        return await self._serve(request, connection, protocol, form_or_body, body)
 
     async def _read_body(self, request: web.BaseRequest, connection: "SqsProtocol") -> bytes | None:
         """None: larger than any legal request. The deadline moves with what has come."""
@@ -116,22 +170,46 @@ class SlowPath:
         connection.slow_began()
         return bytes(body)
 
-    async def _serve(self, request: web.BaseRequest, protocol: int, body: bytes) -> web.StreamResponse:
-        """One SQS request."""
+    async def _serve(
+        self, request: web.BaseRequest, connection: "SqsProtocol", protocol: int, form_or_body: bytes, body: bytes
+    ) -> web.StreamResponse:
+        """One SQS request; ``body`` is what came as one, ``form_or_body`` has a form's URL parameters too."""
         request_id = self._request_id()
-        target = BY_TARGET.get(request.headers.get("X-Amz-Target", "").encode())
+        target = BY_TARGET.get(_header(request, "X-Amz-Target"))
         try:
             endpoint = self._endpoint(request)
         except BadHead as error:
             return web.Response(status=400, text=str(error))
         try:
-            operation, command = exchange.decode(protocol, target, body, request.rel_url.raw_path)
+            principal, account = self._admit(request, body)
+            operation, command = exchange.decode(protocol, target, form_or_body, request.rel_url.raw_path)
+            self._check_method(request, operation)
         except SqsError as error:
             return self._respond(exchange.encode_error(protocol, error, request_id), request_id)
-        principal, account = self._site.callers.identify(request.headers.get("Authorization", "").encode())
-        mark = invocation(principal, operation.name, request.headers.get("amz-sdk-invocation-id", "").encode(), body)
-        outcome = await self._submit(Call(command, principal, account, endpoint, mark), request)
+        invocation_id = _header(request, "amz-sdk-invocation-id")
+        mark = invocation(principal, operation.name, invocation_id, form_or_body)
+        call = Call(command, principal, account, endpoint, mark, connection.origin)
+        outcome = await self._submit(call, request)
         return self._respond(exchange.encode(protocol, operation, command, outcome, request_id), request_id)
+
+    def _admit(self, request: web.BaseRequest, body: bytes) -> tuple[str, str]:
+        """(principal, account). Raises the SqsError that the client gets."""
+        authorization = _header(request, "Authorization")
+        door = self._site.door
+        if door is None:
+            return self._site.callers.identify(authorization)
+        return door.admit(_lines(request), authorization, body)
+
+    def _check_method(self, request: web.BaseRequest, operation: Operation) -> None:
+        """A link or an image of any page makes a browser GET; only a signature tells that somebody meant it.
+
+        Without a door an Authorization header is enough, as no page can have one sent.
+        """
+        if self._site.browsers is None or request.method == "POST" or operation.read_only:
+            return
+        authorization, door = _header(request, "Authorization"), self._site.door
+        if not authorization and (door is None or not door.is_signed(_lines(request), authorization)):
+            raise AccessDenied(f"{operation.name} by GET must be signed: use POST.")
 
     async def _submit(self, call: Call, request: web.BaseRequest) -> Result | SqsError:
         ticket = _Ticket(self._site)
@@ -153,8 +231,8 @@ class SlowPath:
         host = request.headers.get("Host")
         if host is None and request.version == (1, 0) and request.transport is not None:
             name, port = request.transport.get_extra_info("sockname")[:2]
-            return f"http://{name}:{port}"
-        return host_endpoint((host or "").encode())
+            return f"{self._site.scheme}://{name}:{port}"
+        return f"{self._site.scheme}://{checked_host((host or '').encode('utf-8', 'surrogateescape'))}"
 
     def _request_id(self) -> str:
         """Its numbers have a bit that the hot path's never reach."""
@@ -167,6 +245,17 @@ class SlowPath:
         if answer.stale_ms >= 0:
             headers["x-elasticq-stale"] = str(answer.stale_ms)
         return web.Response(status=answer.status, body=answer.body, headers=headers)
+
+
+def _header(request: web.BaseRequest, name: str) -> bytes:
+    """Its bytes as they came; empty if there is none."""
+    return request.headers.get(name, "").encode("utf-8", "surrogateescape")
+
+
+def _lines(request: web.BaseRequest) -> list[bytes]:
+    """Request line and header lines, as they are signed."""
+    target = request.raw_path.encode("utf-8", "surrogateescape")
+    return [b"%b %b HTTP/1.1" % (request.method.encode(), target)] + [b"%b:%b" % pair for pair in request.raw_headers]
 
 
 class _Ticket:

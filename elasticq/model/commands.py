@@ -174,6 +174,13 @@ class ListMessageMoveTasks(Command):
     max_results: int | None = None
 
 
+class Origin(Struct, frozen=True, gc=False):
+    """Where a call came from, as conditions of policies ask: the client's address, and whether by TLS."""
+
+    source_ip: str
+    is_secure: bool
+
+
 class Call(Struct, gc=False):
     """A command with who sent it.
 
@@ -182,6 +189,7 @@ class Call(Struct, gc=False):
     endpoint: scheme://host:port as the client sees the server, for QueueUrls
     invocation: 16 bytes that are equal for two attempts of one SDK call (principal,
         action, amz-sdk-invocation-id and body), or empty where the client sent no id
+    origin: set where the caller was proven (auth = strict): policies are enforced
     """
 
     command: Command
@@ -189,3 +197,4 @@ class Call(Struct, gc=False):
     account: str
     endpoint: str
     invocation: bytes = b""
+    origin: Origin | None = None

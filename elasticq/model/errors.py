@@ -138,6 +138,41 @@ class InvalidSecurity(SenderError):
     status = 403
 
 
+class AccessDenied(SenderError):
+    """The queue's policy does not let the caller do that, or a web page made a browser ask."""
+
+    code, json_type = "AccessDenied", "AccessDeniedException"
+    status = 403
+
+
+class MissingAuthenticationToken(SenderError):
+    """The request must be signed and is not."""
+
+    code, json_type = "MissingAuthenticationToken", "MissingAuthenticationTokenException"
+    status = 403
+
+
+class IncompleteSignature(SenderError):
+    """The signature is not one of AWS's form. (The API pages print 400 for it; one who may not enter gets 403.)"""
+
+    code, json_type = "IncompleteSignature", "IncompleteSignatureException"
+    status = 403
+
+
+class InvalidClientTokenId(SenderError):
+    """No such access key."""
+
+    code, json_type = "InvalidClientTokenId", "UnrecognizedClientException"
+    status = 403
+
+
+class SignatureDoesNotMatch(SenderError):
+    """The signature is of something else, or of another time."""
+
+    code, json_type = "SignatureDoesNotMatch", "InvalidSignatureException"
+    status = 403
+
+
 class KmsError(SenderError):
     """Base of what a key service would answer; there is none here, so that these never occur."""
 

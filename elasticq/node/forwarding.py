@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from elasticq.model import commands, errors, results
-from elasticq.model.commands import Call
+from elasticq.model.commands import Call, Origin
 from elasticq.model.errors import SqsError
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.replication.messages import FrameError
@@ -44,6 +44,7 @@ class Forward(Letter, tag=1):
     account: str
     endpoint: str
     invocation: bytes
+    origin: Origin | None = None
 
 
 class Answer(Letter, tag=2):
@@ -121,6 +122,7 @@ def forward_of(call: Call, cluster: str, sender: str, to: str, boot: str, number
         account=call.account,
         endpoint=call.endpoint,
         invocation=call.invocation,
+        origin=call.origin,
     )
 
 
@@ -132,6 +134,7 @@ def call_of(forward: Forward) -> Call:
         forward.account,
         forward.endpoint,
         forward.invocation,
+        forward.origin,
     )
 
 

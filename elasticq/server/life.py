@@ -29,11 +29,14 @@ from elasticq.http.bounds import Bounds
 from elasticq.http.protocol import SqsProtocol
 from elasticq.http.site import Site
 from elasticq.runtime.runtime import Runtime
+from elasticq.server import logs
+from elasticq.server.auth import allowed_hosts
 from elasticq.server.member import EXIT_FAILURE, EXIT_STOPPED, Member, end
-from elasticq.server.settings import Settings, SettingsError, warnings
+from elasticq.server.settings import Admin, Http, Settings, SettingsError, admin_token, keys, tls, warnings
 from elasticq.server.view import View
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
+from elasticq.wire.browsers import Browsers
 
 EXIT_USAGE: Final = 2
 EXIT_PORT_TAKEN: Final = 3
@@ -48,7 +51,7 @@ _log = logging.getLogger(__name__)
 
 def serve(settings: Settings) -> int:
     """Run until a signal; the exit status."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
+    logs.set_up()
     for warning in warnings(settings):
         print(f"elasticq: warning: {warning}", file=sys.stderr)
     try:
@@ -121,15 +124,22 @@ async def _live(settings: Settings, directory: DataDirectory | None, listener: s
     admin: AdminPort | None = None
     if settings.admin.port >= 0:
         try:
-            admin = AdminPort(view, settings.admin.host, settings.admin.port)
+            admin = AdminPort(
+                view,
+                settings.admin.host,
+                settings.admin.port,
+                token=admin_token(settings),
+                browsers=_browsers(settings, settings.admin.host),
+                tls=tls("admin", settings.admin),
+            )
         except OSError as error:
             return _not_listening(settings.admin.host, settings.admin.port, "--admin-port", error)
     member = Member(
         settings,
         directory,
         loop,
-        http=_url(settings.http.public_url, settings.http.host, listener.getsockname()[1]),
-        admin="" if admin is None else _url("", admin.host, admin.port),
+        http=settings.http.public_url or _url(settings.http, listener.getsockname()[1]),
+        admin="" if admin is None else _url(settings.admin, admin.port),
     )
     try:
         return await _serve(settings, member, view, admin, listener)
@@ -154,14 +164,18 @@ async def _serve(
         return member.ended.result()
     site = _site(settings, runtime, loop)
     view.open(member, site)
-    server = await loop.create_server(lambda: SqsProtocol(site), sock=listener, backlog=BACKLOG)
+    context = tls("http", settings.http)
+    handshake_s = None if context is None else settings.http.header_s
+    server = await loop.create_server(
+        lambda: SqsProtocol(site), sock=listener, backlog=BACKLOG, ssl=context, ssl_handshake_timeout=handshake_s
+    )
     site.start()
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
     _announce(settings, listener)
     if admin is not None:
-        print(f"admin listening on {_url('', admin.host, admin.port)}", flush=True)
+        print(f"admin listening on {_url(settings.admin, admin.port)}", flush=True)
     if member.peer_address:
         print(f"peers listening on {member.peer_address}", flush=True)
     # aiohttp is most of a start's CPU: its import begins when the first requests can be answered already.
@@ -185,8 +199,19 @@ async def _open_admin(admin: AdminPort | None, imported: Awaitable[object]) -> N
         await admin.start()
 
 
-def _url(public_url: str, host: str, port: int) -> str:
-    return public_url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
+def _url(ports: Http | Admin, port: int) -> str:
+    return f"{_scheme(ports)}://{f'[{ports.host}]' if ':' in ports.host else ports.host}:{port}"
+
+
+def _scheme(ports: Http | Admin) -> str:
+    return "https" if ports.tls_cert else "http"
+
+
+def _browsers(settings: Settings, host: str) -> Browsers | None:
+    auth = settings.auth
+    if auth.csrf == "off":
+        return None
+    return Browsers(allowed_hosts(auth, host, settings.http.public_url), auth.allowed_origins)
 
 
 def _site(settings: Settings, runtime: Runtime, loop: asyncio.AbstractEventLoop) -> Site:
@@ -206,6 +231,10 @@ def _site(settings: Settings, runtime: Runtime, loop: asyncio.AbstractEventLoop)
         default_account=settings.node.account,
         health=_health(settings),
         public_url=http.public_url,
+        scheme=_scheme(http),
+        keys=keys(settings),
+        auth=settings.auth.mode,
+        browsers=_browsers(settings, http.host),
         bounds=bounds,
     )
 
@@ -220,8 +249,9 @@ def _announce(settings: Settings, listener: socket.socket) -> None:
     port = listener.getsockname()[1]
     host = f"[{settings.http.host}]" if ":" in settings.http.host else settings.http.host
     reachable = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
-    print(f"elasticq listening on http://{host}:{port}")
-    print(f"export AWS_ENDPOINT_URL_SQS=http://{reachable}:{port}", flush=True)
+    scheme = _scheme(settings.http)
+    print(f"elasticq listening on {scheme}://{host}:{port}")
+    print(f"export AWS_ENDPOINT_URL_SQS={scheme}://{reachable}:{port}", flush=True)
     storage = settings.storage
     if storage.memory:
         print("messages live in memory only: a restart forgets them", flush=True)

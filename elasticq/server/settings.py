@@ -7,6 +7,7 @@ What contradicts itself is refused, with what to do instead.
 """
 
 import difflib
+import ssl
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +18,11 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
-from elasticq.server.cluster import Cluster, contradictions, doubts, read_secret, with_discovery
+from elasticq.server import auth as door
+from elasticq.server import cluster as peers
+from elasticq.server.auth import Auth
+from elasticq.server.cluster import Cluster, is_loopback, read_secret, with_discovery
+from elasticq.wire.sigv4 import Key
 
 ENVIRONMENT_PREFIX: Final = "ELASTICQ_"
 
@@ -40,6 +45,8 @@ class Http(Struct, frozen=True, forbid_unknown_fields=True):
     body_bytes_per_s: Annotated[int, Meta(ge=1_024, le=1_073_741_824)] = 65_536
     idle_s: Seconds = 75
     stop_s: Annotated[int, Meta(ge=0, le=300)] = 5
+    tls_cert: str = ""
+    tls_key: str = ""
 
 
 class Node(Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,10 +73,14 @@ class Admin(Struct, frozen=True, forbid_unknown_fields=True):
 
     host: Annotated[str, Meta(min_length=1, max_length=253)] = "127.0.0.1"
     port: Annotated[int, Meta(ge=-1, le=65_535)] = 9325
+    tls_cert: str = ""
+    tls_key: str = ""
+    token_file: str = ""
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     http: Http = field(default_factory=Http)
+    auth: Auth = field(default_factory=Auth)
     node: Node = field(default_factory=Node)
     storage: Storage = field(default_factory=Storage)
     cluster: Cluster = field(default_factory=Cluster)
@@ -78,6 +89,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
 
 SECTIONS: Final[dict[str, type[Struct]]] = {
     "http": Http,
+    "auth": Auth,
     "node": Node,
     "storage": Storage,
     "cluster": Cluster,
@@ -92,14 +104,16 @@ def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, 
         _merge(sections, _read(file), str(file))
     _merge(sections, _from_environment(environment), "the environment")
     _merge(sections, flags, "the command line")
-    _split_seeds(sections["cluster"])
+    _split(sections["cluster"], "seeds")
+    _split(sections["auth"], "allowed_origins")
+    _split(sections["auth"], "allowed_hosts")
     try:
         settings = msgspec.convert(sections, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise SettingsError(str(error)) from error
     if "discovery" not in sections["cluster"]:
         settings = replace(settings, cluster=with_discovery(settings.cluster))
-    wrong = contradictions(settings.cluster)
+    wrong = _contradictions(settings)
     if wrong:
         raise SettingsError("; ".join(wrong))
     return settings
@@ -108,9 +122,19 @@ def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, 
 def warnings(settings: Settings) -> list[str]:
     """What is allowed and still likely a mistake: a line each for the start's log."""
     try:
-        return doubts(settings.cluster)
+        found = peers.doubts(settings.cluster)
     except ValueError as error:  # the secret's file went away after ``load``
         raise SettingsError(str(error)) from error
+    admin = settings.admin
+    found += door.doubts(settings.auth, settings.http.host)
+    if admin.port >= 0 and not admin.token_file and not is_loopback(admin.host):
+        found.append(
+            f"THE ADMIN PORT IS OPEN: it listens on {admin.host} without admin.token_file, and whoever reaches it can "
+            "look at the cluster and give it orders"
+        )
+    if settings.auth.mode == "strict" and admin.port >= 0 and not admin.token_file:
+        found.append("auth is strict and admin.token_file is not set: the admin port answers /health and /ready only")
+    return found
 
 
 def secret(settings: Settings) -> bytes:
@@ -121,11 +145,50 @@ def secret(settings: Settings) -> bytes:
         raise SettingsError(str(error)) from error
 
 
-def _split_seeds(cluster: dict[str, Any]) -> None:
+def keys(settings: Settings) -> list[Key]:
+    """The access keys. Raises SettingsError."""
+    try:
+        return door.keys_of(settings.auth, settings.node.account)
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+
+
+def admin_token(settings: Settings) -> str | None:
+    """What operators show; empty: nothing is asked for; None: nobody may look (strict, and no token is set)."""
+    try:
+        token = door.read_token(settings.admin.token_file)
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+    return None if settings.auth.mode == "strict" and not token else token
+
+
+def tls(section: str, ports: Http | Admin) -> ssl.SSLContext | None:
+    """Raises SettingsError."""
+    try:
+        return door.tls_context(section, ports.tls_cert, ports.tls_key)
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+
+
+def _contradictions(settings: Settings) -> list[str]:
+    found = peers.contradictions(settings.cluster) + door.contradictions(settings.auth, settings.node.account)
+    for read in (
+        lambda: door.read_token(settings.admin.token_file),
+        lambda: door.tls_context("http", settings.http.tls_cert, settings.http.tls_key),
+        lambda: door.tls_context("admin", settings.admin.tls_cert, settings.admin.tls_key),
+    ):
+        try:
+            read()
+        except ValueError as error:
+            found.append(str(error))
+    return found
+
+
+def _split(section: dict[str, Any], name: str) -> None:
     """The environment and the flags have one text, ``a:1,b:2``."""
-    seeds = cluster.get("seeds")
-    if isinstance(seeds, str):
-        cluster["seeds"] = [seed.strip() for seed in seeds.split(",") if seed.strip()]
+    text = section.get(name)
+    if isinstance(text, str):
+        section[name] = [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -1,0 +1,43 @@
+"""Who may look and give orders: operators with the token, and no web page of somebody else."""
+
+from collections.abc import Awaitable, Callable
+from hmac import compare_digest
+from typing import Final
+
+import msgspec
+from aiohttp import web
+from aiohttp.typedefs import Middleware
+
+from elasticq.wire.browsers import Browsers
+
+OPEN_PAGES: Final = frozenset(("/health", "/ready"))
+"""For probes, which have no token; they tell no more than that this member lives."""
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def make_door(token: str | None, browsers: Browsers | None) -> Middleware:
+    """token: empty: nothing is asked for; None: nobody may pass. browsers: None: pages are not judged."""
+    wanted = b"Bearer " + (token or "").encode()
+
+    @web.middleware
+    async def door(request: web.Request, handler: Handler) -> web.StreamResponse:
+        reason = browsers.refusal(request.headers.get) if browsers is not None else ""
+        if reason:
+            return _refuse(403, reason)
+        if token == "" or request.path in OPEN_PAGES:
+            return await handler(request)
+        given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
+        if token is None:
+            return _refuse(403, "auth is strict: set admin.token_file to use this page")
+        if not compare_digest(given, wanted):
+            return _refuse(401, "this page wants the header Authorization: Bearer TOKEN (admin.token_file)")
+        return await handler(request)
+
+    return door
+
+
+def _refuse(status: int, reason: str) -> web.Response:
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+    body = msgspec.json.encode({"error": reason})
+    return web.Response(status=status, body=body, headers=headers, content_type="application/json")

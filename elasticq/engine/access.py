@@ -1,0 +1,109 @@
+"""Who may do what to a queue, where callers are proven (auth = strict).
+
+The owner's account may do everything that the queue's Policy does not deny; what mends a policy cannot
+be denied to it. Another account may do what the Policy allows it, and never what is the owner's alone.
+A queue that does not exist answers a stranger like one that does, so that names cannot be tried out.
+"""
+
+from typing import Final
+
+from elasticq.engine import policies, policy
+from elasticq.engine.actions.move_tasks import handle_of
+from elasticq.engine.state import State
+from elasticq.engine.turn import Turn
+from elasticq.model import commands as c
+from elasticq.model.errors import AccessDenied
+from elasticq.model.names import parse_queue_arn, queue_arn, queue_path
+
+OWNER_ONLY: Final = frozenset(
+    (
+        "AddPermission",
+        "CancelMessageMoveTask",
+        "CreateQueue",
+        "DeleteQueue",
+        "ListMessageMoveTasks",
+        "ListQueues",
+        "ListQueueTags",
+        "RemovePermission",
+        "SetQueueAttributes",
+        "StartMessageMoveTask",
+        "TagQueue",
+        "UntagQueue",
+    )
+)
+"""Never of another account, whatever a policy says (SQS developer guide, "Basic examples of Amazon SQS policies")."""
+
+_MENDING: Final = frozenset(
+    ("AddPermission", "DeleteQueue", "GetQueueAttributes", "RemovePermission", "SetQueueAttributes")
+)
+_OF_AN_ACCOUNT: Final = (c.CreateQueue, c.ListQueues)
+
+_Target = tuple[str, str, str]
+"""Action, and account and name of the queue."""
+
+
+def check(state: State, call: c.Call, turn: Turn) -> None:
+    """Raises AccessDenied unless the caller may; what is not well-formed is left to the handler."""
+    for action, account, name in _targets(state, call):
+        _check(state, call, turn, action, account, name)
+
+
+def _targets(state: State, call: c.Call) -> list[_Target]:
+    command, own = call.command, call.account
+    if isinstance(command, _OF_AN_ACCOUNT):
+        return []
+    if isinstance(command, c.GetQueueUrl):
+        return [("GetQueueUrl", command.queue_owner_account_id or own, command.queue_name or "")]
+    if isinstance(command, c.StartMessageMoveTask):
+        source = _of_arn("StartMessageMoveTask", command.source_arn)
+        return source + _of_arn("SendMessage", command.destination_arn)
+    if isinstance(command, c.ListMessageMoveTasks):
+        return _of_arn("ListMessageMoveTasks", command.source_arn)
+    if isinstance(command, c.CancelMessageMoveTask):
+        tasks = [task for task in state.move_tasks.values() if handle_of(task) == command.task_handle]
+        return [target for task in tasks for target in _of_arn("CancelMessageMoveTask", task.source_arn)]
+    queue_url: str | None = command.queue_url  # type: ignore[attr-defined]  # of all others
+    action = type(command).__name__.removesuffix("Batch")
+    return [(action, *queue_path(queue_url, own))] if queue_url else []
+
+
+def _of_arn(action: str, arn: str | None) -> list[_Target]:
+    queue = parse_queue_arn(arn)
+    return [(action, *queue)] if queue is not None else []
+
+
+def _check(state: State, call: c.Call, turn: Turn, action: str, account: str, name: str) -> None:
+    is_owner = account == call.account
+    queue = state.names.get((account, name))
+    text = "" if queue is None else queue.attributes.get(policies.ATTRIBUTE, "")
+    if is_owner and (not text or action in _MENDING):
+        return
+    verdict = policy.NEITHER
+    request = _request(call, turn, action, account, name)
+    if text:
+        verdict = policy.evaluate(text, request)
+    if verdict == policy.DENY:
+        raise _denied(request, "with an explicit deny in a resource-based policy")
+    if not is_owner and (verdict != policy.ALLOW or action in OWNER_ONLY):
+        raise _denied(request, f"because no resource-based policy allows the sqs:{action.lower()} action")
+
+
+def _request(call: c.Call, turn: Turn, action: str, account: str, name: str) -> policy.Request:
+    assert call.origin is not None, "only proven callers are judged"
+    return policy.Request(
+        principal=call.principal,
+        account=call.account,
+        action=action,
+        arn=queue_arn(turn.region, account, name),
+        source_ip=call.origin.source_ip,
+        is_secure=call.origin.is_secure,
+        now_s=turn.now_ms // 1_000,
+    )
+
+
+def _denied(request: policy.Request, why: str) -> AccessDenied:
+    """AWS's words."""
+    return AccessDenied(
+        f"User: {request.user_arn} is not authorized to perform: sqs:{request.action.lower()}"
+        f" on resource: {request.arn} {why}"
+    )

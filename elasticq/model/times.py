@@ -1,0 +1,55 @@
+"""Points in time as clients write them, in seconds since the epoch; the pure rooms have no calendar."""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+_BASIC: Final = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\Z", re.ASCII)
+_EXTENDED: Final = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,9})?)?(?:Z|([+-])(\d\d):?(\d\d)))?\Z", re.ASCII
+)
+_DAYS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+@lru_cache(maxsize=256)  # one a second from each client
+def basic_s(text: str) -> int | None:
+    """Of 20260131T235959Z, as signatures have it; None for anything else."""
+    match = _BASIC.match(text)
+    return _epoch_s(*map(int, match.groups())) if match is not None else None
+
+
+def extended_s(text: str) -> int | None:
+    """Of 2026-01-31T23:59:59Z, or with an offset, or the day alone, as policies have it; None for anything else."""
+    match = _EXTENDED.match(text)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second, sign, offset_hours, offset_minutes = match.groups(default="0")
+    at_s = _epoch_s(int(year), int(month), int(day), int(hour), int(minute), int(second))
+    if at_s is None or sign == "0":
+        return at_s
+    offset_s = int(offset_hours) * 3_600 + int(offset_minutes) * 60
+    return at_s - offset_s if sign == "+" else at_s + offset_s
+
+
+def basic(at_s: int) -> str:
+    """``at_s`` as 20260131T235959Z."""
+    days, rest_s = divmod(at_s, 86_400)
+    # Days are counted from 1 March of year 0, so that the day that comes and goes is the year's last.
+    era, day_of_era = divmod(days + 719_468, 146_097)
+    year_of_era = (day_of_era - day_of_era // 1_460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    month_from_march = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * month_from_march + 2) // 5 + 1
+    month = month_from_march + 3 if month_from_march < 10 else month_from_march - 9
+    year = era * 400 + year_of_era + (month <= 2)
+    return f"{year:04}{month:02}{day:02}T{rest_s // 3_600:02}{rest_s // 60 % 60:02}{rest_s % 60:02}Z"
+
+
+def _epoch_s(year: int, month: int, day: int, hour: int, minute: int, second: int) -> int | None:
+    if not (1 <= month <= 12 and 1 <= day <= _DAYS[month - 1] and hour < 24 and minute < 60 and second < 61):
+        return None
+    shifted = year - (month <= 2)
+    era, year_of_era = divmod(shifted, 400)
+    day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    days = era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
+    return days * 86_400 + hour * 3_600 + minute * 60 + second
