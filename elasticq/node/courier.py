@@ -11,6 +11,7 @@ from elasticq.node.effects import Reply, Ticket
 from elasticq.node.forwarding import Numbers
 
 ANSWER_MS = 10_000  # how long the master may take, beside a wait
+FAREWELL_MS = 1_000  # how long one that is master no more may take to say what it did not do
 
 
 class Remote(Struct, frozen=True, gc=False):
@@ -40,6 +41,7 @@ class Courier:
         self.expires_at_ms: int | None = None  # not before this is the first of ``sent`` given up
         self._numbers: dict[Ticket, int] = {}
         self._number = 0
+        self._answers = Numbers(boot)
         self._taken: dict[str, Numbers] = {}
         self.unread: dict[Remote, ReceiveMessageResult] = {}
 
@@ -63,6 +65,10 @@ class Courier:
             self._numbers.pop(sent.ticket, None)
         return sent
 
+    def is_first(self, number: int) -> bool:
+        """Of the answers with this number; the network may bring copies, and only one may be given back."""
+        return self._answers.take(number)
+
     def cancelled(self, ticket: Ticket) -> tuple[int, str] | None:
         """Its client left: (number, to) of a call that is under way."""
         number = self._numbers.get(ticket)
@@ -72,6 +78,13 @@ class Courier:
     def lost_with(self, is_lost: Callable[[str], bool]) -> list[Sent]:
         """Calls that went to a member which will not answer any more, taken off the books."""
         return [sent for number, sent in list(self.sent.items()) if is_lost(sent.to) and self.arrived(number)]
+
+    def hasten(self, is_late: Callable[[str], bool], until_ms: int) -> None:
+        """Calls that went to a member which will soon say what became of them, or never."""
+        for sent in self.sent.values():
+            if is_late(sent.to) and until_ms < sent.until_ms:
+                sent.until_ms = until_ms
+                self.expires_at_ms = min(until_ms, self.expires_at_ms or until_ms)
 
     def expired(self, now_ms: int) -> list[Sent]:
         if self.expires_at_ms is None or now_ms < self.expires_at_ms:

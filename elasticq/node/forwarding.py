@@ -85,7 +85,9 @@ _decoder: msgspec.msgpack.Decoder[AnyLetter] = msgspec.msgpack.Decoder(AnyLetter
 
 
 def _classes(module: Any, base: type) -> dict[str, Any]:
-    return {name: kind for name, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, base)}
+    """Those that are more than the base: it is in the module, too, and nobody can execute it."""
+    found = {name: kind for name, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, base)}
+    return {name: kind for name, kind in found.items() if kind is not base}
 
 
 _COMMANDS: Final = {name: msgspec.msgpack.Decoder(kind) for name, kind in _classes(commands, commands.Command).items()}

@@ -59,8 +59,13 @@ class Members:
 
     @property
     def is_fresh(self) -> bool:
+        return self._is_nowhere and self._replica.term == 0
+
+    @property
+    def _is_nowhere(self) -> bool:
+        """No log and no cluster; it may have a term, of one that it was about to join when it went down."""
         replica = self._replica
-        return replica.log.last_index == 0 and replica.term == 0 and not replica.voters and not replica.cluster
+        return replica.log.last_index == 0 and not replica.voters and not replica.cluster
 
     def introduce(self) -> Peer:
         settings = self._settings
@@ -100,24 +105,24 @@ class Members:
     def linked_peers(self) -> list[Peer]:
         return [self.peers[each] for each in self.linked]
 
-    def lost(self, member_id: str, now_ms: int, time_ms: int) -> None:
+    def lost(self, member_id: str, now_ms: int) -> None:
         """It may have been the one too many."""
         self.linked.discard(member_id)
-        if self.is_fresh:
+        if self._is_nowhere:
             clusters = self._clusters_met()
             if len(clusters) == 1:
                 self._replica.cluster = clusters.pop()
                 self._know_acquaintances()
-            elif not clusters:
-                self._found_if_complete(now_ms, time_ms)
+            elif not clusters and self.is_fresh:
+                self._found_if_complete(now_ms)
 
     def _know_acquaintances(self) -> None:
         cluster = self._replica.cluster
         self._replica.acquaintances |= {each for each in self.linked if self.peers[each].cluster == cluster}
 
     def _meet_cluster(self, peer: Peer) -> None:
-        """A fresh member joins the cluster that it meets, unless there are two."""
-        if self.is_fresh and len(self._clusters_met()) == 1:
+        """A member without a cluster joins the one that it meets, unless there are two."""
+        if self._is_nowhere and len(self._clusters_met()) == 1:
             self._replica.cluster = peer.cluster
 
     def _clusters_met(self) -> set[str]:

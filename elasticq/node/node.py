@@ -39,6 +39,7 @@ from elasticq.node.settings import NodeSettings, NodeStatus
 from elasticq.node.waiters import Waiter, Waiters
 from elasticq.replication import messages
 from elasticq.replication.lottery import Lottery
+from elasticq.replication.messages import FrameError
 from elasticq.replication.records import Base, Durable, Entry, Vote, Voter
 from elasticq.replication.replica import MASTER, Observer, Replica, Timing
 
@@ -95,8 +96,9 @@ class Node(Observer):
         self._sweeper = Sweeper()
         self._sweep_at_ms = 0
         self.members = Members(settings, self.replica, self.lottery)
-        self.replica.cluster = self.state.cluster_id
         self.members.founded()
+        if self.state.cluster_id:
+            self.replica.cluster = self.state.cluster_id
         self._replies = Replies(self.replica, self.effects.replies, settings.mode, settings.all_timeout_ms)
         self._post = Post(
             settings,
@@ -119,6 +121,7 @@ class Node(Observer):
         self.discarded = 0
         self._digests: dict[int, str] = {}
         self._open_is_early = False
+        self._gathers = False  # calls that came together make one entry
         self._open: list[m.Mutation] = []
         self._open_bytes = 0
         self._open_undo: Undo = []
@@ -142,7 +145,8 @@ class Node(Observer):
         """Execute; the answer comes out as a Reply, now or after a later input."""
         if not self.serving:
             self._post.submit(call, ticket, now_ms)
-            self._leave(now_ms)
+            if self._post.has_lobby:
+                self._leave(now_ms)
             return
         if self._hands_over_until_ms:
             self._post.hold(call, ticket, now_ms)
@@ -194,6 +198,23 @@ class Node(Observer):
 
     def receive(self, frame: bytes, now_ms: int) -> None:
         """A frame of another member. Raises FrameError for bytes that are none, and changes nothing then."""
+        self._take_frame(frame, now_ms)
+        self._leave(now_ms)
+
+    def receive_all(self, frames: list[bytes], now_ms: int) -> list[FrameError]:
+        """Frames that came together share what follows from them, and the entry that their calls make."""
+        errors = []
+        self._gathers = True
+        for frame in frames:
+            try:
+                self._take_frame(frame, now_ms)
+            except FrameError as error:
+                errors.append(error)
+        self._gathers = False
+        self._leave(now_ms)
+        return errors
+
+    def _take_frame(self, frame: bytes, now_ms: int) -> None:
         if frame[:1] == _LETTER:
             self._post.read(forwarding.decode(frame), now_ms, serving=self.serving)
         else:
@@ -202,7 +223,6 @@ class Node(Observer):
                 self.replica.receive(message, now_ms)
                 if type(message) is messages.Found:
                     self.members.founded()
-        self._leave(now_ms)
 
     def _is_ours(self, message: messages.AnyMessage) -> bool:
         """Of this cluster, or the founding of one that this member may be part of."""
@@ -224,7 +244,7 @@ class Node(Observer):
 
     def lost(self, member_id: str, now_ms: int) -> None:
         """The link to another member broke: its waiting receives go, and what it may never have got goes back."""
-        self.members.lost(member_id, now_ms, self.clock.time_ms(now_ms))
+        self.members.lost(member_id, now_ms)
         self._forget_waiting(member_id)
         self._post.lost(member_id, now_ms, serving=self.serving)
         self._leave(now_ms)
@@ -312,6 +332,8 @@ class Node(Observer):
 
     def set_full(self, reason: str | None, now_ms: int) -> None:
         """The disk is full: sends are refused with ``reason`` until it is None again."""
+        if reason is not None and self._full_reason is None:
+            self.hand_over(now_ms)  # another one may have space
         self._full_reason = reason
         self._let_senders_go(now_ms)
         self._leave(now_ms)
@@ -356,7 +378,7 @@ class Node(Observer):
     def _hand_over_if_due(self, now_ms: int) -> None:
         if now_ms >= self._hands_over_until_ms:
             self._hands_over_until_ms = 0
-        elif not self._open:
+        elif not self._open and self.replica.commit_index == self.replica.log.last_index:
             self.replica.hand_over(now_ms, self._heir)
             self._hand_out(now_ms)
 
@@ -375,9 +397,14 @@ class Node(Observer):
         return Vote(self.replica.term, self.replica.voted_for)
 
     def retire(self, now_ms: int) -> None:
-        """A node over a snapshot takes this one's place: whoever waits here is answered."""
+        """A node over a snapshot takes this one's place: whoever waits here is answered.
+
+        Its log goes with it: of what is not known to be committed nobody can tell any more whether it is.
+        """
+        log, first = self.replica.log, self.replica.commit_index + 1
+        self.dropped([log.entry(index) for index in range(first, log.last_index + 1)])
         self._post.retire()
-        self._post.mail_answers()
+        self._post.mail_answers(now_ms, serving=False)
 
     # --- commands -------------------------------------------------------------------
 
@@ -415,6 +442,9 @@ class Node(Observer):
                 self._count_attempt(result)
             elif self._wait(call, ticket, now_ms):
                 return
+        if type(result) in _SENT and not self._replies.is_early:  # a retry: mode all waits for all again
+            self._replies.answer_send(ticket, result, self._head_index(), now_ms)
+            return
         self._answer(ticket, result, now_ms)
 
     def _park(self, call: Call, ticket: Ticket, sequences: list[int]) -> None:
@@ -501,6 +531,8 @@ class Node(Observer):
     def _close_entry_if_free(self, now_ms: int) -> None:
         """Group commit: while a sync, or in memory a round, is under way the open entry grows, up to its bound."""
         replica = self.replica
+        if self._gathers and self._open_bytes < self.settings.batch_bytes_max:
+            return
         known_index = replica.commit_index if self._is_volatile else replica.durable_index
         if known_index >= replica.log.last_index or self._open_bytes >= self.settings.batch_bytes_max:
             self._close_entry(now_ms)
@@ -724,7 +756,7 @@ class Node(Observer):
             self.effects.committed.append(committed)
         if self._residency.is_full:
             self._holds_sends = True
-        if not replica.cluster:
+        if self.state.cluster_id:
             replica.cluster = self.state.cluster_id
         membership = replica.membership
         if self._was_voter and not membership.is_voter and membership.index <= replica.commit_index:
@@ -761,12 +793,12 @@ class Node(Observer):
             self._hand_out(now_ms)
         if self.replica.master != self._master_seen or self._post.has_lobby or self.members.answered:
             self._leave_company(now_ms)
-        if self._hands_over_until_ms:
-            self._hand_over_if_due(now_ms)
         if self._replies:
             self._replies.release(now_ms)
+        if self._hands_over_until_ms:
+            self._hand_over_if_due(now_ms)
         if self._has_mail:
-            self._post.mail_answers()
+            self._post.mail_answers(now_ms, serving=self.serving)
         self.effects.wake_at_ms = self._wake_at(now_ms)
 
     @property

@@ -15,7 +15,7 @@ from elasticq.engine.turn import Turn
 from elasticq.model.commands import Call, GetQueueAttributes, GetQueueUrl, ListQueues
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
-from elasticq.node.courier import Courier, Remote
+from elasticq.node.courier import FAREWELL_MS, Courier, Remote
 from elasticq.node.effects import Effects, Frame, Reply, Ticket
 from elasticq.node.forwarding import (
     Answer,
@@ -141,10 +141,14 @@ class Post:
             self._write(self._letter(GiveBack, self._master, result=result))
 
     def master_changed(self, now_ms: int, *, serving: bool) -> None:
-        """Calls that went to one that is none any more, or is out of reach, are unknown; reads that waited go on."""
+        """Calls that went to one that is out of reach are unknown; reads that waited go on.
+
+        One that handed over has yet to say which calls it only held.
+        """
         master, linked = self._replica.master, self._members.linked
-        for sent in self._courier.lost_with(lambda to: to not in linked or master not in (None, to)):
+        for sent in self._courier.lost_with(lambda to: to not in linked):
             self._effects.replies.append(Reply(sent.ticket, ServiceUnavailable(UNKNOWN), 0))
+        self._courier.hasten(lambda to: master not in (None, to), now_ms + FAREWELL_MS)
         self.open_lobby(now_ms, serving=serving)
 
     def open_lobby(self, now_ms: int, *, serving: bool) -> None:
@@ -172,7 +176,7 @@ class Post:
         """Ends of waits: for a master, and for its answers."""
         while self._lobby and self._lobby[0][0] <= now_ms:
             _, call, ticket = self._lobby.popleft()
-            if isinstance(call.command, READS):
+            if isinstance(call.command, READS) and type(ticket) is not Remote:
                 self._effects.replies.append(Reply(ticket, self._stale_answer(call, time_ms, stale_ms), 0))
             else:
                 self._refuse(ticket)
@@ -231,6 +235,8 @@ class Post:
 
     def _on_answer(self, letter: Answer) -> None:
         outcome = outcome_of(letter)
+        if letter.boot == self._courier.boot and not self._courier.is_first(letter.number):
+            return
         sent = self._courier.arrived(letter.number) if letter.boot == self._courier.boot else None
         holds_messages = isinstance(outcome, ReceiveMessageResult) and bool(outcome.messages)
         if holds_messages:
@@ -258,8 +264,8 @@ class Post:
         while self._lobby:
             self._refuse(self._lobby.popleft()[2])
 
-    def mail_answers(self) -> None:
-        """Answers that are due to calls of other members leave as letters."""
+    def mail_answers(self, now_ms: int, *, serving: bool) -> None:
+        """Answers that are due to calls of other members leave as letters; those of members that left go back."""
         replies = self._effects.replies
         if not any(type(reply.ticket) is Remote for reply in replies):
             return
@@ -268,12 +274,23 @@ class Post:
             ticket = reply.ticket
             if type(ticket) is Remote:
                 self._courier.answered(reply)
+                if self._has_left(ticket.sender):
+                    continue  # nobody was told: what it holds goes back
                 forward = (ticket.sender, ticket.boot, ticket.number)
                 assert isinstance(reply.outcome, (Result, SqsError)), "orders are not passed on"
                 self._write(answer_of(reply.outcome, forward, self._replica.cluster, self._settings.member_id))
             else:
                 kept.append(reply)
         replies[:] = kept
+        gone = {remote.sender for remote in self._courier.unread if self._has_left(remote.sender)}
+        results = [result for sender in sorted(gone) for result in self._courier.lost(sender)]
+        if serving and results:
+            for result in results:
+                self._give_back(result, now_ms)
+            self.mail_answers(now_ms, serving=serving)
+
+    def _has_left(self, member_id: str) -> bool:
+        return member_id not in self._members.linked and member_id in self._members.peers
 
     def lost(self, member_id: str, now_ms: int, *, serving: bool) -> None:
         """The link to a member broke, or its process began anew: what it may never have got goes back."""

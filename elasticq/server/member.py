@@ -17,7 +17,6 @@ from elasticq.peers.addresses import is_dialable
 from elasticq.peers.peers import Peers
 from elasticq.peers.settings import PeerSettings, PeerSettingsError
 from elasticq.peers.transfer import Snapshot as Offered
-from elasticq.replication.messages import FrameError
 from elasticq.replication.records import Entry, Voter
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 from elasticq.server.settings import Settings, SettingsError, secret
@@ -61,6 +60,7 @@ class Member:
         self._runtime: Runtime | None = None
         self._peers: Peers | None = None
         self._fetching: asyncio.Task[None] | None = None
+        self._frames: list[bytes] = []  # that came in this turn of the loop
 
     # --- life -----------------------------------------------------------------------
 
@@ -214,19 +214,27 @@ class Member:
             self._peers.send(frames)
 
     def receive(self, frame: bytes) -> None:
+        """Those of one turn of the loop are taken together."""
+        if not self._frames:
+            self._loop.call_soon(self._take_frames)
+        self._frames.append(frame)
+
+    def _take_frames(self) -> None:
         """A frame that is none is dropped: its sender proved that it may speak, so it is of another version."""
-        try:
-            self.runtime.receive(frame)
-        except FrameError as error:
-            _log.warning("frame_dropped %s", error)
-        except RuntimeStopped:
-            pass  # the failure is known, and the process about to end
+        frames, self._frames = self._frames, []
+        if not frames:
+            return
+        with suppress(RuntimeStopped):  # its failure is known, and the process about to end
+            for error in self.runtime.receive(frames):
+                _log.warning("frame_dropped %s", error)
 
     def met(self, peer: Peer) -> None:
+        self._take_frames()
         with suppress(RuntimeStopped):
             self.runtime.met(peer)
 
     def lost(self, member_id: str) -> None:
+        self._take_frames()
         with suppress(RuntimeStopped):
             self.runtime.lost(member_id)
 

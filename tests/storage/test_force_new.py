@@ -80,6 +80,6 @@ async def test_backup_of_a_cluster_is_restored_as_a_member_alone(tmp_path: Path)
     restore(tmp_path / "file", tmp_path / "restored")
     again = Opened(tmp_path / "restored")
     assert again.loaded.durable.base.voters == (Voter(again.directory.member_id),)
-    (founded,) = [each for each in again.loaded.rows if isinstance(each, ClusterFounded)]
+    (founded,) = [each for each in again.mutations if isinstance(each, ClusterFounded)]
     assert founded.cluster_id != "cluster"
     await again.close()
