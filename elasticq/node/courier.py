@@ -6,8 +6,7 @@ from msgspec import Struct
 
 from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.limits import WAIT_S_MAX
-from elasticq.model.results import ReceiveMessageResult
-from elasticq.node.effects import Reply, Ticket
+from elasticq.node.effects import Ticket
 from elasticq.node.forwarding import Numbers
 
 ANSWER_MS = 10_000  # how long the master may take, beside a wait
@@ -33,7 +32,7 @@ class Sent(Struct, gc=False):
 
 
 class Courier:
-    """``sent``: passed on and not answered; ``unread``: receives answered to another member that did not confirm."""
+    """``sent``: passed on and not answered"""
 
     def __init__(self, boot: str) -> None:
         self.boot = boot
@@ -43,7 +42,6 @@ class Courier:
         self._number = 0
         self._answers = Numbers(boot)
         self._taken: dict[str, Numbers] = {}
-        self.unread: dict[Remote, ReceiveMessageResult] = {}
 
     # --- the accepting member -----------------------------------------------------
 
@@ -101,18 +99,3 @@ class Courier:
         if numbers is None or numbers.boot != remote.boot:
             numbers = self._taken[remote.sender] = Numbers(remote.boot)
         return numbers.take(remote.number)
-
-    def answered(self, reply: Reply) -> None:
-        """A remote call has its answer; a receive's is remembered until it is confirmed."""
-        outcome, ticket = reply.outcome, reply.ticket
-        if isinstance(outcome, ReceiveMessageResult) and outcome.messages and isinstance(ticket, Remote):
-            self.unread[ticket] = outcome
-
-    def read(self, sender: str, boot: str, numbers: list[int]) -> None:
-        for number in numbers:
-            self.unread.pop(Remote(sender, boot, number), None)
-
-    def lost(self, sender: str) -> list[ReceiveMessageResult]:
-        """The link to ``sender`` broke, or it began anew: receives that nobody may have."""
-        gone = [remote for remote in self.unread if remote.sender == sender]
-        return [self.unread.pop(remote) for remote in gone]

@@ -1,9 +1,9 @@
 """Calls that a member passes on to the master, and their answers: frames beside those of replication.
 
 A frame is one kind byte and schema'd msgpack. A call is numbered by the member
-that accepted it; a number is executed once, whatever the network does. Answers
-of a receive are acknowledged: the master gives the messages of one that never
-arrived back to their queue.
+that accepted it; a number is executed once, whatever the network does. An answer
+that is lost with its link is not taken back: its client may have read it, and
+messages in two hands are worse than messages that stay hidden for their timeout.
 """
 
 from collections import OrderedDict
@@ -54,31 +54,25 @@ class Answer(Letter, tag=2):
     body: msgspec.Raw
 
 
-class Received(Letter, tag=3):
-    """The answers with these numbers arrived."""
-
-    numbers: list[int]
-
-
-class Withdraw(Letter, tag=4):
+class Withdraw(Letter, tag=3):
     """The client of a waiting receive left."""
 
     number: int
 
 
-class GiveBack(Letter, tag=5):
+class GiveBack(Letter, tag=4):
     """The messages of this answer could not be written to its client."""
 
     result: ReceiveMessageResult
 
 
-class NotMaster(Letter, tag=6):
+class NotMaster(Letter, tag=5):
     """Nothing was done: the sender of this is not the master."""
 
     number: int
 
 
-AnyLetter = Forward | Answer | Received | Withdraw | GiveBack | NotMaster
+AnyLetter = Forward | Answer | Withdraw | GiveBack | NotMaster
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[AnyLetter] = msgspec.msgpack.Decoder(AnyLetter)

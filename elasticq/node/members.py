@@ -254,7 +254,7 @@ class Members:
             case RemoveVoter():
                 return self._remove(order.member, ticket)
             case ReplaceVoter():
-                self._replace(order.member, ticket)
+                return self._replace(order.member, ticket)
         return None
 
     def _refuse(self, ticket: Ticket, reason: str) -> None:
@@ -297,9 +297,11 @@ class Members:
             return self._without(voter)
         return None
 
-    def _replace(self, name: str, ticket: Ticket) -> None:
+    def _replace(self, name: str, ticket: Ticket) -> tuple[Voter, ...] | None:
         old = self._find(name, self._replica.voters)
         new = next((each for each in self._replica.learners if old and self.predecessor(each) == old), "")
+        if not old and self._find(name, self._replica.learners):
+            return self._add(name, ticket)  # the old one was taken out before the mastership moved
         if not new:
             self._refuse(ticket, f"no member has come under the name of {name}")
         elif old in self.linked:
@@ -308,6 +310,7 @@ class Members:
             self._refuse(ticket, f"{new} has not caught up yet: try again")
         elif self._may_change(ticket):
             self._replacing[new] = (old, ticket)
+        return None
 
     def has_caught_up(self, learner: str) -> bool:
         replica = self._replica
@@ -345,10 +348,16 @@ class Members:
         return None
 
     def _replace_volatile(self) -> None:
-        """A memory-only member that restarted replaces its predecessor by itself."""
+        """A memory-only member that restarted replaces its predecessor by itself.
+
+        Its predecessor may be out already, where the mastership moved meanwhile: then the voters are too few.
+        """
+        is_short = len(self._replica.voters) < self._settings.nodes
         for learner in self._replica.learners:
             peer, old = self.peers.get(learner), self.predecessor(learner)
-            if peer and peer.is_volatile and old and old not in self.linked and self.has_caught_up(learner):
+            if not (peer and peer.is_volatile and self.has_caught_up(learner)):
+                continue
+            if (old and old not in self.linked) or (not old and is_short):
                 self._replacing[learner] = (old, None)
                 return
 

@@ -238,15 +238,15 @@ class Node(Observer):
         known = self.members.peers.get(peer.id)
         if known is not None and known.boot != peer.boot:
             self._forget_waiting(peer.id)
-            self._post.lost(peer.id, now_ms, serving=self.serving)
+            self._post.lost(now_ms, serving=self.serving)
         self.members.met(peer, now_ms)
         self._leave(now_ms)
 
     def lost(self, member_id: str, now_ms: int) -> None:
-        """The link to another member broke: its waiting receives go, and what it may never have got goes back."""
+        """The link to another member broke: its waiting receives go."""
         self.members.lost(member_id, now_ms)
         self._forget_waiting(member_id)
-        self._post.lost(member_id, now_ms, serving=self.serving)
+        self._post.lost(now_ms, serving=self.serving)
         self._leave(now_ms)
 
     def _forget_waiting(self, sender: str) -> None:

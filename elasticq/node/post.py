@@ -23,7 +23,6 @@ from elasticq.node.forwarding import (
     Forward,
     GiveBack,
     NotMaster,
-    Received,
     Withdraw,
     answer_of,
     call_of,
@@ -215,8 +214,6 @@ class Post:
                 self._on_answer(letter)
             case NotMaster():
                 self._on_not_master(letter, now_ms)
-            case Received():
-                self._courier.read(letter.sender, letter.boot, letter.numbers)
             case Withdraw():
                 self._withdraw(Remote(letter.sender, letter.boot, letter.number))
             case GiveBack():
@@ -239,11 +236,9 @@ class Post:
             return
         sent = self._courier.arrived(letter.number) if letter.boot == self._courier.boot else None
         holds_messages = isinstance(outcome, ReceiveMessageResult) and bool(outcome.messages)
-        if holds_messages:
-            self._write(self._letter(Received, letter.sender, numbers=[letter.number]))
-            if sent is None:
-                self._write(self._letter(GiveBack, letter.sender, result=outcome))
-        if sent is not None:
+        if sent is None and holds_messages:
+            self._write(self._letter(GiveBack, letter.sender, result=outcome))
+        elif sent is not None:
             self._effects.replies.append(Reply(sent.ticket, outcome, 0))
 
     def _on_not_master(self, letter: NotMaster, now_ms: int) -> None:
@@ -269,32 +264,27 @@ class Post:
         replies = self._effects.replies
         if not any(type(reply.ticket) is Remote for reply in replies):
             return
-        kept = []
+        kept, unsent = [], []
         for reply in replies:
-            ticket = reply.ticket
-            if type(ticket) is Remote:
-                self._courier.answered(reply)
-                if self._has_left(ticket.sender):
-                    continue  # nobody was told: what it holds goes back
-                forward = (ticket.sender, ticket.boot, ticket.number)
-                assert isinstance(reply.outcome, (Result, SqsError)), "orders are not passed on"
-                self._write(answer_of(reply.outcome, forward, self._replica.cluster, self._settings.member_id))
-            else:
+            ticket, outcome = reply.ticket, reply.outcome
+            if type(ticket) is not Remote:
                 kept.append(reply)
+                continue
+            assert isinstance(outcome, (Result, SqsError)), "orders are not passed on"
+            if not self._has_left(ticket.sender):
+                forward = (ticket.sender, ticket.boot, ticket.number)
+                self._write(answer_of(outcome, forward, self._replica.cluster, self._settings.member_id))
+            elif isinstance(outcome, ReceiveMessageResult) and outcome.messages:
+                unsent.append(outcome)
         replies[:] = kept
-        gone = {remote.sender for remote in self._courier.unread if self._has_left(remote.sender)}
-        results = [result for sender in sorted(gone) for result in self._courier.lost(sender)]
-        if serving and results:
-            for result in results:
+        if serving and unsent:
+            for result in unsent:
                 self._give_back(result, now_ms)
             self.mail_answers(now_ms, serving=serving)
 
     def _has_left(self, member_id: str) -> bool:
         return member_id not in self._members.linked and member_id in self._members.peers
 
-    def lost(self, member_id: str, now_ms: int, *, serving: bool) -> None:
-        """The link to a member broke, or its process began anew: what it may never have got goes back."""
-        for result in self._courier.lost(member_id):
-            if serving:
-                self._give_back(result, now_ms)
+    def lost(self, now_ms: int, *, serving: bool) -> None:
+        """A link broke: what was passed on over it is unknown."""
         self.master_changed(now_ms, serving=serving)

@@ -886,8 +886,9 @@ class Replica:
         floor = min(index, self.commit_index)
         if self.has_company or not self._is_alone:
             floor = min(floor, self.log.floor_of(kept_bytes))
-        for progress in self.followers.values():
-            if progress.offered_index and self.log.size_bytes <= kept_bytes * PINNED_FACTOR:
+        waits = not kept_bytes or self.log.size_bytes <= kept_bytes * PINNED_FACTOR
+        for progress in self.followers.values() if waits else ():
+            if progress.offered_index:
                 floor = min(floor, progress.offered_index)
             elif progress.match_index + self.in_flight_entries_max >= self.log.last_index:
                 floor = min(floor, progress.match_index)

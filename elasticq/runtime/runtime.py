@@ -242,6 +242,8 @@ class Runtime:
         with _Guard(self):
             self._node.retire(self._clock())
         self._release()
+        self._tell()
+        node.discarded = self._node.discarded
         linked = self._node.members.linked_peers
         self._node, self._effects, self._submit = node, node.effects, node.submit
         self._gate = SyncGate()

@@ -53,7 +53,6 @@ class Member:
         self._settings = settings
         self._directory = directory
         self._loop = loop
-        self._entropy = os.urandom(32)
         self._storage = self._open()
         self._discarded = None if directory is None else Discarded(directory.discarded)
         self._node_settings = self._describe(http, admin)
@@ -180,7 +179,7 @@ class Member:
         )
 
     def _node(self, loaded: Loaded) -> Node:
-        return Node(self._node_settings, loaded.durable, self._entropy, loaded.rows)
+        return Node(self._node_settings, loaded.durable, os.urandom(32), loaded.rows)
 
     def _make_peers(self, voters: tuple[Voter, ...]) -> Peers:
         """Where voters were when they became ones are seeds, too."""
@@ -276,10 +275,8 @@ class Member:
             path.unlink(missing_ok=True)
 
     async def _install(self, path: Path) -> None:
-        loaded = await self._storage.install(path)
-        node = self._node(loaded)
-        node.discarded = self.runtime.node.discarded
-        self.runtime.replace(node)
+        loaded = await self._storage.install(path, lambda: self.runtime.wanted is not None)
+        self.runtime.replace(self._node(loaded))
         _log.info("snapshot_installed index %d", loaded.durable.applied_index)
 
     # --- what goes wrong --------------------------------------------------------------
