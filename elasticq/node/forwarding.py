@@ -35,7 +35,7 @@ class Letter(Struct, array_like=True, gc=False, kw_only=True):
 
 
 class Forward(Letter, tag=1):
-    """Execute it, once. ``kind`` is the command's class."""
+    """Execute it, once. ``kind`` is the command's class; ``is_detour``: who is not the master passes it on to it."""
 
     number: int
     kind: str
@@ -44,6 +44,7 @@ class Forward(Letter, tag=1):
     account: str
     endpoint: str
     invocation: bytes
+    is_detour: bool = False
 
 
 class Answer(Letter, tag=2):
@@ -104,7 +105,9 @@ def decode(frame: bytes) -> AnyLetter:
         raise FrameError(str(error)) from error
 
 
-def forward_of(call: Call, cluster: str, sender: str, to: str, boot: str, number: int) -> Forward:
+def forward_of(
+    call: Call, cluster: str, sender: str, to: str, boot: str, number: int, *, is_detour: bool = False
+) -> Forward:
     return Forward(
         cluster=cluster,
         sender=sender,
@@ -117,6 +120,7 @@ def forward_of(call: Call, cluster: str, sender: str, to: str, boot: str, number
         account=call.account,
         endpoint=call.endpoint,
         invocation=call.invocation,
+        is_detour=is_detour,
     )
 
 

@@ -1,7 +1,8 @@
 """Where a member that does not serve sends its calls, and what the master does with those of others.
 
 A call goes to the master of which this member knows and to which it has a
-link. Without one a write is refused, clearly and at once; a read waits a
+link; where it hears none, to a member that may hear one and passes it on.
+Without either a write is refused, clearly and at once; a read waits a
 moment for a master and is then answered from committed state, marked stale.
 """
 
@@ -82,6 +83,8 @@ class Post:
             self._refuse(ticket)
         elif self._master is not None:
             self._forward(call, ticket, self._master, now_ms)
+        elif self._bridge is not None:
+            self._forward(call, ticket, self._bridge, now_ms, is_detour=True)
         elif isinstance(call.command, READS):
             self.hold(call, ticket, now_ms)
         else:
@@ -102,9 +105,16 @@ class Post:
             return None
         return None if (master, self._replica.term) == self._denied else master
 
-    def _forward(self, call: Call, ticket: Ticket, to: str, now_ms: int) -> None:
+    @property
+    def _bridge(self) -> str | None:
+        """Another member that may hear a master where this one hears none."""
+        replica = self._replica
+        return replica.refused_by if replica.master is None and replica.refused_by in self._members.linked else None
+
+    def _forward(self, call: Call, ticket: Ticket, to: str, now_ms: int, *, is_detour: bool = False) -> None:
         number = self._courier.send(call, ticket, to, now_ms, self._replica.term)
-        self._write(forward_of(call, self._replica.cluster, self._settings.member_id, to, self._courier.boot, number))
+        cluster, sender, boot = self._replica.cluster, self._settings.member_id, self._courier.boot
+        self._write(forward_of(call, cluster, sender, to, boot, number, is_detour=is_detour))
 
     def _refuse(self, ticket: Ticket) -> None:
         self._effects.replies.append(Reply(ticket, ServiceUnavailable(self.unready_reason()), 0))
@@ -136,8 +146,9 @@ class Post:
 
     def undelivered(self, result: ReceiveMessageResult) -> None:
         """An answer of the master could not be written to its client."""
-        if self._master is not None:
-            self._write(self._letter(GiveBack, self._master, result=result))
+        to = self._master or self._bridge
+        if to is not None:
+            self._write(self._letter(GiveBack, to, result=result))
 
     def master_changed(self, now_ms: int, *, serving: bool) -> None:
         """Calls that went to one that is out of reach are unknown; reads that waited go on.
@@ -215,10 +226,11 @@ class Post:
             case NotMaster():
                 self._on_not_master(letter, now_ms)
             case Withdraw():
-                self._withdraw(Remote(letter.sender, letter.boot, letter.number))
+                remote = Remote(letter.sender, letter.boot, letter.number)
+                self._withdraw(remote)
+                self.cancelled(remote)
             case GiveBack():
-                if serving:
-                    self._give_back(letter.result, now_ms)
+                self._take_back(letter.result, now_ms, serving=serving)
 
     def _on_forward(self, letter: Forward, now_ms: int, *, serving: bool) -> None:
         call = call_of(letter)
@@ -227,8 +239,17 @@ class Post:
             return
         if serving:
             self._run(call, remote, now_ms)
+        elif letter.is_detour and self._master is not None:
+            self._forward(call, remote, self._master, now_ms)
         else:
             self.submit(call, remote, now_ms)
+
+    def _take_back(self, result: ReceiveMessageResult, now_ms: int, *, serving: bool) -> None:
+        """An answer that did not reach its client by way of another member."""
+        if serving:
+            self._give_back(result, now_ms)
+        elif self._master is not None:
+            self._write(self._letter(GiveBack, self._master, result=result))
 
     def _on_answer(self, letter: Answer) -> None:
         outcome = outcome_of(letter)
@@ -245,6 +266,10 @@ class Post:
         """Nothing was done there: to the next master, or wait for one."""
         sent = self._courier.arrived(letter.number) if letter.boot == self._courier.boot else None
         if sent is None:
+            return
+        if letter.sender == self._replica.refused_by:
+            self._replica.refused_by = None  # it hears no master either
+            self.submit(sent.call, sent.ticket, now_ms)
             return
         self._denied = (letter.sender, sent.term)
         if self._master is None:
@@ -277,9 +302,9 @@ class Post:
             elif isinstance(outcome, ReceiveMessageResult) and outcome.messages:
                 unsent.append(outcome)
         replies[:] = kept
-        if serving and unsent:
-            for result in unsent:
-                self._give_back(result, now_ms)
+        for result in unsent:
+            self._take_back(result, now_ms, serving=serving)
+        if unsent:
             self.mail_answers(now_ms, serving=serving)
 
     def _has_left(self, member_id: str) -> bool:

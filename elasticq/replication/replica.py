@@ -152,6 +152,7 @@ class Replica:
         self._pre_votes: set[str] = set()
         self._own_vote_token = 0
         self._campaign_term = 0  # of the pre-vote under way
+        self.refused_by: str | None = None  # a voter: it may hear a master that is not heard here
         self.election_at_ms = 0
         self.heartbeat_at_ms = 0
 
@@ -338,6 +339,7 @@ class Replica:
         self.lease_until_ms = 0
         self._pre_votes = set()
         self.votes = {}
+        self.refused_by = None
         if was_master:
             self.followers = {}
             self._refresh()
@@ -403,6 +405,7 @@ class Replica:
     def _win(self, now_ms: int) -> None:
         self.role = MASTER
         self.master = self.member_id
+        self.refused_by = None
         self.followers = {other: Progress(self.log.last_index + 1, heard_ms=now_ms) for other in self.others}
         self._refresh()
         self._round_sent_ms.clear()
@@ -476,7 +479,10 @@ class Replica:
         if message.term > self.term:
             self._step_down(message.term, now_ms)
             return
-        if self.role != CANDIDATE or not message.granted or message.asked_term != self._campaign_term:
+        if self.role != CANDIDATE or message.asked_term != self._campaign_term:
+            return
+        if not message.granted:
+            self.refused_by = message.sender
             return
         if not self._pre_votes or self._campaign_term != self.term + 1:
             return
@@ -757,6 +763,8 @@ class Replica:
         if match_index > progress.match_index:
             progress.match_index = match_index
             self._advance_commit(now_ms)
+            if message.sender not in self.followers:
+                return  # that committed its removal, or this master's own
         progress.next_index = max(progress.next_index, progress.match_index + 1)
         if progress.is_leaving and match_index >= self.membership.index and self.commit_index >= self.membership.index:
             self._send_append(message.sender, now_ms, force=True)  # with the commit index, so that it knows

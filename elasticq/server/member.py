@@ -59,6 +59,7 @@ class Member:
         self._runtime: Runtime | None = None
         self._peers: Peers | None = None
         self._fetching: asyncio.Task[None] | None = None
+        self._trouble = ""
         self._frames: list[bytes] = []  # that came in this turn of the loop
 
     # --- life -----------------------------------------------------------------------
@@ -95,7 +96,15 @@ class Member:
         """Elections follow the disk as it is now."""
         if not self.ended.done():
             self.runtime.fsync_measured(self._storage.slow_sync_ms)
+            self._tell_trouble()
             self._loop.call_later(MEASURE_S, self._measure)
+
+    def _tell_trouble(self) -> None:
+        """What keeps this member from its cluster, and what to do: once each time it changes."""
+        trouble = self.runtime.node.members.waiting_for()
+        if trouble != self._trouble:
+            self._trouble = trouble
+            _log.warning("%s", trouble or "this member takes part in its cluster")
 
     async def can_serve(self) -> bool:
         """True once commands can be executed, False if the end comes before that."""

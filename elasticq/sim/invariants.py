@@ -296,7 +296,7 @@ class Invariants:
             other.id in voters and (index <= other.disk.view.base_index or other.disk.view.has(index, term or 0))
             for other in self.world.members
         )
-        if mode == "all":
+        if mode in ("one", "all"):
             holders += len(voters - {other.id for other in self.world.members})  # a lost disk may have had it
         if term is None or holders < needed:
             answer = type(outcome).__name__

@@ -23,8 +23,7 @@ def count(cluster: Cluster, url: str) -> int:
     return int(counts["ApproximateNumberOfMessages"])
 
 
-@pytest.mark.parametrize("memory", [False, True], ids=["disk", "memory"])
-@pytest.mark.chaos
+@pytest.mark.parametrize("memory", [False, pytest.param(True, marks=pytest.mark.chaos)], ids=["disk", "memory"])
 def test_joiner_catches_up_under_load(make_cluster: MakeCluster, memory: bool) -> None:  # F26
     cluster = make_cluster(memory=memory).start()
     url = stored(cluster)
@@ -136,7 +135,6 @@ def test_removed_member_of_a_dead_machine_shrinks_the_quorum(cluster: Cluster) -
     cluster.same_rows()
 
 
-@pytest.mark.chaos
 def test_wiped_member_comes_as_learner_and_is_replaced(cluster: Cluster) -> None:  # F28
     with Load(cluster) as load:
         load.wait_for(100)

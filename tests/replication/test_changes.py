@@ -197,3 +197,18 @@ def test_any_two_adjacent_majorities_share_a_member(steps: list[tuple[bool, int]
 def test_what_is_allowed_is_exactly_one_step(old: set[str], new: set[str]) -> None:
     membership = Membership("a", tuple(sorted(old)), BEGINNING)
     assert membership.allows(voters("".join(sorted(new)))) == (bool(new) and len(old ^ new) <= 1)
+
+
+@pytest.mark.parametrize("names", ["bc", "ab"])
+def test_answer_that_commits_a_removal_while_more_is_in_the_log_does_no_harm(names: str) -> None:
+    """The follower that answered, or the whole mastership, is gone in the midst of its answer."""
+    bench = master()
+    change(bench, names)
+    last = bench.replica.log.last_index
+    bench.propose()
+    bench.append_reply("b", last)
+    bench.replica.followers["c"].probing = True  # it has more coming
+    bench.append_reply("c", last)
+    assert bench.replica.commit_index == last
+    assert "c" not in bench.replica.followers
+    assert (bench.replica.role == MASTER) == ("a" in names)
