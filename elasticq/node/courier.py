@@ -47,13 +47,18 @@ class Courier:
 
     def send(self, call: Call, ticket: Ticket, to: str, now_ms: int, term: int = 0) -> int:
         """Its number."""
-        self._number += 1
+        self.next_number()
         wait_ms = WAIT_S_MAX * 1_000 if type(call.command) is ReceiveMessage else 0
         until_ms = now_ms + wait_ms + ANSWER_MS
         if self.expires_at_ms is None or until_ms < self.expires_at_ms:
             self.expires_at_ms = until_ms
         self.sent[self._number] = Sent(call, ticket, to, until_ms, term)
         self._numbers[ticket] = self._number
+        return self._number
+
+    def next_number(self) -> int:
+        """Of a letter that must have one effect."""
+        self._number += 1
         return self._number
 
     def arrived(self, number: int) -> Sent | None:

@@ -62,8 +62,9 @@ class Withdraw(Letter, tag=3):
 
 
 class GiveBack(Letter, tag=4):
-    """The messages of this answer could not be written to its client."""
+    """The messages of this answer could not be written to its client; numbered like calls."""
 
+    number: int
     result: ReceiveMessageResult
 
 

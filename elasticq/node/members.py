@@ -279,6 +279,8 @@ class Members:
         learner = self._find(name, self._replica.learners)
         if not learner:
             self._refuse(ticket, f"{name} is no learner: start it with this cluster's seeds first")
+        elif old := self.predecessor(learner):
+            self._refuse(ticket, f"{learner} has come under the name of the voter {old}: give the order 'replace'")
         elif not self.has_caught_up(learner):
             self._refuse(ticket, f"{name} has not caught up yet: try again")
         elif self._may_change(ticket):

@@ -92,7 +92,7 @@ class Node(Observer):
         self._commits_alone = self.replica.commits_alone
         self._turn = Turn(0, 0, settings.region, settings.sixty_second_rules)
         self._waiters = Waiters()
-        self._attempts: dict[bytes, int] = {}  # of receives that were answered more than once
+        self._attempts: dict[bytes, int] = {}  # answers that are out, of receives that were answered more than once
         self._sweeper = Sweeper()
         self._sweep_at_ms = 0
         self.members = Members(settings, self.replica, self.lottery)
@@ -191,9 +191,12 @@ class Node(Observer):
         self._leave(now_ms)
 
     def _give_back(self, result: ReceiveMessageResult, now_ms: int) -> None:
-        if result.attempt == self._attempts.get(result.invocation, 0):
-            time_ms = self._open_time(now_ms)
-            self._attempts.pop(result.invocation, None)  # its GUID is forgotten, too
+        """When the last answer to a call came back: attempts arrive in any order, and any may have been read."""
+        answers = self._attempts.pop(result.invocation, 1 if result.attempt == 0 else 0) - 1
+        if answers > 0:
+            self._attempts[result.invocation] = answers
+        elif answers == 0:
+            time_ms = self._open_time(now_ms)  # its GUID is forgotten, too
             self._change(returned(self.state, result, time_ms), now_ms)
 
     def receive(self, frame: bytes, now_ms: int) -> None:
@@ -475,10 +478,10 @@ class Node(Observer):
                 self._run(call, ticket, now_ms)
 
     def _count_attempt(self, result: ReceiveMessageResult) -> None:
-        """A receive answered again: only the newest attempt may give its messages back."""
+        """A receive answered again: its messages go back only if all of its answers do."""
         attempts = self._attempts
-        result.attempt = attempts.pop(result.invocation, 0) + 1
-        attempts[result.invocation] = result.attempt
+        result.attempt = attempts.pop(result.invocation, 1)
+        attempts[result.invocation] = result.attempt + 1
         if len(attempts) > ATTEMPTS_MAX:
             del attempts[next(iter(attempts))]
 

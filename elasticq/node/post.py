@@ -148,7 +148,10 @@ class Post:
         """An answer of the master could not be written to its client."""
         to = self._master or self._bridge
         if to is not None:
-            self._write(self._letter(GiveBack, to, result=result))
+            self._give_to(to, result)
+
+    def _give_to(self, to: str, result: ReceiveMessageResult) -> None:
+        self._write(self._letter(GiveBack, to, number=self._courier.next_number(), result=result))
 
     def master_changed(self, now_ms: int, *, serving: bool) -> None:
         """Calls that went to one that is out of reach are unknown; reads that waited go on.
@@ -230,7 +233,8 @@ class Post:
                 self._withdraw(remote)
                 self.cancelled(remote)
             case GiveBack():
-                self._take_back(letter.result, now_ms, serving=serving)
+                if self._courier.take(Remote(letter.sender, letter.boot, letter.number)):
+                    self._take_back(letter.result, now_ms, serving=serving)
 
     def _on_forward(self, letter: Forward, now_ms: int, *, serving: bool) -> None:
         call = call_of(letter)
@@ -249,17 +253,17 @@ class Post:
         if serving:
             self._give_back(result, now_ms)
         elif self._master is not None:
-            self._write(self._letter(GiveBack, self._master, result=result))
+            self._give_to(self._master, result)
 
     def _on_answer(self, letter: Answer) -> None:
         outcome = outcome_of(letter)
         if letter.boot == self._courier.boot and not self._courier.is_first(letter.number):
             return
         sent = self._courier.arrived(letter.number) if letter.boot == self._courier.boot else None
-        holds_messages = isinstance(outcome, ReceiveMessageResult) and bool(outcome.messages)
-        if sent is None and holds_messages:
-            self._write(self._letter(GiveBack, letter.sender, result=outcome))
-        elif sent is not None:
+        if sent is None:
+            if isinstance(outcome, ReceiveMessageResult) and outcome.messages:
+                self._give_to(letter.sender, outcome)
+        else:
             self._effects.replies.append(Reply(sent.ticket, outcome, 0))
 
     def _on_not_master(self, letter: NotMaster, now_ms: int) -> None:

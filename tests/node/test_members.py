@@ -268,6 +268,7 @@ def test_wiped_disk_comes_as_learner_and_waits_to_be_put_in_its_place() -> None:
     assert f"'elasticq cluster replace {name}'" in reason(cluster, again)
     cluster.advance(30_000)
     assert wiped in cluster.node(master).replica.voters, "it is not replaced by itself"
+    assert "give the order 'replace'" in str(cluster.obey(master, AddVoter(name)))
     outcome = cluster.obey(master, ReplaceVoter(name))
     assert outcome == OrderDone(f"{again} is a voter in the place of {wiped}")
     voters = cluster.node(master).replica.voters
