@@ -349,13 +349,18 @@ class Node(Observer):
             self._compact()
         if self.serving:
             self.clock.keep(now_ms)
-            voters = self.members.next_change()
-            if voters is not None:
-                self._propose_voters(voters, now_ms)
             self._end_waits(now_ms)
-            self._serve_due(now_ms)
-            self._sweep(now_ms)
+            if not self._hands_over_until_ms:  # else the heir's log would not be the newest when it stands
+                self._work(now_ms)
         self._leave(now_ms)
+
+    def _work(self, now_ms: int) -> None:
+        """What makes entries although nobody asks."""
+        voters = self.members.next_change()
+        if voters is not None:
+            self._propose_voters(voters, now_ms)
+        self._serve_due(now_ms)
+        self._sweep(now_ms)
 
     def close_waiters(self, now_ms: int) -> None:
         """Graceful stop: all long polls are answered, empty."""
@@ -852,12 +857,14 @@ class Node(Observer):
             wake_ms = lobby_ms
         if not self.serving:
             return wake_ms
-        due_ms = self._waiters.next_due_ms() if self._waiters.count else None
+        is_leaving = bool(self._hands_over_until_ms)
+        due_ms = self._waiters.next_due_ms() if self._waiters.count and not is_leaving else None
         for candidate_ms in (
             self._waiters.next_deadline_ms() if self._waiters.count else None,
             None if due_ms is None else self.clock.boot_ms(due_ms),
-            self._sweep_at_ms if self.state.queues or self.state.doomed else None,
+            self._sweep_at_ms if (self.state.queues or self.state.doomed) and not is_leaving else None,
             self._replies.wake_at_ms,
+            self._hands_over_until_ms or None,
         ):
             if candidate_ms is not None and (wake_ms is None or candidate_ms < wake_ms):
                 wake_ms = candidate_ms

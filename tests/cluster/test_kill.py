@@ -18,12 +18,12 @@ ORDERS = list(permutations(["n1", "n2", "n3"]))
 @pytest.mark.chaos
 def test_killed_follower_is_not_noticed_and_comes_back(cluster: Cluster) -> None:  # F1
     with Load(cluster) as load:
-        load.wait_for(200)
+        load.wait_for(100)
         follower = cluster.followers()[0]
         term = cluster.term()
         killed_us = now_us()
         cluster.kill9(follower)
-        load.wait_for(200)
+        load.wait_for(100)
         print(f"follower killed: gap {load.gap_ms(killed_us):.0f} ms, p99 of sends {load.p99_ms(killed_us):.0f} ms")
         cluster.restart(follower)
         cluster.wait_ready()
@@ -40,11 +40,11 @@ def test_killed_master_is_replaced_and_nothing_is_lost(make_cluster: MakeCluster
     cluster["n1"].call("SendMessage", QueueUrl=url, MessageBody="held over the failover")
     [held] = cluster["n2"].call("ReceiveMessage", QueueUrl=url, VisibilityTimeout=600)["Messages"]
     with Load(cluster) as load:
-        load.wait_for(200)
+        load.wait_for(100)
         master = cluster.master()
         killed_us = now_us()
         cluster.kill9(master)
-        load.wait_for(100, since_us=killed_us)
+        load.wait_for(50, since_us=killed_us)
         gap_ms = load.gap_ms(killed_us)
         print(f"master killed: gap {gap_ms:.0f} ms")
         assert cluster.master(other_than=master)
@@ -65,7 +65,7 @@ def test_killed_master_is_replaced_and_nothing_is_lost(make_cluster: MakeCluster
 def test_five_lose_two_and_go_on(make_cluster: MakeCluster) -> None:
     cluster = make_cluster(5).start()
     with Load(cluster) as load:
-        load.wait_for(200)
+        load.wait_for(100)
         master = cluster.master()
         other = cluster.followers()[0]
         killed_us = now_us()
@@ -116,7 +116,7 @@ def test_all_killed_and_started_in_any_order_keep_everything(cluster: Cluster, o
     cluster["n1"].call("SendMessage", QueueUrl=url, MessageBody="in flight")
     [held] = cluster["n1"].call("ReceiveMessage", QueueUrl=url, VisibilityTimeout=600)["Messages"]
     with Load(cluster) as load:
-        load.wait_for(200)
+        load.wait_for(100)
         # The first to start has the oldest log: the others go on without it for a while.
         cluster.kill9(order[0])
         load.wait_for(50)

@@ -24,6 +24,7 @@ def test_load_is_clean_where_a_disk_keeps_everything(make_cluster: MakeCluster) 
     assert load.p99_ms() > 0
 
 
+@pytest.mark.chaos
 def test_load_finds_what_a_forgetful_member_loses(make_cluster: MakeCluster) -> None:
     cluster = make_cluster(1, memory=True).start()
     with Load(cluster) as load:
@@ -37,6 +38,7 @@ def test_load_finds_what_a_forgetful_member_loses(make_cluster: MakeCluster) -> 
     assert verdict.count("lost") > 0, verdict.line()
 
 
+@pytest.mark.chaos
 def test_fill_sends_each_message_once(make_cluster: MakeCluster) -> None:
     cluster = make_cluster(1).start()
     url = cluster["n1"].call("CreateQueue", QueueName="filled")["QueueUrl"]

@@ -29,12 +29,12 @@ def has_healed(cluster: Cluster) -> None:
 
 def test_master_alone_acknowledges_nothing(cluster: Cluster) -> None:  # F10
     with Load(cluster) as load:
-        load.wait_for(200)
+        load.wait_for(100)
         master = cluster.master()
         rest = others(cluster, master)
         cut_us = now_us()
         cluster.partition([master], rest)
-        load.wait_for(100, since_us=cut_us)
+        load.wait_for(50, since_us=cut_us)
         gap_ms = load.gap_ms(cut_us)
         assert cluster.master(rest) in rest
         let_pass(2 * LAST_WORD_MS / 1_000)

@@ -203,7 +203,7 @@ def stored(cluster: Cluster) -> int:
 def test_any_member_serves_every_call(cluster: Cluster) -> None:
     for name in cluster.names:
         cluster.do(name, SEND)
-    master, other = roles(cluster)
+    _master, other = roles(cluster)
     (message, *_) = cluster.do(other, RECEIVE).messages
     cluster.do(other, c.DeleteMessage(queue_url="jobs", receipt_handle=message.receipt_handle))
     assert stored(cluster) == 2
@@ -230,7 +230,7 @@ def test_duplicate_late_and_reordered_letters_are_executed_once(cluster: Cluster
 
 
 def test_answer_of_a_receive_that_nobody_waits_for_is_given_back_and_forgotten(cluster: Cluster) -> None:
-    master, other = roles(cluster)
+    _master, other = roles(cluster)
     cluster.do(other, SEND)
     ticket = cluster.submit(other, RECEIVE)
     cluster.node(other).cancel(ticket, cluster.now_ms)

@@ -148,3 +148,21 @@ def test_order_hands_over_to_whom_it_names(cluster: Cluster) -> None:
     follower = next(name for name in cluster.names if name != master)
     assert isinstance(cluster.obey(follower, TransferMastership(follower)), OrderRefused)
     assert cluster.serving() == [master]
+
+
+def test_no_background_work_makes_the_heir_too_old(cluster: Cluster) -> None:
+    """A message comes due while the heir is being asked: its waiter is served by the heir."""
+    old = cluster.elect()
+    cluster.do(old, c.SendMessage(queue_url="jobs", message_body="due", delay_seconds=1))
+    poll = cluster.say(old, c.ReceiveMessage(queue_url="jobs", wait_time_seconds=20))
+    cluster.advance(900)
+    others = [name for name in cluster.names if name != old]
+    cluster.cut |= {(old, name) for name in others}
+    last_index = cluster.node(old).replica.log.last_index
+    assert cluster.node(old).hand_over(cluster.now_ms)
+    cluster.members[old].drain()
+    cluster.advance(300)
+    assert cluster.node(old).replica.log.last_index == last_index
+    cluster.cut.clear()
+    cluster.advance(2_000)
+    assert [message.body for message in cluster.answer(old, poll).messages] == ["due"]  # type: ignore[union-attr]

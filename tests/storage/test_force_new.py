@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from elasticq.engine import mutations as m
-from elasticq.engine.mutations import ClusterFounded
 from elasticq.engine.apply import apply
+from elasticq.engine.mutations import ClusterFounded
 from elasticq.engine.state import State
 from elasticq.node.effects import Committed
 from elasticq.replication.records import Entry, Vote, Voter
