@@ -387,7 +387,9 @@ class Node(Observer):
         if now_ms >= self._hands_over_until_ms:
             self._hands_over_until_ms = 0
         elif not self._open and self.replica.commit_index == self.replica.log.last_index:
-            self.replica.hand_over(now_ms, self._heir)
+            heir = self._heir or self.replica.heir()
+            if self.replica.hand_over(now_ms, heir):
+                self._heir = heir  # the same until it is over: two that stand at once split the votes
             self._hand_out(now_ms)
 
     def committed_state(self) -> tuple[State, Base]:

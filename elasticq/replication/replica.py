@@ -807,7 +807,7 @@ class Replica:
         """Ask ``to``, or the voter with the newest log, to stand now; True if it has everything."""
         if self.role != MASTER or not self.others or (to and to not in self.others):
             return False
-        best = to or max(self.others, key=self._fitness)
+        best = to or self.heir()
         if self.followers[best].match_index < self.log.last_index:
             return False
         # The follower may win at once, without asking those who answered our rounds: no lease until it
@@ -819,6 +819,10 @@ class Replica:
             rests_on_records=False,
         )
         return True
+
+    def heir(self) -> str:
+        """The other voter that is the fittest now; empty without any."""
+        return max(self.others, key=self._fitness, default="")
 
     def _fitness(self, other: str) -> tuple[int, int]:
         """Of an heir: that it has everything, and that it was heard lately."""

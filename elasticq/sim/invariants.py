@@ -290,7 +290,8 @@ class Invariants:
             return
         node = member.node
         assert node is not None
-        voters = set(node.replica.voters)
+        master = self.world.master  # who answers for it may not know yet who the voters are
+        voters = set((node if master is None or master.node is None else master.node).replica.voters)
         needed = {"one": min(2, len(voters)), "all": len(voters)}.get(mode, len(voters) // 2 + 1)
         holders = sum(
             other.id in voters and (index <= other.disk.view.base_index or other.disk.view.has(index, term or 0))

@@ -166,3 +166,26 @@ def test_no_background_work_makes_the_heir_too_old(cluster: Cluster) -> None:
     cluster.cut.clear()
     cluster.advance(2_000)
     assert [message.body for message in cluster.answer(old, poll).messages] == ["due"]  # type: ignore[union-attr]
+
+
+def test_one_heir_is_asked_however_often() -> None:
+    """Of four members two that stand at once would split the votes."""
+    cluster = Cluster("abcd")
+    cluster.introduce_all()
+    old = cluster.elect()
+    cluster.advance(300)
+    asked: set[str] = set()
+
+    def is_asked(_: str, frame: Frame) -> bool:
+        is_lost = frame.data[0] == VERSION and isinstance(messages.decode(frame.data), messages.TimeoutNow)
+        if is_lost:
+            asked.add(frame.to)
+        return is_lost
+
+    cluster.drops = is_asked
+    assert cluster.node(old).hand_over(cluster.now_ms)
+    cluster.members[old].drain()
+    for name in cluster.names * 3:
+        cluster.say(name, send(0))
+        cluster.advance(30)
+    assert len(asked) == 1
