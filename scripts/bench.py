@@ -28,7 +28,7 @@ import measure
 ROOT = Path(__file__).resolve().parent.parent
 SQSLOAD_SOURCE = ROOT.parent / "shared" / "tools" / "sqsload"
 LISTENING = re.compile(r"listening on (http://\S+)")
-SERVER = [sys.executable, "-m", "elasticq", "server", "--memory", "--port", "0"]
+SERVER = [sys.executable, "-m", "elasticq", "server", "--memory", "--port", "0", "--admin-port", "0"]
 CONNECTIONS = 16
 WAKE_PAIRS = 4
 SERVER_CORE, GENERATOR_CORE = 0, 1
@@ -48,7 +48,18 @@ class Row(NamedTuple):
 DIRECTORY = "DIRECTORY"  # in a command: a new one, removed after the run
 SERVERS = {
     "elasticq": SERVER,
-    "durable": [sys.executable, "-m", "elasticq", "server", "--data-dir", DIRECTORY, "--port", "0"],
+    "durable": [
+        sys.executable,
+        "-m",
+        "elasticq",
+        "server",
+        "--data-dir",
+        DIRECTORY,
+        "--port",
+        "0",
+        "--admin-port",
+        "0",
+    ],
     "floor": [sys.executable, str(ROOT / "scripts" / "echo.py"), "protocol"],
     "aiohttp": [sys.executable, str(ROOT / "scripts" / "echo.py"), "aiohttp"],
 }

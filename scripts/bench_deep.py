@@ -44,7 +44,18 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "elasticq", "server", "--data-dir", str(self.directory), "--port", "0"]
+        command = [
+            sys.executable,
+            "-m",
+            "elasticq",
+            "server",
+            "--data-dir",
+            str(self.directory),
+            "--port",
+            "0",
+            "--admin-port",
+            "0",
+        ]
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         measure.pin(self.process.pid, SERVER_CORE)
         assert self.process.stdout

@@ -24,6 +24,7 @@ from tests.durability.chaos import NAMES, now_us
 
 FAULTS_A_ROUND = 8  # then everything is drained and judged, so that a finding is not far from its cause
 FAULT_S = (0.5, 6.0)
+VISIBILITY_S = (1, 6)
 BETWEEN = (50, 200)  # acknowledged writes between two faults
 
 
@@ -185,7 +186,7 @@ def one_round(seed: int, faults: int, only: list[str]) -> Round:
     cluster = Cluster(directory, count, memory=memory)
     try:
         cluster.start()
-        with Load(cluster, seed=seed) as load:
+        with Load(cluster, seed=seed, visibility_s=VISIBILITY_S) as load:
             break_it(done, cluster, load, random, faults, only)
             done.verdict = load.judge()
         cluster.same_rows()

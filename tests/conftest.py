@@ -1,4 +1,6 @@
-"""Settings that all tests share: how hypothesis searches, and what it may keep."""
+"""Settings that all tests share: how hypothesis searches, what it may keep, and an admin port from the kernel."""
+
+import os
 
 from hypothesis import HealthCheck, settings
 
@@ -12,3 +14,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("house")
+
+# Servers of several tests may run at once, each with an admin port; who wants a certain one names it.
+os.environ["ELASTICQ_ADMIN__PORT"] = "0"

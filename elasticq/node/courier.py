@@ -6,11 +6,11 @@ from msgspec import Struct
 
 from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.limits import WAIT_S_MAX
-from elasticq.model.results import ReceiveMessageResult
-from elasticq.node.effects import Reply, Ticket
+from elasticq.node.effects import Ticket
 from elasticq.node.forwarding import Numbers
 
 ANSWER_MS = 10_000  # how long the master may take, beside a wait
+FAREWELL_MS = 1_000  # how long one that is master no more may take to say what it did not do
 
 
 class Remote(Struct, frozen=True, gc=False):
@@ -32,7 +32,7 @@ class Sent(Struct, gc=False):
 
 
 class Courier:
-    """``sent``: passed on and not answered; ``unread``: receives answered to another member that did not confirm."""
+    """``sent``: passed on and not answered"""
 
     def __init__(self, boot: str) -> None:
         self.boot = boot
@@ -40,14 +40,14 @@ class Courier:
         self.expires_at_ms: int | None = None  # not before this is the first of ``sent`` given up
         self._numbers: dict[Ticket, int] = {}
         self._number = 0
+        self._answers = Numbers(boot)
         self._taken: dict[str, Numbers] = {}
-        self.unread: dict[Remote, ReceiveMessageResult] = {}
 
     # --- the accepting member -----------------------------------------------------
 
     def send(self, call: Call, ticket: Ticket, to: str, now_ms: int, term: int = 0) -> int:
         """Its number."""
-        self._number += 1
+        self.next_number()
         wait_ms = WAIT_S_MAX * 1_000 if type(call.command) is ReceiveMessage else 0
         until_ms = now_ms + wait_ms + ANSWER_MS
         if self.expires_at_ms is None or until_ms < self.expires_at_ms:
@@ -56,12 +56,21 @@ class Courier:
         self._numbers[ticket] = self._number
         return self._number
 
+    def next_number(self) -> int:
+        """Of a letter that must have one effect."""
+        self._number += 1
+        return self._number
+
     def arrived(self, number: int) -> Sent | None:
         """The call with this number is over; None if nobody waits for it any more."""
         sent = self.sent.pop(number, None)
         if sent is not None:
             self._numbers.pop(sent.ticket, None)
         return sent
+
+    def is_first(self, number: int) -> bool:
+        """Of the answers with this number; the network may bring copies, and only one may be given back."""
+        return self._answers.take(number)
 
     def cancelled(self, ticket: Ticket) -> tuple[int, str] | None:
         """Its client left: (number, to) of a call that is under way."""
@@ -72,6 +81,13 @@ class Courier:
     def lost_with(self, is_lost: Callable[[str], bool]) -> list[Sent]:
         """Calls that went to a member which will not answer any more, taken off the books."""
         return [sent for number, sent in list(self.sent.items()) if is_lost(sent.to) and self.arrived(number)]
+
+    def hasten(self, is_late: Callable[[str], bool], until_ms: int) -> None:
+        """Calls that went to a member which will soon say what became of them, or never."""
+        for sent in self.sent.values():
+            if is_late(sent.to) and until_ms < sent.until_ms:
+                sent.until_ms = until_ms
+                self.expires_at_ms = min(until_ms, self.expires_at_ms or until_ms)
 
     def expired(self, now_ms: int) -> list[Sent]:
         if self.expires_at_ms is None or now_ms < self.expires_at_ms:
@@ -88,18 +104,3 @@ class Courier:
         if numbers is None or numbers.boot != remote.boot:
             numbers = self._taken[remote.sender] = Numbers(remote.boot)
         return numbers.take(remote.number)
-
-    def answered(self, reply: Reply) -> None:
-        """A remote call has its answer; a receive's is remembered until it is confirmed."""
-        outcome, ticket = reply.outcome, reply.ticket
-        if isinstance(outcome, ReceiveMessageResult) and outcome.messages and isinstance(ticket, Remote):
-            self.unread[ticket] = outcome
-
-    def read(self, sender: str, boot: str, numbers: list[int]) -> None:
-        for number in numbers:
-            self.unread.pop(Remote(sender, boot, number), None)
-
-    def lost(self, sender: str) -> list[ReceiveMessageResult]:
-        """The link to ``sender`` broke, or it began anew: receives that nobody may have."""
-        gone = [remote for remote in self.unread if remote.sender == sender]
-        return [self.unread.pop(remote) for remote in gone]

@@ -1,9 +1,9 @@
 """Calls that a member passes on to the master, and their answers: frames beside those of replication.
 
 A frame is one kind byte and schema'd msgpack. A call is numbered by the member
-that accepted it; a number is executed once, whatever the network does. Answers
-of a receive are acknowledged: the master gives the messages of one that never
-arrived back to their queue.
+that accepted it; a number is executed once, whatever the network does. An answer
+that is lost with its link is not taken back: its client may have read it, and
+messages in two hands are worse than messages that stay hidden for their timeout.
 """
 
 from collections import OrderedDict
@@ -35,7 +35,7 @@ class Letter(Struct, array_like=True, gc=False, kw_only=True):
 
 
 class Forward(Letter, tag=1):
-    """Execute it, once. ``kind`` is the command's class."""
+    """Execute it, once. ``kind`` is the command's class; ``is_detour``: who is not the master passes it on to it."""
 
     number: int
     kind: str
@@ -45,6 +45,7 @@ class Forward(Letter, tag=1):
     endpoint: str
     invocation: bytes
     origin: Origin | None = None
+    is_detour: bool = False
 
 
 class Answer(Letter, tag=2):
@@ -55,38 +56,35 @@ class Answer(Letter, tag=2):
     body: msgspec.Raw
 
 
-class Received(Letter, tag=3):
-    """The answers with these numbers arrived."""
-
-    numbers: list[int]
-
-
-class Withdraw(Letter, tag=4):
+class Withdraw(Letter, tag=3):
     """The client of a waiting receive left."""
 
     number: int
 
 
-class GiveBack(Letter, tag=5):
-    """The messages of this answer could not be written to its client."""
+class GiveBack(Letter, tag=4):
+    """The messages of this answer could not be written to its client; numbered like calls."""
 
+    number: int
     result: ReceiveMessageResult
 
 
-class NotMaster(Letter, tag=6):
+class NotMaster(Letter, tag=5):
     """Nothing was done: the sender of this is not the master."""
 
     number: int
 
 
-AnyLetter = Forward | Answer | Received | Withdraw | GiveBack | NotMaster
+AnyLetter = Forward | Answer | Withdraw | GiveBack | NotMaster
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[AnyLetter] = msgspec.msgpack.Decoder(AnyLetter)
 
 
 def _classes(module: Any, base: type) -> dict[str, Any]:
-    return {name: kind for name, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, base)}
+    """Those that are more than the base: it is in the module, too, and nobody can execute it."""
+    found = {name: kind for name, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, base)}
+    return {name: kind for name, kind in found.items() if kind is not base}
 
 
 _COMMANDS: Final = {name: msgspec.msgpack.Decoder(kind) for name, kind in _classes(commands, commands.Command).items()}
@@ -109,7 +107,9 @@ def decode(frame: bytes) -> AnyLetter:
         raise FrameError(str(error)) from error
 
 
-def forward_of(call: Call, cluster: str, sender: str, to: str, boot: str, number: int) -> Forward:
+def forward_of(
+    call: Call, cluster: str, sender: str, to: str, boot: str, number: int, *, is_detour: bool = False
+) -> Forward:
     return Forward(
         cluster=cluster,
         sender=sender,
@@ -123,6 +123,7 @@ def forward_of(call: Call, cluster: str, sender: str, to: str, boot: str, number
         endpoint=call.endpoint,
         invocation=call.invocation,
         origin=call.origin,
+        is_detour=is_detour,
     )
 
 

@@ -59,8 +59,13 @@ class Members:
 
     @property
     def is_fresh(self) -> bool:
+        return self._is_nowhere and self._replica.term == 0
+
+    @property
+    def _is_nowhere(self) -> bool:
+        """No log and no cluster; it may have a term, of one that it was about to join when it went down."""
         replica = self._replica
-        return replica.log.last_index == 0 and replica.term == 0 and not replica.voters and not replica.cluster
+        return replica.log.last_index == 0 and not replica.voters and not replica.cluster
 
     def introduce(self) -> Peer:
         settings = self._settings
@@ -100,24 +105,24 @@ class Members:
     def linked_peers(self) -> list[Peer]:
         return [self.peers[each] for each in self.linked]
 
-    def lost(self, member_id: str, now_ms: int, time_ms: int) -> None:
+    def lost(self, member_id: str, now_ms: int) -> None:
         """It may have been the one too many."""
         self.linked.discard(member_id)
-        if self.is_fresh:
+        if self._is_nowhere:
             clusters = self._clusters_met()
             if len(clusters) == 1:
                 self._replica.cluster = clusters.pop()
                 self._know_acquaintances()
-            elif not clusters:
-                self._found_if_complete(now_ms, time_ms)
+            elif not clusters and self.is_fresh:
+                self._found_if_complete(now_ms)
 
     def _know_acquaintances(self) -> None:
         cluster = self._replica.cluster
         self._replica.acquaintances |= {each for each in self.linked if self.peers[each].cluster == cluster}
 
     def _meet_cluster(self, peer: Peer) -> None:
-        """A fresh member joins the cluster that it meets, unless there are two."""
-        if self.is_fresh and len(self._clusters_met()) == 1:
+        """A member without a cluster joins the one that it meets, unless there are two."""
+        if self._is_nowhere and len(self._clusters_met()) == 1:
             self._replica.cluster = peer.cluster
 
     def _clusters_met(self) -> set[str]:
@@ -249,7 +254,7 @@ class Members:
             case RemoveVoter():
                 return self._remove(order.member, ticket)
             case ReplaceVoter():
-                self._replace(order.member, ticket)
+                return self._replace(order.member, ticket)
         return None
 
     def _refuse(self, ticket: Ticket, reason: str) -> None:
@@ -274,6 +279,8 @@ class Members:
         learner = self._find(name, self._replica.learners)
         if not learner:
             self._refuse(ticket, f"{name} is no learner: start it with this cluster's seeds first")
+        elif old := self.predecessor(learner):
+            self._refuse(ticket, f"{learner} has come under the name of the voter {old}: give the order 'replace'")
         elif not self.has_caught_up(learner):
             self._refuse(ticket, f"{name} has not caught up yet: try again")
         elif self._may_change(ticket):
@@ -292,9 +299,11 @@ class Members:
             return self._without(voter)
         return None
 
-    def _replace(self, name: str, ticket: Ticket) -> None:
+    def _replace(self, name: str, ticket: Ticket) -> tuple[Voter, ...] | None:
         old = self._find(name, self._replica.voters)
         new = next((each for each in self._replica.learners if old and self.predecessor(each) == old), "")
+        if not old and self._find(name, self._replica.learners):
+            return self._add(name, ticket)  # the old one was taken out before the mastership moved
         if not new:
             self._refuse(ticket, f"no member has come under the name of {name}")
         elif old in self.linked:
@@ -303,6 +312,7 @@ class Members:
             self._refuse(ticket, f"{new} has not caught up yet: try again")
         elif self._may_change(ticket):
             self._replacing[new] = (old, ticket)
+        return None
 
     def has_caught_up(self, learner: str) -> bool:
         replica = self._replica
@@ -340,10 +350,16 @@ class Members:
         return None
 
     def _replace_volatile(self) -> None:
-        """A memory-only member that restarted replaces its predecessor by itself."""
+        """A memory-only member that restarted replaces its predecessor by itself.
+
+        Its predecessor may be out already, where the mastership moved meanwhile: then the voters are too few.
+        """
+        is_short = len(self._replica.voters) < self._settings.nodes
         for learner in self._replica.learners:
             peer, old = self.peers.get(learner), self.predecessor(learner)
-            if peer and peer.is_volatile and old and old not in self.linked and self.has_caught_up(learner):
+            if not (peer and peer.is_volatile and self.has_caught_up(learner)):
+                continue
+            if (old and old not in self.linked) or (not old and is_short):
                 self._replacing[learner] = (old, None)
                 return
 

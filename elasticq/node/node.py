@@ -40,6 +40,7 @@ from elasticq.node.settings import NodeSettings, NodeStatus
 from elasticq.node.waiters import Waiter, Waiters
 from elasticq.replication import messages
 from elasticq.replication.lottery import Lottery
+from elasticq.replication.messages import FrameError
 from elasticq.replication.records import Base, Durable, Entry, Vote, Voter
 from elasticq.replication.replica import MASTER, Observer, Replica, Timing
 
@@ -94,14 +95,15 @@ class Node(Observer):
         self._commits_alone = self.replica.commits_alone
         self._turn = Turn(0, 0, settings.region, settings.sixty_second_rules)
         self._waiters = Waiters()
-        self._attempts: dict[bytes, int] = {}  # of receives that were answered more than once
+        self._attempts: dict[bytes, int] = {}  # answers that are out, of receives that were answered more than once
         self._sweeper = Sweeper()
         self._sweep_at_ms = 0
         self._mover = Mover()
         self._move_at_ms = 0
         self.members = Members(settings, self.replica, self.lottery)
-        self.replica.cluster = self.state.cluster_id
         self.members.founded()
+        if self.state.cluster_id:
+            self.replica.cluster = self.state.cluster_id
         self._replies = Replies(self.replica, self.effects.replies, settings.mode, settings.all_timeout_ms)
         self._post = Post(
             settings,
@@ -124,6 +126,7 @@ class Node(Observer):
         self.discarded = 0
         self._digests: dict[int, str] = {}
         self._open_is_early = False
+        self._gathers = False  # calls that came together make one entry
         self._open: list[m.Mutation] = []
         self._open_bytes = 0
         self._open_undo: Undo = []
@@ -147,7 +150,8 @@ class Node(Observer):
         """Execute; the answer comes out as a Reply, now or after a later input."""
         if not self.serving:
             self._post.submit(call, ticket, now_ms)
-            self._leave(now_ms)
+            if self._post.has_lobby:
+                self._leave(now_ms)
             return
         if self._hands_over_until_ms:
             self._post.hold(call, ticket, now_ms)
@@ -192,13 +196,33 @@ class Node(Observer):
         self._leave(now_ms)
 
     def _give_back(self, result: ReceiveMessageResult, now_ms: int) -> None:
-        if result.attempt == self._attempts.get(result.invocation, 0):
-            time_ms = self._open_time(now_ms)
-            self._attempts.pop(result.invocation, None)  # its GUID is forgotten, too
+        """When the last answer to a call came back: attempts arrive in any order, and any may have been read."""
+        answers = self._attempts.pop(result.invocation, 1 if result.attempt == 0 else 0) - 1
+        if answers > 0:
+            self._attempts[result.invocation] = answers
+        elif answers == 0:
+            time_ms = self._open_time(now_ms)  # its GUID is forgotten, too
             self._change(returned(self.state, result, time_ms), now_ms)
 
     def receive(self, frame: bytes, now_ms: int) -> None:
         """A frame of another member. Raises FrameError for bytes that are none, and changes nothing then."""
+        self._take_frame(frame, now_ms)
+        self._leave(now_ms)
+
+    def receive_all(self, frames: list[bytes], now_ms: int) -> list[FrameError]:
+        """Frames that came together share what follows from them, and the entry that their calls make."""
+        errors = []
+        self._gathers = True
+        for frame in frames:
+            try:
+                self._take_frame(frame, now_ms)
+            except FrameError as error:
+                errors.append(error)
+        self._gathers = False
+        self._leave(now_ms)
+        return errors
+
+    def _take_frame(self, frame: bytes, now_ms: int) -> None:
         if frame[:1] == _LETTER:
             self._post.read(forwarding.decode(frame), now_ms, serving=self.serving)
         else:
@@ -207,7 +231,6 @@ class Node(Observer):
                 self.replica.receive(message, now_ms)
                 if type(message) is messages.Found:
                     self.members.founded()
-        self._leave(now_ms)
 
     def _is_ours(self, message: messages.AnyMessage) -> bool:
         """Of this cluster, or the founding of one that this member may be part of."""
@@ -223,15 +246,15 @@ class Node(Observer):
         known = self.members.peers.get(peer.id)
         if known is not None and known.boot != peer.boot:
             self._forget_waiting(peer.id)
-            self._post.lost(peer.id, now_ms, serving=self.serving)
+            self._post.lost(now_ms, serving=self.serving)
         self.members.met(peer, now_ms)
         self._leave(now_ms)
 
     def lost(self, member_id: str, now_ms: int) -> None:
-        """The link to another member broke: its waiting receives go, and what it may never have got goes back."""
-        self.members.lost(member_id, now_ms, self.clock.time_ms(now_ms))
+        """The link to another member broke: its waiting receives go."""
+        self.members.lost(member_id, now_ms)
         self._forget_waiting(member_id)
-        self._post.lost(member_id, now_ms, serving=self.serving)
+        self._post.lost(now_ms, serving=self.serving)
         self._leave(now_ms)
 
     def _forget_waiting(self, sender: str) -> None:
@@ -317,6 +340,8 @@ class Node(Observer):
 
     def set_full(self, reason: str | None, now_ms: int) -> None:
         """The disk is full: sends are refused with ``reason`` until it is None again."""
+        if reason is not None and self._full_reason is None:
+            self.hand_over(now_ms)  # another one may have space
         self._full_reason = reason
         self._let_senders_go(now_ms)
         self._leave(now_ms)
@@ -329,15 +354,20 @@ class Node(Observer):
             self._compact()
         if self.serving:
             self.clock.keep(now_ms)
-            voters = self.members.next_change()
-            if voters is not None:
-                self._propose_voters(voters, now_ms)
             self._end_waits(now_ms)
-            self._serve_due(now_ms)
-            self._sweep(now_ms)
-            if self.state.moving:
-                self._move(now_ms)
+            if not self._hands_over_until_ms:  # else the heir's log would not be the newest when it stands
+                self._work(now_ms)
         self._leave(now_ms)
+
+    def _work(self, now_ms: int) -> None:
+        """What makes entries although nobody asks."""
+        voters = self.members.next_change()
+        if voters is not None:
+            self._propose_voters(voters, now_ms)
+        self._serve_due(now_ms)
+        self._sweep(now_ms)
+        if self.state.moving:
+            self._move(now_ms)
 
     def close_waiters(self, now_ms: int) -> None:
         """Graceful stop: all long polls are answered, empty."""
@@ -363,8 +393,10 @@ class Node(Observer):
     def _hand_over_if_due(self, now_ms: int) -> None:
         if now_ms >= self._hands_over_until_ms:
             self._hands_over_until_ms = 0
-        elif not self._open:
-            self.replica.hand_over(now_ms, self._heir)
+        elif not self._open and self.replica.commit_index == self.replica.log.last_index:
+            heir = self._heir or self.replica.heir()
+            if self.replica.hand_over(now_ms, heir):
+                self._heir = heir  # the same until it is over: two that stand at once split the votes
             self._hand_out(now_ms)
 
     def committed_state(self) -> tuple[State, Base]:
@@ -382,9 +414,14 @@ class Node(Observer):
         return Vote(self.replica.term, self.replica.voted_for)
 
     def retire(self, now_ms: int) -> None:
-        """A node over a snapshot takes this one's place: whoever waits here is answered."""
+        """A node over a snapshot takes this one's place: whoever waits here is answered.
+
+        Its log goes with it: of what is not known to be committed nobody can tell any more whether it is.
+        """
+        log, first = self.replica.log, self.replica.commit_index + 1
+        self.dropped([log.entry(index) for index in range(first, log.last_index + 1)])
         self._post.retire()
-        self._post.mail_answers()
+        self._post.mail_answers(now_ms, serving=False)
 
     # --- commands -------------------------------------------------------------------
 
@@ -424,6 +461,9 @@ class Node(Observer):
                 self._count_attempt(result)
             elif self._wait(call, ticket, now_ms):
                 return
+        if _is_standard_send(result) and not self._replies.is_early:  # a retry: mode all waits for all again
+            self._replies.answer_send(ticket, result, self._head_index(), now_ms)
+            return
         self._answer(ticket, result, now_ms)
 
     def _look_again(self, call: Call, mutations: list[m.Mutation], now_ms: int) -> Outcome:
@@ -470,10 +510,10 @@ class Node(Observer):
                 self._run(call, ticket, now_ms)
 
     def _count_attempt(self, result: ReceiveMessageResult) -> None:
-        """A receive answered again: only the newest attempt may give its messages back."""
+        """A receive answered again: its messages go back only if all of its answers do."""
         attempts = self._attempts
-        result.attempt = attempts.pop(result.invocation, 0) + 1
-        attempts[result.invocation] = result.attempt
+        result.attempt = attempts.pop(result.invocation, 1)
+        attempts[result.invocation] = result.attempt + 1
         if len(attempts) > ATTEMPTS_MAX:
             del attempts[next(iter(attempts))]
 
@@ -536,6 +576,8 @@ class Node(Observer):
     def _close_entry_if_free(self, now_ms: int) -> None:
         """Group commit: while a sync, or in memory a round, is under way the open entry grows, up to its bound."""
         replica = self.replica
+        if self._gathers and self._open_bytes < self.settings.batch_bytes_max:
+            return
         known_index = replica.commit_index if self._is_volatile else replica.durable_index
         if known_index >= replica.log.last_index or self._open_bytes >= self.settings.batch_bytes_max:
             self._close_entry(now_ms)
@@ -783,7 +825,7 @@ class Node(Observer):
             self.effects.committed.append(committed)
         if self._residency.is_full:
             self._holds_sends = True
-        if not replica.cluster:
+        if self.state.cluster_id:
             replica.cluster = self.state.cluster_id
         membership = replica.membership
         if self._was_voter and not membership.is_voter and membership.index <= replica.commit_index:
@@ -820,12 +862,12 @@ class Node(Observer):
             self._hand_out(now_ms)
         if self.replica.master != self._master_seen or self._post.has_lobby or self.members.answered:
             self._leave_company(now_ms)
-        if self._hands_over_until_ms:
-            self._hand_over_if_due(now_ms)
         if self._replies:
             self._replies.release(now_ms)
+        if self._hands_over_until_ms:
+            self._hand_over_if_due(now_ms)
         if self._has_mail:
-            self._post.mail_answers()
+            self._post.mail_answers(now_ms, serving=self.serving)
         self.effects.wake_at_ms = self._wake_at(now_ms)
 
     @property
@@ -876,12 +918,14 @@ class Node(Observer):
             wake_ms = lobby_ms
         if not self.serving:
             return wake_ms
-        due_ms = self._waiters.next_due_ms() if self._waiters.count else None
+        is_leaving = bool(self._hands_over_until_ms)
+        due_ms = self._waiters.next_due_ms() if self._waiters.count and not is_leaving else None
         for candidate_ms in (
             self._waiters.next_deadline_ms() if self._waiters.count else None,
             None if due_ms is None else self.clock.boot_ms(due_ms),
-            self._chores_at_ms() if self.state.queues or self.state.doomed else None,
+            self._chores_at_ms() if (self.state.queues or self.state.doomed) and not is_leaving else None,
             self._replies.wake_at_ms,
+            self._hands_over_until_ms or None,
         ):
             if candidate_ms is not None and (wake_ms is None or candidate_ms < wake_ms):
                 wake_ms = candidate_ms

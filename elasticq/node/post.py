@@ -1,7 +1,8 @@
 """Where a member that does not serve sends its calls, and what the master does with those of others.
 
 A call goes to the master of which this member knows and to which it has a
-link. Without one a write is refused, clearly and at once; a read waits a
+link; where it hears none, to a member that may hear one and passes it on.
+Without either a write is refused, clearly and at once; a read waits a
 moment for a master and is then answered from committed state, marked stale.
 """
 
@@ -22,7 +23,7 @@ from elasticq.model.commands import (
 )
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
-from elasticq.node.courier import Courier, Remote
+from elasticq.node.courier import FAREWELL_MS, Courier, Remote
 from elasticq.node.effects import Effects, Frame, Reply, Ticket
 from elasticq.node.forwarding import (
     Answer,
@@ -30,7 +31,6 @@ from elasticq.node.forwarding import (
     Forward,
     GiveBack,
     NotMaster,
-    Received,
     Withdraw,
     answer_of,
     call_of,
@@ -90,6 +90,8 @@ class Post:
             self._refuse(ticket)
         elif self._master is not None:
             self._forward(call, ticket, self._master, now_ms)
+        elif self._bridge is not None:
+            self._forward(call, ticket, self._bridge, now_ms, is_detour=True)
         elif isinstance(call.command, READS):
             self.hold(call, ticket, now_ms)
         else:
@@ -110,9 +112,16 @@ class Post:
             return None
         return None if (master, self._replica.term) == self._denied else master
 
-    def _forward(self, call: Call, ticket: Ticket, to: str, now_ms: int) -> None:
+    @property
+    def _bridge(self) -> str | None:
+        """Another member that may hear a master where this one hears none."""
+        replica = self._replica
+        return replica.refused_by if replica.master is None and replica.refused_by in self._members.linked else None
+
+    def _forward(self, call: Call, ticket: Ticket, to: str, now_ms: int, *, is_detour: bool = False) -> None:
         number = self._courier.send(call, ticket, to, now_ms, self._replica.term)
-        self._write(forward_of(call, self._replica.cluster, self._settings.member_id, to, self._courier.boot, number))
+        cluster, sender, boot = self._replica.cluster, self._settings.member_id, self._courier.boot
+        self._write(forward_of(call, cluster, sender, to, boot, number, is_detour=is_detour))
 
     def _refuse(self, ticket: Ticket) -> None:
         self._effects.replies.append(Reply(ticket, ServiceUnavailable(self.unready_reason()), 0))
@@ -144,14 +153,22 @@ class Post:
 
     def undelivered(self, result: ReceiveMessageResult) -> None:
         """An answer of the master could not be written to its client."""
-        if self._master is not None:
-            self._write(self._letter(GiveBack, self._master, result=result))
+        to = self._master or self._bridge
+        if to is not None:
+            self._give_to(to, result)
+
+    def _give_to(self, to: str, result: ReceiveMessageResult) -> None:
+        self._write(self._letter(GiveBack, to, number=self._courier.next_number(), result=result))
 
     def master_changed(self, now_ms: int, *, serving: bool) -> None:
-        """Calls that went to one that is none any more, or is out of reach, are unknown; reads that waited go on."""
+        """Calls that went to one that is out of reach are unknown; reads that waited go on.
+
+        One that handed over has yet to say which calls it only held.
+        """
         master, linked = self._replica.master, self._members.linked
-        for sent in self._courier.lost_with(lambda to: to not in linked or master not in (None, to)):
+        for sent in self._courier.lost_with(lambda to: to not in linked):
             self._effects.replies.append(Reply(sent.ticket, ServiceUnavailable(UNKNOWN), 0))
+        self._courier.hasten(lambda to: master not in (None, to), now_ms + FAREWELL_MS)
         self.open_lobby(now_ms, serving=serving)
 
     def open_lobby(self, now_ms: int, *, serving: bool) -> None:
@@ -179,7 +196,7 @@ class Post:
         """Ends of waits: for a master, and for its answers."""
         while self._lobby and self._lobby[0][0] <= now_ms:
             _, call, ticket = self._lobby.popleft()
-            if isinstance(call.command, READS):
+            if isinstance(call.command, READS) and type(ticket) is not Remote:
                 self._effects.replies.append(Reply(ticket, self._stale_answer(call, time_ms, stale_ms), 0))
             else:
                 self._refuse(ticket)
@@ -218,13 +235,13 @@ class Post:
                 self._on_answer(letter)
             case NotMaster():
                 self._on_not_master(letter, now_ms)
-            case Received():
-                self._courier.read(letter.sender, letter.boot, letter.numbers)
             case Withdraw():
-                self._withdraw(Remote(letter.sender, letter.boot, letter.number))
+                remote = Remote(letter.sender, letter.boot, letter.number)
+                self._withdraw(remote)
+                self.cancelled(remote)
             case GiveBack():
-                if serving:
-                    self._give_back(letter.result, now_ms)
+                if self._courier.take(Remote(letter.sender, letter.boot, letter.number)):
+                    self._take_back(letter.result, now_ms, serving=serving)
 
     def _on_forward(self, letter: Forward, now_ms: int, *, serving: bool) -> None:
         call = call_of(letter)
@@ -233,24 +250,37 @@ class Post:
             return
         if serving:
             self._run(call, remote, now_ms)
+        elif letter.is_detour and self._master is not None:
+            self._forward(call, remote, self._master, now_ms)
         else:
             self.submit(call, remote, now_ms)
 
+    def _take_back(self, result: ReceiveMessageResult, now_ms: int, *, serving: bool) -> None:
+        """An answer that did not reach its client by way of another member."""
+        if serving:
+            self._give_back(result, now_ms)
+        elif self._master is not None:
+            self._give_to(self._master, result)
+
     def _on_answer(self, letter: Answer) -> None:
         outcome = outcome_of(letter)
+        if letter.boot == self._courier.boot and not self._courier.is_first(letter.number):
+            return
         sent = self._courier.arrived(letter.number) if letter.boot == self._courier.boot else None
-        holds_messages = isinstance(outcome, ReceiveMessageResult) and bool(outcome.messages)
-        if holds_messages:
-            self._write(self._letter(Received, letter.sender, numbers=[letter.number]))
-            if sent is None:
-                self._write(self._letter(GiveBack, letter.sender, result=outcome))
-        if sent is not None:
+        if sent is None:
+            if isinstance(outcome, ReceiveMessageResult) and outcome.messages:
+                self._give_to(letter.sender, outcome)
+        else:
             self._effects.replies.append(Reply(sent.ticket, outcome, 0))
 
     def _on_not_master(self, letter: NotMaster, now_ms: int) -> None:
         """Nothing was done there: to the next master, or wait for one."""
         sent = self._courier.arrived(letter.number) if letter.boot == self._courier.boot else None
         if sent is None:
+            return
+        if letter.sender == self._replica.refused_by:
+            self._replica.refused_by = None  # it hears no master either
+            self.submit(sent.call, sent.ticket, now_ms)
             return
         self._denied = (letter.sender, sent.term)
         if self._master is None:
@@ -265,26 +295,32 @@ class Post:
         while self._lobby:
             self._refuse(self._lobby.popleft()[2])
 
-    def mail_answers(self) -> None:
-        """Answers that are due to calls of other members leave as letters."""
+    def mail_answers(self, now_ms: int, *, serving: bool) -> None:
+        """Answers that are due to calls of other members leave as letters; those of members that left go back."""
         replies = self._effects.replies
         if not any(type(reply.ticket) is Remote for reply in replies):
             return
-        kept = []
+        kept, unsent = [], []
         for reply in replies:
-            ticket = reply.ticket
-            if type(ticket) is Remote:
-                self._courier.answered(reply)
-                forward = (ticket.sender, ticket.boot, ticket.number)
-                assert isinstance(reply.outcome, (Result, SqsError)), "orders are not passed on"
-                self._write(answer_of(reply.outcome, forward, self._replica.cluster, self._settings.member_id))
-            else:
+            ticket, outcome = reply.ticket, reply.outcome
+            if type(ticket) is not Remote:
                 kept.append(reply)
+                continue
+            assert isinstance(outcome, (Result, SqsError)), "orders are not passed on"
+            if not self._has_left(ticket.sender):
+                forward = (ticket.sender, ticket.boot, ticket.number)
+                self._write(answer_of(outcome, forward, self._replica.cluster, self._settings.member_id))
+            elif isinstance(outcome, ReceiveMessageResult) and outcome.messages:
+                unsent.append(outcome)
         replies[:] = kept
+        for result in unsent:
+            self._take_back(result, now_ms, serving=serving)
+        if unsent:
+            self.mail_answers(now_ms, serving=serving)
 
-    def lost(self, member_id: str, now_ms: int, *, serving: bool) -> None:
-        """The link to a member broke, or its process began anew: what it may never have got goes back."""
-        for result in self._courier.lost(member_id):
-            if serving:
-                self._give_back(result, now_ms)
+    def _has_left(self, member_id: str) -> bool:
+        return member_id not in self._members.linked and member_id in self._members.peers
+
+    def lost(self, now_ms: int, *, serving: bool) -> None:
+        """A link broke: what was passed on over it is unknown."""
         self.master_changed(now_ms, serving=serving)

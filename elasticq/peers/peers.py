@@ -28,6 +28,7 @@ from elasticq.peers.handshake import NONCE_BYTES, Handshake, check_cluster, make
 from elasticq.peers.link import Link
 from elasticq.peers.messages import DUPLICATE, HELD, Hello, Known, Purpose, Refused
 from elasticq.peers.refusals import Refusals
+from elasticq.peers.routes import route
 from elasticq.peers.settings import PeerSettings
 from elasticq.peers.tls import client_context, server_context
 from elasticq.peers.transfer import Fetch, Fetching, Snapshots, TransferServer
@@ -436,7 +437,7 @@ class Peers:
 
     async def _connect(self, address: str, purpose: Purpose) -> Connection:
         """A connection whose handshake has ended, well or not. Raises Unreachable."""
-        host, port = split(address)
+        host, port = split(route(address))
         connection = Connection(
             self, self._loop, self._settings.send_buffer_bytes, is_dialler=True, purpose=purpose, place=address
         )

@@ -152,6 +152,7 @@ class Replica:
         self._pre_votes: set[str] = set()
         self._own_vote_token = 0
         self._campaign_term = 0  # of the pre-vote under way
+        self.refused_by: str | None = None  # a voter: it may hear a master that is not heard here
         self.election_at_ms = 0
         self.heartbeat_at_ms = 0
 
@@ -338,6 +339,7 @@ class Replica:
         self.lease_until_ms = 0
         self._pre_votes = set()
         self.votes = {}
+        self.refused_by = None
         if was_master:
             self.followers = {}
             self._refresh()
@@ -403,6 +405,7 @@ class Replica:
     def _win(self, now_ms: int) -> None:
         self.role = MASTER
         self.master = self.member_id
+        self.refused_by = None
         self.followers = {other: Progress(self.log.last_index + 1, heard_ms=now_ms) for other in self.others}
         self._refresh()
         self._round_sent_ms.clear()
@@ -476,7 +479,10 @@ class Replica:
         if message.term > self.term:
             self._step_down(message.term, now_ms)
             return
-        if self.role != CANDIDATE or not message.granted or message.asked_term != self._campaign_term:
+        if self.role != CANDIDATE or message.asked_term != self._campaign_term:
+            return
+        if not message.granted:
+            self.refused_by = message.sender
             return
         if not self._pre_votes or self._campaign_term != self.term + 1:
             return
@@ -757,6 +763,8 @@ class Replica:
         if match_index > progress.match_index:
             progress.match_index = match_index
             self._advance_commit(now_ms)
+            if message.sender not in self.followers:
+                return  # that committed its removal, or this master's own
         progress.next_index = max(progress.next_index, progress.match_index + 1)
         if progress.is_leaving and match_index >= self.membership.index and self.commit_index >= self.membership.index:
             self._send_append(message.sender, now_ms, force=True)  # with the commit index, so that it knows
@@ -799,7 +807,7 @@ class Replica:
         """Ask ``to``, or the voter with the newest log, to stand now; True if it has everything."""
         if self.role != MASTER or not self.others or (to and to not in self.others):
             return False
-        best = to or max(self.others, key=self._fitness)
+        best = to or self.heir()
         if self.followers[best].match_index < self.log.last_index:
             return False
         # The follower may win at once, without asking those who answered our rounds: no lease until it
@@ -811,6 +819,10 @@ class Replica:
             rests_on_records=False,
         )
         return True
+
+    def heir(self) -> str:
+        """The other voter that is the fittest now; empty without any."""
+        return max(self.others, key=self._fitness, default="")
 
     def _fitness(self, other: str) -> tuple[int, int]:
         """Of an heir: that it has everything, and that it was heard lately."""
@@ -886,8 +898,9 @@ class Replica:
         floor = min(index, self.commit_index)
         if self.has_company or not self._is_alone:
             floor = min(floor, self.log.floor_of(kept_bytes))
-        for progress in self.followers.values():
-            if progress.offered_index and self.log.size_bytes <= kept_bytes * PINNED_FACTOR:
+        waits = not kept_bytes or self.log.size_bytes <= kept_bytes * PINNED_FACTOR
+        for progress in self.followers.values() if waits else ():
+            if progress.offered_index:
                 floor = min(floor, progress.offered_index)
             elif progress.match_index + self.in_flight_entries_max >= self.log.last_index:
                 floor = min(floor, progress.match_index)

@@ -177,18 +177,17 @@ class Runtime:
                 self._node.close_waiters(self._clock())
             self._drain()
 
-    def receive(self, frame: bytes) -> None:
-        """A frame of another member. Raises FrameError for bytes that are none."""
+    def receive(self, frames: list[bytes]) -> list[FrameError]:
+        """Frames of other members, in their order; what is wrong with those that are none."""
         if self.stopped:
-            return
+            return []
         try:
-            self._node.receive(frame, self._clock())
-        except FrameError:
-            raise
+            errors = self._node.receive_all(frames, self._clock())
         except Exception as failure:
             self._fail(failure)
             raise RuntimeStopped from failure
         self._drain()
+        return errors
 
     def met(self, peer: Peer) -> None:
         """Another member greeted."""
@@ -243,6 +242,8 @@ class Runtime:
         with _Guard(self):
             self._node.retire(self._clock())
         self._release()
+        self._tell()
+        node.discarded = self._node.discarded
         linked = self._node.members.linked_peers
         self._node, self._effects, self._submit = node, node.effects, node.submit
         self._gate = SyncGate()

@@ -17,7 +17,6 @@ from elasticq.peers.addresses import is_dialable
 from elasticq.peers.peers import Peers
 from elasticq.peers.settings import PeerSettings, PeerSettingsError
 from elasticq.peers.transfer import Snapshot as Offered
-from elasticq.replication.messages import FrameError
 from elasticq.replication.records import Entry, Voter
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 from elasticq.server.settings import Settings, SettingsError, secret
@@ -54,13 +53,14 @@ class Member:
         self._settings = settings
         self._directory = directory
         self._loop = loop
-        self._entropy = os.urandom(32)
         self._storage = self._open()
         self._discarded = None if directory is None else Discarded(directory.discarded)
         self._node_settings = self._describe(http, admin)
         self._runtime: Runtime | None = None
         self._peers: Peers | None = None
         self._fetching: asyncio.Task[None] | None = None
+        self._trouble = ""
+        self._frames: list[bytes] = []  # that came in this turn of the loop
 
     # --- life -----------------------------------------------------------------------
 
@@ -96,7 +96,15 @@ class Member:
         """Elections follow the disk as it is now."""
         if not self.ended.done():
             self.runtime.fsync_measured(self._storage.slow_sync_ms)
+            self._tell_trouble()
             self._loop.call_later(MEASURE_S, self._measure)
+
+    def _tell_trouble(self) -> None:
+        """What keeps this member from its cluster, and what to do: once each time it changes."""
+        trouble = self.runtime.node.members.waiting_for()
+        if trouble != self._trouble:
+            self._trouble = trouble
+            _log.warning("%s", trouble or "this member takes part in its cluster")
 
     async def can_serve(self) -> bool:
         """True once commands can be executed, False if the end comes before that."""
@@ -180,7 +188,7 @@ class Member:
         )
 
     def _node(self, loaded: Loaded) -> Node:
-        return Node(self._node_settings, loaded.durable, self._entropy, loaded.rows)
+        return Node(self._node_settings, loaded.durable, os.urandom(32), loaded.rows)
 
     def _make_peers(self, voters: tuple[Voter, ...]) -> Peers:
         """Where voters were when they became ones are seeds, too."""
@@ -214,19 +222,27 @@ class Member:
             self._peers.send(frames)
 
     def receive(self, frame: bytes) -> None:
+        """Those of one turn of the loop are taken together."""
+        if not self._frames:
+            self._loop.call_soon(self._take_frames)
+        self._frames.append(frame)
+
+    def _take_frames(self) -> None:
         """A frame that is none is dropped: its sender proved that it may speak, so it is of another version."""
-        try:
-            self.runtime.receive(frame)
-        except FrameError as error:
-            _log.warning("frame_dropped %s", error)
-        except RuntimeStopped:
-            pass  # the failure is known, and the process about to end
+        frames, self._frames = self._frames, []
+        if not frames:
+            return
+        with suppress(RuntimeStopped):  # its failure is known, and the process about to end
+            for error in self.runtime.receive(frames):
+                _log.warning("frame_dropped %s", error)
 
     def met(self, peer: Peer) -> None:
+        self._take_frames()
         with suppress(RuntimeStopped):
             self.runtime.met(peer)
 
     def lost(self, member_id: str) -> None:
+        self._take_frames()
         with suppress(RuntimeStopped):
             self.runtime.lost(member_id)
 
@@ -268,10 +284,8 @@ class Member:
             path.unlink(missing_ok=True)
 
     async def _install(self, path: Path) -> None:
-        loaded = await self._storage.install(path)
-        node = self._node(loaded)
-        node.discarded = self.runtime.node.discarded
-        self.runtime.replace(node)
+        loaded = await self._storage.install(path, lambda: self.runtime.wanted is not None)
+        self.runtime.replace(self._node(loaded))
         _log.info("snapshot_installed index %d", loaded.durable.applied_index)
 
     # --- what goes wrong --------------------------------------------------------------

@@ -21,6 +21,9 @@ class Totals(Struct):
     operations: int = 0
     elections: int = 0
     faults: int = 0
+    orders: int = 0
+    snapshots: int = 0
+    interrupted: int = 0
     simulated_ms: int = 0
     failed: int = 0
 
@@ -29,12 +32,16 @@ class Totals(Struct):
         self.operations += outcome.operations
         self.elections += outcome.elections
         self.faults += outcome.faults
+        self.orders += outcome.orders
+        self.snapshots += outcome.transfers.installed
+        self.interrupted += outcome.transfers.cut
         self.simulated_ms += outcome.simulated_ms
         self.failed += bool(outcome.findings)
 
     def line(self) -> str:
         return (
             f"{self.seeds} seeds, {self.operations} operations, {self.elections} elections, {self.faults} faults, "
+            f"{self.orders} orders, {self.snapshots} snapshots installed ({self.interrupted} interruptions), "
             f"{self.simulated_ms / 1_000:.0f} simulated s, {self.failed} failed"
         )
 
@@ -43,7 +50,8 @@ def describe(outcome: Outcome) -> str:
     """One line a seed, and one for each finding."""
     lines = [
         f"seed {outcome.seed} members {outcome.members}: {outcome.operations} operations, "
-        f"{outcome.elections} elections, {outcome.faults} faults, {outcome.simulated_ms / 1_000:.0f} s, "
+        f"{outcome.elections} elections, {outcome.faults} faults, {outcome.orders} orders, "
+        f"{outcome.transfers.installed} snapshots, {outcome.simulated_ms / 1_000:.0f} s, "
         f"trace {outcome.trace_hash}"
     ]
     lines += [f"  {finding.name} at {finding.at_us} us: {finding.evidence}" for finding in outcome.findings]

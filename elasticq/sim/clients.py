@@ -25,7 +25,7 @@ from elasticq.model.commands import (
     SendMessageBatch,
     SendMessageBatchEntry,
 )
-from elasticq.model.errors import ServiceUnavailable, SqsError
+from elasticq.model.errors import ReceiptHandleIsInvalid, ServiceUnavailable, SqsError
 from elasticq.model.names import DEFAULT_ACCOUNT, queue_url
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
 from elasticq.node.effects import Ticket
@@ -33,12 +33,14 @@ from elasticq.node.effects import Ticket
 if TYPE_CHECKING:
     from elasticq.sim.world import World
 
+HANDLE_REFUSED = "handle_refused"
 ENDPOINT = "http://sim:9324"
 QUEUES = ("orders", "invoices")
 PRODUCERS, CONSUMERS = 4, 3
 TIMEOUT_US = 3_000_000
 PATIENCE_US = 15_000_000
 BACKOFF_US = (20_000, 200_000)
+FOLLOW_SHARE = 0.6  # of attempts go to the member that answered last; the others to any
 BREAK_SHARE = 0.04  # of attempts lose their connection at once and are made again at the same member
 BREAK_US = (500, 30_000)
 THINK_US = (200_000, 2_000_000)
@@ -97,10 +99,12 @@ class Client(ABC):
         if running is None or number != self.number:
             return
         running.attempt += 1
+        if self.random.random() > FOLLOW_SHARE:
+            self.guess = self.random.randrange(len(self.world.members))
         running.target = self.guess
         ticket = (self.name, number, running.attempt)
         call = Call(running.command, "sim", DEFAULT_ACCOUNT, ENDPOINT, running.invocation)
-        member = self.world.members[self.guess]
+        member = self.world.members[running.target]
         self.world.after_latency(member.request, self, ticket, call)
         self.world.schedule(running.timeout_us, lambda: self._timed_out(ticket))
         if self.random.random() < BREAK_SHARE:
@@ -142,6 +146,8 @@ class Client(ABC):
         if isinstance(outcome, ServiceUnavailable):
             self._try_again(running)
         elif isinstance(outcome, SqsError):
+            if isinstance(outcome, ReceiptHandleIsInvalid):
+                self.world.found(HANDLE_REFUSED, f"{self.name} at {self.world.members[running.target].name}: {outcome}")
             self._finish(running, None, is_refusal=True)
         else:
             self._finish(running, outcome)

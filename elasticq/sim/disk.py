@@ -192,11 +192,13 @@ class Disk:
         image = self._log.load()
         applied, rows = self._rows.load(self._connection)
         durable = compose(image.vote, image.entries, applied)
+        if 0 < image.last_index < applied.index:
+            self._log.reset(image.vote)  # as SqliteStorage does: it cannot be continued where it ends
         before, self.view = self.view, DurableView()
         self.view.vote = image.vote
         self.view.last_index = self.view.base_index = applied.index
         self.view.entries = {index: entry for index, entry in before.entries.items() if index <= applied.index}
-        for entry in image.entries:
+        for entry in durable.entries:
             self.view.take(entry)
         return Loaded(durable, rows)
 

@@ -12,6 +12,8 @@ from random import Random
 
 from msgspec import Struct
 
+from elasticq.node.settings import Mode
+
 LOAD_FROM_MS = 4_000  # the first master is elected and the queues exist
 HEAL_MS = 46_000
 DURATION_MS = 60_000
@@ -32,7 +34,11 @@ class Fault(Struct, frozen=True, omit_defaults=True):
 
 
 class Scenario(Struct, frozen=True):
-    """All that decides a run."""
+    """All that decides a run.
+
+    is_founded_by_meeting: members know how many they are and find each other; else each is told its voters.
+    volatile: the numbers of members that live in memory; spares: of members that join later.
+    """
 
     seed: int
     members: int
@@ -44,6 +50,11 @@ class Scenario(Struct, frozen=True):
     loss_share: float = 0.0
     duplicate_share: float = 0.0
     straggler_share: float = 0.0
+    is_founded_by_meeting: bool = False
+    mode: Mode = "majority"
+    volatile: tuple[int, ...] = ()
+    spares: int = 0
+    log_kept_bytes: int = 32 * 1_048_576
 
 
 CRASH_KINDS = ("crash", "crash_all", "restart", "crash_master", "crash_next_voter", "crash_appending_master")
@@ -54,11 +65,16 @@ NETWORK_KINDS = (
     "isolate_master",
     "cut_master_from_majority",
     "isolate_appending_master",
+    "flap",
+    "bridge",
 )
+MEMBER_KINDS = ("join", "leave", "wipe", "stop", "transfer")
 OTHER_KINDS = ("pause", "pause_master", "loss_burst", "slow_disk", "clock_jump")
-KINDS = (*CRASH_KINDS, *NETWORK_KINDS, *OTHER_KINDS)
+KINDS = (*CRASH_KINDS, *NETWORK_KINDS, *OTHER_KINDS, *MEMBER_KINDS)
 KINDS_ALONE = ("crash", "crash_all", "restart", "crash_appending_master", "pause", "slow_disk")
 """For a cluster of one: nobody to be cut from, and no clock but its own."""
+EARLY_KINDS = ("crash", "restart", "cut", "isolate", "loss_burst")
+"""What may happen while a cluster is being founded."""
 DEPOSING_KINDS = ("crash_master", "isolate_master", "cut_master_from_majority", "pause_master", "crash_all")
 BACKGROUND = ("loss", "duplicates", "stragglers", "wild_clock")
 
@@ -72,7 +88,13 @@ _LENGTHS_MS = {
     "pause": (300, 4_000),
     "pause_master": (800, 4_000),
     "crash_all": (100, 3_000),
+    "flap": (2_000, 8_000),
+    "wipe": _SHORT_MS,
+    "stop": _SHORT_MS,
 }
+_SPARES_MAX = 2
+_LOG_KEPT_BYTES = (4_096, 16_384)
+_EARLY_FROM_MS = 100
 
 
 def scenario(
@@ -83,8 +105,10 @@ def scenario(
     background: tuple[str, ...] | None = None,
     count: int = 0,
     duration_ms: int = DURATION_MS,
+    mode: Mode | None = None,
+    volatile: tuple[int, ...] | None = None,
 ) -> Scenario:
-    """The scenario of ``seed``; ``kinds``, ``background`` and ``count`` replace what the swarm would draw."""
+    """The scenario of ``seed``; what is given replaces what the swarm would draw."""
     random = Random(f"{seed}/faults")
     heal_ms = duration_ms * HEAL_MS // DURATION_MS
     chosen = kinds or _swarm(random, KINDS if members > 1 else KINDS_ALONE)
@@ -95,6 +119,13 @@ def scenario(
     faults = [_fault(random, random.choice(chosen), members, heal_ms) for _ in range(amount)]
     if not kinds and members > 1:
         faults += [_fault(random, random.choice(DEPOSING_KINDS), members, heal_ms) for _ in range(random.randint(0, 2))]
+    cluster = Random(f"{seed}/cluster")
+    is_met = members > 1 and cluster.random() < 0.8
+    if is_met and not kinds and cluster.random() < 0.3:
+        faults += [_early(cluster, members) for _ in range(cluster.randint(1, 3))]
+    drawn_mode = _mode(cluster, members)
+    drawn_volatile = _volatile(cluster, members)
+    joins = sum(fault.kind == "join" for fault in faults)
     return Scenario(
         seed=seed,
         members=members,
@@ -106,7 +137,31 @@ def scenario(
         loss_share=random.choice((0.005, 0.02, 0.05)) if "loss" in around else 0.0,
         duplicate_share=random.choice((0.01, 0.1)) if "duplicates" in around else 0.0,
         straggler_share=random.choice((0.005, 0.03)) if "stragglers" in around else 0.0,
+        is_founded_by_meeting=is_met,
+        mode=drawn_mode if mode is None else mode,
+        volatile=drawn_volatile if volatile is None else volatile,
+        spares=min(joins, _SPARES_MAX),
+        log_kept_bytes=cluster.randint(*_LOG_KEPT_BYTES),
     )
+
+
+def _mode(random: Random, members: int) -> Mode:
+    if members == 1 or random.random() < 0.6:
+        return "majority"
+    chosen: Mode = random.choice(("async", "one", "all"))
+    return chosen
+
+
+def _volatile(random: Random, members: int) -> tuple[int, ...]:
+    """Now and then one of several: it forgets with each crash, and one is what the others can spare."""
+    return (random.randrange(members),) if members > 1 and random.random() < 0.2 else ()
+
+
+def _early(random: Random, members: int) -> Fault:
+    at_ms = random.randint(_EARLY_FROM_MS, LOAD_FROM_MS - 1_000)
+    member = random.randrange(members)
+    peer = (member + random.randint(1, members - 1)) % members
+    return Fault(at_ms, random.randint(at_ms + 50, LOAD_FROM_MS), random.choice(EARLY_KINDS), member, peer, 0)
 
 
 def _swarm(random: Random, kinds: tuple[str, ...]) -> tuple[str, ...]:

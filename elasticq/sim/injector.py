@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from elasticq.node.orders import AddVoter, RemoveVoter, ReplaceVoter, TransferMastership
 from elasticq.sim.faults import Fault
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 ON_VOTE = ("crash_next_voter",)
 ON_APPEND = ("crash_appending_master", "isolate_appending_master")
 RESTART_AFTER_VOTE_MS = (30, 300)
+FLAP_MS = (100, 1_200)
+VOTERS_MIN = 3
+STOPPED_US = 1_600_000  # longer than a graceful stop may take
 
 
 class Injector:
@@ -44,6 +48,13 @@ class Injector:
             "loss_burst": self._loss_burst,
             "slow_disk": self._slow_disk,
             "clock_jump": self._clock_jump,
+            "flap": self._flap,
+            "bridge": self._bridge,
+            "join": self._join,
+            "leave": self._leave,
+            "wipe": self._wipe,
+            "stop": self._stop,
+            "transfer": self._transfer,
             "crash_next_voter": self._arm,
             "crash_appending_master": self._arm,
             "isolate_appending_master": self._arm,
@@ -66,17 +77,16 @@ class Injector:
         for member in self.world.members:
             member.disk.is_slow = False
             member.resume()
-            member.start()
+            self._start(member)
 
     # --- when armed faults see their moment -----------------------------------------
 
     def voted(self, member: Member) -> None:
         """``member`` let out a granted vote."""
         fault = self._take(ON_VOTE)
-        if fault is not None:
+        if fault is not None and self._crashed(member, fault):
             self.struck += 1
-            member.crash(reboots=bool(fault.amount))
-            self.world.schedule(self.random.randint(*RESTART_AFTER_VOTE_MS) * 1_000, member.start)
+            self.world.schedule(self.random.randint(*RESTART_AFTER_VOTE_MS) * 1_000, lambda: self._start(member))
 
     def master_appended(self, member: Member) -> None:
         """``member`` is master and appended an entry that no other member has yet."""
@@ -112,11 +122,21 @@ class Injector:
     def _crash(self, fault: Fault) -> bool:
         return self._crash_for(self.world.members[fault.member], fault)
 
-    def _crash_for(self, member: Member | None, fault: Fault) -> bool:
-        if member is None or member.node is None:
+    def _start(self, member: Member) -> None:
+        if member.is_wanted:
+            member.start()
+
+    def _crashed(self, member: Member, fault: Fault, *, keeps_cache: bool = False) -> bool:
+        """Unless it lives in memory and the others cannot spare what it has."""
+        if member.node is None or (member.is_volatile and not self.world.may_forget(member)):
             return False
-        member.crash(reboots=bool(fault.amount))
-        self._until(fault, member.start)
+        member.crash(reboots=bool(fault.amount) and not keeps_cache, keeps_cache=keeps_cache)
+        return True
+
+    def _crash_for(self, member: Member | None, fault: Fault) -> bool:
+        if member is None or not self._crashed(member, fault):
+            return False
+        self._until(fault, lambda: self._start(member))
         return True
 
     def _crash_all(self, fault: Fault) -> bool:
@@ -126,10 +146,9 @@ class Injector:
     def _restart(self, fault: Fault) -> bool:
         """Only the process dies: the page cache survives."""
         member = self.world.members[fault.member]
-        if member.node is None:
+        if not self._crashed(member, fault, keeps_cache=True):
             return False
-        member.crash(keeps_cache=True)
-        self._until(fault, member.start)
+        self._until(fault, lambda: self._start(member))
         return True
 
     def _pause(self, member: Member | None, fault: Fault) -> bool:
@@ -140,16 +159,38 @@ class Injector:
         return True
 
     def _cut_pairs(self, fault: Fault, pairs: list[tuple[int, int]]) -> bool:
-        members, network = self.world.members, self.world.network
-        for sender, to in pairs:
-            network.cut(members[sender].name, members[to].name)
+        network = self.world.network
+        ends = [(self.world.members[sender].id, self.world.members[to].id) for sender, to in pairs]
+        for sender, to in ends:
+            network.cut(sender, to)
 
         def mend() -> None:
-            for sender, to in pairs:
-                network.mend(members[sender].name, members[to].name)
+            for sender, to in ends:
+                network.mend(sender, to)
 
         self._until(fault, mend)
         return True
+
+    def _flap(self, fault: Fault) -> bool:
+        """A link that comes and goes."""
+        begin_us, end_us = self.world.now_us, fault.until_ms * 1_000
+        while begin_us < end_us:
+            cut_us = begin_us + self.random.randint(*FLAP_MS) * 1_000
+            cut = Fault(begin_us // 1_000, min(cut_us, end_us) // 1_000, "cut", fault.member, fault.peer)
+            self.world.schedule(begin_us - self.world.now_us, partial(self._flap_once, cut))
+            begin_us = cut_us + self.random.randint(*FLAP_MS) * 1_000
+        return True
+
+    def _flap_once(self, fault: Fault) -> None:
+        if not self.world.is_healed:
+            self._cut_pairs(fault, [(fault.member, fault.peer), (fault.peer, fault.member)])
+
+    def _bridge(self, fault: Fault) -> bool:
+        """Two halves that do not hear each other; one member hears both."""
+        others = [member.index for member in self.world.members if member.index != fault.member]
+        half = len(others) // 2
+        pairs = [(one, other) for one in others[:half] for other in others[half:]]
+        return self._cut_pairs(fault, pairs + [(other, one) for one, other in pairs])
 
     def _isolate(self, member: Member | None, fault: Fault, friends: int = 0) -> bool:
         """Cut it from everybody but the ``friends`` next to it."""
@@ -191,4 +232,90 @@ class Injector:
         if abs(member.wall_skew_ms) > 1_000:
             return False
         member.wall_skew_ms = fault.amount
+        return True
+
+    # --- members that come and go -----------------------------------------------------
+
+    def _join(self, fault: Fault) -> bool:
+        """A new member appears; once it has caught up, it is made a voter."""
+        spare = next((member for member in self.world.members if not member.is_wanted and not member.process), None)
+        if spare is None:
+            return False
+        spare.is_wanted = True
+        spare.start()
+        member_id = spare.id
+        self.world.operator.want(
+            lambda: AddVoter(member_id), lambda: spare.id != member_id or self._is_voter(member_id)
+        )
+        return True
+
+    def _leave(self, fault: Fault) -> bool:
+        """A voter is taken out, and its process ends then."""
+        member = self.world.members[fault.member]
+        wanted = [each for each in self.world.members if each.is_wanted]
+        if member.is_volatile or len(wanted) <= VOTERS_MIN or self.world.lost_or_unsettled:
+            return False
+        if not self._is_voter(member.id) or self.world.operator.tasks:
+            return False
+        member_id = member.id
+        member.is_wanted = False  # it stays as it is until it is no voter, but is not started again
+
+        def end() -> None:
+            member.resume()
+            member.crash(keeps_cache=True)
+
+        self.world.operator.want(lambda: RemoveVoter(member_id), lambda: self._is_none(member_id), end)
+        return True
+
+    def _is_voter(self, member_id: str) -> bool:
+        voters = self._voters
+        return voters is not None and member_id in voters
+
+    def _is_none(self, member_id: str) -> bool:
+        voters = self._voters
+        return voters is not None and member_id not in voters
+
+    @property
+    def _voters(self) -> list[str] | None:
+        """As the present master has committed them; None where nobody knows."""
+        master = self.world.master
+        if master is None or master.node is None:
+            return None
+        return [voter.id for voter in master.node.replica.membership.committed_voters]
+
+    def _wipe(self, fault: Fault) -> bool:
+        """The disk is lost: another member comes back under the name and is put in the old one's place."""
+        member = self.world.members[fault.member]
+        if member.is_volatile or not member.is_wanted or self.world.lost_or_unsettled:
+            return False
+        if not self.world.may_forget(member):
+            return False
+        old = member.id
+        was_voter = self._is_voter(old)
+        member.resume()
+        member.crash()
+        member.become_another()
+        self.world.trace("wipe", member.name, member.id)
+        self._until(fault, lambda: self._start(member))
+        if was_voter:
+            new = member.id
+            # A new master does not know that the old one was taken out to be replaced: the rest is an addition.
+            self.world.operator.want(
+                lambda: AddVoter(new) if self._is_none(old) else ReplaceVoter(old), lambda: self._is_voter(new)
+            )
+        return True
+
+    def _stop(self, fault: Fault) -> bool:
+        member = self.world.members[fault.member] if fault.amount else self.world.master
+        if member is None or member.node is None or not member.is_wanted:
+            return False
+        if member.is_volatile and not self.world.may_forget(member):
+            return False
+        member.stop()
+        self.world.schedule(fault.until_ms * 1_000 - self.world.now_us + STOPPED_US, lambda: self._start(member))
+        return True
+
+    def _transfer(self, fault: Fault) -> bool:
+        to = self.world.members[fault.member]
+        self.world.operator.try_once(TransferMastership(to.name if fault.amount else ""))
         return True

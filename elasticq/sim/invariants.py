@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from elasticq.checks.history import Event, Send
 from elasticq.engine import mutations
 from elasticq.engine.digest import state_digest
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
 from elasticq.node.effects import Reply
+from elasticq.node.settings import Mode
 from elasticq.replication.messages import AnyMessage, AppendReply, PreVote, RequestVote, VoteReply
-from elasticq.replication.records import Entry, Record, Truncation, Vote
+from elasticq.replication.records import Entry, Record, Truncation, Vote, Voter
+from elasticq.sim.disk import Copy
 from elasticq.sim.member import TRUE_EPOCH_MS
 
 if TYPE_CHECKING:
@@ -35,9 +38,17 @@ VOTED_TWICE = "voted_twice"
 VOTE_NOT_DURABLE = "vote_not_durable"
 VOTE_FOR_STALE_LOG = "vote_for_stale_log"
 ACK_NOT_DURABLE = "ack_not_durable"
+REPLY_NOT_ON_ALL = "reply_not_on_all"
 REPLY_NOT_ON_MAJORITY = "reply_not_on_majority"
 IDENTITY_REUSED = "identity_reused"
 ROWS_DIFFER = "rows_differ"
+IDENTITY_UNKNOWN = "identity_unknown"
+VOTERS_JUMPED = "voters_jumped"
+VOTERS_CHANGED_TWICE = "voters_changed_twice"
+ACTED_WHILE_WANTING = "acted_while_wanting"
+WRITE_BELOW_QUORUM = "write_below_quorum"
+WENT_BACK = "went_back_to_a_snapshot"
+LOST_UNTOLD = "lost_untold"
 SERVING_BEFORE_TAKEOVER = "serving_before_takeover"
 CLOCK_AHEAD, CLOCK_FELL = "clock_ahead", "clock_fell"
 
@@ -61,9 +72,8 @@ class _Seen:
 class Invariants:
     """Told of everything by the members; reports findings to the world."""
 
-    def __init__(self, world: World, members: int) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
-        self.quorum = members // 2 + 1
         self.masters: dict[int, str] = {}
         self.entries: dict[tuple[int, int], Entry] = {}  # (index, term)
         self.committed: list[int] = [0]  # term by index
@@ -75,7 +85,9 @@ class Invariants:
         self.made_at: dict[str, tuple[int, int]] = {}  # message id or receipt handle -> (index, term)
         self.digests: dict[tuple[int, int], tuple[bytes, str]] = {}
         self.compared: set[int] = set()  # applied indexes at which somebody's rows were hashed: others follow
-        self.seen: dict[str, _Seen] = {}
+        self.seen: dict[str, _Seen] = {}  # by name
+        self.early_on: dict[tuple[int, int], set[str]] = {}  # early entry -> members that had it on their disks
+        self.told_discarded: set[tuple[int, int]] = set()
 
     def _found(self, name: str, evidence: str) -> None:
         self.world.found(name, evidence)
@@ -85,13 +97,28 @@ class Invariants:
     def starting(self, member: Member, vote: Vote) -> None:
         self.seen[member.name] = _Seen(vote.term)
 
+    def installing(self, member: Member, copy: Copy) -> None:
+        """What it has acknowledged as committed, or stored, must not be less afterwards than others count on."""
+        node = member.node
+        assert node is not None
+        replica = node.replica
+        if copy.base.index < replica.commit_index:
+            self._found(WENT_BACK, f"{member.name} installs {copy.base.index}, committed {replica.commit_index}")
+        index = copy.base.index
+        if index >= len(self.committed) or self.committed[index] != copy.base.term:
+            self._found(COMMITTED_CHANGED, f"{member.name} installs index {index} of term {copy.base.term}")
+
+    def installed(self, member: Member) -> None:
+        """Equal rows, wherever they came from."""
+        self.compare_rows(member)
+
     def started(self, member: Member, vote: Vote) -> None:
         node = member.node
         assert node is not None
-        term, shown = node.replica.term, self.term_shown.get(member.name, 0)
+        term, shown = node.replica.term, self.term_shown.get(member.id, 0)
         if term < shown:
             self._found(TERM_FELL, f"{member.name} let out term {shown} and is in {term} after its restart")
-        if term > vote.term and self.quorum > 1:
+        if term > vote.term and len(node.replica.voters) > 1:
             self._found(TERM_RAISED_AT_RESTART, f"{member.name}: term {vote.term} on disk, {term} after its start")
 
     def crashed(self, member: Member) -> None:
@@ -144,6 +171,8 @@ class Invariants:
         ahead_ms = entry.time_ms - TRUE_EPOCH_MS - self.world.now_us // 1_000
         if ahead_ms > CLOCK_AHEAD_MAX_MS:
             self._found(CLOCK_AHEAD, f"{member.name} stamped entry {entry.index} {ahead_ms} ms ahead of true time")
+        if entry.voters is not None:
+            self._named(member, entry, entry.voters)
         before = self._before(member, entry)
         if before is not None and before.time_ms > entry.time_ms:
             self._found(CLOCK_FELL, f"{member.name}: entry {entry.index} is older than the one before it")
@@ -154,6 +183,22 @@ class Invariants:
                 if first != place:
                     self._found(IDENTITY_REUSED, f"{member.name}: {identity} in {first} and {place} (index, term)")
                 self._minted(member, identity, place)
+
+    def _named(self, member: Member, entry: Entry, voters: tuple[Voter, ...]) -> None:
+        """Adjacent configurations differ by one voter, so that their majorities meet; one change at a time."""
+        node = member.node
+        assert node is not None
+        named = node.replica.membership._named
+        at = next(at for at, (index, _) in enumerate(named) if index == entry.index)
+        if at == 0:
+            return
+        before_index, before = named[at - 1]
+        difference = {voter.id for voter in before} ^ {voter.id for voter in voters}
+        if len(difference) > 1:
+            self._found(VOTERS_JUMPED, f"{member.name} at {entry.index}: {sorted(difference)} at once")
+        if before_index >= len(self.committed) and before_index > node.replica.commit_index:
+            evidence = f"{member.name} at {entry.index}: the change at {before_index} is not committed"
+            self._found(VOTERS_CHANGED_TWICE, evidence)
 
     def _minted(self, member: Member, identity: tuple[str, *tuple[int, ...]], place: tuple[int, int]) -> None:
         """Note in which entry an id or a handle was made."""
@@ -176,7 +221,7 @@ class Invariants:
 
     def released(self, member: Member, message: AnyMessage) -> None:
         """A frame leaves: what it promises must stand on the disk."""
-        name, view = member.name, member.disk.view
+        name, view = member.id, member.disk.view
         if message.term > self.term_shown.get(name, 0) and type(message) is not PreVote:  # that only asks about a term
             self.term_shown[name] = message.term
         if type(message) is AppendReply:
@@ -189,7 +234,7 @@ class Invariants:
             self._granted(member, message)
 
     def _granted(self, member: Member, message: VoteReply) -> None:
-        name, view, candidate, term = member.name, member.disk.view, message.to, message.term
+        name, view, candidate, term = member.id, member.disk.view, message.to, message.term
         if self.votes.setdefault((name, term), candidate) != candidate:
             self._found(VOTED_TWICE, f"{name} voted for {self.votes[name, term]} and {candidate} in term {term}")
         is_newer = view.vote.term > term  # it went on meanwhile; the vote of that term can no longer be given
@@ -202,39 +247,101 @@ class Invariants:
         assert node is not None
         log = node.replica.log
         own, asked = (log.last_term, log.last_index), self.candidacies.get((vote.to, vote.term))
+        if vote.granted and node.replica.wanted is not None:
+            self._found(ACTED_WHILE_WANTING, f"{member.name} votes for {vote.to} and wants a snapshot")
         if vote.granted and asked is not None and asked < own:
             evidence = f"{member.name} at (term, index) {own} votes for {vote.to} at {asked}, term {vote.term}"
             self._found(VOTE_FOR_STALE_LOG, evidence)
 
     # --- replies ----------------------------------------------------------------
 
-    def replied(self, member: Member, reply: Reply) -> None:
-        """The reply rule: what an answer rests on stands on a majority of the disks.
+    def replied(self, member: Member, reply: Reply, outcome: Result | SqsError) -> None:
+        """The reply rule: what an answer rests on stands on as many disks as its mode says.
 
         It rests on the index that the node names, and, whatever the node says, on the entries in
         which the ids and handles that it tells were made.
         """
-        outcome = reply.outcome
-        if reply.index == 0 or isinstance(outcome, ServiceUnavailable):
+        if isinstance(outcome, ServiceUnavailable):
             return
         node = member.node
         assert node is not None
-        self._rests_on(member, outcome, (reply.index, node.replica.log.term_at(reply.index)))
-        for identity in _told(outcome):
-            self._rests_on(member, outcome, self.made_at.get(identity, (reply.index, None)))
+        told = _told(outcome)
+        is_send = isinstance(outcome, (SendMessageResult, SendMessageBatchResult))
+        if reply.index and not (is_send and self._mode != "majority"):
+            self._rests_on(member, outcome, (reply.index, node.replica.log.term_at(reply.index)), "majority")
+        for identity in told:
+            place = self.made_at.get(identity)
+            if place is None and is_send and self._mode == "async":
+                continue  # its entry is still open
+            if place is None:
+                self._found(IDENTITY_UNKNOWN, f"{member.name} told {identity}, which no entry made")
+            else:
+                self._rests_on(member, outcome, place, self._mode if is_send else "majority")
+        if is_send and reply.index and self.world.links.is_below_quorum(member):
+            self._found(WRITE_BELOW_QUORUM, f"{member.name} answered {type(outcome).__name__} at {reply.index}")
 
-    def _rests_on(self, member: Member, outcome: Result | SqsError, place: tuple[int, int | None]) -> None:
+    @property
+    def _mode(self) -> Mode:
+        return self.world.scenario.mode
+
+    def _rests_on(self, member: Member, outcome: Result | SqsError, place: tuple[int, int | None], mode: Mode) -> None:
         index, term = place
-        if term is not None and not self._is_committed(index, term):
-            holders = sum(other.disk.view.has(index, term) for other in self.world.members)
-            if holders < self.quorum:
-                term = None
-        if term is None:
+        if mode == "async" or (term is not None and mode != "all" and self._is_committed(index, term)):
+            return
+        node = member.node
+        assert node is not None
+        master = self.world.master  # who answers for it may not know yet who the voters are
+        voters = set((node if master is None or master.node is None else master.node).replica.voters)
+        needed = {"one": min(2, len(voters)), "all": len(voters)}.get(mode, len(voters) // 2 + 1)
+        holders = sum(
+            other.id in voters and (index <= other.disk.view.base_index or other.disk.view.has(index, term or 0))
+            for other in self.world.members
+        )
+        if mode in ("one", "all"):
+            holders += len(voters - {other.id for other in self.world.members})  # a lost disk may have had it
+        if term is None or holders < needed:
             answer = type(outcome).__name__
-            self._found(REPLY_NOT_ON_MAJORITY, f"{member.name} answered {answer} resting on index {index}")
+            evidence = f"{member.name} answered {answer} resting on index {index}: {holders} of {needed}, mode {mode}"
+            self._found(REPLY_NOT_ON_MAJORITY if mode != "all" else REPLY_NOT_ON_ALL, evidence)
 
     def _is_committed(self, index: int, term: int) -> bool:
         return index < len(self.committed) and self.committed[index] == term
+
+    # --- modes ------------------------------------------------------------------
+
+    def synced(self, member: Member, records: list[Record]) -> None:
+        """What was acknowledged early and has reached a disk may be dropped, but not silently."""
+        for record in records:
+            if type(record) is Entry and record.is_early:
+                self.early_on.setdefault((record.index, record.term), set()).add(member.id)
+
+    def discarded(self, member: Member, entries: list[Entry]) -> None:
+        self.told_discarded.update((entry.index, entry.term) for entry in entries)
+
+    def without_excused(self, history: list[Event]) -> list[Event]:
+        """Modes async and one may lose sends that were acknowledged early: those are of unknown outcome."""
+        if self._mode in ("async", "one"):
+            for event in history:
+                if isinstance(event, Send):
+                    self._excuse(event)
+        return history
+
+    def _excuse(self, send: Send) -> None:
+        for message in send.messages:
+            for message_id in list(message.message_ids):
+                place = self.made_at.get(message_id)
+                if place is None or not self._is_committed(*place):
+                    message.message_ids.remove(message_id)
+                if place is not None and not self._is_committed(*place):
+                    self._tell_if_silent(place)
+        if not all(message.message_ids for message in send.messages):
+            send.outcome = "unknown"
+
+    def _tell_if_silent(self, place: tuple[int, int]) -> None:
+        living = {member.id for member in self.world.members}
+        had = self.early_on.get(place, set()) & living  # a wiped disk tells nothing
+        if had and place not in self.told_discarded:
+            self._found(LOST_UNTOLD, f"entry {place} was on {sorted(had)}, was dropped, and nobody said so")
 
     # --- steps ------------------------------------------------------------------
 
@@ -268,10 +375,12 @@ class Invariants:
         replica, term = node.replica, node.replica.term
         self.world.elections += 1
         self.world.trace("master", member.name, term)
-        if self.masters.setdefault(term, member.name) != member.name:
-            self._found(TWO_MASTERS, f"{self.masters[term]} and {member.name} in term {term}")
-        if self.votes.setdefault((member.name, term), member.name) != member.name:
-            self._found(VOTED_TWICE, f"{member.name} won term {term} and voted for {self.votes[member.name, term]}")
+        if self.masters.setdefault(term, member.id) != member.id:
+            self._found(TWO_MASTERS, f"{self.masters[term]} and {member.id} in term {term}")
+        if self.votes.setdefault((member.id, term), member.id) != member.id:
+            self._found(VOTED_TWICE, f"{member.id} won term {term} and voted for {self.votes[member.id, term]}")
+        if replica.wanted is not None:
+            self._found(ACTED_WHILE_WANTING, f"{member.name} won term {term} and wants a snapshot")
         for index in range(replica.log.first_index, len(self.committed)):
             if replica.log.term_at(index) != self.committed[index]:
                 self._found(COMMITTED_MISSING, f"{member.name} is master of {term} without the committed entry {index}")

@@ -41,9 +41,9 @@ class Links:
         peers = {member.id: member.introduce() for member in living if not member.is_paused}
         for member in living:
             for other in living:
-                if member is not other:
+                if member is not other and member.node is not None:
                     self._look_at(member, other, peers.get(other.id))
-            self._count(member, living)
+            self._count(member)
 
     def _look_at(self, member: Member, other: Member, peer: Peer | None) -> None:
         pair = member.id, other.id
@@ -94,22 +94,29 @@ class Links:
         if member.life == life and self.greeted.get((member.id, peer.id)) == peer:
             self._break(member, peer.id)
 
-    def _count(self, member: Member, living: list[Member]) -> None:
-        """Whom it can talk with, as the network is: what it believes itself is no matter."""
-        node = member.node
-        assert node is not None
-        voters, cuts = node.replica.voters, self.world.network.cuts
-        reached = sum(
-            other.id in voters
-            and not other.is_paused
-            and (other is member or not (cuts[member.id, other.id] or cuts[other.id, member.id]))
-            for other in living
-        )
-        if reached >= node.replica.membership.quorum:
+    def _count(self, member: Member) -> None:
+        if self._reaches_quorum(member):
             self.below_quorum_us.pop(member.id, None)
         else:
             self.below_quorum_us.setdefault(member.id, self.world.now_us)
 
+    def _reaches_quorum(self, member: Member) -> bool:
+        """Whom it can talk with, as the network is: what it believes itself is no matter."""
+        node = member.node
+        if node is None:  # what it was told just now was too much for it
+            return True
+        voters, cuts = node.replica.voters, self.world.network.cuts
+        reached = sum(
+            other.id in voters
+            and other.node is not None
+            and not other.is_paused
+            and (other is member or not (cuts[member.id, other.id] or cuts[other.id, member.id]))
+            for other in self.world.members
+        )
+        return reached >= node.replica.membership.quorum
+
     def is_below_quorum(self, member: Member) -> bool:
+        """For so long that it must have noticed, and still."""
         since_us = self.below_quorum_us.get(member.id)
-        return since_us is not None and self.world.now_us - since_us > BELOW_QUORUM_MAX_US
+        is_long = since_us is not None and self.world.now_us - since_us > BELOW_QUORUM_MAX_US
+        return is_long and not self._reaches_quorum(member)

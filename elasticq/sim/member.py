@@ -90,6 +90,7 @@ class Member:
         """An empty disk, and the new member id that is made with it."""
         self.number += 1
         self.id = self._new_id()
+        self.voters = ()
         kind = Memory if self.is_volatile else Disk
         self.disk = kind(
             self.world.random(f"disk {self.name} {self.number}"), self.world.random(f"rows {self.name} {self.number}")
@@ -164,6 +165,7 @@ class Member:
         assert old is not None
         self.world.invariants.installing(self, copy)
         old.retire(self.boot_ms)
+        self.world.invariants.discarded(self, old.effects.discarded)
         replies = old.effects.replies.copy()
         for reply in replies:
             self._release(reply)
@@ -382,6 +384,8 @@ class Member:
     def _end_sync(self, count: int, token: int, life: int) -> None:
         if self.node is None or self.life != life:
             return
+        if self.world.scenario.mode in ("async", "one"):
+            self.world.invariants.synced(self, [record for record, _ in self.disk.unsynced[:count]])
         self.disk.sync(count)
         self.is_syncing = False
         self._begin_sync()

@@ -25,7 +25,7 @@ class Task:
     def __init__(
         self,
         operator: Operator,
-        order: Order,
+        order: Callable[[], Order],
         is_void: Callable[[], bool],
         then: Callable[[], None],
         *,
@@ -52,8 +52,9 @@ class Task:
         self.attempt += 1
         attempt = self.attempt
         if master is not None and not master.is_paused:
-            self.world.trace("order", master.name, self.order)
-            master.order(self, ("operator", self.number, attempt), self.order)
+            order = self.order()
+            self.world.trace("order", master.name, order)
+            master.order(self, ("operator", self.number, attempt), order)
         if not self.is_over and not self.is_tried_once:
             self.world.schedule(ANSWER_US, lambda: self._unanswered(attempt))
 
@@ -93,13 +94,15 @@ class Operator:
         self.tasks: list[Task] = []
         self.given = self.done = 0
 
-    def want(self, order: Order, is_void: Callable[[], bool], then: Callable[[], None] = lambda: None) -> None:
+    def want(
+        self, order: Callable[[], Order], is_void: Callable[[], bool], then: Callable[[], None] = lambda: None
+    ) -> None:
         task = Task(self, order, is_void, then)
         self.tasks.append(task)
         task.give()
 
     def try_once(self, order: Order) -> None:
-        task = Task(self, order, lambda: False, lambda: None, is_tried_once=True)
+        task = Task(self, lambda: order, lambda: False, lambda: None, is_tried_once=True)
         self.tasks.append(task)
         task.give()
         if not task.is_over:

@@ -32,7 +32,8 @@ RECOVERY_MAX_US = 8_000_000  # design: 5 s, and a client's attempt may hang for 
 CLOCK_BOUND_MS = 1_010  # all restarted: from the latest to the earliest sane wall clock
 FINDINGS_MAX = 10
 NODE_FAILED, NO_PROGRESS, NO_MASTER = "node_failed", "no_progress", "no_master"
-ORDER_NOT_DONE = "order_not_done"
+ORDER_NOT_DONE, LEFT_BEHIND, LEFT_OUT = "order_not_done", "left_behind", "left_out"
+BEHIND_ENTRIES_MAX = 20
 
 
 class Transfers(Struct):
@@ -41,7 +42,6 @@ class Transfers(Struct):
     begun: int = 0
     cut: int = 0
     installed: int = 0
-
 
 
 class Outcome(Struct):
@@ -104,7 +104,8 @@ class World:
 
     def _new_member(self, index: int) -> Member:
         scenario = self.scenario
-        skew_ms = scenario.wall_skew_ms[index % len(scenario.wall_skew_ms)]
+        skews_ms = scenario.wall_skew_ms
+        skew_ms = skews_ms[index] if index < len(skews_ms) else 0  # at most one clock is wild: a minority
         return Member(self, index, f"m{index + 1}", skew_ms, is_volatile=index in scenario.volatile)
 
     # --- for all that lives here ------------------------------------------------
@@ -148,6 +149,12 @@ class World:
         assert master is not None
         assert master.node is not None
         return [each for each in master.node.replica.voters if self._by_id[each].id != each]
+
+    @property
+    def lost_or_unsettled(self) -> bool:
+        """Something is under way with the voters, or one of them is gone for good."""
+        master = self.master
+        return master is None or bool(self.lost_voters) or bool(self.operator.tasks)
 
     def may_forget(self, member: Member) -> bool:
         """What it has may be lost for good: the other voters are sure to have it all, and are a quorum."""
@@ -220,16 +227,28 @@ class World:
         first_us = self.load.first_write_after_heal_us
         if first_us is None or first_us - heal_us > RECOVERY_MAX_US:
             self.found(NO_PROGRESS, f"healed at {heal_us} us, the first write succeeded at {first_us}")
-        if self.operator.tasks:
-            orders = ", ".join(str(task.order) for task in self.operator.tasks)
+        undone = [task for task in self.operator.tasks if not task.is_tried_once and not task.is_void()]
+        if undone:
+            orders = ", ".join(str(task.order()) for task in undone)
             self.found(ORDER_NOT_DONE, f"{orders}: still not done at {self.now_us} us")
         for member in self.members:
             if member.node is not None:
                 self.invariants.compare_rows(member)
+            self._look_after(member)
         drain_us = self.load.drain_us if self.load.is_drained else None
         history = self.invariants.without_excused(self.load.history)
         for finding in check(history, clock_bound_ms=CLOCK_BOUND_MS, drain_us=drain_us):
             self.found(finding.name, finding.evidence)
+
+    def _look_after(self, member: Member) -> None:
+        """Whoever belongs to the cluster has followed; one that lives in memory is a voter again."""
+        master, node = self.master, member.node
+        if master is None or master.node is None or node is None or not member.is_wanted:
+            return
+        if node.applied_index + BEHIND_ENTRIES_MAX < master.node.replica.commit_index:
+            self.found(LEFT_BEHIND, f"{member.name} has applied {node.applied_index} at the end")
+        if member.is_volatile and member.id not in master.node.replica.voters:
+            self.found(LEFT_OUT, f"{member.id} is no voter at the end")
 
     def _outcome(self) -> Outcome:
         return Outcome(

@@ -3,17 +3,18 @@
 The file is a SQLite database: the rows with every durable entry of the log in
 them (in a cluster of one all of these are committed), and a table ``backup``
 that says which member it was and what its term was. A restored directory goes
-on far above that term: the original may have given out ids after the backup,
+on far above that term and as another cluster: the original may have given out ids after the backup,
 and none of them may be given a second time.
 """
 
+import os
 import shutil
 import sqlite3
 from collections import deque
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from elasticq.engine.mutations import decode
+from elasticq.engine.mutations import ClusterRenamed, decode
 from elasticq.node.effects import Committed
 from elasticq.replication.records import Entry, Vote, Voter
 from elasticq.storage.directory import DataDirectory, sync_directory, sync_file
@@ -140,8 +141,9 @@ def _fill(directory: DataDirectory, file: Path, label: _Label) -> None:
         rows = Rows()
         base, mutations = rows.load(connection)
         deque(mutations, 0)  # its checksums, before anybody relies on it
-        if base.voters is not None:  # its old voters do not know this member: it is a cluster of its own
-            rows.take_part(Committed(base.index, base.term, base.time_ms, [], (Voter(directory.member_id),)))
+        if base.index:  # its old voters do not know this member, and may be alive: it is a cluster of its own
+            renamed = ClusterRenamed(os.urandom(16).hex())
+            rows.take_part(Committed(base.index, base.term, base.time_ms, [renamed], (Voter(directory.member_id),)))
             flush(connection, rows)
     finally:
         connection.close()

@@ -74,13 +74,14 @@ class Storage(ABC):
         """The caller of ``snapshot`` does not read it any more."""
         raise AssertionError("this storage made no snapshot")
 
-    async def install(self, path: Path) -> Loaded:
+    async def install(self, path: Path, is_wanted: Callable[[], bool]) -> Loaded:
         """Put a snapshot of another member in the place of log and rows; the file is used up, the vote is kept.
 
         The old node goes on meanwhile: what it hands in may not be kept any more and is never acknowledged then.
         When this returns no callback of it comes any more, and with the answer, as of ``load``, a new node begins:
-        at once, before the old one is given anything else. Raises DataError: the file is not good and nothing
-        has happened; anything later is a failure of the storage.
+        at once, before the old one is given anything else. ``is_wanted`` is asked once more where the old state could
+        still stay: a node that caught up meanwhile has acknowledged what the file lacks. Raises DataError: the file
+        is not good, or not wanted, and nothing has happened; anything later is a failure of the storage.
         """
         raise SnapshotRefused("this storage installs no snapshots")
 

@@ -75,10 +75,12 @@ class MemoryStorage(Storage):
         assert self._snapshots is not None, "a snapshot was opened before"
         self._snapshots.release(snapshot)
 
-    async def install(self, path: Path) -> Loaded:
+    async def install(self, path: Path, is_wanted: Callable[[], bool]) -> Loaded:
         """All contents come into memory: they are nowhere else."""
         assert self._vote_source is not None, "a member that installs has a vote"
         applied = await asyncio.to_thread(check, path)
+        if not is_wanted():
+            raise SnapshotRefused("the log has caught up: the snapshot is not needed any more")
         vote = self._vote_source()  # nothing comes between this and the new node
         if vote.term < applied.term:
             vote = Vote(applied.term, None)

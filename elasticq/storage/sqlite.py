@@ -8,7 +8,7 @@ the two costs nothing, as the log is read again from that index on.
 import asyncio
 import sqlite3
 from asyncio import AbstractEventLoop
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from elasticq.engine.mutations import Mutation
@@ -23,7 +23,7 @@ from elasticq.storage.log import LogImage, SegmentLog
 from elasticq.storage.reserve import Reserve
 from elasticq.storage.rowdb import RowDatabase, is_disk_full
 from elasticq.storage.rows import Rows
-from elasticq.storage.snapshot import Snapshot, Snapshots, check
+from elasticq.storage.snapshot import Snapshot, SnapshotRefused, Snapshots, check
 from elasticq.storage.start import compose
 from elasticq.storage.writer import DISK_FULL_ERRORS, Durability, LogWriter, OnFailure, OnFull
 
@@ -116,13 +116,16 @@ class SqliteStorage(Storage):
     async def _copy(self, file: Path, index: int) -> Base:
         return await self._database.copy(file, index)
 
-    async def install(self, path: Path) -> Loaded:
+    async def install(self, path: Path, is_wanted: Callable[[], bool]) -> Loaded:
         """The file is moved away. What fails once nothing can be kept any more is a failure of the member."""
         try:
             await asyncio.to_thread(check, path)
             await asyncio.to_thread(install.stage, self._directory, path)
         except OSError as error:
             raise DataError(f"{path} cannot be installed: {error}") from error
+        if not is_wanted():
+            install.clean(self._directory)
+            raise SnapshotRefused("the log has caught up: the snapshot is not needed any more")
         try:
             await self._quiesce()
             install.commit(self._directory)

@@ -45,7 +45,7 @@ def status_of(name: str, **changes: Any) -> NodeStatus:
         contents_bytes=4_096,
         cluster_id="c" * 16,
         members=members,
-        stale_ms=0 if name == "n1" else 40,
+        stale_ms=0 if name == "n1" else 4_000,
     )
     return replace(status, **changes)
 

@@ -72,7 +72,7 @@ async def test_cluster_tells_names_members_and_progress(aiohttp_client: Any) -> 
         "cluster": "c" * 16,
         "ready": True,
         "reason": "",
-        "stale_ms": 40,
+        "stale_ms": 4_000,
         "discarded": 3,
         "digests": {"118": "ab12"},
     }

@@ -77,7 +77,7 @@ async def test_status_shows_a_line_per_member(trio: Trio, capsys: pytest.Capture
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "n2 is follower, ready"
     assert lines[1] == f"cluster {'c' * 16}  master n1  term 7  commit 120  applied 119"
-    assert lines[2] == "no master was heard for 40 ms: what follows may be old"
+    assert lines[2] == "no master was heard for 4000 ms: what follows may be old"
     table = [line.split() for line in lines[4:]]
     assert table[0] == ["NAME", "ROLE", "VOTER", "LINKED", "LAG", "PEERS", "SQS", "ADMIN", "MEMBER"]
     assert table[1][:5] == ["n1", "master", "yes", "yes", "0"]

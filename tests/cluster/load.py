@@ -89,7 +89,7 @@ class Load:
         clients: int = 8,
         boto3_clients: int = 1,
         queues: int = 2,
-        visibility_s: tuple[int, int] = (1, 4),  # short, as the drain has to wait for the last of them
+        visibility_s: tuple[int, int] = (1, 2),  # short, as the drain has to wait for the last of them
         pace_s: float = PACE_S,
     ) -> None:
         self.cluster = cluster

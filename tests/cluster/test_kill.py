@@ -11,18 +11,19 @@ from tests.cluster.load import Load
 from tests.durability.chaos import CLOCK_BOUND_MS, now_us
 
 GAP_MAX_MS = 2_500
+BACK_MAX_MS = 5_000
 ORDERS = list(permutations(["n1", "n2", "n3"]))
 
 
 @pytest.mark.chaos
 def test_killed_follower_is_not_noticed_and_comes_back(cluster: Cluster) -> None:  # F1
     with Load(cluster) as load:
-        load.wait_for(200)
+        load.wait_for(100)
         follower = cluster.followers()[0]
         term = cluster.term()
         killed_us = now_us()
         cluster.kill9(follower)
-        load.wait_for(200)
+        load.wait_for(100)
         print(f"follower killed: gap {load.gap_ms(killed_us):.0f} ms, p99 of sends {load.p99_ms(killed_us):.0f} ms")
         cluster.restart(follower)
         cluster.wait_ready()
@@ -39,11 +40,11 @@ def test_killed_master_is_replaced_and_nothing_is_lost(make_cluster: MakeCluster
     cluster["n1"].call("SendMessage", QueueUrl=url, MessageBody="held over the failover")
     [held] = cluster["n2"].call("ReceiveMessage", QueueUrl=url, VisibilityTimeout=600)["Messages"]
     with Load(cluster) as load:
-        load.wait_for(200)
+        load.wait_for(100)
         master = cluster.master()
         killed_us = now_us()
         cluster.kill9(master)
-        load.wait_for(100, since_us=killed_us)
+        load.wait_for(50, since_us=killed_us)
         gap_ms = load.gap_ms(killed_us)
         print(f"master killed: gap {gap_ms:.0f} ms")
         assert cluster.master(other_than=master)
@@ -64,7 +65,7 @@ def test_killed_master_is_replaced_and_nothing_is_lost(make_cluster: MakeCluster
 def test_five_lose_two_and_go_on(make_cluster: MakeCluster) -> None:
     cluster = make_cluster(5).start()
     with Load(cluster) as load:
-        load.wait_for(200)
+        load.wait_for(100)
         master = cluster.master()
         other = cluster.followers()[0]
         killed_us = now_us()
@@ -99,8 +100,9 @@ def test_one_of_three_only_reads(cluster: Cluster) -> None:  # F5
         cluster.restart(lost[0])
         back_us = now_us()
         load.wait_for(20, since_us=back_us)
-        print(f"one is back: writes after {load.gap_ms(back_us):.0f} ms")
-        assert load.after(back_us)[0].at_us - back_us < 5_000_000
+        written_ms = (load.after(back_us)[0].at_us - back_us) / 1_000
+        print(f"one is back: a write after {written_ms:.0f} ms")
+        assert written_ms < BACK_MAX_MS
         cluster.restart(lost[1])
         load.assert_clean()
     assert "x-elasticq-stale" not in member.ask("ListQueues").headers
@@ -114,7 +116,7 @@ def test_all_killed_and_started_in_any_order_keep_everything(cluster: Cluster, o
     cluster["n1"].call("SendMessage", QueueUrl=url, MessageBody="in flight")
     [held] = cluster["n1"].call("ReceiveMessage", QueueUrl=url, VisibilityTimeout=600)["Messages"]
     with Load(cluster) as load:
-        load.wait_for(200)
+        load.wait_for(100)
         # The first to start has the oldest log: the others go on without it for a while.
         cluster.kill9(order[0])
         load.wait_for(50)

@@ -11,7 +11,7 @@ GAP_MAX_MS = 2_500  # the goal is 300; two cores that run everything else cannot
 
 def test_stopped_master_hands_over(cluster: Cluster) -> None:  # F25
     with Load(cluster) as load:
-        load.wait_for(200)
+        load.wait_for(100)
         master = cluster.master()
         stopped_us = now_us()
         assert cluster.stop(master) == 0
@@ -29,7 +29,7 @@ def test_stopped_master_hands_over(cluster: Cluster) -> None:  # F25
 @pytest.mark.chaos
 def test_transfer_moves_the_mastership(cluster: Cluster) -> None:  # F25
     with Load(cluster) as load:
-        load.wait_for(200)
+        load.wait_for(100)
         for _ in range(5):
             heir = cluster.followers()[0]
             began_us = now_us()

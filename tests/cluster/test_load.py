@@ -1,11 +1,14 @@
 """The harness's clients and judge on one member, where it is known what they have to say."""
 
+import pytest
+
 from tests.cluster.cluster import until
 from tests.cluster.conftest import MakeCluster
 from tests.cluster.load import Load, fill
 from tests.durability.chaos import now_us
 
 
+@pytest.mark.chaos
 def test_load_is_clean_where_a_disk_keeps_everything(make_cluster: MakeCluster) -> None:
     cluster = make_cluster(1).start()
     with Load(cluster) as load:
@@ -21,6 +24,7 @@ def test_load_is_clean_where_a_disk_keeps_everything(make_cluster: MakeCluster) 
     assert load.p99_ms() > 0
 
 
+@pytest.mark.chaos
 def test_load_finds_what_a_forgetful_member_loses(make_cluster: MakeCluster) -> None:
     cluster = make_cluster(1, memory=True).start()
     with Load(cluster) as load:
@@ -34,6 +38,7 @@ def test_load_finds_what_a_forgetful_member_loses(make_cluster: MakeCluster) -> 
     assert verdict.count("lost") > 0, verdict.line()
 
 
+@pytest.mark.chaos
 def test_fill_sends_each_message_once(make_cluster: MakeCluster) -> None:
     cluster = make_cluster(1).start()
     url = cluster["n1"].call("CreateQueue", QueueName="filled")["QueueUrl"]
@@ -42,6 +47,7 @@ def test_fill_sends_each_message_once(make_cluster: MakeCluster) -> None:
     assert counts["ApproximateNumberOfMessages"] == "1234"
 
 
+@pytest.mark.chaos
 def test_restarted_member_keeps_its_ports(make_cluster: MakeCluster) -> None:
     cluster = make_cluster(1).start()
     url = cluster["n1"].call("CreateQueue", QueueName="ports")["QueueUrl"]

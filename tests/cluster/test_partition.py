@@ -29,12 +29,12 @@ def has_healed(cluster: Cluster) -> None:
 
 def test_master_alone_acknowledges_nothing(cluster: Cluster) -> None:  # F10
     with Load(cluster) as load:
-        load.wait_for(200)
+        load.wait_for(100)
         master = cluster.master()
         rest = others(cluster, master)
         cut_us = now_us()
         cluster.partition([master], rest)
-        load.wait_for(100, since_us=cut_us)
+        load.wait_for(50, since_us=cut_us)
         gap_ms = load.gap_ms(cut_us)
         assert cluster.master(rest) in rest
         let_pass(2 * LAST_WORD_MS / 1_000)
@@ -95,7 +95,7 @@ def test_everybody_alone_only_reads_and_heals(cluster: Cluster) -> None:  # F12
         healed_us = now_us()
         has_healed(cluster)
         load.wait_for(20, since_us=healed_us)
-        print(f"three healed: writes after {load.gap_ms(healed_us):.0f} ms")
+        print(f"three healed: a write after {(load.after(healed_us)[0].at_us - healed_us) / 1_000:.0f} ms")
         load.assert_clean()
     cluster.same_rows()
 
@@ -109,7 +109,7 @@ def test_five_split_one_way_and_then_the_other(make_cluster: MakeCluster) -> Non
             minority = others(cluster, *majority)
             cut_us = now_us()
             cluster.partition(majority, minority)
-            assert cluster.master(majority) in majority
+            until(lambda of=majority: cluster.master_or_none(of) in of, f"a master among {majority}")
             load.wait_for(50, since_us=cut_us)
             let_pass(LAST_WORD_MS / 1_000)
             last_us = cut_us + LAST_WORD_MS * 1_000

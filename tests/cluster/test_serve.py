@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -13,8 +14,18 @@ from tests.cluster.load import Load
 WOKEN_S = 2  # a long poll of 10 s that is woken, on a busy machine
 
 
-def test_message_sent_at_one_member_is_received_and_deleted_at_others(cluster: Cluster) -> None:
-    one, two, three = cluster.members.values()
+@pytest.fixture(scope="module")
+def formed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Three that serve, for tests that break nothing."""
+    cluster = Cluster(tmp_path_factory.mktemp("formed"))
+    try:
+        yield cluster.start()
+    finally:
+        cluster.end()
+
+
+def test_message_sent_at_one_member_is_received_and_deleted_at_others(formed: Cluster) -> None:
+    one, two, three = formed.members.values()
     one.call("CreateQueue", QueueName="anywhere")
     url = two.call("GetQueueUrl", QueueName="anywhere")["QueueUrl"]
     sent = one.call("SendMessage", QueueUrl=url, MessageBody="hello")
@@ -26,23 +37,23 @@ def test_message_sent_at_one_member_is_received_and_deleted_at_others(cluster: C
         assert counts["ApproximateNumberOfMessages"] == counts["ApproximateNumberOfMessagesNotVisible"] == "0"
 
 
-def test_all_members_name_one_master(cluster: Cluster) -> None:
-    master = cluster.master()
-    statuses = [member.status() for member in cluster.running()]
+def test_all_members_name_one_master(formed: Cluster) -> None:
+    master = formed.master()
+    statuses = [member.status() for member in formed.running()]
     assert {status["master"] for status in statuses} == {master}
     assert len({status["term"] for status in statuses}) == 1
-    assert {member["name"] for member in statuses[0]["members"] if member["voter"]} == set(cluster.names())
+    assert {member["name"] for member in statuses[0]["members"] if member["voter"]} == set(formed.names())
 
 
-def test_each_sdk_client_sends_by_its_own_member(cluster: Cluster) -> None:
-    url = cluster["n1"].call("CreateQueue", QueueName="sdk")["QueueUrl"]
-    for member in cluster.members.values():
+def test_each_sdk_client_sends_by_its_own_member(formed: Cluster) -> None:
+    url = formed["n1"].call("CreateQueue", QueueName="sdk")["QueueUrl"]
+    for member in formed.members.values():
         with closing(member.boto3()) as sqs:
             sqs.send_message(QueueUrl=url, MessageBody=member.name)
-    with closing(cluster["n3"].boto3()) as sqs:
+    with closing(formed["n3"].boto3()) as sqs:
         seen: set[str] = set()
         until(lambda: seen.update(bodies(sqs, url)) or len(seen) == 3, "three messages")
-    assert seen == set(cluster.names())
+    assert seen == set(formed.names())
 
 
 def bodies(sqs: object, url: str) -> list[str]:
@@ -50,9 +61,9 @@ def bodies(sqs: object, url: str) -> list[str]:
     return [message["Body"] for message in answer.get("Messages", ())]
 
 
-def test_long_poll_at_a_follower_is_woken_by_a_send_at_another(cluster: Cluster) -> None:
-    url = cluster["n1"].call("CreateQueue", QueueName="wake")["QueueUrl"]
-    one, other = (cluster[name] for name in cluster.followers())
+def test_long_poll_at_a_follower_is_woken_by_a_send_at_another(formed: Cluster) -> None:
+    url = formed["n1"].call("CreateQueue", QueueName="wake")["QueueUrl"]
+    one, other = (formed[name] for name in formed.followers())
     with closing(other.boto3()) as warm:
         warm.list_queues()
     woken: list[tuple[float, dict]] = []
@@ -63,7 +74,7 @@ def test_long_poll_at_a_follower_is_woken_by_a_send_at_another(cluster: Cluster)
 
     thread = threading.Thread(target=poll)
     thread.start()
-    master = cluster[cluster.master()]
+    master = formed[formed.master()]
     until(lambda: master.metric("waiters") == 1, "the poll waits at the master")
     sent_s = time.monotonic()
     other.call("SendMessage", QueueUrl=url, MessageBody="wake")

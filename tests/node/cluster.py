@@ -206,7 +206,7 @@ class Cluster:
         self.cut: set[tuple[str, str]] = set()
         self.held = set[str]()  # members whose disks do not sync
         self.transfers = True  # snapshots that are wanted are taken
-        self.links = set[frozenset[str]]()
+        self.links: dict[tuple[str, str], None] = {}  # in the order in which they came up
         self.greetings: dict[str, Peer] = {}
         self.lost_frames: list[tuple[str, Frame]] = []
         self.drops: Callable[[str, Frame], bool] | None = None  # what the network loses besides
@@ -247,7 +247,7 @@ class Cluster:
 
     def introduce(self, one: str, other: str) -> None:
         """A link comes up: both greet."""
-        self.links.add(frozenset((one, other)))
+        self.links[min(one, other), max(one, other)] = None
         self._greet(one, other)
         self._greet(other, one)
         self.settle()
@@ -269,7 +269,7 @@ class Cluster:
         self._unlink(one, other)
 
     def _unlink(self, one: str, other: str) -> None:
-        self.links.discard(frozenset((one, other)))
+        self.links.pop((min(one, other), max(one, other)), None)
         for member, gone in ((one, other), (other, one)):
             if member in self.members:
                 self.node(member).lost(gone, self.now_ms)
@@ -277,15 +277,17 @@ class Cluster:
 
     def _renew_greetings(self) -> bool:
         """Whoever says something else of itself now says it to all whom it knows."""
-        is_moving = False
-        for link in list(self.links):
-            for one in link:
-                (other,) = link - {one}
-                if self.node(one).introduce() != self.greetings[one]:
-                    is_moving = True
-                    for known in [each for each in self.links if one in each]:
-                        self._greet(one, *(known - {one}))
-        return is_moving
+        changed = [name for name in self.greetings if name in self.members and self._says_something_else(name)]
+        for name in changed:
+            for other in self.linked_with(name):
+                self._greet(name, other)
+        return bool(changed)
+
+    def _says_something_else(self, name: str) -> bool:
+        return bool(self.linked_with(name)) and self.node(name).introduce() != self.greetings[name]
+
+    def linked_with(self, name: str) -> list[str]:
+        return [one if other == name else other for one, other in self.links if name in (one, other)]
 
     # --- snapshots ----------------------------------------------------------------------
 
@@ -313,8 +315,7 @@ class Cluster:
         new.replies, new.reply_indexes, new.disk = old.replies, old.reply_indexes, [(0, vote)]
         self.members[name] = new
         self.start(name)
-        for link in [each for each in self.links if name in each]:
-            (other,) = link - {name}
+        for other in self.linked_with(name):
             self._greet(other, name)
         return True
 
@@ -368,8 +369,8 @@ class Cluster:
     def isolate(self, name: str) -> None:
         """Nothing comes or goes; those who are linked notice."""
         self.cut |= {(name, other) for other in self.names} | {(other, name) for other in self.names}
-        for link in [each for each in self.links if name in each]:
-            self._unlink(*link)
+        for other in self.linked_with(name):
+            self._unlink(name, other)
 
     def heal(self) -> None:
         was_linked = bool(self.greetings)
@@ -383,8 +384,8 @@ class Cluster:
         """Stop a member; what was not synced is lost."""
         member = self.down[name] = self.members.pop(name)
         member.disk = [(0, record) for token, record in member.disk if token <= member.synced_token]
-        for link in [each for each in self.links if name in each]:
-            self._unlink(*link)
+        for other in self.linked_with(name):
+            self._unlink(name, other)
 
     def restart(self, name: str) -> None:
         old = self.down.pop(name)

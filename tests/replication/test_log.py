@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elasticq.replication.log import Log
-from elasticq.replication.records import Entry
+from elasticq.replication.log import ENTRY_BYTES, Log
+from elasticq.replication.records import Base, Entry, Voter
 
 
 def entry(index: int, term: int = 1, payload: bytes = b"x") -> Entry:
@@ -71,3 +71,55 @@ def test_log_behaves_like_a_list_above_its_base(steps: list[tuple[str, int]]) ->
         assert [log.term_at(x.index) for x in model[base:]] == [x.term for x in model[base:]]
         assert log.base_term == (model[base - 1].term if base else 0)
         assert log.term_at(len(model) + 1) is None
+
+
+# --- what is kept, and how much it is ----------------------------------------------
+
+
+def sized(*sizes: int) -> Log:
+    return Log([entry(index, payload=b"x" * size) for index, size in enumerate(sizes, 1)])
+
+
+def test_floor_leaves_about_so_many_bytes() -> None:
+    log = sized(1_000, 1_000, 1_000, 1_000)
+    each = 1_000 + ENTRY_BYTES
+    assert log.floor_of(0) == 4
+    assert log.floor_of(1) == 3
+    assert log.floor_of(each) == 3
+    assert log.floor_of(each + 1) == 2
+    assert log.floor_of(4 * each) == 0
+    assert log.floor_of(10**9) == 0
+    log.compact(2)
+    assert log.floor_of(10**9) == 2
+    assert log.floor_of(each) == 3
+
+
+def test_empty_log_has_its_base_as_floor() -> None:
+    log = Log([], Base(7, 2, 0))
+    assert (log.floor_of(0), log.floor_of(100), log.size_bytes) == (7, 7, 0)
+
+
+def test_base_knows_term_time_and_voters_at_any_place() -> None:
+    log = Log([Entry(8, 3, 80, b""), Entry(9, 4, 90, b"")], Base(7, 2, 70))
+    voters = (Voter("a"),)
+    assert log.base_at(7, voters) == Base(7, 2, 70, voters)
+    assert log.base_at(8, None) == Base(8, 3, 80, None)
+    log.compact(9)
+    assert log.base_at(9, voters) == Base(9, 4, 90, voters)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["append", "truncate", "compact"]), st.integers(0, 300)), max_size=40))
+def test_size_is_that_of_what_is_there(steps: list[tuple[str, int]]) -> None:
+    log = Log([])
+    for action, number in steps:
+        if action == "append":
+            log.append(entry(log.last_index + 1, payload=b"x" * number))
+        elif action == "truncate" and len(log):
+            log.truncate(log.last_index - number % len(log))
+        elif action == "compact":
+            log.compact(log.base_index + number % (len(log) + 1))
+        kept = [log.entry(index) for index in range(log.first_index, log.last_index + 1)]
+        assert log.size_bytes == sum(len(each.payload) + ENTRY_BYTES for each in kept)
+        floor = log.floor_of(number)
+        left = sum(len(each.payload) + ENTRY_BYTES for each in kept if each.index > floor)
+        assert left >= number or floor == log.base_index

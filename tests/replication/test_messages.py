@@ -86,3 +86,18 @@ def test_tags_are_distinct() -> None:
     tags = [kind.__struct_config__.tag for kind in KINDS]
     assert sorted(tags) == list(range(1, 11))
     assert Append.__struct_config__.tag == 5
+
+
+@given(structs(messages.Found))
+def test_founding_entry_keeps_its_voters_byte_by_byte(found: messages.Found) -> None:
+    """All founders must have the same entry."""
+    again = decode(encode(found))
+    assert isinstance(again, messages.Found)
+    assert again.entry == found.entry
+    assert encode(again) == encode(found)
+
+
+def test_entry_of_a_frame_without_voters_has_none() -> None:
+    """Entries that were written before voters stood in the log are read as they were meant."""
+    packed = messages.msgspec.msgpack.encode([1, 7, 2, 1_000, b"x"])
+    assert messages.msgspec.msgpack.decode(packed, type=Entry) == Entry(7, 2, 1_000, b"x", None, False)

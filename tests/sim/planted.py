@@ -1,5 +1,6 @@
 """Faults planted in the real code by patching one method of it: the checkers must catch each (design.md §10)."""
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
@@ -9,15 +10,20 @@ from unittest.mock import patch
 from elasticq.engine import mutations as m
 from elasticq.engine.actions import send
 from elasticq.engine.execute import execute
+from elasticq.engine.identity import Identity
 from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.model.commands import Call
 from elasticq.node import node as node_module
 from elasticq.node.effects import Committed, Reply, Ticket
+from elasticq.node.members import Members
 from elasticq.node.node import Node
 from elasticq.node.replies import Replies
-from elasticq.replication.records import Entry, Vote
-from elasticq.replication.replica import Replica
-from elasticq.sim.disk import Disk
+from elasticq.replication.membership import Membership
+from elasticq.replication.messages import AppendReply, Offer
+from elasticq.replication.records import Entry, Vote, Voter
+from elasticq.replication.replica import MASTER, Replica
+from elasticq.sim.disk import Copy, Disk
+from elasticq.sim.member import Member
 from elasticq.storage.rows import Rows
 
 Planted = Callable[[], AbstractContextManager[None]]
@@ -164,4 +170,107 @@ def apply_that_reads_a_clock() -> Iterator[None]:
         honest(state, mutation, undo)
 
     with patch.object(node_module, "apply", reading):
+        yield
+
+
+@contextmanager
+def acknowledging_above_the_snapshot() -> Iterator[None]:
+    """A member that is offered a snapshot answers as if it had it."""
+    honest = Replica._on_offer
+
+    def hasty(self: Replica, message: Offer, now_ms: int) -> None:
+        honest(self, message, now_ms)
+        if self.wanted is not None:
+            self._send(
+                AppendReply(
+                    cluster=self.cluster,
+                    group=0,
+                    sender=self.member_id,
+                    to=message.sender,
+                    term=self.term,
+                    ok=True,
+                    match_index=message.index,
+                    round=0,
+                ),
+                rests_on_records=True,
+            )
+
+    with patch.object(Replica, "_on_offer", hasty):
+        yield
+
+
+@contextmanager
+def random_receipt_handle() -> Iterator[None]:
+    """No two makings of a handle are the same."""
+    honest, number = Identity.receipt_handle, count(1)
+
+    def random(self: Identity, queue_id: int, sequence: int, hand_out: int) -> str:
+        return honest(self, queue_id, sequence, hand_out + next(number))
+
+    with patch.object(Identity, "receipt_handle", random):
+        yield
+
+
+@contextmanager
+def guid_table_missing_in_the_snapshot() -> Iterator[None]:
+    honest = Disk.copy
+
+    def without(self: Disk, index: int) -> Copy | None:
+        copy = honest(self, index)
+        if copy is None:
+            return None
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        connection.deserialize(copy.data)
+        connection.execute("DELETE FROM invocations")
+        return Copy(copy.base, connection.serialize())
+
+    with patch.object(Disk, "copy", without):
+        yield
+
+
+@contextmanager
+def quorum_by_who_is_seen() -> Iterator[None]:
+    """The majority of the voters that are linked, as ElasticMQ's group membership of 2012 had it."""
+
+    def seen(self: Replica) -> int:
+        members: Members | None = getattr(self.observer, "members", None)
+        linked = members.linked if members is not None else set(self.others)
+        return (1 + len(linked.intersection(self.others))) // 2 + 1
+
+    with patch.object(Replica, "quorum", property(seen, lambda self, quorum: None), create=True):
+        yield
+
+
+@contextmanager
+def memory_member_keeps_its_id() -> Iterator[None]:
+    """It comes back as the voter that it was, without its vote and its log."""
+    honest = Member._new_id
+
+    def same(self: Member) -> str:
+        return f"{self.name}-{self.index:016x}" if self.is_volatile else honest(self)
+
+    with patch.object(Member, "_new_id", same):
+        yield
+
+
+@contextmanager
+def two_changes_of_voters_at_once() -> Iterator[None]:
+    """A replacement is one entry, and nobody waits for the change before it."""
+
+    def together(self: Members) -> tuple[Voter, ...] | None:
+        if not self._replacing:
+            self._replace_volatile()
+        for new, (old, ticket) in list(self._replacing.items()):
+            del self._replacing[new]
+            if ticket is not None:
+                self.promise(ticket, f"{new} for {old}")
+            return (*self._without(old), Voter(new))
+        return None
+
+    with (
+        patch.object(Replica, "_assert_change", lambda self, voters: None),
+        patch.object(Replica, "may_change", lambda self: self.role == MASTER),
+        patch.object(Membership, "allows", lambda self, voters: bool(voters)),
+        patch.object(Members, "next_change", together),
+    ):
         yield

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from elasticq.checks.queue import DUPLICATED, RESURRECTED
 from elasticq.sim import invariants as rule
+from elasticq.sim.clients import HANDLE_REFUSED
 from elasticq.sim.faults import Scenario, scenario
 from elasticq.sim.world import run
 from tests.sim import planted
@@ -19,6 +20,8 @@ CRASHES = ("crash_master", "crash_all", "crash", "crash_next_voter")
 LOST_TAILS = ("isolate_appending_master", "crash_appending_master", "crash_master", "restart")
 FAILOVERS = ("crash_master", "isolate_master", "pause_master", "restart")
 LATE_FRAMES = ("duplicates", "stragglers")
+COMERS = ("wipe", "join", "isolate", "crash")
+SPLITS = ("isolate_master", "cut_master_from_majority", "bridge", "flap")
 SLOW_COMMITS = ("slow_disk", "loss_burst", "isolate_master", "crash_master")
 
 
@@ -30,6 +33,7 @@ class Case(Struct, frozen=True):
     kinds: tuple[str, ...]
     background: tuple[str, ...] = ()
     members: int = 3
+    volatile: tuple[int, ...] = ()
 
 
 CASES = {
@@ -43,7 +47,7 @@ CASES = {
         Case(planted.vote_not_persisted, (rule.VOTE_NOT_DURABLE, rule.VOTED_TWICE), CRASHES),
         Case(planted.vote_for_a_stale_log, (rule.VOTE_FOR_STALE_LOG, rule.COMMITTED_MISSING), LOST_TAILS, ("loss",)),
         Case(planted.reply_before_commit, (rule.REPLY_NOT_ON_MAJORITY,), FAILOVERS),
-        Case(planted.dedup_hit_before_commit, (rule.REPLY_NOT_ON_MAJORITY,), SLOW_COMMITS),
+        Case(planted.dedup_hit_before_commit, (rule.REPLY_NOT_ON_MAJORITY, rule.IDENTITY_UNKNOWN), SLOW_COMMITS),
         Case(planted.sequence_without_term, (rule.IDENTITY_REUSED,), LOST_TAILS),
         Case(planted.old_term_committed_by_counting, (rule.OLD_TERM_COMMITTED,), LOST_TAILS),
         Case(planted.truncate_without_conflict, (rule.TRUNCATED_WITHOUT_CONFLICT,), FAILOVERS, LATE_FRAMES),
@@ -53,13 +57,35 @@ CASES = {
         Case(planted.rows_without_removals, (rule.ROWS_DIFFER, RESURRECTED), CRASHES),
         Case(planted.rows_without_the_guid_table, (rule.ROWS_DIFFER, DUPLICATED), CRASHES),
         Case(planted.apply_that_reads_a_clock, (rule.ROWS_DIFFER,), FAILOVERS),
+        Case(planted.acknowledging_above_the_snapshot, (rule.ACK_NOT_DURABLE,), COMERS),
+        Case(planted.random_receipt_handle, (rule.IDENTITY_UNKNOWN, HANDLE_REFUSED), ("crash", "pause")),
+        Case(planted.guid_table_missing_in_the_snapshot, (rule.ROWS_DIFFER, DUPLICATED), COMERS),
+        Case(
+            planted.quorum_by_who_is_seen,  # both halves go on
+            (rule.REPLY_NOT_ON_MAJORITY, rule.COMMITTED_CHANGED, rule.COMMITTED_MISSING, rule.WRITE_BELOW_QUORUM),
+            SPLITS,
+        ),
+        Case(
+            planted.memory_member_keeps_its_id,
+            (rule.TERM_FELL, rule.VOTED_TWICE, rule.COMMITTED_MISSING),
+            ("crash", "crash_master", "crash_all", "restart"),
+            volatile=(0,),
+        ),
+        Case(planted.two_changes_of_voters_at_once, (rule.VOTERS_JUMPED, rule.VOTERS_CHANGED_TWICE), COMERS),
     )
 }
 
 
 def _scenario(case: Case, seed: int) -> Scenario:
     return scenario(
-        seed, case.members, kinds=case.kinds, background=case.background, count=FAULTS, duration_ms=DURATION_MS
+        seed,
+        case.members,
+        kinds=case.kinds,
+        background=case.background,
+        count=FAULTS,
+        duration_ms=DURATION_MS,
+        mode="majority",
+        volatile=case.volatile,
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply
+from elasticq.engine.mutations import ClusterFounded
 from elasticq.engine.state import State
 from elasticq.node.effects import Committed
 from elasticq.replication.records import Entry, Vote, Voter
@@ -79,4 +80,6 @@ async def test_backup_of_a_cluster_is_restored_as_a_member_alone(tmp_path: Path)
     restore(tmp_path / "file", tmp_path / "restored")
     again = Opened(tmp_path / "restored")
     assert again.loaded.durable.base.voters == (Voter(again.directory.member_id),)
+    (founded,) = [each for each in again.mutations if isinstance(each, ClusterFounded)]
+    assert founded.cluster_id != "cluster"
     await again.close()

@@ -37,6 +37,11 @@ VOTERS = (Voter("a-1", "127.0.0.1:9326"), Voter("b-2"))
 OTHERS = [m.ClusterFounded("other", b"key", 1), m.QueueCreated(5, "000000000000", "new", {}, {}, 5)]
 
 
+def wanted() -> bool:
+    """The node still wants the snapshot."""
+    return True
+
+
 def state_of(mutations: Any) -> State:
     state = State()
     for mutation in mutations:
@@ -184,7 +189,7 @@ async def test_install_replaces_rows_and_log_in_a_living_process(opened: Opened,
     await filled(opened)
     opened.take(Committed(4, 1, 1_004, [message(4)]))
     opened.append([Vote(5, "b"), entry(4, message(4))], 77)
-    loaded = await opened.storage.install(snapshot_file(tmp_path / "incoming.db"))
+    loaded = await opened.storage.install(snapshot_file(tmp_path / "incoming.db"), wanted)
     assert loaded.durable == Durable(Vote(5, "b"), [], Base(9, 4, 1_009, VOTERS), 9)
     state = state_of(loaded.rows)
     assert [(queue.name, queue.count) for queue in state.queues.values()] == [("new", 300)]
@@ -209,7 +214,7 @@ async def test_install_replaces_rows_and_log_in_a_living_process(opened: Opened,
 
 async def test_nothing_of_the_old_node_is_told_after_an_install(opened: Opened, tmp_path: Path) -> None:
     await filled(opened)
-    loaded = await opened.storage.install(snapshot_file(tmp_path / "incoming.db"))
+    loaded = await opened.storage.install(snapshot_file(tmp_path / "incoming.db"), wanted)
     list(loaded.rows)
     while not opened.told.empty():
         opened.told.get_nowait()
@@ -220,7 +225,7 @@ async def test_nothing_of_the_old_node_is_told_after_an_install(opened: Opened, 
 
 async def test_a_vote_of_an_older_term_than_the_snapshot_becomes_none(opened: Opened, tmp_path: Path) -> None:
     await filled(opened)
-    loaded = await opened.storage.install(snapshot_file(tmp_path / "incoming.db", term=8))
+    loaded = await opened.storage.install(snapshot_file(tmp_path / "incoming.db", term=8), wanted)
     assert loaded.durable.vote == Vote(8, None)
     list(loaded.rows)
 
@@ -245,7 +250,7 @@ async def test_a_bad_file_changes_nothing(opened: Opened, tmp_path: Path, damage
     damage(data)
     file.write_bytes(data)
     with pytest.raises(DataError):
-        await opened.storage.install(file)
+        await opened.storage.install(file, wanted)
     await filled(opened, 4, 4)
     await opened.close()
     again = Opened(tmp_path / "data")
@@ -260,12 +265,12 @@ async def test_a_file_of_a_newer_format_is_refused(opened: Opened, tmp_path: Pat
     connection.execute(f"PRAGMA user_version = {schema.FORMAT + 1}")
     connection.close()
     with pytest.raises(FormatTooNew):
-        await opened.storage.install(file)
+        await opened.storage.install(file, wanted)
 
 
 async def test_a_file_that_is_not_there_is_refused(opened: Opened, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not there"):
-        await opened.storage.install(tmp_path / "none.db")
+        await opened.storage.install(tmp_path / "none.db", wanted)
 
 
 # --- a machine that stops ---------------------------------------------------------------------
@@ -421,7 +426,7 @@ async def test_memory_is_written_down_by_a_fork_and_read_by_another_member(tmp_p
     file = tmp_path / "incoming.db"
     shutil.copyfile(made.path, file)
     other = MemoryStorage(None, lambda: Vote(9, "a-1"))
-    loaded = await other.install(file)
+    loaded = await other.install(file, wanted)
     assert loaded.durable == Durable(Vote(9, "a-1"), [], base, 41)
     state = state_of(loaded.rows)
     now_ms = driver.desk.turn.now_ms
@@ -449,7 +454,7 @@ async def test_child_may_take_back_what_is_not_committed() -> None:
     assert state_digest(driver.desk.state) == ahead, "only the child took it back"
     copied = made.path.with_suffix(".copy")
     shutil.copyfile(made.path, copied)
-    assert state_digest(state_of((await storage.install(copied)).rows)) == before
+    assert state_digest(state_of((await storage.install(copied, wanted)).rows)) == before
     storage.close()
 
 
