@@ -5,8 +5,11 @@ import pytest
 from elasticq.engine.digest import state_digest
 from elasticq.model import commands as c
 from elasticq.model.errors import SqsError
+from elasticq.node.effects import Frame
 from elasticq.node.node import HAND_OVER_MS
 from elasticq.node.orders import OrderDone, OrderRefused, TransferMastership
+from elasticq.replication import messages
+from elasticq.replication.messages import PROTOCOL_VERSION
 from tests.node.cluster import Cluster
 
 RECEIVE = c.ReceiveMessage(queue_url="jobs", max_number_of_messages=10)
@@ -177,7 +180,7 @@ def test_one_heir_is_asked_however_often() -> None:
     asked: set[str] = set()
 
     def is_asked(_: str, frame: Frame) -> bool:
-        is_lost = frame.data[0] == VERSION and isinstance(messages.decode(frame.data), messages.TimeoutNow)
+        is_lost = frame.data[0] == PROTOCOL_VERSION and isinstance(messages.decode(frame.data), messages.TimeoutNow)
         if is_lost:
             asked.add(frame.to)
         return is_lost
