@@ -714,7 +714,7 @@ class Node(Observer):
     def _compact(self) -> None:
         """Memory keeps everything, so entries are only for others."""
         log = self.replica.log
-        if len(log) > LOG_KEPT_ENTRIES:
+        if len(log) > LOG_KEPT_ENTRIES or log.size_bytes > self.settings.log_kept_bytes:
             self.replica.compact(log.last_index, self.settings.log_kept_bytes)
 
     # --- what the replica tells (Observer) ----------------------------------------------

@@ -338,8 +338,8 @@ class Invariants:
             send.outcome = "unknown"
 
     def _tell_if_silent(self, place: tuple[int, int]) -> None:
-        living = {member.id for member in self.world.members}
-        had = self.early_on.get(place, set()) & living  # a wiped disk tells nothing
+        living = {member.id for member in self.world.members if member.is_wanted}
+        had = self.early_on.get(place, set()) & living  # a wiped disk tells nothing, nor who left
         if had and place not in self.told_discarded:
             self._found(LOST_UNTOLD, f"entry {place} was on {sorted(had)}, was dropped, and nobody said so")
 

@@ -7,7 +7,7 @@ from tests.cluster.conftest import MakeCluster
 from tests.cluster.load import Load, fill
 from tests.durability.chaos import now_us
 
-MESSAGES = 4_000
+MESSAGES = 3_500
 BODY = "x" * 10_000  # in all more than the log keeps (32 MiB), so that only a snapshot helps
 SLOW_BYTES_PER_S = 500_000  # so that a transfer can be caught in its middle
 TRANSFERRED_BYTES = 3_000_000

@@ -95,6 +95,7 @@ def test_load_on_all_members_is_clean(make_cluster: MakeCluster, memory: bool) -
     cluster.same_rows()
 
 
+@pytest.mark.chaos
 def test_wrong_secret_stays_outside(make_cluster: MakeCluster) -> None:
     cluster = make_cluster().start()
     term = cluster.term()
