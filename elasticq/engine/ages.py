@@ -20,14 +20,21 @@ class Ages:
         self._step_ends_ms = 0
 
     def note(self, sequence: int, sent_ms: int) -> None:
-        """Sequences and times grow."""
+        """Sequences and times grow, but for the numbers of a send that was rolled back, which are given anew."""
+        if sequence <= self._newest_sequence:
+            self._forget_from(sequence)
         if sent_ms >= self._step_ends_ms:
             self._mark()
             self._step_ends_ms = sent_ms + self._step_ms
-        if sequence > self._newest_sequence:
-            self._newest_sequence = sequence
+        self._newest_sequence = sequence
         if sent_ms > self._newest_ms:
             self._newest_ms = sent_ms
+
+    def _forget_from(self, sequence: int) -> None:
+        """Its mark and those behind it are of messages that are gone; ``_newest_ms`` may only be too late."""
+        at = bisect_left(self._sequences, sequence)
+        del self._sequences[at:], self._sent_ms[at:]
+        self._newest_sequence = self._sequences[-1] if self._sequences else 0
 
     def _mark(self) -> None:
         if self._newest_sequence and (not self._sequences or self._newest_sequence > self._sequences[-1]):

@@ -84,13 +84,13 @@ def test_log_that_reclaims_a_deleted_queue_may_be_replayed() -> None:
 def test_rolled_back_state_is_the_state_before(before: list[Step], lost: list[Step], after: list[Step]) -> None:
     driver = Driver()
     driver.run(before)
-    digest_before, now_ms = digest(driver.desk), driver.desk.turn.now_ms
     kept = len(driver.desk.log)
     driver.undo = []
     driver.run(lost)
     roll_back(driver.undo)
     del driver.desk.log[kept:]
-    assert state_digest(driver.desk.state, now_ms) == digest_before
+    # As of now: ids may have left their window meanwhile, and time does not go back.
+    assert digest(driver.desk) == state_digest(replayed(driver.desk.log), driver.desk.turn.now_ms)
     check_indexes(driver.desk.state, driver.desk.turn.now_ms)
     # It goes on as a member that never had what was lost.
     driver.undo = None
