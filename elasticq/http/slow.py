@@ -104,7 +104,7 @@ class SlowPath:
         elif request.method == "GET" and "Action=" in query:
             response = await self._serve(request, connection, FORM, query.encode(), b"")
         else:
-            return _not_found()
+            return self._unknown(request, b"")
         self._allow_page(request, response)
         return response
 
@@ -117,7 +117,7 @@ class SlowPath:
             "Access-Control-Allow-Headers": CORS_HEADERS,
             "Access-Control-Max-Age": str(PREFLIGHT_S),
         }
-        return web.Response(status=204, headers=headers)
+        return web.Response(headers=headers)
 
     def _allow_page(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
         """Pages of listed origins may read the answer."""
@@ -142,7 +142,7 @@ class SlowPath:
                 protocol = JSON
             elif b"Action=" in query:
                 protocol = FORM
-            else:
+            elif self._site.door is None:
                 return _not_found()
         body = await self._read_body(request, connection)
         if body is None:
@@ -151,6 +151,8 @@ class SlowPath:
             response = self._respond(exchange.encode_error(protocol, error, request_id), request_id)
             response.force_close()
             return response
+        if protocol == OTHER:
+            return self._unknown(request, body)
         form_or_body = body
         if protocol == FORM and query:
             form_or_body = query + b"&" + body if body else query
@@ -191,6 +193,14 @@ class SlowPath:
         call = Call(command, principal, account, endpoint, mark, connection.origin)
         outcome = await self._submit(call, request)
         return self._respond(exchange.encode(protocol, operation, command, outcome, request_id), request_id)
+
+    def _unknown(self, request: web.BaseRequest, body: bytes) -> web.Response:
+        """No request of SQS: whoever may not come in is not told even that."""
+        try:
+            self._admit(request, body)
+        except SqsError as error:
+            return self._refuse(request, error)
+        return _not_found()
 
     def _admit(self, request: web.BaseRequest, body: bytes) -> tuple[str, str]:
         """(principal, account). Raises the SqsError that the client gets."""

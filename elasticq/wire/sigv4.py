@@ -50,7 +50,7 @@ _SIGNATURE: Final = re.compile(rb"[0-9a-f]{64}\Z")
 _SIGNATURE_CHARS: Final = 64
 _SIGNED_NAMES_MAX: Final = 100
 _EXPIRES: Final = re.compile(rb"[0-9]{1,6}\Z")
-_PLAIN_PATH: Final = re.compile(rb"/|(?:/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)+\Z")
+_PLAIN_PATH: Final = re.compile(rb"/|(?:/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)+")
 _SPACES: Final = re.compile(rb"[ \t]+")
 _PARAMETERS: Final = frozenset((b"Credential", b"SignedHeaders", b"Signature"))
 _MISMATCH: Final = (
@@ -386,7 +386,7 @@ def _canonical_value(values: list[tuple[int, bytes]]) -> bytes:
 
 def _canonical_path(path: bytes) -> bytes:
     """Dots and double slashes resolved, then quoted once more than the client did, as for all services but S3."""
-    if _PLAIN_PATH.match(path):
+    if _PLAIN_PATH.fullmatch(path):
         return path
     parts: list[bytes] = []
     for part in path.split(b"/"):

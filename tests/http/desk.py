@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -14,10 +14,13 @@ from elasticq.node.node import Node
 from elasticq.node.settings import NodeSettings
 from elasticq.runtime.runtime import Runtime
 from elasticq.storage.memory import MemoryStorage
+from elasticq.wire.browsers import Browsers
+from elasticq.wire.sigv4 import Key
 
 HOST = "127.0.0.1:9324"
 QUEUE_URL = f"http://{HOST}/000000000000/orders"
 PATIENCE_S = 10
+WALL_MS = 1_800_000_000_000
 
 
 class Line(asyncio.Transport):
@@ -70,8 +73,17 @@ class Line(asyncio.Transport):
 class Desk:
     """One server without a socket. The clock stands still unless ``pass_ms`` is called."""
 
-    def __init__(self, bounds: Bounds | None = None, entropy: bytes = bytes(32)) -> None:
+    def __init__(
+        self,
+        bounds: Bounds | None = None,
+        entropy: bytes = bytes(32),
+        *,
+        auth: str = "off",
+        keys: Sequence[Key] = (),
+        browsers: Browsers | None = None,
+    ) -> None:
         self.now_ms = 1_000_000
+        self.wall_ms = WALL_MS
         self.failures: list[BaseException] = []
         loop = asyncio.get_running_loop()
         storage = MemoryStorage()
@@ -88,8 +100,11 @@ class Desk:
             node_name="a",
             default_account="000000000000",
             bounds=bounds,
+            auth=auth,
+            keys=keys,
+            browsers=browsers,
             clock=self._clock,
-            wall_clock=lambda: 1_800_000_000_000,
+            wall_clock=lambda: self.wall_ms,
         )
 
     def _clock(self) -> int:

@@ -27,7 +27,7 @@ class Server:
         assert self.process.stdout is not None
         first = self.process.stdout.readline()
         self.export = self.process.stdout.readline().strip()
-        found = re.fullmatch(r"elasticq listening on (http://\S+):(\d+)\n", first)
+        found = re.fullmatch(r"elasticq listening on (https?://\S+):(\d+)\n", first)
         assert found, (first, self.process.stderr and self.process.stderr.read())
         self.port = int(found[2])
         self.url = f"{found[1]}:{self.port}"

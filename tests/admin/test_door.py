@@ -1,0 +1,57 @@
+"""The door of the admin port: a token where one is set, and no page of others."""
+
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestServer
+
+from elasticq.admin.app import make_app
+from elasticq.wire.browsers import Browsers
+from tests.admin.member import Member
+
+TOKEN = "a-token-of-operators"
+
+
+async def statuses(aiohttp_client: Any, token: str | None, **headers: str) -> dict[str, int]:
+    client = await aiohttp_client(TestServer(make_app(Member(), token, Browsers())))
+    pages = ("/health", "/ready", "/cluster", "/metrics")
+    return {page: (await client.get(page, headers=headers)).status for page in pages}
+
+
+@pytest.mark.parametrize(
+    ("token", "authorization", "status"),
+    [
+        ("", None, 200),
+        (TOKEN, f"Bearer {TOKEN}", 200),
+        (TOKEN, None, 401),
+        (TOKEN, "Bearer ", 401),
+        (TOKEN, f"Bearer {TOKEN}x", 401),
+        (TOKEN, f"Basic {TOKEN}", 401),
+        (TOKEN, "Bearer \xff", 401),
+        (None, None, 403),
+        (None, "Bearer ", 403),
+        (None, "Bearer None", 403),
+    ],
+)
+async def test_pages_but_for_probes_want_the_token(
+    aiohttp_client: Any, token: str | None, authorization: str | None, status: int
+) -> None:
+    headers = {} if authorization is None else {"Authorization": authorization}
+    seen = await statuses(aiohttp_client, token, **headers)
+    assert seen == {"/health": 200, "/ready": 200, "/cluster": status, "/metrics": status}
+
+
+async def test_orders_want_the_token(aiohttp_client: Any) -> None:
+    member = Member()
+    client = await aiohttp_client(TestServer(make_app(member, TOKEN)))
+    assert (await client.post("/cluster/orders", json={"order": "verify"})).status == 401
+    assert member.orders == []
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    assert (await client.post("/cluster/orders", json={"order": "verify"}, headers=headers)).status == 200
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Origin": "https://evil.example"}, {"Host": "evil.example", "Sec-Fetch-Mode": "cors"}]
+)
+async def test_pages_of_others_see_nothing(aiohttp_client: Any, headers: dict[str, str]) -> None:
+    assert set((await statuses(aiohttp_client, "", **headers)).values()) == {403}
