@@ -27,9 +27,9 @@ from elasticq.http import exchange
 from elasticq.http.caller import invocation
 from elasticq.http.exchange import Answer
 from elasticq.http.head import JSON, BadHead, Head
-from elasticq.http.site import NEVER_MS, REFUSED_MAX, Site
+from elasticq.http.site import BUSY_TEXT, NEVER_MS, REFUSED_MAX, Site
 from elasticq.model.commands import Call, Command, Origin, ReceiveMessage
-from elasticq.model.errors import RequestTooLarge, SqsError
+from elasticq.model.errors import RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
 from elasticq.runtime.runtime import RuntimeStopped
@@ -55,6 +55,7 @@ class SqsProtocol(asyncio.Protocol):
     __slots__ = (
         "_body",
         "_buffer",
+        "_buffers_bytes",
         "_door",
         "_eof",
         "_head",
@@ -87,6 +88,7 @@ class SqsProtocol(asyncio.Protocol):
         self._buffer = b""
         self._head: Head | None = None
         self._body = bytearray()
+        self._buffers_bytes = 0
         self._submitting = False
         self._eof = False
         self._reading_paused = False
@@ -120,6 +122,7 @@ class SqsProtocol(asyncio.Protocol):
         elif self._buffer:
             data = self._buffer + data
             self._buffer = b""
+            self._weigh()
             self._serve(data, False)
         else:
             self._serve(data, True)
@@ -136,18 +139,23 @@ class SqsProtocol(asyncio.Protocol):
         return not self._is_secure and bool(self._hold & (PARKED | WRITING | YIELDED))  # TLS has no half-open end
 
     def pause_writing(self) -> None:
+        """The client does not read: it has until the deadline, and less if too many are like it."""
         if self._slow is not None:
             self._slow.pause_writing()
-        else:
-            self._hold |= WRITING
-            self.deadline_ms = self._site.idle_until_ms
+        self._hold |= WRITING
+        self.deadline_ms = self._site.idle_until_ms
+        if not self._weigh():
+            self._site.loop.call_soon(self.abort)  # not within the write that led here
 
     def resume_writing(self) -> None:
-        if self._slow is not None:
-            self._slow.resume_writing()
-        else:
-            self._hold &= ~WRITING
+        self._hold &= ~WRITING
+        self._weigh()
+        if self._slow is None:
             self._resume_soon()
+            return
+        if self._slow_phase == BUSY:
+            self.deadline_ms = NEVER_MS
+        self._slow.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._site.connections.discard(self)
@@ -155,9 +163,8 @@ class SqsProtocol(asyncio.Protocol):
             self._slow.connection_lost(exc)
         elif self._hold & PARKED:
             self._leave()
-        self._hold |= CLOSING
-        self._buffer = b""
-        self._head = None
+        self._hold = self._hold & ~WRITING | CLOSING
+        self._forget()
 
     # --- the hot path ---
 
@@ -279,6 +286,9 @@ class SqsProtocol(asyncio.Protocol):
             self._refuse(400, "a line that ends with a bare LF")
         else:
             self._buffer = data
+            if not self._weigh():
+                self._refuse(503, BUSY_TEXT)
+                return
             if fresh and data:
                 self.deadline_ms = self._site.clock() + self._site.bounds.header_ms
 
@@ -291,6 +301,8 @@ class SqsProtocol(asyncio.Protocol):
         self._body += part
         patience_ms = bounds.body_ms + head.body_bytes * 1_000 // bounds.body_bytes_per_s
         self.deadline_ms = self._site.now_ms + patience_ms
+        if part and not self._weigh():
+            self._refuse_early(head, ServiceUnavailable(BUSY_TEXT))
 
     def _receive_body(self, head: Head, data: bytes) -> None:
         """More of the body that ``head`` announced; usually all of it in one piece."""
@@ -299,9 +311,12 @@ class SqsProtocol(asyncio.Protocol):
             whole = self._body
             whole += data
             if len(whole) < head.body_bytes:
+                if not self._weigh():
+                    self._refuse_early(head, ServiceUnavailable(BUSY_TEXT))
                 return
             data, rest = bytes(whole[: head.body_bytes]), bytes(whole[head.body_bytes :])
             self._body = bytearray()
+            self._weigh()
         self._head = None
         self._execute(head, data)
         if rest and self._hold:
@@ -325,9 +340,26 @@ class SqsProtocol(asyncio.Protocol):
         if self._hold & CLOSING:
             return
         self._buffer = data
-        if len(data) > self._site.bounds.held_bytes_max and not self._reading_paused:
+        if not self._weigh():
+            self._site.loop.call_soon(self.abort)  # its reply is not out: nothing can be said
+        elif len(data) > self._site.bounds.held_bytes_max and not self._reading_paused:
             self._reading_paused = True
             self._transport.pause_reading()
+
+    def _weigh(self, slow_bytes: int = 0) -> bool:
+        """Tell the site what this connection buffers; False: there is no room for it."""
+        size_bytes = len(self._buffer) + len(self._body) + slow_bytes
+        if self._hold & WRITING:
+            size_bytes += self._transport.get_write_buffer_size()
+        old_bytes, self._buffers_bytes = self._buffers_bytes, size_bytes
+        return self._site.buffer(old_bytes, size_bytes)
+
+    def _forget(self) -> None:
+        """No request is under way any more."""
+        self._buffer = b""
+        self._body = bytearray()
+        self._head = None
+        self._weigh()
 
     def _resume_soon(self) -> None:
         """Go on with the buffer in a callback of its own: other connections first, and no recursion."""
@@ -340,6 +372,8 @@ class SqsProtocol(asyncio.Protocol):
         if self._hold:
             return
         data, self._buffer = self._buffer, b""
+        if data:
+            self._weigh()
         if self._reading_paused:
             self._reading_paused = False
             self._transport.resume_reading()
@@ -368,7 +402,10 @@ class SqsProtocol(asyncio.Protocol):
             handler.eof_received()
 
     def _refuse_size(self, head: Head) -> None:
-        error = RequestTooLarge(f"The request is longer than {REQUEST_BYTES_MAX} bytes.")
+        self._refuse_early(head, RequestTooLarge(f"The request is longer than {REQUEST_BYTES_MAX} bytes."))
+
+    def _refuse_early(self, head: Head, error: SqsError) -> None:
+        """Its body is not read to the end."""
         request_id = self._site.responses.request_id(0)
         answer = exchange.encode_error(head.protocol, error, request_id)
         self._linger(self._site.responses.write(answer, request_id, True))
@@ -383,8 +420,7 @@ class SqsProtocol(asyncio.Protocol):
         and the client might never see why."""
         self._transport.write(response)
         self._hold |= CLOSING
-        self._buffer = b""
-        self._head = None
+        self._forget()
         self.deadline_ms = self._site.clock() + self._site.bounds.linger_ms
         if self._eof:
             self._transport.close()
@@ -411,8 +447,13 @@ class SqsProtocol(asyncio.Protocol):
         self._slow_phase = BUSY
         self.deadline_ms = NEVER_MS
 
+    def slow_buffers(self, size_bytes: int) -> bool:
+        """Of a body that is under way; False: there is no room for it."""
+        return self._weigh(size_bytes)
+
     def slow_ended(self) -> None:
         self._slow_phase = IDLE
+        self._weigh()
         self.deadline_ms = self._site.idle_until_ms
 
     # --- for the site ---

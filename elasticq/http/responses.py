@@ -17,6 +17,7 @@ _REASONS: Final = {
     503: "Service Unavailable",
 }
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+RETRY_AFTER_S: Final = 1
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -55,6 +56,8 @@ class Responses:
             head += f"x-amzn-query-error: {answer.query_error}\r\n"
         if answer.stale_ms >= 0:
             head += f"x-elasticq-stale: {answer.stale_ms}\r\n"
+        if answer.status == 503:
+            head += f"Retry-After: {RETRY_AFTER_S}\r\n"
         if close:
             head += "Connection: close\r\n"
         return b"%bContent-Length: %d\r\n\r\n%b" % (head.encode(), len(answer.body), answer.body)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from elasticq.http.bounds import Bounds
 from elasticq.http.caller import Callers
@@ -21,6 +21,9 @@ NEVER_MS = 1 << 62
 SWEEP_S = 1.0
 REFUSED_MAX = 256
 """Connections over the limit that are told so; beyond them nothing is said."""
+BUSY_TEXT: Final = "The server is busy with other requests; try again."
+SMALL_BYTES: Final = 16_384
+"""What one connection may buffer although all together hold too much, up to half as much again."""
 
 
 class Connection(Protocol):
@@ -50,6 +53,7 @@ class Site:
         "_wall_clock",
         "bounds",
         "browsers",
+        "buffers_bytes",
         "callers",
         "clock",
         "connections",
@@ -103,6 +107,7 @@ class Site:
         self.browsers = browsers
         self.responses = Responses(entropy, wall_s)
         self.connections: set[Connection] = set()
+        self.buffers_bytes = 0
         self.hot_requests = 0
         self.slow_requests = 0
         self.stopping = False
@@ -119,6 +124,14 @@ class Site:
 
             self._slow_path = SlowPath(self)
         return self._slow_path
+
+    def buffer(self, old_bytes: int, new_bytes: int) -> bool:
+        """One connection buffers ``new_bytes`` instead of ``old_bytes``; False: more than there is room for."""
+        self.buffers_bytes += new_bytes - old_bytes
+        bytes_max = self.bounds.buffers_bytes_max
+        if self.buffers_bytes <= bytes_max or new_bytes <= old_bytes:
+            return True
+        return new_bytes <= SMALL_BYTES and self.buffers_bytes <= bytes_max * 3 // 2
 
     def start(self) -> None:
         self._timer = self.loop.call_later(SWEEP_S, self._tick)

@@ -16,7 +16,8 @@ from elasticq.http import exchange
 from elasticq.http.caller import invocation
 from elasticq.http.exchange import Answer
 from elasticq.http.head import FORM, JSON, OTHER, BadHead, checked_host, content_protocol
-from elasticq.http.site import Site
+from elasticq.http.responses import RETRY_AFTER_S
+from elasticq.http.site import BUSY_TEXT, Site
 from elasticq.model.commands import Call
 from elasticq.model.errors import AccessDenied, RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.limits import REQUEST_BYTES_MAX
@@ -144,9 +145,9 @@ class SlowPath:
                 protocol = FORM
             elif self._site.door is None:
                 return _not_found()
-        body = await self._read_body(request, connection)
-        if body is None:
-            error = RequestTooLarge(f"The request is longer than {REQUEST_BYTES_MAX} bytes.")
+        try:
+            body = await self._read_body(request, connection)
+        except SqsError as error:
             request_id = self._request_id()
             response = self._respond(exchange.encode_error(protocol, error, request_id), request_id)
             response.force_close()
@@ -158,15 +159,17 @@ class SlowPath:
             form_or_body = query + b"&" + body if body else query
         return await self._serve(request, connection, protocol, form_or_body, body)
 
-    async def _read_body(self, request: web.BaseRequest, connection: "SqsProtocol") -> bytes | None:
-        """None: larger than any legal request. The deadline moves with what has come."""
+    async def _read_body(self, request: web.BaseRequest, connection: "SqsProtocol") -> bytes:
+        """The deadline moves with what has come. Raises an SqsError where there is too much of it."""
         bounds, started_ms = self._site.bounds, self._site.clock()
         body = bytearray()
         connection.deadline_ms = started_ms + bounds.body_ms
         async for chunk in request.content.iter_any():
             body += chunk
             if len(body) > REQUEST_BYTES_MAX:
-                return None
+                raise RequestTooLarge(f"The request is longer than {REQUEST_BYTES_MAX} bytes.")
+            if not connection.slow_buffers(len(body)):
+                raise ServiceUnavailable(BUSY_TEXT)
             patience_ms = bounds.body_ms + len(body) * 1_000 // bounds.body_bytes_per_s
             connection.deadline_ms = started_ms + patience_ms
         connection.slow_began()
@@ -252,6 +255,8 @@ class SlowPath:
         headers = {"Content-Type": answer.content_type.decode(), "x-amzn-RequestId": request_id}
         if answer.query_error:
             headers["x-amzn-query-error"] = answer.query_error
+        if answer.status == 503:
+            headers["Retry-After"] = str(RETRY_AFTER_S)
         if answer.stale_ms >= 0:
             headers["x-elasticq-stale"] = str(answer.stale_ms)
         return web.Response(status=answer.status, body=answer.body, headers=headers)

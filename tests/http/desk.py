@@ -54,6 +54,9 @@ class Line(asyncio.Transport):
     def is_closing(self) -> bool:
         return self._closing
 
+    def get_write_buffer_size(self) -> int:
+        return len(self.received)
+
     def pause_reading(self) -> None:
         self.reading = False
 

@@ -1,0 +1,91 @@
+"""What all connections together may buffer: beyond it 503 or the end, and nothing stays counted."""
+
+from elasticq.http.bounds import Bounds
+from elasticq.http.site import SMALL_BYTES
+from tests.http.desk import QUEUE_URL, Desk, chunked, json_request, responses, settle, until
+
+CREATE = json_request("CreateQueue", {"QueueName": "orders"})
+POLL = json_request("ReceiveMessage", {"QueueUrl": QUEUE_URL, "WaitTimeSeconds": 20})
+LARGE = json_request("SendMessage", {"QueueUrl": QUEUE_URL, "MessageBody": "x" * 100_000})
+SMALL = json_request("SendMessage", {"QueueUrl": QUEUE_URL, "MessageBody": "x" * 1_000})
+ROOM = Bounds(buffers_bytes_max=250_000)
+
+
+async def test_a_body_for_which_there_is_no_room_is_answered_503() -> None:
+    desk = Desk(ROOM)
+    await desk.ask(CREATE)
+    waiting = [desk.connect() for _ in range(3)]
+    for protocol, _ in waiting:
+        protocol.data_received(LARGE[:-1])
+    (refused,) = responses(waiting[2][1].received)
+    assert (refused.status, refused.headers["retry-after"]) == (503, "1")
+    assert refused.json()["__type"].endswith("#ServiceUnavailable")
+    for protocol, line in waiting[:2]:
+        protocol.data_received(LARGE[-1:])
+        assert responses(line.received)[0].status == 200
+    assert desk.site.buffers_bytes == 0
+    await desk.close()
+
+
+async def test_an_ordinary_request_still_comes_in_parts_when_the_buffers_are_full() -> None:
+    desk = Desk(Bounds(buffers_bytes_max=100_000))
+    await desk.ask(CREATE)
+    full, _ = desk.connect()
+    full.data_received(LARGE[:99_990])
+    protocol, line = desk.connect()
+    assert len(SMALL) < SMALL_BYTES
+    for at in range(0, len(SMALL), 100):
+        protocol.data_received(SMALL[at : at + 100])
+    assert responses(line.received)[0].status == 200
+    await desk.close()
+
+
+async def test_a_body_in_chunks_is_counted_too() -> None:
+    desk = Desk(Bounds(buffers_bytes_max=50_000))
+    await desk.ask(CREATE)
+    assert (await desk.ask(chunked(LARGE))).status == 503
+    assert (await desk.ask(chunked(SMALL))).status == 200
+    await settle()
+    assert desk.site.buffers_bytes == 0
+    await desk.close()
+
+
+async def test_what_is_sent_ahead_of_a_reply_is_counted_and_its_connection_ends() -> None:
+    desk = Desk(ROOM)
+    await desk.ask(CREATE)
+    polls = [desk.connect() for _ in range(3)]
+    for protocol, _ in polls:
+        protocol.data_received(POLL)
+        protocol.data_received(LARGE)
+    await settle()
+    assert [line.aborted for _, line in polls] == [False, False, True]
+    assert desk.runtime.status().waiters == 2
+    await desk.close()
+    await settle()
+    assert desk.site.buffers_bytes == 0
+
+
+async def test_replies_that_nobody_reads_are_counted_and_their_connection_ends() -> None:
+    desk = Desk(ROOM)
+    lines = [desk.connect() for _ in range(3)]
+    for protocol, line in lines:
+        line.received += bytes(100_000)
+        protocol.pause_writing()
+    await until(lambda: lines[2][1].aborted)
+    assert not lines[0][1].aborted
+    assert not lines[1][1].aborted
+    lines[0][0].resume_writing()
+    await settle()
+    assert desk.site.buffers_bytes == 100_000
+    await desk.close()
+
+
+async def test_heads_that_never_end_are_counted() -> None:
+    desk = Desk(Bounds(buffers_bytes_max=30_000))
+    lines = [desk.connect() for _ in range(5)]
+    for protocol, _ in lines:
+        protocol.data_received(b"POST / HTTP/1.1\r\nX-Long: " + b"x" * 9_000)
+    found = [responses(line.received)[0].status if line.received else 0 for _, line in lines]
+    assert found == [0, 0, 0, 0, 503]
+    assert desk.site.buffers_bytes <= 45_000
+    await desk.close()
