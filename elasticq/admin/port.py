@@ -4,11 +4,11 @@ aiohttp is most of a start's CPU, so nothing here imports it before ``start``.
 """
 
 import asyncio
-import socket
 import ssl
 from typing import TYPE_CHECKING, Final, cast
 
 from elasticq.admin.source import AdminSource
+from elasticq.runtime.listener import listen
 from elasticq.wire.browsers import Browsers
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class AdminPort:
         self._token = token
         self._browsers = browsers
         self._tls = tls
-        self._listener = _listen(host, port)
+        self._listener = listen(host, port, BACKLOG)
         self._runner: AppRunner | None = None
         self._server: asyncio.Server | None = None
         self.host = host
@@ -77,17 +77,3 @@ class AdminPort:
 class _Refused(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         cast(asyncio.Transport, transport).abort()
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(BACKLOG)
-    except OSError:
-        listener.close()
-        raise
-    listener.setblocking(False)
-    return listener

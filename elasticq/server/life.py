@@ -28,6 +28,7 @@ from elasticq.admin.port import AdminPort
 from elasticq.http.bounds import Bounds
 from elasticq.http.protocol import SqsProtocol
 from elasticq.http.site import Site
+from elasticq.runtime.listener import listen
 from elasticq.runtime.runtime import Runtime
 from elasticq.server import logs
 from elasticq.server.auth import allowed_hosts
@@ -55,7 +56,7 @@ def serve(settings: Settings) -> int:
     for warning in warnings(settings):
         print(f"elasticq: warning: {warning}", file=sys.stderr)
     try:
-        listener = _listen(settings)
+        listener = listen(settings.http.host, settings.http.port, BACKLOG)
     except OSError as error:
         return _not_listening(settings.http.host, settings.http.port, "--port", error)
     _raise_file_limit()
@@ -78,21 +79,6 @@ def _directory(settings: Settings) -> DataDirectory | None:
     if settings.storage.memory:
         return None
     return DataDirectory(Path(settings.storage.data_dir), settings.node.id)
-
-
-def _listen(settings: Settings) -> socket.socket:
-    """Before anything is built: a taken port is found at once, and clients wait in the backlog."""
-    family = socket.AF_INET6 if ":" in settings.http.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((settings.http.host, settings.http.port))
-        listener.listen(BACKLOG)
-    except OSError:
-        listener.close()
-        raise
-    listener.setblocking(False)
-    return listener
 
 
 def _not_listening(host: str, port: int, flag: str, error: OSError) -> int:
