@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 from types import FrameType
@@ -76,11 +77,19 @@ def _is_ready(port: int) -> bool:
         return False
 
 
+def _master(admin_port: int) -> str | None:
+    """None: the admin port is locked (--auth strict)."""
+    try:
+        with urllib.request.urlopen(f"http://{HOST}:{admin_port}/cluster", timeout=5) as answer:
+            return str(json.load(answer)["master"])
+    except urllib.error.HTTPError:
+        return None
+
+
 def _tell(ports: list[int]) -> None:
-    with urllib.request.urlopen(f"http://{HOST}:{ports[0] + 1}/cluster", timeout=5) as answer:
-        status = json.load(answer)
+    master = _master(ports[0] + 1)
     for number, port in enumerate(ports, 1):
-        role = "master" if status["master"] == f"n{number}" else "follower"
+        role = "" if master is None else "master" if master == f"n{number}" else "follower"
         print(f"n{number}  SQS http://{HOST}:{port}  admin http://{HOST}:{port + 1}  {role}")
     print(f"export AWS_ENDPOINT_URL_SQS=http://{HOST}:{ports[0]}")
     print(f"look: elasticq cluster status --admin http://{HOST}:{ports[0] + 1}    end: Ctrl-C", flush=True)

@@ -43,7 +43,7 @@ def _put_row(state: State, queue: Queue, sequence: int, row: Row | None, undo: U
     order = queue.order
     if undo is not None:
         content = queue.contents.get(sequence) if row is None else None
-        group = order.group_name(sequence) if row is None and isinstance(order, FifoOrder) else None
+        group = order.group_name(sequence) if row is None else None
         undo.append((_put_back, state, queue, sequence, old, content, group, queue.last_sequence))
     if row is not UNTOUCHED and row is not None:
         queue.rows[sequence] = row
@@ -65,7 +65,7 @@ def _put_back(
     group: str | None,
     last_sequence: int,
 ) -> None:
-    """As it was before; ``group``: of a message that was removed from a FIFO queue."""
+    """As it was before; ``group``: of a message that was removed."""
     queue.last_sequence = last_sequence
     if queue.row(sequence) is not None:
         _put_row(state, queue, sequence, row, None)
@@ -75,8 +75,8 @@ def _put_back(
         queue.issued.add(sequence)
         if row is not UNTOUCHED:
             queue.rows[sequence] = row
-        if group is not None and isinstance(queue.order, FifoOrder):
-            queue.order.join(sequence, group)
+        if group is not None:
+            queue.join(sequence, group)
         queue.order.insert(sequence, row)
 
 
@@ -99,6 +99,8 @@ def _message_stored(state: State, mutation: m.MessageStored, undo: Undo | None) 
     row = UNTOUCHED
     if mutation.visible_at_ms:
         row = queue.rows[sequence] = Row(mutation.visible_at_ms)
+    if mutation.group_id is not None and not queue.is_fifo:
+        queue.join(sequence, mutation.group_id)
     queue.order.insert(sequence, row)
     if sequence > queue.last_sequence:
         queue.last_sequence = sequence
@@ -196,10 +198,9 @@ def _untouched_restored(state: State, mutation: m.UntouchedRestored, undo: Undo 
 
 
 def _groups_restored(state: State, mutation: m.GroupsRestored, undo: Undo | None) -> None:
-    order = state.queues[mutation.queue_id].order
-    if isinstance(order, FifoOrder):
-        for sequence, at in zip(mutation.sequences, mutation.groups, strict=True):
-            order.join(sequence, mutation.names[at])
+    queue = state.queues[mutation.queue_id]
+    for sequence, at in zip(mutation.sequences, mutation.groups, strict=True):
+        queue.join(sequence, mutation.names[at])
 
 
 def _groups_served(state: State, mutation: m.GroupsServed, undo: Undo | None) -> None:

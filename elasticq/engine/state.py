@@ -11,6 +11,7 @@ from elasticq.engine.ages import Ages
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Invocations
 from elasticq.engine.mutations import MessageStored, MoveTaskSet
+from elasticq.engine.ordering.fair import FairOrder
 from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.ordering.standard import StandardOrder
@@ -39,7 +40,7 @@ class Messages:
         self.issued = Ranges()
         self.ages = Ages()
         self.late: list[tuple[int, int]] = []
-        self.order: StandardOrder | FifoOrder
+        self.order: StandardOrder | FairOrder | FifoOrder
         if is_fifo:
             self.order = FifoOrder(self.rows, self.contents, grace, self.ages)
         else:
@@ -134,6 +135,13 @@ class Queue:
         if row is None and self.order.is_untouched(sequence):
             return UNTOUCHED
         return row
+
+    def join(self, sequence: int, group: str) -> None:
+        """The message is of this group. The first one in a standard queue makes its order a fair one."""
+        order = self.order
+        if isinstance(order, StandardOrder) and not isinstance(order, FairOrder):
+            order = self.order = self.messages.order = FairOrder(order, self.ages)
+        order.join(sequence, group)
 
     @property
     def count(self) -> int:

@@ -40,9 +40,22 @@ _decode = msgspec.msgpack.Decoder(list[MessageStored]).decode
 
 
 class Page:
-    """disk_pages: about how many of SQLite's pages its contents fill; is_stale: the header on disk is older."""
+    """disk_pages: about how many of SQLite's pages its contents fill; is_stale: the header on disk is older.
 
-    __slots__ = ("changes", "disk_pages", "first", "is_stale", "last", "last_sent_ms", "live", "untouched")
+    has_groups: the groups of some of its messages may be on disk.
+    """
+
+    __slots__ = (
+        "changes",
+        "disk_pages",
+        "first",
+        "has_groups",
+        "is_stale",
+        "last",
+        "last_sent_ms",
+        "live",
+        "untouched",
+    )
 
     def __init__(self, first: int, last: int, last_sent_ms: int, untouched: int, live: int, disk_pages: int) -> None:
         self.first = first
@@ -51,6 +64,7 @@ class Page:
         self.untouched = untouched
         self.live = live
         self.disk_pages = disk_pages
+        self.has_groups = True
         self.is_stale = False
         self.changes: dict[int, Change] | None = None
 
@@ -193,7 +207,7 @@ def contents_crc(queue_id: int, first: int, contents: bytes) -> int:
 
 
 class PageGroups(Struct, array_like=True, gc=False):
-    """The groups of a FIFO queue's page: each message's place behind the first, and that of its group in ``names``."""
+    """The groups of a page's messages: each one's place behind the first, and that of its group in ``names``."""
 
     names: list[str]
     places: list[int]
@@ -203,20 +217,21 @@ class PageGroups(Struct, array_like=True, gc=False):
 _decode_groups = msgspec.msgpack.Decoder(PageGroups).decode
 
 
-def encode_groups(run: list[MessageStored]) -> bytes:
-    """The groups of the page that ``run`` becomes."""
+def encode_groups(run: list[MessageStored], *, is_fifo: bool) -> bytes:
+    """The groups of the page that ``run`` becomes; empty if no message has one, which each of a FIFO queue has."""
+    grouped = run if is_fifo else [message for message in run if message.group_id is not None]
+    if not grouped:
+        return b""
     numbers: dict[str, int] = {}
-    groups = [numbers.setdefault(message.group_id or "", len(numbers)) for message in run]
+    groups = [numbers.setdefault(message.group_id or "", len(numbers)) for message in grouped]
     first = run[0].sequence
-    return _encode(PageGroups(list(numbers), [message.sequence - first for message in run], groups))
+    return _encode(PageGroups(list(numbers), [message.sequence - first for message in grouped], groups))
 
 
 def living_groups(page: Page, packed: bytes) -> tuple[list[str], list[int], list[int]]:
     """(names, sequences, groups) of what lives in the page. Raises msgspec.DecodeError, ValueError."""
     known = _decode_groups(packed)
     living = [pair for pair in zip(known.places, known.groups, strict=True) if page.live >> pair[0] & 1]
-    if len(living) != page.live.bit_count():
-        raise ValueError(f"page {page.first}: a living message has no group")
     return known.names, [page.first + place for place, _ in living], [group for _, group in living]
 
 

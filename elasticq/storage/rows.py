@@ -642,8 +642,9 @@ class Rows:
             queue.directory.add(page)
             rows[_PUT_PAGE].append(page.header(queue_id))
             rows[_PUT_CONTENTS].append((queue_id, page.first, contents, contents_crc(queue_id, page.first, contents)))
-            if queue.is_fifo:
-                groups = encode_groups(run)
+            groups = encode_groups(run, is_fifo=queue.is_fifo)
+            page.has_groups = bool(groups)
+            if groups:
                 rows[_PUT_GROUPS].append((queue_id, page.first, groups, contents_crc(queue_id, page.first, groups)))
             filled = min(self._free_pages, page.disk_pages)
             self._free_pages -= filled
@@ -673,8 +674,7 @@ class Rows:
     def _drop_page(self, queue_id: int, page: Page, rows: dict[str, list[tuple[Any, ...]]]) -> None:
         rows[_DROP_PAGE].append((queue_id, page.first))
         rows[_DROP_CONTENTS].append((queue_id, page.first))
-        queue = self._queues.get(queue_id)
-        if queue is None or queue.is_fifo:
+        if page.has_groups:
             rows[_DROP_GROUPS].append((queue_id, page.first))
         rows[_DROP_TOUCHED_OF_PAGE].append((queue_id, page.first, page.last))
         self._free_pages += page.disk_pages
@@ -795,8 +795,6 @@ class Rows:
             for _ in touched.below(row.queue_id):
                 pass  # of a reclaimed queue: they go with its pages
             yield row
-            for _ in groups.below(row.queue_id):
-                pass
             yield from self._restored_pages(queue, pages, groups)
             if queue.messages != messages:
                 raise _damaged(f"queue {row.queue_id}: {messages} messages expected, {queue.messages} found")
@@ -809,7 +807,6 @@ class Rows:
 
     def _restored_pages(self, queue: _Queue, pages: "_ByQueue", groups: "_ByQueue") -> Iterator[Mutation]:
         queue_id = queue.row.queue_id
-        groups_of = groups.of(queue_id)
         gone: list[Page] = []
         for row in pages.of(queue_id):
             page = _page(row)
@@ -822,8 +819,12 @@ class Rows:
             queue.messages += page.live.bit_count()
             firsts, lasts = ranges(page.untouched, page.first)
             yield UntouchedRestored(queue_id, page.first, page.last, firsts, lasts, page.last_sent_ms)
-            if queue.is_fifo:
-                yield _restored_groups(queue_id, page, groups_of)
+            restored = _restored_groups(page, groups.at(queue_id, page.first))
+            page.has_groups = restored is not None
+            if queue.is_fifo and (restored is None or len(restored.sequences) < page.live.bit_count()):
+                raise _damaged(f"groups of page {page.first} of queue {queue_id}: missing")
+            if restored is not None and restored.sequences:
+                yield restored
         if gone:
             self._reclaim.append((queue_id, gone[::-1]))
 
@@ -922,6 +923,14 @@ class _ByQueue:
     def of(self, queue_id: int) -> Iterator[tuple[Any, ...]]:
         return self.below(queue_id + 1)
 
+    def at(self, queue_id: int, first: int) -> tuple[Any, ...] | None:
+        """The row of the page that begins there, if there is one; those before it are passed over."""
+        while (row := self._next) is not None and row[:2] <= (queue_id, first):
+            self._next = next(self._cursor, None)
+            if row[:2] == (queue_id, first):
+                return row
+        return None
+
 
 def _damaged(reason: str) -> Damaged:
     return Damaged(FILE, 0, reason)
@@ -1014,13 +1023,14 @@ def _page(row: tuple[Any, ...]) -> Page:
     return Page(first, last, last_sent_ms, never, living, disk_pages)
 
 
-def _restored_groups(queue_id: int, page: Page, rows: Iterator[tuple[Any, ...]]) -> GroupsRestored:
-    """``rows``: the queue's, those of pages that are gone before the page's own."""
-    row = next((row for row in rows if row[1] >= page.first), None)
-    if row is None or row[1] != page.first or contents_crc(queue_id, page.first, row[2]) != row[3]:
-        raise _damaged(f"groups of page {page.first} of queue {queue_id}: missing or bad crc")
-    names, sequences, groups = living_groups(page, row[2])
-    return GroupsRestored(queue_id, names, sequences, groups)
+def _restored_groups(page: Page, row: tuple[Any, ...] | None) -> GroupsRestored | None:
+    """``row``: the page's, None if no message of it has a group."""
+    if row is None:
+        return None
+    queue_id, first, packed, crc = row
+    if contents_crc(queue_id, first, packed) != crc:
+        raise _damaged(f"groups of page {first} of queue {queue_id}: bad crc")
+    return GroupsRestored(queue_id, *living_groups(page, packed))
 
 
 def _check_contents(connection: sqlite3.Connection) -> None:

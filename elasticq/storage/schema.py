@@ -2,8 +2,8 @@
 
 One SQLite file. ``pages`` says which messages of a page live and which of them
 nobody ever received; ``contents`` holds what was sent, apart from it, so that a
-delivery never rewrites a blob; ``groups`` holds, of a FIFO queue's page, whose
-group each message is; ``touched`` is a row for each living message that was
+delivery never rewrites a blob; ``groups`` holds whose group each message of a
+page is, if any has one; ``touched`` is a row for each living message that was
 received or delayed. Every row carries a checksum of its own, since SQLite
 has none: a flipped bit on the disk must not become a message.
 """

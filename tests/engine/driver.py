@@ -1,5 +1,6 @@
 """Drives a Desk by lists of plain steps, so that hypothesis can make histories of every mutation."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from types import MappingProxyType
@@ -11,6 +12,8 @@ from elasticq.engine.actions.receive import returned
 from elasticq.engine.apply import Undo
 from elasticq.engine.digest import state_digest
 from elasticq.engine.move_tasks import Mover
+from elasticq.engine.ordering import fair
+from elasticq.engine.ordering.fair import FairOrder
 from elasticq.engine.ordering.standard import Counts
 from elasticq.engine.residency import weight
 from elasticq.engine.state import Queue, State
@@ -237,7 +240,10 @@ def check_indexes(state: State, now_ms: int) -> None:
         assert sorted(chosen) == sorted(since_ms)
         times = [since_ms[sequence] for sequence in chosen]
         if not any(content.dead_letter for content in queue.contents.values()):  # as old as when they were sent
-            assert times == sorted(times), "longest available first"
+            if isinstance(queue.order, FairOrder):
+                check_fairness(queue, state, now_ms, since_ms)
+            else:
+                assert times == sorted(times), "longest available first"
         check_contents(queue)
     assert not any(queue.contents or queue.rows or queue.count for queue in state.doomed.values())
     assert state.contents_bytes == sum(queue.messages.bytes for queue in state.queues.values())
@@ -247,6 +253,53 @@ def check_contents(queue: Queue) -> None:
     assert set(queue.contents) <= set(queue.issued)
     assert (set(queue.contents), queue.is_cold) == ({x for x in queue.issued if queue.row(x) is not None}, False)
     assert queue.messages.bytes == sum(map(weight, queue.contents.values()))
+
+
+# --- fair queues ------------------------------------------------------------------------
+
+
+class FairDriver(Driver):
+    """The same steps on standard queues with few tenants; every fourth message is a tenant of its own."""
+
+    def _send(self, name: str, a: int, b: int) -> None:
+        group = f"g{a}" if a else None
+        self._do(c.SendMessage(queue_url=name, message_body="x" * (b + 1), message_group_id=group), self._guid(b))
+
+    def _delayed(self, name: str, a: int, b: int) -> None:
+        command = c.SendMessage(queue_url=name, message_body="later", delay_seconds=b, message_group_id=f"g{a % 3}")
+        self._do(command, self._guid(b))
+
+    def _batch(self, name: str, a: int, b: int) -> None:
+        entries = [
+            c.SendMessageBatchEntry(id=str(at), message_body="y", message_group_id=f"g{a if b % 2 else at % 3}")
+            for at in range(b + 1)
+        ]
+        self._do(c.SendMessageBatch(queue_url=name, entries=entries), self._guid(b))
+
+
+def check_fairness(queue: Queue, state: State, now_ms: int, since_ms: dict[int, int]) -> None:
+    """From the rows alone: whoever is quiet goes first, longest available; then whoever has the fewest in flight."""
+
+    def tenant(sequence: int) -> str:
+        return queue.contents[sequence].group_id or str(sequence)
+
+    in_flight = Counter(
+        tenant(sequence) for sequence, row in queue.rows.items() if row.hand_out and state.grace.deadline(row) > now_ms
+    )
+    total = sum(in_flight.values())
+    noisy = {name for name, count in in_flight.items() if count >= fair.NOISY_MIN and count * 10 > total}
+    chosen = queue.order.choose(now_ms, 1_000, -1)
+    quiet_times = [since_ms[sequence] for sequence in chosen if tenant(sequence) not in noisy]
+    assert quiet_times == sorted(quiet_times), "longest available first"
+    assert all(tenant(sequence) not in noisy for sequence in chosen[: len(quiet_times)]), "quiet ones first"
+    left = chosen[len(quiet_times) :]
+    for at, sequence in enumerate(left):
+        fewest = min(in_flight[tenant(each)] for each in left[at:])
+        next_ms = min(since_ms[each] for each in left[at:] if in_flight[tenant(each)] == fewest)
+        assert (in_flight[tenant(sequence)], since_ms[sequence]) == (fewest, next_ms), "fewest in flight first"
+        in_flight[tenant(sequence)] += 1
+    for limit in (1, 3, 10):
+        assert queue.order.choose(now_ms, limit, -1) == chosen[:limit]
 
 
 # --- FIFO queues ------------------------------------------------------------------------

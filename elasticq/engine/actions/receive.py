@@ -143,7 +143,7 @@ def _held_on(
     rows = [queue.rows[sequence] for sequence in held]
     received = m.MessagesReceived(
         queue.id,
-        now_ms,
+        max(now_ms, first.recorded_ms + 1),  # never that of the first receive: see ``returned``
         now_ms + asked.visibility_s * 1_000,
         held,
         [row.hand_out for row in rows],
@@ -151,7 +151,7 @@ def _held_on(
         [row.first_received_ms for row in rows],
     )
     messages = [_message_again(state, queue, sequence, asked) for sequence in held]
-    result = ReceiveMessageResult(messages, call.invocation, request_attempt=(first.attempt, now_ms))
+    result = ReceiveMessageResult(messages, call.invocation, request_attempt=(first.attempt, first.recorded_ms))
     return result, [received, attempt_recorded(first.attempt, first.recorded_ms, received)]
 
 
@@ -239,7 +239,8 @@ def received_again(
     messages = [_message_again(state, queue, sequence, asked) for sequence in held]
     result = ReceiveMessageResult(messages, call.invocation)
     if held and (key := _attempt_key(queue, command)):
-        result.request_attempt = (key, queue.rows[held[0]].received_ms)
+        known = state.invocations.get(key, turn.now_ms)
+        result.request_attempt = (key, known.recorded_ms if known is not None else 0)
     return result
 
 
@@ -254,7 +255,7 @@ def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.
         if row is None or row.hand_out != receipt.hand_out:
             continue
         if attempt is not None and row.received_ms != attempt[1]:
-            continue  # a later call with the same ReceiveRequestAttemptId has it under the same handle
+            continue  # two calls with one ReceiveRequestAttemptId got it under one handle, and one was perhaps read
         back = undone.get(receipt.queue_id)
         if back is None:
             back = m.ReceiveReturned(receipt.queue_id, [], [], [], [], now_ms, result.invocation)

@@ -63,7 +63,7 @@ class FifoOrder:
         self._ages = ages
         self._untouched = Ranges()
         self.is_untouched = self._untouched.__contains__
-        self._groups = Groups()
+        self._groups = Groups(Group)
         self._deadlines: dict[int, int] = {}  # of messages in flight
         self._heap: list[tuple[int, int]] = []
         self._line: list[tuple[int, int]] = []

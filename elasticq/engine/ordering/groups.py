@@ -1,4 +1,4 @@
-"""The message groups of a FIFO queue: which messages each has, in order, and whose group a message is.
+"""The message groups of a queue: which messages each has, in order, and whose group a message is.
 
 Every message is in here until it is deleted, also when its content is on disk
 only; so it costs about 12 bytes: eight in its group, four in the table of
@@ -7,29 +7,24 @@ group numbers. A group costs about 350 bytes and goes with its last message.
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
-from typing import Final
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Final, Generic, TypeVar
 
 CHUNK_BITS: Final = 8
 _OFFSETS: Final = (1 << CHUNK_BITS) - 1
 _TRIMMED_FROM: Final = 32
 
 
-class Group:
-    """One group with its messages.
+class Members:
+    """Messages of one group in the order of their sequences. first: the oldest, 0 if there is none."""
 
-    first: its oldest message, 0 if there is none; received_ms: of the newest receive of one of its
-    messages; listed: its first message while the group waits in line, else 0.
-    """
-
-    __slots__ = ("_begin", "_sequences", "first", "listed", "name", "number", "received_ms")
+    __slots__ = ("_begin", "_sequences", "first", "name", "number")
 
     def __init__(self, name: str, number: int) -> None:
         self.name = name
         self.number = number
         self.first = 0
-        self.received_ms = 0
-        self.listed = 0
         self._sequences = array("Q")
         self._begin = 0  # messages before it are gone; trimmed in bulk so that the front costs O(1)
 
@@ -49,35 +44,120 @@ class Group:
         if not self.first or sequence < self.first:
             self.first = sequence
 
-    def remove(self, sequence: int) -> None:
-        """What is removed stands near the front: the few before it move, not the backlog behind it."""
+    def remove(self, sequence: int) -> bool:
+        """True if it was the only one; no other may follow then.
+
+        What is removed stands near the front: the few before it move, not the backlog behind it.
+        """
         sequences, begin = self._sequences, self._begin
         if self.first == sequence and begin + 1 == len(sequences):
-            self.first = 0  # the group goes
-            return
+            self.first = 0
+            return True
         if self.first != sequence:
             at = bisect_left(sequences, sequence, begin)
             assert sequences[at] == sequence, "a message is removed once"
             if at - begin > len(sequences) - at:
                 del sequences[at]
-                return
+                return False
             sequences[begin + 1 : at + 1] = sequences[begin:at]
         begin += 1
         if begin > _TRIMMED_FROM and begin * 2 > len(sequences):
             del sequences[:begin]
             begin = 0
         self._begin = begin
-        self.first = sequences[begin] if begin < len(sequences) else 0
+        self.first = sequences[begin]
+        return False
 
 
-class Groups:
+class Group(Members):
+    """One group of a FIFO queue with all its messages.
+
+    received_ms: of the newest receive of one of its messages; listed: its first message while the group
+    waits in line, else 0.
+    """
+
+    __slots__ = ("listed", "received_ms")
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(name, number)
+        self.received_ms = 0
+        self.listed = 0
+
+    enter = Members.add
+    leave = Members.remove
+
+
+class Tenant(Members):
+    """One group of a standard queue; the members are those that were never touched.
+
+    count: its messages wherever they stand; returned: when those that came back became available; listed: its
+    next message (since when, sequence) as it stands in the line, None if there is none.
+    """
+
+    __slots__ = ("_is_sorted", "count", "in_flight", "listed", "returned")
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(name, number)
+        self.count = 0
+        self.in_flight = 0
+        self.listed: tuple[int, int] | None = None
+        self.returned: OrderedDict[int, int] | None = None
+        self._is_sorted = True
+
+    def enter(self, sequence: int) -> None:
+        """Where its delivery stands is told by ``add`` and ``put_back``."""
+        self.count += 1
+
+    def leave(self, sequence: int) -> bool:
+        """True if it was the last."""
+        self.count -= 1
+        return not self.count
+
+    def remove(self, sequence: int) -> bool:
+        """As that of Members, but others may follow."""
+        if not super().remove(sequence):
+            return False
+        del self._sequences[:]
+        self._begin = 0
+        return True
+
+    def put_back(self, sequence: int, due_ms: int) -> None:
+        """It can be delivered again, since then."""
+        returned = self.returned
+        if returned is None:
+            returned = self.returned = OrderedDict()
+        elif due_ms < returned[next(reversed(returned))]:
+            self._is_sorted = False  # a roll-back brought an old deadline back
+        returned[sequence] = due_ms
+
+    def take_back(self, sequence: int) -> None:
+        """It is not among those that came back any more."""
+        assert self.returned is not None
+        del self.returned[sequence]
+        if not self.returned:
+            self.returned, self._is_sorted = None, True
+
+    def in_return(self) -> OrderedDict[int, int] | None:
+        """What came back, longest available first."""
+        if not self._is_sorted:
+            assert self.returned is not None
+            self.returned = OrderedDict(sorted(self.returned.items(), key=lambda item: item[1]))
+            self._is_sorted = True
+        return self.returned
+
+
+Kind = TypeVar("Kind", Group, Tenant)
+
+
+class Groups(Generic[Kind]):
     """Groups by name, and of each message its group."""
 
-    __slots__ = ("_by_name", "_by_number", "_chunks", "_free_numbers", "newest")
+    __slots__ = ("_by_name", "_by_number", "_chunks", "_free_numbers", "_kind", "newest")
 
-    def __init__(self) -> None:
-        self._by_name: dict[str, Group] = {}
-        self._by_number: list[Group | None] = [None]  # number 0 is nobody's
+    def __init__(self, kind: Callable[[str, int], Kind]) -> None:
+        self._kind: Callable[[str, int], Kind] = kind
+        self._by_name: dict[str, Kind] = {}
+        self._by_number: list[Kind | None] = [None]  # number 0 is nobody's
         self._free_numbers: list[int] = []
         self.newest = 0  # the largest sequence that was ever in a group
         # sequence >> CHUNK_BITS -> group numbers, and behind them how many of them are not 0
@@ -86,25 +166,25 @@ class Groups:
     def __len__(self) -> int:
         return len(self._by_name)
 
-    def __iter__(self) -> Iterator[Group]:
+    def __iter__(self) -> Iterator[Kind]:
         return iter(self._by_name.values())
 
-    def named(self, name: str) -> Group | None:
+    def named(self, name: str) -> Kind | None:
         return self._by_name.get(name)
 
-    def of(self, sequence: int) -> Group | None:
+    def of(self, sequence: int) -> Kind | None:
         """The group of a message; None if it is in none."""
         chunk = self._chunks.get(sequence >> CHUNK_BITS)
         return self._by_number[chunk[sequence & _OFFSETS]] if chunk is not None else None
 
-    def join(self, sequence: int, name: str) -> Group:
+    def join(self, sequence: int, name: str) -> Kind:
         """The message, which is in no group, is in this one from now on."""
         group = self._by_name.get(name)
         if group is None:
             group = self._found(name)
         if sequence > self.newest:
             self.newest = sequence
-        group.add(sequence)
+        group.enter(sequence)
         chunk = self._chunks.get(sequence >> CHUNK_BITS)
         if chunk is None:
             chunk = self._chunks[sequence >> CHUNK_BITS] = array("I", bytes(4 * (_OFFSETS + 2)))
@@ -112,16 +192,16 @@ class Groups:
         chunk[-1] += 1
         return group
 
-    def _found(self, name: str) -> Group:
+    def _found(self, name: str) -> Kind:
         number = self._free_numbers.pop() if self._free_numbers else len(self._by_number)
-        group = self._by_name[name] = Group(name, number)
+        group = self._by_name[name] = self._kind(name, number)
         if number == len(self._by_number):
             self._by_number.append(group)
         else:
             self._by_number[number] = group
         return group
 
-    def leave(self, sequence: int) -> Group:
+    def leave(self, sequence: int) -> Kind:
         """The message is gone, and with the last one its group."""
         chunk = self._chunks[sequence >> CHUNK_BITS]
         group = self._by_number[chunk[sequence & _OFFSETS]]
@@ -130,8 +210,7 @@ class Groups:
         chunk[-1] -= 1
         if not chunk[-1]:
             del self._chunks[sequence >> CHUNK_BITS]
-        group.remove(sequence)
-        if not group.first:
+        if group.leave(sequence):
             del self._by_name[group.name]
             self._by_number[group.number] = None
             self._free_numbers.append(group.number)

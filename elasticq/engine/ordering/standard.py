@@ -10,7 +10,8 @@ delayed or in flight; ``returned`` what came back, by the time it did. The
 three are derived from rows and time: nothing is logged when a deadline ends.
 A message is in exactly one of them. Heap entries can be stale; ``_deadlines``
 tells the truth. A message whose content is not in memory cannot be chosen:
-``ContentsMissing`` says which contents to bring.
+``ContentsMissing`` says which contents to bring. What is different where
+messages have groups: fair.py.
 """
 
 from collections import OrderedDict
@@ -102,6 +103,10 @@ class StandardOrder:
         self.remove(sequence, old)
         self.insert(sequence, row)
 
+    def group_name(self, sequence: int) -> str | None:
+        """Of a message that is here; one with a group makes the queue's order a fair one."""
+        return None
+
     def set_delay(self, delay_ms: int) -> None:
         """Messages carry their delay themselves."""
 
@@ -145,15 +150,19 @@ class StandardOrder:
             del deadlines[sequence]
             if not row.hand_out:
                 self._delayed -= 1
-            if due_ms < self._newest_return_ms:
-                is_in_order = False
-            else:
-                self._newest_return_ms = due_ms
-            self._returned[sequence] = due_ms
+            is_in_order &= self._put_back(sequence, due_ms)
         if not deadlines:
             self._deadlines, self._heap = {}, []  # all stale; an emptied dict keeps the room of its fullest day
         if not is_in_order:  # a roll-back brought old deadlines back
             self._returned = OrderedDict(sorted(self._returned.items(), key=lambda item: item[1]))
+
+    def _put_back(self, sequence: int, due_ms: int) -> bool:
+        """It is available since then. False if what came back later is there already."""
+        self._returned[sequence] = due_ms
+        if due_ms < self._newest_return_ms:
+            return False
+        self._newest_return_ms = due_ms
+        return True
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
         """Up to ``limit`` available messages, longest available first, without the expired ones (sent too early)."""
@@ -223,7 +232,7 @@ class StandardOrder:
     def counts(self, now_ms: int) -> Counts:
         self.advance(now_ms)
         return Counts(
-            visible=self._untouched.count + len(self._returned),
+            visible=self._untouched.count + len(self._rows) - len(self._deadlines),
             in_flight=len(self._deadlines) - self._delayed,
             delayed=self._delayed,
         )

@@ -5,12 +5,12 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elasticq.engine.ordering.groups import Groups
+from elasticq.engine.ordering.groups import Group, Groups
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 300), st.integers(0, 3)), max_size=200))
 def test_groups_are_what_a_dict_of_lists_is(steps: list[tuple[bool, int, int]]) -> None:
-    groups = Groups()
+    groups = Groups(Group)
     model: dict[int, str] = {}
     for is_join, number, group in steps:
         sequence = (1 << 40) + number * 7
@@ -35,7 +35,7 @@ def test_groups_are_what_a_dict_of_lists_is(steps: list[tuple[bool, int, int]]) 
 def test_backlog_costs_little_for_each_message_and_group() -> None:
     tracemalloc.start()
     try:
-        groups = Groups()
+        groups = Groups(Group)
         before = tracemalloc.get_traced_memory()[0]
         for sequence in range(100_000):
             groups.join((1 << 40) + sequence, f"g{sequence % 100}")
@@ -51,7 +51,7 @@ def test_backlog_costs_little_for_each_message_and_group() -> None:
 
 
 def test_emptied_groups_leave_nothing_behind() -> None:
-    groups = Groups()
+    groups = Groups(Group)
     for sequence in range(1, 2_000):
         groups.join(sequence, f"g{sequence}")
         groups.leave(sequence)

@@ -1,0 +1,304 @@
+"""Fair queues: standard queues whose messages have groups. Who holds much does not keep the others waiting.
+
+A tenant is a MessageGroupId; a message without one is a tenant of its own. A
+tenant is noisy while it has at least NOISY_MIN messages in flight and these are
+more than a NOISY_SHARE-th of the queue's. A receive takes what is longest
+available of all quiet tenants, and only then of noisy ones, of the one with the
+fewest in flight first; nothing is held back. Who is noisy is looked at once a
+receive, and AWS calls its figures approximate. (AWS also counts processing time.)
+
+Tenants with something to deliver stand in line by their next message:
+
+    a tenant's  members (untouched) ──┐
+                returned (came back) ─┴──> next message, ``listed`` in the line
+
+Fewer than NOISY_SHARE tenants are noisy at a time, so that a receive passes
+only these by. Groups are known also of messages whose contents are on disk.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import heapify, heappop, heappush, heapreplace
+from itertools import islice
+from typing import Final
+
+from elasticq.engine.ages import Ages
+from elasticq.engine.ordering.groups import Groups, Tenant
+from elasticq.engine.ordering.ranges import Ranges
+from elasticq.engine.ordering.standard import AHEAD_MAX, SKIPPED_MAX, ContentsMissing, StandardOrder
+from elasticq.engine.rows import Row
+
+NOISY_MIN: Final = 30
+NOISY_SHARE: Final = 10
+TAKEN_BETWEEN_LOOKS: Final = 64  # messages handed out before it is looked again whether contents are missing
+COUNTED_FROM: Final = 1 << 63  # above every sequence, which progress was counted by before the queue had tenants
+
+Next = tuple[int, int]
+"""A message that can be delivered: since when, its sequence."""
+
+
+class FairOrder(StandardOrder):
+    """The index of one standard queue with tenants over its ``rows``; it goes on where ``before`` stands.
+
+    ``_returned`` holds what came back of messages without a group, ``_alone`` those that were never touched.
+    """
+
+    __slots__ = ("_ages", "_alone", "_line", "_taken", "_tenants")
+
+    def __init__(self, before: StandardOrder, ages: Ages) -> None:
+        super().__init__(before._rows, before._contents, before._grace)
+        self._untouched, self.is_untouched = before._untouched, before.is_untouched
+        self._returned, self._newest_return_ms = before._returned, before._newest_return_ms
+        self._deadlines, self._heap, self._delayed = before._deadlines, before._heap, before._delayed
+        self._ages = ages
+        self._alone = Ranges()
+        for first, last in self._untouched.pairs():
+            self._alone.add_range(first, last)
+        self._tenants: Groups[Tenant] = Groups(Tenant)
+        self._line: list[Next] = []
+        self._taken = 0
+
+    # --- written by apply ---------------------------------------------------
+
+    def join(self, sequence: int, name: str) -> None:
+        """The message is of this tenant; it comes next, or is here already and was never touched."""
+        tenant = self._tenants.join(sequence, name)
+        content = self._contents.get(sequence)
+        if content is not None:
+            content.group_id = tenant.name  # one string for all of a tenant
+        if self._alone.discard(sequence):
+            tenant.add(sequence)
+            if tenant.first == sequence:
+                self._line_up(tenant)
+
+    def group_name(self, sequence: int) -> str | None:
+        tenant = self._tenants.of(sequence)
+        return tenant.name if tenant is not None else None
+
+    def insert(self, sequence: int, row: Row) -> None:
+        super().insert(sequence, row)
+        tenant = self._tenants.of(sequence)
+        if not row.visible_at_ms:
+            if tenant is None:
+                self._alone.add(sequence)
+                return
+            tenant.add(sequence)
+            if tenant.first == sequence:
+                self._line_up(tenant)
+        elif tenant is not None and row.hand_out:
+            tenant.in_flight += 1
+
+    def insert_untouched(self, first: int, last: int) -> None:
+        """``join`` follows for those that have a group."""
+        super().insert_untouched(first, last)
+        self._alone.add_range(first, last)
+
+    def replace(self, sequence: int, old: Row, row: Row) -> None:
+        self._withdraw(sequence, old, self._tenants.of(sequence))
+        self.insert(sequence, row)
+        self._taken += 1
+
+    def remove(self, sequence: int, row: Row) -> None:
+        tenant = self._tenants.of(sequence)
+        self._withdraw(sequence, row, tenant)
+        if tenant is not None:
+            self._tenants.leave(sequence)
+
+    def _withdraw(self, sequence: int, row: Row, tenant: Tenant | None) -> None:
+        """Forget where delivery of the message stands; it stays with its tenant."""
+        if tenant is None:
+            super().remove(sequence, row)
+            if not row.visible_at_ms:
+                self._alone.discard(sequence)
+            return
+        if not row.visible_at_ms:
+            self._untouched.discard(sequence)
+            tenant.remove(sequence)
+        elif self._deadlines.pop(sequence, None) is None:
+            tenant.take_back(sequence)
+        elif row.hand_out:
+            tenant.in_flight -= 1
+        else:
+            self._delayed -= 1
+        if tenant.listed is not None and tenant.listed[1] == sequence:
+            self._line_up(tenant)
+
+    def _put_back(self, sequence: int, due_ms: int) -> bool:
+        tenant = self._tenants.of(sequence)
+        if tenant is None:
+            return super()._put_back(sequence, due_ms)
+        if self._rows[sequence].hand_out:
+            tenant.in_flight -= 1
+        tenant.put_back(sequence, due_ms)
+        if tenant.listed is None or due_ms <= tenant.listed[0]:
+            self._line_up(tenant)
+        return True
+
+    def _line_up(self, tenant: Tenant) -> None:
+        """Its next message may be another one: the line has it."""
+        entry = self._next_of(tenant)
+        if entry == tenant.listed:
+            return
+        tenant.listed = entry
+        if entry is None:
+            return
+        line = self._line
+        heappush(line, entry)
+        if len(line) > 64 and len(line) > 2 * len(self._tenants):
+            self._line = [each.listed for each in self._tenants if each.listed is not None]
+            heapify(self._line)
+
+    def _next_of(self, tenant: Tenant) -> Next | None:
+        """What ``_merged`` of it begins with."""
+        first = tenant.first
+        if tenant.returned is None:
+            return (self._sent_ms(first), first) if first else None
+        return next(self._waiting(tenant), None)
+
+    def hide_again(self, from_ms: int) -> None:
+        super().hide_again(from_ms)
+        for tenant in self._tenants:
+            for sequence, due_ms in list((tenant.returned or {}).items()):
+                row = self._rows[sequence]
+                if due_ms >= from_ms and row.hand_out:
+                    self._withdraw(sequence, row, tenant)
+                    self.insert(sequence, row)
+
+    # --- read by handlers -----------------------------------------------------
+
+    def _sent_ms(self, sequence: int) -> int:
+        """Of a content on disk not exactly, but never too early."""
+        content = self._contents.get(sequence)
+        return content.sent_ms if content is not None else self._ages.sent_by_ms(sequence)
+
+    def _waiting(self, tenant: Tenant) -> Iterator[Next]:
+        """What can be delivered of a tenant."""
+        return self._merged(tenant, tenant.in_return() or {})
+
+    def _merged(self, untouched: Iterable[int], returned: Mapping[int, int]) -> Iterator[Next]:
+        """Longest available first; they must not be changed meanwhile."""
+        came_back = iter(returned.items())
+        back = next(came_back, None)
+        for sequence in untouched:
+            since_ms = self._sent_ms(sequence)
+            while back is not None and back[1] < since_ms:
+                yield back[1], back[0]
+                back = next(came_back, None)
+            yield since_ms, sequence
+        while back is not None:
+            yield back[1], back[0]
+            back = next(came_back, None)
+
+    def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
+        """Up to ``limit`` available messages, those of quiet tenants first, without the expired ones."""
+        if self._heap and self._heap[0][0] <= now_ms:
+            self.advance(now_ms)
+        contents = self._contents
+        chosen: list[int] = []
+        skipped = 0
+        with self._look() as look:
+            while len(chosen) < limit and skipped < SKIPPED_MAX and (sequence := look.next()) is not None:
+                content = contents.get(sequence)
+                if content is None:
+                    break
+                if content.sent_ms > sent_after_ms:
+                    chosen.append(sequence)
+                else:
+                    skipped += 1
+            else:
+                return chosen
+        if not chosen:
+            raise ContentsMissing([sequence, *(other for other in self.cold_ahead() if other != sequence)])
+        return chosen
+
+    def _look(self) -> "_Look":
+        return _Look(self, self._merged(self._alone, self._returned))
+
+    def cold_ahead(self) -> list[int]:
+        """The next messages to be delivered whose contents are not in memory, within the first AHEAD_MAX."""
+        with self._look() as look:
+            ahead = list(islice(iter(look.next, None), AHEAD_MAX))
+        return [sequence for sequence in ahead if sequence not in self._contents]
+
+    def progress(self, sequence: int) -> int:
+        """How far delivery has come, for ``look_again_at``; sequences of tenants do not grow."""
+        return COUNTED_FROM + self._taken
+
+    def look_again_at(self, ahead: list[int], sequence: int) -> int:
+        return COUNTED_FROM + self._taken + max(len(ahead) // 2, TAKEN_BETWEEN_LOOKS)
+
+
+class _Look:
+    """One look at what can be delivered, in the order in which it should be; nothing may change meanwhile.
+
+    heads: of each tenant that was met and is quiet, and of the messages without a group, what comes next and the
+    rest; noisy: those that were met; met: their entries, which are put back into the line at the end.
+    """
+
+    __slots__ = ("_heads", "_in_flight", "_line", "_met", "_noisy", "_order", "_ranks")
+
+    def __init__(self, order: FairOrder, alone: Iterator[Next]) -> None:
+        self._order = order
+        self._line = order._line
+        self._in_flight = len(order._deadlines) - order._delayed
+        self._met: list[Next] = []
+        self._noisy: list[Tenant] = []
+        self._heads: list[tuple[int, int, Iterator[Next]]] = []
+        self._ranks: list[tuple[int, int, int, Iterator[Next]]] | None = None
+        self._push(alone)
+
+    def __enter__(self) -> "_Look":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for entry in self._met:
+            heappush(self._line, entry)
+
+    def _push(self, waiting: Iterator[Next]) -> None:
+        head = next(waiting, None)
+        if head is not None:
+            heappush(self._heads, (*head, waiting))
+
+    def next(self) -> int | None:
+        """The next message's sequence."""
+        self._meet()
+        if not self._heads:
+            return self._next_of_noisy()
+        _, sequence, rest = self._heads[0]
+        following = next(rest, None)
+        if following is None:
+            heappop(self._heads)
+        else:
+            heapreplace(self._heads, (*following, rest))
+        return sequence
+
+    def _meet(self) -> None:
+        """Tenants that stand before all that was met; all of the line where only noisy ones were."""
+        line, heads, order = self._line, self._heads, self._order
+        while line and (not heads or line[0] < heads[0]):
+            entry = heappop(line)
+            tenant = order._tenants.of(entry[1])
+            if tenant is None or tenant.listed != entry or (self._met and self._met[-1] == entry):
+                continue  # it stands elsewhere in the line, or not at all
+            self._met.append(entry)
+            if tenant.in_flight >= NOISY_MIN and tenant.in_flight * NOISY_SHARE > self._in_flight:
+                self._noisy.append(tenant)
+            else:
+                self._push(order._waiting(tenant))
+
+    def _next_of_noisy(self) -> int | None:
+        """Of the one with the fewest in flight; what this look took of it counts."""
+        if self._ranks is None:
+            self._ranks = []
+            for tenant in self._noisy:
+                self._rank(tenant.in_flight, self._order._waiting(tenant))
+        if not self._ranks:
+            return None
+        in_flight, _, sequence, rest = heappop(self._ranks)
+        self._rank(in_flight + 1, rest)
+        return sequence
+
+    def _rank(self, in_flight: int, waiting: Iterator[Next]) -> None:
+        head = next(waiting, None)
+        if head is not None:
+            assert self._ranks is not None
+            heappush(self._ranks, (in_flight, *head, waiting))

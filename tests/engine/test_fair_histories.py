@@ -1,0 +1,60 @@
+"""Histories on fair queues: applied, taken back, dumped, who goes first always is what the rows say."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from elasticq.engine.apply import apply, roll_back
+from elasticq.engine.digest import state_digest
+from elasticq.engine.ordering import fair
+from elasticq.engine.state import State
+from tests.engine.driver import STEPS, FairDriver, Step, check_indexes, digest
+from tests.engine.test_apply import replayed
+from tests.engine.test_dump import dumped, made_from
+
+HISTORIES = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture(params=[1, 2], autouse=True)
+def noisy_min(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few messages in flight are many here."""
+    monkeypatch.setattr(fair, "NOISY_MIN", request.param)
+
+
+@HISTORIES
+@given(STEPS)
+def test_choice_is_fair_by_the_rows(steps: list[Step]) -> None:
+    driver = FairDriver()
+    for step in steps:
+        driver.run([step])
+        check_indexes(driver.desk.state, driver.desk.turn.now_ms)
+
+
+@HISTORIES
+@given(before=STEPS, lost=STEPS, after=STEPS)
+def test_rolled_back_queue_is_as_fair_as_before(before: list[Step], lost: list[Step], after: list[Step]) -> None:
+    driver = FairDriver()
+    driver.run(before)
+    kept = len(driver.desk.log)
+    driver.undo = []
+    driver.run(lost)
+    roll_back(driver.undo)
+    del driver.desk.log[kept:]
+    assert digest(driver.desk) == state_digest(replayed(driver.desk.log), driver.desk.turn.now_ms)
+    check_indexes(driver.desk.state, driver.desk.turn.now_ms)
+    driver.undo = None
+    driver.run(after)
+    check_indexes(driver.desk.state, driver.desk.turn.now_ms)
+
+
+@HISTORIES
+@given(STEPS)
+def test_followers_and_joiners_are_as_fair_as_the_master(steps: list[Step]) -> None:
+    driver = FairDriver()
+    driver.run(steps)
+    twice = State()
+    for mutation in driver.desk.log:
+        apply(twice, mutation)
+        apply(twice, mutation)
+    for state in (twice, made_from(dumped(driver.desk.state))):
+        assert state_digest(state, driver.desk.turn.now_ms) == digest(driver.desk)
+        check_indexes(state, driver.desk.turn.now_ms)
