@@ -193,6 +193,11 @@ class FairOrder(StandardOrder):
         if self._heap and self._heap[0][0] <= now_ms:
             self.advance(now_ms)
         contents = self._contents
+        if limit == 1 and not self._alone.count and not self._returned:  # the short way: the first in line is quiet
+            first = self._first_in_line()
+            content = contents.get(first)
+            if content is not None and content.sent_ms > sent_after_ms:
+                return [first]
         chosen: list[int] = []
         skipped = 0
         with self._look() as look:
@@ -209,6 +214,21 @@ class FairOrder(StandardOrder):
         if not chosen:
             raise ContentsMissing([sequence, *(other for other in self.cold_ahead() if other != sequence)])
         return chosen
+
+    def _first_in_line(self) -> int:
+        """The next message of the first tenant if that one is quiet, else 0."""
+        line = self._line
+        while line:
+            entry = line[0]
+            tenant = self._tenants.of(entry[1])
+            if tenant is not None and tenant.listed == entry:
+                return 0 if self._is_noisy(tenant) else entry[1]
+            heappop(line)
+        return 0
+
+    def _is_noisy(self, tenant: Tenant) -> bool:
+        count = tenant.in_flight
+        return count >= NOISY_MIN and count * NOISY_SHARE > len(self._deadlines) - self._delayed
 
     def _look(self) -> "_Look":
         return _Look(self, self._merged(self._alone, self._returned))
@@ -234,12 +254,11 @@ class _Look:
     rest; noisy: those that were met; met: their entries, which are put back into the line at the end.
     """
 
-    __slots__ = ("_heads", "_in_flight", "_line", "_met", "_noisy", "_order", "_ranks")
+    __slots__ = ("_heads", "_line", "_met", "_noisy", "_order", "_ranks")
 
     def __init__(self, order: FairOrder, alone: Iterator[Next]) -> None:
         self._order = order
         self._line = order._line
-        self._in_flight = len(order._deadlines) - order._delayed
         self._met: list[Next] = []
         self._noisy: list[Tenant] = []
         self._heads: list[tuple[int, int, Iterator[Next]]] = []
@@ -280,7 +299,7 @@ class _Look:
             if tenant is None or tenant.listed != entry or (self._met and self._met[-1] == entry):
                 continue  # it stands elsewhere in the line, or not at all
             self._met.append(entry)
-            if tenant.in_flight >= NOISY_MIN and tenant.in_flight * NOISY_SHARE > self._in_flight:
+            if order._is_noisy(tenant):
                 self._noisy.append(tenant)
             else:
                 self._push(order._waiting(tenant))
