@@ -11,7 +11,7 @@ MESSAGES ?= 10000000
 MINUTES ?= 10
 PURE_TESTS = $(wildcard tests/model tests/wire tests/engine tests/replication tests/node tests/checks)
 
-.PHONY: help run cluster test quick check format bench bench-deep simulate chaos clean
+.PHONY: help run cluster test quick check format bench bench-deep simulate chaos clients clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -52,8 +52,11 @@ chaos: .venv/.installed-test  ## kill -9 a server KILLS=n times, break clusters 
 	$(BIN)/python -m pytest -m chaos tests/cluster
 	$(BIN)/python scripts/chaos_cluster.py --minutes $(MINUTES) --seed $(FIRST) $(ARGS)
 
+clients: .venv/.installed-test  ## what people use, unmodified, against a server and a cluster; ARGS="celery --only cluster"
+	$(BIN)/python scripts/clients.py $(ARGS)
+
 clean:  ## remove .venv and every cache
-	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-clients build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp tells what the .venv holds: serving needs little, testing a lot.

@@ -1,0 +1,286 @@
+"""Runs the clients that people use, unmodified, against a server process and against a cluster of three.
+
+Each client has an environment of its own under .venv-clients/ (their botocore versions exclude each other),
+made when it is missing or when what it is made from has changed. What a client does is in tests/clients/<name>/;
+a job is told all addresses, speaks to different members and ends with status 0 if everything was as it should be.
+A client whose tools are not on this machine cannot be run: that is said, and the status is 1 as for a failure,
+unless --allow-missing. The logs of what failed are kept, and their place is printed.
+"""
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from msgspec import Struct
+
+from tests.cluster.cluster import HOST, Cluster
+from tests.durability.server import Server
+
+ROOT = Path(__file__).resolve().parent.parent
+JOBS = ROOT / "tests" / "clients"
+ENVIRONMENTS = ROOT / ".venv-clients"
+MAKING_S = 900
+JOB_S = 240
+SHOWN_CHARS = 4_000
+
+CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "000000000000",
+    "AWS_SECRET_ACCESS_KEY": "secret",
+    "AWS_REGION": "us-east-1",
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_PAGER": "",
+}
+
+
+class Failed(Exception):
+    """A command ended with another status than 0, or not in time."""
+
+
+class NotHad(Exception):
+    """Something that a client needs cannot be had on this machine."""
+
+
+class Client(Struct):
+    """``tools``: programs that must be on the PATH; ``make``: fills its environment; ``job``: what is run there."""
+
+    name: str
+    tools: tuple[str, ...]
+    make: Callable[[Path, Path], None]
+    job: Callable[[Path, Path], list[list[str]]]
+
+
+def run(command: list[str], directory: Path, patience_s: int, more: dict[str, str] | None = None) -> str:
+    """What it printed. Raises Failed."""
+    try:
+        done = subprocess.run(
+            command, cwd=directory, env=os.environ | (more or {}), stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, check=False, timeout=patience_s,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"{command} did not end within {patience_s} s") from error
+    if done.returncode:
+        raise Failed(f"{command} ended with {done.returncode}\n{(done.stdout + done.stderr)[-SHOWN_CHARS:]}")
+    return done.stdout
+
+
+# How environments are made, and what is run in them.
+
+
+def make_python(source: Path, environment: Path) -> None:
+    run([str(ROOT / "scripts" / "make_venv"), str(environment / "venv")], ROOT, MAKING_S)
+    pip = [str(environment / "venv" / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    run([*pip, "--disable-pip-version-check", "--requirement", "requirements.txt"], source, MAKING_S)
+
+
+def python_job(source: Path, environment: Path) -> list[list[str]]:
+    return [[str(environment / "venv" / "bin" / "python"), str(source / "job.py")]]
+
+
+def make_javascript(source: Path, environment: Path) -> None:
+    for name in ("package.json", "job.mjs"):
+        shutil.copy(source / name, environment)
+    run(["npm", "install", "--no-audit", "--no-fund", "--silent"], environment, MAKING_S)
+
+
+def javascript_job(source: Path, environment: Path) -> list[list[str]]:
+    return [["node", str(environment / "job.mjs")]]
+
+
+def make_go(source: Path, environment: Path) -> None:
+    run(["go", "build", "-o", str(environment / "job"), "."], source, MAKING_S)
+
+
+def go_job(source: Path, environment: Path) -> list[list[str]]:
+    return [[str(environment / "job")]]
+
+
+def make_java(source: Path, environment: Path) -> None:
+    shutil.copytree(source, environment, dirs_exist_ok=True)
+    goals = ["package", "dependency:copy-dependencies", "-DoutputDirectory=target/lib"]
+    run(["mvn", "--quiet", "--batch-mode", *goals], environment, MAKING_S)
+
+
+def java_job(source: Path, environment: Path) -> list[list[str]]:
+    places = [environment / "target" / "clients-1.jar", environment / "target" / "lib" / "*"]
+    return [["java", "-cp", os.pathsep.join(map(str, places)), "elasticq.Job"]]
+
+
+def make_terraform(source: Path, environment: Path) -> None:
+    """The provider comes from TERRAFORM_PLUGIN_DIR if that is set, else from Terraform's registry."""
+    shutil.copy(source / "main.tf", environment)
+    mirror = os.environ.get("TERRAFORM_PLUGIN_DIR", "")
+    more = [f"-plugin-dir={mirror}"] if mirror else []
+    try:
+        run(["terraform", "init", "-no-color", "-input=false", *more], environment, MAKING_S)
+    except Failed as failure:
+        raise NotHad("Terraform's aws provider cannot be had: set TERRAFORM_PLUGIN_DIR to a mirror of it") from failure
+
+
+def terraform_job(source: Path, environment: Path) -> list[list[str]]:
+    """The second plan ends with status 2 if it finds any change."""
+    base = ["terraform", f"-chdir={environment}"]
+    plain = ["-no-color", "-input=false", "-state=WORK/state"]
+    return [
+        [*base, "apply", *plain, "-auto-approve"],
+        [*base, "plan", *plain, "-detailed-exitcode"],
+        [*base, "destroy", *plain, "-auto-approve"],
+    ]
+
+
+CLIENTS = [
+    *(Client(name, (), make_python, python_job) for name in ("aioboto3", "celery", "dramatiq", "taskiq")),
+    Client("javascript", ("node", "npm"), make_javascript, javascript_job),
+    Client("go", ("go",), make_go, go_job),
+    Client("java", ("java", "mvn"), make_java, java_job),
+    Client("terraform", ("terraform",), make_terraform, terraform_job),
+]
+
+
+def digest(source: Path) -> str:
+    """Of everything that an environment is made from."""
+    found = hashlib.sha256()
+    for path in sorted(path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
+        found.update(str(path.relative_to(source)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return found.hexdigest()
+
+
+def prepare(client: Client) -> None:
+    """Make its environment, unless it is there and nothing has changed since."""
+    source, environment = JOBS / client.name, ENVIRONMENTS / client.name
+    stamp, wanted = environment / ".made", digest(source)
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    shutil.rmtree(environment, ignore_errors=True)
+    environment.mkdir(parents=True)
+    client.make(source, environment)
+    stamp.write_text(wanted)
+
+
+# The targets.
+
+
+@contextmanager
+def one_server(directory: Path) -> Iterator[list[str]]:
+    server = Server(directory / "data", directory / "server.log", environment={"ELASTICQ_ADMIN__PORT": "0"})
+    server.start()
+    try:
+        yield [f"http://{HOST}:{server.port}"]
+        if server.stop() != 0 or "Traceback" in server.log.read_text():
+            raise Failed(f"the server did not end well, see {server.log}")
+    finally:
+        server.kill()
+
+
+@contextmanager
+def cluster_of_three(directory: Path) -> Iterator[list[str]]:
+    cluster = Cluster(directory / "cluster")
+    try:
+        cluster.start()
+        yield [f"http://{HOST}:{member.port}" for member in cluster.members.values()]
+        cluster.same_rows()
+        logs = [member.log for member in cluster.members.values() if "Traceback" in member.log.read_text()]
+        if logs:
+            raise Failed(f"tracebacks in {logs}")
+    finally:
+        cluster.end()
+
+
+TARGETS = {"server": one_server, "cluster": cluster_of_three}
+
+
+def run_job(client: Client, endpoints: list[str], work: Path) -> str:
+    """The last line that it printed. Raises Failed."""
+    work.mkdir(parents=True)
+    home = work / "home"
+    home.mkdir()
+    told = {"ENDPOINTS": ",".join(endpoints), "WORK": str(work), "TF_VAR_endpoint": endpoints[-1]}
+    if client.name == "terraform":
+        told["TF_IN_AUTOMATION"] = "1"
+    printed = ""
+    for command in client.job(JOBS / client.name, ENVIRONMENTS / client.name):
+        whole = [word.replace("WORK/", f"{work}/") for word in command]
+        printed = run(whole, work, JOB_S, CREDENTIALS | told | {"HOME": str(home)})
+    return (printed.strip().splitlines() or [""])[-1]
+
+
+def say(state: str, target: str, name: str, text: str) -> None:
+    print(f"{state:8} {target:8} {name:11} {text}", flush=True)
+
+
+def missing_tools(client: Client) -> list[str]:
+    return [tool for tool in client.tools if shutil.which(tool) is None]
+
+
+def prepare_all(clients: list[Client]) -> tuple[list[Client], int, int]:
+    """Those that can be run, how many cannot for want of tools, how many environments could not be made."""
+    ready, missing, broken = [], 0, 0
+    for client in clients:
+        if tools := missing_tools(client):
+            say("NOT RUN", "-", client.name, f"this machine has no {', '.join(tools)}")
+            missing += 1
+            continue
+        try:
+            prepare(client)
+            ready.append(client)
+        except NotHad as failure:
+            say("NOT RUN", "-", client.name, str(failure))
+            missing += 1
+        except Failed as failure:
+            say("FAILED", "-", client.name, f"its environment could not be made: {failure}")
+            broken += 1
+    return ready, missing, broken
+
+
+def run_all(clients: list[Client], target: str, directory: Path) -> int:
+    """How many failed."""
+    failures = 0
+    with TARGETS[target](directory) as endpoints:
+        for client in clients:
+            began_s = time.monotonic()
+            try:
+                line = run_job(client, endpoints, directory / client.name)
+                say("ok", target, client.name, f"{time.monotonic() - began_s:5.1f} s  {line}")
+            except Failed as failure:
+                failures += 1
+                say("FAILED", target, client.name, str(failure))
+    return failures
+
+
+def main() -> int:
+    names = [client.name for client in CLIENTS]
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+    parser.add_argument("client", nargs="*", choices=[*names, []], help=f"which: {', '.join(names)}; none: all")
+    parser.add_argument("--only", choices=list(TARGETS), help="not against the other one")
+    parser.add_argument("--allow-missing", action="store_true", help="status 0 although tools are missing")
+    arguments = parser.parse_args()
+    chosen = [client for client in CLIENTS if not arguments.client or client.name in arguments.client]
+    directory = Path(tempfile.mkdtemp(prefix="elasticq-clients-"))
+    ready, missing, failures = prepare_all(chosen)
+    for target in [arguments.only] if arguments.only else TARGETS:
+        (directory / target).mkdir()
+        try:
+            failures += run_all(ready, target, directory / target)
+        except (Failed, AssertionError) as failure:
+            failures += 1
+            say("FAILED", target, "-", str(failure))
+    print(f"{len(ready)} clients run, {failures} failures, {missing} not run for want of tools")
+    if failures:
+        print(f"logs: {directory}")
+    else:
+        shutil.rmtree(directory)
+    return 1 if failures or (missing and not arguments.allow_missing) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""Tasks of a Celery application whose broker is the server under test."""
+
+import os
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from celery import Celery
+from worker import WORK, note
+
+VISIBILITY_S = 5
+
+app = Celery("tasks", broker=f"sqs://x:x@{urlsplit(os.environ['ENDPOINTS'].split(',')[0]).netloc}//")
+app.conf.update(
+    task_default_queue=f"celery-{WORK.name}",
+    task_acks_late=True,
+    worker_prefetch_multiplier=1,
+    broker_connection_retry_on_startup=True,
+    broker_transport_options={
+        "region": "us-east-1",
+        "is_secure": False,
+        "visibility_timeout": VISIBILITY_S,
+        "wait_time_seconds": 2,
+        "polling_interval": 0.1,
+    },
+)
+
+
+@app.task
+def record(text: str) -> None:
+    note(text)
+
+
+@app.task
+def begin_and_wait(text: str) -> None:
+    """Ends when somebody makes the file ``release``."""
+    note(f"{text} begun")
+    while not (WORK / "release").exists():
+        time.sleep(0.05)
+    note(f"{text} ended")
