@@ -211,7 +211,7 @@ async def test_who_does_not_answer_is_told_with_1_and_a_wrong_url_with_2(
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         assert await run("status", "--admin", url) == 1
     assert "does not answer" in capsys.readouterr().err
-    assert await run("status", "--admin", "https://127.0.0.1") == 2
+    assert await run("status", "--admin", "ftp://127.0.0.1") == 2
     assert "no http URL" in capsys.readouterr().err
 
 
