@@ -6,7 +6,8 @@ both are true time in microseconds of one clock that all clients share.
 ``outcome``: ``ok``, ``fail`` (it certainly had no effect) or ``unknown`` (it may
 have had its effect, or may have it later).
 
-Bodies are unique per message: they are how a checker recognises a message.
+Bodies are unique per message: they are how a checker recognises a message. Only
+sends with one deduplication id, which are one message, may share theirs.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,11 +30,29 @@ class Operation(Struct, tag_field="kind", kw_only=True):
     guid: str = ""
 
 
-class SentMessage(Struct):
-    """``message_ids``: every id that any answer gave to it (more than one is a finding)."""
+class CreateQueue(Operation, tag="create_queue"):
+    """What the checker must know of a queue that is FIFO or has dead letters; others need not be told.
+
+    dead_letter_queue, receives_max: of its RedrivePolicy, "" and 0 without one.
+    """
+
+    is_fifo: bool = False
+    is_deduplicated_by_group: bool = False
+    dead_letter_queue: str = ""
+    receives_max: int = 0
+
+
+class SentMessage(Struct, omit_defaults=True):
+    """``message_ids``, ``sequence_numbers``: all that any answer gave to it (more than one is a finding).
+
+    deduplication_id: the explicit one, or the one that stands for the content.
+    """
 
     body: str
     message_ids: list[str] = field(default_factory=list)
+    group: str = ""
+    deduplication_id: str = ""
+    sequence_numbers: list[str] = field(default_factory=list)
 
 
 class Send(Operation, tag="send"):
@@ -42,19 +61,27 @@ class Send(Operation, tag="send"):
     messages: list[SentMessage]
 
 
-class HandedOut(Struct):
-    """One message in the answer of a receive."""
+class HandedOut(Struct, omit_defaults=True):
+    """One message in the answer of a receive; what was not asked for is empty.
+
+    is_dead_letter: it has a DeadLetterQueueSourceArn.
+    """
 
     message_id: str
     receipt_handle: str
     body: str
+    group: str = ""
+    sequence_number: str = ""
+    receive_count: int = 0
+    is_dead_letter: bool = False
 
 
 class Receive(Operation, tag="receive"):
-    """``visibility_ms``: the timeout that applied to this receive."""
+    """``visibility_ms``: the timeout that applied to this receive; ``attempt_id``: its ReceiveRequestAttemptId."""
 
     visibility_ms: int
     messages: list[HandedOut] = field(default_factory=list)
+    attempt_id: str = ""
 
 
 class Delete(Operation, tag="delete"):
@@ -70,7 +97,13 @@ class ChangeVisibility(Operation, tag="change_visibility"):
     visibility_ms: int
 
 
-Event = Send | Receive | Delete | ChangeVisibility
+class StartMove(Operation, tag="start_move"):
+    """StartMessageMoveTask out of ``queue``; without a destination each message goes to its own source."""
+
+    destination: str = ""
+
+
+Event = CreateQueue | Send | Receive | Delete | ChangeVisibility | StartMove
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)

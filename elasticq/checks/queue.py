@@ -1,4 +1,4 @@
-"""Judges a history of queue operations: lost, duplicated, resurrected, early, unexpected.
+"""Judges a history of queue operations by what holds for every queue; fifo.py and dead_letters.py add theirs.
 
 lost         an acknowledged send that nobody received by the end of the drain and
              nobody may have deleted; or one that was received before the drain, was
@@ -15,59 +15,16 @@ happened somewhere between invoke and completion, so two hand-outs A and B
 overlap for certain only if each completed before the other's earliest possible
 deadline. ``clock_bound_ms`` is what cluster time may jump ahead of true time
 where all members restarted at once (they then go by their wall clocks).
+Nothing is known of purges and of retention: there must be none.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable
 
-from msgspec import Struct
-
-from elasticq.checks.history import ChangeVisibility, Delete, Event, HandedOut, Receive, Send, SentMessage
+from elasticq.checks import dead_letters, fifo
+from elasticq.checks.history import Delete, Event
+from elasticq.checks.story import Finding, HandOut, Message, Story
 
 LOST, DUPLICATED, RESURRECTED, EARLY, UNEXPECTED = "lost", "duplicated", "resurrected", "early", "unexpected"
-
-
-class Finding(Struct, frozen=True):
-    """What went wrong and what shows it."""
-
-    name: str
-    evidence: str
-    at_us: int
-
-
-class HandOut(Struct, frozen=True):
-    """A message in the answer of the receive ``taken_by``."""
-
-    taken_by: Receive
-    message: HandedOut
-
-
-class _History:
-    """The events, indexed the way the rules ask for them."""
-
-    def __init__(self, events: Iterable[Event]) -> None:
-        self.sends: list[Send] = []
-        self.sent: dict[str, tuple[Send, SentMessage]] = {}
-        self.hand_outs: defaultdict[str, list[HandOut]] = defaultdict(list)  # by body
-        self.deletes: defaultdict[str, list[Delete]] = defaultdict(list)  # by message id
-        self.changes: defaultdict[str, list[ChangeVisibility]] = defaultdict(list)  # by handle
-        for event in events:
-            self._add(event)
-
-    def _add(self, event: Event) -> None:
-        match event:
-            case Send():
-                self.sends.append(event)
-                self.sent.update((message.body, (event, message)) for message in event.messages)
-            case Receive():
-                for message in event.messages:
-                    self.hand_outs[message.body].append(HandOut(event, message))
-            case Delete():
-                if event.outcome != "fail":
-                    self.deletes[event.message_id].append(event)
-            case ChangeVisibility():
-                if event.outcome != "fail":
-                    self.changes[event.receipt_handle].append(event)
 
 
 def check(events: Iterable[Event], *, clock_bound_ms: int = 0, drain_us: int | None = None) -> list[Finding]:
@@ -76,147 +33,118 @@ def check(events: Iterable[Event], *, clock_bound_ms: int = 0, drain_us: int | N
     drain_us: from when on consumers took and deleted everything, until nothing came any more;
     None: the history was not drained, and nothing can be called lost.
     """
-    history = _History(events)
-    bound_us = clock_bound_ms * 1_000
-    findings = _unexpected(history) + _duplicated(history)
-    for hand_outs in history.hand_outs.values():
-        findings += _early(history, hand_outs, bound_us)
-        findings += _resurrected(history, hand_outs, bound_us)
-    if drain_us is not None:
-        findings += _lost(history, drain_us)
+    story = Story(events, clock_bound_ms * 1_000)
+    findings = _unexpected(story)
+    for message in story.messages.values():
+        findings += _duplicated(story, message)
+        findings += _early(story, message.hand_outs)
+        findings += _resurrected(story, message.hand_outs)
+        if drain_us is not None:
+            findings += _lost(story, message, drain_us)
+    findings += fifo.check(story) + dead_letters.check(story)
     return sorted(findings, key=lambda finding: (finding.at_us, finding.name, finding.evidence))
 
 
-def _completed_us(hand_out: HandOut) -> int:
-    complete_us = hand_out.taken_by.complete_us
-    assert complete_us is not None, "a receive with messages has completed"
-    return complete_us
-
-
-def _tell(hand_out: HandOut) -> str:
-    receive = hand_out.taken_by
-    return (
-        f"{receive.client} [{receive.invoke_us}..{receive.complete_us} us, visibility {receive.visibility_ms} ms] "
-        f"got {hand_out.message.message_id}"
-    )
-
-
-def _unexpected(history: _History) -> list[Finding]:
+def _unexpected(story: Story) -> list[Finding]:
     findings = []
-    body_of: dict[tuple[str, str], str] = {}
-    for body, (send, message) in history.sent.items():
-        for message_id in message.message_ids:
-            body_of.setdefault((send.queue, message_id), body)
-    for body, hand_outs in history.hand_outs.items():
-        known = history.sent.get(body)
+    for body, hand_outs in story.unknown.items():
         for hand_out in hand_outs:
-            queue, message_id = hand_out.taken_by.queue, hand_out.message.message_id
-            if known is None or known[0].queue != queue:
-                evidence = f"{_tell(hand_out)}: nobody sent {body[:60]!r} to {queue}"
-            elif body_of.setdefault((queue, message_id), body) != body:
-                evidence = f"{_tell(hand_out)}: body {body[:60]!r}, before {body_of[queue, message_id][:60]!r}"
+            evidence = f"{hand_out}: nobody sent {body[:60]!r} to {hand_out.taken_by.queue}"
+            findings.append(Finding(UNEXPECTED, evidence, hand_out.completed_us))
+    body_of: dict[str, str] = {}
+    for message in story.messages.values():
+        bodies = {sent.body for _, sent in message.sends}
+        if len(bodies) == 1:
+            body_of.update(dict.fromkeys(message.answered_ids, next(iter(bodies))))
+    for message in story.messages.values():
+        groups = {sent.group for _, sent in message.sends}
+        for hand_out in message.hand_outs:
+            queue, told = hand_out.taken_by.queue, hand_out.message
+            before = body_of.setdefault(told.message_id, told.body)
+            if queue not in story.places(message.queue):
+                evidence = f"{hand_out}: nobody sent {told.body[:60]!r} to {queue}"
+            elif before != told.body:
+                evidence = f"{hand_out}: body {told.body[:60]!r}, before {before[:60]!r}"
+            elif told.group and told.group not in groups:
+                evidence = f"{hand_out}: of group {told.group}, sent to {', '.join(sorted(groups))}"
             else:
                 continue
-            findings.append(Finding(UNEXPECTED, evidence, _completed_us(hand_out)))
+            findings.append(Finding(UNEXPECTED, evidence, hand_out.completed_us))
     return findings
 
 
-def _duplicated(history: _History) -> list[Finding]:
+def _duplicated(story: Story, message: Message) -> list[Finding]:
+    """Each move task may have given it another id, which no send is answered with."""
+    if len(message.sends) > 1:
+        return []  # then it has a deduplication id
+    ids = message.ids
+    if len(message.answered_ids) <= 1 and len(ids) <= 1 + story.moves_of(message):
+        return []
+    return [Finding(DUPLICATED, f"{message} is {' and '.join(ids)}", message.invoked_us)]
+
+
+def _early(story: Story, hand_outs: list[HandOut]) -> list[Finding]:
     findings = []
-    for send in history.sends:
-        for message in send.messages:
-            hand_outs = history.hand_outs.get(message.body, [])
-            seen = dict.fromkeys([*message.message_ids, *(hand_out.message.message_id for hand_out in hand_outs)])
-            if len(seen) > 1:
-                evidence = f"send {send.guid} of {send.client}: {message.body[:60]!r} is {' and '.join(seen)}"
-                findings.append(Finding(DUPLICATED, evidence, send.invoke_us))
-    return findings
-
-
-def _hidden_until_us(history: _History, hand_out: HandOut, by_us: int, bound_us: int) -> int:
-    """The earliest moment at which the message may be visible again, as far as ``by_us`` can tell.
-
-    A change that completed while the message was certainly in flight is the new truth. One that may or
-    may not have had its effect (its outcome is unknown, or it may have come after the deadline, where it
-    succeeds and does nothing) counts only where it brings the deadline nearer. A change of unknown
-    outcome may take effect after a later one, so then the nearest of all counts.
-    """
-    until_us = hand_out.taken_by.invoke_us + hand_out.taken_by.visibility_ms * 1_000 - bound_us
-    handle = hand_out.message.receipt_handle
-    changes = [change for change in history.changes.get(handle, ()) if change.invoke_us <= by_us]
-    changes.sort(key=lambda change: change.invoke_us)
-    certain = all(change.outcome == "ok" for change in changes)
-    for change in changes:
-        changed_us = change.invoke_us + change.visibility_ms * 1_000 - bound_us
-        took_effect = certain and change.complete_us is not None and change.complete_us < min(by_us, until_us)
-        until_us = changed_us if took_effect else min(until_us, changed_us)
-    return until_us
-
-
-def _overlap(history: _History, one: HandOut, other: HandOut, bound_us: int) -> bool:
-    one_us, other_us = _completed_us(one), _completed_us(other)
-    return other_us < _hidden_until_us(history, one, other_us, bound_us) and one_us < _hidden_until_us(
-        history, other, one_us, bound_us
-    )
-
-
-def _early(history: _History, hand_outs: list[HandOut], bound_us: int) -> list[Finding]:
-    findings = []
-    ordered = sorted(hand_outs, key=_completed_us)
+    ordered = sorted(hand_outs, key=lambda hand_out: hand_out.completed_us)
     for at, other in enumerate(ordered):
         for one in ordered[:at]:
             same_message = one.message.message_id == other.message.message_id
-            if same_message and one.taken_by is not other.taken_by and _overlap(history, one, other, bound_us):
-                findings.append(Finding(EARLY, f"{_tell(one)}, then {_tell(other)}", _completed_us(other)))
+            is_another = same_message and one.taken_by is not other.taken_by and not _is_repeated(one, other)
+            if is_another and story.overlap(one, other):
+                findings.append(Finding(EARLY, f"{one}, then {other}", other.completed_us))
     return findings
 
 
-def _is_certain(history: _History, delete: Delete, hand_outs: list[HandOut], bound_us: int) -> bool:
+def _is_repeated(one: HandOut, other: HandOut) -> bool:
+    """By a ReceiveRequestAttemptId: the same hand-out, told twice."""
+    attempts = {one.taken_by.attempt_id, other.taken_by.attempt_id}
+    return one.message.receipt_handle == other.message.receipt_handle and len(attempts) == 1 and "" not in attempts
+
+
+def _is_certain(story: Story, delete: Delete, hand_outs: list[HandOut]) -> bool:
     """The delete used a live handle: an older one may succeed and leave the message there (AWS)."""
     if delete.outcome != "ok" or delete.complete_us is None:
         return False
     return any(
         hand_out.message.receipt_handle == delete.receipt_handle
-        and delete.complete_us < _hidden_until_us(history, hand_out, delete.complete_us, bound_us)
+        and delete.complete_us < story.hidden_until_us(hand_out, delete.complete_us)
         for hand_out in hand_outs
     )
 
 
-def _resurrected(history: _History, hand_outs: list[HandOut], bound_us: int) -> list[Finding]:
+def _resurrected(story: Story, hand_outs: list[HandOut]) -> list[Finding]:
     findings = []
     for message_id in dict.fromkeys(hand_out.message.message_id for hand_out in hand_outs):
         same = [hand_out for hand_out in hand_outs if hand_out.message.message_id == message_id]
-        deletes = history.deletes.get(message_id, [])
-        certain = [delete for delete in deletes if _is_certain(history, delete, same, bound_us)]
+        deletes = story.deletes.get(message_id, [])
+        certain = [delete for delete in deletes if _is_certain(story, delete, same)]
         if not certain:
             continue
         first = min(certain, key=lambda delete: delete.complete_us or 0)
         deleted_us = first.complete_us or 0
         for hand_out in same:
             if hand_out.taken_by.invoke_us > deleted_us:
-                evidence = f"{first.client} deleted {message_id} by {deleted_us} us, then {_tell(hand_out)}"
-                findings.append(Finding(RESURRECTED, evidence, _completed_us(hand_out)))
+                evidence = f"{first.client} deleted {message_id} by {deleted_us} us, then {hand_out}"
+                findings.append(Finding(RESURRECTED, evidence, hand_out.completed_us))
     return findings
 
 
-def _lost(history: _History, drain_us: int) -> list[Finding]:
-    findings = []
-    for body, (send, message) in history.sent.items():
-        hand_outs = history.hand_outs.get(body, [])
-        is_acknowledged = send.outcome == "ok" and bool(message.message_ids)
-        if not is_acknowledged and not hand_outs:
-            continue
-        ids = [*message.message_ids, *(hand_out.message.message_id for hand_out in hand_outs)]
-        if any(history.deletes.get(message_id) for message_id in ids):
-            continue
-        if any(_completed_us(hand_out) >= drain_us for hand_out in hand_outs):
-            continue
-        evidence = f"send {send.guid} of {send.client} at {send.invoke_us} us, {ids[0]}: {_last_seen(hand_outs)}"
-        findings.append(Finding(LOST, evidence, send.invoke_us))
-    return findings
+def _lost(story: Story, message: Message, drain_us: int) -> list[Finding]:
+    """One that was sent again after its deduplication id was free is two, and nobody can tell which came."""
+    hand_outs = message.hand_outs
+    is_acknowledged = any(send.outcome == "ok" and sent.message_ids for send, sent in message.sends)
+    if not is_acknowledged and not hand_outs:
+        return []
+    ids = message.ids
+    if not story.is_one(message) or any(story.deletes.get(message_id) for message_id in ids):
+        return []
+    if any(hand_out.completed_us >= drain_us for hand_out in hand_outs):
+        return []
+    evidence = f"{message} at {message.invoked_us} us, {next(iter(ids))}: {_last_seen(hand_outs)}"
+    return [Finding(LOST, evidence, message.invoked_us)]
 
 
 def _last_seen(hand_outs: list[HandOut]) -> str:
     if not hand_outs:
         return "never received"
-    return f"not deleted and not seen again after {_tell(max(hand_outs, key=_completed_us))}"
+    return f"not deleted and not seen again after {max(hand_outs, key=lambda hand_out: hand_out.completed_us)}"

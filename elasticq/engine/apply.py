@@ -12,7 +12,6 @@ from typing import Any
 
 from elasticq.engine import mutations as m
 from elasticq.engine.identity import Identity
-from elasticq.engine.invocations import Recorded
 from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.residency import drop, keep
 from elasticq.engine.rows import UNTOUCHED, Row
@@ -425,12 +424,9 @@ def _untake(state: State, term: int, spans: list[tuple[int, int]]) -> None:
 
 
 def _invocation_recorded(state: State, mutation: m.InvocationRecorded, undo: Undo | None) -> None:
-    key = mutation.invocation
-    is_new = state.invocations.put(
-        key, Recorded(mutation.recorded_ms, mutation.queue_id, mutation.sequence, mutation.detail)
-    )
+    is_new = state.invocations.put(mutation.invocation, mutation)
     if is_new and undo is not None:
-        undo.append((state.invocations.remove, key))
+        undo.append((state.invocations.remove, mutation.invocation))
 
 
 def _attempt_recorded(state: State, mutation: m.AttemptRecorded, undo: Undo | None) -> None:

@@ -11,13 +11,15 @@ from struct import Struct as Layout
 
 from msgspec import Struct, field
 
+from elasticq.engine.mutations import InvocationRecorded
 from elasticq.model.limits import INVOCATION_WINDOW_MS, INVOCATIONS_MAX
 
 GENERATION_MS = 100_000
 BUCKETS = 65_536  # most are empty at a developer's load, so that a miss looks at nothing
 KEY_BYTES = 16
 _VALUE = Layout(">QQI")  # queue id, sequence, time inside the generation in ms
-_ROW_BYTES = KEY_BYTES + _VALUE.size
+_ROW = Layout(">16sQQI")  # the key before it
+_ROW_BYTES = _ROW.size
 
 
 class Recorded(Struct, gc=False):
@@ -78,7 +80,7 @@ class Invocations:
                     return Recorded(recorded_ms, queue_id, sequence, generation.details.get(key, b""))
         return None
 
-    def put(self, key: bytes, row: Recorded) -> bool:
+    def put(self, key: bytes, row: Recorded | InvocationRecorded) -> bool:
         """False if nothing was written: the row was there, or is older than the window (a log applied again)."""
         recorded_ms = row.recorded_ms
         if recorded_ms > self._newest_ms:
@@ -92,7 +94,7 @@ class Invocations:
             generation = self._generations[number] = _Generation()
         bucket_number = key[0] | key[1] << 8
         bucket = generation.buckets[bucket_number]
-        packed = key + _VALUE.pack(row.queue_id, row.sequence, recorded_ms - number * GENERATION_MS)
+        packed = _ROW.pack(key, row.queue_id, row.sequence, recorded_ms - number * GENERATION_MS)
         if bucket is None:
             bucket = generation.buckets[bucket_number] = bytearray(packed)
             generation.used.append(bucket)

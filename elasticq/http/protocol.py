@@ -232,6 +232,9 @@ class SqsProtocol(asyncio.Protocol):
             self._give_back(outcome)
             return
         site = self._site
+        if site.buffers_bytes > site.bounds.buffers_bytes_max and isinstance(outcome, ReceiveMessageResult):
+            site.loop.call_soon(site.runtime.undelivered, outcome)
+            outcome = ServiceUnavailable(BUSY_TEXT)
         site.hot_requests += 1
         head, operation, command = self._pending
         self._hold &= ~PARKED

@@ -973,7 +973,9 @@ def _is_standard_send(result: Result) -> bool:
     """A send that stored something in a standard queue: acknowledgement modes are for these only."""
     if type(result) is SendMessageResult:
         return result.sequence_number is None
-    return type(result) is SendMessageBatchResult and result.successful[0].sequence_number is None
+    if type(result) is not SendMessageBatchResult or not result.successful:
+        return False
+    return result.successful[0].sequence_number is None
 
 
 def _size_bytes(mutation: m.Mutation) -> int:

@@ -31,6 +31,7 @@ from elasticq.http.site import Site
 from elasticq.runtime.listener import listen
 from elasticq.runtime.runtime import Runtime
 from elasticq.server import logs
+from elasticq.server.allocator import give_back_large_blocks
 from elasticq.server.auth import allowed_hosts
 from elasticq.server.member import EXIT_FAILURE, EXIT_STOPPED, Member, end
 from elasticq.server.settings import Admin, Http, Settings, SettingsError, admin_token, keys, tls, warnings
@@ -53,6 +54,7 @@ _log = logging.getLogger(__name__)
 def serve(settings: Settings) -> int:
     """Run until a signal; the exit status."""
     logs.set_up()
+    give_back_large_blocks()
     for warning in warnings(settings):
         print(f"elasticq: warning: {warning}", file=sys.stderr)
     try:
@@ -204,6 +206,7 @@ def _site(settings: Settings, runtime: Runtime, loop: asyncio.AbstractEventLoop)
     http = settings.http
     bounds = Bounds(
         connections_max=http.connections_max,
+        buffers_bytes_max=http.buffers_mb * 1_048_576,
         header_ms=http.header_s * 1_000,
         body_ms=http.body_s * 1_000,
         body_bytes_per_s=http.body_bytes_per_s,

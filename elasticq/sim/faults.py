@@ -13,6 +13,7 @@ from random import Random
 from msgspec import Struct
 
 from elasticq.node.settings import Mode
+from elasticq.sim.queues import FEATURES
 
 LOAD_FROM_MS = 4_000  # the first master is elected and the queues exist
 HEAL_MS = 46_000
@@ -38,6 +39,7 @@ class Scenario(Struct, frozen=True):
 
     is_founded_by_meeting: members know how many they are and find each other; else each is told its voters.
     volatile: the numbers of members that live in memory; spares: of members that join later.
+    features: what clients use besides two standard queues, see queues.py.
     """
 
     seed: int
@@ -55,6 +57,7 @@ class Scenario(Struct, frozen=True):
     volatile: tuple[int, ...] = ()
     spares: int = 0
     log_kept_bytes: int = 32 * 1_048_576
+    features: tuple[str, ...] = ()
 
 
 CRASH_KINDS = ("crash", "crash_all", "restart", "crash_master", "crash_next_voter", "crash_appending_master")
@@ -107,6 +110,7 @@ def scenario(
     duration_ms: int = DURATION_MS,
     mode: Mode | None = None,
     volatile: tuple[int, ...] | None = None,
+    features: tuple[str, ...] | None = None,
 ) -> Scenario:
     """The scenario of ``seed``; what is given replaces what the swarm would draw."""
     random = Random(f"{seed}/faults")
@@ -142,7 +146,12 @@ def scenario(
         volatile=drawn_volatile if volatile is None else volatile,
         spares=min(joins, _SPARES_MAX),
         log_kept_bytes=cluster.randint(*_LOG_KEPT_BYTES),
+        features=_features(Random(f"{seed}/features")) if features is None else features,
     )
+
+
+def _features(random: Random) -> tuple[str, ...]:
+    return tuple(feature for feature in FEATURES if random.random() < 0.4)
 
 
 def _mode(random: Random, members: int) -> Mode:

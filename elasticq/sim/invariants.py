@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from elasticq.checks.history import Event, Send
 from elasticq.engine import mutations
+from elasticq.engine.deduplication import Attempt
 from elasticq.engine.digest import state_digest
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
@@ -82,6 +85,7 @@ class Invariants:
         self.candidacies: dict[tuple[str, int], tuple[int, int]] = {}  # (candidate, term) -> (last term, last index)
         self.term_shown: dict[str, int] = {}  # highest term in any frame that a member let out
         self.identities: dict[tuple[str, *tuple[int, ...]], tuple[int, int]] = {}
+        self.attempts: dict[tuple[str, *tuple[int, ...]], bytes] = {}  # hand-out -> ReceiveRequestAttemptId's key
         self.made_at: dict[str, tuple[int, int]] = {}  # message id or receipt handle -> (index, term)
         self.digests: dict[tuple[int, int], tuple[bytes, str]] = {}
         self.compared: set[int] = set()  # applied indexes at which somebody's rows were hashed: others follow
@@ -177,9 +181,16 @@ class Invariants:
         if before is not None and before.time_ms > entry.time_ms:
             self._found(CLOCK_FELL, f"{member.name}: entry {entry.index} is older than the one before it")
         place = entry.index, entry.term
-        for mutation in mutations.decode(entry.payload):
+        made = mutations.decode(entry.payload)
+        attempts = _attempts(made)
+        for mutation in made:
             for identity in _identities(mutation):
                 first = self.identities.setdefault(identity, place)
+                attempt = attempts.get(identity)
+                if attempt is not None and first == place:
+                    self.attempts[identity] = attempt
+                elif attempt is not None and self.attempts.get(identity) == attempt:
+                    continue  # the hand-outs that it got before keep their numbers
                 if first != place:
                     self._found(IDENTITY_REUSED, f"{member.name}: {identity} in {first} and {place} (index, term)")
                 self._minted(member, identity, place)
@@ -266,7 +277,7 @@ class Invariants:
         node = member.node
         assert node is not None
         told = _told(outcome)
-        is_send = isinstance(outcome, (SendMessageResult, SendMessageBatchResult))
+        is_send = _is_standard_send(outcome)
         if reply.index and not (is_send and self._mode != "majority"):
             self._rests_on(member, outcome, (reply.index, node.replica.log.term_at(reply.index)), "majority")
         for identity in told:
@@ -277,7 +288,7 @@ class Invariants:
                 self._found(IDENTITY_UNKNOWN, f"{member.name} told {identity}, which no entry made")
             else:
                 self._rests_on(member, outcome, place, self._mode if is_send else "majority")
-        if is_send and reply.index and self.world.links.is_below_quorum(member):
+        if _is_send(outcome) and reply.index and self.world.links.is_below_quorum(member):
             self._found(WRITE_BELOW_QUORUM, f"{member.name} answered {type(outcome).__name__} at {reply.index}")
 
     @property
@@ -293,12 +304,13 @@ class Invariants:
         master = self.world.master  # who answers for it may not know yet who the voters are
         voters = set((node if master is None or master.node is None else master.node).replica.voters)
         needed = {"one": min(2, len(voters)), "all": len(voters)}.get(mode, len(voters) // 2 + 1)
-        holders = sum(
-            other.id in voters and (index <= other.disk.view.base_index or other.disk.view.has(index, term or 0))
-            for other in self.world.members
-        )
-        if mode in ("one", "all"):
-            holders += len(voters - {other.id for other in self.world.members})  # a lost disk may have had it
+        views = {other.id: other.disk.view for other in self.world.members}
+        views |= self.world.gone  # whoever acknowledged it and was lost then: its frame may be on its way
+        holders = 0
+        for voter in voters:
+            view = views[voter]
+            has_it = index <= view.base_index or view.has(index, term or 0)
+            holders += has_it or (voter in self.world.gone and mode in ("one", "all"))
         if term is None or holders < needed:
             answer = type(outcome).__name__
             evidence = f"{member.name} answered {answer} resting on index {index}: {holders} of {needed}, mode {mode}"
@@ -319,10 +331,10 @@ class Invariants:
         self.told_discarded.update((entry.index, entry.term) for entry in entries)
 
     def without_excused(self, history: list[Event]) -> list[Event]:
-        """Modes async and one may lose sends that were acknowledged early: those are of unknown outcome."""
+        """Modes async and one may lose sends that standard queues acknowledged early: those are of unknown outcome."""
         if self._mode in ("async", "one"):
             for event in history:
-                if isinstance(event, Send):
+                if isinstance(event, Send) and not event.queue.endswith(".fifo"):
                     self._excuse(event)
         return history
 
@@ -422,6 +434,17 @@ class Invariants:
             self._found(ROWS_DIFFER, f"{name} and {member.name} at applied index {index}")
 
 
+def _is_send(outcome: Result | SqsError) -> bool:
+    return isinstance(outcome, (SendMessageResult, SendMessageBatchResult))
+
+
+def _is_standard_send(outcome: Result | SqsError) -> bool:
+    """Acknowledgement modes are for these only."""
+    if isinstance(outcome, SendMessageBatchResult):
+        return any(entry.sequence_number is None for entry in outcome.successful)
+    return isinstance(outcome, SendMessageResult) and outcome.sequence_number is None
+
+
 def _told(outcome: Result | SqsError) -> list[str]:
     """The ids and handles in an answer."""
     match outcome:
@@ -432,6 +455,24 @@ def _told(outcome: Result | SqsError) -> list[str]:
         case ReceiveMessageResult():
             return [message.receipt_handle for message in outcome.messages]
     return []
+
+
+def _attempts(made: list[mutations.Mutation]) -> dict[tuple[str, *tuple[int, ...]], bytes]:
+    """By hand-out the attempt that got it."""
+    found = {}
+    for mutation in made:
+        if type(mutation) is mutations.AttemptRecorded and mutation.detail:
+            handles = msgspec.msgpack.decode(mutation.detail, type=Attempt).handles
+            found.update(dict.fromkeys(handles, mutation.attempt))
+    return {
+        identity: found[mutation_handle]
+        for mutation in made
+        if type(mutation) is mutations.MessagesReceived
+        for identity, mutation_handle in zip(
+            _identities(mutation), zip(mutation.sequences, mutation.hand_outs, strict=True), strict=True
+        )
+        if mutation_handle in found
+    }
 
 
 def _identities(mutation: mutations.Mutation) -> list[tuple[str, *tuple[int, ...]]]:

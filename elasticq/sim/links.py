@@ -95,7 +95,7 @@ class Links:
             self._break(member, peer.id)
 
     def _count(self, member: Member) -> None:
-        if self._reaches_quorum(member):
+        if member.is_paused or self._reaches_quorum(member):  # it notices nothing before it has gone on
             self.below_quorum_us.pop(member.id, None)
         else:
             self.below_quorum_us.setdefault(member.id, self.world.now_us)

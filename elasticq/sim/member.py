@@ -30,7 +30,7 @@ from elasticq.storage.rows import Batch
 
 if TYPE_CHECKING:
     from elasticq.model.commands import Call
-    from elasticq.sim.clients import Client
+    from elasticq.sim.client import Client
     from elasticq.sim.operator import Task
     from elasticq.sim.world import World
 
@@ -67,6 +67,7 @@ class Member:
         self.id_random = world.random(f"id {name}")
         self.number = 0  # of the member ids it has had
         self.id = ""
+        self.disk: Disk
         self.voters: tuple[str, ...] = ()
         self.is_wanted = True  # its process shall run
         self.clock_random = world.random(f"clock {name}")
@@ -88,6 +89,8 @@ class Member:
 
     def become_another(self) -> None:
         """An empty disk, and the new member id that is made with it."""
+        if self.id:
+            self.world.gone.setdefault(self.id, self.disk.view)
         self.number += 1
         self.id = self._new_id()
         self.voters = ()
@@ -185,6 +188,8 @@ class Member:
             return
         self.world.trace("crash", self.name, self.life)
         self.world.invariants.crashed(self)
+        if self.is_volatile:
+            self.world.gone[self.id] = self.disk.view
         self.disk.crash(keeps_cache=keeps_cache)
         self.node = None
         self.life += 1

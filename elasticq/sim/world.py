@@ -15,8 +15,10 @@ from random import Random
 from msgspec import Struct, field
 
 from elasticq.checks.history import Event
-from elasticq.checks.queue import Finding, check
+from elasticq.checks.queue import check
+from elasticq.checks.story import Finding
 from elasticq.sim.clients import Load
+from elasticq.sim.disk import DurableView
 from elasticq.sim.faults import Scenario
 from elasticq.sim.injector import Injector
 from elasticq.sim.invariants import Invariants
@@ -32,6 +34,7 @@ RECOVERY_MAX_US = 8_000_000  # design: 5 s, and a client's attempt may hang for 
 CLOCK_BOUND_MS = 1_010  # all restarted: from the latest to the earliest sane wall clock
 FINDINGS_MAX = 10
 NODE_FAILED, NO_PROGRESS, NO_MASTER = "node_failed", "no_progress", "no_master"
+MOVE_STUCK = "move_stuck"
 ORDER_NOT_DONE, LEFT_BEHIND, LEFT_OUT = "order_not_done", "left_behind", "left_out"
 BEHIND_ENTRIES_MAX = 20
 
@@ -80,6 +83,7 @@ class World:
         self.is_healed = False
         self._latency = self.random("latency")
         self._by_id: dict[str, Member] = {}
+        self.gone: dict[str, DurableView] = {}  # what members had that are no more, by id
         self.transfers = Transfers()
         self.transfer_random = self.random("transfers")
         self.members = [self._new_member(index) for index in range(scenario.members + scenario.spares)]
@@ -231,6 +235,9 @@ class World:
         if undone:
             orders = ", ".join(str(task.order()) for task in undone)
             self.found(ORDER_NOT_DONE, f"{orders}: still not done at {self.now_us} us")
+        master = self.master
+        if master is not None and master.node is not None and master.node.state.moving:
+            self.found(MOVE_STUCK, f"{list(master.node.state.moving.values())} at the end")
         for member in self.members:
             if member.node is not None:
                 self.invariants.compare_rows(member)

@@ -74,13 +74,14 @@ from elasticq.storage.pages import (
     updated,
     weight,
 )
-from elasticq.storage.schema import FILE
+from elasticq.storage.schema import FILE, PAGE_BYTES
 
 TAKEOVERS_KEPT: Final = 64
 RECLAIM_ROWS_MAX: Final = 1_000  # in one batch
 VACUUM_PAGES: Final = 1_000  # given back to the file system after one batch
 FREE_PAGES_KEPT: Final = 2_000  # 16 MB: new messages fill them, giving them back would only move pages about
 FREE_SHARE_IDLE, FREE_SHARE_BUSY = 4, 2  # one in so many pages of the file may be free, with nothing to write and else
+FETCH_BYTES_MAX: Final = 8 * 1_048_576  # at once
 FETCH_PAGES_MAX: Final = 16  # of one query
 
 NEVER: Final = 1 << 63
@@ -704,12 +705,23 @@ class Rows:
     # --- contents ---------------------------------------------------------------------------
 
     def fetch(self, queue_id: int, sequences: list[int]) -> list[tuple[str, tuple[int, ...]]]:
-        """Queries for the pages in which ``sequences`` live; their rows are for ``decode``."""
+        """Queries for the pages in which ``sequences`` live; their rows are for ``decode``.
+
+        Where the messages are large only the first ones come: who still lacks some asks again.
+        """
         queue = self._queues.get(queue_id)
         if queue is None:
             return []
-        pages = [self._living(queue, sequence) for sequence in sequences]
-        firsts = list({page.first: None for page in pages if page is not None})
+        wanted: dict[int, None] = {}
+        room_bytes = FETCH_BYTES_MAX
+        for sequence in sequences:
+            page = self._living(queue, sequence)
+            if page is not None and page.first not in wanted:
+                if room_bytes <= 0:
+                    break
+                wanted[page.first] = None
+                room_bytes -= page.disk_pages * PAGE_BYTES
+        firsts = list(wanted)
         return [_fetch(queue_id, firsts[at : at + FETCH_PAGES_MAX]) for at in range(0, len(firsts), FETCH_PAGES_MAX)]
 
     def decode(self, rows: Iterable[tuple[Any, ...]]) -> list[MessageStored]:

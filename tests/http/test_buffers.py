@@ -89,3 +89,21 @@ async def test_heads_that_never_end_are_counted() -> None:
     assert found == [0, 0, 0, 0, 503]
     assert desk.site.buffers_bytes <= 45_000
     await desk.close()
+
+
+async def test_a_receive_whose_reply_has_no_room_takes_no_message() -> None:
+    desk = Desk(ROOM)
+    await desk.ask(CREATE)
+    await desk.ask(SMALL)
+    unread, line = desk.connect()
+    line.received += bytes(250_001)
+    unread.pause_writing()
+    desk.site.bounds = Bounds(buffers_bytes_max=desk.site.buffers_bytes - 1)
+    receive = json_request("ReceiveMessage", {"QueueUrl": QUEUE_URL})
+    refused = await desk.ask(receive)
+    assert (refused.status, refused.headers["retry-after"]) == (503, "1")
+    await settle()
+    desk.site.bounds = ROOM
+    unread.connection_lost(None)
+    assert len((await desk.ask(receive)).json()["Messages"]) == 1
+    await desk.close()

@@ -7,7 +7,7 @@ from elasticq.engine.digest import state_digest
 from elasticq.engine.residency import OVERHEAD_BYTES
 from elasticq.model import commands as c
 from elasticq.model import errors, limits
-from elasticq.model.results import ReceiveMessageResult
+from elasticq.model.results import ReceiveMessageResult, SendMessageBatchResult
 from elasticq.node.node import GRACE_AFTER_MS, GRACE_BEFORE_MS, LOG_KEPT_ENTRIES, Node
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.messages import FrameError
@@ -352,3 +352,10 @@ def test_records_of_a_cluster_of_one_are_votes_and_entries() -> None:
     solo = Solo(volatile=False)
     scripted_workload(solo, 20)
     assert {type(record) for _, record in solo.member.disk} == {Entry, Vote}
+
+
+def test_batch_of_which_every_entry_fails_is_answered(solo: Solo) -> None:
+    bad = c.SendMessageBatchEntry(id="a", message_body="\x00")
+    result = solo.do(c.SendMessageBatch(queue_url="jobs", entries=[bad]))
+    assert isinstance(result, SendMessageBatchResult)
+    assert ([failure.id for failure in result.failed], result.successful) == (["a"], [])

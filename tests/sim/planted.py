@@ -8,10 +8,15 @@ from typing import Any
 from unittest.mock import patch
 
 from elasticq.engine import mutations as m
-from elasticq.engine.actions import send
+from elasticq.engine import redrive
+from elasticq.engine.actions import receive, send
 from elasticq.engine.execute import execute
-from elasticq.engine.identity import Identity
+from elasticq.engine.identity import TERM_SHIFT, Identity
+from elasticq.engine.move_tasks import Mover, Step
+from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.ordering.standard import ContentsMissing
+from elasticq.engine.state import Queue, State
+from elasticq.engine.turn import Turn
 from elasticq.model.commands import Call
 from elasticq.node import node as node_module
 from elasticq.node.effects import Committed, Reply, Ticket
@@ -23,6 +28,7 @@ from elasticq.replication.messages import AppendReply, Offer
 from elasticq.replication.records import Entry, Vote, Voter
 from elasticq.replication.replica import MASTER, Replica
 from elasticq.sim.disk import Copy, Disk
+from elasticq.sim.invariants import Invariants
 from elasticq.sim.member import Member
 from elasticq.storage.rows import Rows
 
@@ -273,4 +279,127 @@ def two_changes_of_voters_at_once() -> Iterator[None]:
         patch.object(Membership, "allows", lambda self, voters: bool(voters)),
         patch.object(Members, "next_change", together),
     ):
+        yield
+
+
+# --- FIFO and dead letters -----------------------------------------------------------
+
+
+def _ungrouped(state: State, queue: Queue) -> FifoOrder:
+    """As if each message had a group of its own."""
+    order = FifoOrder(queue.rows, queue.contents, state.grace, queue.ages)
+    order.set_delay(queue.delay_s * 1_000)
+    for first, last in queue.order.untouched_pairs():
+        order.insert_untouched(first, last)
+    for sequence in queue.issued:
+        if queue.row(sequence) is not None:
+            order.join(sequence, str(sequence))
+    for sequence, row in queue.rows.items():
+        order.insert(sequence, row)
+    return order
+
+
+@contextmanager
+def fifo_order_forgotten_at_takeover() -> Iterator[None]:
+    honest = Node.became_master
+
+    def forgetful(self: Node, now_ms: int) -> None:
+        honest(self, now_ms)
+        for queue in self.state.queues.values():
+            if queue.is_fifo:
+                queue.order = queue.messages.order = _ungrouped(self.state, queue)
+
+    with patch.object(Node, "became_master", forgetful):
+        yield
+
+
+@contextmanager
+def group_served_past_its_first_in_flight() -> Iterator[None]:
+    honest = FifoOrder.choose
+
+    def greedy(self: FifoOrder, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
+        chosen = honest(self, now_ms, limit, sent_after_ms)
+        for group in {self.group_name(sequence): self._groups.of(sequence) for sequence in chosen}.values():
+            assert group is not None
+            chosen += [x for x in group if x not in self._deadlines and x not in chosen and x in self._contents]
+        return chosen[:limit]
+
+    with patch.object(FifoOrder, "choose", greedy):
+        yield
+
+
+@contextmanager
+def dedup_ids_only_of_this_term() -> Iterator[None]:
+    honest = send.first_sent
+
+    def forgetful(state: State, key: bytes, now_ms: int) -> int | None:
+        first = honest(state, key, now_ms)
+        return first if first is not None and first >> TERM_SHIFT == state.takeover_term else None
+
+    with patch.object(send, "first_sent", forgetful):
+        yield
+
+
+@contextmanager
+def dedup_table_missing_in_the_snapshot() -> Iterator[None]:
+    """The rows go on to be compared with nobody's, or they would tell first."""
+    with guid_table_missing_in_the_snapshot(), patch.object(Invariants, "compare_rows", lambda self, member: None):
+        yield
+
+
+@contextmanager
+def dead_letter_forgets_its_source_removal() -> Iterator[None]:
+    """Once for each message: it is a dead letter again at its queue's next receive."""
+    honest, forgotten = redrive.bury, set[int]()
+
+    def forgetful(state: State, queue: Queue, dead: list[int], turn: Turn) -> list[m.Mutation]:
+        made = honest(state, queue, dead, turn)
+        for mutation in made:
+            if isinstance(mutation, m.MessagesRemoved):
+                mutation.sequences = [sequence for sequence in mutation.sequences if sequence in forgotten]
+        forgotten.update(dead)
+        return made
+
+    with patch.object(redrive, "bury", forgetful):
+        yield
+
+
+@contextmanager
+def dead_letter_one_receive_too_late() -> Iterator[None]:
+    honest = redrive._told_apart
+
+    def late(queue: Queue, chosen: list[int], limit: int, receives: int) -> tuple[list[int], list[int]]:
+        return honest(queue, chosen, limit, receives + 1)
+
+    with patch.object(redrive, "_told_apart", late):
+        yield
+
+
+@contextmanager
+def dead_letter_only_removed() -> Iterator[None]:
+    honest = redrive.bury
+
+    def careless(state: State, queue: Queue, dead: list[int], turn: Turn) -> list[m.Mutation]:
+        return [each for each in honest(state, queue, dead, turn) if isinstance(each, m.MessagesRemoved)]
+
+    with patch.object(redrive, "bury", careless):
+        yield
+
+
+@contextmanager
+def move_task_leaves_what_it_moved() -> Iterator[None]:
+    honest = Mover.step
+
+    def forgetful(self: Mover, state: State, now_ms: int, term: int) -> Step:
+        step = honest(self, state, now_ms, term)
+        step.mutations = [each for each in step.mutations if not isinstance(each, m.MessagesRemoved)]
+        return step
+
+    with patch.object(Mover, "step", forgetful):
+        yield
+
+
+@contextmanager
+def attempt_forgets_what_it_got() -> Iterator[None]:
+    with patch.object(receive, "attempted", lambda state, queue, key, attempt_id, now_ms: (0, [])):
         yield

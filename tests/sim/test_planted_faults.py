@@ -5,9 +5,11 @@ from functools import cache
 import pytest
 from msgspec import Struct
 
-from elasticq.checks.queue import DUPLICATED, RESURRECTED
+from elasticq.checks.dead_letters import COPIED, MOVED_TWICE, RECEIVED_TOO_OFTEN
+from elasticq.checks.fifo import ATTEMPT_DIFFERS, MISORDERED, NOT_DEDUPLICATED, OVERTAKEN
+from elasticq.checks.queue import DUPLICATED, EARLY, LOST, RESURRECTED
 from elasticq.sim import invariants as rule
-from elasticq.sim.clients import HANDLE_REFUSED
+from elasticq.sim.client import HANDLE_REFUSED
 from elasticq.sim.faults import Scenario, scenario
 from elasticq.sim.world import run
 from tests.sim import planted
@@ -22,6 +24,7 @@ FAILOVERS = ("crash_master", "isolate_master", "pause_master", "restart")
 LATE_FRAMES = ("duplicates", "stragglers")
 COMERS = ("wipe", "join", "isolate", "crash")
 SPLITS = ("isolate_master", "cut_master_from_majority", "bridge", "flap")
+FIFO, DEAD = ("all_fifo",), ("all_fifo", "dead_letters")
 SLOW_COMMITS = ("slow_disk", "loss_burst", "isolate_master", "crash_master")
 
 
@@ -34,6 +37,7 @@ class Case(Struct, frozen=True):
     background: tuple[str, ...] = ()
     members: int = 3
     volatile: tuple[int, ...] = ()
+    features: tuple[str, ...] = ()
 
 
 CASES = {
@@ -72,6 +76,25 @@ CASES = {
             volatile=(0,),
         ),
         Case(planted.two_changes_of_voters_at_once, (rule.VOTERS_JUMPED, rule.VOTERS_CHANGED_TWICE), COMERS),
+        Case(planted.fifo_order_forgotten_at_takeover, (OVERTAKEN, MISORDERED), FAILOVERS, features=FIFO),
+        Case(planted.group_served_past_its_first_in_flight, (OVERTAKEN,), FAILOVERS, features=FIFO),
+        Case(planted.dedup_ids_only_of_this_term, (NOT_DEDUPLICATED,), FAILOVERS, features=FIFO),
+        Case(planted.dedup_table_missing_in_the_snapshot, (NOT_DEDUPLICATED, DUPLICATED), COMERS, features=FIFO),
+        Case(planted.attempt_forgets_what_it_got, (ATTEMPT_DIFFERS,), FAILOVERS, features=(*FIFO, "attempts")),
+        Case(
+            planted.dead_letter_forgets_its_source_removal,
+            (MOVED_TWICE, RESURRECTED, EARLY, COPIED),
+            FAILOVERS,
+            features=DEAD,
+        ),
+        Case(planted.dead_letter_one_receive_too_late, (RECEIVED_TOO_OFTEN,), FAILOVERS, features=("dead_letters",)),
+        Case(planted.dead_letter_only_removed, (LOST,), FAILOVERS, features=DEAD),
+        Case(
+            planted.move_task_leaves_what_it_moved,
+            (COPIED, DUPLICATED, NOT_DEDUPLICATED),
+            FAILOVERS,
+            features=(*DEAD, "move_tasks"),
+        ),
     )
 }
 
@@ -86,6 +109,7 @@ def _scenario(case: Case, seed: int) -> Scenario:
         duration_ms=DURATION_MS,
         mode="majority",
         volatile=case.volatile,
+        features=case.features,
     )
 
 

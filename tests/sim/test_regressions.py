@@ -2,11 +2,15 @@
 
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import msgspec
 import pytest
 
+from elasticq.engine import mutations as m
+from elasticq.engine.actions import receive
+from elasticq.engine.turn import Outcome
 from elasticq.model.results import ReceiveMessageResult
 from elasticq.node.node import Node
 from elasticq.sim.faults import Scenario
@@ -22,7 +26,26 @@ def _attempts_not_counted() -> AbstractContextManager[object]:
     return patch.object(Node, "_count_attempt", forget)
 
 
-CURES = {"abandoned_attempt_gave_messages_back": (_attempts_not_counted, "early")}
+def _repetition_owned_what_it_got() -> AbstractContextManager[object]:
+    """As if it had received its messages itself: an answer that is lost takes them from whoever has the first one."""
+    honest = receive._held_on
+
+    def owning(*arguments: Any) -> Outcome:
+        result, mutations = honest(*arguments)
+        assert isinstance(result, ReceiveMessageResult)
+        assert result.request_attempt is not None
+        received = mutations[0]
+        assert isinstance(received, m.MessagesReceived)
+        result.request_attempt = (result.request_attempt[0], received.received_ms)
+        return result, mutations
+
+    return patch.object(receive, "_held_on", owning)
+
+
+CURES = {
+    "abandoned_attempt_gave_messages_back": (_attempts_not_counted, "early"),
+    "lost_repetition_gave_messages_back": (_repetition_owned_what_it_got, "early"),
+}
 
 
 def _scenario(name: str) -> Scenario:

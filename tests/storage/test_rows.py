@@ -633,6 +633,16 @@ def test_missing_row_is_damage(table: str) -> None:
         loaded(connection)
 
 
+def test_fetch_of_large_messages_brings_only_the_first_ones() -> None:
+    """512 contents are asked for ahead of need: of a megabyte each they would fill the memory."""
+    connection = opened()
+    rows = filled(connection, 20, body="x" * 1_000_000)
+    wanted = list(range(3, 21))
+    sequences = [message.sequence for message in fetched(rows, connection, 7, wanted)]
+    assert sorted(sequences) == wanted[: len(sequences)]
+    assert 8 <= len(sequences) <= 10
+
+
 def test_changed_contents_are_damage_when_they_are_fetched() -> None:
     connection = opened()
     filled(connection, 300)

@@ -85,8 +85,8 @@ class FifoOrder:
             if content.group_id:
                 content.group_id = group.name  # one string for all of a group
             if not row.visible_at_ms and not self._delay_ms and group.first == sequence and sequence > self._ripe:
-                self._untouched.add(sequence)
-                self._enter_line(group, sequence, content.sent_ms)  # most sends: the short way
+                self._untouched.add(sequence)  # many sends: the short way
+                self._enter_line(group, sequence, content.sent_ms)
                 return
         self._place(sequence, row)
         if row.received_ms > group.received_ms:
@@ -106,8 +106,13 @@ class FifoOrder:
         self._place(sequence, row)
         if row.received_ms > group.received_ms:
             group.received_ms = row.received_ms
-        if group.first == sequence:
+        if group.first != sequence:
+            return
+        if not row.visible_at_ms:
             self._line_up(group)
+        elif group.listed:  # in flight, or looked at as such by the next look
+            del self._free[group.listed]
+            group.listed = 0
 
     def remove(self, sequence: int, row: Row) -> None:
         """The message is gone; the next of its group may be free now."""
@@ -126,7 +131,7 @@ class FifoOrder:
         if row.visible_at_ms:
             self._deadlines[sequence] = row.visible_at_ms
             heappush(self._heap, (row.visible_at_ms, sequence))
-            if len(self._heap) > 64 and len(self._heap) > 2 * len(self._deadlines):
+            if len(self._heap) > 64 + 2 * len(self._deadlines):
                 self._heap = [(deadline, known) for known, deadline in self._deadlines.items()]
                 heapify(self._heap)
         else:
@@ -159,7 +164,7 @@ class FifoOrder:
         self._free[first] = since_ms
         line = self._line
         heappush(line, (since_ms, first))
-        if len(line) > 64 and len(line) > 2 * len(self._free):
+        if len(line) > 64 + 2 * len(self._free):
             self._line = [(since, known) for known, since in self._free.items()]
             heapify(self._line)
 

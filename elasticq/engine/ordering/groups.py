@@ -14,6 +14,7 @@ from typing import Final, Generic, TypeVar
 CHUNK_BITS: Final = 8
 _OFFSETS: Final = (1 << CHUNK_BITS) - 1
 _TRIMMED_FROM: Final = 32
+_SPARE_MAX: Final = 1_024  # groups without messages that are kept for the next ones
 
 
 class Members:
@@ -27,6 +28,12 @@ class Members:
         self.first = 0
         self._sequences = array("Q")
         self._begin = 0  # messages before it are gone; trimmed in bulk so that the front costs O(1)
+
+    def begin_anew(self, name: str) -> None:
+        """It is another group from now on, without messages."""
+        self.name = name
+        self.first = self._begin = 0
+        del self._sequences[:]
 
     def __iter__(self) -> Iterator[int]:
         """Oldest first; not to be changed meanwhile."""
@@ -82,6 +89,11 @@ class Group(Members):
         super().__init__(name, number)
         self.received_ms = 0
         self.listed = 0
+
+    def begin_anew(self, name: str) -> None:
+        self.name = name
+        self.first = self._begin = self.received_ms = self.listed = 0
+        del self._sequences[:]
 
     enter = Members.add
     leave = Members.remove
@@ -152,12 +164,13 @@ Kind = TypeVar("Kind", Group, Tenant)
 class Groups(Generic[Kind]):
     """Groups by name, and of each message its group."""
 
-    __slots__ = ("_by_name", "_by_number", "_chunks", "_free_numbers", "_kind", "newest")
+    __slots__ = ("_by_name", "_by_number", "_chunks", "_free_numbers", "_kind", "_spare", "newest")
 
     def __init__(self, kind: Callable[[str, int], Kind]) -> None:
         self._kind: Callable[[str, int], Kind] = kind
         self._by_name: dict[str, Kind] = {}
         self._by_number: list[Kind | None] = [None]  # number 0 is nobody's
+        self._spare: list[Kind] = []  # these still have their numbers
         self._free_numbers: list[int] = []
         self.newest = 0  # the largest sequence that was ever in a group
         # sequence >> CHUNK_BITS -> group numbers, and behind them how many of them are not 0
@@ -182,17 +195,30 @@ class Groups(Generic[Kind]):
         group = self._by_name.get(name)
         if group is None:
             group = self._found(name)
-        if sequence > self.newest:
-            self.newest = sequence
         group.enter(sequence)
         chunk = self._chunks.get(sequence >> CHUNK_BITS)
         if chunk is None:
-            chunk = self._chunks[sequence >> CHUNK_BITS] = array("I", bytes(4 * (_OFFSETS + 2)))
+            chunk = self._add_chunk(sequence >> CHUNK_BITS)
+        if sequence > self.newest:
+            self.newest = sequence
         chunk[sequence & _OFFSETS] = group.number
         chunk[-1] += 1
         return group
 
+    def _add_chunk(self, key: int) -> "array[int]":
+        """The newest one was kept although it was empty."""
+        newest = self._chunks.get(self.newest >> CHUNK_BITS)
+        if newest is not None and not newest[-1]:
+            del self._chunks[self.newest >> CHUNK_BITS]
+        chunk = self._chunks[key] = array("I", bytes(4 * (_OFFSETS + 2)))
+        return chunk
+
     def _found(self, name: str) -> Kind:
+        if self._spare:
+            group = self._by_name[name] = self._spare.pop()
+            group.begin_anew(name)
+            self._by_number[group.number] = group
+            return group
         number = self._free_numbers.pop() if self._free_numbers else len(self._by_number)
         group = self._by_name[name] = self._kind(name, number)
         if number == len(self._by_number):
@@ -208,10 +234,13 @@ class Groups(Generic[Kind]):
         assert group is not None
         chunk[sequence & _OFFSETS] = 0
         chunk[-1] -= 1
-        if not chunk[-1]:
+        if not chunk[-1] and sequence >> CHUNK_BITS != self.newest >> CHUNK_BITS:
             del self._chunks[sequence >> CHUNK_BITS]
         if group.leave(sequence):
             del self._by_name[group.name]
             self._by_number[group.number] = None
-            self._free_numbers.append(group.number)
+            if len(self._spare) < _SPARE_MAX:
+                self._spare.append(group)
+            else:
+                self._free_numbers.append(group.number)
         return group

@@ -560,6 +560,30 @@ def test_answer_that_a_later_attempt_has_does_not_go_back(desk: FifoDesk) -> Non
     assert returned(desk.state, first, desk.turn.now_ms) == []
 
 
+@pytest.mark.parametrize("seconds", [0, 1])
+def test_repetition_that_reached_nobody_leaves_what_the_first_answer_gave(desk: FifoDesk, seconds: int) -> None:
+    desk.put()
+    guid = b"2" * 16
+    desk.asked(attempt="a")
+    desk.wait(seconds)
+    again = desk.asked(attempt="a", guid=guid)
+    assert returned(desk.state, again, desk.turn.now_ms) == []
+    retried = desk.asked(attempt="a", guid=guid)
+    assert returned(desk.state, retried, desk.turn.now_ms) == []
+    assert desk.counts(URL) == (0, 1, 0)
+
+
+def test_retry_of_a_receive_that_was_repeated_does_not_go_back(desk: FifoDesk) -> None:
+    desk.put()
+    guid = b"1" * 16
+    desk.asked(attempt="a", guid=guid)
+    desk.wait(1)
+    desk.take(attempt="a")
+    retried = desk.asked(attempt="a", guid=guid)
+    assert retried.messages
+    assert returned(desk.state, retried, desk.turn.now_ms) == []
+
+
 def test_retry_of_the_sdk_does_not_restart_the_visibility(desk: FifoDesk) -> None:
     desk.put()
     guid = b"1" * 16

@@ -1,0 +1,185 @@
+"""What holds for FIFO queues besides: order in groups, blocked groups, deduplication, attempts.
+
+overtaken         handed out while an earlier message of its group was there for certain and was
+                  not in the same answer: out of order, a hole, or past one in flight
+misordered        one answer has a group's messages in another order than their sequence numbers;
+                  or of two messages of a group, the one whose send began after the other's was
+                  acknowledged has the smaller sequence number
+not_deduplicated  sends with one deduplication id within five minutes of the first made two messages,
+                  or were told different MessageIds or SequenceNumbers
+attempt_differs   a receive with the ReceiveRequestAttemptId of one before, whose messages were all in
+                  flight still, got others or under other handles
+
+Sequence numbers are the order of storing, so whoever is handed out proves that
+all smaller ones of its group were stored before; and as a message never comes
+back to a queue it left, being seen there later proves that it was there.
+"""
+
+from collections import defaultdict
+from itertools import pairwise
+
+from msgspec import Struct, field
+
+from elasticq.checks.history import Receive
+from elasticq.checks.story import Finding, HandOut, Message, Story
+
+OVERTAKEN, MISORDERED = "overtaken", "misordered"
+NOT_DEDUPLICATED, ATTEMPT_DIFFERS = "not_deduplicated", "attempt_differs"
+
+
+class Life(Struct):
+    """A message in one FIFO queue. ``last_us``: the begin of the newest receive that got it there."""
+
+    message_id: str
+    number: int
+    hand_outs: list[HandOut] = field(default_factory=list)
+
+    @property
+    def last_us(self) -> int:
+        return max((hand_out.taken_by.invoke_us for hand_out in self.hand_outs), default=0)
+
+
+def check(story: Story) -> list[Finding]:
+    fifo = {queue.queue for queue in story.queues.values() if queue.is_fifo}
+    if not fifo:
+        return []
+    messages = [message for message in story.messages.values() if message.queue in fifo]
+    findings: list[Finding] = []
+    for message in messages:
+        findings += _not_deduplicated(story, message)
+    for (queue, _), lives in _groups(story, fifo).items():
+        findings += _overtaken(story, queue, lives)
+    for receive in story.receives:
+        if receive.queue in fifo:
+            findings += _misordered_answer(receive)
+    findings += _misordered_sends(messages)
+    for repeats in story.attempts.values():
+        findings += _attempt_differs(story, repeats)
+    return findings
+
+
+def _not_deduplicated(story: Story, message: Message) -> list[Finding]:
+    if len(message.sends) == 1 or not story.is_one(message):
+        return []
+    answered, numbers, ids = message.answered_ids, message.answered_numbers, message.ids
+    if len(answered) <= 1 and len(numbers) <= 1 and len(ids) <= 1 + story.moves_of(message):
+        return []
+    evidence = f"{message}, sent {len(message.sends)} times, is {' and '.join(ids)} with {' and '.join(numbers)}"
+    return [Finding(NOT_DEDUPLICATED, evidence, message.invoked_us)]
+
+
+# --- groups -------------------------------------------------------------------------
+
+
+def _groups(story: Story, fifo: set[str]) -> dict[tuple[str, str], list[Life]]:
+    """The lives in each group of each queue, by sequence number."""
+    found: defaultdict[tuple[str, str], list[Life]] = defaultdict(list)
+    for message in story.messages.values():
+        lives = message.lives
+        groups = {sent.group for _, sent in message.sends}
+        if message.queue in fifo and len(groups) == 1 and len(message.answered_numbers) == 1:
+            for message_id in message.answered_ids:
+                lives.setdefault((message.queue, message_id), [])
+        for (queue, message_id), hand_outs in lives.items():
+            numbers = {hand_out.message.sequence_number for hand_out in hand_outs} or message.answered_numbers.keys()
+            if queue in fifo and len(numbers) == 1 and "" not in numbers:
+                group = hand_outs[0].message.group if hand_outs else next(iter(groups))
+                found[queue, group].append(Life(message_id, int(next(iter(numbers))), hand_outs))
+    for lives_of_group in found.values():
+        lives_of_group.sort(key=lambda life: life.number)
+    return found
+
+
+def _overtaken(story: Story, queue: str, lives: list[Life]) -> list[Finding]:
+    findings = []
+    is_left = story.is_left(queue)
+    for at, life in enumerate(lives):
+        for hand_out in _first_told(life.hand_outs):
+            together = {message.message_id for message in hand_out.taken_by.messages}
+            for earlier in lives[:at]:
+                if earlier.message_id not in together and _is_there(story, earlier, hand_out.completed_us, is_left):
+                    seen = max(earlier.hand_outs, key=lambda each: each.completed_us, default="nobody yet")
+                    evidence = f"{hand_out} ({life.number}) before {earlier.message_id} ({earlier.number}), had {seen}"
+                    findings.append(Finding(OVERTAKEN, evidence, hand_out.completed_us))
+    return findings
+
+
+def _first_told(hand_outs: list[HandOut]) -> list[HandOut]:
+    """Without those that a ReceiveRequestAttemptId repeated: they were taken before."""
+    found: dict[str, HandOut] = {}
+    for hand_out in sorted(hand_outs, key=lambda each: each.completed_us):
+        found.setdefault(hand_out.message.receipt_handle, hand_out)
+    return list(found.values())
+
+
+def _is_there(story: Story, life: Life, by_us: int, is_left: bool) -> bool:
+    """For certain it was in its queue all the time until ``by_us``, from when it was stored."""
+    if life.last_us >= by_us:
+        return True
+    is_deleted = any(delete.invoke_us < by_us for delete in story.deletes.get(life.message_id, ()))
+    return not is_deleted and not is_left
+
+
+def _misordered_answer(receive: Receive) -> list[Finding]:
+    findings = []
+    newest: dict[str, int] = {}
+    for message in receive.messages:
+        number = int(message.sequence_number or 0)
+        if number and number <= newest.get(message.group, 0):
+            evidence = f"{HandOut(receive, message)} ({number}) behind {newest[message.group]} of group {message.group}"
+            findings.append(Finding(MISORDERED, evidence, receive.complete_us or 0))
+        newest[message.group] = max(number, newest.get(message.group, 0))
+    return findings
+
+
+def _misordered_sends(messages: list[Message]) -> list[Finding]:
+    """Between two sends, and between the entries of one batch."""
+    findings = []
+    groups: defaultdict[tuple[str, str], list[tuple[int, int, Message]]] = defaultdict(list)
+    batches: dict[tuple[str, str], int] = {}
+    for message in messages:
+        names = {sent.group for _, sent in message.sends}
+        if len(message.answered_numbers) != 1 or len(names) != 1:
+            continue
+        number, group = int(next(iter(message.answered_numbers))), next(iter(names))
+        ends = [send.complete_us for send, _ in message.sends if send.outcome == "ok" and send.complete_us is not None]
+        groups[message.queue, group].append((number, min(ends, default=1 << 62), message))
+        batch = message.sends[0][0].guid, group
+        if len(message.sends) == 1 and batches.setdefault(batch, number) > number:
+            findings.append(Finding(MISORDERED, f"{message} has {number} in its batch", message.invoked_us))
+    for numbered in groups.values():
+        numbered.sort(key=lambda each: each[0])
+        earliest_us, first = 1 << 62, None  # of those with greater numbers, who was acknowledged first
+        for number, done_us, message in reversed(numbered):
+            if first is not None and earliest_us < message.invoked_us:
+                evidence = f"{message} has {number}, though {first} was acknowledged before it began"
+                findings.append(Finding(MISORDERED, evidence, message.invoked_us))
+            if done_us < earliest_us:
+                earliest_us, first = done_us, message
+    return findings
+
+
+def _attempt_differs(story: Story, repeats: list[Receive]) -> list[Finding]:
+    findings = []
+    answered = sorted((each for each in repeats if each.complete_us is not None), key=lambda each: each.invoke_us)
+    for one, other in pairwise(answered):
+        if one.messages and _holds_all(story, one, other):
+            handles = [message.receipt_handle for message in one.messages]
+            if [message.receipt_handle for message in other.messages] != handles:
+                got = ", ".join(message.message_id for message in other.messages) or "nothing"
+                evidence = f"{other.client} repeats {other.attempt_id} at {other.invoke_us} us and gets {got}"
+                findings.append(Finding(ATTEMPT_DIFFERS, evidence, other.complete_us or 0))
+    return findings
+
+
+def _holds_all(story: Story, one: Receive, other: Receive) -> bool:
+    """Until the repetition is over nothing of the first answer can have come back or been touched."""
+    by_us = other.complete_us or 0
+    for message in one.messages:
+        changes = [
+            change for change in story.changes.get(message.receipt_handle, ()) if change.invoke_us != other.invoke_us
+        ]
+        touched = [*changes, *story.deletes.get(message.message_id, ())]
+        if any(each.invoke_us < by_us for each in touched):
+            return False
+    return one.invoke_us + one.visibility_ms * 1_000 - story.bound_us > by_us

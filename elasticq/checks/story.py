@@ -1,0 +1,240 @@
+"""A history, indexed the way the rules ask for it: messages, their hand-outs, what was done with them.
+
+A message is what was sent: of a deduplication id all sends together. Its lives
+are the places it had, a queue and a MessageId each: a dead letter keeps its id in
+another queue, a move task gives it a new one.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from msgspec import Struct, field
+
+from elasticq.checks.history import (
+    ChangeVisibility,
+    CreateQueue,
+    Delete,
+    Event,
+    HandedOut,
+    Receive,
+    Send,
+    SentMessage,
+    StartMove,
+)
+
+DEDUPLICATION_US = 300_000_000  # a deduplication id is taken for 5 minutes
+
+
+class Finding(Struct, frozen=True):
+    """What went wrong and what shows it."""
+
+    name: str
+    evidence: str
+    at_us: int
+
+
+class HandOut(Struct, frozen=True):
+    """A message in the answer of the receive ``taken_by``."""
+
+    taken_by: Receive
+    message: HandedOut
+
+    @property
+    def completed_us(self) -> int:
+        complete_us = self.taken_by.complete_us
+        assert complete_us is not None, "a receive with messages has completed"
+        return complete_us
+
+    def __str__(self) -> str:
+        receive = self.taken_by
+        return (
+            f"{receive.client} [{receive.invoke_us}..{receive.complete_us} us, visibility {receive.visibility_ms} ms] "
+            f"got {self.message.message_id}"
+        )
+
+
+class Message(Struct):
+    """All sends of one message, and all hand-outs of it."""
+
+    queue: str
+    sends: list[tuple[Send, SentMessage]] = field(default_factory=list)
+    hand_outs: list[HandOut] = field(default_factory=list)
+
+    @property
+    def invoked_us(self) -> int:
+        return min(send.invoke_us for send, _ in self.sends)
+
+    @property
+    def answered_ids(self) -> dict[str, None]:
+        return dict.fromkeys(each for _, sent in self.sends for each in sent.message_ids)
+
+    @property
+    def answered_numbers(self) -> dict[str, None]:
+        return dict.fromkeys(each for _, sent in self.sends for each in sent.sequence_numbers)
+
+    @property
+    def ids(self) -> dict[str, None]:
+        """Every MessageId that it was seen with."""
+        return self.answered_ids | dict.fromkeys(hand_out.message.message_id for hand_out in self.hand_outs)
+
+    @property
+    def lives(self) -> dict[tuple[str, str], list[HandOut]]:
+        """Its hand-outs by queue and MessageId."""
+        found: defaultdict[tuple[str, str], list[HandOut]] = defaultdict(list)
+        for hand_out in self.hand_outs:
+            found[hand_out.taken_by.queue, hand_out.message.message_id].append(hand_out)
+        return found
+
+    def __str__(self) -> str:
+        send, message = self.sends[0]
+        return f"send {send.guid} of {send.client}: {message.body[:60]!r}"
+
+
+class Story:
+    """``bound_us``: what cluster time may be ahead of true time."""
+
+    def __init__(self, events: Iterable[Event], bound_us: int = 0) -> None:
+        self.bound_us = bound_us
+        self.queues: dict[str, CreateQueue] = {}
+        self.messages: dict[tuple[str, ...], Message] = {}
+        self.by_body: dict[str, Message] = {}
+        self.receives: list[Receive] = []
+        self.unknown: defaultdict[str, list[HandOut]] = defaultdict(list)  # by body that nobody sent
+        self.deletes: defaultdict[str, list[Delete]] = defaultdict(list)  # by message id
+        self.changes: defaultdict[str, list[ChangeVisibility]] = defaultdict(list)  # by handle
+        self.attempts: defaultdict[tuple[str, str], list[Receive]] = defaultdict(list)
+        self.moves: list[StartMove] = []
+        self.end_us = 0
+        self._places: dict[str, frozenset[str]] = {}
+        for event in events:
+            self._add(event)
+        for receive in self.receives:
+            self._take(receive)
+        for repeats in self.attempts.values():
+            self._prolong(repeats)
+
+    def _add(self, event: Event) -> None:
+        self.end_us = max(self.end_us, event.invoke_us, event.complete_us or 0)
+        if event.outcome == "fail" and not isinstance(event, Send):
+            return
+        match event:
+            case CreateQueue():
+                self.queues[event.queue] = event
+            case Send():
+                for sent in event.messages:
+                    self._add_sent(event, sent)
+            case Receive():
+                self.receives.append(event)
+                if event.attempt_id:
+                    self.attempts[event.queue, event.attempt_id].append(event)
+            case Delete():
+                self.deletes[event.message_id].append(event)
+            case ChangeVisibility():
+                self.changes[event.receipt_handle].append(event)
+            case StartMove():
+                self.moves.append(event)
+
+    def _add_sent(self, send: Send, sent: SentMessage) -> None:
+        key: tuple[str, ...] = (send.queue, sent.body)
+        if sent.deduplication_id:
+            queue = self.queues.get(send.queue)
+            scope = sent.group if queue is not None and queue.is_deduplicated_by_group else ""
+            key = send.queue, scope, sent.deduplication_id
+        message = self.messages.setdefault(key, Message(send.queue))
+        message.sends.append((send, sent))
+        self.by_body[sent.body] = message
+
+    def _take(self, receive: Receive) -> None:
+        for handed_out in receive.messages:
+            hand_out, message = HandOut(receive, handed_out), self.by_body.get(handed_out.body)
+            if message is None:
+                self.unknown[handed_out.body].append(hand_out)
+            else:
+                message.hand_outs.append(hand_out)
+
+    def _prolong(self, repeats: list[Receive]) -> None:
+        """A receive with the same ReceiveRequestAttemptId starts the visibility timeout of what it repeats anew."""
+        for receive in repeats:
+            for message in receive.messages:
+                for other in repeats:
+                    has_it = any(each.receipt_handle == message.receipt_handle for each in other.messages)
+                    is_later = other is not receive and other.invoke_us >= (receive.complete_us or 0)
+                    if other.outcome == "unknown" or (is_later and has_it):
+                        self.changes[message.receipt_handle].append(_as_change(other, message))
+
+    # --- what the rules ask ---------------------------------------------------------
+
+    def places(self, queue: str) -> frozenset[str]:
+        """All queues in which a message sent to ``queue`` may turn up."""
+        known = self._places.get(queue)
+        if known is None:
+            found, new = {queue}, [queue]
+            while new:
+                nexts = self._next_places(new.pop()) - found
+                found |= nexts
+                new += sorted(nexts)
+            known = self._places[queue] = frozenset(found)
+        return known
+
+    def _next_places(self, queue: str) -> set[str]:
+        made = self.queues.get(queue)
+        found = {made.dead_letter_queue} if made is not None and made.dead_letter_queue else set()
+        for move in self.moves:
+            if move.queue == queue:
+                sources = {each.queue for each in self.queues.values() if each.dead_letter_queue == queue}
+                found |= {move.destination} if move.destination else sources
+        return found
+
+    def moves_of(self, message: Message) -> int:
+        """How many move tasks may have taken it along."""
+        places = self.places(message.queue)
+        return sum(move.queue in places for move in self.moves)
+
+    def is_left(self, queue: str) -> bool:
+        """Messages leave the queue otherwise than by a delete."""
+        made = self.queues.get(queue)
+        return bool(made is not None and made.dead_letter_queue) or any(move.queue == queue for move in self.moves)
+
+    def is_one(self, message: Message) -> bool:
+        """All sends of it were within the time for which a deduplication id is taken."""
+        ends = [send.complete_us if send.outcome != "unknown" else None for send, _ in message.sends]
+        last_us = max(self.end_us if end_us is None else end_us for end_us in ends)
+        return len(ends) == 1 or last_us - message.invoked_us < DEDUPLICATION_US - self.bound_us
+
+    def hidden_until_us(self, hand_out: HandOut, by_us: int) -> int:
+        """The earliest moment at which the message may be visible again, as far as ``by_us`` can tell.
+
+        A change that completed while the message was certainly in flight is the new truth. One that may or
+        may not have had its effect (its outcome is unknown, or it may have come after the deadline, where it
+        succeeds and does nothing) counts only where it brings the deadline nearer. A change of unknown
+        outcome may take effect after a later one, so then the nearest of all counts.
+        """
+        bound_us = self.bound_us
+        until_us = hand_out.taken_by.invoke_us + hand_out.taken_by.visibility_ms * 1_000 - bound_us
+        handle = hand_out.message.receipt_handle
+        changes = [change for change in self.changes.get(handle, ()) if change.invoke_us <= by_us]
+        changes.sort(key=lambda change: change.invoke_us)
+        certain = all(change.outcome == "ok" for change in changes)
+        for change in changes:
+            changed_us = change.invoke_us + change.visibility_ms * 1_000 - bound_us
+            took_effect = certain and change.complete_us is not None and change.complete_us < min(by_us, until_us)
+            until_us = changed_us if took_effect else min(until_us, changed_us)
+        return until_us
+
+    def overlap(self, one: HandOut, other: HandOut) -> bool:
+        """For certain, both held it at once."""
+        one_us, other_us = one.completed_us, other.completed_us
+        return other_us < self.hidden_until_us(one, other_us) and one_us < self.hidden_until_us(other, one_us)
+
+
+def _as_change(receive: Receive, message: HandedOut) -> ChangeVisibility:
+    return ChangeVisibility(
+        client=receive.client,
+        queue=receive.queue,
+        invoke_us=receive.invoke_us,
+        complete_us=receive.complete_us,
+        outcome=receive.outcome,
+        message_id=message.message_id,
+        receipt_handle=message.receipt_handle,
+        visibility_ms=receive.visibility_ms,
+    )

@@ -1,0 +1,180 @@
+"""One simulated client: its operation under way, retried like an SDK does, and the event it leaves in the history.
+
+A client has one operation under way. An attempt that is refused, answered 503
+or unanswered for too long is made again at the next member under the same
+invocation id, until the operation's patience ends; then its outcome is unknown.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from elasticq.checks.history import Event, Send
+from elasticq.model.commands import Call, Command
+from elasticq.model.errors import ReceiptHandleIsInvalid, ServiceUnavailable, SqsError
+from elasticq.model.names import DEFAULT_ACCOUNT
+from elasticq.model.results import Result, SendMessageBatchResult, SendMessageResult
+from elasticq.node.effects import Ticket
+
+if TYPE_CHECKING:
+    from elasticq.sim.clients import Load
+    from elasticq.sim.world import World
+
+HANDLE_REFUSED = "handle_refused"
+ENDPOINT = "http://sim:9324"
+TIMEOUT_US = 3_000_000
+PATIENCE_US = 15_000_000
+BACKOFF_US = (20_000, 200_000)
+FOLLOW_SHARE = 0.6  # of attempts go to the member that answered last; the others to any
+BREAK_SHARE = 0.04  # of attempts lose their connection at once and are made again at the same member
+BREAK_US = (500, 30_000)
+
+Done = Callable[[Result | None], None]
+
+
+class Running(Struct):
+    """The operation under way; ``is_uncertain``: an earlier attempt may have had its effect."""
+
+    command: Command
+    event: Event | None
+    done: Done
+    invocation: bytes
+    timeout_us: int
+    give_up_us: int
+    attempt: int = 0
+    target: int = -1
+    is_uncertain: bool = False
+
+
+class Client(ABC):
+    """Makes attempts for the operation under way; subclasses say what to do next."""
+
+    def __init__(self, world: World, load: Load, name: str) -> None:
+        self.world = world
+        self.load = load
+        self.name = name
+        self.random = world.random(name)
+        self.guess = self.random.randrange(len(world.members))
+        self.number = 0
+        self.running: Running | None = None
+        self.sent: dict[int, Send] = {}
+
+    @abstractmethod
+    def start(self) -> None:
+        """Begin to work."""
+
+    def begin(self, command: Command, event: Event | None, done: Done, wait_us: int = 0) -> None:
+        assert self.running is None
+        self.number += 1
+        invocation = self.random.randbytes(16)
+        if event is not None:
+            event.guid = invocation.hex()
+            self.load.history.append(event)
+            if isinstance(event, Send):
+                self.sent[self.number] = event
+        now_us = self.world.now_us
+        self.running = Running(command, event, done, invocation, TIMEOUT_US + wait_us, now_us + wait_us + PATIENCE_US)
+        self._attempt(self.number)
+
+    def _attempt(self, number: int) -> None:
+        running = self.running
+        if running is None or number != self.number:
+            return
+        running.attempt += 1
+        if self.random.random() > FOLLOW_SHARE:
+            self.guess = self.random.randrange(len(self.world.members))
+        running.target = self.guess
+        ticket = (self.name, number, running.attempt)
+        call = Call(running.command, "sim", DEFAULT_ACCOUNT, ENDPOINT, running.invocation)
+        member = self.world.members[running.target]
+        self.world.after_latency(member.request, self, ticket, call)
+        self.world.schedule(running.timeout_us, lambda: self._timed_out(ticket))
+        if self.random.random() < BREAK_SHARE:
+            self.world.schedule(self.random.randint(*BREAK_US), lambda: self._broken(ticket))
+
+    def _current(self, ticket: Ticket) -> Running | None:
+        running = self.running
+        return running if running is not None and ticket == (self.name, self.number, running.attempt) else None
+
+    def _timed_out(self, ticket: Ticket) -> None:
+        running = self._current(ticket)
+        if running is not None:
+            self.world.after_latency(self.world.members[running.target].disconnect, ticket)
+            self._try_again(running)
+
+    def _broken(self, ticket: Ticket) -> None:
+        """The connection broke under the attempt: the member is well and may see the retry before the end."""
+        running = self._current(ticket)
+        if running is None:
+            return
+        self.world.after_latency(self.world.members[running.target].disconnect, ticket)
+        running.is_uncertain = True
+        running.attempt += 1
+        number = self.number
+        self.world.schedule(self.random.randint(0, BREAK_US[1]), lambda: self._attempt(number))
+
+    def refused(self, ticket: Ticket) -> None:
+        """The connection was refused or reset."""
+        running = self._current(ticket)
+        if running is not None:
+            self._try_again(running)
+
+    def answered(self, ticket: Ticket, outcome: Result | SqsError) -> None:
+        running = self._current(ticket)
+        if not isinstance(outcome, SqsError):
+            self._note_ids(ticket, outcome)
+        if running is None:
+            return
+        if isinstance(outcome, ServiceUnavailable):
+            self._try_again(running)
+        elif isinstance(outcome, SqsError):
+            if isinstance(outcome, ReceiptHandleIsInvalid):
+                self.world.found(HANDLE_REFUSED, f"{self.name} at {self.world.members[running.target].name}: {outcome}")
+            self._finish(running, None, is_refusal=True)
+        else:
+            self._finish(running, outcome)
+
+    def _try_again(self, running: Running) -> None:
+        """Elsewhere, after a while: nobody says who the master is."""
+        running.is_uncertain = True
+        running.attempt += 1  # whatever still comes for the last attempt is too late
+        self.guess = (self.guess + 1) % len(self.world.members)
+        if self.world.now_us >= running.give_up_us:
+            self._finish(running, None)
+            return
+        number = self.number
+        self.world.schedule(self.random.randint(*BACKOFF_US), lambda: self._attempt(number))
+
+    def _note_ids(self, ticket: Ticket, result: Result) -> None:
+        """Also from answers that came too late: two ids for one message are a finding."""
+        assert isinstance(ticket, tuple)
+        event = self.sent.get(ticket[1])
+        if event is None:
+            return
+        if isinstance(result, SendMessageResult):
+            found = [(0, result.message_id, result.sequence_number)]
+        else:
+            assert isinstance(result, SendMessageBatchResult)
+            found = [(entry.position, entry.message_id, entry.sequence_number) for entry in result.successful]
+        for position, message_id, number in found:
+            sent = event.messages[position]
+            if message_id not in sent.message_ids:
+                sent.message_ids.append(message_id)
+            if number is not None and number not in sent.sequence_numbers:
+                sent.sequence_numbers.append(number)
+
+    def _finish(self, running: Running, result: Result | None, *, is_refusal: bool = False) -> None:
+        self.running = None
+        event = running.event
+        if event is not None:
+            if result is not None or is_refusal:
+                event.complete_us = self.world.now_us
+            is_void = is_refusal and not running.is_uncertain
+            event.outcome = "ok" if result is not None else "fail" if is_void else "unknown"
+            self.world.trace("done", self.name, event.outcome)
+            self.load.finished(event)
+        running.done(result)

@@ -1,0 +1,107 @@
+"""The queues that a scenario's clients work with. Which, is a swarm dimension: ``features`` of the scenario.
+
+fifo, all_fifo   the second queue, or both, are FIFO; then also:
+content_based    deduplication ids are made of the contents
+group_scope      ids are deduplicated by message group
+delay            the queue has a delay
+attempts         receives have a ReceiveRequestAttemptId and are repeated
+dead_letters     each queue has a dead-letter queue and a small maxReceiveCount
+move_tasks       and now and then its dead letters are moved back
+"""
+
+import json
+
+from msgspec import Struct
+
+from elasticq.checks.history import CreateQueue as QueueCreated
+from elasticq.model.commands import CreateQueue
+from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION, queue_arn, queue_url
+from elasticq.sim.client import ENDPOINT
+
+NAMES = ("orders", "invoices")
+QUEUE_VISIBILITY_S = 4
+RECEIVES_MAX = {"orders": 1, "invoices": 2}
+FEATURES = (
+    "fifo",
+    "all_fifo",
+    "content_based",
+    "group_scope",
+    "delay",
+    "attempts",
+    "dead_letters",
+    "move_tasks",
+)
+
+
+class LoadQueue(Struct, frozen=True):
+    """``target``: its dead-letter queue, "" without; ``source``: whose dead letters it takes."""
+
+    name: str
+    is_fifo: bool = False
+    is_content_based: bool = False
+    is_by_group: bool = False
+    delay_s: int = 0
+    target: str = ""
+    receives_max: int = 0
+    source: str = ""
+
+    @property
+    def url(self) -> str:
+        return queue_url(ENDPOINT, DEFAULT_ACCOUNT, self.name)
+
+    def command(self) -> CreateQueue:
+        attributes = {"VisibilityTimeout": str(QUEUE_VISIBILITY_S)}
+        if self.is_fifo:
+            attributes["FifoQueue"] = "true"
+        if self.is_content_based:
+            attributes["ContentBasedDeduplication"] = "true"
+        if self.is_by_group:
+            attributes["DeduplicationScope"] = "messageGroup"
+            attributes["FifoThroughputLimit"] = "perMessageGroupId"
+        if self.delay_s:
+            attributes["DelaySeconds"] = str(self.delay_s)
+        if self.target:
+            policy = {"deadLetterTargetArn": arn(self.target), "maxReceiveCount": self.receives_max}
+            attributes["RedrivePolicy"] = json.dumps(policy)
+        return CreateQueue(queue_name=self.name, attributes=attributes)
+
+    def event(self, client: str, now_us: int) -> QueueCreated:
+        return QueueCreated(
+            client=client,
+            queue=self.name,
+            invoke_us=now_us,
+            is_fifo=self.is_fifo,
+            is_deduplicated_by_group=self.is_by_group,
+            dead_letter_queue=self.target,
+            receives_max=self.receives_max,
+        )
+
+
+def arn(name: str) -> str:
+    return queue_arn(DEFAULT_REGION, DEFAULT_ACCOUNT, name)
+
+
+def queues_of(features: tuple[str, ...]) -> tuple[LoadQueue, ...]:
+    """In the order in which they can be created: dead-letter queues first."""
+    fifo = {NAMES[1]} if "fifo" in features else set()
+    fifo |= set(NAMES) if "all_fifo" in features else set()
+    dead: list[LoadQueue] = []
+    found: list[LoadQueue] = []
+    for stem in NAMES:
+        is_fifo = stem in fifo
+        suffix = ".fifo" if is_fifo else ""
+        name, target = stem + suffix, f"{stem}-dead{suffix}" if "dead_letters" in features else ""
+        if target:
+            dead.append(LoadQueue(target, is_fifo, source=name))
+        found.append(
+            LoadQueue(
+                name,
+                is_fifo,
+                is_content_based=is_fifo and "content_based" in features,
+                is_by_group=is_fifo and "group_scope" in features,
+                delay_s=int(is_fifo and "delay" in features),
+                target=target,
+                receives_max=RECEIVES_MAX[stem] if target else 0,
+            )
+        )
+    return (*dead, *found)
