@@ -32,7 +32,7 @@ class Sent(Struct, gc=False):
 
 
 class Courier:
-    """``sent``: passed on and not answered"""
+    """``sent``: passed on and not answered."""
 
     def __init__(self, boot: str) -> None:
         self.boot = boot

@@ -246,7 +246,7 @@ class Node(Observer):
         known = self.members.peers.get(peer.id)
         if known is not None and known.boot != peer.boot:
             self._forget_waiting(peer.id)
-            self._post.lost(now_ms, serving=self.serving)
+            self._post.master_changed(now_ms, serving=self.serving)
         self.members.met(peer, now_ms)
         self._leave(now_ms)
 
@@ -254,7 +254,7 @@ class Node(Observer):
         """The link to another member broke: its waiting receives go."""
         self.members.lost(member_id, now_ms)
         self._forget_waiting(member_id)
-        self._post.lost(now_ms, serving=self.serving)
+        self._post.master_changed(now_ms, serving=self.serving)
         self._leave(now_ms)
 
     def _forget_waiting(self, sender: str) -> None:

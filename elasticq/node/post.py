@@ -23,7 +23,7 @@ from elasticq.model.commands import (
 )
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
-from elasticq.node.courier import FAREWELL_MS, Courier, Remote
+from elasticq.node.courier import FAREWELL_MS, Courier, Remote, Sent
 from elasticq.node.effects import Effects, Frame, Reply, Ticket
 from elasticq.node.forwarding import (
     Answer,
@@ -160,14 +160,17 @@ class Post:
     def _give_to(self, to: str, result: ReceiveMessageResult) -> None:
         self._write(self._letter(GiveBack, to, number=self._courier.next_number(), result=result))
 
+    def _answer_unknown(self, given_up: list[Sent]) -> None:
+        for sent in given_up:
+            self._effects.replies.append(Reply(sent.ticket, ServiceUnavailable(UNKNOWN), 0))
+
     def master_changed(self, now_ms: int, *, serving: bool) -> None:
-        """Calls that went to one that is out of reach are unknown; reads that waited go on.
+        """Also when a link broke. Calls that went to one that is out of reach are unknown; reads that waited go on.
 
         One that handed over has yet to say which calls it only held.
         """
         master, linked = self._replica.master, self._members.linked
-        for sent in self._courier.lost_with(lambda to: to not in linked):
-            self._effects.replies.append(Reply(sent.ticket, ServiceUnavailable(UNKNOWN), 0))
+        self._answer_unknown(self._courier.lost_with(lambda to: to not in linked))
         self._courier.hasten(lambda to: master not in (None, to), now_ms + FAREWELL_MS)
         self.open_lobby(now_ms, serving=serving)
 
@@ -200,8 +203,7 @@ class Post:
                 self._effects.replies.append(Reply(ticket, self._stale_answer(call, time_ms, stale_ms), 0))
             else:
                 self._refuse(ticket)
-        for sent in self._courier.expired(now_ms):
-            self._effects.replies.append(Reply(sent.ticket, ServiceUnavailable(UNKNOWN), 0))
+        self._answer_unknown(self._courier.expired(now_ms))
 
     def _stale_answer(self, call: Call, time_ms: int, stale_ms: int) -> Result | SqsError:
         """From committed state, which may be behind by ``stale_ms`` and more."""
@@ -290,8 +292,7 @@ class Post:
 
     def retire(self) -> None:
         """Another node takes this one's place: all that waits is unknown or was not done."""
-        for sent in self._courier.lost_with(lambda to: True):
-            self._effects.replies.append(Reply(sent.ticket, ServiceUnavailable(UNKNOWN), 0))
+        self._answer_unknown(self._courier.lost_with(lambda to: True))
         while self._lobby:
             self._refuse(self._lobby.popleft()[2])
 
@@ -320,7 +321,3 @@ class Post:
 
     def _has_left(self, member_id: str) -> bool:
         return member_id not in self._members.linked and member_id in self._members.peers
-
-    def lost(self, now_ms: int, *, serving: bool) -> None:
-        """A link broke: what was passed on over it is unknown."""
-        self.master_changed(now_ms, serving=serving)
