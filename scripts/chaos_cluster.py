@@ -20,7 +20,8 @@ from msgspec import Struct, field
 
 from tests.cluster.cluster import Cluster, let_pass
 from tests.cluster.load import Load, Verdict
-from tests.durability.chaos import NAMES, now_us
+from tests.durability.chaos import now_us
+from tests.durability.verdict import NAMES
 
 FAULTS_A_ROUND = 8  # then everything is drained and judged, so that a finding is not far from its cause
 FAULT_S = (0.5, 6.0)

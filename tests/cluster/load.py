@@ -11,18 +11,18 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
-from elasticq.checks.history import Event, dump_lines
-from elasticq.checks.queue import Finding, check
+from elasticq.checks.history import Event
+from elasticq.checks.queue import check
 from tests.cluster.cluster import Cluster, Member, until
-from tests.durability.chaos import CLOCK_BOUND_MS, DRAIN_VISIBILITY_S, NAMES, RETRIED, Client, Plan, now_us
+from tests.durability.chaos import CLOCK_BOUND_MS, DRAIN_VISIBILITY_S, RETRIED, Client, Plan, now_us
 from tests.durability.connection import Broken, Connection
 from tests.durability.server import pause
+from tests.durability.verdict import Judged
 
 ANSWER_S = 5  # a member waits up to 3 s for a master before it refuses a read
 GIVE_UP_S = 30
@@ -50,32 +50,18 @@ class Acknowledged(Struct, frozen=True):
     action: str
 
 
-class Verdict(Struct, kw_only=True):
+class Verdict(Judged, kw_only=True):
     """What came of it. ``exceptions``: of boto3, by their text."""
 
-    seed: int
-    acknowledged: int
     refused: int
     broken: int
     exceptions: list[str]
-    findings: list[Finding]
-    history: list[Event]
-
-    def count(self, name: str) -> int:
-        return sum(finding.name == name for finding in self.findings)
 
     def line(self) -> str:
-        found = ", ".join(f"{name} {self.count(name)}" for name in NAMES)
         return (
             f"seed {self.seed}: {self.acknowledged} acknowledged operations, {self.refused} attempts refused, "
-            f"{self.broken} broken, {len(self.exceptions)} boto3 exceptions; {found}"
+            f"{self.broken} broken, {len(self.exceptions)} boto3 exceptions; {self.found()}"
         )
-
-    def evidence(self) -> str:
-        return "\n".join(f"{finding.name}: {finding.evidence}" for finding in self.findings[:20])
-
-    def keep(self, file: Path) -> None:
-        file.write_bytes(dump_lines(self.history))
 
 
 class Load:

@@ -10,16 +10,16 @@ import json
 import threading
 import time
 from collections import Counter
-from pathlib import Path
 from random import Random
 from typing import Any
 
 from msgspec import Struct
 
-from elasticq.checks.history import ChangeVisibility, Delete, Event, HandedOut, Receive, Send, SentMessage, dump_lines
-from elasticq.checks.queue import DUPLICATED, EARLY, LOST, RESURRECTED, UNEXPECTED, Finding, check
+from elasticq.checks.history import ChangeVisibility, Delete, Event, HandedOut, Receive, Send, SentMessage
+from elasticq.checks.queue import check
 from tests.durability.connection import Broken, Connection
 from tests.durability.server import Server
+from tests.durability.verdict import Judged
 
 CLIENTS = 8
 QUEUES = 2
@@ -31,7 +31,6 @@ GIVE_UP = 0.15  # of the operations with a broken attempt are not tried again
 HELD_MAX = 60
 DRAIN_VISIBILITY_S = 120
 CLOCK_BOUND_MS = 50  # a restarted node goes by its wall clock, which is slewed and rounded to ms
-NAMES = (LOST, DUPLICATED, RESURRECTED, EARLY, UNEXPECTED)
 RETRIED = (500, 502, 503, 504)
 
 
@@ -48,34 +47,20 @@ class Plan(Struct, frozen=True, kw_only=True):
     clients: int = CLIENTS
 
 
-class Verdict(Struct, kw_only=True):
+class Verdict(Judged, kw_only=True):
     """What came of it."""
 
-    seed: int
     kills: int
     kills_in_flight: int
-    acknowledged: int
     acknowledged_between_min: int
-    findings: list[Finding]
-    history: list[Event]
-
-    def count(self, name: str) -> int:
-        return sum(finding.name == name for finding in self.findings)
 
     def line(self) -> str:
         share = self.kills_in_flight / max(1, self.kills)
-        found = ", ".join(f"{name} {self.count(name)}" for name in NAMES)
         return (
             f"seed {self.seed}: {self.kills} kills, {self.kills_in_flight} with requests in flight ({share:.0%}), "
             f"{self.acknowledged} acknowledged operations, at least {self.acknowledged_between_min} between two kills; "
-            f"{found}"
+            f"{self.found()}"
         )
-
-    def evidence(self) -> str:
-        return "\n".join(f"{finding.name}: {finding.evidence}" for finding in self.findings[:20])
-
-    def keep(self, file: Path) -> None:
-        file.write_bytes(dump_lines(self.history))
 
 
 class Scene:
