@@ -11,7 +11,7 @@ MESSAGES ?= 10000000
 MINUTES ?= 10
 PURE_TESTS = $(wildcard tests/model tests/wire tests/engine tests/replication tests/node tests/checks)
 
-.PHONY: help run cluster test quick check format bench bench-deep simulate chaos clients clean
+.PHONY: help run cluster test quick check format bench bench-deep simulate chaos clients dist docs spark-demo clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -55,8 +55,17 @@ chaos: .venv/.installed-test  ## kill -9 a server KILLS=n times, break clusters 
 clients: .venv/.installed-test  ## what people use, unmodified, against a server and a cluster; ARGS="celery --only cluster"
 	$(BIN)/python scripts/clients.py $(ARGS)
 
+dist: .venv/.installed-test  ## wheel, sdist and one file to run: dist/elasticq.pyz
+	$(BIN)/python scripts/dist.py $(ARGS)
+
+docs: .venv/.installed-test  ## the documentation site, strictly, into site/
+	$(BIN)/python -m mkdocs build --strict --quiet
+
+spark-demo: .venv/.installed-spark  ## events through a queue into Parquet, on real Spark, without a Java of your own
+	$(BIN)/python examples/spark/events_to_parquet.py $(ARGS)
+
 clean:  ## remove .venv and every cache
-	rm -rf .venv .venv-clients build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-clients build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp tells what the .venv holds: serving needs little, testing a lot.
@@ -67,6 +76,10 @@ clean:  ## remove .venv and every cache
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed]'
 	@touch $@
 
+.venv/.installed-spark: setup.cfg pyproject.toml | .venv/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed,spark]'
+	@touch $@
+
 .venv/.installed-test: setup.cfg pyproject.toml | .venv/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed,spark,hocon,otel,test,docs,dev]'
 	@touch $@

@@ -1,0 +1,1 @@
+"""Spark reads and writes queues: ``format("sqs")``, ``consume``, ``run_forever``, ``session``."""
