@@ -17,6 +17,7 @@ from elasticq.engine.actions import (
     dead_letters,
     delete,
     move_tasks,
+    peek,
     permissions,
     queues,
     receive,
@@ -29,6 +30,7 @@ from elasticq.engine.invocations import Recorded
 from elasticq.engine.state import State
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model import commands as c
+from elasticq.model import extensions
 from elasticq.model.errors import RequestThrottled, SqsError
 from elasticq.model.names import queue_url
 from elasticq.model.results import (
@@ -69,6 +71,7 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, Turn], Outco
     c.StartMessageMoveTask: move_tasks.start_message_move_task,
     c.CancelMessageMoveTask: move_tasks.cancel_message_move_task,
     c.ListMessageMoveTasks: move_tasks.list_message_move_tasks,
+    extensions.Peek: peek.peek,
 }
 
 
