@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from elasticq.model import limits
 from elasticq.model.errors import (
     BatchEntryIdsNotDistinct,
     EmptyBatchRequest,
@@ -22,13 +21,13 @@ class _Entry(Protocol):
     def id(self) -> str | None: ...
 
 
-def check_entries(entries: Sequence[_Entry], entry_type: str) -> list[str]:
+def check_entries(entries: Sequence[_Entry], entry_type: str, entries_max: int) -> list[str]:
     """The entries' ids. Raises EmptyBatchRequest, TooManyEntries..., InvalidBatchEntryId, ...NotDistinct."""
     if not entries:
         raise EmptyBatchRequest(f"There should be at least one {entry_type} in the request.")
-    if len(entries) > limits.BATCH_ENTRIES_MAX:
+    if len(entries) > entries_max:
         raise TooManyEntriesInBatchRequest(
-            f"Maximum number of entries per request are 10. You have sent {len(entries)}."
+            f"Maximum number of entries per request are {entries_max}. You have sent {len(entries)}."
         )
     seen: dict[str, None] = {}
     for entry in entries:

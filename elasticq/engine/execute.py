@@ -14,6 +14,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine.actions import (
     attributes,
     dead_letters,
+    declare,
     delete,
     move_tasks,
     permissions,
@@ -68,6 +69,7 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, Turn], Outco
     c.StartMessageMoveTask: move_tasks.start_message_move_task,
     c.CancelMessageMoveTask: move_tasks.cancel_message_move_task,
     c.ListMessageMoveTasks: move_tasks.list_message_move_tasks,
+    c.DeclareQueue: declare.declare_queue,
 }
 
 
@@ -109,6 +111,7 @@ def _outcome(result: Result, mutations: list[m.Mutation]) -> object:
     match result:
         case SendMessageBatchResult():
             stored = [x for x in mutations if isinstance(x, m.MessageStored)]
+            del stored[len(result.successful) :]  # copies for other queues
             if result.successful[0].sequence_number is not None:  # duplicates stored nothing
                 numbers = [int(entry.sequence_number or 0) for entry in result.successful]
                 return [[(stored[0].queue_id, number) for number in numbers], result.failed]

@@ -57,7 +57,7 @@ def delete_message(state: State, call: Call, command: DeleteMessage, turn: Turn)
 
 def delete_message_batch(state: State, call: Call, command: DeleteMessageBatch, turn: Turn) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
-    ids = check_entries(command.entries, "DeleteMessageBatchRequestEntry")
+    ids = check_entries(command.entries, "DeleteMessageBatchRequestEntry", turn.limits.batch_entries)
     result = BatchResult()
     sequences: list[int] = []
     for name, entry in zip(ids, command.entries, strict=True):

@@ -34,19 +34,21 @@ class Asked:
 
     __slots__ = ("attribute_names", "limit", "system_names", "visibility_s", "wait_s")
 
-    def __init__(self, queue: Queue, command: ReceiveMessage) -> None:
+    def __init__(self, queue: Queue, command: ReceiveMessage, allowed: limits.Limits) -> None:
         limit, wait_s, visibility_s = (
             command.max_number_of_messages,
             command.wait_time_seconds,
             command.visibility_timeout,
         )
-        if limit is not None and not 1 <= limit <= limits.RECEIVE_MESSAGES_MAX:
-            check_range(limit, 1, 10, "MaxNumberOfMessages", "Must be between 1 and 10, if provided")
-        if wait_s is not None and not 0 <= wait_s <= limits.WAIT_S_MAX:
-            check_range(wait_s, 0, 20, "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided")
+        if limit is not None and not 1 <= limit <= allowed.messages:
+            words = f"Must be between 1 and {allowed.messages}, if provided"
+            check_range(limit, 1, allowed.messages, "MaxNumberOfMessages", words)
+        if wait_s is not None and not 0 <= wait_s <= allowed.wait_s:
+            words = f"Must be >= 0 and <= {allowed.wait_s}, if provided"
+            check_range(wait_s, 0, allowed.wait_s, "WaitTimeSeconds", words)
         if visibility_s is not None and not 0 <= visibility_s <= limits.VISIBILITY_S_MAX:
             check_range(visibility_s, 0, 43_200, "VisibilityTimeout", "Must be >= 0 and <= 43200, if provided")
-        self.limit = 1 if limit is None else limit
+        self.limit = 1 if limit is None else min(limit, allowed.messages_max)
         self.wait_s = queue.wait_s if wait_s is None else wait_s
         self.visibility_s = queue.visibility_s if visibility_s is None else visibility_s
         self.system_names = _system_names(command)
@@ -70,7 +72,7 @@ def _system_names(command: ReceiveMessage) -> frozenset[str]:
 def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Turn) -> Outcome:
     """Raises ContentsMissing where the next message is on disk only."""
     queue = named_queue(state, call, command.queue_url)
-    asked = Asked(queue, command)
+    asked = Asked(queue, command, turn.limits)
     now_ms = turn.now_ms
     key = _attempt_key(queue, command)
     if key:
@@ -91,6 +93,8 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
         chosen = chosen[: max(room, 0)]
         if not chosen:
             return ReceiveMessageResult(), buried
+    if turn.limits.is_relaxed:
+        chosen = _fitting(queue, chosen)
     until_ms = now_ms + asked.visibility_s * 1_000
     received = m.MessagesReceived(queue.id, now_ms, until_ms, chosen, [], [], [])
     messages = []
@@ -111,6 +115,16 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
         result.request_attempt = (key, now_ms)
         buried.append(attempt_recorded(key, now_ms, received))
     return result, [received, *buried]
+
+
+def _fitting(queue: Queue, chosen: list[int]) -> list[int]:
+    """As many as one answer may hold, one at least."""
+    room_bytes = limits.ANSWER_BYTES_MAX
+    for at, sequence in enumerate(chosen):
+        room_bytes -= len(queue.contents[sequence].body)
+        if room_bytes < 0:
+            return chosen[: max(at, 1)]
+    return chosen
 
 
 def _attempt_key(queue: Queue, command: ReceiveMessage) -> bytes:
@@ -227,7 +241,7 @@ def received_again(
     Raises ContentsMissing.
     """
     queue = named_queue(state, call, command.queue_url)
-    asked = Asked(queue, command)
+    asked = Asked(queue, command, turn.limits)
     held = []
     for sequence, hand_out in handles:
         row = queue.rows.get(sequence)
