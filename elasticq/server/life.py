@@ -33,8 +33,9 @@ from elasticq.runtime.runtime import Runtime
 from elasticq.server import logs
 from elasticq.server.allocator import give_back_large_blocks
 from elasticq.server.auth import allowed_hosts
+from elasticq.server.declare import declare
 from elasticq.server.member import EXIT_FAILURE, EXIT_STOPPED, Member, end
-from elasticq.server.settings import Admin, Http, Settings, SettingsError, admin_token, keys, tls, warnings
+from elasticq.server.settings import Admin, Http, Settings, SettingsError, admin_token, keys, queues, tls, warnings
 from elasticq.server.view import View
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
@@ -45,6 +46,8 @@ EXIT_PORT_TAKEN: Final = 3
 EXIT_DATA_IN_USE: Final = 4
 
 BACKLOG: Final = 1_024
+DECLARE_S: Final = 10.0
+"""A server alone has its queues before its first client; one of a cluster that has no master serves all the same."""
 GC_THRESHOLDS: Final = (50_000, 20, 50)
 """Requests make almost no garbage that counting does not free; the default of 700 cost a third of a send."""
 
@@ -150,6 +153,9 @@ async def _serve(
     if settings.cluster.nodes == 1 and not await member.can_serve():
         runtime.close()
         return member.ended.result()
+    declaring = loop.create_task(declare(runtime, queues(settings), settings.node.account))
+    if settings.cluster.nodes == 1:
+        await asyncio.wait((declaring, member.ended), timeout=DECLARE_S, return_when=asyncio.FIRST_COMPLETED)
     site = _site(settings, runtime, loop)
     view.open(member, site)
     context = tls("http", settings.http)
@@ -171,6 +177,7 @@ async def _serve(
     opening = loop.create_task(_open_admin(admin, imported))
     status = await member.ended
     opening.cancel()
+    declaring.cancel()
     view.stopping = True
     await member.hand_over()
     server.close()
@@ -220,6 +227,7 @@ def _site(settings: Settings, runtime: Runtime, loop: asyncio.AbstractEventLoop)
         default_account=settings.node.account,
         health=_health(settings),
         public_url=http.public_url,
+        context_path=http.context_path,
         scheme=_scheme(http),
         keys=keys(settings),
         auth=settings.auth.mode,

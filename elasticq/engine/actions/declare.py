@@ -4,6 +4,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine import queue_attributes
 from elasticq.engine.actions.queues import create_queue
 from elasticq.engine.forwards import goes_in_a_circle
+from elasticq.engine.redrive_policies import POLICY, read_policy
 from elasticq.engine.state import COPY_TO, MOVE_TO, Queue, State
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model import commands as c
@@ -76,13 +77,19 @@ def _first_used(call: c.Call) -> tuple[str, str] | None:
 
 
 def of_template(template: c.DeclareQueue, name: str) -> c.DeclareQueue:
-    """A name that ends in .fifo is of a FIFO queue, any other of a standard one, whatever the template says."""
+    """A name that ends in .fifo is of a FIFO queue, any other of a standard one, whatever the template says.
+
+    A dead-letter queue of the other type is left out.
+    """
     is_fifo = name.endswith(".fifo")
     attributes = {key: value for key, value in template.attributes.items() if key != "FifoQueue"}
     if is_fifo:
         attributes["FifoQueue"] = "true"
     else:
         attributes = {key: value for key, value in attributes.items() if key not in queue_attributes.FIFO_DEFAULTS}
+    redrive = attributes.get(POLICY)
+    if redrive and read_policy(redrive).target[1].endswith(".fifo") != is_fifo:
+        del attributes[POLICY]
     own = (template.copy_to, template.move_to)
     copy_to, move_to = ("" if target == name else target for target in own)
     return c.DeclareQueue(name, attributes, dict(template.tags), copy_to, move_to)
