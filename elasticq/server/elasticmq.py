@@ -188,8 +188,7 @@ def _struct_in(kind: Any) -> type[Struct] | None:
 
 def _fit_struct(tree: Any, kind: type[Struct], path: str, source: str, notes: list[str]) -> dict[str, Any]:
     if not isinstance(tree, Mapping):
-        hint = f'; a name with a dot is written in quotes, "{path[7:]}"' if path.startswith("queues.") else ""
-        raise MigrationError(f"{source}: {path} is not an object{hint}")
+        raise MigrationError(f"{source}: {path} is not an object{_in_quotes(path)}")
     known = {struct_field.encode_name: struct_field.type for struct_field in msgspec.structs.fields(kind)}
     fitting = {}
     for key, value in tree.items():
@@ -223,11 +222,21 @@ def _fit(value: Any, kind: Any, path: str, source: str, notes: list[str]) -> Any
         return dict(_texts(value, path, source))
     if below is not None:
         return _fit_struct(value, below, path, source, notes)
+    if isinstance(value, Mapping | list):
+        raise MigrationError(f"{source}: {path} is more than one value{_in_quotes(path)}")
     if Duration in kinds:
         return _seconds(value, path, source, notes)
-    if bool in kinds:
-        return _flag(value)
-    return _text(value) if str in kinds else value
+    one = _flag(value) if bool in kinds else _text(value) if str in kinds else value
+    try:
+        return msgspec.convert(one, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise MigrationError(f"{source}: {path}: {error}") from error
+
+
+def _in_quotes(path: str) -> str:
+    """Dots part the names of objects."""
+    name = path.removeprefix("queues.")
+    return f'; a queue whose name has a dot is written "{name}"' if name != path else ""
 
 
 def _texts(value: Any, path: str, source: str) -> Iterator[tuple[str, str]]:
