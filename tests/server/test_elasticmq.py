@@ -122,7 +122,7 @@ def test_included_files_are_read_and_nothing_else_is(tmp_path: Path) -> None:
         'include package("a:b")',
         'include required(file("none.conf"))',
     ):
-        with pytest.raises(MigrationError, match="only files|is required"):
+        with pytest.raises(MigrationError, match=r"only files|is required"):
             sections(tmp_path, line)
     with pytest.raises(MigrationError, match="files deep"):
         sections(tmp_path, 'include "elasticmq.conf"')

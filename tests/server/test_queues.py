@@ -47,13 +47,14 @@ def test_a_table_becomes_a_command(tmp_path: Path) -> None:
     """
     _, jobs = queues(settings(tmp_path, text))
     assert jobs.queue_name == "jobs.fifo"
+    arn = "arn:aws:sqs:eu-west-1:000000000042:dead.fifo"
     assert jobs.attributes == {
         "VisibilityTimeout": "0",
         "DelaySeconds": "3",
         "ReceiveMessageWaitTimeSeconds": "4",
         "FifoQueue": "true",
         "ContentBasedDeduplication": "true",
-        "RedrivePolicy": '{"deadLetterTargetArn": "arn:aws:sqs:eu-west-1:000000000042:dead.fifo", "maxReceiveCount": 5}',
+        "RedrivePolicy": f'{{"deadLetterTargetArn": "{arn}", "maxReceiveCount": 5}}',
         "DeduplicationScope": "messageGroup",
     }
     assert (jobs.tags, jobs.copy_to, jobs.move_to, jobs.created_ms) == ({"a": "b"}, "dead.fifo", "", 6)
