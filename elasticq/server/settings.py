@@ -67,6 +67,7 @@ class Storage(Struct, frozen=True, forbid_unknown_fields=True):
     durability: Literal["fsync", "os", "none"] = "fsync"
     reserve_mb: Annotated[int, Meta(ge=32, le=65_536)] = 64
     memory_mb: Annotated[int, Meta(ge=1, le=1_048_576)] = 64
+    memory_max_mb: Annotated[int, Meta(ge=0, le=1_048_576)] = 0
 
 
 class Admin(Struct, frozen=True, forbid_unknown_fields=True):
