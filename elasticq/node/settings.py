@@ -27,7 +27,8 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     re-create of a name.
     template: what a queue is made from when it is first used and there is none; None: that is an error.
     limits: how much a call may hold or ask for. Of these two the master's are in force.
-    memory_bytes: contents of queues that fit are kept in memory up to this; volatile members keep all.
+    memory_bytes: contents of queues that fit are kept in memory up to this; volatile members keep all,
+    and refuse sends above memory_bytes_max (0: no bound).
     """
 
     member_id: str
@@ -43,6 +44,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     election_max_ms: int = 1_400
     batch_bytes_max: int = 1_048_576
     memory_bytes: int = 64 * 1_048_576
+    memory_bytes_max: int = 0
     boot: str = ""
     address: str = ""
     http: str = ""
