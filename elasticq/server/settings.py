@@ -9,7 +9,7 @@ What contradicts itself is refused, with what to do instead.
 import difflib
 import ssl
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -24,9 +24,6 @@ from elasticq.server import auth as door
 from elasticq.server import cluster as peers
 from elasticq.server.auth import Auth
 from elasticq.server.cluster import Cluster, is_loopback, read_secret, with_discovery
-from elasticq.server.elasticmq import Properties, is_elasticmq
-from elasticq.server.elasticmq import read as read_elasticmq
-from elasticq.server.hocon import MigrationError
 from elasticq.server.queues import (
     AutoCreate,
     Declarations,
@@ -124,7 +121,7 @@ def load(
     file: Path | None,
     environment: Mapping[str, str],
     flags: Mapping[str, Mapping[str, Any]],
-    properties: Properties = (),
+    properties: Sequence[tuple[str, str]] = (),
     notes: list[str] | None = None,
 ) -> Settings:
     """The settings that are in force. Reads the files that the cluster's section names. Raises SettingsError.
@@ -134,7 +131,7 @@ def load(
     """
     sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
     told: list[str] = []
-    is_migrated = file is not None and is_elasticmq(file)
+    is_migrated = file is not None and _is_elasticmqs(file)
     if file is not None:
         given = _migrated(file, properties, told) if is_migrated else _read(file)
         _merge(sections, given, str(file))
@@ -243,9 +240,18 @@ def call_limits(settings: Settings) -> limits.Limits:
     return limits.RELAXED if settings.node.limits == "relaxed" else limits.STRICT
 
 
-def _migrated(file: Path | None, properties: Properties, notes: list[str]) -> dict[str, dict[str, Any]]:
+def _is_elasticmqs(file: Path) -> bool:
+    from elasticq.server.elasticmq import is_elasticmq
+
+    return is_elasticmq(file)
+
+
+def _migrated(file: Path | None, properties: Sequence[tuple[str, str]], notes: list[str]) -> dict[str, dict[str, Any]]:
+    from elasticq.server.elasticmq import read
+    from elasticq.server.hocon import MigrationError
+
     try:
-        migrated = read_elasticmq(file, properties)
+        migrated = read(file, properties)
     except MigrationError as error:
         raise SettingsError(str(error)) from error
     notes += migrated.notes
