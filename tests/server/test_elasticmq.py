@@ -200,3 +200,22 @@ def test_flags_win_over_properties_and_these_over_the_environment_and_the_file(t
     assert (settings.http.port, settings.http.host) == (3, "b")
     assert (settings.queues["q"].delay_s, settings.queues["q"].fifo) == (4, True)
     assert load(file, environment, {"http": {"port": 5}}, properties).http.port == 5
+
+
+def test_the_file_that_elasticmq_writes_is_read(tmp_path: Path) -> None:
+    """One line a queue, durations as bare milliseconds."""
+    stored = tmp_path / "stored.conf"
+    stored.write_text(
+        'queues {\n "jobs" {contentBasedDeduplication=false,copyTo="",defaultVisibilityTimeout=12000,delay=3000,'
+        'fifo=false,moveTo="",receiveMessageWait=0,tags{team=x}}\n'
+        ' "a.fifo" {contentBasedDeduplication=true,copyTo="",defaultVisibilityTimeout=30000,delay=0,'
+        'deadLettersQueue{maxReceiveCount=3,name="dead.fifo"},fifo=true,moveTo="",receiveMessageWait=0,tags{}}\n}'
+    )
+    file = tmp_path / "a.conf"
+    storage = f'queues-storage {{ enabled = true, path = "{stored}" }}'
+    file.write_text(storage + '\nqueues { jobs { delay = 1 s }, "dead.fifo" { } }')
+    notes: list[str] = []
+    queues = load(file, {}, {}, (), notes).queues
+    assert (queues["jobs"].visibility_timeout_s, queues["jobs"].delay_s, queues["jobs"].tags) == (12, 3, {"team": "x"})
+    assert (queues["a.fifo"].dead_letter_queue, queues["a.fifo"].content_based_deduplication) == ("dead.fifo", True)
+    assert [note.partition(":")[0] for note in notes] == ["queues-storage", "queues-storage"]
