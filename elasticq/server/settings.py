@@ -134,7 +134,7 @@ def warnings(settings: Settings) -> list[str]:
             "look at the cluster and give it orders"
         )
     if settings.auth.mode == "strict" and admin.port >= 0 and not admin.token_file:
-        found.append("auth is strict and admin.token_file is not set: the admin port answers /health and /ready only")
+        found.append("auth is strict and admin.token_file is not set: the admin port answers probes only")
     return found
 
 
