@@ -125,7 +125,7 @@ def build_pyz(wheel: Path, work: Path, epoch_s: int) -> Path:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
     (information,) = site.glob("elasticq-*.dist-info")
-    for one in requirements(Distribution.at(information), PYZ_EXTRAS):
+    for one in requirements(Distribution.at(information), PYZ_EXTRAS, NOT_IN_PYZ):
         copy_distribution(one, site)
     run(
         sys.executable, "-m", "shiv", "--reproducible", "--entry-point", PYZ_ENTRY,
@@ -136,7 +136,9 @@ def build_pyz(wheel: Path, work: Path, epoch_s: int) -> Path:
     return pyz
 
 
-def requirements(root: Distribution, extras: frozenset[str]) -> list[Distribution]:
+def requirements(
+    root: Distribution, extras: frozenset[str] = frozenset(), without: frozenset[str] = frozenset()
+) -> list[Distribution]:
     """All that ``root`` needs here, as installed, by name."""
     found: dict[str, Distribution] = {}
     open_ones = [(root, extras)]
@@ -145,7 +147,7 @@ def requirements(root: Distribution, extras: frozenset[str]) -> list[Distributio
         for line in one.requires or ():
             wanted = Requirement(line)
             name = canonicalize_name(wanted.name)
-            if name in NOT_IN_PYZ or name in found or not applies(wanted, chosen):
+            if name in without or name in found or not applies(wanted, chosen):
                 continue
             found[name] = installed(wanted)
             open_ones.append((found[name], frozenset(wanted.extras)))
