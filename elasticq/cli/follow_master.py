@@ -8,16 +8,17 @@ import argparse
 import json
 import os
 import signal
-import ssl
 import sys
 import time
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
 from elasticq.cli.ask import BadUrl, Unreachable, ask
 from elasticq.cli.exits import fail, refuse
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection
 
 LABEL: Final = "elasticq.io/role"
 MASTER: Final = "master"
@@ -43,6 +44,8 @@ class Pod:
 
     def label(self, value: str | None) -> None:
         """None takes the label away. Raises NotLabelled."""
+        from http.client import HTTPException
+
         body = json.dumps({"metadata": {"labels": {LABEL: value}}})
         try:
             # The kubelet renews the token long before it ends, so it is read each time.
@@ -62,7 +65,10 @@ class Pod:
         if answer.status != 200:
             raise NotLabelled(f"{self._api.netloc} answers HTTP {answer.status}: {_message(text)}")
 
-    def _connect(self) -> HTTPConnection:
+    def _connect(self) -> "HTTPConnection":
+        import ssl
+        from http.client import HTTPConnection, HTTPSConnection
+
         host = self._api.hostname or ""
         if self._api.scheme == "http":
             return HTTPConnection(host, self._api.port, timeout=TIMEOUT_S)

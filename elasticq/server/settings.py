@@ -6,7 +6,6 @@ costs somebody a day. conf/elasticq.toml documents each one (a test compares).
 What contradicts itself is refused, with what to do instead.
 """
 
-import difflib
 import ssl
 import tomllib
 from collections.abc import Mapping
@@ -221,6 +220,8 @@ def _merge(sections: dict[str, dict[str, Any]], more: Mapping[str, Any], source:
 
 
 def _unknown(kind: str, name: str, known: list[str], source: str) -> str:
+    import difflib
+
     close = difflib.get_close_matches(name, known, 1, 0.5)
     hint = f", did you mean {close[0]}?" if close else f" (known: {', '.join(known)})"
     return f"{source}: unknown {kind} {name}{hint}"
