@@ -31,9 +31,7 @@ class DeadLetters:
             client.send_message(
                 QueueUrl=self._url,
                 MessageBody=each.message["Body"],
-                MessageAttributes={
-                    name: {"DataType": "String", "StringValue": value} for name, value in told.items()
-                },
+                MessageAttributes={name: {"DataType": "String", "StringValue": value} for name, value in told.items()},
                 **self._fifo(each),
             )
 

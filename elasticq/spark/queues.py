@@ -13,7 +13,11 @@ WHO: Final = frozenset(
      "IncompleteSignature", "InvalidSignatureException", "MissingAuthenticationTokenException", "OptInRequired"]
 )  # fmt: skip
 ABSENT: Final = frozenset(["QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "NonExistentQueue"])
-COUNTS: Final = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
+COUNTS: Final = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+)
 
 
 class QueueError(RuntimeError):
@@ -81,5 +85,3 @@ def explained(error: Exception, wanted: str, endpoint: str) -> Exception:
             )
         return QueueError(f"queue {wanted!r} at {where}: {error}")
     return error
-
-

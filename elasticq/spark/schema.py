@@ -150,11 +150,10 @@ class Rows:
 
     def _reader(self) -> Callable[[str], Mapping[str, Any]]:
         fields: dict[str, Reader] = {
-            field.name: json_reader(field.dataType)
-            for field in self._schema.fields
-            if field.name not in COLUMNS
+            field.name: json_reader(field.dataType) for field in self._schema.fields if field.name not in COLUMNS
         }
         whole = json_reader(self._body) if self._body is not None else None
+
         def read_body(body: str) -> Mapping[str, Any]:
             value = decode(body)
             found = {}
@@ -181,7 +180,9 @@ def _check(name: str, kind: str, value_format: str) -> None:
     if name not in COLUMNS:
         if value_format != "json":
             known = ", ".join(COLUMNS)
-            raise OptionError(f"format sqs has no column {name!r}, only {known}; fields of bodies need valueFormat=json")
+            raise OptionError(
+                f"format sqs has no column {name!r}, only {known}; fields of bodies need valueFormat=json"
+            )
     elif name == "body":
         allowed = {"string": ("string", "binary"), "binary": ("string", "binary")}.get(value_format)
         if allowed and kind not in allowed:

@@ -249,7 +249,9 @@ class Driver:
         parts = divided(self._backlogs, messages, tasks, self._delivery(self._mode).share_messages_max)
         offset: Offset | None = replace(draft, parts=parts)
         if self._mode == "driver":
-            offset = received_batch(self._delivery("driver"), self._store(), self._client(), replace(draft, parts=parts), self._around)
+            offset = received_batch(
+                self._delivery("driver"), self._store(), self._client(), replace(draft, parts=parts), self._around
+            )
         if offset is not None:
             self._admission.admitted(
                 sum(part.messages for part in offset.parts), [backlog for _, backlog in self._backlogs]

@@ -33,7 +33,9 @@ MESSAGE = {
 }
 
 
-def rows(schema: StructType, messages: list[dict[str, Any]], value_format: str = "string", on_error: str = "fail") -> Any:
+def rows(
+    schema: StructType, messages: list[dict[str, Any]], value_format: str = "string", on_error: str = "fail"
+) -> Any:
     batch, rejected = Rows(schema, value_format, on_error).batch(messages, ORIGIN)
     return (batch.to_pylist() if batch is not None else []), rejected
 
@@ -138,7 +140,9 @@ def test_a_body_that_does_not_fit_fails_with_its_message_id(kind: str, body: str
 
 
 def test_a_bad_body_may_be_null() -> None:
-    found, rejected = rows(StructType().add("a", "integer").add("messageId", "string"), bodies("{", '{"a": 1}'), "json", "null")
+    found, rejected = rows(
+        StructType().add("a", "integer").add("messageId", "string"), bodies("{", '{"a": 1}'), "json", "null"
+    )
     assert found == [{"a": None, "messageId": "id-0"}, {"a": 1, "messageId": "id-1"}]
     assert rejected == []
 

@@ -87,6 +87,8 @@ def _next(
     chosen, buried = _choose(state, queue, lease, limit, turn) if limit else ([], [])
     if not chosen and room and not may_seal:
         return ReceiveMessageResult(), buried
+    if asked.is_page:
+        chosen = receive.page_of(queue, chosen)
     received, messages = receive.hand_out(state, queue, asked, chosen, lease.deadline_ms, turn)
     called = m.LeaseCalled(*key, number, lease.opened_ms, lease.deadline_ms, chosen, received.hand_outs)
     taken: list[m.Mutation] = [received, called] if chosen else [called]
