@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,15 +128,24 @@ def message_attribute(name: str, value: Any) -> tuple[dict[str, Any], int]:
     return {"DataType": kind, field: inner}, len(kind.encode()) + size_bytes
 
 
-def batches(messages: Iterable[Outgoing]) -> Iterator[list[Outgoing]]:
-    """In order, each of at most ten messages and 1 MiB; a message beyond 1 MiB comes alone, for the server to judge."""
-    batch: list[Outgoing] = []
-    size_bytes = 0
-    for message in messages:
-        if batch and (len(batch) == BATCH_ENTRIES_MAX or size_bytes + message.size_bytes > BATCH_BYTES_MAX):
-            yield batch
-            batch, size_bytes = [], 0
-        batch.append(message)
-        size_bytes += message.size_bytes
-    if batch:
-        yield batch
+class Batch:
+    """Messages of one call: at most ten and 1 MiB. One message beyond 1 MiB comes alone, for the server to judge."""
+
+    __slots__ = ("_messages", "_size_bytes")
+
+    def __init__(self) -> None:
+        self._messages: list[Outgoing] = []
+        self._size_bytes = 0
+
+    def add(self, message: Outgoing) -> list[Outgoing]:
+        """What is full now and must be sent; mostly nothing."""
+        full: list[Outgoing] = []
+        if len(self._messages) == BATCH_ENTRIES_MAX or self._size_bytes + message.size_bytes > BATCH_BYTES_MAX:
+            full = self.take()
+        self._messages.append(message)
+        self._size_bytes += message.size_bytes
+        return full
+
+    def take(self) -> list[Outgoing]:
+        taken, self._messages, self._size_bytes = self._messages, [], 0
+        return taken
