@@ -14,7 +14,8 @@ def file_system(location: str) -> tuple[Any, str]:
     from pyarrow.fs import FileSystem
 
     uri = location if "://" in location or location.startswith("file:") else Path(location).absolute().as_uri()
-    return FileSystem.from_uri(uri)
+    files, path = FileSystem.from_uri(uri)
+    return files, path
 
 
 class Rejects:

@@ -138,7 +138,8 @@ class Sender:
                     self._rejected(message, failure)
             waiting = [message for message, failure in failed if not failure.is_final]
             if waiting and not backoff.wait():
-                raise Failed(f"{len(waiting)} messages to {self.queue_url} failed for {self.retry_s} s: {failed[-1][1]}")
+                last = failed[-1][1]
+                raise Failed(f"{len(waiting)} messages to {self.queue_url} failed for {self.retry_s} s: {last}")
             self.counts.resent += len(waiting)
 
     def _call(self, batch: list[Outgoing]) -> list[tuple[Outgoing, Failure]]:
