@@ -17,6 +17,9 @@ from msgspec import Struct, structs
 from elasticq.model import commands
 from elasticq.model.commands import Command, MessageAttributeValue
 
+_EXTENSION: Final = "Elasticq"
+"""Members that AWS does not have begin so; the Query protocol does not read them."""
+
 
 class Kind(Enum):
     """How a member that is a list or map is written in a form."""
@@ -102,6 +105,8 @@ def _list_member(field: structs.FieldInfo, annotation: object, action: str) -> t
 def _shape(build: type[Struct], action: str) -> Shape:
     shape = Shape(build, {}, {}, {})
     for field in structs.fields(build):
+        if field.encode_name.startswith(_EXTENSION):
+            continue
         annotation = _without_none(field.type)
         if annotation is str:
             shape.texts[field.encode_name] = field.name
