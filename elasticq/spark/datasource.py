@@ -1,6 +1,5 @@
 """``format("sqs")`` as Spark sees it: makes readers and writers of the options."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
@@ -18,15 +17,13 @@ if TYPE_CHECKING:
 class DefaultSource(DataSource):
     """Spark finds it through the module pyspark_elasticq. ``options`` ignores case, so it is never made a dict of."""
 
-    options: Mapping[str, str]
-
     @classmethod
     def name(cls) -> str:
         return "sqs"
 
     def schema(self) -> "StructType":
         options = parse_queue(Read, self.options)
-        return default_schema(options.value_format, with_handles=options.ack_mode == "none")
+        return default_schema(options.value_format, with_handles=options.ack_mode in ("none", "commit"))
 
     def reader(self, schema: "StructType") -> DataSourceReader:
         return BatchReader(parse_queue(Read, self.options), schema)
@@ -37,11 +34,11 @@ class DefaultSource(DataSource):
     def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceWriter":
         from elasticq.spark import sink
 
-        writer: Any = sink.writer(schema, self.options, overwrite)
+        writer: Any = sink.writer(options=self.options, schema=schema, overwrite=overwrite)
         return writer  # type: ignore[no-any-return]
 
     def streamWriter(self, schema: "StructType", overwrite: bool) -> "DataSourceStreamWriter":
         from elasticq.spark import sink
 
-        writer: Any = sink.stream_writer(schema, self.options, overwrite)
+        writer: Any = sink.stream_writer(options=self.options, schema=schema, overwrite=overwrite)
         return writer  # type: ignore[no-any-return]

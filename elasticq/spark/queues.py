@@ -8,9 +8,12 @@ from elasticq.spark.clients import Client
 from elasticq.spark.options import Queue
 
 WHO: Final = frozenset(
-    ["InvalidClientTokenId", "SignatureDoesNotMatch", "AccessDenied", "AccessDeniedException", "UnrecognizedClientException",
-     "InvalidAccessKeyId", "ExpiredToken", "ExpiredTokenException", "MissingAuthenticationToken", "AuthFailure",
-     "IncompleteSignature", "InvalidSignatureException", "MissingAuthenticationTokenException", "OptInRequired"]
+    [
+        "InvalidClientTokenId", "SignatureDoesNotMatch", "AccessDenied", "AccessDeniedException", "ExpiredToken",
+        "InvalidAccessKeyId", "UnrecognizedClientException", "ExpiredTokenException", "MissingAuthenticationToken",
+        "IncompleteSignature", "InvalidSignatureException", "MissingAuthenticationTokenException", "OptInRequired",
+        "AuthFailure",
+    ]
 )  # fmt: skip
 ABSENT: Final = frozenset(["QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "NonExistentQueue"])
 COUNTS: Final = (

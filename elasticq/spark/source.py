@@ -54,7 +54,7 @@ log = logging.getLogger(__name__)
 
 def mode_of(options: Read, surroundings: Surroundings) -> str:
     """lease, wal, driver, or plain where nothing is to be kept. Raises OptionError where auto finds no way."""
-    if options.ack_mode != "commit":
+    if options.ack_mode in ("none", "onRead"):
         return "plain"
     if options.mode in ("wal", "driver"):
         _store_of(options, surroundings)

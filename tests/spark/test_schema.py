@@ -89,7 +89,8 @@ def test_a_receive_asks_only_for_what_a_column_needs() -> None:
 def test_fields_of_a_json_body_are_columns_beside_those_of_the_message() -> None:
     schema = (
         StructType().add("id", "long").add("price", "decimal(6,2)").add("when", "timestamp").add("day", "date")
-        .add("tags", types.ArrayType(types.StringType())).add("sizes", types.MapType(types.StringType(), types.IntegerType()))
+        .add("tags", types.ArrayType(types.StringType()))
+        .add("sizes", types.MapType(types.StringType(), types.IntegerType()))
         .add("raw", "binary").add("nested", StructType().add("ok", "boolean").add("ratio", "double"))
         .add("messageId", "string")
     )  # fmt: skip
@@ -135,7 +136,7 @@ def test_the_whole_json_body_may_be_one_column() -> None:
     ],
 )
 def test_a_body_that_does_not_fit_fails_with_its_message_id(kind: str, body: str) -> None:
-    with pytest.raises(BadBody, match="message id-0: .*onParseError"):
+    with pytest.raises(BadBody, match=r"message id-0: .*onParseError"):
         rows(StructType().add("a", kind), bodies(body), "json")
 
 
