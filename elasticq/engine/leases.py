@@ -8,6 +8,7 @@ that loses nothing when it is killed: shared/spark.md §6.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -121,6 +122,11 @@ class Leases:
 
     def items(self) -> list[tuple[Key, Lease]]:
         return [*self.living.items(), *self.ended.items()]
+
+    def newest(self) -> Iterator[tuple[Key, Lease]]:
+        """The living ones, then those that ended last first. Not to be changed meanwhile."""
+        yield from self.living.items()
+        yield from reversed(self.ended.items())
 
     def put(self, key: Key, lease: Lease) -> None:
         """It is there from now on, among the living or the ended as it says itself."""

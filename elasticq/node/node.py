@@ -10,6 +10,7 @@ newest first, what was not.
 
 from collections import deque
 from collections.abc import Iterable
+from itertools import islice
 from math import inf
 
 from msgspec.structs import replace
@@ -40,7 +41,7 @@ from elasticq.node.peer import Peer
 from elasticq.node.post import Post
 from elasticq.node.replies import Replies
 from elasticq.node.residency import Residency
-from elasticq.node.settings import NodeSettings, NodeStatus
+from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus
 from elasticq.node.waiters import Waiter, Waiters
 from elasticq.replication import messages
 from elasticq.replication.lottery import Lottery
@@ -1030,7 +1031,32 @@ class Node(Observer):
             stale_ms=self._stale_ms(now_ms),
             discarded=self.discarded,
             digests=dict(self._digests),
+            leases=len(self.state.leases),
         )
+
+    def leases(self, now_ms: int, limit: int) -> list[LeaseStatus]:
+        """As this member knows them: up to ``limit``, the living ones and then those that ended last."""
+        state, time_ms = self.state, self.clock.time_ms(now_ms)
+        found = []
+        for key, lease in islice(state.leases.newest(), limit):
+            queue_id, name, batch, partition = key
+            queue = state.queues.get(queue_id) or state.doomed.get(queue_id)
+            is_told = bool(lease.ended_ms) or lease.lives(state.grace, time_ms)
+            found.append(
+                LeaseStatus(
+                    account=queue.account if queue is not None else "",
+                    queue=queue.name if queue is not None else "",
+                    name=name,
+                    batch=batch,
+                    partition=partition,
+                    messages=lease.messages,
+                    opened_ms=lease.opened_ms,
+                    deadline_ms=state.grace.until_ms(lease.deadline_ms),
+                    state=lease.state if is_told else m.LEASE_EXPIRED,
+                    ended_ms=lease.ended_ms,
+                )
+            )
+        return found
 
     def _unready_reason(self) -> str:
         return "catching up: a snapshot is being taken" if self.replica.wanted else self._post.unready_reason()
