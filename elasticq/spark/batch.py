@@ -115,10 +115,7 @@ class BatchReader(DataSourceReader):
         if bound is not None:
             tasks = max(1, min(tasks, bound))
             counts = [bound // tasks + (index < bound % tasks) for index in range(tasks)]
-        return [
-            Share("batch", 0, first + index, "plain", url, count, 0, self._around.now_s())
-            for index, count in enumerate(counts)
-        ]
+        return [Share("batch", 0, first + index, "plain", url, count, 0) for index, count in enumerate(counts)]
 
     # --- executors --------------------------------------------------------------------------------
 

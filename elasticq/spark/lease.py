@@ -145,7 +145,7 @@ class Leases:
         time, and of an older one only those count that can still be renewed.
         """
         shares = offset.shares()
-        if self._surroundings.now_s() - offset.planned_s < offset.lease_s * 0.99:
+        if self._surroundings.now_s() * 1000 - offset.planned_ms < offset.lease_ms * 0.99:
             return shares
         client = self._client()
         alive = [share for share in shares if self._renewed(client, share.queue_url, _handle(share))]

@@ -175,7 +175,10 @@ def delete_message(state: State, call: Call, command: DeleteMessage, turn: Turn)
 
 
 def change_message_visibility(state: State, call: Call, command: ChangeMessageVisibility, turn: Turn) -> Outcome:
-    """With a lease's handle: everything that it holds has that deadline from now on; with 0 it is given back."""
+    """With a lease's handle: everything that it holds has that deadline from now on; with 0 it is given back.
+
+    A reader that was away for long asks so whether its lease still lives: one that was forgotten is over, too.
+    """
     handle = read_lease_handle(command.receipt_handle)
     if handle is None:
         return visibility.change_message_visibility(state, call, command, turn)
@@ -184,6 +187,9 @@ def change_message_visibility(state: State, call: Call, command: ChangeMessageVi
     if seconds is None:
         raise MissingParameter("The request must contain the parameter VisibilityTimeout.")
     check_range(seconds, 0, limits.VISIBILITY_S_MAX, "VisibilityTimeout", "Must be between 0 and 43200, if provided")
+    if seconds and handle.partition is not None and not state.leases.of_batch(queue.id, handle):
+        # Who renews one lease has read it; that it is forgotten means that it ended long ago.
+        return LeaseExpired(f"There is no lease {handle.name}/{handle.batch}/{handle.partition}."), []
     until_ms = turn.now_ms + seconds * 1_000
 
     def renew(key: Key, lease: Lease, held: list[int]) -> list[m.Mutation]:
