@@ -214,7 +214,7 @@ class Post:
             result, _ = execute(self._state(), call, turn)
         except SqsError as error:
             return error
-        return StaleResult(result, stale_ms)
+        return StaleResult(result, stale_ms) if isinstance(result, Result) else result
 
     # --- letters --------------------------------------------------------------------
 

@@ -135,8 +135,8 @@ class Read(Queue):
     lease_name: str = option(text, "", "the same; wins over queryName")
     ack_mode: str = option(
         choice("commit", "none", "onRead"),
-        "commit",
-        "delete what Spark committed; nothing; or at once when it is read (may lose)",
+        "",
+        "delete what Spark committed; nothing; or at once when it is read (may lose). Streams: commit if not given",
     )
     partitions: int = option(whole(1, 10_000), 0, "tasks of a batch; else the default parallelism, at most 8")
     max_messages_per_trigger: int = option(whole(1, 10_000_000), 20_000, "messages of a micro-batch at most")
