@@ -18,6 +18,7 @@ from elasticq.engine.actions import (
     delete,
     leases,
     move_tasks,
+    peek,
     permissions,
     queues,
     receive,
@@ -30,6 +31,7 @@ from elasticq.engine.invocations import Recorded
 from elasticq.engine.state import State
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model import commands as c
+from elasticq.model import extensions
 from elasticq.model.errors import RequestThrottled, SqsError
 from elasticq.model.names import queue_url
 from elasticq.model.results import (
@@ -70,6 +72,7 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, Turn], Outco
     c.StartMessageMoveTask: move_tasks.start_message_move_task,
     c.CancelMessageMoveTask: move_tasks.cancel_message_move_task,
     c.ListMessageMoveTasks: move_tasks.list_message_move_tasks,
+    extensions.Peek: peek.peek,
 }
 
 
@@ -121,6 +124,8 @@ def _outcome(result: Result, mutations: list[m.Mutation]) -> object:
             if result.successful[0].sequence_number is not None:  # duplicates stored nothing
                 numbers = [int(entry.sequence_number or 0) for entry in result.successful]
                 return [[(stored[0].queue_id, number) for number in numbers], result.failed]
+            if result.successful[0].sequence:  # of a queue with an idempotency window: duplicates there, too
+                return [[(stored[0].queue_id, entry.sequence) for entry in result.successful], result.failed]
             return [[(s.queue_id, s.sequence) for s in stored], result.failed]
         case BatchResult():
             return [[], result.failed]

@@ -14,7 +14,7 @@ from typing import Final, Union, get_args, get_origin
 import msgspec
 from msgspec import Struct, structs
 
-from elasticq.model import commands
+from elasticq.model import commands, extensions
 from elasticq.model.commands import Command, MessageAttributeValue
 
 _EXTENSION: Final = "Elasticq"
@@ -152,6 +152,18 @@ _ROWS: Final = (
     _operation(commands.CancelMessageMoveTask),
     _operation(commands.ListMessageMoveTasks, read_only=True),
 )
+
+PEEK: Final = Operation(
+    "Peek",
+    extensions.Peek,
+    Shape(extensions.Peek, {}, {}, {}),
+    msgspec.json.Decoder(extensions.Peek),
+    hot=False,
+    read_only=True,
+    root_only=False,
+    entry_name=None,
+)
+"""Ours, of JSON only, and on a path of its own: no row of the table."""
 
 OPERATIONS: Final[dict[str, Operation]] = {row.name: row for row in _ROWS}
 

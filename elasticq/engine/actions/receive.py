@@ -202,14 +202,15 @@ def _add_attributes(
     queue: Queue, message: ReceivedMessage, content: m.MessageStored, count: int, first_received_ms: int, asked: Asked
 ) -> None:
     if asked.system_names:
-        message.attributes = _system_attributes(queue, content, count, first_received_ms, asked.system_names)
+        message.attributes = system_attributes(queue, content, count, first_received_ms, asked.system_names)
     if asked.attribute_names and content.attributes:
         message.message_attributes = _filtered(content.attributes, asked.attribute_names)
 
 
-def _system_attributes(
+def system_attributes(
     queue: Queue, content: m.MessageStored, count: int, first_received_ms: int, names: frozenset[str]
 ) -> dict[str, str]:
+    """Those of ``names`` that the message has; ``count``: how often this queue handed it out."""
     dead_letter = content.dead_letter
     if dead_letter is not None:
         count += dead_letter.receive_count
@@ -225,8 +226,8 @@ def _system_attributes(
         everything["MessageGroupId"] = content.group_id
     if queue.is_fifo:
         everything["SequenceNumber"] = sequence_number(content.sequence)
-        if content.deduplication_id is not None:
-            everything["MessageDeduplicationId"] = content.deduplication_id
+    if content.deduplication_id is not None:
+        everything["MessageDeduplicationId"] = content.deduplication_id
     if dead_letter is not None:
         everything["DeadLetterQueueSourceArn"] = dead_letter.source_arn
     return {name: value for name, value in everything.items() if name in names}
