@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from elasticq.spark.clients import connect
 from elasticq.spark.options import Connection, OptionError, Queue, parse_queue
-from elasticq.spark.pages import pages_for
+from elasticq.spark.pages import batching, pages_for
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -80,8 +80,7 @@ class Deleting:
 
     def _delete(self, client: Any, queue_url: str, handles: list[str], count: dict[str, Any]) -> None:
         entries = [{"Id": str(number), "ReceiptHandle": handle} for number, handle in enumerate(handles)]
-        size = pages_for(self.connection).batching(len(entries))
-        answer = client.delete_message_batch(QueueUrl=queue_url, Entries=entries, **size)
+        answer = client.delete_message_batch(QueueUrl=queue_url, Entries=entries, **batching(len(entries)))
         failed = answer.get("Failed") or []
         count["deleted"] += len(answer.get("Successful", ()))
         count["failed"] += len(failed)

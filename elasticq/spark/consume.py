@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from elasticq.client import ClientError, SqsError
 from elasticq.spark.clients import connect, on_elasticq
 from elasticq.spark.options import OptionError, Queue, flag, option, parse_queue, seconds, whole
-from elasticq.spark.pages import Pages, pages_for
+from elasticq.spark.pages import Pages, batching, pages_for
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -306,7 +306,7 @@ class Task:
 
     def _delete(self, handles: list[str]) -> None:
         for entries in self._batches(handles):
-            size = self._pages.batching(len(entries))
+            size = batching(len(entries))
             answer = self._client.delete_message_batch(QueueUrl=self._work.queue_url, Entries=entries, **size)
             self.counts.deleted += len(answer.get("Successful", ()))
 
@@ -332,7 +332,7 @@ class Task:
         for entry in entries:
             entry["VisibilityTimeout"] = visibility_s
         answer = self._client.change_message_visibility_batch(
-            QueueUrl=self._work.queue_url, Entries=entries, **self._pages.batching(len(entries))
+            QueueUrl=self._work.queue_url, Entries=entries, **batching(len(entries))
         )
         return len(answer.get("Successful", ()))
 

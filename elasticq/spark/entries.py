@@ -129,18 +129,19 @@ def message_attribute(name: str, value: Any) -> tuple[dict[str, Any], int]:
 
 
 class Batch:
-    """Messages of one call: at most ten and 1 MiB. One message beyond 1 MiB comes alone, for the server to judge."""
+    """Messages of one call, at most 1 MiB. One message beyond 1 MiB comes alone, for the server to judge."""
 
-    __slots__ = ("_messages", "_size_bytes")
+    __slots__ = ("_entries_max", "_messages", "_size_bytes")
 
-    def __init__(self) -> None:
+    def __init__(self, entries_max: int = BATCH_ENTRIES_MAX) -> None:
+        self._entries_max = entries_max
         self._messages: list[Outgoing] = []
         self._size_bytes = 0
 
     def add(self, message: Outgoing) -> list[Outgoing]:
         """What is full now and must be sent; mostly nothing."""
         full: list[Outgoing] = []
-        if len(self._messages) == BATCH_ENTRIES_MAX or self._size_bytes + message.size_bytes > BATCH_BYTES_MAX:
+        if len(self._messages) == self._entries_max or self._size_bytes + message.size_bytes > BATCH_BYTES_MAX:
             full = self.take()
         self._messages.append(message)
         self._size_bytes += message.size_bytes

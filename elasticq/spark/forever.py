@@ -154,7 +154,9 @@ def told(offset: object) -> dict[str, Any]:
         content = json.loads(offset) if isinstance(offset, str) else {}
     except ValueError:
         return {}
-    return {name: value for name, value in content.items() if isinstance(value, int | float)} if content else {}
+    if not isinstance(content, dict):
+        return {}
+    return {name: value for name, value in content.items() if isinstance(value, int | float)}
 
 
 def line(event: str, **fields: Any) -> str:

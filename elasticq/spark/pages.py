@@ -21,9 +21,10 @@ class Pages:
         """The member of a receive that asks for so many."""
         return {"ElasticqPageSize": size} if self.is_extended else {"MaxNumberOfMessages": size}
 
-    def batching(self, size: int) -> dict[str, Any]:
-        """The member of a batch call that allows so many entries."""
-        return {"ElasticqPageSize": size} if size > AWS_PAGE else {}
+
+def batching(size: int) -> dict[str, Any]:
+    """The member of a batch call that allows so many entries; none is needed up to AWS's own bound."""
+    return {"ElasticqPageSize": size} if size > AWS_PAGE else {}
 
 
 def pages_for(connection: Connection, wanted: int = 0) -> Pages:

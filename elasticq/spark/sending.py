@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from elasticq.client import SqsError, Unreachable
 from elasticq.spark.entries import Outgoing
+from elasticq.spark.pages import batching
 
 BACKOFF_S_MIN = 0.1
 BACKOFF_S_MAX = 5.0
@@ -128,9 +129,9 @@ class Sender:
             try:
                 failed = self._call(waiting)
             except _BadEntry as error:
-                if len(waiting) > 1:  # one bad entry has spoilt the call: alone, each shows whether it is the one
-                    for message in waiting:
-                        self._send([message], backoff)
+                if half := len(waiting) // 2:  # one bad entry has spoilt the call: look for it, in order
+                    self._send(waiting[:half], backoff)
+                    self._send(waiting[half:], backoff)
                     return
                 failed = [(waiting[0], error.failure)]
             for message, failure in failed:
@@ -147,7 +148,8 @@ class Sender:
         entries = [{"Id": str(number), **message.entry} for number, message in enumerate(batch)]
         self.counts.calls += 1
         try:
-            answer = self.sqs.send_message_batch(QueueUrl=self.queue_url, Entries=entries)
+            size = batching(len(entries))
+            answer = self.sqs.send_message_batch(QueueUrl=self.queue_url, Entries=entries, **size)
         except SqsError as error:
             failure = Failure(error.code, error.message, is_final=True)
             if error.code.rpartition(".")[2] in ENTRY_FAULTS or error.type in ENTRY_FAULTS:

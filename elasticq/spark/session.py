@@ -16,10 +16,11 @@ import sys
 import tempfile
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import DataSource
 
 JAVA_MAJOR_MIN = 17  # Spark 4
 VERSION_S_MAX = 60
@@ -68,7 +69,58 @@ def session(**conf: object) -> "SparkSession":
     builder = SparkSession.builder
     for name, value in settings.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    started = builder.getOrCreate()
+    if SUBMITTED in os.environ:
+        register(started)
+    return started
+
+
+def register(spark: "SparkSession") -> None:
+    """Makes ``format("sqs")`` known to a session, where elasticq came by --py-files.
+
+    Spark finds an installed format by itself, but does not look for one in what was submitted; and the driver's own
+    processes for streaming sources do not get the submitted files on their path at all. ``session`` calls it.
+    """
+    spark.dataSource.register(submitted_source(str(Path(__file__).parents[2])))
+
+
+def submitted_source(place: str) -> "type[DataSource]":
+    """The format, for processes that may not find elasticq without being told its place.
+
+    A class in a function is pickled whole and not by its name: whoever gets it needs only pyspark to unpickle it.
+    """
+    from pyspark.sql.datasource import DataSource
+
+    class SubmittedSource(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "sqs"
+
+        def source(self) -> DataSource:
+            import sys
+
+            if place not in sys.path:
+                sys.path.append(place)
+            from elasticq.spark.datasource import DefaultSource
+
+            return DefaultSource(self.options)
+
+        def schema(self) -> Any:
+            return self.source().schema()
+
+        def reader(self, schema: Any) -> Any:
+            return self.source().reader(schema)
+
+        def streamReader(self, schema: Any) -> Any:
+            return self.source().streamReader(schema)
+
+        def writer(self, schema: Any, overwrite: bool) -> Any:
+            return self.source().writer(schema, overwrite)
+
+        def streamWriter(self, schema: Any, overwrite: bool) -> Any:
+            return self.source().streamWriter(schema, overwrite)
+
+    return SubmittedSource
 
 
 def setting_name(name: str) -> str:

@@ -30,6 +30,7 @@ from elasticq.spark.entries import (
     outgoing,
 )
 from elasticq.spark.options import OptionError, Queue, option, parse_queue, text, whole
+from elasticq.spark.pages import LIGHT_PAGE, pages_for
 from elasticq.spark.rejects import Rejects, file_system
 from elasticq.spark.sending import Counts, Failed, Failure, Pace, Sender
 
@@ -169,6 +170,8 @@ class Task:
         self._ids = Ids(identity)
         self._pace = Pace(float(plan.settings.max_rate_per_second))
         self._counts = Counts()
+        rate = plan.settings.max_rate_per_second
+        self._page = min(pages_for(plan.settings.connection).size_max, rate or LIGHT_PAGE)  # a second's worth at most
         self._queues: dict[str, tuple[Target, Sender, Batch]] = {}
         self._rejects: Rejects | None = None
         if plan.settings.reject_path:
@@ -214,7 +217,7 @@ class Task:
         sqs = connect(self._settings.connection)
         reject = self._reject if self._rejects is not None else None
         sender = Sender(sqs, target.url, self._settings.retry_seconds, self._pace, self._counts, reject)
-        self._queues[queue] = target, sender, Batch()
+        self._queues[queue] = target, sender, Batch(self._page)
         return self._queues[queue]
 
     def _reject(self, message: Outgoing, failure: Failure) -> None:

@@ -30,6 +30,8 @@ def spark(keys: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]
         name="elasticq-tests",
         spark_sql_shuffle_partitions=2,
         spark_driver_memory="1g",
+        # A test's JVM does not live long enough for the better compiler to pay.
+        spark_driver_extraJavaOptions="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         spark_sql_warehouse_dir=scratch,
         spark_local_dir=scratch,
     )

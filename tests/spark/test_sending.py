@@ -33,7 +33,7 @@ class Queue:
         self.stored: list[str] = []
         self.calls: list[list[str]] = []
 
-    def send_message_batch(self, QueueUrl: str, Entries: list[dict[str, Any]]) -> dict[str, Any]:
+    def send_message_batch(self, QueueUrl: str, Entries: list[dict[str, Any]], **page: int) -> dict[str, Any]:
         self.calls.append([entry["MessageBody"] for entry in Entries])
         answer: dict[str, Any] = {"Successful": []}
         for entry in Entries:
@@ -91,7 +91,7 @@ def test_a_fault_of_the_sender_fails_the_task_or_goes_to_the_rejects() -> None:
 class Spoilt(Queue):
     """Refuses the whole call when one of its entries is bad, as AWS does for a missing MessageGroupId."""
 
-    def send_message_batch(self, QueueUrl: str, Entries: list[dict[str, Any]]) -> dict[str, Any]:
+    def send_message_batch(self, QueueUrl: str, Entries: list[dict[str, Any]], **page: int) -> dict[str, Any]:
         if any(entry["MessageBody"] == "bad" for entry in Entries):
             raise SqsError("SendMessageBatch", "MissingParameter", "MissingParameter", "no", 400, True)
         return super().send_message_batch(QueueUrl, Entries)
