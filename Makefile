@@ -11,7 +11,7 @@ MESSAGES ?= 10000000
 MINUTES ?= 10
 PURE_TESTS = $(wildcard tests/model tests/wire tests/engine tests/replication tests/node tests/checks)
 
-.PHONY: help run cluster test quick check format bench bench-deep simulate chaos clients dist docs spark-demo clean
+.PHONY: help run cluster test quick check format bench bench-deep simulate chaos clients dist docs spark-demo bench-spark clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -63,6 +63,9 @@ docs: .venv/.installed-test  ## the documentation site, strictly, into site/
 
 spark-demo: .venv/.installed-spark  ## events through a queue into Parquet, on real Spark, without a Java of your own
 	$(BIN)/python examples/spark/events_to_parquet.py $(ARGS)
+
+bench-spark: .venv/.installed-spark  ## Spark's cost of a message beside a plain loop of the same client
+	$(BIN)/python scripts/bench_spark.py $(ARGS)
 
 clean:  ## remove .venv and every cache
 	rm -rf .venv .venv-clients build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

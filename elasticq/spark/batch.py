@@ -49,7 +49,7 @@ class Pushdown:
     knows that by the function behind the method: this one shows the base class's. It is called only where it is true.
     """
 
-    __func__ = DataSourceReader.pushFilters
+    __func__ = staticmethod(DataSourceReader.pushFilters)
 
     def __init__(self, reader: "BatchReader") -> None:
         self._reader = reader

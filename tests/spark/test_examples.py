@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from pyspark.cloudpickle import register_pickle_by_value
 
 from tests.spark.servers import ROOT, Server
 from tests.spark.test_session import commands_without_java
@@ -32,7 +33,9 @@ WINDOWS = [
 def example(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
     def load(name: str) -> ModuleType:
         monkeypatch.syspath_prepend(str(EXAMPLES))
-        return __import__(name)
+        module = __import__(name)
+        register_pickle_by_value(module)  # as Spark does with the functions of a script
+        return module
 
     return load
 
