@@ -346,12 +346,11 @@ class Driver:
         if self._mode != "lease" or not hasattr(client, "peek") or chosen(self._options.connection) != "light":
             return None
         try:
-            sent_ms = [
-                int(message["SentTimestamp"])
-                for url in self._queues
-                for message in client.peek(QueueUrl=url, Limit=1)["Messages"]
-            ]
+            pages = [client.peek(QueueUrl=url, Limit=1) for url in self._queues]
         except (SqsError, OSError) as error:
             log.debug("peek_failed error=%s", error)
             return None
+        sent_ms = [int(message["SentTimestamp"]) for page in pages for message in page["Messages"]]
+        if not sent_ms and any(page["NextSequence"] is not None for page in pages):
+            return None  # the first page holds none: to look further costs more than the figure is worth
         return max(0, int(self._around.now_s() - min(sent_ms) / 1000)) if sent_ms else 0
