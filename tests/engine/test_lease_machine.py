@@ -117,7 +117,11 @@ class LeaseMachine(RuleBasedStateMachine):
     def renew_or_give_back(self, batch: int, partition: int | None, seconds: int) -> None:
         meant = self._meant(batch, partition)
         is_over = not all(card.lives(self.now_ms) for card in meant)
+        is_over |= not meant and partition is not None and seconds > 0  # as one that was forgotten
         assert self.is_refused(c.ChangeMessageVisibility("jobs", self._handle(batch, partition), seconds)) == is_over
+        if not meant and partition is not None and seconds == 0:
+            card = self.leases[batch, partition] = Card(self.now_ms)
+            card.state = "given_back"
         for card in meant:
             if card.lives(self.now_ms):
                 card.deadline_ms = self.now_ms + seconds * 1_000
