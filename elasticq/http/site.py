@@ -1,6 +1,7 @@
 """What the connections of one SQS port share: runtime, readers, counters, and the sweep of deadlines."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -44,6 +45,7 @@ class Connection(Protocol):
 class Site:
     """Shared by all connections. Deadlines are judged by one sweep a second, not by timers of their own.
 
+    context_path: "/x" before all paths, in queue URLs too.
     auth: off, lax or strict; browsers: None where nobody asks from which page a request came (csrf = off).
     """
 
@@ -51,12 +53,14 @@ class Site:
         "_slow_path",
         "_timer",
         "_wall_clock",
+        "addresses",
         "bounds",
         "browsers",
         "buffers_bytes",
         "callers",
         "clock",
         "connections",
+        "context_path",
         "door",
         "health",
         "hot_requests",
@@ -83,6 +87,7 @@ class Site:
         default_account: str,
         health: str = "OK",
         public_url: str = "",
+        context_path: str = "",
         scheme: str = "http",
         keys: Sequence[Key] = (),
         auth: str = "off",
@@ -98,15 +103,17 @@ class Site:
         self.bounds = bounds or Bounds()
         self.clock = clock
         self._wall_clock = wall_clock
-        self.public_url = public_url
+        self.public_url = public_url and f"{public_url}{context_path}"
+        self.context_path = context_path
         self.scheme = scheme
-        self.reader = HeadReader(public_url, scheme)
+        self.reader = HeadReader(self.public_url, scheme, context_path)
         self.callers = Callers(default_account)
         wall_s = wall_clock() // 1_000
         self.door = None if auth == "off" else Door(keys, self.callers, wall_s, is_strict=auth == "strict")
         self.browsers = browsers
         self.responses = Responses(entropy, wall_s)
         self.connections: set[Connection] = set()
+        self.addresses: Counter[str] = Counter()  # connections of each, where they are bounded
         self.buffers_bytes = 0
         self.hot_requests = 0
         self.slow_requests = 0

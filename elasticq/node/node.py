@@ -11,10 +11,12 @@ newest first, what was not.
 from collections import deque
 from collections.abc import Iterable
 from itertools import islice
+from math import inf
 
 from msgspec.structs import replace
 
 from elasticq.engine import mutations as m
+from elasticq.engine.actions.declare import at_first_use
 from elasticq.engine.actions.leases import is_leased
 from elasticq.engine.actions.receive import returned, wait_s
 from elasticq.engine.apply import Undo, apply, roll_back
@@ -26,7 +28,8 @@ from elasticq.engine.state import State
 from elasticq.engine.sweep import Sweeper, reclaim
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model.commands import Call, ReceiveMessage, SendMessage, SendMessageBatch
-from elasticq.model.errors import ServiceUnavailable, SqsError
+from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable, SqsError
+from elasticq.model.extensions import Peek
 from elasticq.model.limits import WAITERS_MAX
 from elasticq.model.names import queue_path
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
@@ -97,7 +100,7 @@ class Node(Observer):
         self.takeover_index = 0
         self._is_volatile = settings.volatile
         self._commits_alone = self.replica.commits_alone
-        self._turn = Turn(0, 0, settings.region, settings.sixty_second_rules)
+        self._turn = Turn(0, 0, settings.region, settings.sixty_second_rules, settings.template, settings.limits)
         self._waiters = Waiters()
         self._attempts: dict[bytes, int] = {}  # answers that are out, of receives that were answered more than once
         self._sweeper = Sweeper()
@@ -141,6 +144,8 @@ class Node(Observer):
         self._held: deque[tuple[Call, Ticket]] = deque()  # senders that wait for the rows on disk
         self._full_reason: str | None = None
         self._holds_sends = False
+        bytes_max = settings.memory_bytes_max if settings.volatile else 0
+        self._contents_bytes_max: float = bytes_max or inf
 
     # --- inputs -------------------------------------------------------------------
 
@@ -160,8 +165,7 @@ class Node(Observer):
         if self._hands_over_until_ms:
             self._post.hold(call, ticket, now_ms)
             return
-        if self._holds_sends and isinstance(call.command, (SendMessage, SendMessageBatch)):
-            self._hold(call, ticket, now_ms)
+        if self._holds_sends and self._hold(call, ticket):
             return
         self._run(call, ticket, now_ms)
         if self._waiters.count or not (self._commits_alone or self._is_only_joining()):
@@ -433,9 +437,9 @@ class Node(Observer):
         """Execute a call that another member passed on, or that has waited, or let it wait like any other."""
         if self._hands_over_until_ms:
             self._post.hold(call, ticket, now_ms)
-        elif self._holds_sends and isinstance(call.command, (SendMessage, SendMessageBatch)):
-            self._hold(call, ticket, now_ms)
-        else:
+        elif not (
+            self._holds_sends and isinstance(call.command, (SendMessage, SendMessageBatch)) and self._hold(call, ticket)
+        ):
             self._run(call, ticket, now_ms)
 
     def _run(self, call: Call, ticket: Ticket, now_ms: int) -> None:
@@ -449,7 +453,10 @@ class Node(Observer):
                     return
                 result, mutations = self._look_last(call, mutations, now_ms)
         except SqsError as error:
-            self._answer(ticket, error, now_ms)
+            if type(error) is QueueDoesNotExist and self._turn.template is not None:
+                self._run_with_queue(call, ticket, error, now_ms)
+            else:
+                self._answer(ticket, error, now_ms)
             return
         except ContentsMissing as missing:
             self._park(call, ticket, missing.sequences)
@@ -474,6 +481,19 @@ class Node(Observer):
             return
         self._answer(ticket, result, now_ms)
 
+    def _run_with_queue(self, call: Call, ticket: Ticket, error: SqsError, now_ms: int) -> None:
+        """The queue of the call is made first, from the template, if it is one that its first use makes."""
+        mutations: list[m.Mutation] = []
+        try:
+            mutations = at_first_use(self.state, call, self._turn)
+        except SqsError as why:
+            error = why
+        if mutations:
+            self._change(mutations, now_ms)
+            self._run(call, ticket, now_ms)
+        else:
+            self._answer(ticket, error, now_ms)
+
     def _look_again(self, call: Call, mutations: list[m.Mutation], now_ms: int) -> Outcome:
         """A receive found nothing but dead letters: they go, and it looks behind them.
 
@@ -496,7 +516,7 @@ class Node(Observer):
 
     def _park(self, call: Call, ticket: Ticket, sequences: list[int]) -> None:
         """Executed again when the contents are here; a receive waits like a long poll."""
-        assert isinstance(call.command, ReceiveMessage)
+        assert isinstance(call.command, (ReceiveMessage, Peek))
         queue_id = self._queue_of(call, call.command)
         self._parked.setdefault(queue_id, []).append((call, ticket))
         self._residency.want(queue_id, sequences)
@@ -506,20 +526,35 @@ class Node(Observer):
             return  # dead letters only
         self._residency.taken(self.state.queues[mutation.queue_id], mutation.sequences[-1])
 
-    def _hold(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        """Senders are slowed down while memory holds too much that the rows on disk do not."""
-        if self._full_reason is not None:
-            self.effects.replies.append(Reply(ticket, ServiceUnavailable(self._full_reason), 0))
-        else:
+    def _hold(self, call: Call, ticket: Ticket) -> bool:
+        """Senders are refused while storage is full, and slowed down while memory holds too much that it does not.
+
+        False: the call is none, or nothing of that is so any more.
+        """
+        if not isinstance(call.command, (SendMessage, SendMessageBatch)):
+            return False
+        reason = self._full_reason or self._memory_full_reason()
+        if reason:
+            self.effects.replies.append(Reply(ticket, ServiceUnavailable(reason), 0))
+            return True
+        self._holds_sends = self._residency.is_full
+        if self._holds_sends:
             self._held.append((call, ticket))
+        return self._holds_sends
+
+    def _memory_full_reason(self) -> str:
+        """Of a member that keeps messages nowhere else; empty: there is room."""
+        if self.state.contents_bytes <= self._contents_bytes_max:
+            return ""
+        return "Memory for messages is full (storage.memory_max_mb)."
 
     def _let_senders_go(self, now_ms: int) -> None:
         self._holds_sends = self._full_reason is not None or self._residency.is_full
         while self._held and (self._full_reason is not None or not self._residency.is_full):
             call, ticket = self._held.popleft()
-            if self._full_reason is not None or not self.serving:
-                self._hold(call, ticket, now_ms) if self.serving else self._post.submit(call, ticket, now_ms)
-            else:
+            if not self.serving:
+                self._post.submit(call, ticket, now_ms)
+            elif not self._hold(call, ticket):
                 self._run(call, ticket, now_ms)
 
     def _count_attempt(self, result: ReceiveMessageResult) -> None:
@@ -582,6 +617,8 @@ class Node(Observer):
         self.state.index = self.replica.log.last_index + 1
         for mutation in mutations:
             apply(self.state, mutation, undo)
+        if self.state.contents_bytes > self._contents_bytes_max:
+            self._holds_sends = True
         self._open += mutations
         if not self._commits_alone:
             self._open_bytes += sum(map(_size_bytes, mutations))
@@ -651,7 +688,7 @@ class Node(Observer):
         self._waiters.expect(queue, self.state.queues[queue].order.next_due_ms())
         return True
 
-    def _queue_of(self, call: Call, command: ReceiveMessage) -> int:
+    def _queue_of(self, call: Call, command: ReceiveMessage | Peek) -> int:
         account, name = queue_path(command.queue_url or "", call.account)
         return self.state.queue(account, name).id
 
