@@ -228,6 +228,18 @@ def test_more_leases_than_the_bound_are_refused(desk: LeaseDesk, monkeypatch: py
     assert desk.take("q/1/1/0") == []
 
 
+def test_page_of_a_lease_ends_at_four_mebibytes(desk: LeaseDesk) -> None:
+    for _ in range(12):
+        desk.do(c.SendMessage(queue_url=URL, message_body="x" * 500_000))
+    command = c.ReceiveMessage(
+        URL, visibility_timeout=LEASE_S, receive_request_attempt_id="q/1/0/0", elasticq_page_size=1_000
+    )
+    first = desk.do(command).messages
+    assert len(first) == limits.ANSWER_BYTES_MAX // 500_000
+    assert desk.do(command).messages == first
+    assert len(desk.messages("q/1/0/1")) == 12 - len(first)
+
+
 # --- the end --------------------------------------------------------------------------------
 
 
