@@ -12,7 +12,7 @@ from elasticq.engine import redrive
 from elasticq.engine.actions import delete, receive, visibility
 from elasticq.engine.contents import check_range
 from elasticq.engine.leases import Attempt, Handle, Key, Lease, read_attempt, read_lease_handle
-from elasticq.engine.ordering.fifo import FifoOrder
+from elasticq.engine.ordering.fifo import FifoOrder, Own
 from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
@@ -99,8 +99,8 @@ def _choose(state: State, queue: Queue, lease: Lease, limit: int, turn: Turn) ->
     chosen, dead = redrive.choose(state, queue, limit, turn.now_ms)
     order = queue.order
     if isinstance(order, FifoOrder) and lease.messages and len(chosen) < limit and not dead:
-        handles = {x: y for each in lease.calls.values() for x, y in zip(each.sequences, each.hand_outs, strict=True)}
-        own = {sequence for sequence, hand_out in handles.items() if _is_held(queue, sequence, hand_out, turn.now_ms)}
+        own = lease.own = lease.own or Own()
+        own.learn(lease.calls)
         sent_after_ms = queue.expired_before_ms(turn.now_ms)
         found = order.choose_behind(own, turn.now_ms, limit - len(chosen), sent_after_ms, may_miss=bool(chosen))
         living, dead = redrive.told_apart(state, queue, found)

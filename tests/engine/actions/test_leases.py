@@ -228,6 +228,18 @@ def test_more_leases_than_the_bound_are_refused(desk: LeaseDesk, monkeypatch: py
     assert desk.take("q/1/1/0") == []
 
 
+def test_page_of_a_lease_ends_at_four_mebibytes(desk: LeaseDesk) -> None:
+    for _ in range(12):
+        desk.do(c.SendMessage(queue_url=URL, message_body="x" * 500_000))
+    command = c.ReceiveMessage(
+        URL, visibility_timeout=LEASE_S, receive_request_attempt_id="q/1/0/0", elasticq_page_size=1_000
+    )
+    first = desk.do(command).messages
+    assert len(first) == limits.ANSWER_BYTES_MAX // 500_000
+    assert desk.do(command).messages == first
+    assert len(desk.messages("q/1/0/1")) == 12 - len(first)
+
+
 # --- the end --------------------------------------------------------------------------------
 
 
@@ -446,6 +458,17 @@ def test_lease_gets_no_more_of_a_group_once_a_message_of_it_went_to_somebody_els
     (again,) = desk.do(c.ReceiveMessage(FIFO_URL, max_number_of_messages=10)).messages
     assert again.body == first.body
     assert desk.take("q/1/0/1", 10, FIFO_URL) == []
+
+
+def test_lease_takes_no_message_behind_one_that_came_back_by_itself(desk: LeaseDesk) -> None:
+    """What it remembers of a group holds until anything in it changes, time included."""
+    desk.fill(6, FIFO_URL, "a")
+    first = desk.messages("q/1/0/0", 2, FIFO_URL)
+    assert len(desk.take("q/1/0/1", 2, FIFO_URL)) == 2
+    desk.do(c.ChangeMessageVisibility(FIFO_URL, first[0].receipt_handle, 5))
+    desk.wait(5)
+    assert desk.take("q/1/0/2", 10, FIFO_URL) == [first[0].body]
+    assert len(desk.take("q/1/0/3", 10, FIFO_URL)) == 2
 
 
 def test_expired_lease_gives_its_groups_back_in_order(desk: LeaseDesk) -> None:
