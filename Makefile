@@ -49,7 +49,7 @@ simulate: .venv/.installed  ## seeded clusters with faults: SEEDS=n from FIRST=s
 
 chaos: .venv/.installed-test  ## kill -9 a server KILLS=n times, break clusters for MINUTES=m, from seed FIRST=s; judge what clients saw
 	$(BIN)/python scripts/chaos.py --kills $(KILLS) --seed $(FIRST)
-	$(BIN)/python -m pytest -m chaos tests/cluster
+	$(BIN)/python -m pytest -m chaos tests/cluster tests/spark
 	$(BIN)/python scripts/chaos_cluster.py --minutes $(MINUTES) --seed $(FIRST) $(ARGS)
 
 clients: .venv/.installed-test  ## what people use, unmodified, against a server and a cluster; ARGS="celery --only cluster"

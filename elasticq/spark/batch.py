@@ -115,10 +115,7 @@ class BatchReader(DataSourceReader):
         if bound is not None:
             tasks = max(1, min(tasks, bound))
             counts = [bound // tasks + (index < bound % tasks) for index in range(tasks)]
-        return [
-            Share("batch", 0, first + index, "plain", url, count, 0, self._around.now_s())
-            for index, count in enumerate(counts)
-        ]
+        return [Share("batch", 0, first + index, "plain", url, count, 0) for index, count in enumerate(counts)]
 
     # --- executors --------------------------------------------------------------------------------
 
@@ -170,25 +167,9 @@ def ending_count(ending_mode: str) -> int | None:
     raise OptionError(f"option endingMode: {ending_mode!r} is not empty, snapshot or count:N")
 
 
-_ATTRIBUTES: Final = {
-    "SentTimestamp": "SentTimestamp",
-    "ReceiveCount": "ApproximateReceiveCount",
-    "FirstReceiveTimestamp": "ApproximateFirstReceiveTimestamp",
-    "SenderId": "SenderId",
-    "GroupId": "MessageGroupId",
-    "MessageGroupId": "MessageGroupId",
-    "DeduplicationId": "MessageDeduplicationId",
-    "MessageDeduplicationId": "MessageDeduplicationId",
-    "SequenceNumber": "SequenceNumber",
-}
-
-
 def _as_received(peeked: Message) -> Message:
-    """In the shape of a receive."""
-    told = {
-        _ATTRIBUTES[name]: str(value) for name, value in peeked.items() if name in _ATTRIBUTES and value is not None
-    }
-    attributes = peeked.get("Attributes")
-    if isinstance(attributes, dict):
-        told = {**attributes, **told}
-    return {**peeked, "Attributes": told}
+    """In the shape of a receive, where what was never received has no such time."""
+    attributes = peeked["Attributes"]
+    if attributes.get("ApproximateFirstReceiveTimestamp") == "0":
+        attributes = {name: value for name, value in attributes.items() if name != "ApproximateFirstReceiveTimestamp"}
+    return {**peeked, "Attributes": attributes}

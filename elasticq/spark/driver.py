@@ -21,7 +21,7 @@ def received_batch(log: WriteAhead, store: Store, client: Client, draft: Offset,
     parts: list[Part] = []
     found: list[Received] = []
     for part in draft.parts:
-        whole = Share(draft.name, draft.batch, 0, "driver", part.queue_url, part.messages, draft.bytes_max, began_s)
+        whole = Share(draft.name, draft.batch, 0, "driver", part.queue_url, part.messages, draft.bytes_max)
         received = log.gather(store, client, whole, began_s)
         if received.messages or received.redelivered:
             divided = _divided(received, part.partitions)

@@ -142,18 +142,29 @@ class Leases:
 
         elasticq forgets an ended lease some time after its end; its ids would then open a new one, with messages that
         a sink which knows the batch already skips. So the age decides first: a lease cannot have ended before its
-        time, and of an older one only those count that can still be renewed.
+        time, and of an older one only those count that can still be renewed. The others are given back, opened or not:
+        a receive of the earlier run that is still on its way must not open what the commit would then delete unseen.
         """
         shares = offset.shares()
-        if self._surroundings.now_s() - offset.planned_s < offset.lease_s * 0.99:
+        if self._surroundings.now_s() * 1000 - offset.planned_ms < offset.lease_ms * 0.99:
             return shares
         client = self._client()
         alive = [share for share in shares if self._renewed(client, share.queue_url, _handle(share))]
         for share in shares:
             if share not in alive:
                 self.expired += 1
+                self._give_back(client, share)
                 self._lost(share, 0)
         return alive
+
+    def _give_back(self, client: Client, share: Share) -> None:
+        try:
+            client.change_message_visibility(
+                QueueUrl=share.queue_url, ReceiptHandle=_handle(share), VisibilityTimeout=0
+            )
+        except SqsError as error:
+            if error.type != EXPIRED:
+                raise
 
 
 def _handle(share: Share) -> str:

@@ -25,7 +25,6 @@ class Share:
     queue_url: str
     messages: int
     bytes_max: int
-    planned_s: float
 
     @property
     def queue_name(self) -> str:
@@ -43,13 +42,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Offset:
-    """The end of a batch. planned_s: of the driver's wall clock; lease_s: how long its leases last unrenewed."""
+    """The end of a batch. planned_ms: of the driver's wall clock; lease_ms: how long its leases last unrenewed."""
 
     name: str
     batch: int
     mode: str = ""
-    planned_s: float = 0.0
-    lease_s: float = 0.0
+    planned_ms: int = 0
+    lease_ms: int = 0
     bytes_max: int = 0
     parts: tuple[Part, ...] = ()
 
@@ -69,7 +68,6 @@ class Offset:
                         part.queue_url,
                         least + (index < more),
                         -(-self.bytes_max // count),
-                        self.planned_s,
                     )
                 )
         return shares
@@ -80,8 +78,8 @@ class Offset:
             "name": self.name,
             "batch": self.batch,
             "mode": self.mode,
-            "plannedMs": int(self.planned_s * 1000),
-            "leaseMs": int(self.lease_s * 1000),
+            "plannedMs": self.planned_ms,
+            "leaseMs": self.lease_ms,
             "bytes": self.bytes_max,
             "queues": {
                 part.queue_url: {"partitions": part.partitions, "messages": part.messages} for part in self.parts
@@ -98,8 +96,8 @@ def from_json(offset: Json) -> Offset:
         offset["name"],
         offset["batch"],
         offset["mode"],
-        offset["plannedMs"] / 1000,
-        offset["leaseMs"] / 1000,
+        offset["plannedMs"],
+        offset["leaseMs"],
         offset["bytes"],
         tuple(parts),
     )

@@ -32,7 +32,9 @@ COLUMNS: Final = {
     "receiptHandle": "string",
     "batch": "bigint",
     "partition": "int",
+    "state": "string",
 }
+ONLY_WHERE_NAMED: Final = frozenset(["state"])  # of a peek: visible, inflight or delayed
 SYSTEM_ATTRIBUTES: Final = {
     "messageGroupId": "MessageGroupId",
     "deduplicationId": "MessageDeduplicationId",
@@ -62,7 +64,7 @@ def default_schema(value_format: str, with_handles: bool) -> "StructType":
     }
     schema = types.StructType()
     for name, kind in kinds.items():
-        if with_handles or name != "receiptHandle":
+        if name not in ONLY_WHERE_NAMED and (with_handles or name != "receiptHandle"):
             schema = schema.add(name, kind)
     return schema
 
@@ -247,4 +249,5 @@ _VALUES: Final[Mapping[str, Values]] = {
     "receiptHandle": _member("ReceiptHandle"),
     "batch": lambda messages, origin: [origin.batch] * len(messages),
     "partition": lambda messages, origin: [origin.partition] * len(messages),
+    "state": _member("State"),
 }

@@ -192,10 +192,10 @@ class Driver:
         self._committed: Offset | None = None
 
     def _new_heartbeat(self) -> Heartbeat | None:
-        if not self._around.has_threads or self._options.heartbeat == "off" or self._mode == "plain":
+        if self._options.heartbeat == "off" or self._mode == "plain":
             return None
         held_s = self._options.lease_seconds if self._mode == "lease" else self._options.visibility_timeout
-        return Heartbeat(held_s / 3, self.renew)
+        return self._around.heartbeat(held_s / 3, self.renew)
 
     def _delivery(self, mode: str) -> Any:
         if mode not in self._deliveries:
@@ -234,8 +234,8 @@ class Driver:
             start.name,
             start.batch + 1,
             self._mode,
-            self._around.now_s(),
-            self._options.lease_seconds,
+            int(self._around.now_s() * 1000),
+            int(self._options.lease_seconds * 1000),
             self._options.max_bytes_per_trigger,
         )
         if self._mode == "driver":
@@ -276,10 +276,12 @@ class Driver:
     def shares(self, start_json: Json, end_json: Json) -> list[Share]:
         """The tasks of the batch that ends at ``end``."""
         start, end = from_json(start_json), from_json(end_json)
-        if end.batch == 0 or (start.name, start.batch) == (end.name, end.batch):
+        if (start.name, start.batch) == (end.name, end.batch):
             return []
         self.commit(start)  # Spark 4.1 has not told it before, and begins a new name after a restart
         self._last = end
+        if not end.parts:
+            return []
         shares: list[Share] = end.shares()
         if end != self._planned:  # an earlier run planned it
             shares = self._delivery(end.mode).replayed(end)
@@ -344,12 +346,11 @@ class Driver:
         if self._mode != "lease" or not hasattr(client, "peek") or chosen(self._options.connection) != "light":
             return None
         try:
-            sent_ms = [
-                int(message["SentTimestamp"])
-                for url in self._queues
-                for message in client.peek(QueueUrl=url, Limit=1)["Messages"]
-            ]
+            pages = [client.peek(QueueUrl=url, Limit=1) for url in self._queues]
         except (SqsError, OSError) as error:
             log.debug("peek_failed error=%s", error)
             return None
+        sent_ms = [int(message["SentTimestamp"]) for page in pages for message in page["Messages"]]
+        if not sent_ms and any(page["NextSequence"] is not None for page in pages):
+            return None  # the first page holds none: to look further costs more than the figure is worth
         return max(0, int(self._around.now_s() - min(sent_ms) / 1000)) if sent_ms else 0

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from elasticq.spark import clients, stores
+from elasticq.spark.heartbeat import Heartbeat
+from elasticq.spark.offsets import Offset
 from elasticq.spark.options import Connection
 
 CALLS_AT_ONCE: Final = 8
@@ -36,4 +38,4 @@ class Surroundings:
     open_store: Callable[[str], stores.Store] = stores.open_store
     random_part: Callable[[], str] = random_part
     for_each: Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]] = in_threads
-    has_threads: bool = True
+    heartbeat: Callable[[float, Callable[[Offset], None]], Heartbeat] = Heartbeat

@@ -1,6 +1,7 @@
 """Options: their kinds and bounds, and errors that tell what to write instead."""
 
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
@@ -93,3 +94,8 @@ def test_every_option_says_what_it_is_for() -> None:
 
 def test_every_option_of_a_connection_is_one_of_reading() -> None:
     assert {name_of(known) for known in fields(Connection)} < {name_of(known) for known in fields(Read)}
+
+
+def test_every_option_is_in_the_documentation() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text()
+    assert [name_of(known) for known in fields(Read) if f"`{name_of(known)}`" not in page] == []

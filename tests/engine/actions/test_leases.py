@@ -322,6 +322,17 @@ def test_batch_without_leases_has_nothing_to_do(desk: LeaseDesk) -> None:
     assert desk.delete("lease:q/1/") == desk.delete("lease:q/1/0") == desk.change("lease:q/1/", 10) == EmptyResult()
 
 
+def test_lease_that_is_not_there_cannot_be_renewed(desk: LeaseDesk) -> None:
+    assert isinstance(desk.change("lease:q/1/0", 10), LeaseExpired)
+
+
+def test_lease_given_back_before_it_was_opened_never_opens(desk: LeaseDesk) -> None:
+    desk.fill(1)
+    assert desk.change("lease:q/1/0", 0) == EmptyResult()
+    assert desk.is_over("q/1/0/0")
+    assert desk.visible() == 1
+
+
 @pytest.mark.parametrize(
     "handle", ["lease:", "lease:q", "lease:q/1", "lease:q/01/", "lease:q/1/0/0", "lease:" + "x" * 50]
 )
