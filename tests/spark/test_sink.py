@@ -56,6 +56,16 @@ def test_a_fifo_queue_keeps_the_order_of_groups_and_equal_bodies(
     assert groups == {f"g{n}": [str(i // 6) for i in range(60) if i % 3 == n] for n in range(3)}
 
 
+def test_a_standard_queue_with_a_window_knows_a_write_that_runs_again(
+    spark: Any, elasticq_server: Server, make_queue: Callable[..., str]
+) -> None:
+    url = make_queue(elasticq_server, ElasticqIdempotencyWindow="300")
+    frame = spark.range(30).selectExpr("cast(id % 10 as string) body").coalesce(1)
+    for _ in range(2):
+        write(frame, url, writeId="twice")
+    assert sorted(bodies(elasticq_server.drain(url))) == sorted(str(n % 10) for n in range(30))
+
+
 def test_rows_name_their_queues_and_what_cannot_be_sent_is_in_the_rejects(
     spark: Any, elasticq_server: Server, make_queue: Callable[..., str], tmp_path: Path
 ) -> None:
