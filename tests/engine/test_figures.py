@@ -45,10 +45,6 @@ def test_the_look_for_the_oldest_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_fifo_queue_is_told_as_well() -> None:
     desk = Desk()
     desk.create("jobs.fifo", FifoQueue="true")
-    desk.do(
-        c.SendMessage(
-            queue_url="jobs.fifo", message_body="x", message_group_id="g", message_deduplication_id="1"
-        )
-    )
+    desk.do(c.SendMessage(queue_url="jobs.fifo", message_body="x", message_group_id="g", message_deduplication_id="1"))
     told = figures(desk.queue("jobs.fifo"), desk.turn.now_ms)
     assert (told.visible, told.oldest_ms) == (1, START_MS)
