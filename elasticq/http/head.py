@@ -22,6 +22,9 @@ from msgspec import Struct
 from elasticq.wire import browsers
 from elasticq.wire.operations import BY_TARGET, Operation
 
+EXTENSIONS: Final = ("/_elasticq/", "/_aws/")
+"""Paths that begin so are not SQS's, whatever else the head says: the slow path has them."""
+
 KNOWN_HEADS_MAX: Final = 512
 KNOWN_HEAD_BYTES_MAX: Final = 1_024
 KNOWN_LINES_MAX: Final = 1_024
@@ -169,6 +172,8 @@ class _RequestLines(dict[bytes, str]):
                 raise BadHead("no request line")
             return ""
         path = hot[1].decode("ascii")
+        if path.startswith(EXTENSIONS):
+            return ""
         _remember(self, line, path)
         return path
 
