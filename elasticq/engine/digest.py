@@ -72,4 +72,6 @@ def _digest(state: State, now_ms: int, rows: Callable[[Queue], list[object]]) ->
         state.invocations.rows(now_ms),
         [state.move_tasks[number] for number in sorted(state.move_tasks)],
     ]
+    if sent_ids := state.sent_ids.rows(now_ms):
+        everything.append(sent_ids)
     return blake2b(msgspec.msgpack.encode(everything), digest_size=16).digest()

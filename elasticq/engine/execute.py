@@ -116,6 +116,8 @@ def _outcome(result: Result, mutations: list[m.Mutation]) -> object:
             if result.successful[0].sequence_number is not None:  # duplicates stored nothing
                 numbers = [int(entry.sequence_number or 0) for entry in result.successful]
                 return [[(stored[0].queue_id, number) for number in numbers], result.failed]
+            if result.successful[0].sequence:  # of a queue with an idempotency window: duplicates there, too
+                return [[(stored[0].queue_id, entry.sequence) for entry in result.successful], result.failed]
             return [[(s.queue_id, s.sequence) for s in stored], result.failed]
         case BatchResult():
             return [[], result.failed]

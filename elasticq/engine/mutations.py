@@ -201,6 +201,16 @@ class GroupsRestored(Struct, array_like=True, tag=42, gc=False):
     groups: list[int]
 
 
+class SentIdTaken(Struct, array_like=True, tag=80, gc=False):
+    """A deduplication id of a standard queue stands for this message until ``until_ms``; key: 16 bytes of both."""
+
+    key: bytes
+    taken_ms: int
+    until_ms: int
+    queue_id: int
+    sequence: int
+
+
 class QueueTagged(Struct, array_like=True, tag=60, gc=False):
     """``tags``: all that the queue has from now on."""
 
@@ -301,6 +311,7 @@ Mutation = (
     | RangeRemoved
     | ClusterRenamed
     | AttemptRecorded
+    | SentIdTaken
     | GroupsServed
     | GroupsRestored
     | QueueTagged

@@ -20,8 +20,15 @@ from elasticq.engine.rows import UNTOUCHED, Grace, Row
 from elasticq.model import limits
 from elasticq.model.errors import QueueDoesNotExist
 
+IDEMPOTENCY_WINDOW = "ElasticqIdempotencyWindow"
+"""Ours, of standard queues: for so many seconds a MessageDeduplicationId is taken."""
+
 SCOPE_AT_CREATION = "elasticq.DeduplicationScope"
 """Among the attributes, but not shown: a later change of DeduplicationScope does not change what is a duplicate [S]."""
+
+
+SENT_ID_GENERATION_MS = 600_000
+"""Few generations for an hour; an id that is free again is forgotten as much later at most."""
 
 
 class Messages:
@@ -65,6 +72,7 @@ class Queue:
         "delay_s",
         "deleted_ms",
         "id",
+        "idempotency_ms",
         "is_content_deduplicated",
         "is_deduplicated_by_group",
         "is_fifo",
@@ -124,6 +132,7 @@ class Queue:
         self.retention_ms = number("MessageRetentionPeriod", limits.RETENTION_S_DEFAULT) * 1_000
         self.wait_s = number("ReceiveMessageWaitTimeSeconds", limits.WAIT_S_DEFAULT)
         self.visibility_s = number("VisibilityTimeout", limits.VISIBILITY_S_DEFAULT)
+        self.idempotency_ms = number(IDEMPOTENCY_WINDOW, 0) * 1_000
         self.is_content_deduplicated = attributes.get("ContentBasedDeduplication") == "true"
         self.is_deduplicated_by_group = attributes.get(SCOPE_AT_CREATION) == "messageGroup"
         redrive = attributes.get(POLICY)
@@ -177,6 +186,7 @@ class State:
         "moving",
         "names",
         "queues",
+        "sent_ids",
         "takeover_term",
         "trash",
     )
@@ -194,6 +204,7 @@ class State:
         self.deleted_names: dict[tuple[str, str], int] = {}  # when; for the 60-second rule
         self.last_queue_id = 0
         self.invocations = Invocations()
+        self.sent_ids = Invocations(0, SENT_ID_GENERATION_MS)
         self.move_tasks: dict[int, MoveTaskSet] = {}  # by number
         self.moving: dict[int, MoveTaskSet] = {}  # those that are not over
         self.contents_bytes = 0  # weight of all contents in memory

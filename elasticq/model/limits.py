@@ -52,6 +52,7 @@ REQUEST_BYTES_MAX: Final = 8 * 1_048_576  # a batch of 1 MiB, escaped in a form 
 HEAD_BYTES_MAX: Final = 16_384
 JSON_DEPTH_MAX: Final = 32
 WAITERS_MAX: Final = 100_000
+IDEMPOTENCY_WINDOW_S_MAX: Final = 3_600  # ElasticqIdempotencyWindow
 PAGE_SIZE_MAX: Final = 1_000  # ElasticqPageSize: a receive's messages, a batch's entries
 PAGE_BYTES_MAX: Final = 4 * 1_048_576  # of a page's messages; a frame to another member holds twice that
 MUTATION_ROWS_MAX: Final = 1_000  # design: no mutation touches more

@@ -47,12 +47,16 @@ class BatchError(Struct, gc=False):
 
 
 class SentEntry(Struct, gc=False):
-    """SendMessageBatchResultEntry; ``position`` is the entry's index in the command."""
+    """SendMessageBatchResultEntry; ``position`` is the entry's index in the command.
+
+    ``sequence``: of the message that holds the entry's id, where it may be an older one; else 0.
+    """
 
     id: str
     position: int
     message_id: str
     sequence_number: str | None = None
+    sequence: int = 0
 
 
 class SendMessageBatchResult(Result):

@@ -218,8 +218,8 @@ def system_attributes(
         everything["MessageGroupId"] = content.group_id
     if queue.is_fifo:
         everything["SequenceNumber"] = sequence_number(content.sequence)
-        if content.deduplication_id is not None:
-            everything["MessageDeduplicationId"] = content.deduplication_id
+    if content.deduplication_id is not None:
+        everything["MessageDeduplicationId"] = content.deduplication_id
     if dead_letter is not None:
         everything["DeadLetterQueueSourceArn"] = dead_letter.source_arn
     return {name: value for name, value in everything.items() if name in names}

@@ -1,13 +1,15 @@
 """SendMessage and SendMessageBatch.
 
-A message of a FIFO queue takes its deduplication id for five minutes; a send
-with an id that is taken stores nothing and answers what the first one did.
+A message of a FIFO queue takes its deduplication id for five minutes, one of a
+standard queue with an idempotency window for that; a send with an id that is
+taken stores nothing and answers what the first one did.
 """
 
-from elasticq.engine import contents
+from elasticq.engine import contents, idempotency
 from elasticq.engine import mutations as m
 from elasticq.engine.batches import check_entries, failed
 from elasticq.engine.deduplication import content_based_id, deduplication_key, first_sent
+from elasticq.engine.idempotency import sent_id_key, taken
 from elasticq.engine.identity import next_sequence, sequence_number
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
@@ -25,7 +27,20 @@ def send_message(state: State, call: Call, command: SendMessage, turn: Turn) -> 
     if queue.is_fifo:
         return _send_in_order(state, queue, call, command, sequence, turn)
     stored = _stored(queue, call, command, sequence, turn, in_batch=False)
+    if stored.deduplication_id is not None:
+        return _send_once(state, queue, stored, stored.deduplication_id, turn)
     return SendMessageResult(state.identity.message_id(queue.id, sequence)), [stored]
+
+
+def _send_once(state: State, queue: Queue, stored: m.MessageStored, deduplication_id: str, turn: Turn) -> Outcome:
+    """Of a standard queue with an idempotency window."""
+    key = sent_id_key(queue, deduplication_id)
+    first = idempotency.first_sent(state, key, turn.now_ms)
+    mutations: list[m.Mutation] = []
+    if first is None:
+        first = stored.sequence
+        mutations = [stored, taken(queue, key, first, turn)]
+    return SendMessageResult(state.identity.message_id(queue.id, first)), mutations
 
 
 def _send_in_order(state: State, queue: Queue, call: Call, command: SendMessage, sequence: int, turn: Turn) -> Outcome:
@@ -52,7 +67,9 @@ def _stored(
     stored = _with_contents(queue, call, entry, sequence, turn, in_batch=in_batch)
     delay_s = queue.delay_s if entry.delay_seconds is None else contents.check_delay(entry.delay_seconds)
     if entry.message_deduplication_id is not None:
-        raise contents.no_deduplication(entry.message_deduplication_id)
+        if not queue.idempotency_ms:
+            raise contents.no_deduplication(entry.message_deduplication_id)
+        stored.deduplication_id = contents.check_token(entry.message_deduplication_id, "MessageDeduplicationId")
     if delay_s:
         stored.visible_at_ms = turn.now_ms + delay_s * 1_000
     if entry.message_group_id is not None:
@@ -123,6 +140,8 @@ def send_message_batch(state: State, call: Call, command: SendMessageBatch, turn
         )
     if queue.is_fifo:
         return _send_batch_in_order(state, queue, call, command, ids, turn)
+    if queue.idempotency_ms:
+        return _send_batch_once(state, queue, call, command, ids, turn)
     result = SendMessageBatchResult()
     mutations: list[m.Mutation] = []
     sequence = next_sequence(queue.last_sequence, turn.term)
@@ -137,6 +156,35 @@ def send_message_batch(state: State, call: Call, command: SendMessageBatch, turn
     return result, mutations
 
 
+def _send_batch_once(
+    state: State, queue: Queue, call: Call, command: SendMessageBatch, ids: list[str], turn: Turn
+) -> Outcome:
+    """As ``_send_batch_in_order``, but an entry needs no id."""
+    result = SendMessageBatchResult()
+    messages: list[m.Mutation] = []
+    keys: dict[bytes, int] = {}
+    sequence = next_sequence(queue.last_sequence, turn.term)
+    for position, (name, entry) in enumerate(zip(ids, command.entries, strict=True)):
+        try:
+            stored = _stored(queue, call, entry, sequence, turn, in_batch=True)
+        except SqsError as error:
+            result.failed.append(failed(name, error))
+            continue
+        key, first = b"", None
+        if stored.deduplication_id is not None:
+            key = sent_id_key(queue, stored.deduplication_id)
+            first = keys.get(key) or idempotency.first_sent(state, key, turn.now_ms)
+        if first is None:
+            first = sequence
+            messages.append(stored)
+            sequence += 1
+            if key:
+                keys[key] = first
+        message_id = state.identity.message_id(queue.id, first)
+        result.successful.append(SentEntry(name, position, message_id, sequence=first))
+    return result, messages + [taken(queue, key, first, turn) for key, first in keys.items()]
+
+
 def _send_batch_in_order(
     state: State, queue: Queue, call: Call, command: SendMessageBatch, ids: list[str], turn: Turn
 ) -> Outcome:
@@ -145,7 +193,7 @@ def _send_batch_in_order(
         raise InvalidParameterValue(_NO_GROUP)
     result = SendMessageBatchResult()
     messages: list[m.Mutation] = []
-    taken: dict[bytes, int] = {}
+    keys: dict[bytes, int] = {}
     sequence = next_sequence(queue.last_sequence, turn.term)
     for position, (name, entry) in enumerate(zip(ids, command.entries, strict=True)):
         try:
@@ -154,12 +202,12 @@ def _send_batch_in_order(
             result.failed.append(failed(name, error))
             continue
         key = deduplication_key(queue, stored.group_id or "", stored.deduplication_id or "")
-        first = taken.get(key) or first_sent(state, key, turn.now_ms)
+        first = keys.get(key) or first_sent(state, key, turn.now_ms)
         if first is None:
-            first = taken[key] = sequence
+            first = keys[key] = sequence
             messages.append(stored)
             sequence += 1
         message_id = state.identity.message_id(queue.id, first)
         result.successful.append(SentEntry(name, position, message_id, sequence_number(first)))
-    ids_taken = [m.InvocationRecorded(key, turn.now_ms, queue.id, first) for key, first in taken.items()]
+    ids_taken = [m.InvocationRecorded(key, turn.now_ms, queue.id, first) for key, first in keys.items()]
     return result, messages + ids_taken
