@@ -11,11 +11,12 @@ from typing import Any, Final
 from elasticq.cli.cluster import add_cluster
 from elasticq.cli.data import add_commands
 from elasticq.cli.exits import fail, refuse
+from elasticq.cli.queues import add_queues
 from elasticq.cli.server import add_config, add_server
 
 HEALTH_TIMEOUT_S: Final = 5
 DEFAULT_URL: Final = "http://127.0.0.1:9324"
-_COMMANDS: Final = ("server", "health", "config", "cluster", "backup", "restore", "repair", "sim")
+_COMMANDS: Final = ("server", "health", "config", "queues", "cluster", "backup", "restore", "repair", "sim")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     health.add_argument("url", nargs="?", default=DEFAULT_URL, metavar="URL")
     health.set_defaults(run=_health)
     add_config(commands.add_parser("config", help="look at settings"))
+    add_queues(commands.add_parser("queues", help="look into queues, send, purge, redrive, export, import"))
     add_cluster(commands.add_parser("cluster", help="look at a cluster and change it, by its admin port"))
     add_commands(commands)
     commands.add_parser("sim", help="run seeds of the simulator (elasticq sim --help)")
