@@ -1,6 +1,7 @@
 """elasticq queues: looks into queues and moves what is in them, at any SQS endpoint."""
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -35,6 +36,10 @@ def add_queues(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     ls = _add(commands, "ls", "queues and how much is in them", _ls)
     ls.add_argument("prefix", nargs="?", default="", metavar="PREFIX")
+    create = _add(commands, "create", "create a queue, a FIFO one if its name ends so", _create, "queue")
+    create.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
+    create.add_argument("--dead-letters", metavar="QUEUE", help="where messages go that were received too often")
+    create.add_argument("--max-receives", type=int, default=3, metavar="N", help="how often that is (3)")
     peek = _add(commands, "peek", "messages as they lie there, unchanged (elasticq only)", _peek, "queue")
     peek.add_argument("-n", "--limit", type=int, default=10, metavar="N", help="at most so many (10)")
     peek.add_argument("--from", dest="first", type=int, default=0, metavar="SEQUENCE", help="from this one on")
@@ -45,7 +50,7 @@ def add_queues(parser: argparse.ArgumentParser) -> None:
     send.add_argument("--group", metavar="ID", help="MessageGroupId")
     send.add_argument("--deduplication-id", metavar="ID", help="of a single BODY")
     send.add_argument("--delay-s", type=int, metavar="S", help="DelaySeconds, 0 to 900")
-    send.add_argument("--attribute", action="append", default=[], metavar="NAME=TEXT", help="may be repeated")
+    send.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
     purge = _add(commands, "purge", "delete all messages and wait until they are gone", _purge, "queue")
     purge.add_argument("--yes", action="store_true", help="do not ask")
     purge.add_argument("--wait-s", type=float, default=60, metavar="S", help="at most (60)")
@@ -179,6 +184,22 @@ def _clock(time_ms: int) -> str:
 # --- change -------------------------------------------------------------------------
 
 
+def _create(client: "Sqs", options: argparse.Namespace) -> int:
+    attributes = dict(_pair(text) for text in options.attribute)
+    if options.queue.endswith(".fifo"):
+        attributes.setdefault("FifoQueue", "true")
+    if options.dead_letters:
+        arn = attributes_of(client, url_of(client, options.dead_letters))["QueueArn"]
+        policy = {"deadLetterTargetArn": arn, "maxReceiveCount": options.max_receives}
+        attributes["RedrivePolicy"] = json.dumps(policy)
+    url = client.create_queue(QueueName=options.queue, Attributes=attributes)["QueueUrl"]
+    if options.json:
+        json_lines([{"name": options.queue, "url": url}])
+    else:
+        print(url)
+    return 0
+
+
 def _send(client: "Sqs", options: argparse.Namespace) -> int:
     shared: dict[str, Any] = {}
     if options.group is not None:
@@ -186,7 +207,8 @@ def _send(client: "Sqs", options: argparse.Namespace) -> int:
     if options.delay_s is not None:
         shared["DelaySeconds"] = options.delay_s
     if options.attribute:
-        shared["MessageAttributes"] = dict(map(_attribute, options.attribute))
+        texts = map(_pair, options.attribute)
+        shared["MessageAttributes"] = {name: {"DataType": "String", "StringValue": value} for name, value in texts}
     url = url_of(client, options.queue)
     if options.body is None:
         lines = ({"MessageBody": line.rstrip("\n"), **shared} for line in sys.stdin)
@@ -201,11 +223,11 @@ def _send(client: "Sqs", options: argparse.Namespace) -> int:
     return 0
 
 
-def _attribute(text: str) -> tuple[str, dict[str, str]]:
+def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise Failure(f"--attribute {text} is not NAME=TEXT")
-    return name, {"DataType": "String", "StringValue": value}
+        raise Failure(f"--attribute {text} is not NAME=VALUE")
+    return name, value
 
 
 def _purge(client: "Sqs", options: argparse.Namespace) -> int:

@@ -122,6 +122,17 @@ def test_send_takes_lines(run: Any, sqs: Sqs, queue: str, monkeypatch: pytest.Mo
     assert bodies(sqs, queue) == [f"line {number}" for number in range(25)]
 
 
+def test_create_makes_fifo_queues_and_dead_letter_queues(run: Any, sqs: Sqs, queue: str) -> None:
+    name = f"{uuid4().hex}.fifo"
+    assert run("create", name)[1].strip() == url_of(sqs, name)
+    other = f"{queue}-source"
+    run("create", other, "--attribute", "DelaySeconds=7", "--dead-letters", queue, "--max-receives", "5", "--json")
+    found = sqs.get_queue_attributes(QueueUrl=url_of(sqs, other), AttributeNames=["All"])["Attributes"]
+    assert found["DelaySeconds"] == "7"
+    assert json.loads(found["RedrivePolicy"])["maxReceiveCount"] in (5, "5")
+    assert json.loads(found["RedrivePolicy"])["deadLetterTargetArn"].endswith(f":{queue}")
+
+
 def test_purge_waits_until_nothing_is_left(run: Any, sqs: Sqs, queue: str) -> None:
     run("send", queue, "x")
     status, out, _ = run("purge", queue, "--yes")
