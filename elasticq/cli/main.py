@@ -11,12 +11,13 @@ from typing import Any, Final
 from elasticq.cli.cluster import add_cluster
 from elasticq.cli.data import add_commands
 from elasticq.cli.exits import fail, refuse
+from elasticq.cli.follow_master import add_follow_master
 from elasticq.cli.queues import add_queues
 from elasticq.cli.server import add_config, add_server
 
 HEALTH_TIMEOUT_S: Final = 5
 DEFAULT_URL: Final = "http://127.0.0.1:9324"
-_COMMANDS: Final = ("server", "health", "config", "queues", "cluster", "backup", "restore", "repair", "sim")
+_COMMANDS: Final = tuple("server health config queues cluster backup restore repair follow-master sim".split())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -47,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     add_queues(commands.add_parser("queues", help="look into queues, send, purge, redrive, export, import"))
     add_cluster(commands.add_parser("cluster", help="look at a cluster and change it, by its admin port"))
     add_commands(commands)
+    add_follow_master(commands.add_parser("follow-master", help="label this Kubernetes pod while it is the master"))
     commands.add_parser("sim", help="run seeds of the simulator (elasticq sim --help)")
     return parser
 

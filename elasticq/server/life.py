@@ -36,6 +36,7 @@ from elasticq.server import logs, spans
 from elasticq.server.allocator import give_back_large_blocks
 from elasticq.server.auth import allowed_hosts
 from elasticq.server.member import EXIT_FAILURE, EXIT_STOPPED, Member, end
+from elasticq.server.notify import READY, STOPPING, notify
 from elasticq.server.settings import Admin, Http, Settings, SettingsError, admin_token, keys, tls, warnings
 from elasticq.server.view import View
 from elasticq.storage.directory import DataDirectory
@@ -170,10 +171,12 @@ async def _serve(
         print(f"admin listening on {_url(settings.admin, admin.port)}", flush=True)
     if member.peer_address:
         print(f"peers listening on {member.peer_address}", flush=True)
+    notify(READY)
     # aiohttp is most of a start's CPU: its import begins when the first requests can be answered already.
     imported = loop.run_in_executor(None, import_module, "elasticq.http.slow")
     opening = loop.create_task(_open_admin(admin, imported))
     status = await member.ended
+    notify(STOPPING)
     opening.cancel()
     view.stopping = True
     await member.hand_over()

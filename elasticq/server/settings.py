@@ -6,7 +6,6 @@ costs somebody a day. conf/elasticq.toml documents each one (a test compares).
 What contradicts itself is refused, with what to do instead.
 """
 
-import difflib
 import ssl
 import tomllib
 from collections.abc import Mapping
@@ -155,7 +154,7 @@ def warnings(settings: Settings) -> list[str]:
             "look at the cluster and give it orders"
         )
     if settings.auth.mode == "strict" and admin.port >= 0 and not admin.token_file:
-        found.append("auth is strict and admin.token_file is not set: the admin port answers /health and /ready only")
+        found.append("auth is strict and admin.token_file is not set: the admin port answers probes only")
     return found
 
 
@@ -242,6 +241,8 @@ def _merge(sections: dict[str, dict[str, Any]], more: Mapping[str, Any], source:
 
 
 def _unknown(kind: str, name: str, known: list[str], source: str) -> str:
+    import difflib
+
     close = difflib.get_close_matches(name, known, 1, 0.5)
     hint = f", did you mean {close[0]}?" if close else f" (known: {', '.join(known)})"
     return f"{source}: unknown {kind} {name}{hint}"

@@ -52,6 +52,15 @@ async def test_ready_tells_the_reason_when_it_is_not(aiohttp_client: Any) -> Non
     assert await get(client, "/ready") == (503, "stopping")
 
 
+@pytest.mark.parametrize(("name", "role", "status"), [("n1", "master", 200), ("n2", "follower", 503)])
+async def test_master_is_200_on_the_master_alone(aiohttp_client: Any, name: str, role: str, status: int) -> None:
+    member = Member(name)
+    client = await client_of(aiohttp_client, member)
+    assert await get(client, "/master") == (status, role)
+    member.stopping = True
+    assert await get(client, "/master") == (503, "stopping")
+
+
 async def test_cluster_tells_names_members_and_progress(aiohttp_client: Any) -> None:
     member = Member("n2", digests={118: "ab12"}, discarded=3)
     member.with_members(n1={"admin": "http://10.0.0.1:9325"}, n3={"lag": None, "is_linked": False})
