@@ -17,7 +17,9 @@ from elasticq.cli.server import add_config, add_server
 
 HEALTH_TIMEOUT_S: Final = 5
 DEFAULT_URL: Final = "http://127.0.0.1:9324"
-_COMMANDS: Final = tuple(["server", "health", "config", "queues", "cluster", "backup", "restore", "repair", "follow-master", "sim"])
+_COMMANDS: Final = frozenset(
+    ("server", "health", "config", "queues", "cluster", "backup", "restore", "repair", "follow-master", "sim")
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
