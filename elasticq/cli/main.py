@@ -24,7 +24,7 @@ _COMMANDS: Final = frozenset(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; ``argv`` without the program's name. No command means ``server``."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    arguments = _without_java(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["sim"]:
         from elasticq.sim.cli import main as simulate
 
@@ -34,6 +34,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     run: Any = options.run
     return int(run(options))
+
+
+def _without_java(argv: Sequence[str]) -> list[str]:
+    """What stands in ElasticMQ's command line for java alone is dropped, with a word."""
+    arguments: list[str] = []
+    given = iter(argv)
+    for argument in given:
+        if argument == "-jar":
+            print(f"elasticq: -jar {next(given, '')} is not needed", file=sys.stderr)
+        elif argument.startswith(("-Xm", "-Xs", "-XX:")):
+            print(f"elasticq: {argument} is java's and changes nothing", file=sys.stderr)
+        else:
+            arguments.append(argument)
+    return arguments
 
 
 def _parser() -> argparse.ArgumentParser:
