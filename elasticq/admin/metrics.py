@@ -111,6 +111,7 @@ def _of_status(status: NodeStatus) -> Iterator[Metric]:
     yield _gauge("stale_seconds", "Time since a master was heard, 0 on the master.", status.stale_ms / 1_000)
     yield _counter("discarded_acked", "Acknowledged entries dropped for a newer master's.", status.discarded)
     yield _gauge("queues", "Queues.", status.queues)
+    yield _gauge("leases", "Leases that are remembered, living or not.", status.leases)
     yield _gauge("waiters", "Receives that wait for a message.", status.waiters)
     yield _gauge("contents_bytes", "Message contents in memory.", status.contents_bytes)
 

@@ -6,7 +6,7 @@ from typing import Protocol
 from elasticq.engine.figures import QueueFigures
 from elasticq.model.histogram import Histogram
 from elasticq.node.orders import Order, OrderOutcome
-from elasticq.node.settings import NodeStatus
+from elasticq.node.settings import LeaseStatus, NodeStatus
 from elasticq.runtime.meter import Meter
 
 
@@ -26,6 +26,9 @@ class AdminSource(Protocol):
 
     def status(self) -> NodeStatus:
         """As of now."""
+
+    def leases(self, limit: int) -> list[LeaseStatus]:
+        """As of now, on this member."""
 
     def metrics(self) -> dict[str, float]:
         """More figures by name without ``elasticq_``; a name that ends in ``_total`` is a counter."""

@@ -371,7 +371,7 @@ def _not_found() -> web.Response:
 
 
 def _health(site: Site) -> web.Response:
-    """Alive: this process answers. Says so when its durability is not the full one."""
+    """Alive: this process answers. Says so when its durability is not the full one, and to clients what it is."""
     return web.Response(text=site.health, headers={"Server": f"elasticq/{__version__}"})
 
 

@@ -9,7 +9,7 @@ from elasticq.model.errors import SqsError
 from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result
 from elasticq.node.orders import Order, OrderOutcome
-from elasticq.node.settings import NodeStatus
+from elasticq.node.settings import LeaseStatus, NodeStatus
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.server.member import Member
@@ -39,6 +39,10 @@ class View:
     def status(self) -> NodeStatus:
         assert self._member is not None
         return self._member.runtime.status()
+
+    def leases(self, limit: int) -> list[LeaseStatus]:
+        assert self._member is not None
+        return self._member.runtime.leases(limit)
 
     def metrics(self) -> dict[str, float]:
         assert self._member is not None

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from elasticq.engine.figures import QueueFigures
 from elasticq.model.histogram import Histogram
 from elasticq.node.orders import Order, OrderDone, OrderOutcome
-from elasticq.node.settings import MemberStatus, NodeStatus
+from elasticq.node.settings import LeaseStatus, MemberStatus, NodeStatus
 from elasticq.runtime.meter import Meter
 from elasticq.wire.operations import OPERATIONS
 
@@ -61,6 +61,7 @@ class Member:
         self.node_name = name
         self.stopping = False
         self.seen = status_of(name, **changes)
+        self.leased: list[LeaseStatus] = []
         self.more: dict[str, float] = {}
         self.times: dict[str, tuple[str, Histogram]] = {}
         self.counted = Meter(OPERATIONS)
@@ -73,6 +74,9 @@ class Member:
 
     def status(self) -> NodeStatus:
         return self.seen
+
+    def leases(self, limit: int) -> list[LeaseStatus]:
+        return self.leased[:limit]
 
     def metrics(self) -> dict[str, float]:
         return self.more

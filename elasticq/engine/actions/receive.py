@@ -30,10 +30,13 @@ SYSTEM_ATTRIBUTES: Final = (
 )
 
 
+ALWAYS_FITTING: Final = limits.ANSWER_BYTES_MAX // limits.BODY_BYTES_MAX
+
+
 class Asked:
     """What a ReceiveMessage wants, checked and with defaults filled in; raises InvalidParameterValue."""
 
-    __slots__ = ("attribute_names", "is_page", "limit", "system_names", "visibility_s", "wait_s")
+    __slots__ = ("attribute_names", "limit", "system_names", "visibility_s", "wait_s")
 
     def __init__(self, queue: Queue, command: ReceiveMessage, allowed: limits.Limits) -> None:
         limit, wait_s, visibility_s = (
@@ -50,7 +53,6 @@ class Asked:
         if visibility_s is not None and not 0 <= visibility_s <= limits.VISIBILITY_S_MAX:
             check_range(visibility_s, 0, 43_200, "VisibilityTimeout", "Must be >= 0 and <= 43200, if provided")
         self.limit = 1 if limit is None else min(limit, allowed.messages_max)
-        self.is_page = command.elasticq_page_size is not None
         if command.elasticq_page_size is not None:
             self.limit = check_page_size(command.elasticq_page_size)
         self.wait_s = queue.wait_s if wait_s is None else wait_s
@@ -97,23 +99,8 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
         chosen = chosen[: max(room, 0)]
         if not chosen:
             return ReceiveMessageResult(), buried
-    if asked.is_page or turn.limits.is_relaxed:
-        chosen = _fitting(queue, chosen)
-    until_ms = now_ms + asked.visibility_s * 1_000
-    received = m.MessagesReceived(queue.id, now_ms, until_ms, chosen, [], [], [])
-    messages = []
-    for sequence in chosen:
-        old = queue.rows.get(sequence, UNTOUCHED)
-        content = queue.contents[sequence]
-        hand_out = next_hand_out(old.hand_out, turn.term)
-        count = old.receive_count + 1
-        first_ms = old.first_received_ms or now_ms
-        received.hand_outs.append(hand_out)
-        received.receive_counts.append(count)
-        received.first_received_ms.append(first_ms)
-        messages.append(_handed_out(state, queue.id, sequence, content, hand_out))
-        if asked.system_names or asked.attribute_names:
-            _add_attributes(queue, messages[-1], content, count, first_ms, asked)
+    chosen = fitting(queue, asked, chosen, turn)
+    received, messages = hand_out(state, queue, asked, chosen, now_ms + asked.visibility_s * 1_000, turn)
     result = ReceiveMessageResult(messages, call.invocation)
     if key:
         result.request_attempt = (key, now_ms)
@@ -121,15 +108,39 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
     return result, [received, *buried]
 
 
-def _fitting(queue: Queue, chosen: list[int]) -> list[int]:
-    """As many as one answer may hold, one at least."""
-    room_bytes = limits.ANSWER_BYTES_MAX
+def fitting(queue: Queue, asked: Asked, chosen: list[int], turn: Turn) -> list[int]:
+    """As many as one answer may hold, one at least: it has to fit into a frame between members."""
+    if len(chosen) <= ALWAYS_FITTING and not turn.limits.is_relaxed:
+        return chosen
+    room_bytes = limits.FORWARDED_BYTES_MAX if asked.limit <= limits.RECEIVE_MESSAGES_MAX else limits.ANSWER_BYTES_MAX
     for at, sequence in enumerate(chosen):
         content = queue.contents[sequence]
         room_bytes -= message_bytes(content.body, content.attributes)
         if room_bytes < 0:
             return chosen[: max(at, 1)]
     return chosen
+
+
+def hand_out(
+    state: State, queue: Queue, asked: Asked, chosen: list[int], until_ms: int, turn: Turn
+) -> tuple[m.MessagesReceived, list[ReceivedMessage]]:
+    """The messages ``chosen``, whose contents are in memory, each under a new number until ``until_ms``."""
+    now_ms = turn.now_ms
+    received = m.MessagesReceived(queue.id, now_ms, until_ms, chosen, [], [], [])
+    messages = []
+    for sequence in chosen:
+        old = queue.rows.get(sequence, UNTOUCHED)
+        content = queue.contents[sequence]
+        number = next_hand_out(old.hand_out, turn.term)
+        count = old.receive_count + 1
+        first_ms = old.first_received_ms or now_ms
+        received.hand_outs.append(number)
+        received.receive_counts.append(count)
+        received.first_received_ms.append(first_ms)
+        messages.append(_handed_out(state, queue.id, sequence, content, number))
+        if asked.system_names or asked.attribute_names:
+            _add_attributes(queue, messages[-1], content, count, first_ms, asked)
+    return received, messages
 
 
 def _attempt_key(queue: Queue, command: ReceiveMessage) -> bytes:
@@ -169,12 +180,12 @@ def _held_on(
         [row.receive_count for row in rows],
         [row.first_received_ms for row in rows],
     )
-    messages = [_message_again(state, queue, sequence, asked) for sequence in held]
+    messages = [message_again(state, queue, sequence, asked) for sequence in held]
     result = ReceiveMessageResult(messages, call.invocation, request_attempt=(first.attempt, first.recorded_ms))
     return result, [received, attempt_recorded(first.attempt, first.recorded_ms, received)]
 
 
-def _message_again(state: State, queue: Queue, sequence: int, asked: Asked) -> ReceivedMessage:
+def message_again(state: State, queue: Queue, sequence: int, asked: Asked) -> ReceivedMessage:
     """A message in flight under the handle that it has."""
     content, row = queue.contents[sequence], queue.rows[sequence]
     message = _handed_out(state, queue.id, sequence, content, row.hand_out)
@@ -256,7 +267,7 @@ def received_again(
     missing = [sequence for sequence in held if sequence not in queue.contents]
     if missing:
         raise ContentsMissing(missing)
-    messages = [_message_again(state, queue, sequence, asked) for sequence in held]
+    messages = [message_again(state, queue, sequence, asked) for sequence in held]
     result = ReceiveMessageResult(messages, call.invocation)
     if held and (key := _attempt_key(queue, command)):
         known = state.invocations.get(key, turn.now_ms)
@@ -268,6 +279,8 @@ def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.
     """What undoes a receive whose answer reached nobody: visible again, the count taken back, its GUID forgotten."""
     undone: dict[int, m.ReceiveReturned] = {}
     attempt = result.request_attempt
+    if result.leased:
+        return []
     for message in result.messages:
         receipt = state.identity.read_handle(message.receipt_handle)
         queue = state.queues.get(receipt.queue_id)
