@@ -5,12 +5,12 @@ browser post here, but only with an Origin header or as a plain form.
 """
 
 import asyncio
+from importlib import import_module
 from typing import Final
 
 import msgspec
 from aiohttp import web
 
-from elasticq.admin import metrics
 from elasticq.admin.cluster import document
 from elasticq.admin.door import make_door
 from elasticq.admin.orders import BadOrder, read_order
@@ -41,10 +41,11 @@ def make_app(source: AdminSource, token: str | None = "", browsers: Browsers | N
 
 
 class _Pages:
-    __slots__ = ("_orders", "_source")
+    __slots__ = ("_looking", "_orders", "_source")
 
     def __init__(self, source: AdminSource) -> None:
         self._source = source
+        self._looking = asyncio.Lock()
         self._orders = 0
 
     async def health(self, _: web.Request) -> web.Response:
@@ -70,8 +71,13 @@ class _Pages:
         return _json(200, {"leases": self._source.leases(LEASES_SHOWN_MAX), "total": self._source.status().leases})
 
     async def metrics(self, _: web.Request) -> web.Response:
-        text = metrics.render(self._source.status(), self._source.metrics())
-        return web.Response(body=text.encode(), headers={"Content-Type": metrics.CONTENT_TYPE})
+        """One look after the other; the first brings the library, which is not imported in the loop's thread."""
+        async with self._looking:
+            await asyncio.get_running_loop().run_in_executor(None, import_module, "elasticq.admin.metrics")
+            from elasticq.admin import metrics
+
+            text = await metrics.expose(self._source)
+        return web.Response(body=text, headers={"Content-Type": metrics.CONTENT_TYPE})
 
     async def order(self, request: web.Request) -> web.Response:
         if "Origin" in request.headers:

@@ -12,11 +12,14 @@ from elasticq.cli.cluster import add_cluster
 from elasticq.cli.data import add_commands
 from elasticq.cli.exits import fail, refuse
 from elasticq.cli.follow_master import add_follow_master
+from elasticq.cli.queues import add_queues
 from elasticq.cli.server import add_config, add_server
 
 HEALTH_TIMEOUT_S: Final = 5
 DEFAULT_URL: Final = "http://127.0.0.1:9324"
-_COMMANDS: Final = ("server", "health", "config", "cluster", "backup", "restore", "repair", "follow-master", "sim")
+_COMMANDS: Final = frozenset(
+    ("server", "health", "config", "queues", "cluster", "backup", "restore", "repair", "follow-master", "sim")
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -58,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     health.add_argument("url", nargs="?", default=DEFAULT_URL, metavar="URL")
     health.set_defaults(run=_health)
     add_config(commands.add_parser("config", help="look at settings"))
+    add_queues(commands.add_parser("queues", help="look into queues, send, purge, redrive, export, import"))
     add_cluster(commands.add_parser("cluster", help="look at a cluster and change it, by its admin port"))
     add_commands(commands)
     add_follow_master(commands.add_parser("follow-master", help="label this Kubernetes pod while it is the master"))

@@ -20,6 +20,7 @@ def add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--auth", choices=("off", "lax", "strict"), help="who may use the SQS API (off: everybody)")
     parser.add_argument("--keys-file", metavar="FILE", help="access keys as TOML, closed to other users")
     parser.add_argument("--node-id", metavar="ID", help="name of this member (node1)")
+    parser.add_argument("--log-format", choices=("text", "json"), help="of the lines on stderr (text)")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--memory", action="store_true", help="keep messages in memory only")
     where.add_argument("--data-dir", type=Path, metavar="DIR", help="keep messages in DIR (./data)")
@@ -105,6 +106,7 @@ def _flags(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
         "auth": _given({"mode": options.auth, "keys_file": options.keys_file}),
         "admin": _given({"port": options.admin_port}),
         "node": _given({"id": options.node_id}),
+        "log": _given({"format": options.log_format}),
         "storage": _storage(options),
         "cluster": _given(cluster),
     }

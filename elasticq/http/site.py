@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING, Final, Protocol
 
 from elasticq.http.bounds import Bounds
@@ -10,9 +11,15 @@ from elasticq.http.caller import Callers
 from elasticq.http.door import Door
 from elasticq.http.head import HeadReader
 from elasticq.http.responses import Responses
+from elasticq.http.watch import Watch
+from elasticq.model.commands import Command
+from elasticq.model.errors import InternalFailure, SqsError
+from elasticq.model.results import Result, StaleResult
 from elasticq.runtime.clock import Clock, boot_ms, wall_ms
+from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import Runtime
 from elasticq.wire.browsers import Browsers
+from elasticq.wire.operations import OPERATIONS
 from elasticq.wire.sigv4 import Key
 
 if TYPE_CHECKING:
@@ -50,6 +57,7 @@ class Site:
     """
 
     __slots__ = (
+        "_due_s",
         "_slow_path",
         "_timer",
         "_wall_clock",
@@ -66,6 +74,7 @@ class Site:
         "hot_requests",
         "idle_until_ms",
         "loop",
+        "meter",
         "node_name",
         "now_ms",
         "public_url",
@@ -75,6 +84,7 @@ class Site:
         "scheme",
         "slow_requests",
         "stopping",
+        "watch",
     )
 
     def __init__(
@@ -93,6 +103,8 @@ class Site:
         auth: str = "off",
         browsers: Browsers | None = None,
         bounds: Bounds | None = None,
+        meter: Meter | None = None,
+        watch: Watch | None = None,
         clock: Clock = boot_ms,
         wall_clock: Clock = wall_ms,
     ) -> None:
@@ -101,6 +113,8 @@ class Site:
         self.node_name = node_name
         self.health = health
         self.bounds = bounds or Bounds()
+        self.meter = meter or Meter(OPERATIONS)
+        self.watch = watch or Watch("off")
         self.clock = clock
         self._wall_clock = wall_clock
         self.public_url = public_url and f"{public_url}{context_path}"
@@ -141,11 +155,42 @@ class Site:
         return new_bytes <= SMALL_BYTES and self.buffers_bytes <= bytes_max * 3 // 2
 
     def start(self) -> None:
+        self._due_s = perf_counter() + SWEEP_S
         self._timer = self.loop.call_later(SWEEP_S, self._tick)
 
     def _tick(self) -> None:
+        self.meter.lag.observe(max(0.0, perf_counter() - self._due_s))
         self.start()
         self.sweep()
+        self.watch.tick()
+
+    def count(
+        self,
+        request_id: str,
+        action: str,
+        account: str,
+        command: Command | None,
+        outcome: Result | SqsError,
+        status: int,
+        began_s: float,
+        headers: list[bytes],
+    ) -> None:
+        """A request was answered, and not by the hot path's common answer. ``action``: empty where it is none."""
+        is_slow, code = False, "OK"
+        if isinstance(outcome, StaleResult):
+            outcome = outcome.result
+        if isinstance(outcome, SqsError):
+            code = outcome.code
+            self.meter.failed(action, code)
+        elif status == 200:
+            is_slow = self.meter.counts[action](command, account, outcome, began_s)
+        else:  # it was done, and could not be written
+            code = InternalFailure.code
+            self.meter.failed(action, code)
+        if is_slow or status != 200 or self.watch.everything:
+            self.watch.answered(
+                request_id, action, account, command, began_s, headers, status=status, code=code, is_slow=is_slow
+            )
 
     def sweep(self) -> None:
         """Renew clock and date, and end every connection that is past its deadline."""

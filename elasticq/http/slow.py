@@ -7,6 +7,7 @@ path: both go through exchange.py.
 
 import asyncio
 from logging import LogRecord, getLogger
+from time import perf_counter
 from traceback import format_tb
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from elasticq.http.exchange import Answer
 from elasticq.http.head import FORM, JSON, OTHER, BadHead, checked_host, content_protocol
 from elasticq.http.responses import RETRY_AFTER_S
 from elasticq.http.site import BUSY_TEXT, Site
-from elasticq.model.commands import Call
+from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
 from elasticq.model.limits import REQUEST_BYTES_MAX
@@ -186,8 +187,9 @@ class SlowPath:
         self, request: web.BaseRequest, connection: "SqsProtocol", protocol: int, form_or_body: bytes, body: bytes
     ) -> web.StreamResponse:
         """One SQS request; ``body`` is what came as one, ``form_or_body`` has a form's URL parameters too."""
-        request_id = self._request_id()
+        request_id, began_s = self._request_id(), perf_counter()
         target = BY_TARGET.get(_header(request, "X-Amz-Target"))
+        account, command, action = "", None, "" if target is None else target.name
         try:
             endpoint = self._endpoint(request)
         except BadHead as error:
@@ -195,14 +197,32 @@ class SlowPath:
         try:
             principal, account = self._admit(request, body)
             operation, command = exchange.decode(protocol, target, form_or_body, request.rel_url.raw_path)
+            action = operation.name
             self._check_method(request, operation)
         except SqsError as error:
+            self._count(request, request_id, action, account, command, error, error.status, began_s)
             return self._respond(exchange.encode_error(protocol, error, request_id), request_id)
         invocation_id = _header(request, "amz-sdk-invocation-id")
         mark = invocation(principal, operation.name, invocation_id, form_or_body)
         call = Call(command, principal, account, endpoint, mark, connection.origin)
         outcome = await self._submit(call, request)
-        return self._respond(exchange.encode(protocol, operation, command, outcome, request_id), request_id)
+        answer = exchange.encode(protocol, operation, command, outcome, request_id)
+        self._count(request, request_id, action, account, command, outcome, answer.status, began_s)
+        return self._respond(answer, request_id)
+
+    def _count(
+        self,
+        request: web.BaseRequest,
+        request_id: str,
+        action: str,
+        account: str,
+        command: Command | None,
+        outcome: Result | SqsError,
+        status: int,
+        began_s: float,
+    ) -> None:
+        headers = _lines(request) if self._site.watch.everything else []
+        self._site.count(request_id, action, account, command, outcome, status, began_s, headers)
 
     async def _peek(self, request: web.BaseRequest, connection: "SqsProtocol") -> web.StreamResponse:
         request_id = self._request_id()

@@ -268,6 +268,10 @@ class Runtime:
     def status(self) -> NodeStatus:
         return self._node.status(self._clock())
 
+    def time_ms(self) -> int:
+        """Cluster time."""
+        return self._node.clock.time_ms(self._clock())
+
     def leases(self, limit: int) -> list[LeaseStatus]:
         return self._node.leases(self._clock(), limit)
 

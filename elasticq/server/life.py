@@ -28,9 +28,11 @@ from elasticq.admin.port import AdminPort
 from elasticq.http.bounds import Bounds
 from elasticq.http.protocol import SqsProtocol
 from elasticq.http.site import Site
+from elasticq.http.watch import Observer, Watch
 from elasticq.runtime.listener import listen
+from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import Runtime
-from elasticq.server import logs
+from elasticq.server import logs, spans
 from elasticq.server.allocator import give_back_large_blocks
 from elasticq.server.auth import allowed_hosts
 from elasticq.server.declare import declare
@@ -41,6 +43,7 @@ from elasticq.server.view import View
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
 from elasticq.wire.browsers import Browsers
+from elasticq.wire.operations import OPERATIONS
 
 EXIT_USAGE: Final = 2
 EXIT_PORT_TAKEN: Final = 3
@@ -57,7 +60,7 @@ _log = logging.getLogger(__name__)
 
 def serve(settings: Settings) -> int:
     """Run until a signal; the exit status."""
-    logs.set_up()
+    logs.set_up(settings.log.format)
     give_back_large_blocks()
     for warning in warnings(settings):
         print(f"elasticq: warning: {warning}", file=sys.stderr)
@@ -157,7 +160,8 @@ async def _serve(
     declaring = loop.create_task(declare(runtime, queues(settings), settings.node.account))
     if settings.cluster.nodes == 1:
         await asyncio.wait((declaring, member.ended), timeout=DECLARE_S, return_when=asyncio.FIRST_COMPLETED)
-    site = _site(settings, runtime, loop)
+    observer, end_spans = spans.make(settings.otel, settings.node.id)
+    site = _site(settings, runtime, loop, observer)
     view.open(member, site)
     context = tls("http", settings.http)
     handshake_s = None if context is None else settings.http.header_s
@@ -187,6 +191,7 @@ async def _serve(
     if not runtime.stopped:
         await site.stop(settings.http.stop_s)
         runtime.close()
+    await loop.run_in_executor(None, end_spans)
     return status
 
 
@@ -212,7 +217,9 @@ def _browsers(settings: Settings, host: str) -> Browsers | None:
     return Browsers(allowed_hosts(auth, host, settings.http.public_url), auth.allowed_origins)
 
 
-def _site(settings: Settings, runtime: Runtime, loop: asyncio.AbstractEventLoop) -> Site:
+def _site(
+    settings: Settings, runtime: Runtime, loop: asyncio.AbstractEventLoop, observer: Observer | None = None
+) -> Site:
     http = settings.http
     bounds = Bounds(
         connections_max=http.connections_max,
@@ -237,6 +244,8 @@ def _site(settings: Settings, runtime: Runtime, loop: asyncio.AbstractEventLoop)
         auth=settings.auth.mode,
         browsers=_browsers(settings, http.host),
         bounds=bounds,
+        meter=Meter(OPERATIONS, settings.log.slow_ms / 1_000),
+        watch=Watch(settings.log.requests, observer),
     )
 
 

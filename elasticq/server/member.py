@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Final
 
+from elasticq.model.histogram import Histogram
 from elasticq.node.effects import Frame, Wanted
 from elasticq.node.node import Node
 from elasticq.node.peer import Peer
@@ -150,7 +151,13 @@ class Member:
         """Of its links, as numbers."""
         if self._peers is None:
             return {}
-        return {f"peers_{name}": value for name, value in self._peers.status().items() if isinstance(value, int)}
+        found = {name: float(value) for name, value in self._peers.status().items() if isinstance(value, int)}
+        now = {f"peers_{name}": found.pop(name) for name in ("connections", "known_addresses")}
+        return now | {f"peers_{name}_total": value for name, value in found.items()}
+
+    @property
+    def sync_times(self) -> Histogram | None:
+        return self._storage.sync_times
 
     # --- parts ----------------------------------------------------------------------
 

@@ -92,6 +92,21 @@ class Admin(Struct, frozen=True, forbid_unknown_fields=True):
     token_file: str = ""
 
 
+class Log(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is written to stderr."""
+
+    format: Literal["text", "json"] = "text"
+    requests: Literal["off", "failed", "all"] = "failed"
+    slow_ms: Annotated[int, Meta(ge=1, le=3_600_000)] = 1_000
+
+
+class Otel(Struct, frozen=True, forbid_unknown_fields=True):
+    """Spans of requests by OpenTelemetry."""
+
+    enabled: bool = False
+    exporter: Literal["otlp", "console"] = "otlp"
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     http: Http = field(default_factory=Http)
     auth: Auth = field(default_factory=Auth)
@@ -99,6 +114,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     storage: Storage = field(default_factory=Storage)
     cluster: Cluster = field(default_factory=Cluster)
     admin: Admin = field(default_factory=Admin)
+    log: Log = field(default_factory=Log)
+    otel: Otel = field(default_factory=Otel)
     auto_create: AutoCreate = field(default_factory=AutoCreate)
     queues: dict[str, QueueSettings] = field(default_factory=dict)
 
@@ -110,6 +127,8 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "storage": Storage,
     "cluster": Cluster,
     "admin": Admin,
+    "log": Log,
+    "otel": Otel,
     "auto_create": AutoCreate,
     "queues": QueueSettings,  # of each of its tables
 }
