@@ -241,6 +241,12 @@ class MoveTaskForgotten(Struct, array_like=True, tag=62, gc=False):
     number: int
 
 
+class ClockAdvanced(Struct, array_like=True, tag=80, gc=False):
+    """Cluster time is ``ahead_ms`` ahead of real time from the next entry on, all advances together: never less."""
+
+    ahead_ms: int
+
+
 class QueueRestored(Struct, array_like=True, tag=32, gc=False):
     """A queue as the rows on disk hold it, without its messages. Only from rows, never in a log."""
 
@@ -306,6 +312,7 @@ Mutation = (
     | QueueTagged
     | MoveTaskSet
     | MoveTaskForgotten
+    | ClockAdvanced
     | QueueRestored
     | UntouchedRestored
     | RowsRestored

@@ -174,6 +174,18 @@ class ListMessageMoveTasks(Command):
     max_results: int | None = None
 
 
+class AdvanceClock(Command):
+    """Not of SQS, for tests: cluster time moves forward by ``advance_ms``."""
+
+    advance_ms: int = 0
+
+
+class DeleteAllQueues(Command):
+    """Not of SQS, for tests: the queues of ``account``, or of all accounts if it is None."""
+
+    account: str | None = None
+
+
 class Origin(Struct, frozen=True, gc=False):
     """Where a call came from, as conditions of policies ask: the client's address, and whether by TLS."""
 

@@ -55,3 +55,7 @@ WAITERS_MAX: Final = 100_000
 MUTATION_ROWS_MAX: Final = 1_000  # design: no mutation touches more
 INVOCATION_WINDOW_MS: Final = 300_000  # BlazingMQ's default; SQS's deduplication interval
 INVOCATIONS_MAX: Final = 4_000_000
+
+CLOCK_ADVANCE_MS_MAX = 3_660 * 86_400_000  # at once; tests turn the clock by months, not by ages
+CLOCK_AHEAD_MS_MAX = 36_600 * 86_400_000  # in all: what is made of cluster time stays a date
+RESET_QUEUES_MAX = 1_000  # that go in one entry

@@ -133,6 +133,19 @@ class MoveTasksResult(Result):
     results: list[MoveTask] = field(default_factory=list)
 
 
+class ClockResult(Result):
+    """AdvanceClock: cluster time from then on."""
+
+    time_ms: int
+
+
+class QueuesDeletedResult(Result):
+    """DeleteAllQueues: how many went, and whether there are more."""
+
+    count: int
+    is_more: bool
+
+
 class StaleResult(Result):
     """A read answered by a member without a master: ``age_ms`` since it heard one."""
 

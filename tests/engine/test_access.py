@@ -45,7 +45,8 @@ def about_the_queue(kind: type[c.Command]) -> c.Command:
 
 
 ABOUT_A_QUEUE = sorted(
-    set(HANDLERS) - {c.CreateQueue, c.ListQueues, c.CancelMessageMoveTask}, key=lambda kind: kind.__name__
+    set(HANDLERS) - {c.CreateQueue, c.ListQueues, c.CancelMessageMoveTask, c.AdvanceClock, c.DeleteAllQueues},
+    key=lambda kind: kind.__name__,
 )
 
 

@@ -40,6 +40,7 @@ def test_tags_are_distinct_and_never_reused() -> None:
         "QueueTagged": 60,
         "MoveTaskSet": 61,
         "MoveTaskForgotten": 62,
+        "ClockAdvanced": 80,
         "QueueRestored": 32,
         "UntouchedRestored": 33,
         "RowsRestored": 34,
