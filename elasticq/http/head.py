@@ -61,7 +61,8 @@ _COLD: Final = "cold"
 _Fact = tuple[object, Any]
 
 _REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}) ([\x21-\x7e]+) HTTP/1\.([01])")
-_HOT_LINE: Final = re.compile(rb"POST (/[\x21\x22\x24-\x3e\x40-\x7e]*) HTTP/1\.1")  # no query, no fragment
+# No query, no fragment, and none of the paths that are no queue's, whatever Content-Type curl gives them.
+_HOT_LINE: Final = re.compile(rb"POST (/(?!_|moto-api/)[\x21\x22\x24-\x3e\x40-\x7e]*) HTTP/1\.1")
 _HEADER_LINE: Final = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)")
 _HOST_VALUE: Final = re.compile(rb"[0-9A-Za-z._~%\-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
 _LENGTH_VALUE: Final = re.compile(rb"[0-9]{1,18}")

@@ -64,7 +64,7 @@ def serve(settings: Settings) -> int:
     _raise_file_limit()
     try:
         directory = _directory(settings)
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             return runner.run(_live(settings, directory, listener))
     except SettingsError as error:
         print(f"elasticq: {error}", file=sys.stderr)
@@ -98,7 +98,7 @@ def _raise_file_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
+def loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
     try:
         import uvloop
     except ImportError:
@@ -126,8 +126,8 @@ async def _live(settings: Settings, directory: DataDirectory | None, listener: s
         settings,
         directory,
         loop,
-        http=settings.http.public_url or _url(settings.http, listener.getsockname()[1]),
-        admin="" if admin is None else _url(settings.admin, admin.port),
+        http=settings.http.public_url or url_of(settings.http, listener.getsockname()[1]),
+        admin="" if admin is None else url_of(settings.admin, admin.port),
     )
     try:
         return await _serve(settings, member, view, admin, listener)
@@ -150,7 +150,7 @@ async def _serve(
     if settings.cluster.nodes == 1 and not await member.can_serve():
         runtime.close()
         return member.ended.result()
-    site = _site(settings, runtime, loop)
+    site = make_site(settings, runtime, loop)
     view.open(member, site)
     context = tls("http", settings.http)
     handshake_s = None if context is None else settings.http.header_s
@@ -163,7 +163,7 @@ async def _serve(
     gc.set_threshold(*GC_THRESHOLDS)
     _announce(settings, listener)
     if admin is not None:
-        print(f"admin listening on {_url(settings.admin, admin.port)}", flush=True)
+        print(f"admin listening on {url_of(settings.admin, admin.port)}", flush=True)
     if member.peer_address:
         print(f"peers listening on {member.peer_address}", flush=True)
     # aiohttp is most of a start's CPU: its import begins when the first requests can be answered already.
@@ -187,7 +187,7 @@ async def _open_admin(admin: AdminPort | None, imported: Awaitable[object]) -> N
         await admin.start()
 
 
-def _url(ports: Http | Admin, port: int) -> str:
+def url_of(ports: Http | Admin, port: int) -> str:
     return f"{_scheme(ports)}://{f'[{ports.host}]' if ':' in ports.host else ports.host}:{port}"
 
 
@@ -202,7 +202,7 @@ def _browsers(settings: Settings, host: str) -> Browsers | None:
     return Browsers(allowed_hosts(auth, host, settings.http.public_url), auth.allowed_origins)
 
 
-def _site(settings: Settings, runtime: Runtime, loop: asyncio.AbstractEventLoop) -> Site:
+def make_site(settings: Settings, runtime: Runtime, loop: asyncio.AbstractEventLoop) -> Site:
     http = settings.http
     bounds = Bounds(
         connections_max=http.connections_max,
@@ -225,6 +225,7 @@ def _site(settings: Settings, runtime: Runtime, loop: asyncio.AbstractEventLoop)
         auth=settings.auth.mode,
         browsers=_browsers(settings, http.host),
         bounds=bounds,
+        has_testing=settings.testing.enabled,
     )
 
 

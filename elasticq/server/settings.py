@@ -79,6 +79,12 @@ class Admin(Struct, frozen=True, forbid_unknown_fields=True):
     token_file: str = ""
 
 
+class Testing(Struct, frozen=True, forbid_unknown_fields=True):
+    """What tests may do to this server."""
+
+    enabled: bool = False
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     http: Http = field(default_factory=Http)
     auth: Auth = field(default_factory=Auth)
@@ -86,6 +92,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     storage: Storage = field(default_factory=Storage)
     cluster: Cluster = field(default_factory=Cluster)
     admin: Admin = field(default_factory=Admin)
+    testing: Testing = field(default_factory=Testing)
 
 
 SECTIONS: Final[dict[str, type[Struct]]] = {
@@ -95,6 +102,7 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "storage": Storage,
     "cluster": Cluster,
     "admin": Admin,
+    "testing": Testing,
 }
 
 
@@ -126,6 +134,10 @@ def warnings(settings: Settings) -> list[str]:
         found = peers.doubts(settings.cluster)
     except ValueError as error:  # the secret's file went away after ``load``
         raise SettingsError(str(error)) from error
+    if settings.testing.enabled:
+        found.append(
+            "testing is enabled: whoever reaches the SQS port can turn its clock, lose messages and delete queues"
+        )
     admin = settings.admin
     found += door.doubts(settings.auth, settings.http.host)
     if admin.port >= 0 and not admin.token_file and not is_loopback(admin.host):
