@@ -41,10 +41,6 @@ def test_accounts_differ(elasticq, elasticq_server):
     assert elasticq.queues() == []
 
 
-async def async_part(elasticq):
-    return elasticq.queue("jobs").create().visible()
-
-
 def test_cluster_survives_its_master(elasticq_cluster):
     queue = elasticq_cluster.queue("jobs").create()
     queue.send("kept")
@@ -59,7 +55,7 @@ def run_pytest(directory: Path, *arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *arguments],
         cwd=directory,
-        env={"PYTHONPATH": str(ROOT), "PATH": "", "HOME": str(directory), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={"PYTHONPATH": str(ROOT), "PATH": "", "HOME": str(directory), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,
@@ -74,7 +70,7 @@ def test_fixtures_serve_a_project(tmp_path: Path) -> None:
 
 
 def test_fixtures_serve_workers_of_xdist(tmp_path: Path) -> None:
-    assert "10 passed" in run_pytest(tmp_path, "-n", "2")
+    assert "10 passed" in run_pytest(tmp_path, "-p", "xdist.plugin", "-n", "2")
 
 
 def test_plugin_loads_nothing_before_a_fixture_is_used() -> None:
