@@ -1,8 +1,8 @@
 """How long an embedded server takes to start and to stop: the median of 20, once everything is imported.
 
-    python scripts/bench_embedded.py            # a thread of this process
-    python scripts/bench_embedded.py --process  # a process of its own, its imports included
-    python scripts/bench_embedded.py --cluster  # three members, until they have a master
+python scripts/bench_embedded.py            # a thread of this process
+python scripts/bench_embedded.py --process  # a process of its own, its imports included
+python scripts/bench_embedded.py --cluster  # three members, until they have a master
 """
 
 import argparse
@@ -41,7 +41,6 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=RUNS)
     options = parser.parse_args()
     began = time.perf_counter()
-    import elasticq.testing.member
     from elasticq.testing import Cluster, ElasticQ
 
     print(f"import   {(time.perf_counter() - began) * 1_000:6.1f} ms")

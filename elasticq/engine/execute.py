@@ -6,6 +6,7 @@ entry as its mutations; a call that changed nothing leaves none and runs again.
 
 from collections.abc import Callable
 from typing import Any, Final
+from zlib import compress, decompress
 
 import msgspec
 
@@ -16,6 +17,7 @@ from elasticq.engine.actions import (
     dead_letters,
     delete,
     move_tasks,
+    peek,
     permissions,
     queues,
     receive,
@@ -29,6 +31,7 @@ from elasticq.engine.invocations import Recorded
 from elasticq.engine.state import State
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model import commands as c
+from elasticq.model import extensions
 from elasticq.model.errors import RequestThrottled, SqsError
 from elasticq.model.names import queue_url
 from elasticq.model.results import (
@@ -71,8 +74,9 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, Turn], Outco
     c.StartMessageMoveTask: move_tasks.start_message_move_task,
     c.CancelMessageMoveTask: move_tasks.cancel_message_move_task,
     c.ListMessageMoveTasks: move_tasks.list_message_move_tasks,
-    c.AdvanceClock: testing.advance_clock,
-    c.DeleteAllQueues: testing.delete_all_queues,
+    extensions.AdvanceClock: testing.advance_clock,
+    extensions.DeleteAllQueues: testing.delete_all_queues,
+    extensions.Peek: peek.peek,
 }
 
 
@@ -105,7 +109,7 @@ def _recorded(call: c.Call, result: Result, mutations: list[m.Mutation], turn: T
     stored = mutations[0]
     if isinstance(result, SendMessageResult) and isinstance(stored, m.MessageStored):
         return m.InvocationRecorded(call.invocation, turn.now_ms, stored.queue_id, stored.sequence)
-    detail = msgspec.msgpack.encode(_outcome(result, mutations))
+    detail = _packed(msgspec.msgpack.encode(_outcome(result, mutations)))
     recorded_ms = result.time_ms if isinstance(result, ClockResult) else turn.now_ms  # its retry comes after it
     return m.InvocationRecorded(call.invocation, recorded_ms, 0, 0, detail)
 
@@ -135,6 +139,21 @@ def _outcome(result: Result, mutations: list[m.Mutation]) -> object:
             return [[], []]
 
 
+def _packed(detail: bytes) -> bytes:
+    """A page of 1,000 messages would be remembered with 20 kB; its numbers are nearly a sequence, so 2 kB do.
+
+    What is not packed begins with msgpack's byte for an array.
+    """
+    return compress(detail, 1) if len(detail) > _PACKED_FROM_BYTES else detail
+
+
+def _unpacked(detail: bytes) -> bytes:
+    return decompress(detail) if detail[:1] == _PACKED else detail
+
+
+_PACKED_FROM_BYTES: Final = 512
+_PACKED: Final = compress(b"")[:1]
+
 _decoder: msgspec.msgpack.Decoder[tuple[list[tuple[int, int]], list[BatchError]]] = msgspec.msgpack.Decoder(
     tuple[list[tuple[int, int]], list[BatchError]]
 )
@@ -151,7 +170,7 @@ def _repeated(state: State, call: c.Call, known: Recorded, turn: Turn) -> Result
     command = call.command
     if isinstance(command, c.SendMessage):
         return SendMessageResult(*_ids_of(state, command.queue_url, known.queue_id, known.sequence))
-    pairs, failures = _decoder.decode(known.detail)
+    pairs, failures = _decoder.decode(_unpacked(known.detail))
     match command:
         case c.SendMessageBatch():
             failed_ids = {failure.id for failure in failures}
@@ -174,9 +193,9 @@ def _repeated(state: State, call: c.Call, known: Recorded, turn: Turn) -> Result
             return MoveTaskStartedResult(move_tasks.handle_of(task) if task is not None else "")
         case c.CancelMessageMoveTask():
             return MoveTaskCancelledResult(pairs[0][1])
-        case c.AdvanceClock():
+        case extensions.AdvanceClock():
             return ClockResult(turn.now_ms)
-        case c.DeleteAllQueues():
+        case extensions.DeleteAllQueues():
             return QueuesDeletedResult(0, is_more=True)  # the caller asks again
         case c.CreateQueue():
             return QueueUrlResult(queue_url(call.endpoint, call.account, command.queue_name or ""))

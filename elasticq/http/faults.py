@@ -26,6 +26,7 @@ from msgspec.structs import replace
 
 from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.errors import InternalFailure, RequestThrottled, ServiceUnavailable, SqsError
+from elasticq.model.extensions import Peek
 from elasticq.model.names import queue_path
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult, Result
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
@@ -95,7 +96,7 @@ class Fault:
 
     def is_about(self, call: Call) -> bool:
         order, command = self.order, call.command
-        if self.is_spent or order.action not in ("*", type(command).__name__):
+        if self.is_spent or isinstance(command, Peek) or order.action not in ("*", type(command).__name__):
             return False
         if order.kind in OF_RECEIVES and not isinstance(command, ReceiveMessage):
             return False

@@ -22,6 +22,9 @@ from msgspec import Struct
 from elasticq.wire import browsers
 from elasticq.wire.operations import BY_TARGET, Operation
 
+EXTENSIONS: Final = ("/_elasticq/", "/_aws/", "/moto-api/")
+"""Paths that begin so are not SQS's, whatever else the head says: the slow path has them."""
+
 KNOWN_HEADS_MAX: Final = 512
 KNOWN_HEAD_BYTES_MAX: Final = 1_024
 KNOWN_LINES_MAX: Final = 1_024
@@ -61,8 +64,7 @@ _COLD: Final = "cold"
 _Fact = tuple[object, Any]
 
 _REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}) ([\x21-\x7e]+) HTTP/1\.([01])")
-# No query, no fragment, and none of the paths that are no queue's, whatever Content-Type curl gives them.
-_HOT_LINE: Final = re.compile(rb"POST (/(?!_|moto-api/)[\x21\x22\x24-\x3e\x40-\x7e]*) HTTP/1\.1")
+_HOT_LINE: Final = re.compile(rb"POST (/[\x21\x22\x24-\x3e\x40-\x7e]*) HTTP/1\.1")  # no query, no fragment
 _HEADER_LINE: Final = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)")
 _HOST_VALUE: Final = re.compile(rb"[0-9A-Za-z._~%\-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
 _LENGTH_VALUE: Final = re.compile(rb"[0-9]{1,18}")
@@ -170,6 +172,8 @@ class _RequestLines(dict[bytes, str]):
                 raise BadHead("no request line")
             return ""
         path = hot[1].decode("ascii")
+        if path.startswith(EXTENSIONS):
+            return ""
         _remember(self, line, path)
         return path
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from aiohttp import web
 
-from elasticq.http import exchange, testing
+from elasticq.http import exchange, peeking, testing
 from elasticq.http.caller import invocation
 from elasticq.http.exchange import Answer
 from elasticq.http.head import FORM, JSON, OTHER, BadHead, checked_host, content_protocol
@@ -21,10 +21,11 @@ from elasticq.http.responses import RETRY_AFTER_S
 from elasticq.http.site import BUSY_TEXT, Site
 from elasticq.model.commands import Call
 from elasticq.model.errors import AccessDenied, RequestTooLarge, ServiceUnavailable, SqsError
+from elasticq.model.extensions import Peek
 from elasticq.model.limits import REQUEST_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.runtime.runtime import RuntimeStopped
-from elasticq.wire.operations import BY_TARGET, Operation
+from elasticq.wire.operations import BY_TARGET, PEEK, Operation
 
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
@@ -99,10 +100,15 @@ class SlowPath:
         reason = self._site.browsers.refusal(request.headers.get) if self._site.browsers is not None else ""
         if reason:
             return self._refuse(request, AccessDenied(reason))
-        if request.rel_url.raw_path in testing.PATHS:
+        path = request.rel_url.raw_path
+        if path in testing.PATHS:
             return await self._test(request, connection)
         if request.method == "OPTIONS":
             response: web.StreamResponse = self._preflight(request)
+        elif path == peeking.PEEK_PATH and request.method == "POST":
+            response = await self._peek(request, connection)
+        elif path.startswith(peeking.LIST_PATH) and request.method in ("GET", "POST"):
+            response = await self._list_messages(request, connection)
         elif request.method == "POST":
             response = await self._post(request, connection, query.encode())
         elif request.method == "GET" and "Action=" in query:
@@ -216,6 +222,44 @@ class SlowPath:
         call = Call(command, principal, account, endpoint, mark, connection.origin)
         outcome = await self._submit(call, request)
         return self._respond(exchange.encode(protocol, operation, command, outcome, request_id), request_id)
+
+    async def _peek(self, request: web.BaseRequest, connection: "SqsProtocol") -> web.StreamResponse:
+        request_id = self._request_id()
+        try:
+            body = await self._read_body(request, connection)
+            principal, account = self._admit(request, body)
+            _, command = exchange.decode(JSON, PEEK, body, "")
+            call = Call(command, principal, account, self._endpoint(request), b"", connection.origin)
+        except SqsError as error:
+            return self._respond(exchange.encode_error(JSON, error, request_id), request_id)
+        except BadHead as error:
+            return web.Response(status=400, text=str(error))
+        outcome = await self._submit(call, request)
+        return self._respond(exchange.encode(JSON, PEEK, command, outcome, request_id), request_id)
+
+    async def _list_messages(self, request: web.BaseRequest, connection: "SqsProtocol") -> web.StreamResponse:
+        """LocalStack's view of a queue."""
+        request_id = self._request_id()
+        given, target = content_protocol(_header(request, "Content-Type")), _header(request, "X-Amz-Target")
+        protocol = JSON if target else peeking.TREE if b"json" in _header(request, "Accept") else FORM
+        try:
+            body = await self._read_body(request, connection)
+            principal, account = self._admit(request, body)
+            endpoint = self._endpoint(request)
+            members, action = peeking.members_of(request.rel_url.raw_query_string, given, body)
+            action = target.decode("latin-1").rpartition(".")[2] or action
+            listing = peeking.Listing(request.rel_url.raw_path, members, action)
+
+            async def submit(command: Peek) -> Result | SqsError:
+                call = Call(command, principal, account, endpoint, b"", connection.origin)
+                return await self._submit(call, request)
+
+            answer = peeking.encode(protocol, await listing.collect(submit), request_id)
+        except SqsError as error:
+            answer = peeking.encode_error(protocol, error, request_id)
+        except BadHead as error:
+            return web.Response(status=400, text=str(error))
+        return self._respond(answer, request_id)
 
     def _unknown(self, request: web.BaseRequest, body: bytes) -> web.Response:
         """No request of SQS: whoever may not come in is not told even that."""

@@ -17,8 +17,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from elasticq.http.faults import Fault, Order
-from elasticq.model.commands import AdvanceClock, Call, Command, DeleteAllQueues
+from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, InvalidParameterValue, SqsError
+from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.limits import CLOCK_ADVANCE_MS_MAX
 from elasticq.model.results import ClockResult, QueuesDeletedResult, Result
 from elasticq.wire.operations import OPERATIONS

@@ -219,6 +219,12 @@ class InvalidAddress(SenderError):
     status = 404
 
 
+class InvalidRequest(SenderError):
+    """LocalStack's: another action on the path that only lists messages."""
+
+    code, json_type = "InvalidRequest", "InvalidRequest"
+
+
 class InvalidAction(SenderError):
     """Query: unknown Action, or one that is not valid for a queue's URL."""
 

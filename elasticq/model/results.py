@@ -146,6 +146,24 @@ class QueuesDeletedResult(Result):
     is_more: bool
 
 
+class PeekedMessage(Struct, gc=False):
+    """A message as it lies there; ``state``: visible, inflight or delayed; ``attributes``: the system's, all."""
+
+    message_id: str
+    body: str
+    sequence: int
+    state: str
+    attributes: dict[str, str]
+    message_attributes: MessageAttributes | None = None
+
+
+class PeekResult(Result):
+    """``next_sequence``: where the next page begins; None behind the newest message."""
+
+    messages: list[PeekedMessage] = field(default_factory=list)
+    next_sequence: int | None = None
+
+
 class StaleResult(Result):
     """A read answered by a member without a master: ``age_ms`` since it heard one."""
 

@@ -23,6 +23,7 @@ from elasticq.engine.sweep import Sweeper, reclaim
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model.commands import Call, ReceiveMessage, SendMessage, SendMessageBatch
 from elasticq.model.errors import ServiceUnavailable, SqsError
+from elasticq.model.extensions import Peek
 from elasticq.model.limits import WAITERS_MAX
 from elasticq.model.names import queue_path
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
@@ -484,7 +485,7 @@ class Node(Observer):
 
     def _park(self, call: Call, ticket: Ticket, sequences: list[int]) -> None:
         """Executed again when the contents are here; a receive waits like a long poll."""
-        assert isinstance(call.command, ReceiveMessage)
+        assert isinstance(call.command, (ReceiveMessage, Peek))
         queue_id = self._queue_of(call, call.command)
         self._parked.setdefault(queue_id, []).append((call, ticket))
         self._residency.want(queue_id, sequences)
@@ -645,7 +646,7 @@ class Node(Observer):
         self._waiters.expect(queue, self.state.queues[queue].order.next_due_ms())
         return True
 
-    def _queue_of(self, call: Call, command: ReceiveMessage) -> int:
+    def _queue_of(self, call: Call, command: ReceiveMessage | Peek) -> int:
         account, name = queue_path(command.queue_url or "", call.account)
         return self.state.queue(account, name).id
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from elasticq.checks.history import Advance
-from elasticq.model.commands import AdvanceClock
+from elasticq.model.extensions import AdvanceClock
 from elasticq.sim.client import Client
 
 

@@ -10,6 +10,7 @@ from elasticq.engine.access import OWNER_ONLY
 from elasticq.engine.execute import HANDLERS, execute
 from elasticq.model import commands as c
 from elasticq.model.errors import AccessDenied, SqsError
+from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.model.results import Result
 from tests.engine.desk import ENDPOINT, Desk
@@ -45,7 +46,7 @@ def about_the_queue(kind: type[c.Command]) -> c.Command:
 
 
 ABOUT_A_QUEUE = sorted(
-    set(HANDLERS) - {c.CreateQueue, c.ListQueues, c.CancelMessageMoveTask, c.AdvanceClock, c.DeleteAllQueues},
+    set(HANDLERS) - {c.CreateQueue, c.ListQueues, c.CancelMessageMoveTask, AdvanceClock, DeleteAllQueues},
     key=lambda kind: kind.__name__,
 )
 

@@ -5,13 +5,14 @@ import pytest
 from elasticq.engine import mutations as m
 from elasticq.model import commands as c
 from elasticq.model.errors import InvalidParameterValue, PurgeQueueInProgress
+from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.limits import CLOCK_ADVANCE_MS_MAX
 from elasticq.model.results import ClockResult, QueuesDeletedResult, ReceiveMessageResult
 from elasticq.replication.records import Base, Durable, Vote
 from tests.node.cluster import WALL_MS, Cluster, Solo
 from tests.node.test_move_tasks import PREFIX, redrive, task
 
-ADVANCE = c.AdvanceClock(advance_ms=30_000)
+ADVANCE = AdvanceClock(advance_ms=30_000)
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def solo() -> Solo:
 
 
 def turn(solo: Solo, seconds: int) -> ClockResult:
-    result = solo.do(c.AdvanceClock(advance_ms=seconds * 1_000))
+    result = solo.do(AdvanceClock(advance_ms=seconds * 1_000))
     assert isinstance(result, ClockResult)
     return result
 
@@ -113,15 +114,15 @@ def test_slow_move_task_makes_up_for_the_time_that_was_skipped(solo: Solo) -> No
 
 
 def test_retry_of_an_advance_is_not_another_one(solo: Solo) -> None:
-    solo.do(c.AdvanceClock(advance_ms=3_600_000), b"i" * 16)
-    solo.do(c.AdvanceClock(advance_ms=3_600_000), b"i" * 16)
+    solo.do(AdvanceClock(advance_ms=3_600_000), b"i" * 16)
+    solo.do(AdvanceClock(advance_ms=3_600_000), b"i" * 16)
     assert solo.node.status(solo.now_ms).time_ms == solo.time_ms + 3_600_000
 
 
 def test_clock_never_goes_back(solo: Solo) -> None:
     for advance_ms in (-1, CLOCK_ADVANCE_MS_MAX + 1):
         with pytest.raises(InvalidParameterValue):
-            solo.do(c.AdvanceClock(advance_ms=advance_ms))
+            solo.do(AdvanceClock(advance_ms=advance_ms))
     assert turn(solo, 0).time_ms == solo.time_ms
     for _ in range(10):
         turn(solo, CLOCK_ADVANCE_MS_MAX // 1_000)
@@ -134,7 +135,7 @@ def test_advance_shares_an_entry_whose_other_commands_see_the_old_time() -> None
     solo.create()
     solo.synced_at_once = False
     solo.start_call(c.SendMessage("jobs", "first"))  # its sync is under way: what follows shares the next entry
-    tickets = [solo.start_call(c.AdvanceClock(advance_ms=30_000)), solo.start_call(c.SendMessage("jobs", "second"))]
+    tickets = [solo.start_call(AdvanceClock(advance_ms=30_000)), solo.start_call(c.SendMessage("jobs", "second"))]
     solo.synced_at_once = True
     solo.call_node("tick")
     assert all(len(solo.answers(ticket)) == 1 for ticket in tickets)
@@ -167,10 +168,10 @@ def test_reset_deletes_the_queues_of_an_account_in_bounded_steps(solo: Solo) -> 
     solo.create("other")
     other = c.Call(c.CreateQueue("theirs"), "p", "1" * 12, "http://x")
     solo.node.submit(other, "theirs", solo.now_ms)
-    assert solo.do(c.DeleteAllQueues("0" * 12)) == QueuesDeletedResult(2, is_more=False)
+    assert solo.do(DeleteAllQueues("0" * 12)) == QueuesDeletedResult(2, is_more=False)
     assert [queue.name for queue in solo.node.state.queues.values()] == ["theirs"]
-    assert solo.do(c.DeleteAllQueues()) == QueuesDeletedResult(1, is_more=False)
-    assert solo.do(c.DeleteAllQueues()) == QueuesDeletedResult(0, is_more=False)
+    assert solo.do(DeleteAllQueues()) == QueuesDeletedResult(1, is_more=False)
+    assert solo.do(DeleteAllQueues()) == QueuesDeletedResult(0, is_more=False)
 
 
 # --- several ----------------------------------------------------------------------

@@ -57,9 +57,9 @@ def delete_message(state: State, call: Call, command: DeleteMessage, turn: Turn)
 
 def delete_message_batch(state: State, call: Call, command: DeleteMessageBatch, turn: Turn) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
-    ids = check_entries(command.entries, "DeleteMessageBatchRequestEntry")
+    ids = check_entries(command.entries, "DeleteMessageBatchRequestEntry", command.elasticq_page_size)
     result = BatchResult()
-    sequences: list[int] = []
+    sequences: dict[int, None] = {}
     for name, entry in zip(ids, command.entries, strict=True):
         try:
             sequence = _deletable(state, queue, entry.receipt_handle, turn, _has_expired_in_batch)
@@ -67,6 +67,6 @@ def delete_message_batch(state: State, call: Call, command: DeleteMessageBatch, 
             result.failed.append(failed(name, error))
             continue
         result.successful.append(name)
-        if sequence is not None and sequence not in sequences:
-            sequences.append(sequence)
-    return result, [m.MessagesRemoved(queue.id, sequences)] if sequences else []
+        if sequence is not None:
+            sequences[sequence] = None
+    return result, [m.MessagesRemoved(queue.id, list(sequences))] if sequences else []

@@ -4,7 +4,8 @@ from typing import Final
 
 from elasticq.engine import mutations as m
 from elasticq.engine import redrive
-from elasticq.engine.contents import check_range, check_token
+from elasticq.engine.batches import check_page_size
+from elasticq.engine.contents import check_range, check_token, message_bytes
 from elasticq.engine.deduplication import attempt_key, attempt_recorded, attempted
 from elasticq.engine.identity import next_hand_out, sequence_number
 from elasticq.engine.ordering.standard import ContentsMissing
@@ -32,7 +33,7 @@ SYSTEM_ATTRIBUTES: Final = (
 class Asked:
     """What a ReceiveMessage wants, checked and with defaults filled in; raises InvalidParameterValue."""
 
-    __slots__ = ("attribute_names", "limit", "system_names", "visibility_s", "wait_s")
+    __slots__ = ("attribute_names", "is_page", "limit", "system_names", "visibility_s", "wait_s")
 
     def __init__(self, queue: Queue, command: ReceiveMessage) -> None:
         limit, wait_s, visibility_s = (
@@ -47,6 +48,9 @@ class Asked:
         if visibility_s is not None and not 0 <= visibility_s <= limits.VISIBILITY_S_MAX:
             check_range(visibility_s, 0, 43_200, "VisibilityTimeout", "Must be >= 0 and <= 43200, if provided")
         self.limit = 1 if limit is None else limit
+        self.is_page = command.elasticq_page_size is not None
+        if command.elasticq_page_size is not None:
+            self.limit = check_page_size(command.elasticq_page_size)
         self.wait_s = queue.wait_s if wait_s is None else wait_s
         self.visibility_s = queue.visibility_s if visibility_s is None else visibility_s
         self.system_names = _system_names(command)
@@ -91,6 +95,8 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
         chosen = chosen[: max(room, 0)]
         if not chosen:
             return ReceiveMessageResult(), buried
+    if asked.is_page:
+        chosen = _page(queue, chosen)
     until_ms = now_ms + asked.visibility_s * 1_000
     received = m.MessagesReceived(queue.id, now_ms, until_ms, chosen, [], [], [])
     messages = []
@@ -111,6 +117,17 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
         result.request_attempt = (key, now_ms)
         buried.append(attempt_recorded(key, now_ms, received))
     return result, [received, *buried]
+
+
+def _page(queue: Queue, chosen: list[int]) -> list[int]:
+    """Those of the first PAGE_BYTES_MAX, one at least."""
+    size_bytes = 0
+    for at, sequence in enumerate(chosen):
+        content = queue.contents[sequence]
+        size_bytes += message_bytes(content.body, content.attributes)
+        if size_bytes > limits.PAGE_BYTES_MAX:
+            return chosen[:at]
+    return chosen
 
 
 def _attempt_key(queue: Queue, command: ReceiveMessage) -> bytes:
@@ -177,14 +194,15 @@ def _add_attributes(
     queue: Queue, message: ReceivedMessage, content: m.MessageStored, count: int, first_received_ms: int, asked: Asked
 ) -> None:
     if asked.system_names:
-        message.attributes = _system_attributes(queue, content, count, first_received_ms, asked.system_names)
+        message.attributes = system_attributes(queue, content, count, first_received_ms, asked.system_names)
     if asked.attribute_names and content.attributes:
         message.message_attributes = _filtered(content.attributes, asked.attribute_names)
 
 
-def _system_attributes(
+def system_attributes(
     queue: Queue, content: m.MessageStored, count: int, first_received_ms: int, names: frozenset[str]
 ) -> dict[str, str]:
+    """Those of ``names`` that the message has; ``count``: how often this queue handed it out."""
     dead_letter = content.dead_letter
     if dead_letter is not None:
         count += dead_letter.receive_count

@@ -115,7 +115,7 @@ def _with_contents(
 def send_message_batch(state: State, call: Call, command: SendMessageBatch, turn: Turn) -> Outcome:
     """All entries that pass are stored in one log entry; the others are answered as failed."""
     queue = named_queue(state, call, command.queue_url)
-    ids = check_entries(command.entries, "SendMessageBatchRequestEntry")
+    ids = check_entries(command.entries, "SendMessageBatchRequestEntry", command.elasticq_page_size)
     total_bytes = sum(contents.message_bytes(x.message_body or "", x.message_attributes) for x in command.entries)
     if total_bytes > limits.BODY_BYTES_MAX:
         raise BatchRequestTooLong(

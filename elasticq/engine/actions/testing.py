@@ -4,8 +4,9 @@ from elasticq.engine import mutations as m
 from elasticq.engine.state import State
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model import limits
-from elasticq.model.commands import AdvanceClock, Call, DeleteAllQueues
+from elasticq.model.commands import Call
 from elasticq.model.errors import InvalidParameterValue
+from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.results import ClockResult, QueuesDeletedResult
 
 

@@ -61,7 +61,7 @@ def change_message_visibility_batch(
 ) -> Outcome:
     """One mutation; where two entries name one message the later one wins."""
     queue = named_queue(state, call, command.queue_url)
-    ids = check_entries(command.entries, "ChangeMessageVisibilityBatchRequestEntry")
+    ids = check_entries(command.entries, "ChangeMessageVisibilityBatchRequestEntry", command.elasticq_page_size)
     result = BatchResult()
     until_ms: dict[int, int] = {}
     for name, entry in zip(ids, command.entries, strict=True):
