@@ -39,8 +39,8 @@ SERVER_CORE, GENERATOR_CORE = 0, 1
 class Server:
     """The process on its core."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, directory: Path, *, memory: bool = False) -> None:
+        self.storage = ["--memory"] if memory else ["--data-dir", str(directory)]
         self.start()
 
     def start(self) -> None:
@@ -49,8 +49,7 @@ class Server:
             "-m",
             "elasticq",
             "server",
-            "--data-dir",
-            str(self.directory),
+            *self.storage,
             "--port",
             "0",
             "--admin-port",

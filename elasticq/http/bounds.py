@@ -7,6 +7,7 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """Deadlines in milliseconds, sizes in bytes; the sweep is once a second, so a deadline is met within one."""
 
     connections_max: int = 10_000
+    connections_per_address: int = 0  # 0: no bound of its own
     header_ms: int = 10_000
     body_ms: int = 10_000
     body_bytes_per_s: int = 65_536  # slowest sender that is waited for, on top of body_ms

@@ -54,6 +54,7 @@ class SqsProtocol(asyncio.Protocol):
     """A connection; it is the ticket of its one request in progress."""
 
     __slots__ = (
+        "_address",
         "_body",
         "_buffer",
         "_buffers_bytes",
@@ -85,6 +86,7 @@ class SqsProtocol(asyncio.Protocol):
         self._identify = site.callers.identify
         self._door = site.door
         self._submit = site.submit
+        self._address = ""
         self._hold = 0
         self._buffer = b""
         self._head: Head | None = None
@@ -112,8 +114,17 @@ class SqsProtocol(asyncio.Protocol):
         site.connections.add(self)
         if open_connections >= site.bounds.connections_max + REFUSED_MAX:
             self._transport.abort()
-        elif open_connections >= site.bounds.connections_max or site.stopping:
+        elif open_connections >= site.bounds.connections_max or site.stopping or self._is_one_too_many():
             self._refuse(503, "too many connections")
+
+    def _is_one_too_many(self) -> bool:
+        """Of those from its address."""
+        bound = self._site.bounds.connections_per_address
+        if not bound:
+            return False
+        self._address = self._transport.get_extra_info("peername")[0]
+        self._site.addresses[self._address] += 1
+        return self._site.addresses[self._address] > bound
 
     def data_received(self, data: bytes) -> None:
         if self._hold:
@@ -160,6 +171,11 @@ class SqsProtocol(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._site.connections.discard(self)
+        if self._address:
+            addresses = self._site.addresses
+            addresses[self._address] -= 1
+            if not addresses[self._address]:
+                del addresses[self._address]
         if self._slow is not None:
             self._slow.connection_lost(exc)
         elif self._hold & PARKED:

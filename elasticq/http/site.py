@@ -1,6 +1,7 @@
 """What the connections of one SQS port share: runtime, readers, counters, and the sweep of deadlines."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -56,6 +57,7 @@ class Site:
         "_slow_path",
         "_timer",
         "_wall_clock",
+        "addresses",
         "bounds",
         "browsers",
         "buffers_bytes",
@@ -119,6 +121,7 @@ class Site:
         self.browsers = browsers
         self.responses = Responses(entropy, wall_s)
         self.connections: set[Connection] = set()
+        self.addresses: Counter[str] = Counter()  # connections of each, where they are bounded
         self.buffers_bytes = 0
         self.hot_requests = 0
         self.slow_requests = 0

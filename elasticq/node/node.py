@@ -10,6 +10,7 @@ newest first, what was not.
 
 from collections import deque
 from collections.abc import Iterable
+from math import inf
 
 from elasticq.engine import mutations as m
 from elasticq.engine.actions.receive import returned, wait_s
@@ -139,6 +140,8 @@ class Node(Observer):
         self._held: deque[tuple[Call, Ticket]] = deque()  # senders that wait for the rows on disk
         self._full_reason: str | None = None
         self._holds_sends = False
+        bytes_max = settings.memory_bytes_max if settings.volatile else 0
+        self._contents_bytes_max: float = bytes_max or inf
 
     # --- inputs -------------------------------------------------------------------
 
@@ -158,8 +161,7 @@ class Node(Observer):
         if self._hands_over_until_ms:
             self._post.hold(call, ticket, now_ms)
             return
-        if self._holds_sends and isinstance(call.command, (SendMessage, SendMessageBatch)):
-            self._hold(call, ticket, now_ms)
+        if self._holds_sends and self._hold(call, ticket):
             return
         self._run(call, ticket, now_ms)
         if self._waiters.count or not (self._commits_alone or self._is_only_joining()):
@@ -431,9 +433,9 @@ class Node(Observer):
         """Execute a call that another member passed on, or that has waited, or let it wait like any other."""
         if self._hands_over_until_ms:
             self._post.hold(call, ticket, now_ms)
-        elif self._holds_sends and isinstance(call.command, (SendMessage, SendMessageBatch)):
-            self._hold(call, ticket, now_ms)
-        else:
+        elif not (
+            self._holds_sends and isinstance(call.command, (SendMessage, SendMessageBatch)) and self._hold(call, ticket)
+        ):
             self._run(call, ticket, now_ms)
 
     def _run(self, call: Call, ticket: Ticket, now_ms: int) -> None:
@@ -495,20 +497,35 @@ class Node(Observer):
             return  # dead letters only
         self._residency.taken(self.state.queues[mutation.queue_id], mutation.sequences[-1])
 
-    def _hold(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        """Senders are slowed down while memory holds too much that the rows on disk do not."""
-        if self._full_reason is not None:
-            self.effects.replies.append(Reply(ticket, ServiceUnavailable(self._full_reason), 0))
-        else:
+    def _hold(self, call: Call, ticket: Ticket) -> bool:
+        """Senders are refused while storage is full, and slowed down while memory holds too much that it does not.
+
+        False: the call is none, or nothing of that is so any more.
+        """
+        if not isinstance(call.command, (SendMessage, SendMessageBatch)):
+            return False
+        reason = self._full_reason or self._memory_full_reason()
+        if reason:
+            self.effects.replies.append(Reply(ticket, ServiceUnavailable(reason), 0))
+            return True
+        self._holds_sends = self._residency.is_full
+        if self._holds_sends:
             self._held.append((call, ticket))
+        return self._holds_sends
+
+    def _memory_full_reason(self) -> str:
+        """Of a member that keeps messages nowhere else; empty: there is room."""
+        if self.state.contents_bytes <= self._contents_bytes_max:
+            return ""
+        return "Memory for messages is full (storage.memory_max_mb)."
 
     def _let_senders_go(self, now_ms: int) -> None:
         self._holds_sends = self._full_reason is not None or self._residency.is_full
         while self._held and (self._full_reason is not None or not self._residency.is_full):
             call, ticket = self._held.popleft()
-            if self._full_reason is not None or not self.serving:
-                self._hold(call, ticket, now_ms) if self.serving else self._post.submit(call, ticket, now_ms)
-            else:
+            if not self.serving:
+                self._post.submit(call, ticket, now_ms)
+            elif not self._hold(call, ticket):
                 self._run(call, ticket, now_ms)
 
     def _count_attempt(self, result: ReceiveMessageResult) -> None:
@@ -571,6 +588,8 @@ class Node(Observer):
         self.state.index = self.replica.log.last_index + 1
         for mutation in mutations:
             apply(self.state, mutation, undo)
+        if self.state.contents_bytes > self._contents_bytes_max:
+            self._holds_sends = True
         self._open += mutations
         if not self._commits_alone:
             self._open_bytes += sum(map(_size_bytes, mutations))

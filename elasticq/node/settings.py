@@ -23,7 +23,8 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     mode ``all`` waits for the last voter.
     sixty_second_rules: enforce AWS's 60 s between two purges and between delete and
     re-create of a name.
-    memory_bytes: contents of queues that fit are kept in memory up to this; volatile members keep all.
+    memory_bytes: contents of queues that fit are kept in memory up to this; volatile members keep all,
+    and refuse sends above memory_bytes_max (0: no bound).
     """
 
     member_id: str
@@ -37,6 +38,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     election_max_ms: int = 1_400
     batch_bytes_max: int = 1_048_576
     memory_bytes: int = 64 * 1_048_576
+    memory_bytes_max: int = 0
     boot: str = ""
     address: str = ""
     http: str = ""

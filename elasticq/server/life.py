@@ -206,6 +206,7 @@ def make_site(settings: Settings, runtime: Runtime, loop: asyncio.AbstractEventL
     http = settings.http
     bounds = Bounds(
         connections_max=http.connections_max,
+        connections_per_address=http.connections_per_address,
         buffers_bytes_max=http.buffers_mb * 1_048_576,
         header_ms=http.header_s * 1_000,
         body_ms=http.body_s * 1_000,

@@ -19,6 +19,7 @@ from elasticq.peers.settings import PeerSettings, PeerSettingsError
 from elasticq.peers.transfer import Snapshot as Offered
 from elasticq.replication.records import Entry, Voter
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
+from elasticq.server.machine import memory_bytes
 from elasticq.server.settings import Settings, SettingsError, secret
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.discarded import Discarded
@@ -178,6 +179,7 @@ class Member:
             default_account=settings.node.account,
             sixty_second_rules=settings.node.sixty_second_rules,
             memory_bytes=settings.storage.memory_mb * 1_048_576,
+            memory_bytes_max=settings.storage.memory_max_mb * 1_048_576 or memory_bytes() // 2,
             boot=os.urandom(8).hex(),
             address=cluster.advertise or f"{cluster.peer_host}:{cluster.peer_port}",
             http=http,

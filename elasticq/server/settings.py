@@ -40,6 +40,7 @@ class Http(Struct, frozen=True, forbid_unknown_fields=True):
     port: Annotated[int, Meta(ge=0, le=65_535)] = 9324
     public_url: Annotated[str, Meta(pattern=r"^(https?://[^/\s]+)?$")] = ""
     connections_max: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
+    connections_per_address: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     buffers_mb: Annotated[int, Meta(ge=8, le=65_536)] = 64
     header_s: Seconds = 10
     body_s: Seconds = 10
@@ -67,6 +68,7 @@ class Storage(Struct, frozen=True, forbid_unknown_fields=True):
     durability: Literal["fsync", "os", "none"] = "fsync"
     reserve_mb: Annotated[int, Meta(ge=32, le=65_536)] = 64
     memory_mb: Annotated[int, Meta(ge=1, le=1_048_576)] = 64
+    memory_max_mb: Annotated[int, Meta(ge=0, le=1_048_576)] = 0
 
 
 class Admin(Struct, frozen=True, forbid_unknown_fields=True):

@@ -236,3 +236,25 @@ def test_all_floods_after_each_other_lose_nothing(server: Server) -> None:
     server.restart()
     assert honest.acknowledged <= honest.received()
     assert peak_mb(server) < LIMIT_MB
+
+
+def test_server_that_keeps_all_in_memory_refuses_what_would_not_fit(tmp_path: Path) -> None:
+    settings = SETTINGS | {"ELASTICQ_STORAGE__MEMORY_MAX_MB": "64"}
+    server = Server(tmp_path / "data", tmp_path / "log", environment=settings, memory=True)
+    server.start()
+    flood, honest = Flood(server), Honest(server)
+    try:
+        until(lambda: len(honest.acknowledged) > 10, "the honest client is served")
+        big_messages(flood)
+        until(lambda: honest.refused[503] > 0, "the honest client is refused, too")
+        server.call("PurgeQueue", QueueUrl=flood.url)
+        before = len(honest.acknowledged)
+        until(lambda: len(honest.acknowledged) > before, "there is room again")
+        honest.stop()
+        assert set(flood.statuses) == {200, 503}, flood.statuses
+        assert honest.acknowledged <= honest.received()
+        assert peak_mb(server) < LIMIT_MB
+    finally:
+        honest.stop()
+        flood.end()
+        server.kill()

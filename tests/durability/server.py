@@ -39,18 +39,20 @@ class Server:
         fault: tuple[str, ...] = (),
         environment: dict[str, str] | None = None,
         before: tuple[str, ...] = (),
+        memory: bool = False,
     ) -> None:
         self.directory = directory
         self.log = log
         self.fault = fault
         self.environment = environment or {}
         self.before = before
+        self.storage = ["--memory"] if memory else ["--data-dir", str(directory)]
         self.port = 0
         self.process: subprocess.Popen[str] | None = None
 
     def command(self) -> list[str]:
         module = [str(FAULTY), *self.fault] if self.fault else ["-m", "elasticq"]
-        where = ["--data-dir", str(self.directory), "--host", "127.0.0.1", "--port", str(self.port)]
+        where = [*self.storage, "--host", "127.0.0.1", "--port", str(self.port)]
         return [*self.before, sys.executable, *module, "server", *where]
 
     def start(self) -> None:

@@ -26,8 +26,8 @@ WALL_MS = 1_800_000_000_000
 class Line(asyncio.Transport):
     """The client's end of a connection: what was written to it, and what was done to it."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, address: str = "127.0.0.1") -> None:
+        super().__init__({"peername": (address, 50_000)})
         self.received = bytearray()
         self.ended = False  # closed, aborted, or FIN sent
         self.aborted = False
@@ -68,9 +68,6 @@ class Line(asyncio.Transport):
 
     def get_protocol(self) -> Any:
         return self.protocol
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return default
 
 
 class Desk:
@@ -122,8 +119,8 @@ class Desk:
             self.now_ms = min(self.now_ms + 1_000, until_ms)
             self.site.sweep()
 
-    def connect(self) -> tuple[SqsProtocol, Line]:
-        line = Line()
+    def connect(self, address: str = "127.0.0.1") -> tuple[SqsProtocol, Line]:
+        line = Line(address)
         line.protocol = SqsProtocol(self.site)
         line.protocol.connection_made(line)
         return line.protocol, line

@@ -246,6 +246,21 @@ async def test_connections_beyond_the_bound_get_503() -> None:
     await desk.close()
 
 
+async def test_connections_beyond_the_bound_of_their_address_get_503() -> None:
+    desk = Desk(Bounds(connections_per_address=1))
+    _, first = desk.connect("10.0.0.1")
+    _, second = desk.connect("10.0.0.1")
+    _, other = desk.connect("10.0.0.2")
+    assert [bool(line.received) for line in (first, second, other)] == [False, True, False]
+    assert responses(second.received)[0].status == 503
+    first.close()
+    desk.pass_ms(4_000)
+    await until(lambda: desk.site.addresses == {"10.0.0.2": 1})
+    _, again = desk.connect("10.0.0.1")
+    assert not again.received
+    await desk.close()
+
+
 async def test_an_unexpected_failure_answers_500_in_the_protocol_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> bytes:
         raise ZeroDivisionError

@@ -297,6 +297,20 @@ def test_full_disk_refuses_sends_and_nothing_else() -> None:
     assert deep.bodies(10) == ["again"]
 
 
+def test_full_memory_refuses_sends_until_something_was_deleted() -> None:
+    solo = Solo(memory_bytes_max=2_000)
+    solo.create()
+    send = c.SendMessage(queue_url="jobs", message_body="x" * 500)
+    solo.do(send)
+    solo.do(send)
+    with pytest.raises(ServiceUnavailable, match="Memory for messages is full"):
+        solo.do(send)
+    result = solo.do(RECEIVE)
+    assert isinstance(result, ReceiveMessageResult)
+    solo.do(c.DeleteMessage(queue_url="jobs", receipt_handle=result.messages[0].receipt_handle))
+    solo.do(send)
+
+
 def test_lost_content_stops_the_member_instead_of_looking_for_ever() -> None:
     deep = Deep()
     deep.fill(3)
