@@ -1,7 +1,9 @@
 """The plugin in somebody's project: its fixtures, alone and under xdist; it loads nothing before it is used."""
 
+import configparser
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,14 @@ def test_plugin_loads_nothing_before_a_fixture_is_used() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
     )
     assert set(done.stdout.split()) <= {"elasticq", "elasticq.testing", "elasticq.testing.plugin"}
+
+
+def test_package_tells_pytest_where_the_plugin_is() -> None:
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    name, _, module = config["options.entry_points"]["pytest11"].strip().partition(" = ")
+    assert (name, module) == ("elasticq", "elasticq.testing.plugin")
+    assert import_module(module).elasticq_server
 
 
 def test_this_repository_is_not_disturbed_by_its_own_plugin(request: pytest.FixtureRequest) -> None:
