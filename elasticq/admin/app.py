@@ -1,4 +1,4 @@
-"""The pages of the admin port: /health, /ready, /cluster, /metrics, and orders for the cluster.
+"""The pages of the admin port: /health, /ready, /cluster, /leases, /metrics, and orders for the cluster.
 
 Who gets here passed door.py. Orders are not taken from any web page: one can make a
 browser post here, but only with an Origin header or as a plain form.
@@ -23,6 +23,7 @@ ORDER_BYTES_MAX: Final = 4_096
 ORDERS_MAX: Final = 16
 """Orders that wait at the same time; the cluster does one change after the other anyway."""
 ORDER_S: Final = 60
+LEASES_SHOWN_MAX: Final = 1_000
 
 
 def make_app(source: AdminSource, token: str | None = "", browsers: Browsers | None = None) -> web.Application:
@@ -32,6 +33,7 @@ def make_app(source: AdminSource, token: str | None = "", browsers: Browsers | N
     app.router.add_get("/health", pages.health)
     app.router.add_get("/ready", pages.ready)
     app.router.add_get("/cluster", pages.cluster)
+    app.router.add_get("/leases", pages.leases)
     app.router.add_get("/metrics", pages.metrics)
     app.router.add_post("/cluster/orders", pages.order)
     return app
@@ -56,6 +58,10 @@ class _Pages:
 
     async def cluster(self, _: web.Request) -> web.Response:
         return _json(200, document(self._source.node_name, self._source.status()))
+
+    async def leases(self, _: web.Request) -> web.Response:
+        """The living ones, then those that ended last; ``total``: how many there are of all."""
+        return _json(200, {"leases": self._source.leases(LEASES_SHOWN_MAX), "total": self._source.status().leases})
 
     async def metrics(self, _: web.Request) -> web.Response:
         text = metrics.render(self._source.status(), self._source.metrics())

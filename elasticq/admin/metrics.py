@@ -51,6 +51,7 @@ def _of_status(status: NodeStatus) -> Iterator[Metric]:
     yield _plain("stale_ms", "Milliseconds since a master was heard, 0 on the master.", status.stale_ms)
     yield _plain("discarded_acked_total", "Acknowledged entries dropped for a newer master's.", status.discarded)
     yield _plain("queues", "Queues.", status.queues)
+    yield _plain("leases", "Leases that are remembered, living or not.", status.leases)
     yield _plain("waiters", "Receives that wait for a message.", status.waiters)
     yield _plain("contents_bytes", "Bytes of message contents in memory.", status.contents_bytes)
 

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from elasticq.node.orders import Order, OrderOutcome
-from elasticq.node.settings import NodeStatus
+from elasticq.node.settings import LeaseStatus, NodeStatus
 
 
 class AdminSource(Protocol):
@@ -22,6 +22,9 @@ class AdminSource(Protocol):
 
     def status(self) -> NodeStatus:
         """As of now."""
+
+    def leases(self, limit: int) -> list[LeaseStatus]:
+        """As of now, on this member."""
 
     def metrics(self) -> dict[str, float]:
         """More figures by name without ``elasticq_``; a name that ends in ``_total`` is a counter."""

@@ -17,11 +17,13 @@ from elasticq.checks.history import (
     Delete,
     Event,
     HandedOut,
+    LeaseChange,
     Receive,
     Send,
     SentMessage,
     StartMove,
 )
+from elasticq.checks.lease_story import LeaseStory
 
 DEDUPLICATION_US = 300_000_000  # a deduplication id is taken for 5 minutes
 
@@ -104,6 +106,8 @@ class Story:
         self.deletes: defaultdict[str, list[Delete]] = defaultdict(list)  # by message id
         self.changes: defaultdict[str, list[ChangeVisibility]] = defaultdict(list)  # by handle
         self.attempts: defaultdict[tuple[str, str], list[Receive]] = defaultdict(list)
+        self.leases: defaultdict[tuple[str, str], LeaseStory] = defaultdict(LeaseStory)
+        self.lease_changes: list[LeaseChange] = []
         self.moves: list[StartMove] = []
         self.advances: list[Advance] = []
         self.end_us = 0
@@ -114,9 +118,19 @@ class Story:
             self._take(receive)
         for repeats in self.attempts.values():
             self._prolong(repeats)
+        for change in self.lease_changes:
+            for (queue, lease), told in self.leases.items():
+                is_meant = lease.startswith(change.lease) if change.lease.endswith("/") else lease == change.lease
+                if queue == change.queue and is_meant:
+                    told.changes.append(change)
 
     def _add(self, event: Event) -> None:
         self.end_us = max(self.end_us, event.invoke_us, event.complete_us or 0)
+        if isinstance(event, LeaseChange):
+            self._add_lease_change(event)
+            return
+        if isinstance(event, Receive) and event.lease:
+            self.leases[event.queue, event.lease].receives.append(event)
         if event.outcome == "fail" and not isinstance(event, Send):
             return
         match event:
@@ -127,7 +141,7 @@ class Story:
                     self._add_sent(event, sent)
             case Receive():
                 self.receives.append(event)
-                if event.attempt_id:
+                if event.attempt_id and not event.lease:
                     self.attempts[event.queue, event.attempt_id].append(event)
             case Delete():
                 self.deletes[event.message_id].append(event)
@@ -137,6 +151,21 @@ class Story:
                 self.moves.append(event)
             case Advance():
                 self.advances.append(event)
+
+    def _add_lease_change(self, change: LeaseChange) -> None:
+        """A refusal may concern one lease of a batch, and the others be committed."""
+        self.lease_changes.append(change)
+        for message in change.messages if change.action == "commit" else ():
+            delete = Delete(
+                client=change.client,
+                queue=change.queue,
+                invoke_us=change.invoke_us,
+                complete_us=change.complete_us,
+                outcome="ok" if change.outcome == "ok" else "unknown",
+                message_id=message.message_id,
+                receipt_handle=message.receipt_handle,
+            )
+            self.deletes[message.message_id].append(delete)
 
     def _add_sent(self, send: Send, sent: SentMessage) -> None:
         key: tuple[str, ...] = (send.queue, sent.body)
@@ -224,8 +253,11 @@ class Story:
         succeeds and does nothing) counts only where it brings the deadline nearer. A change of unknown
         outcome may take effect after a later one, so then the nearest of all counts.
         """
-        bound_us = self.early_us(hand_out.taken_by.invoke_us, by_us)
-        until_us = hand_out.taken_by.invoke_us + hand_out.taken_by.visibility_ms * 1_000 - bound_us
+        taken_by = hand_out.taken_by
+        if taken_by.lease:
+            return self.leases[taken_by.queue, taken_by.lease].deadline_us(by_us) - self.early_us(0, by_us)
+        bound_us = self.early_us(taken_by.invoke_us, by_us)
+        until_us = taken_by.invoke_us + taken_by.visibility_ms * 1_000 - bound_us
         handle = hand_out.message.receipt_handle
         changes = [change for change in self.changes.get(handle, ()) if change.invoke_us <= by_us]
         changes.sort(key=lambda change: change.invoke_us)

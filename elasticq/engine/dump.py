@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from elasticq.engine import mutations as m
+from elasticq.engine.leases import Key, Lease
 from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.residency import weight
 from elasticq.engine.state import Queue, State
@@ -53,6 +54,13 @@ def _everything(state: State) -> Iterator[m.Mutation]:
         yield from _queue(queue)
     yield from _invocations(state)
     yield from state.move_tasks.values()
+    for key, lease in state.leases.items():
+        yield from _lease(key, lease)
+
+
+def _lease(key: Key, lease: Lease) -> Iterator[m.LeaseCalled | m.LeaseSet]:
+    yield from lease.calls.values()
+    yield lease.as_set(key)
 
 
 def _takeovers(state: State) -> Iterator[m.TookOver]:

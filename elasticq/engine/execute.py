@@ -16,6 +16,7 @@ from elasticq.engine.actions import (
     attributes,
     dead_letters,
     delete,
+    leases,
     move_tasks,
     peek,
     permissions,
@@ -60,10 +61,10 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, Turn], Outco
     c.SetQueueAttributes: attributes.set_queue_attributes,
     c.SendMessage: send.send_message,
     c.SendMessageBatch: send.send_message_batch,
-    c.ReceiveMessage: receive.receive_message,
-    c.DeleteMessage: delete.delete_message,
+    c.ReceiveMessage: leases.receive_message,
+    c.DeleteMessage: leases.delete_message,
     c.DeleteMessageBatch: delete.delete_message_batch,
-    c.ChangeMessageVisibility: visibility.change_message_visibility,
+    c.ChangeMessageVisibility: leases.change_message_visibility,
     c.ChangeMessageVisibilityBatch: visibility.change_message_visibility_batch,
     c.TagQueue: tags.tag_queue,
     c.UntagQueue: tags.untag_queue,
@@ -92,14 +93,21 @@ def execute(state: State, call: c.Call, turn: Turn) -> Outcome:
         if state.invocations.is_full(turn.now_ms) and isinstance(command, (c.SendMessage, c.SendMessageBatch)):
             raise RequestThrottled("Too many calls in the last 300 seconds; try again later.")
     result, mutations = HANDLERS[type(command)](state, call, command, turn)
-    if mutations and call.invocation and not _is_empty(result):
+    if mutations and call.invocation and isinstance(result, Result) and not _runs_again(result):
         mutations.append(_recorded(call, result, mutations, turn))
     return result, mutations
 
 
-def _is_empty(result: Result) -> bool:
-    """A receive that found dead letters at most: a retry may look again."""
-    return type(result) is ReceiveMessageResult and not result.messages
+def look_last(state: State, call: c.Call, turn: Turn) -> Outcome:
+    """What a leased receive is answered that found nothing and waits no longer. Raises SqsError, ContentsMissing."""
+    if call.origin is not None:
+        access.check(state, call, turn)
+    return leases.last_look(state, call, turn)
+
+
+def _runs_again(result: Result) -> bool:
+    """A receive that found dead letters at most: a retry may look again. A lease knows by itself what it answered."""
+    return type(result) is ReceiveMessageResult and (result.leased or not result.messages)
 
 
 # --- GUID history ------------------------------------------------------------------

@@ -247,6 +247,53 @@ class ClockAdvanced(Struct, array_like=True, tag=80, gc=False):
     ahead_ms: int
 
 
+LEASE_OPEN, LEASE_SEALED = "open", "sealed"
+LEASE_COMMITTED, LEASE_GIVEN_BACK, LEASE_EXPIRED = "committed", "given_back", "expired"
+
+
+class LeaseCalled(Struct, array_like=True, tag=70, frozen=True, gc=False):
+    """What the receive number ``call`` of a lease is answered for ever; the first one opens the lease.
+
+    sequences, hand_outs: of its messages; none: the lease is sealed, nothing is added to it any more.
+    """
+
+    queue_id: int
+    name: str
+    batch: int
+    partition: int
+    call: int
+    opened_ms: int
+    deadline_ms: int
+    sequences: list[int]
+    hand_outs: list[int]
+
+
+class LeaseSet(Struct, array_like=True, tag=71, frozen=True, gc=False):
+    """A lease without its calls, as it is from now on; ended_ms: 0 while it lives, then its calls are forgotten.
+
+    messages: how many its calls got.
+    """
+
+    queue_id: int
+    name: str
+    batch: int
+    partition: int
+    opened_ms: int
+    deadline_ms: int
+    state: str
+    ended_ms: int
+    messages: int
+
+
+class LeaseForgotten(Struct, array_like=True, tag=72, frozen=True, gc=False):
+    """A lease that ended long ago."""
+
+    queue_id: int
+    name: str
+    batch: int
+    partition: int
+
+
 class QueueRestored(Struct, array_like=True, tag=32, gc=False):
     """A queue as the rows on disk hold it, without its messages. Only from rows, never in a log."""
 
@@ -313,6 +360,9 @@ Mutation = (
     | MoveTaskSet
     | MoveTaskForgotten
     | ClockAdvanced
+    | LeaseCalled
+    | LeaseSet
+    | LeaseForgotten
     | QueueRestored
     | UntouchedRestored
     | RowsRestored

@@ -10,6 +10,7 @@ from collections import deque
 from elasticq.engine.ages import Ages
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Invocations
+from elasticq.engine.leases import Leases
 from elasticq.engine.mutations import MessageStored, MoveTaskSet
 from elasticq.engine.ordering.fair import FairOrder
 from elasticq.engine.ordering.fifo import FifoOrder
@@ -173,6 +174,7 @@ class State:
         "index",
         "invocations",
         "last_queue_id",
+        "leases",
         "mac_key",
         "move_tasks",
         "moving",
@@ -198,6 +200,7 @@ class State:
         self.invocations = Invocations()
         self.move_tasks: dict[int, MoveTaskSet] = {}  # by number
         self.moving: dict[int, MoveTaskSet] = {}  # those that are not over
+        self.leases = Leases()
         self.contents_bytes = 0  # weight of all contents in memory
         self.index = 0  # of the log entry that is being applied
         self.trash: deque[tuple[int, Messages]] = deque()  # purged at this index; emptied in steps

@@ -5,12 +5,15 @@ from msgspec import Struct
 from elasticq.engine.mutations import Mutation
 from elasticq.engine.state import Queue, State
 from elasticq.model.commands import Call
-from elasticq.model.errors import MissingParameter
+from elasticq.model.errors import MissingParameter, SqsError
 from elasticq.model.names import queue_path
 from elasticq.model.results import Result
 
-Outcome = tuple[Result, list[Mutation]]
-"""What a handler gives back; it raises an SqsError instead when the call is refused."""
+Outcome = tuple[Result | SqsError, list[Mutation]]
+"""What a handler gives back; it raises an SqsError instead when the call is refused.
+
+It gives one back where something must be written down before the client is told.
+"""
 
 
 class Turn(Struct, gc=False):

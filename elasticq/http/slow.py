@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from aiohttp import web
 
+from elasticq import __version__
 from elasticq.http import exchange, peeking, testing
 from elasticq.http.caller import invocation
 from elasticq.http.exchange import Answer
@@ -375,8 +376,8 @@ def _not_found() -> web.Response:
 
 
 def _health(site: Site) -> web.Response:
-    """Alive: this process answers. Says so when its durability is not the full one."""
-    return web.Response(text=site.health)
+    """Alive: this process answers. Says so when its durability is not the full one, and to clients what it is."""
+    return web.Response(text=site.health, headers={"Server": f"elasticq/{__version__}"})
 
 
 def _ready(site: Site) -> web.Response:

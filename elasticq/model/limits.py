@@ -57,6 +57,10 @@ PAGE_BYTES_MAX: Final = 4 * 1_048_576  # of a page's messages; a frame to anothe
 MUTATION_ROWS_MAX: Final = 1_000  # design: no mutation touches more
 INVOCATION_WINDOW_MS: Final = 300_000  # BlazingMQ's default; SQS's deduplication interval
 INVOCATIONS_MAX: Final = 4_000_000
+LEASES_MAX: Final = 100_000  # remembered in all; of more than half of it the oldest ended ones go early
+LEASE_MESSAGES_MAX: Final = 20_000
+LEASE_KEPT_MS: Final = 86_400_000  # after its end
+LEASE_KEPT_MIN_MS: Final = 300_000  # where there are too many; a retry must still be told what became of it
 
 CLOCK_ADVANCE_MS_MAX = 3_660 * 86_400_000  # at once; tests turn the clock by months, not by ages
 CLOCK_AHEAD_MS_MAX = 36_600 * 86_400_000  # in all: what is made of cluster time stays a date

@@ -82,12 +82,14 @@ class ReceiveMessageResult(Result):
 
     ``attempt``: 0, or how often the same messages were answered before to a retry of the call.
     ``request_attempt``: of a ReceiveRequestAttemptId its key, and when the messages were received.
+    ``leased``: its id alone gets it again, so that nothing is ever given back; without messages the lease is sealed.
     """
 
     messages: list[ReceivedMessage] = field(default_factory=list)
     invocation: bytes = b""
     attempt: int = 0
     request_attempt: tuple[bytes, int] | None = None
+    leased: bool = False
 
 
 class QueueTagsResult(Result):

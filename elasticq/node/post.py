@@ -218,7 +218,7 @@ class Post:
             return error
         except ContentsMissing:
             return ServiceUnavailable(f"The messages are on disk. {self.unready_reason()}")
-        return StaleResult(result, stale_ms)
+        return StaleResult(result, stale_ms) if isinstance(result, Result) else result
 
     # --- letters --------------------------------------------------------------------
 

@@ -70,11 +70,27 @@ class MemberStatus(Struct, frozen=True, kw_only=True):
     replaces: str = ""
 
 
+class LeaseStatus(Struct, frozen=True):
+    """What ``/leases`` tells of one: the queue's name, and open, sealed, committed, given_back or expired."""
+
+    account: str
+    queue: str
+    name: str
+    batch: int
+    partition: int
+    messages: int
+    opened_ms: int
+    deadline_ms: int
+    state: str
+    ended_ms: int
+
+
 class NodeStatus(Struct, frozen=True, kw_only=True):
     """What ``/ready`` and ``/cluster`` tell. ``reason`` is empty when ready.
 
     stale_ms: since a master was heard (0 on a master); discarded: entries that were acknowledged in mode
-    async or one and then dropped for a newer master's; digests: of the rows, by log index (VerifyRows).
+    async or one and then dropped for a newer master's; digests: of the rows, by log index (VerifyRows);
+    leases: that are remembered, living or not.
     """
 
     member_id: str
@@ -97,3 +113,4 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     stale_ms: int = 0
     discarded: int = 0
     digests: dict[int, str] = {}
+    leases: int = 0

@@ -6,7 +6,7 @@ from elasticq.http.site import Site
 from elasticq.model.errors import SqsError
 from elasticq.model.results import Result
 from elasticq.node.orders import Order, OrderOutcome
-from elasticq.node.settings import NodeStatus
+from elasticq.node.settings import LeaseStatus, NodeStatus
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.server.member import Member
 from elasticq.server.settings import Settings
@@ -35,6 +35,10 @@ class View:
     def status(self) -> NodeStatus:
         assert self._member is not None
         return self._member.runtime.status()
+
+    def leases(self, limit: int) -> list[LeaseStatus]:
+        assert self._member is not None
+        return self._member.runtime.leases(limit)
 
     def metrics(self) -> dict[str, float]:
         assert self._member is not None

@@ -25,6 +25,7 @@ from msgspec import Struct, field
 
 from elasticq.engine.apply import as_invocation
 from elasticq.engine.dump import gone_queue
+from elasticq.engine.leases import Key, key_of
 from elasticq.engine.mutations import (
     AttemptRecorded,
     ClockAdvanced,
@@ -33,6 +34,9 @@ from elasticq.engine.mutations import (
     GroupsRestored,
     GroupsServed,
     InvocationRecorded,
+    LeaseCalled,
+    LeaseForgotten,
+    LeaseSet,
     MessagesReceived,
     MessagesRemoved,
     MessageStored,
@@ -88,6 +92,10 @@ FETCH_PAGES_MAX: Final = 16  # of one query
 NEVER: Final = 1 << 63
 """Above every sequence: what a deleted queue keeps begins here."""
 
+_LEASE_ITSELF: Final = -1
+"""Among the calls of a lease: its own row."""
+_FIRST_CALL: Final = 0
+
 _PRIME: Final = (1 << 31) - 1
 _FACTORS: Final = (3, 5, 7, 11, 13, 17, 19)  # of a touched row's columns, in order
 
@@ -95,6 +103,8 @@ _PUT_META: Final = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
 _PUT_TAKEOVER: Final = "INSERT OR REPLACE INTO takeovers VALUES (?, ?, ?)"
 _PUT_TASK: Final = "INSERT OR REPLACE INTO move_tasks VALUES (?, ?, ?)"
 _DROP_TASK: Final = "DELETE FROM move_tasks WHERE number = ?"
+_PUT_LEASE: Final = "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?, ?)"
+_DROP_LEASE: Final = "DELETE FROM leases WHERE queue_id = ? AND name = ? AND batch = ? AND partition = ? AND call >= ?"
 _DROP_TAKEOVERS: Final = "DELETE FROM takeovers WHERE term < ?"
 _PUT_QUEUE: Final = "INSERT OR REPLACE INTO queues VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DROP_QUEUE: Final = "DELETE FROM queues WHERE id = ?"
@@ -134,6 +144,8 @@ _ORDER: Final = (
     _DROP_TAKEOVERS,
     _PUT_TASK,
     _DROP_TASK,
+    _DROP_LEASE,
+    _PUT_LEASE,
     _DROP_QUEUE,
     _PUT_QUEUE,
     _PUT_PAGE,
@@ -169,7 +181,8 @@ class _Applied(Struct, array_like=True):
     """Row "applied" of ``meta``: the newest batch, and how many rows the small tables hold since then.
 
     voters, last_queue_id: since format 3; the newest queue may be gone, its id is not given again.
-    move_tasks: since format 4. ahead_ms: of the clock, 0 where nobody ever advanced it.
+    move_tasks: since format 4; leases: rows of their table, since format 5.
+    ahead_ms: of the clock, 0 where nobody ever advanced it.
     """
 
     index: int
@@ -181,10 +194,25 @@ class _Applied(Struct, array_like=True):
     voters: tuple[Voter, ...] | None = None
     last_queue_id: int = 0
     move_tasks: int = 0
+    leases: int = 0
     ahead_ms: int = 0
 
     def base(self) -> Base:
         return Base(self.index, self.term, self.time_ms, self.voters)
+
+
+class _LeaseRows(Struct):
+    """row: the lease's own, 0 or 1; calls: its receives on the disk and on their way there."""
+
+    row: int = 0
+    calls: set[int] = field(default_factory=set)
+
+
+class _LeaseChange(Struct):
+    """What a batch writes of one lease, after it dropped the rows of calls from ``dropped_from`` on (None: none)."""
+
+    dropped_from: int | None = None
+    rows: dict[int, LeaseCalled | LeaseSet] = field(default_factory=dict)
 
 
 class _Pending(Struct):
@@ -196,6 +224,7 @@ class _Pending(Struct):
     founded: ClusterFounded | None = None
     takeovers: list[TookOver] = field(default_factory=list)
     tasks: dict[int, MoveTaskSet | None] = field(default_factory=dict)
+    leases: dict[Key, _LeaseChange] = field(default_factory=dict)
     invocations: dict[bytes, InvocationRecorded] = field(default_factory=dict)
     gone_invocations: list[bytes] = field(default_factory=list)
     messages: int = 0
@@ -242,6 +271,8 @@ class Rows:
         self._takeover_terms: list[int] = []
         self._tasks: dict[int, None] = {}  # numbers of move tasks
         self._ahead_ms = 0
+        self._leases: dict[Key, _LeaseRows] = {}
+        self._lease_rows = 0
         self._reclaim: list[tuple[int, list[Page]]] = []
         self._free_pages = 0
         self._file_pages = 0
@@ -266,6 +297,9 @@ class Rows:
             MoveTaskSet: self._move_task_set,
             MoveTaskForgotten: self._move_task_forgotten,
             ClockAdvanced: self._clock_advanced,
+            LeaseCalled: self._lease_called,
+            LeaseSet: self._lease_set,
+            LeaseForgotten: self._lease_forgotten,
         }
 
     # --- what is pending ------------------------------------------------------------
@@ -367,6 +401,38 @@ class Rows:
 
     def _clock_advanced(self, mutation: ClockAdvanced) -> None:
         self._ahead_ms = max(self._ahead_ms, mutation.ahead_ms)
+
+    # --- leases -------------------------------------------------------------------------
+
+    def _lease_change(self, key: Key) -> tuple[_LeaseRows, _LeaseChange]:
+        self._pending.changes += 1
+        known = self._leases.setdefault(key, _LeaseRows())
+        return known, self._pending.leases.setdefault(key, _LeaseChange())
+
+    def _lease_called(self, mutation: LeaseCalled) -> None:
+        known, change = self._lease_change(key_of(mutation))
+        self._lease_rows += mutation.call not in known.calls
+        known.calls.add(mutation.call)
+        change.rows[mutation.call] = mutation
+
+    def _lease_set(self, mutation: LeaseSet) -> None:
+        """One that ended has no calls any more."""
+        known, change = self._lease_change(key_of(mutation))
+        if mutation.ended_ms:
+            self._lease_rows -= len(known.calls)
+            known.calls.clear()
+            change.dropped_from, change.rows = _FIRST_CALL, {}
+        self._lease_rows += 1 - known.row
+        known.row = 1
+        change.rows[_LEASE_ITSELF] = mutation
+
+    def _lease_forgotten(self, mutation: LeaseForgotten) -> None:
+        key = key_of(mutation)
+        if key in self._leases:
+            known, change = self._lease_change(key)
+            self._lease_rows -= known.row + len(known.calls)
+            del self._leases[key]
+            change.dropped_from, change.rows = _LEASE_ITSELF, {}
 
     # --- queues -------------------------------------------------------------------------
 
@@ -611,6 +677,11 @@ class Rows:
                 rows[_DROP_TASK].append((number,))
             else:
                 rows[_PUT_TASK].append(_checked(number, _encode(task)))
+        for key, change in pending.leases.items():
+            if change.dropped_from is not None:
+                rows[_DROP_LEASE].append((*key, change.dropped_from))
+            for call, row in change.rows.items():
+                rows[_PUT_LEASE].append(_lease_row(key, call, _encode(row)))
         applied = _Applied(
             taken.index,
             taken.term,
@@ -621,6 +692,7 @@ class Rows:
             taken.voters,
             self._last_queue_id,
             len(self._tasks),
+            self._lease_rows,
             self._ahead_ms,
         )
         rows[_PUT_META].append(_checked("applied", _encode(applied)))
@@ -800,6 +872,27 @@ class Rows:
         for row in tasks:
             self._tasks[row[0]] = None
             yield msgspec.msgpack.decode(_value(row, "move task"), type=MoveTaskSet)
+        yield from self._restored_leases(connection, applied.leases)
+
+    def _restored_leases(self, connection: sqlite3.Connection, count: int) -> Iterator[Mutation]:
+        """The calls of each before the lease itself; those that ended in the order in which they did."""
+        rows = connection.execute("SELECT * FROM leases").fetchall()
+        if len(rows) != count:
+            raise _damaged(f"{count} rows of leases expected, {len(rows)} found")
+        self._lease_rows = count
+        found: list[LeaseSet] = []
+        for row in rows:
+            key, call, value, crc = row[:4], row[4], row[5], row[6]
+            if _lease_row(key, call, value)[6] != crc:
+                raise _damaged(f"lease {key}: bad crc")
+            known = self._leases.setdefault(key, _LeaseRows())
+            if call == _LEASE_ITSELF:
+                known.row = 1
+                found.append(msgspec.msgpack.decode(value, type=LeaseSet))
+            else:
+                known.calls.add(call)
+                yield msgspec.msgpack.decode(value, type=LeaseCalled)
+        yield from sorted(found, key=lambda lease: lease.ended_ms)
 
     def _restored_queues(
         self, connection: sqlite3.Connection, rows: list[tuple[QueueRestored, int]]
@@ -874,6 +967,10 @@ class Rows:
 
 def _checked(key: Any, value: bytes) -> tuple[Any, bytes, int]:
     return key, value, crc32(value, crc32(str(key).encode()))
+
+
+def _lease_row(key: Key, call: int, value: bytes) -> tuple[Any, ...]:
+    return *key, call, value, crc32(value, crc32(repr((key, call)).encode()))
 
 
 def _queue_row(row: QueueRestored, messages: int) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from elasticq.node.orders import Order, OrderDone, OrderOutcome
-from elasticq.node.settings import MemberStatus, NodeStatus
+from elasticq.node.settings import LeaseStatus, MemberStatus, NodeStatus
 
 IDS = {name: f"{name}-{digit * 16}" for name, digit in (("n1", "1"), ("n2", "2"), ("n3", "3"))}
 
@@ -57,6 +57,7 @@ class Member:
         self.node_name = name
         self.stopping = False
         self.seen = status_of(name, **changes)
+        self.leased: list[LeaseStatus] = []
         self.more: dict[str, float] = {}
         self.orders: list[Order] = []
         self.outcome: Callable[[Order], Awaitable[OrderOutcome]] = self._done
@@ -66,6 +67,9 @@ class Member:
 
     def status(self) -> NodeStatus:
         return self.seen
+
+    def leases(self, limit: int) -> list[LeaseStatus]:
+        return self.leased[:limit]
 
     def metrics(self) -> dict[str, float]:
         return self.more

@@ -21,6 +21,7 @@ from elasticq.node.orders import (
     TransferMastership,
     VerifyRows,
 )
+from elasticq.node.settings import LeaseStatus
 from elasticq.runtime.runtime import RuntimeStopped
 from tests.admin.member import IDS, Member
 
@@ -50,6 +51,27 @@ async def test_ready_tells_the_reason_when_it_is_not(aiohttp_client: Any) -> Non
     assert await get(client, "/ready") == (503, "read-only: 1 of 3 members, 2 needed")
     member.stopping = True
     assert await get(client, "/ready") == (503, "stopping")
+
+
+async def test_leases_are_listed_with_how_many_there_are(aiohttp_client: Any) -> None:
+    member = Member(leases=1_500)
+    lease = LeaseStatus("000000000000", "jobs", "query", 7, 2, 40, 1_000, 601_000, "open", 0)
+    member.leased = [lease] * 1_500
+    client = await client_of(aiohttp_client, member)
+    answer = await (await client.get("/leases")).json()
+    assert answer["leases"][0] == {
+        "account": "000000000000",
+        "queue": "jobs",
+        "name": "query",
+        "batch": 7,
+        "partition": 2,
+        "messages": 40,
+        "opened_ms": 1_000,
+        "deadline_ms": 601_000,
+        "state": "open",
+        "ended_ms": 0,
+    }
+    assert (len(answer["leases"]), answer["total"]) == (1_000, 1_500)
 
 
 async def test_cluster_tells_names_members_and_progress(aiohttp_client: Any) -> None:

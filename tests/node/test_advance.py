@@ -4,7 +4,7 @@ import pytest
 
 from elasticq.engine import mutations as m
 from elasticq.model import commands as c
-from elasticq.model.errors import InvalidParameterValue, PurgeQueueInProgress
+from elasticq.model.errors import InvalidParameterValue, LeaseExpired, PurgeQueueInProgress
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.limits import CLOCK_ADVANCE_MS_MAX
 from elasticq.model.results import ClockResult, QueuesDeletedResult, ReceiveMessageResult
@@ -86,6 +86,20 @@ def test_deduplication_id_is_free_when_the_clock_passed_five_minutes(solo: Solo)
     assert solo.do(send) == first
     turn(solo, 1)
     assert solo.do(send) != first
+
+
+def test_lease_ends_when_the_clock_passed_its_deadline(solo: Solo) -> None:
+    solo.send()
+    leased = c.ReceiveMessage(
+        "jobs", max_number_of_messages=10, visibility_timeout=60, receive_request_attempt_id="reader/1/0/0"
+    )
+    first = solo.do(leased)
+    turn(solo, 59)
+    assert solo.do(leased) == first
+    turn(solo, 1)
+    with pytest.raises(LeaseExpired):
+        solo.do(leased)
+    assert len(solo.receive()) == 1
 
 
 def test_sixty_second_rule_follows_the_clock() -> None:

@@ -97,21 +97,7 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
             return ReceiveMessageResult(), buried
     if asked.is_page:
         chosen = _page(queue, chosen)
-    until_ms = now_ms + asked.visibility_s * 1_000
-    received = m.MessagesReceived(queue.id, now_ms, until_ms, chosen, [], [], [])
-    messages = []
-    for sequence in chosen:
-        old = queue.rows.get(sequence, UNTOUCHED)
-        content = queue.contents[sequence]
-        hand_out = next_hand_out(old.hand_out, turn.term)
-        count = old.receive_count + 1
-        first_ms = old.first_received_ms or now_ms
-        received.hand_outs.append(hand_out)
-        received.receive_counts.append(count)
-        received.first_received_ms.append(first_ms)
-        messages.append(_handed_out(state, queue.id, sequence, content, hand_out))
-        if asked.system_names or asked.attribute_names:
-            _add_attributes(queue, messages[-1], content, count, first_ms, asked)
+    received, messages = hand_out(state, queue, asked, chosen, now_ms + asked.visibility_s * 1_000, turn)
     result = ReceiveMessageResult(messages, call.invocation)
     if key:
         result.request_attempt = (key, now_ms)
@@ -128,6 +114,28 @@ def _page(queue: Queue, chosen: list[int]) -> list[int]:
         if size_bytes > limits.PAGE_BYTES_MAX:
             return chosen[:at]
     return chosen
+
+
+def hand_out(
+    state: State, queue: Queue, asked: Asked, chosen: list[int], until_ms: int, turn: Turn
+) -> tuple[m.MessagesReceived, list[ReceivedMessage]]:
+    """The messages ``chosen``, whose contents are in memory, each under a new number until ``until_ms``."""
+    now_ms = turn.now_ms
+    received = m.MessagesReceived(queue.id, now_ms, until_ms, chosen, [], [], [])
+    messages = []
+    for sequence in chosen:
+        old = queue.rows.get(sequence, UNTOUCHED)
+        content = queue.contents[sequence]
+        number = next_hand_out(old.hand_out, turn.term)
+        count = old.receive_count + 1
+        first_ms = old.first_received_ms or now_ms
+        received.hand_outs.append(number)
+        received.receive_counts.append(count)
+        received.first_received_ms.append(first_ms)
+        messages.append(_handed_out(state, queue.id, sequence, content, number))
+        if asked.system_names or asked.attribute_names:
+            _add_attributes(queue, messages[-1], content, count, first_ms, asked)
+    return received, messages
 
 
 def _attempt_key(queue: Queue, command: ReceiveMessage) -> bytes:
@@ -167,12 +175,12 @@ def _held_on(
         [row.receive_count for row in rows],
         [row.first_received_ms for row in rows],
     )
-    messages = [_message_again(state, queue, sequence, asked) for sequence in held]
+    messages = [message_again(state, queue, sequence, asked) for sequence in held]
     result = ReceiveMessageResult(messages, call.invocation, request_attempt=(first.attempt, first.recorded_ms))
     return result, [received, attempt_recorded(first.attempt, first.recorded_ms, received)]
 
 
-def _message_again(state: State, queue: Queue, sequence: int, asked: Asked) -> ReceivedMessage:
+def message_again(state: State, queue: Queue, sequence: int, asked: Asked) -> ReceivedMessage:
     """A message in flight under the handle that it has."""
     content, row = queue.contents[sequence], queue.rows[sequence]
     message = _handed_out(state, queue.id, sequence, content, row.hand_out)
@@ -254,7 +262,7 @@ def received_again(
     missing = [sequence for sequence in held if sequence not in queue.contents]
     if missing:
         raise ContentsMissing(missing)
-    messages = [_message_again(state, queue, sequence, asked) for sequence in held]
+    messages = [message_again(state, queue, sequence, asked) for sequence in held]
     result = ReceiveMessageResult(messages, call.invocation)
     if held and (key := _attempt_key(queue, command)):
         known = state.invocations.get(key, turn.now_ms)
@@ -266,6 +274,8 @@ def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.
     """What undoes a receive whose answer reached nobody: visible again, the count taken back, its GUID forgotten."""
     undone: dict[int, m.ReceiveReturned] = {}
     attempt = result.request_attempt
+    if result.leased:
+        return []
     for message in result.messages:
         receipt = state.identity.read_handle(message.receipt_handle)
         queue = state.queues.get(receipt.queue_id)

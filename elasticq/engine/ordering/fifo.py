@@ -19,6 +19,7 @@ delay is the queue's of this moment, whatever it was at the send, and ends by
 sent time: ``_ripe`` is the newest untouched message whose delay is over.
 """
 
+from collections.abc import Set
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import Final
@@ -298,13 +299,22 @@ class FifoOrder:
         for entry in looked_at:
             heappush(self._line, entry)
 
-    def _choose_of_group(self, first: int, limit: int, sent_after_ms: int, chosen: list[int]) -> int:
-        """Adds to ``chosen``; how many expired messages were passed over. Raises ContentsMissing."""
+    def _choose_of_group(
+        self, first: int, limit: int, sent_after_ms: int, chosen: list[int], own: Set[int] = frozenset()
+    ) -> int:
+        """Adds to ``chosen``; how many expired messages were passed over. Raises ContentsMissing.
+
+        ``own``: messages in flight that do not close the group where they come first.
+        """
         group = self._groups.of(first)
         assert group is not None
         contents, deadlines = self._contents, self._deadlines
         passed = 0
+        is_behind = False
         for sequence in group:
+            if sequence in own and not is_behind:
+                continue
+            is_behind = True
             if sequence in deadlines or (self._delay_ms and sequence > self._ripe and sequence not in self._rows):
                 break
             content = contents.get(sequence)
@@ -317,6 +327,25 @@ class FifoOrder:
             elif (passed := passed + 1) >= SKIPPED_MAX:
                 break
         return passed
+
+    def choose_behind(self, own: set[int], now_ms: int, limit: int, sent_after_ms: int, *, may_miss: bool) -> list[int]:
+        """Up to ``limit`` messages behind those of ``own``, in groups of which nothing else is in flight.
+
+        Raises ContentsMissing where the first one's content is, unless ``may_miss``.
+        """
+        self.advance(now_ms)
+        chosen: list[int] = []
+        groups = {group for sequence in own if (group := self._groups.of(sequence)) is not None and group.first in own}
+        for group in sorted(groups, key=lambda each: each.first):
+            if len(chosen) == limit:
+                break
+            try:
+                self._choose_of_group(group.first, limit, sent_after_ms, chosen, own)
+            except ContentsMissing:
+                if not chosen and not may_miss:
+                    raise
+                break
+        return chosen
 
     def _missing(self, first: int) -> list[int]:
         """What a receive needs that found a group's content missing, and what will be asked for next."""
