@@ -10,6 +10,7 @@ from collections.abc import Callable
 from heapq import heappush
 from typing import Any
 
+from elasticq.engine import idempotency
 from elasticq.engine import mutations as m
 from elasticq.engine.identity import Identity
 from elasticq.engine.leases import Key, Lease, key_of
@@ -497,6 +498,12 @@ def _invocation_recorded(state: State, mutation: m.InvocationRecorded, undo: Und
         undo.append((state.invocations.remove, mutation.invocation))
 
 
+def _sent_id_taken(state: State, mutation: m.SentIdTaken, undo: Undo | None) -> None:
+    is_new, old = idempotency.put(state.sent_ids, mutation)
+    if is_new and undo is not None:
+        undo.append((idempotency.take_back, state.sent_ids, mutation.key, old))
+
+
 def _attempt_recorded(state: State, mutation: m.AttemptRecorded, undo: Undo | None) -> None:
     known = state.invocations.get(mutation.attempt, mutation.recorded_ms)
     if known is not None and known.recorded_ms >= mutation.recorded_ms and known.detail == mutation.detail:
@@ -532,6 +539,7 @@ _WRITERS: dict[type, Callable[[State, Any, Undo | None], None]] = {
     m.ReceiveReturned: _receive_returned,
     m.InvocationRecorded: _invocation_recorded,
     m.AttemptRecorded: _attempt_recorded,
+    m.SentIdTaken: _sent_id_taken,
     m.RangeRemoved: _range_removed,
     m.ClusterRenamed: _cluster_renamed,
     m.ClockAdvanced: _clock_advanced,

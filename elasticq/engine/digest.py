@@ -80,4 +80,6 @@ def _digest(state: State, now_ms: int, rows: Callable[[Queue], list[object]]) ->
         [state.move_tasks[number] for number in sorted(state.move_tasks)],
         [(key, *_lease_row(lease)) for key, lease in sorted(state.leases.items(), key=lambda item: item[0])],
     ]
+    if sent_ids := state.sent_ids.rows(now_ms):
+        everything.append(sent_ids)
     return blake2b(msgspec.msgpack.encode(everything), digest_size=16).digest()

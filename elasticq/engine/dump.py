@@ -53,6 +53,7 @@ def _everything(state: State) -> Iterator[m.Mutation]:
     for queue in queues:
         yield from _queue(queue)
     yield from _invocations(state)
+    yield from _sent_ids(state)
     yield from state.move_tasks.values()
     for key, lease in state.leases.items():
         yield from _lease(key, lease)
@@ -138,3 +139,9 @@ def _invocations(state: State) -> Iterable[m.InvocationRecorded]:
     known = dict(newest)
     for key, row in sorted(known.items(), key=lambda item: item[1].recorded_ms):
         yield m.InvocationRecorded(key, row.recorded_ms, row.queue_id, row.sequence, row.detail)
+
+
+def _sent_ids(state: State) -> Iterable[m.SentIdTaken]:
+    """Entered at no time: none is dropped while they come."""
+    for key, row in state.sent_ids.rows(0):
+        yield m.SentIdTaken(key, 0, row.recorded_ms, row.queue_id, row.sequence)

@@ -15,6 +15,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine.actions import (
     attributes,
     dead_letters,
+    declare,
     delete,
     leases,
     move_tasks,
@@ -78,6 +79,7 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, Turn], Outco
     extensions.AdvanceClock: testing.advance_clock,
     extensions.DeleteAllQueues: testing.delete_all_queues,
     extensions.Peek: peek.peek,
+    c.DeclareQueue: declare.declare_queue,
 }
 
 
@@ -127,9 +129,12 @@ def _outcome(result: Result, mutations: list[m.Mutation]) -> object:
     match result:
         case SendMessageBatchResult():
             stored = [x for x in mutations if isinstance(x, m.MessageStored)]
+            del stored[len(result.successful) :]  # copies for other queues
             if result.successful[0].sequence_number is not None:  # duplicates stored nothing
                 numbers = [int(entry.sequence_number or 0) for entry in result.successful]
                 return [[(stored[0].queue_id, number) for number in numbers], result.failed]
+            if result.successful[0].sequence:  # of a queue with an idempotency window: duplicates there, too
+                return [[(stored[0].queue_id, entry.sequence) for entry in result.successful], result.failed]
             return [[(s.queue_id, s.sequence) for s in stored], result.failed]
         case BatchResult():
             return [[], result.failed]

@@ -201,6 +201,16 @@ class GroupsRestored(Struct, array_like=True, tag=42, gc=False):
     groups: list[int]
 
 
+class SentIdTaken(Struct, array_like=True, tag=80, gc=False):
+    """A deduplication id of a standard queue stands for this message until ``until_ms``; key: 16 bytes of both."""
+
+    key: bytes
+    taken_ms: int
+    until_ms: int
+    queue_id: int
+    sequence: int
+
+
 class QueueTagged(Struct, array_like=True, tag=60, gc=False):
     """``tags``: all that the queue has from now on."""
 
@@ -241,7 +251,7 @@ class MoveTaskForgotten(Struct, array_like=True, tag=62, gc=False):
     number: int
 
 
-class ClockAdvanced(Struct, array_like=True, tag=80, gc=False):
+class ClockAdvanced(Struct, array_like=True, tag=90, gc=False):
     """Cluster time is ``ahead_ms`` ahead of real time from the next entry on, all advances together: never less."""
 
     ahead_ms: int
@@ -354,6 +364,7 @@ Mutation = (
     | RangeRemoved
     | ClusterRenamed
     | AttemptRecorded
+    | SentIdTaken
     | GroupsServed
     | GroupsRestored
     | QueueTagged

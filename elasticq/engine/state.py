@@ -21,8 +21,20 @@ from elasticq.engine.rows import UNTOUCHED, Grace, Row
 from elasticq.model import limits
 from elasticq.model.errors import QueueDoesNotExist
 
+IDEMPOTENCY_WINDOW = "ElasticqIdempotencyWindow"
+"""Ours, of standard queues: for so many seconds a MessageDeduplicationId is taken."""
+
 SCOPE_AT_CREATION = "elasticq.DeduplicationScope"
 """Among the attributes, but not shown: a later change of DeduplicationScope does not change what is a duplicate [S]."""
+
+
+COPY_TO = "elasticq.CopyTo"
+MOVE_TO = "elasticq.MoveTo"
+"""Names of queues; only settings set these, see forwards.py."""
+HIDDEN = (SCOPE_AT_CREATION, COPY_TO, MOVE_TO)
+
+SENT_ID_GENERATION_MS = 600_000
+"""Few generations for an hour; an id that is free again is forgotten as much later at most."""
 
 
 class Messages:
@@ -62,18 +74,22 @@ class Queue:
         "ages",
         "attributes",
         "contents",
+        "copy_to",
         "created_ms",
         "delay_s",
         "deleted_ms",
         "id",
+        "idempotency_ms",
         "is_content_deduplicated",
         "is_deduplicated_by_group",
         "is_fifo",
+        "is_forwarding",
         "issued",
         "last_sequence",
         "message_bytes_max",
         "messages",
         "modified_ms",
+        "move_to",
         "name",
         "order",
         "purged_ms",
@@ -125,8 +141,12 @@ class Queue:
         self.retention_ms = number("MessageRetentionPeriod", limits.RETENTION_S_DEFAULT) * 1_000
         self.wait_s = number("ReceiveMessageWaitTimeSeconds", limits.WAIT_S_DEFAULT)
         self.visibility_s = number("VisibilityTimeout", limits.VISIBILITY_S_DEFAULT)
+        self.idempotency_ms = number(IDEMPOTENCY_WINDOW, 0) * 1_000
         self.is_content_deduplicated = attributes.get("ContentBasedDeduplication") == "true"
         self.is_deduplicated_by_group = attributes.get(SCOPE_AT_CREATION) == "messageGroup"
+        self.copy_to = attributes.get(COPY_TO, "")
+        self.move_to = attributes.get(MOVE_TO, "")
+        self.is_forwarding = bool(self.copy_to or self.move_to)
         redrive = attributes.get(POLICY)
         self.redrive: Redrive | None = read_policy(redrive) if redrive else None
 
@@ -180,6 +200,7 @@ class State:
         "moving",
         "names",
         "queues",
+        "sent_ids",
         "takeover_term",
         "trash",
     )
@@ -198,6 +219,7 @@ class State:
         self.deleted_names: dict[tuple[str, str], int] = {}  # when; for the 60-second rule
         self.last_queue_id = 0
         self.invocations = Invocations()
+        self.sent_ids = Invocations(0, SENT_ID_GENERATION_MS)
         self.move_tasks: dict[int, MoveTaskSet] = {}  # by number
         self.moving: dict[int, MoveTaskSet] = {}  # those that are not over
         self.leases = Leases()

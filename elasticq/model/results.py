@@ -23,6 +23,13 @@ class QueueUrlResult(Result):
     queue_url: str
 
 
+class QueueDeclaredResult(Result):
+    """DeclareQueue; ``differing``: attributes that are another in the queue that was there before."""
+
+    differing: list[str] = field(default_factory=list)
+    is_new: bool = False
+
+
 class ListQueuesResult(Result):
     queue_urls: list[str] = field(default_factory=list)
     next_token: str | None = None
@@ -47,12 +54,16 @@ class BatchError(Struct, gc=False):
 
 
 class SentEntry(Struct, gc=False):
-    """SendMessageBatchResultEntry; ``position`` is the entry's index in the command."""
+    """SendMessageBatchResultEntry; ``position`` is the entry's index in the command.
+
+    ``sequence``: of the message that holds the entry's id, where it may be an older one; else 0.
+    """
 
     id: str
     position: int
     message_id: str
     sequence_number: str | None = None
+    sequence: int = 0
 
 
 class SendMessageBatchResult(Result):

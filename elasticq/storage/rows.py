@@ -13,7 +13,7 @@ once and the disk in bounded steps (``_reclaim``).
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from struct import error as LayoutError
@@ -53,6 +53,7 @@ from elasticq.engine.mutations import (
     RangeRemoved,
     ReceiveReturned,
     RowsRestored,
+    SentIdTaken,
     TookOver,
     UntouchedRestored,
     VisibilityChanged,
@@ -227,6 +228,7 @@ class _Pending(Struct):
     leases: dict[Key, _LeaseChange] = field(default_factory=dict)
     invocations: dict[bytes, InvocationRecorded] = field(default_factory=dict)
     gone_invocations: list[bytes] = field(default_factory=list)
+    sent_ids: dict[bytes, SentIdTaken] = field(default_factory=dict)
     messages: int = 0
     changes: int = 0
     bytes: int = 0
@@ -290,6 +292,7 @@ class Rows:
             ReceiveReturned: self._receive_returned,
             InvocationRecorded: self._invocation_recorded,
             AttemptRecorded: self._attempt_recorded,
+            SentIdTaken: self._sent_id_taken,
             GroupsServed: self._groups_served,
             RangeRemoved: self._range_removed,
             ClusterRenamed: self._cluster_renamed,
@@ -382,6 +385,11 @@ class Rows:
         known = self._pending.invocations.setdefault(mutation.invocation, mutation)
         if known.recorded_ms + INVOCATION_WINDOW_MS <= mutation.recorded_ms:  # a deduplication id is free again
             self._pending.invocations[mutation.invocation] = mutation
+
+    def _sent_id_taken(self, mutation: SentIdTaken) -> None:
+        known = self._pending.sent_ids.setdefault(mutation.key, mutation)
+        if known.until_ms < mutation.until_ms:
+            self._pending.sent_ids[mutation.key] = mutation
 
     def _attempt_recorded(self, mutation: AttemptRecorded) -> None:
         self._forget_invocation(mutation.attempt)
@@ -700,12 +708,21 @@ class Rows:
     def _freeze_invocations(self, pending: _Pending, rows: dict[str, list[tuple[Any, ...]]]) -> None:
         taken = self._taken
         if pending.invocations or pending.gone_invocations:
-            removed = _encode(pending.gone_invocations)
-            recorded = _encode(list(pending.invocations.values()))
-            number = self._last_number = max(taken.index, self._last_number + 1)
-            crc = crc32(recorded, crc32(removed, number & 0xFFFFFFFF))
-            rows[_PUT_INVOCATIONS].append((number, taken.time_ms, removed, recorded, crc))
+            recorded = list(pending.invocations.values())
+            rows[_PUT_INVOCATIONS].append(self._history_row(taken.time_ms, pending.gone_invocations, recorded))
+        if pending.sent_ids:  # a row of their own: it stays until the last of them is free
+            until_ms = max(mutation.until_ms for mutation in pending.sent_ids.values())
+            newest_ms = until_ms - INVOCATION_WINDOW_MS
+            rows[_PUT_INVOCATIONS].append(self._history_row(newest_ms, [], list(pending.sent_ids.values())))
         rows[_DROP_INVOCATIONS].append((taken.time_ms - INVOCATION_WINDOW_MS,))
+
+    def _history_row(
+        self, newest_ms: int, gone: list[bytes], mutations: Sequence[InvocationRecorded | SentIdTaken]
+    ) -> tuple[Any, ...]:
+        """It goes an INVOCATION_WINDOW_MS after ``newest_ms``."""
+        removed, recorded = _encode(gone), _encode(mutations)
+        number = self._last_number = max(self._taken.index, self._last_number + 1)
+        return number, newest_ms, removed, recorded, crc32(recorded, crc32(removed, number & 0xFFFFFFFF))
 
     def _freeze_queue(self, queue: _Queue, rows: dict[str, list[tuple[Any, ...]]], updates: list[Statement]) -> None:
         for page in queue.stale.values():
@@ -1162,10 +1179,13 @@ def _check_contents(connection: sqlite3.Connection) -> None:
         raise _damaged(f"{pages} pages, but contents of {contents}")
 
 
-def _restored_invocations(connection: sqlite3.Connection, after_ms: int) -> Iterator[InvocationRecorded]:
-    """Those newer than ``after_ms``, oldest first, without the ones that a later batch took back."""
+def _restored_invocations(connection: sqlite3.Connection, after_ms: int) -> Iterator[InvocationRecorded | SentIdTaken]:
+    """Those newer than ``after_ms``, oldest first, without the ones that a later batch took back.
+
+    Of deduplication ids those that are taken still, as if at no time: none is dropped while they come.
+    """
     decode_keys = msgspec.msgpack.Decoder(list[bytes]).decode
-    decode_rows = msgspec.msgpack.Decoder(list[InvocationRecorded]).decode
+    decode_rows = msgspec.msgpack.Decoder(list[InvocationRecorded | SentIdTaken]).decode
     removed: dict[bytes, int] = {}
     for number, keys in connection.execute("SELECT number, removed FROM invocations ORDER BY number"):
         removed.update(dict.fromkeys(decode_keys(keys), number))
@@ -1175,5 +1195,9 @@ def _restored_invocations(connection: sqlite3.Connection, after_ms: int) -> Iter
         if crc32(rows, crc32(keys, number & 0xFFFFFFFF)) != crc:
             raise _damaged(f"invocations of batch {number}: bad crc")
         for row in decode_rows(rows):
-            if row.recorded_ms > after_ms and removed.get(row.invocation, 0) <= number:
+            if isinstance(row, SentIdTaken):
+                if row.until_ms > after_ms + INVOCATION_WINDOW_MS:
+                    row.taken_ms = 0
+                    yield row
+            elif row.recorded_ms > after_ms and removed.get(row.invocation, 0) <= number:
                 yield row

@@ -12,9 +12,10 @@ from elasticq.node.effects import Frame
 from elasticq.node.peer import Peer
 from elasticq.runtime.listener import listen
 from elasticq.runtime.runtime import Runtime
+from elasticq.server.declare import declare
 from elasticq.server.life import BACKLOG, loop_factory, make_site, url_of
 from elasticq.server.member import EXIT_STOPPED, Member, end
-from elasticq.server.settings import Settings
+from elasticq.server.settings import Settings, queues
 from elasticq.storage.directory import DataDirectory
 
 STOP_S: Final = 1.0
@@ -119,6 +120,7 @@ class EmbeddedMember:
             self._runtime = await self._member.start()
             if self.settings.cluster.nodes == 1:
                 await self._member.can_serve()
+                await declare(self._runtime, queues(self.settings), self.settings.node.account)
             site = self._site = make_site(self.settings, self._runtime, loop)
             self._server = await loop.create_server(lambda: SqsProtocol(site), sock=self._listener, backlog=BACKLOG)
             site.start()

@@ -74,6 +74,15 @@ async def test_leases_are_listed_with_how_many_there_are(aiohttp_client: Any) ->
     assert (len(answer["leases"]), answer["total"]) == (1_000, 1_500)
 
 
+@pytest.mark.parametrize(("name", "role", "status"), [("n1", "master", 200), ("n2", "follower", 503)])
+async def test_master_is_200_on_the_master_alone(aiohttp_client: Any, name: str, role: str, status: int) -> None:
+    member = Member(name)
+    client = await client_of(aiohttp_client, member)
+    assert await get(client, "/master") == (status, role)
+    member.stopping = True
+    assert await get(client, "/master") == (503, "stopping")
+
+
 async def test_cluster_tells_names_members_and_progress(aiohttp_client: Any) -> None:
     member = Member("n2", digests={118: "ab12"}, discarded=3)
     member.with_members(n1={"admin": "http://10.0.0.1:9325"}, n3={"lag": None, "is_linked": False})

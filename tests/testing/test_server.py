@@ -99,6 +99,11 @@ def test_long_poll_is_answered_when_the_server_stops() -> None:
     sqs.close()
 
 
+def test_queues_of_the_settings_are_there_from_the_start() -> None:
+    with ElasticQ(settings={"queues": {"jobs": {"visibility_timeout_s": 7}}}) as server:
+        assert server.queue("jobs").attributes()["VisibilityTimeout"] == "7"
+
+
 def test_two_servers_at_once_know_nothing_of_each_other() -> None:
     with ElasticQ() as one, ElasticQ() as other:
         one.queue("jobs").create()

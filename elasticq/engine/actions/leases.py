@@ -60,7 +60,7 @@ def _receive(
 ) -> Outcome:
     """An empty result that is not ``leased`` may wait, and then has its ``last_look``."""
     queue = named_queue(state, call, command.queue_url)
-    asked = receive.Asked(queue, command)
+    asked = receive.Asked(queue, command, turn.limits)
     check_range(asked.visibility_s, 1, limits.VISIBILITY_S_MAX, "VisibilityTimeout", "A lease has 1 to 43200 seconds")
     key = (queue.id, attempt.name, attempt.batch, attempt.partition)
     lease = state.leases.get(key)

@@ -35,19 +35,21 @@ class Asked:
 
     __slots__ = ("attribute_names", "is_page", "limit", "system_names", "visibility_s", "wait_s")
 
-    def __init__(self, queue: Queue, command: ReceiveMessage) -> None:
+    def __init__(self, queue: Queue, command: ReceiveMessage, allowed: limits.Limits) -> None:
         limit, wait_s, visibility_s = (
             command.max_number_of_messages,
             command.wait_time_seconds,
             command.visibility_timeout,
         )
-        if limit is not None and not 1 <= limit <= limits.RECEIVE_MESSAGES_MAX:
-            check_range(limit, 1, 10, "MaxNumberOfMessages", "Must be between 1 and 10, if provided")
-        if wait_s is not None and not 0 <= wait_s <= limits.WAIT_S_MAX:
-            check_range(wait_s, 0, 20, "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided")
+        if limit is not None and not 1 <= limit <= allowed.messages:
+            words = f"Must be between 1 and {allowed.messages}, if provided"
+            check_range(limit, 1, allowed.messages, "MaxNumberOfMessages", words)
+        if wait_s is not None and not 0 <= wait_s <= allowed.wait_s:
+            words = f"Must be >= 0 and <= {allowed.wait_s}, if provided"
+            check_range(wait_s, 0, allowed.wait_s, "WaitTimeSeconds", words)
         if visibility_s is not None and not 0 <= visibility_s <= limits.VISIBILITY_S_MAX:
             check_range(visibility_s, 0, 43_200, "VisibilityTimeout", "Must be >= 0 and <= 43200, if provided")
-        self.limit = 1 if limit is None else limit
+        self.limit = 1 if limit is None else min(limit, allowed.messages_max)
         self.is_page = command.elasticq_page_size is not None
         if command.elasticq_page_size is not None:
             self.limit = check_page_size(command.elasticq_page_size)
@@ -74,7 +76,7 @@ def _system_names(command: ReceiveMessage) -> frozenset[str]:
 def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Turn) -> Outcome:
     """Raises ContentsMissing where the next message is on disk only."""
     queue = named_queue(state, call, command.queue_url)
-    asked = Asked(queue, command)
+    asked = Asked(queue, command, turn.limits)
     now_ms = turn.now_ms
     key = _attempt_key(queue, command)
     if key:
@@ -95,8 +97,8 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
         chosen = chosen[: max(room, 0)]
         if not chosen:
             return ReceiveMessageResult(), buried
-    if asked.is_page:
-        chosen = _page(queue, chosen)
+    if asked.is_page or turn.limits.is_relaxed:
+        chosen = _fitting(queue, chosen)
     received, messages = hand_out(state, queue, asked, chosen, now_ms + asked.visibility_s * 1_000, turn)
     result = ReceiveMessageResult(messages, call.invocation)
     if key:
@@ -105,14 +107,14 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
     return result, [received, *buried]
 
 
-def _page(queue: Queue, chosen: list[int]) -> list[int]:
-    """Those of the first PAGE_BYTES_MAX, one at least."""
-    size_bytes = 0
+def _fitting(queue: Queue, chosen: list[int]) -> list[int]:
+    """As many as one answer may hold, one at least."""
+    room_bytes = limits.ANSWER_BYTES_MAX
     for at, sequence in enumerate(chosen):
         content = queue.contents[sequence]
-        size_bytes += message_bytes(content.body, content.attributes)
-        if size_bytes > limits.PAGE_BYTES_MAX:
-            return chosen[:at]
+        room_bytes -= message_bytes(content.body, content.attributes)
+        if room_bytes < 0:
+            return chosen[: max(at, 1)]
     return chosen
 
 
@@ -226,8 +228,8 @@ def system_attributes(
         everything["MessageGroupId"] = content.group_id
     if queue.is_fifo:
         everything["SequenceNumber"] = sequence_number(content.sequence)
-        if content.deduplication_id is not None:
-            everything["MessageDeduplicationId"] = content.deduplication_id
+    if content.deduplication_id is not None:
+        everything["MessageDeduplicationId"] = content.deduplication_id
     if dead_letter is not None:
         everything["DeadLetterQueueSourceArn"] = dead_letter.source_arn
     return {name: value for name, value in everything.items() if name in names}
@@ -253,7 +255,7 @@ def received_again(
     Raises ContentsMissing.
     """
     queue = named_queue(state, call, command.queue_url)
-    asked = Asked(queue, command)
+    asked = Asked(queue, command, turn.limits)
     held = []
     for sequence, hand_out in handles:
         row = queue.rows.get(sequence)
