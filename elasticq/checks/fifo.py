@@ -190,4 +190,4 @@ def _holds_all(story: Story, one: Receive, other: Receive) -> bool:
         touched = [*changes, *story.deletes.get(message.message_id, ())]
         if any(each.invoke_us < by_us for each in touched):
             return False
-    return one.invoke_us + one.visibility_ms * 1_000 - story.bound_us > by_us
+    return one.invoke_us + one.visibility_ms * 1_000 - story.early_us(one.invoke_us, by_us) > by_us

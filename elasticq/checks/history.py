@@ -121,7 +121,13 @@ class StartMove(Operation, tag="start_move"):
     destination: str = ""
 
 
-Event = CreateQueue | Send | Receive | Delete | ChangeVisibility | LeaseChange | StartMove
+class Advance(Operation, tag="advance"):
+    """Cluster time was moved forward, for all queues (``queue`` is empty)."""
+
+    advance_ms: int
+
+
+Event = CreateQueue | Send | Receive | Delete | ChangeVisibility | LeaseChange | StartMove | Advance
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)

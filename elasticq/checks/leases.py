@@ -96,5 +96,11 @@ def _short(story: Story, lease: str, told: LeaseStory) -> list[Finding]:
         Finding(LEASE_SHORT, f"{lease}: LeaseExpired to {_told(receive)}", receive.complete_us)
         for receive in told.receives
         if receive.is_expired and receive.complete_us is not None
-        if receive.complete_us < min(ends_us, told.deadline_us(receive.complete_us) - story.bound_us)
+        if receive.complete_us
+        < min(ends_us, told.deadline_us(receive.complete_us) - story.early_us(0, receive.complete_us))
     ]
+
+
+def _deadline_us(story: Story, told: LeaseStory, by_us: int) -> int:
+    """The earliest, as far as ``by_us`` can tell."""
+    return told.deadline_us(by_us) - story.early_us(0, by_us)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from msgspec import Struct, field
 
 from elasticq.checks.history import (
+    Advance,
     ChangeVisibility,
     CreateQueue,
     Delete,
@@ -108,6 +109,7 @@ class Story:
         self.leases: defaultdict[tuple[str, str], LeaseStory] = defaultdict(LeaseStory)
         self.lease_changes: list[LeaseChange] = []
         self.moves: list[StartMove] = []
+        self.advances: list[Advance] = []
         self.end_us = 0
         self._places: dict[str, frozenset[str]] = {}
         for event in events:
@@ -147,6 +149,8 @@ class Story:
                 self.changes[event.receipt_handle].append(event)
             case StartMove():
                 self.moves.append(event)
+            case Advance():
+                self.advances.append(event)
 
     def _add_lease_change(self, change: LeaseChange) -> None:
         """A refusal may concern one lease of a batch, and the others be committed."""
@@ -228,7 +232,18 @@ class Story:
         """All sends of it were within the time for which a deduplication id is taken."""
         ends = [send.complete_us if send.outcome != "unknown" else None for send, _ in message.sends]
         last_us = max(self.end_us if end_us is None else end_us for end_us in ends)
-        return len(ends) == 1 or last_us - message.invoked_us < DEDUPLICATION_US - self.bound_us
+        return len(ends) == 1 or last_us - message.invoked_us < DEDUPLICATION_US - self.early_us(
+            message.invoked_us, last_us
+        )
+
+    def early_us(self, from_us: int, by_us: int) -> int:
+        """How much earlier than by true time something may be over that began at ``from_us`` or later.
+
+        By clocks that are ahead, and by all advances that may have had their effect between the two moments.
+        """
+        advances = [each for each in self.advances if each.invoke_us <= by_us]
+        late = [each for each in advances if each.outcome != "ok" or (each.complete_us or from_us) >= from_us]
+        return self.bound_us + sum(each.advance_ms for each in late) * 1_000
 
     def hidden_until_us(self, hand_out: HandOut, by_us: int) -> int:
         """The earliest moment at which the message may be visible again, as far as ``by_us`` can tell.
@@ -238,10 +253,10 @@ class Story:
         succeeds and does nothing) counts only where it brings the deadline nearer. A change of unknown
         outcome may take effect after a later one, so then the nearest of all counts.
         """
-        bound_us = self.bound_us
         taken_by = hand_out.taken_by
         if taken_by.lease:
-            return self.leases[taken_by.queue, taken_by.lease].deadline_us(by_us) - bound_us
+            return self.leases[taken_by.queue, taken_by.lease].deadline_us(by_us) - self.early_us(0, by_us)
+        bound_us = self.early_us(taken_by.invoke_us, by_us)
         until_us = taken_by.invoke_us + taken_by.visibility_ms * 1_000 - bound_us
         handle = hand_out.message.receipt_handle
         changes = [change for change in self.changes.get(handle, ()) if change.invoke_us <= by_us]

@@ -485,6 +485,13 @@ def _untake(state: State, term: int, spans: list[tuple[int, int]]) -> None:
         queue.order.forget_grace()
 
 
+def _clock_advanced(state: State, mutation: m.ClockAdvanced, undo: Undo | None) -> None:
+    if mutation.ahead_ms > state.ahead_ms:
+        if undo is not None:
+            undo.append((setattr, state, "ahead_ms", state.ahead_ms))
+        state.ahead_ms = mutation.ahead_ms
+
+
 def _invocation_recorded(state: State, mutation: m.InvocationRecorded, undo: Undo | None) -> None:
     is_new = state.invocations.put(mutation.invocation, mutation)
     if is_new and undo is not None:
@@ -535,6 +542,7 @@ _WRITERS: dict[type, Callable[[State, Any, Undo | None], None]] = {
     m.SentIdTaken: _sent_id_taken,
     m.RangeRemoved: _range_removed,
     m.ClusterRenamed: _cluster_renamed,
+    m.ClockAdvanced: _clock_advanced,
     m.QueueTagged: _queue_tagged,
     m.MoveTaskSet: _move_task_set,
     m.MoveTaskForgotten: _move_task_forgotten,

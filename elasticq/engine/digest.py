@@ -69,6 +69,7 @@ def _digest(state: State, now_ms: int, rows: Callable[[Queue], list[object]]) ->
         state.mac_key,
         state.feature_level,
         state.takeover_term,
+        state.ahead_ms,
         state.grace.spans,
         state.last_queue_id,
         [rows(state.queues[queue_id]) for queue_id in sorted(state.queues)],

@@ -43,6 +43,8 @@ def gone_queue(queue_id: int) -> list[m.Mutation]:
 def _everything(state: State) -> Iterator[m.Mutation]:
     if state.cluster_id:
         yield m.ClusterFounded(state.cluster_id, state.mac_key, state.feature_level)
+    if state.ahead_ms:
+        yield m.ClockAdvanced(state.ahead_ms)
     yield from _takeovers(state)
     # Deleted ones gave their names away before the queues that have them now were created: ids grow.
     queues = sorted([*state.queues.values(), *state.doomed.values()], key=lambda queue: queue.id)

@@ -25,6 +25,7 @@ from elasticq.engine.actions import (
     receive,
     send,
     tags,
+    testing,
     visibility,
 )
 from elasticq.engine.identity import sequence_number
@@ -38,9 +39,11 @@ from elasticq.model.names import queue_url
 from elasticq.model.results import (
     BatchError,
     BatchResult,
+    ClockResult,
     EmptyResult,
     MoveTaskCancelledResult,
     MoveTaskStartedResult,
+    QueuesDeletedResult,
     QueueUrlResult,
     ReceiveMessageResult,
     Result,
@@ -73,6 +76,8 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, Turn], Outco
     c.StartMessageMoveTask: move_tasks.start_message_move_task,
     c.CancelMessageMoveTask: move_tasks.cancel_message_move_task,
     c.ListMessageMoveTasks: move_tasks.list_message_move_tasks,
+    extensions.AdvanceClock: testing.advance_clock,
+    extensions.DeleteAllQueues: testing.delete_all_queues,
     extensions.Peek: peek.peek,
     c.DeclareQueue: declare.declare_queue,
 }
@@ -115,7 +120,8 @@ def _recorded(call: c.Call, result: Result, mutations: list[m.Mutation], turn: T
     if isinstance(result, SendMessageResult) and isinstance(stored, m.MessageStored):
         return m.InvocationRecorded(call.invocation, turn.now_ms, stored.queue_id, stored.sequence)
     detail = _packed(msgspec.msgpack.encode(_outcome(result, mutations)))
-    return m.InvocationRecorded(call.invocation, turn.now_ms, 0, 0, detail)
+    recorded_ms = result.time_ms if isinstance(result, ClockResult) else turn.now_ms  # its retry comes after it
+    return m.InvocationRecorded(call.invocation, recorded_ms, 0, 0, detail)
 
 
 def _outcome(result: Result, mutations: list[m.Mutation]) -> object:
@@ -200,6 +206,10 @@ def _repeated(state: State, call: c.Call, known: Recorded, turn: Turn) -> Result
             return MoveTaskStartedResult(move_tasks.handle_of(task) if task is not None else "")
         case c.CancelMessageMoveTask():
             return MoveTaskCancelledResult(pairs[0][1])
+        case extensions.AdvanceClock():
+            return ClockResult(turn.now_ms)
+        case extensions.DeleteAllQueues():
+            return QueuesDeletedResult(0, is_more=True)  # the caller asks again
         case c.CreateQueue():
             return QueueUrlResult(queue_url(call.endpoint, call.account, command.queue_name or ""))
         case _:

@@ -251,6 +251,12 @@ class MoveTaskForgotten(Struct, array_like=True, tag=62, gc=False):
     number: int
 
 
+class ClockAdvanced(Struct, array_like=True, tag=90, gc=False):
+    """Cluster time is ``ahead_ms`` ahead of real time from the next entry on, all advances together: never less."""
+
+    ahead_ms: int
+
+
 LEASE_OPEN, LEASE_SEALED = "open", "sealed"
 LEASE_COMMITTED, LEASE_GIVEN_BACK, LEASE_EXPIRED = "committed", "given_back", "expired"
 
@@ -364,6 +370,7 @@ Mutation = (
     | QueueTagged
     | MoveTaskSet
     | MoveTaskForgotten
+    | ClockAdvanced
     | LeaseCalled
     | LeaseSet
     | LeaseForgotten

@@ -183,6 +183,7 @@ class State:
     """The rows of one member and their indexes."""
 
     __slots__ = (
+        "ahead_ms",
         "cluster_id",
         "contents_bytes",
         "deleted_names",
@@ -210,6 +211,7 @@ class State:
         self.identity = Identity(b"\0")  # until ClusterFounded is applied nothing is minted
         self.feature_level = 0
         self.takeover_term = 0
+        self.ahead_ms = 0  # of real time: the sum of what tests advanced the clock by
         self.grace = Grace()
         self.queues: dict[int, Queue] = {}
         self.doomed: dict[int, Queue] = {}  # deleted less than 60 s ago

@@ -22,7 +22,7 @@ from msgspec import Struct
 from elasticq.wire import browsers
 from elasticq.wire.operations import BY_TARGET, Operation
 
-EXTENSIONS: Final = ("/_elasticq/", "/_aws/")
+EXTENSIONS: Final = ("/_elasticq/", "/_aws/", "/moto-api/")
 """Paths that begin so are not SQS's, whatever else the head says: the slow path has them."""
 
 KNOWN_HEADS_MAX: Final = 512

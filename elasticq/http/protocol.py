@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Final, cast
 from elasticq.http import exchange
 from elasticq.http.caller import invocation
 from elasticq.http.exchange import Answer
+from elasticq.http.faults import Submit
 from elasticq.http.head import JSON, BadHead, Head
 from elasticq.http.site import BUSY_TEXT, NEVER_MS, REFUSED_MAX, Site
 from elasticq.model.commands import Call, Command, Origin, ReceiveMessage
@@ -87,7 +88,7 @@ class SqsProtocol(asyncio.Protocol):
         self._read = site.reader.read
         self._identify = site.callers.identify
         self._door = site.door
-        self._submit = site.runtime.submit
+        self._submit = site.submit
         self._counts = site.meter.counts
         self._is_watched = site.watch.everything
         self._address = ""
@@ -516,6 +517,9 @@ class SqsProtocol(asyncio.Protocol):
                 self._end()
         elif not self._hold and self._head is None and not self._buffer:
             self._end()
+
+    def submit_by(self, submit: Submit) -> None:
+        self._submit = submit
 
     def abort(self) -> None:
         self._hold |= CLOSING

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from elasticq.http.bounds import Bounds
 from elasticq.http.caller import Callers
 from elasticq.http.door import Door
+from elasticq.http.faults import Faults, Submit
 from elasticq.http.head import HeadReader
 from elasticq.http.responses import Responses
 from elasticq.http.watch import Watch
@@ -48,12 +49,16 @@ class Connection(Protocol):
     def abort(self) -> None:
         """End without a word."""
 
+    def submit_by(self, submit: Submit) -> None:
+        """Calls go this way from now on."""
+
 
 class Site:
     """Shared by all connections. Deadlines are judged by one sweep a second, not by timers of their own.
 
     context_path: "/x" before all paths, in queue URLs too.
     auth: off, lax or strict; browsers: None where nobody asks from which page a request came (csrf = off).
+    submit: how calls reach the runtime; another way only while tests have ordered faults.
     """
 
     __slots__ = (
@@ -70,6 +75,8 @@ class Site:
         "connections",
         "context_path",
         "door",
+        "faults",
+        "has_testing",
         "health",
         "hot_requests",
         "idle_until_ms",
@@ -84,6 +91,7 @@ class Site:
         "scheme",
         "slow_requests",
         "stopping",
+        "submit",
         "watch",
     )
 
@@ -105,10 +113,14 @@ class Site:
         bounds: Bounds | None = None,
         meter: Meter | None = None,
         watch: Watch | None = None,
+        has_testing: bool = False,
         clock: Clock = boot_ms,
         wall_clock: Clock = wall_ms,
     ) -> None:
         self.runtime = runtime
+        self.submit: Submit = runtime.submit
+        self.has_testing = has_testing
+        self.faults = Faults(runtime, loop, self._submit_by)
         self.loop = loop
         self.node_name = node_name
         self.health = health
@@ -136,6 +148,11 @@ class Site:
         self.idle_until_ms = self.now_ms + self.bounds.idle_ms
         self._slow_path: SlowPath | None = None
         self._timer: asyncio.TimerHandle | None = None
+
+    def _submit_by(self, submit: Submit) -> None:
+        self.submit = submit
+        for connection in self.connections:
+            connection.submit_by(submit)
 
     @property
     def slow_path(self) -> "SlowPath":
@@ -206,6 +223,7 @@ class Site:
     async def stop(self, patience_s: float) -> None:
         """End every connection: at once if idle, else after its reply, at the latest after ``patience_s``."""
         self.stopping = True
+        self.faults.stop()
         until_ms = self.clock() + int(patience_s * 1_000)
         while self.connections and self.clock() < until_ms:
             self.runtime.close_waiters()  # again each time: a body may have been under way

@@ -11,10 +11,11 @@ from time import perf_counter
 from traceback import format_tb
 from typing import TYPE_CHECKING
 
+import msgspec
 from aiohttp import web
 
 from elasticq import __version__
-from elasticq.http import exchange, peeking
+from elasticq.http import exchange, peeking, testing
 from elasticq.http.caller import invocation
 from elasticq.http.exchange import Answer
 from elasticq.http.head import FORM, JSON, OTHER, BadHead, checked_host, content_protocol
@@ -102,6 +103,8 @@ class SlowPath:
         if reason:
             return self._refuse(request, AccessDenied(reason))
         path = request.rel_url.raw_path
+        if path in testing.PATHS:
+            return await self._test(request, connection)
         if request.method == "OPTIONS":
             response: web.StreamResponse = self._preflight(request)
         elif path == peeking.PEEK_PATH and request.method == "POST":
@@ -116,6 +119,23 @@ class SlowPath:
             return self._unknown(request, b"")
         self._allow_page(request, response)
         return response
+
+    async def _test(self, request: web.BaseRequest, connection: "SqsProtocol") -> web.Response:
+        """Orders of tests: no protocol of SQS, plain JSON."""
+        site = self._site
+        try:
+            body = await self._read_body(request, connection)
+            caller = self._admit(request, body)
+            if not site.has_testing:
+                raise AccessDenied(testing.CLOSED)
+            path, invocation_id = request.rel_url.raw_path, _header(request, "amz-sdk-invocation-id")
+            mark = invocation(caller[0], path, invocation_id, body)
+            status, answer = await testing.TestingPages(site).answer(request.method, path, body, caller, mark)
+        except SqsError as error:
+            status, answer = error.status, {"code": error.code, "message": error.message}
+        except RuntimeStopped:
+            status, answer = 503, {"code": "ServiceUnavailable", "message": "The server is stopping."}
+        return web.Response(status=status, body=msgspec.json.encode(answer), content_type="application/json")
 
     def _preflight(self, request: web.BaseRequest) -> web.Response:
         """A browser asks what a page of another origin may send; without the headers of ``_allow_page``: nothing."""
@@ -290,9 +310,9 @@ class SlowPath:
             raise AccessDenied(f"{operation.name} by GET must be signed: use POST.")
 
     async def _submit(self, call: Call, request: web.BaseRequest) -> Result | SqsError:
-        ticket = _Ticket(self._site)
+        ticket = _Ticket(self._site, request.transport)
         try:
-            self._site.runtime.submit(call, ticket)
+            self._site.submit(call, ticket)
             outcome = await ticket.future
         except RuntimeStopped:
             return ServiceUnavailable("The server is stopping.")
@@ -342,10 +362,11 @@ def _lines(request: web.BaseRequest) -> list[bytes]:
 class _Ticket:
     """A request that waits in a task of aiohttp."""
 
-    __slots__ = ("_site", "future")
+    __slots__ = ("_site", "_transport", "future")
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, transport: asyncio.Transport | None) -> None:
         self._site = site
+        self._transport = transport
         self.future: asyncio.Future[Result | SqsError] = site.loop.create_future()
 
     def release(self, outcome: Result | SqsError) -> None:
@@ -353,6 +374,11 @@ class _Ticket:
             self.return_messages(outcome)
         else:
             self.future.set_result(outcome)
+
+    def abort(self) -> None:
+        """A fault that a test ordered: the connection breaks, and with it the task that waits."""
+        if self._transport is not None:
+            self._transport.abort()
 
     def leave(self) -> None:
         """The client is gone: the wait ends, and an answer that came in the same moment is given back."""

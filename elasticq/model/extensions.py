@@ -17,3 +17,15 @@ class Peek(Command):
     sent_from_ms: int | None = None
     sent_until_ms: int | None = None
     states: list[str] | None = None
+
+
+class AdvanceClock(Command):
+    """For tests: cluster time moves forward by ``advance_ms``."""
+
+    advance_ms: int = 0
+
+
+class DeleteAllQueues(Command):
+    """For tests: the queues go, those of ``account``, or of all accounts if it is None."""
+
+    account: str | None = None

@@ -64,6 +64,10 @@ LEASE_MESSAGES_MAX: Final = 20_000
 LEASE_KEPT_MS: Final = 86_400_000  # after its end
 LEASE_KEPT_MIN_MS: Final = 300_000  # where there are too many; a retry must still be told what became of it
 
+CLOCK_ADVANCE_MS_MAX = 3_660 * 86_400_000  # at once; tests turn the clock by months, not by ages
+CLOCK_AHEAD_MS_MAX = 36_600 * 86_400_000  # in all: what is made of cluster time stays a date
+RESET_QUEUES_MAX = 1_000  # that go in one entry
+
 
 class Limits(Struct, frozen=True):
     """How much one call may hold or ask for.

@@ -146,6 +146,19 @@ class MoveTasksResult(Result):
     results: list[MoveTask] = field(default_factory=list)
 
 
+class ClockResult(Result):
+    """AdvanceClock: cluster time from then on."""
+
+    time_ms: int
+
+
+class QueuesDeletedResult(Result):
+    """DeleteAllQueues: how many went, and whether there are more."""
+
+    count: int
+    is_more: bool
+
+
 class PeekedMessage(Struct, gc=False):
     """A message as it lies there; ``state``: visible, inflight or delayed; ``attributes``: the system's, all."""
 

@@ -82,6 +82,7 @@ class Node(Observer):
         for mutation in rows:
             apply(self.state, mutation)
         self.clock = ClusterClock()
+        self.clock.ahead_ms = self.state.ahead_ms
         self.lottery = Lottery(entropy)
         timing = Timing(settings.heartbeat_ms, settings.election_min_ms, settings.election_max_ms)
         self.replica = Replica(
@@ -650,6 +651,14 @@ class Node(Observer):
             self._undo.append((index, undo))
             self._open_undo = []
         self.replica.propose(payload, time_ms, now_ms, voters=voters, is_early=is_early)
+        if self.clock.ahead_ms != self.state.ahead_ms:
+            self._clock_advanced()
+
+    def _clock_advanced(self) -> None:
+        """An entry moved cluster time: background work looks again at once, and waits that became due with ``tick``."""
+        by_ms, self.clock.ahead_ms = self.state.ahead_ms - self.clock.ahead_ms, self.state.ahead_ms
+        self._mover.advanced(self.state, by_ms, self._turn.now_ms + by_ms)
+        self._sweep_at_ms = self._move_at_ms = 0
 
     # --- replies ------------------------------------------------------------------
 
@@ -812,6 +821,7 @@ class Node(Observer):
         self._commits_alone = replica.commits_alone  # those who heard it are forgotten with a term
         for index in range(self.applied_index + 1, replica.log.last_index + 1):
             self._apply_entry(index, keep_undo=replica.has_company)
+        self.clock.ahead_ms = self.state.ahead_ms
         contact_ms = self.clock.contact_ms
         self.clock.win(replica.votes.values(), replica.log.last_time_ms, now_ms)
         turn = self._turn
@@ -830,7 +840,8 @@ class Node(Observer):
 
     def _grace(self, contact_ms: int | None, time_ms: int) -> tuple[int, int]:
         """From when to when consumers may have been unable to extend a visibility timeout."""
-        last_ms = contact_ms if contact_ms is not None else self.replica.log.last_time_ms
+        known_ms = None if contact_ms is None else contact_ms + self.clock.ahead_ms
+        last_ms = known_ms if known_ms is not None else self.replica.log.last_time_ms
         if not last_ms:
             return 0, 0
         from_ms = last_ms - GRACE_BEFORE_MS
@@ -849,6 +860,7 @@ class Node(Observer):
         self._open_bytes = 0
         while self._undo:
             roll_back(self._undo.pop()[1])
+        self.clock.ahead_ms = self.state.ahead_ms
         self.applied_index = self.replica.commit_index
         self._uncommitted.clear()
         self._open_is_early = False
@@ -933,6 +945,7 @@ class Node(Observer):
         if undo:
             self._undo.append((index, undo))
         self.applied_index = index
+        self.clock.ahead_ms = self.state.ahead_ms
         if not mutations and entry.voters is None:
             self._note_digest(index, entry.time_ms)
 

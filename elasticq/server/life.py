@@ -71,7 +71,7 @@ def serve(settings: Settings) -> int:
     _raise_file_limit()
     try:
         directory = _directory(settings)
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             return runner.run(_live(settings, directory, listener))
     except SettingsError as error:
         print(f"elasticq: {error}", file=sys.stderr)
@@ -105,7 +105,7 @@ def _raise_file_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
+def loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
     try:
         import uvloop
     except ImportError:
@@ -133,8 +133,8 @@ async def _live(settings: Settings, directory: DataDirectory | None, listener: s
         settings,
         directory,
         loop,
-        http=settings.http.public_url or _url(settings.http, listener.getsockname()[1]),
-        admin="" if admin is None else _url(settings.admin, admin.port),
+        http=settings.http.public_url or url_of(settings.http, listener.getsockname()[1]),
+        admin="" if admin is None else url_of(settings.admin, admin.port),
     )
     try:
         return await _serve(settings, member, view, admin, listener)
@@ -161,7 +161,7 @@ async def _serve(
     if settings.cluster.nodes == 1:
         await asyncio.wait((declaring, member.ended), timeout=DECLARE_S, return_when=asyncio.FIRST_COMPLETED)
     observer, end_spans = spans.make(settings.otel, settings.node.id)
-    site = _site(settings, runtime, loop, observer)
+    site = make_site(settings, runtime, loop, observer)
     view.open(member, site)
     context = tls("http", settings.http)
     handshake_s = None if context is None else settings.http.header_s
@@ -174,7 +174,7 @@ async def _serve(
     gc.set_threshold(*GC_THRESHOLDS)
     _announce(settings, listener)
     if admin is not None:
-        print(f"admin listening on {_url(settings.admin, admin.port)}", flush=True)
+        print(f"admin listening on {url_of(settings.admin, admin.port)}", flush=True)
     if member.peer_address:
         print(f"peers listening on {member.peer_address}", flush=True)
     notify(READY)
@@ -202,7 +202,7 @@ async def _open_admin(admin: AdminPort | None, imported: Awaitable[object]) -> N
         await admin.start()
 
 
-def _url(ports: Http | Admin, port: int) -> str:
+def url_of(ports: Http | Admin, port: int) -> str:
     return f"{_scheme(ports)}://{f'[{ports.host}]' if ':' in ports.host else ports.host}:{port}"
 
 
@@ -217,7 +217,7 @@ def _browsers(settings: Settings, host: str) -> Browsers | None:
     return Browsers(allowed_hosts(auth, host, settings.http.public_url), auth.allowed_origins)
 
 
-def _site(
+def make_site(
     settings: Settings, runtime: Runtime, loop: asyncio.AbstractEventLoop, observer: Observer | None = None
 ) -> Site:
     http = settings.http
@@ -246,6 +246,7 @@ def _site(
         bounds=bounds,
         meter=Meter(OPERATIONS, settings.log.slow_ms / 1_000),
         watch=Watch(settings.log.requests, observer),
+        has_testing=settings.testing.enabled,
     )
 
 

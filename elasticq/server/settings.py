@@ -107,6 +107,12 @@ class Otel(Struct, frozen=True, forbid_unknown_fields=True):
     exporter: Literal["otlp", "console"] = "otlp"
 
 
+class Testing(Struct, frozen=True, forbid_unknown_fields=True):
+    """What tests may do to this server."""
+
+    enabled: bool = False
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     http: Http = field(default_factory=Http)
     auth: Auth = field(default_factory=Auth)
@@ -116,6 +122,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     admin: Admin = field(default_factory=Admin)
     log: Log = field(default_factory=Log)
     otel: Otel = field(default_factory=Otel)
+    testing: Testing = field(default_factory=Testing)
     auto_create: AutoCreate = field(default_factory=AutoCreate)
     queues: dict[str, QueueSettings] = field(default_factory=dict)
 
@@ -129,6 +136,7 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "admin": Admin,
     "log": Log,
     "otel": Otel,
+    "testing": Testing,
     "auto_create": AutoCreate,
     "queues": QueueSettings,  # of each of its tables
 }
@@ -181,6 +189,10 @@ def warnings(settings: Settings) -> list[str]:
         found = peers.doubts(settings.cluster)
     except ValueError as error:  # the secret's file went away after ``load``
         raise SettingsError(str(error)) from error
+    if settings.testing.enabled:
+        found.append(
+            "testing is enabled: whoever reaches the SQS port can turn its clock, lose messages and delete queues"
+        )
     admin = settings.admin
     found += door.doubts(settings.auth, settings.http.host)
     if admin.port >= 0 and not admin.token_file and not is_loopback(admin.host):

@@ -21,6 +21,7 @@ from elasticq.sim.client import Client
 from elasticq.sim.queues import QUEUE_VISIBILITY_S, LoadQueue, queues_of
 from elasticq.sim.reader import LeasedCall, Reader, Shadow, handed_out
 from elasticq.sim.redriver import Redriver
+from elasticq.sim.timekeeper import Timekeeper
 
 if TYPE_CHECKING:
     from elasticq.sim.world import World
@@ -252,6 +253,7 @@ class Load:
         self.producers = [Producer(world, self, f"producer{number}") for number in range(PRODUCERS)]
         self.consumers = [Consumer(world, self, f"consumer{number}") for number in range(CONSUMERS)]
         self.founder = Founder(world, self, "founder")
+        self.timekeeper = Timekeeper(world, self, "timekeeper")
         dead = [queue for queue in self.queues if queue.source]
         self.leased: LeasedCall | None = None  # the newest
         readers = ("reader0", "reader1") if "leases" in features else ()

@@ -89,6 +89,7 @@ class Invariants:
         self.seen: dict[str, _Seen] = {}  # by name
         self.early_on: dict[tuple[int, int], set[str]] = {}  # early entry -> members that had it on their disks
         self.told_discarded: set[tuple[int, int]] = set()
+        self.advanced: list[tuple[int, int]] = []  # (index, ms ahead of real time) of every advance that was proposed
 
     def _found(self, name: str, evidence: str) -> None:
         self.world.found(name, evidence)
@@ -169,7 +170,10 @@ class Invariants:
 
     def _proposed(self, member: Member, entry: Entry) -> None:
         self.takeovers.setdefault(entry.term, entry.index)
-        ahead_ms = entry.time_ms - TRUE_EPOCH_MS - self.world.now_us // 1_000
+        made = mutations.decode(entry.payload)
+        advanced_ms = max([ms for index, ms in self.advanced if index < entry.index], default=0)
+        self.advanced += [(entry.index, each.ahead_ms) for each in made if type(each) is mutations.ClockAdvanced]
+        ahead_ms = entry.time_ms - TRUE_EPOCH_MS - self.world.now_us // 1_000 - advanced_ms
         if ahead_ms > CLOCK_AHEAD_MAX_MS:
             self._found(CLOCK_AHEAD, f"{member.name} stamped entry {entry.index} {ahead_ms} ms ahead of true time")
         if entry.voters is not None:
@@ -178,7 +182,6 @@ class Invariants:
         if before is not None and before.time_ms > entry.time_ms:
             self._found(CLOCK_FELL, f"{member.name}: entry {entry.index} is older than the one before it")
         place = entry.index, entry.term
-        made = mutations.decode(entry.payload)
         attempts = _attempts(made)
         for mutation in made:
             for identity in _identities(mutation):

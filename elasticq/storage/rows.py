@@ -28,6 +28,7 @@ from elasticq.engine.dump import gone_queue
 from elasticq.engine.leases import Key, key_of
 from elasticq.engine.mutations import (
     AttemptRecorded,
+    ClockAdvanced,
     ClusterFounded,
     ClusterRenamed,
     GroupsRestored,
@@ -182,6 +183,7 @@ class _Applied(Struct, array_like=True):
 
     voters, last_queue_id: since format 3; the newest queue may be gone, its id is not given again.
     move_tasks: since format 4; leases: rows of their table, since format 5.
+    ahead_ms: of the clock, 0 where nobody ever advanced it.
     """
 
     index: int
@@ -194,6 +196,7 @@ class _Applied(Struct, array_like=True):
     last_queue_id: int = 0
     move_tasks: int = 0
     leases: int = 0
+    ahead_ms: int = 0
 
     def base(self) -> Base:
         return Base(self.index, self.term, self.time_ms, self.voters)
@@ -269,6 +272,7 @@ class Rows:
         self._last_number = 0  # of a row of invocations
         self._takeover_terms: list[int] = []
         self._tasks: dict[int, None] = {}  # numbers of move tasks
+        self._ahead_ms = 0
         self._leases: dict[Key, _LeaseRows] = {}
         self._lease_rows = 0
         self._reclaim: list[tuple[int, list[Page]]] = []
@@ -295,6 +299,7 @@ class Rows:
             QueueTagged: self._queue_tagged,
             MoveTaskSet: self._move_task_set,
             MoveTaskForgotten: self._move_task_forgotten,
+            ClockAdvanced: self._clock_advanced,
             LeaseCalled: self._lease_called,
             LeaseSet: self._lease_set,
             LeaseForgotten: self._lease_forgotten,
@@ -401,6 +406,9 @@ class Rows:
     def _move_task_forgotten(self, mutation: MoveTaskForgotten) -> None:
         self._pending.tasks[mutation.number] = None
         self._tasks.pop(mutation.number, None)
+
+    def _clock_advanced(self, mutation: ClockAdvanced) -> None:
+        self._ahead_ms = max(self._ahead_ms, mutation.ahead_ms)
 
     # --- leases -------------------------------------------------------------------------
 
@@ -693,6 +701,7 @@ class Rows:
             self._last_queue_id,
             len(self._tasks),
             self._lease_rows,
+            self._ahead_ms,
         )
         rows[_PUT_META].append(_checked("applied", _encode(applied)))
 
@@ -865,6 +874,9 @@ class Rows:
             found = connection.execute("SELECT name, value, crc FROM meta WHERE name = 'cluster'").fetchone()
             self._founded = msgspec.msgpack.decode(_value(found, "cluster"), type=ClusterFounded)
             yield self._founded
+        if applied.ahead_ms:
+            self._ahead_ms = applied.ahead_ms
+            yield ClockAdvanced(applied.ahead_ms)
         takeovers = connection.execute("SELECT term, value, crc FROM takeovers ORDER BY term").fetchall()
         if len(takeovers) != applied.takeovers:
             raise _damaged(f"{applied.takeovers} takeovers expected, {len(takeovers)} found")

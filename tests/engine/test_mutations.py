@@ -43,8 +43,9 @@ def test_tags_are_distinct_and_never_reused() -> None:
         "QueueTagged": 60,
         "MoveTaskSet": 61,
         "MoveTaskForgotten": 62,
-        "QueueRestored": 32,
         "SentIdTaken": 80,
+        "ClockAdvanced": 90,
+        "QueueRestored": 32,
         "UntouchedRestored": 33,
         "RowsRestored": 34,
     }

@@ -22,6 +22,10 @@ def test_command_has_exactly_the_members_of_the_action(kind: type[c.Command]) ->
     assert members(kind) == set(SERVICE.operation_model(kind.__name__).input_shape.members)
 
 
+def test_every_action_has_a_command() -> None:
+    assert len(COMMANDS) == len(SERVICE.operation_names)
+
+
 @pytest.mark.parametrize(
     "kind", [c.SendMessageBatchEntry, c.DeleteMessageBatchEntry, c.ChangeMessageVisibilityBatchEntry]
 )

@@ -24,6 +24,7 @@ from elasticq.model.commands import Call, DeleteMessage, ReceiveMessage
 from elasticq.model.errors import LeaseExpired
 from elasticq.model.results import ReceiveMessageResult
 from elasticq.node import node as node_module
+from elasticq.node.clock import ClusterClock
 from elasticq.node.effects import Committed, Reply, Ticket
 from elasticq.node.members import Members
 from elasticq.node.node import Node
@@ -407,6 +408,35 @@ def move_task_leaves_what_it_moved() -> Iterator[None]:
 @contextmanager
 def attempt_forgets_what_it_got() -> Iterator[None]:
     with patch.object(receive, "attempted", lambda state, queue, key, attempt_id, now_ms: (0, [])):
+        yield
+
+
+@contextmanager
+def advance_that_one_member_forgets() -> Iterator[None]:
+    """What the log says of the clock never reaches the rows of the followers."""
+    honest = node_module.apply
+
+    def deaf(self: Node, index: int, *, keep_undo: bool) -> None:
+        def forgetful(state: State, mutation: m.Mutation, undo: Any = None) -> None:
+            if type(mutation) is not m.ClockAdvanced or not self.settings.member_id.startswith("m2"):
+                honest(state, mutation, undo)
+
+        with patch.object(node_module, "apply", forgetful):
+            faithful(self, index, keep_undo=keep_undo)
+
+    faithful = Node._apply_entry
+    with patch.object(Node, "_apply_entry", deaf):
+        yield
+
+
+def rows_without_the_advances() -> AbstractContextManager[None]:
+    return rows_without(m.ClockAdvanced)
+
+
+@contextmanager
+def advance_in_heartbeats() -> Iterator[None]:
+    """Members tell each other cluster time where real time is asked for: each adds the advances once more."""
+    with patch.object(ClusterClock, "reading", lambda self, now_ms: (self._linked, self.time_ms(now_ms))):
         yield
 
 

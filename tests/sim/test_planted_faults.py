@@ -27,6 +27,7 @@ COMERS = ("wipe", "join", "isolate", "crash")
 SPLITS = ("isolate_master", "cut_master_from_majority", "bridge", "flap")
 LEASES = ("leases",)
 FIFO, DEAD = ("all_fifo",), ("all_fifo", "dead_letters")
+ADVANCES = ("advance", "advance", "crash_master", "restart")
 SLOW_COMMITS = ("slow_disk", "loss_burst", "isolate_master", "crash_master")
 
 
@@ -97,6 +98,9 @@ CASES = {
             FAILOVERS,
             features=(*DEAD, "move_tasks"),
         ),
+        Case(planted.advance_that_one_member_forgets, (rule.ROWS_DIFFER, rule.CLOCK_AHEAD), ADVANCES),
+        Case(planted.rows_without_the_advances, (rule.ROWS_DIFFER, rule.CLOCK_AHEAD), ADVANCES),
+        Case(planted.advance_in_heartbeats, (rule.CLOCK_AHEAD,), ADVANCES),
         Case(
             planted.lease_expires_call_by_call,
             (LEASE_REVIVED, LEASE_UNSEALED, LEASE_SHORT),

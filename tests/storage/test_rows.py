@@ -479,6 +479,18 @@ def test_newest_voters_and_the_renamed_cluster_come_back_with_the_applied_index(
     assert view_of(mutations)[0] == m.ClusterFounded("e", b"key", 3)
 
 
+def test_how_far_the_clock_was_advanced_comes_back_also_after_batches_that_do_not_tell() -> None:
+    connection, rows = opened(), Rows()
+    rows.take(Committed(1, 1, 1, [m.ClusterFounded("c", b"key", 3), m.ClockAdvanced(30_000)]))
+    flush(rows, connection)
+    for index in (2, 3):
+        again = Rows()
+        _, mutations = again.load(connection)
+        assert m.ClockAdvanced(30_000) in list(mutations)
+        again.take(Committed(index, 1, index, [created(index)]))
+        flush(again, connection)
+
+
 def test_id_of_a_queue_that_is_gone_is_not_forgotten() -> None:
     connection, rows = opened(), Rows()
     rows.take(Committed(1, 1, 1, [created(7), created(9), m.QueueDeleted(9, 1), m.QueueReclaimed(9)]))
