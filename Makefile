@@ -75,8 +75,9 @@ clean:  ## remove .venv and every cache
 .venv/bin/python:
 	@scripts/make_venv .venv
 
-.venv/.installed: setup.cfg pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed]'
+.venv/.installed: setup.cfg pyproject.toml requirements.lock | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 .venv/.installed-spark: setup.cfg pyproject.toml | .venv/.installed

@@ -1,4 +1,4 @@
-"""The pages of the admin port: /health, /ready, /cluster, /leases, /metrics, and orders for the cluster.
+"""The pages of the admin port: /health, /ready, /master, /cluster, /leases, /metrics, and orders for the cluster.
 
 Who gets here passed door.py. Orders are not taken from any web page: one can make a
 browser post here, but only with an Origin header or as a plain form.
@@ -32,6 +32,7 @@ def make_app(source: AdminSource, token: str | None = "", browsers: Browsers | N
     app = web.Application(client_max_size=ORDER_BYTES_MAX, middlewares=[make_door(token, browsers)])
     app.router.add_get("/health", pages.health)
     app.router.add_get("/ready", pages.ready)
+    app.router.add_get("/master", pages.master)
     app.router.add_get("/cluster", pages.cluster)
     app.router.add_get("/leases", pages.leases)
     app.router.add_get("/metrics", pages.metrics)
@@ -55,6 +56,11 @@ class _Pages:
             return web.Response(status=503, text="stopping")
         status = self._source.status()
         return web.Response(text="OK") if status.ready else web.Response(status=503, text=status.reason)
+
+    async def master(self, _: web.Request) -> web.Response:
+        """200 on the master alone, for who sends traffic to that one only."""
+        role = "stopping" if self._source.stopping else self._source.status().role
+        return web.Response(status=200 if role == "master" else 503, text=role)
 
     async def cluster(self, _: web.Request) -> web.Response:
         return _json(200, document(self._source.node_name, self._source.status()))

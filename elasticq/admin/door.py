@@ -10,8 +10,8 @@ from aiohttp.typedefs import Middleware
 
 from elasticq.wire.browsers import Browsers
 
-OPEN_PAGES: Final = frozenset(("/health", "/ready"))
-"""For probes, which have no token; they tell no more than that this member lives."""
+OPEN_PAGES: Final = frozenset(("/health", "/ready", "/master"))
+"""For probes, which have no token; they tell no more than that this member lives, and whether it is the master."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

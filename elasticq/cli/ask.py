@@ -1,9 +1,14 @@
-"""One HTTP request to a server, by the standard library."""
+"""One HTTP request to a server, by the standard library.
+
+Its HTTP is imported by the first request: every command knows this module, and a server that starts asks nobody.
+"""
 
 import json
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection
 
 ANSWER_BYTES_MAX: Final = 1_048_576
 
@@ -36,6 +41,8 @@ def ask(
 
     A certificate is judged by the system's authorities, or those in SSL_CERT_FILE.
     """
+    from http.client import HTTPException
+
     connection = _connection(url, port, timeout_s)
     body = None if document is None else json.dumps(document).encode()
     headers = {} if body is None else {"Content-Type": "application/json"}
@@ -51,7 +58,9 @@ def ask(
         connection.close()
 
 
-def _connection(url: str, port: int | None, timeout_s: float) -> HTTPConnection:
+def _connection(url: str, port: int | None, timeout_s: float) -> "HTTPConnection":
+    from http.client import HTTPConnection, HTTPException, HTTPSConnection
+
     try:
         address = urlsplit(url)
         if address.scheme == "http" and address.hostname:

@@ -37,14 +37,14 @@ class Answer(NamedTuple):
 class Connection:
     """Of one thread. Every failure closes it and is an Unreachable; the next exchange opens it again."""
 
-    __slots__ = ("_address", "_connect_s", "_read_s", "_socket", "_tls", "is_used")
+    __slots__ = ("__weakref__", "_address", "_connect_s", "_read_s", "_socket", "_tls", "is_used")
 
     def __init__(self, host: str, port: int, tls: ssl.SSLContext | None, connect_s: float, read_s: float) -> None:
+        self._socket: socket.socket | None = None
         self._address = host, port
         self._tls = tls
         self._connect_s = connect_s
         self._read_s = read_s
-        self._socket: socket.socket | None = None
         self.is_used = False  # an answer came over it: that it breaks now may only mean that it was idle for long
 
     def exchange(self, request: bytes, patience_s: float = 0) -> Answer:
@@ -76,6 +76,10 @@ class Connection:
         self.is_used = False
         if sock is not None:
             sock.close()
+
+    def __del__(self) -> None:
+        """Its thread ended."""
+        self.close()
 
     def _open(self) -> socket.socket:
         sock = socket.create_connection(self._address, self._connect_s)

@@ -16,6 +16,7 @@ from itertools import count
 from time import time
 from typing import Any, Final
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
 from elasticq.client.connection import Answer, Connection, tls_context
 from elasticq.client.credentials import Credentials, find_credentials, find_region
@@ -81,12 +82,12 @@ class Sqs:
         self._mark = os.urandom(10).hex()
         self._of_thread = threading.local()
         self._lock = threading.Lock()
-        self._connections: list[Connection] = []
+        self._connections: WeakSet[Connection] = WeakSet()  # a thread's ends with it
 
     def close(self) -> None:
         """Close the connections of all threads; a later call opens its own again."""
         with self._lock:
-            connections, self._connections = self._connections, []
+            connections, self._connections = list(self._connections), WeakSet()
         self._of_thread = threading.local()
         for connection in connections:
             connection.close()
@@ -246,7 +247,7 @@ class Sqs:
             kept.connection = Connection(self._host, self._port, self._tls, self._connect_s, self._read_s)
             kept.pid = os.getpid()
             with self._lock:
-                self._connections.append(kept.connection)
+                self._connections.add(kept.connection)
         connection: Connection = kept.connection
         return connection
 

@@ -37,7 +37,7 @@ OWNER_ONLY: Final = frozenset(
 _MENDING: Final = frozenset(
     ("AddPermission", "DeleteQueue", "GetQueueAttributes", "RemovePermission", "SetQueueAttributes")
 )
-_OF_AN_ACCOUNT: Final = (c.CreateQueue, c.ListQueues)
+_OF_AN_ACCOUNT: Final = (c.CreateQueue, c.DeclareQueue, c.ListQueues)
 
 _Target = tuple[str, str, str]
 """Action, and account and name of the queue."""

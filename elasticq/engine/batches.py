@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from elasticq.engine.contents import check_range
+from elasticq.engine.turn import Turn
 from elasticq.model import limits
 from elasticq.model.errors import (
     BatchEntryIdsNotDistinct,
@@ -30,12 +31,13 @@ def check_page_size(page_size: int) -> int:
     )
 
 
-def check_entries(entries: Sequence[_Entry], entry_type: str, page_size: int | None) -> list[str]:
-    """The entries' ids. Raises EmptyBatchRequest, TooManyEntries..., InvalidBatchEntryId, ...NotDistinct.
+def batch_entries_max(turn: Turn, page_size: int | None) -> int:
+    """How many entries a batch may have: its ElasticqPageSize if it has one. Raises InvalidParameterValue."""
+    return turn.limits.batch_entries if page_size is None else check_page_size(page_size)
 
-    page_size: the ElasticqPageSize, how many there may be. Raises InvalidParameterValue for it.
-    """
-    entries_max = limits.BATCH_ENTRIES_MAX if page_size is None else check_page_size(page_size)
+
+def check_entries(entries: Sequence[_Entry], entry_type: str, entries_max: int) -> list[str]:
+    """The entries' ids. Raises EmptyBatchRequest, TooManyEntries..., InvalidBatchEntryId, ...NotDistinct."""
     if not entries:
         raise EmptyBatchRequest(f"There should be at least one {entry_type} in the request.")
     if len(entries) > entries_max:

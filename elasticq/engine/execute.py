@@ -15,6 +15,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine.actions import (
     attributes,
     dead_letters,
+    declare,
     delete,
     leases,
     move_tasks,
@@ -73,6 +74,7 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, Turn], Outco
     c.CancelMessageMoveTask: move_tasks.cancel_message_move_task,
     c.ListMessageMoveTasks: move_tasks.list_message_move_tasks,
     extensions.Peek: peek.peek,
+    c.DeclareQueue: declare.declare_queue,
 }
 
 
@@ -121,6 +123,7 @@ def _outcome(result: Result, mutations: list[m.Mutation]) -> object:
     match result:
         case SendMessageBatchResult():
             stored = [x for x in mutations if isinstance(x, m.MessageStored)]
+            del stored[len(result.successful) :]  # copies for other queues
             if result.successful[0].sequence_number is not None:  # duplicates stored nothing
                 numbers = [int(entry.sequence_number or 0) for entry in result.successful]
                 return [[(stored[0].queue_id, number) for number in numbers], result.failed]

@@ -14,6 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from elasticq.engine.mutations import LEASE_OPEN, LEASE_SEALED, LeaseCalled, LeaseForgotten, LeaseSet
+from elasticq.engine.ordering.fifo import Own
 from elasticq.engine.rows import Grace
 
 _NUMBER: Final = "(0|[1-9][0-9]{0,14})"  # exact in any client's language; the longest id has AWS's 128 characters
@@ -63,7 +64,7 @@ class Lease:
     messages: how many its calls got, kept after its end, when the calls are not.
     """
 
-    __slots__ = ("calls", "deadline_ms", "ended_ms", "messages", "opened_ms", "state")
+    __slots__ = ("calls", "deadline_ms", "ended_ms", "messages", "opened_ms", "own", "state")
 
     def __init__(self, opened_ms: int, deadline_ms: int) -> None:
         self.opened_ms = opened_ms
@@ -72,6 +73,7 @@ class Lease:
         self.state = LEASE_OPEN
         self.messages = 0
         self.calls: dict[int, LeaseCalled] = {}
+        self.own: Own | None = None  # of a FIFO queue's
 
     @property
     def is_sealed(self) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from elasticq.engine import policies, redrive_policies
-from elasticq.engine.state import IDEMPOTENCY_WINDOW, SCOPE_AT_CREATION
+from elasticq.engine.state import HIDDEN, IDEMPOTENCY_WINDOW, SCOPE_AT_CREATION
 from elasticq.model import limits
 from elasticq.model.errors import InvalidAttributeName, InvalidAttributeValue
 
@@ -157,7 +157,8 @@ def at_creation(given: dict[str, str]) -> dict[str, str]:
 def shown(attributes: dict[str, str]) -> dict[str, str]:
     """What reads back of the settable ones: defaults filled in."""
     result = {**DEFAULTS, **(FIFO_DEFAULTS if "FifoQueue" in attributes else {}), **attributes}
-    result.pop(SCOPE_AT_CREATION, None)
+    for name in HIDDEN:
+        result.pop(name, None)
     if "KmsMasterKeyId" in result:
         result.setdefault("KmsDataKeyReusePeriodSeconds", str(limits.KMS_REUSE_S_DEFAULT))
     else:

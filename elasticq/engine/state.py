@@ -28,6 +28,11 @@ SCOPE_AT_CREATION = "elasticq.DeduplicationScope"
 """Among the attributes, but not shown: a later change of DeduplicationScope does not change what is a duplicate [S]."""
 
 
+COPY_TO = "elasticq.CopyTo"
+MOVE_TO = "elasticq.MoveTo"
+"""Names of queues; only settings set these, see forwards.py."""
+HIDDEN = (SCOPE_AT_CREATION, COPY_TO, MOVE_TO)
+
 SENT_ID_GENERATION_MS = 600_000
 """Few generations for an hour; an id that is free again is forgotten as much later at most."""
 
@@ -69,6 +74,7 @@ class Queue:
         "ages",
         "attributes",
         "contents",
+        "copy_to",
         "created_ms",
         "delay_s",
         "deleted_ms",
@@ -77,11 +83,13 @@ class Queue:
         "is_content_deduplicated",
         "is_deduplicated_by_group",
         "is_fifo",
+        "is_forwarding",
         "issued",
         "last_sequence",
         "message_bytes_max",
         "messages",
         "modified_ms",
+        "move_to",
         "name",
         "order",
         "purged_ms",
@@ -136,6 +144,9 @@ class Queue:
         self.idempotency_ms = number(IDEMPOTENCY_WINDOW, 0) * 1_000
         self.is_content_deduplicated = attributes.get("ContentBasedDeduplication") == "true"
         self.is_deduplicated_by_group = attributes.get(SCOPE_AT_CREATION) == "messageGroup"
+        self.copy_to = attributes.get(COPY_TO, "")
+        self.move_to = attributes.get(MOVE_TO, "")
+        self.is_forwarding = bool(self.copy_to or self.move_to)
         redrive = attributes.get(POLICY)
         self.redrive: Redrive | None = read_policy(redrive) if redrive else None
 

@@ -4,8 +4,9 @@ from msgspec import Struct
 
 from elasticq.engine.mutations import Mutation
 from elasticq.engine.state import Queue, State
-from elasticq.model.commands import Call
+from elasticq.model.commands import Call, DeclareQueue
 from elasticq.model.errors import MissingParameter, SqsError
+from elasticq.model.limits import STRICT, Limits
 from elasticq.model.names import queue_path
 from elasticq.model.results import Result
 
@@ -17,12 +18,17 @@ It gives one back where something must be written down before the client is told
 
 
 class Turn(Struct, gc=False):
-    """now_ms: cluster time of the entry that the mutations will stand in; term: of the master that executes."""
+    """now_ms: cluster time of the entry that the mutations will stand in; term: of the master that executes.
+
+    template: what a queue is made from at its first use; None: a missing queue is an error.
+    """
 
     now_ms: int
     term: int
     region: str
     sixty_second_rules: bool
+    template: DeclareQueue | None = None
+    limits: Limits = STRICT
 
 
 def named_queue(state: State, call: Call, queue_url: str | None) -> Queue:

@@ -90,8 +90,8 @@ class HeadReader:
 
     __slots__ = ("_fact", "_heads", "_paths")
 
-    def __init__(self, public_url: str = "", scheme: str = "http") -> None:
-        self._fact: Callable[[bytes], _Fact] = _Lines(public_url, scheme).__getitem__
+    def __init__(self, public_url: str = "", scheme: str = "http", context_path: str = "") -> None:
+        self._fact: Callable[[bytes], _Fact] = _Lines(public_url, scheme, context_path).__getitem__
         self._paths = _RequestLines()
         self._heads: dict[bytes, Head] = {}
 
@@ -181,9 +181,10 @@ class _RequestLines(dict[bytes, str]):
 class _Lines(dict[bytes, _Fact]):
     """Header lines that were seen and the fact in each."""
 
-    __slots__ = ("_public_url", "_scheme")
+    __slots__ = ("_context_path", "_public_url", "_scheme")
 
-    def __init__(self, public_url: str, scheme: str) -> None:
+    def __init__(self, public_url: str, scheme: str, context_path: str) -> None:
+        self._context_path = context_path
         self._public_url = public_url
         self._scheme = scheme
 
@@ -199,7 +200,7 @@ class _Lines(dict[bytes, _Fact]):
         read = _READERS.get(name)
         fact = (read(value) if read else None) or (line, None)
         if fact[0] == _HOST:
-            fact = _HOST, self._public_url or f"{self._scheme}://{fact[1]}"
+            fact = _HOST, self._public_url or f"{self._scheme}://{fact[1]}{self._context_path}"
         if name in _REPEATING:
             _remember(self, line, fact)
         return fact

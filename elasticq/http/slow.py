@@ -93,7 +93,7 @@ class SlowPath:
         return response
 
     async def _route(self, request: web.BaseRequest, connection: "SqsProtocol") -> web.StreamResponse:
-        page = _PAGES.get(request.rel_url.raw_path)
+        page = _PAGES.get(request.rel_url.raw_path.removeprefix(self._site.context_path))
         if page is not None and request.method in ("GET", "HEAD"):
             return page(self._site)
         query = request.rel_url.raw_query_string
@@ -289,8 +289,9 @@ class SlowPath:
         host = request.headers.get("Host")
         if host is None and request.version == (1, 0) and request.transport is not None:
             name, port = request.transport.get_extra_info("sockname")[:2]
-            return f"{self._site.scheme}://{name}:{port}"
-        return f"{self._site.scheme}://{checked_host((host or '').encode('utf-8', 'surrogateescape'))}"
+            return f"{self._site.scheme}://{name}:{port}{self._site.context_path}"
+        checked = checked_host((host or "").encode("utf-8", "surrogateescape"))
+        return f"{self._site.scheme}://{checked}{self._site.context_path}"
 
     def _request_id(self) -> str:
         """Its numbers have a bit that the hot path's never reach."""
@@ -361,4 +362,10 @@ def _ready(site: Site) -> web.Response:
     return web.Response(text="OK") if status.ready else web.Response(status=503, text=status.reason)
 
 
-_PAGES = {"/health": _health, "/ready": _ready}
+def _localstack_health(site: Site) -> web.Response:
+    """What LocalStack's waiters ask for."""
+    state = "running" if site.runtime.status().ready and not site.runtime.stopped else "starting"
+    return web.json_response({"services": {"sqs": state}, "edition": "elasticq", "version": __version__})
+
+
+_PAGES = {"/health": _health, "/ready": _ready, "/_localstack/health": _localstack_health}

@@ -179,6 +179,22 @@ class ListMessageMoveTasks(Command):
     max_results: int | None = None
 
 
+class DeclareQueue(Command):
+    """Ours, and in neither protocol: a queue that stands in the settings, made by the server itself.
+
+    copy_to, move_to: names of queues of the same account that get a copy of each message, or the message
+    in this one's place; created_ms, modified_ms: 0, or when the queue was made and last changed elsewhere.
+    """
+
+    queue_name: str = ""
+    attributes: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    copy_to: str = ""
+    move_to: str = ""
+    created_ms: int = 0
+    modified_ms: int = 0
+
+
 class Origin(Struct, frozen=True, gc=False):
     """Where a call came from, as conditions of policies ask: the client's address, and whether by TLS."""
 

@@ -23,6 +23,13 @@ class QueueUrlResult(Result):
     queue_url: str
 
 
+class QueueDeclaredResult(Result):
+    """DeclareQueue; ``differing``: attributes that are another in the queue that was there before."""
+
+    differing: list[str] = field(default_factory=list)
+    is_new: bool = False
+
+
 class ListQueuesResult(Result):
     queue_urls: list[str] = field(default_factory=list)
     next_token: str | None = None

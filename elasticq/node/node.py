@@ -16,6 +16,7 @@ from math import inf
 from msgspec.structs import replace
 
 from elasticq.engine import mutations as m
+from elasticq.engine.actions.declare import at_first_use
 from elasticq.engine.actions.leases import is_leased
 from elasticq.engine.actions.receive import returned, wait_s
 from elasticq.engine.apply import Undo, apply, roll_back
@@ -27,7 +28,7 @@ from elasticq.engine.state import State
 from elasticq.engine.sweep import Sweeper, reclaim
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model.commands import Call, ReceiveMessage, SendMessage, SendMessageBatch
-from elasticq.model.errors import ServiceUnavailable, SqsError
+from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
 from elasticq.model.limits import WAITERS_MAX
 from elasticq.model.names import queue_path
@@ -99,7 +100,7 @@ class Node(Observer):
         self.takeover_index = 0
         self._is_volatile = settings.volatile
         self._commits_alone = self.replica.commits_alone
-        self._turn = Turn(0, 0, settings.region, settings.sixty_second_rules)
+        self._turn = Turn(0, 0, settings.region, settings.sixty_second_rules, settings.template, settings.limits)
         self._waiters = Waiters()
         self._attempts: dict[bytes, int] = {}  # answers that are out, of receives that were answered more than once
         self._sweeper = Sweeper()
@@ -452,7 +453,10 @@ class Node(Observer):
                     return
                 result, mutations = self._look_last(call, mutations, now_ms)
         except SqsError as error:
-            self._answer(ticket, error, now_ms)
+            if type(error) is QueueDoesNotExist and self._turn.template is not None:
+                self._run_with_queue(call, ticket, error, now_ms)
+            else:
+                self._answer(ticket, error, now_ms)
             return
         except ContentsMissing as missing:
             self._park(call, ticket, missing.sequences)
@@ -476,6 +480,19 @@ class Node(Observer):
             self._replies.answer_send(ticket, result, self._head_index(), now_ms)
             return
         self._answer(ticket, result, now_ms)
+
+    def _run_with_queue(self, call: Call, ticket: Ticket, error: SqsError, now_ms: int) -> None:
+        """The queue of the call is made first, from the template, if it is one that its first use makes."""
+        mutations: list[m.Mutation] = []
+        try:
+            mutations = at_first_use(self.state, call, self._turn)
+        except SqsError as why:
+            error = why
+        if mutations:
+            self._change(mutations, now_ms)
+            self._run(call, ticket, now_ms)
+        else:
+            self._answer(ticket, error, now_ms)
 
     def _look_again(self, call: Call, mutations: list[m.Mutation], now_ms: int) -> Outcome:
         """A receive found nothing but dead letters: they go, and it looks behind them.

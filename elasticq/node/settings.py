@@ -4,6 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from elasticq.model.commands import DeclareQueue
+from elasticq.model.limits import STRICT, Limits
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
 
 Mode = Literal["async", "one", "majority", "all"]
@@ -23,6 +25,8 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     mode ``all`` waits for the last voter.
     sixty_second_rules: enforce AWS's 60 s between two purges and between delete and
     re-create of a name.
+    template: what a queue is made from when it is first used and there is none; None: that is an error.
+    limits: how much a call may hold or ask for. Of these two the master's are in force.
     memory_bytes: contents of queues that fit are kept in memory up to this; volatile members keep all,
     and refuse sends above memory_bytes_max (0: no bound).
     """
@@ -33,6 +37,8 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     region: str = DEFAULT_REGION
     default_account: str = DEFAULT_ACCOUNT
     sixty_second_rules: bool = False
+    template: DeclareQueue | None = None
+    limits: Limits = STRICT
     heartbeat_ms: int = 100
     election_min_ms: int = 700
     election_max_ms: int = 1_400

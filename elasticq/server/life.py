@@ -33,8 +33,10 @@ from elasticq.runtime.runtime import Runtime
 from elasticq.server import logs
 from elasticq.server.allocator import give_back_large_blocks
 from elasticq.server.auth import allowed_hosts
+from elasticq.server.declare import declare
 from elasticq.server.member import EXIT_FAILURE, EXIT_STOPPED, Member, end
-from elasticq.server.settings import Admin, Http, Settings, SettingsError, admin_token, keys, tls, warnings
+from elasticq.server.notify import READY, STOPPING, notify
+from elasticq.server.settings import Admin, Http, Settings, SettingsError, admin_token, keys, queues, tls, warnings
 from elasticq.server.view import View
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
@@ -45,6 +47,8 @@ EXIT_PORT_TAKEN: Final = 3
 EXIT_DATA_IN_USE: Final = 4
 
 BACKLOG: Final = 1_024
+DECLARE_S: Final = 10.0
+"""A server alone has its queues before its first client; one of a cluster that has no master serves all the same."""
 GC_THRESHOLDS: Final = (50_000, 20, 50)
 """Requests make almost no garbage that counting does not free; the default of 700 cost a third of a send."""
 
@@ -150,6 +154,9 @@ async def _serve(
     if settings.cluster.nodes == 1 and not await member.can_serve():
         runtime.close()
         return member.ended.result()
+    declaring = loop.create_task(declare(runtime, queues(settings), settings.node.account))
+    if settings.cluster.nodes == 1:
+        await asyncio.wait((declaring, member.ended), timeout=DECLARE_S, return_when=asyncio.FIRST_COMPLETED)
     site = _site(settings, runtime, loop)
     view.open(member, site)
     context = tls("http", settings.http)
@@ -166,11 +173,14 @@ async def _serve(
         print(f"admin listening on {_url(settings.admin, admin.port)}", flush=True)
     if member.peer_address:
         print(f"peers listening on {member.peer_address}", flush=True)
+    notify(READY)
     # aiohttp is most of a start's CPU: its import begins when the first requests can be answered already.
     imported = loop.run_in_executor(None, import_module, "elasticq.http.slow")
     opening = loop.create_task(_open_admin(admin, imported))
     status = await member.ended
+    notify(STOPPING)
     opening.cancel()
+    declaring.cancel()
     view.stopping = True
     await member.hand_over()
     server.close()
@@ -221,6 +231,7 @@ def _site(settings: Settings, runtime: Runtime, loop: asyncio.AbstractEventLoop)
         default_account=settings.node.account,
         health=_health(settings),
         public_url=http.public_url,
+        context_path=http.context_path,
         scheme=_scheme(http),
         keys=keys(settings),
         auth=settings.auth.mode,

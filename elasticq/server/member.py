@@ -20,7 +20,7 @@ from elasticq.peers.transfer import Snapshot as Offered
 from elasticq.replication.records import Entry, Voter
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 from elasticq.server.machine import memory_bytes
-from elasticq.server.settings import Settings, SettingsError, secret
+from elasticq.server.settings import Settings, SettingsError, call_limits, secret, template
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.discarded import Discarded
 from elasticq.storage.errors import DataError
@@ -178,6 +178,8 @@ class Member:
             region=settings.node.region,
             default_account=settings.node.account,
             sixty_second_rules=settings.node.sixty_second_rules,
+            template=template(settings),
+            limits=call_limits(settings),
             memory_bytes=settings.storage.memory_mb * 1_048_576,
             memory_bytes_max=settings.storage.memory_max_mb * 1_048_576 or memory_bytes() // 2,
             boot=os.urandom(8).hex(),

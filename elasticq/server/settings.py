@@ -6,10 +6,9 @@ costs somebody a day. conf/elasticq.toml documents each one (a test compares).
 What contradicts itself is refused, with what to do instead.
 """
 
-import difflib
 import ssl
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -17,11 +16,21 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
+from elasticq.model import limits
+from elasticq.model.commands import DeclareQueue
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
 from elasticq.server import auth as door
 from elasticq.server import cluster as peers
 from elasticq.server.auth import Auth
 from elasticq.server.cluster import Cluster, is_loopback, read_secret, with_discovery
+from elasticq.server.queues import (
+    AutoCreate,
+    Declarations,
+    QueueSettings,
+    template_doubts,
+    template_faults,
+    template_of,
+)
 from elasticq.wire.sigv4 import Key
 
 ENVIRONMENT_PREFIX: Final = "ELASTICQ_"
@@ -39,6 +48,7 @@ class Http(Struct, frozen=True, forbid_unknown_fields=True):
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65_535)] = 9324
     public_url: Annotated[str, Meta(pattern=r"^(https?://[^/\s]+)?$")] = ""
+    context_path: Annotated[str, Meta(pattern=r"^(/[A-Za-z0-9._~-]+)*$", max_length=256)] = ""
     connections_max: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
     connections_per_address: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     buffers_mb: Annotated[int, Meta(ge=8, le=65_536)] = 64
@@ -58,6 +68,7 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True):
     region: Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,32}$")] = DEFAULT_REGION
     account: Annotated[str, Meta(pattern=r"^[0-9]{12}$")] = DEFAULT_ACCOUNT
     sixty_second_rules: bool = False
+    limits: Literal["strict", "relaxed"] = "strict"
 
 
 class Storage(Struct, frozen=True, forbid_unknown_fields=True):
@@ -88,6 +99,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     storage: Storage = field(default_factory=Storage)
     cluster: Cluster = field(default_factory=Cluster)
     admin: Admin = field(default_factory=Admin)
+    auto_create: AutoCreate = field(default_factory=AutoCreate)
+    queues: dict[str, QueueSettings] = field(default_factory=dict)
 
 
 SECTIONS: Final[dict[str, type[Struct]]] = {
@@ -97,15 +110,36 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "storage": Storage,
     "cluster": Cluster,
     "admin": Admin,
+    "auto_create": AutoCreate,
+    "queues": QueueSettings,  # of each of its tables
 }
+_FILE_ONLY: Final = ("queues", "auto_create")
 
 
-def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Mapping[str, Any]]) -> Settings:
-    """The settings that are in force. Reads the files that the cluster's section names. Raises SettingsError."""
+def load(
+    file: Path | None,
+    environment: Mapping[str, str],
+    flags: Mapping[str, Mapping[str, Any]],
+    properties: Sequence[tuple[str, str]] = (),
+    notes: list[str] | None = None,
+) -> Settings:
+    """The settings that are in force. Reads the files that the cluster's section names. Raises SettingsError.
+
+    properties: (key, value) of ElasticMQ's keys, as java takes them by -D; notes: gets what has to be said of
+    a file of ElasticMQ's.
+    """
     sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
+    told: list[str] = []
+    is_migrated = file is not None and _is_elasticmqs(file)
     if file is not None:
-        _merge(sections, _read(file), str(file))
+        given = _migrated(file, properties, told) if is_migrated else _read(file)
+        _merge(sections, given, str(file))
     _merge(sections, _from_environment(environment), "the environment")
+    if properties:  # those of queues are among what the file says of them
+        given = _migrated(None, properties, [] if is_migrated else told)
+        _merge(sections, {key: given[key] for key in given if not (is_migrated and key in _FILE_ONLY)}, "-D")
+    if notes is not None:
+        notes += dict.fromkeys(told)
     _merge(sections, flags, "the command line")
     _split(sections["cluster"], "seeds")
     _split(sections["auth"], "allowed_origins")
@@ -135,8 +169,10 @@ def warnings(settings: Settings) -> list[str]:
             f"THE ADMIN PORT IS OPEN: it listens on {admin.host} without admin.token_file, and whoever reaches it can "
             "look at the cluster and give it orders"
         )
+    found += Declarations(settings.queues, settings.node.region, settings.node.account).doubts
+    found += template_doubts(settings.auto_create)
     if settings.auth.mode == "strict" and admin.port >= 0 and not admin.token_file:
-        found.append("auth is strict and admin.token_file is not set: the admin port answers /health and /ready only")
+        found.append("auth is strict and admin.token_file is not set: the admin port answers probes only")
     return found
 
 
@@ -184,7 +220,41 @@ def _contradictions(settings: Settings) -> list[str]:
             read()
         except ValueError as error:
             found.append(str(error))
-    return found
+    declared = Declarations(settings.queues, settings.node.region, settings.node.account)
+    return found + declared.wrong + template_faults(settings.auto_create)
+
+
+def queues(settings: Settings) -> list[DeclareQueue]:
+    """The commands that make the queues of the settings, in their order."""
+    return Declarations(settings.queues, settings.node.region, settings.node.account).commands
+
+
+def template(settings: Settings) -> DeclareQueue | None:
+    """What a queue is made from at its first use; None: that is an error."""
+    return template_of(settings.auto_create, settings.node.region, settings.node.account)
+
+
+def call_limits(settings: Settings) -> limits.Limits:
+    """How much a call may hold or ask for."""
+    return limits.RELAXED if settings.node.limits == "relaxed" else limits.STRICT
+
+
+def _is_elasticmqs(file: Path) -> bool:
+    from elasticq.server.elasticmq import is_elasticmq
+
+    return is_elasticmq(file)
+
+
+def _migrated(file: Path | None, properties: Sequence[tuple[str, str]], notes: list[str]) -> dict[str, dict[str, Any]]:
+    from elasticq.server.elasticmq import read
+    from elasticq.server.hocon import MigrationError
+
+    try:
+        migrated = read(file, properties)
+    except MigrationError as error:
+        raise SettingsError(str(error)) from error
+    notes += migrated.notes
+    return migrated.sections
 
 
 def _split(section: dict[str, Any], name: str) -> None:
@@ -215,6 +285,9 @@ def _merge(sections: dict[str, dict[str, Any]], more: Mapping[str, Any], source:
     for section, values in more.items():
         if section not in SECTIONS or not isinstance(values, Mapping):
             raise SettingsError(_unknown("section", section, list(SECTIONS), source))
+        if section == "queues":
+            _merge_queues(sections["queues"], values, source)
+            continue
         known = [f"{section}.{key}" for key in SECTIONS[section].__struct_fields__]
         for key, value in values.items():
             if f"{section}.{key}" not in known:
@@ -222,7 +295,23 @@ def _merge(sections: dict[str, dict[str, Any]], more: Mapping[str, Any], source:
             sections[section][key] = value
 
 
+def _merge_queues(queues: dict[str, Any], more: Mapping[str, Any], source: str) -> None:
+    """A table replaces one of the same name."""
+    if source == "the environment":
+        raise SettingsError("the environment: queues are set in a file, as [queues.NAME] tables")
+    for name, table in more.items():
+        if not isinstance(table, Mapping):
+            raise SettingsError(f"{source}: queues.{name} is not a table, such as [queues.{name}]")
+        known = [f"queues.{name}.{key}" for key in QueueSettings.__struct_fields__]
+        for key in table:
+            if f"queues.{name}.{key}" not in known:
+                raise SettingsError(_unknown("setting", f"queues.{name}.{key}", known, source))
+        queues[name] = table
+
+
 def _unknown(kind: str, name: str, known: list[str], source: str) -> str:
+    import difflib
+
     close = difflib.get_close_matches(name, known, 1, 0.5)
     hint = f", did you mean {close[0]}?" if close else f" (known: {', '.join(known)})"
     return f"{source}: unknown {kind} {name}{hint}"

@@ -10,11 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from elasticq.checks.history import Event, Send
 from elasticq.engine import mutations
-from elasticq.engine.deduplication import Attempt
 from elasticq.engine.digest import state_digest
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
@@ -458,21 +455,15 @@ def _told(outcome: Result | SqsError) -> list[str]:
 
 
 def _attempts(made: list[mutations.Mutation]) -> dict[tuple[str, *tuple[int, ...]], bytes]:
-    """By hand-out the attempt that got it."""
-    found = {}
+    """By hand-out the attempt that got it: it stands behind its receive. (Two queues may have equal numbers.)"""
+    found: dict[tuple[str, *tuple[int, ...]], bytes] = {}
+    received: mutations.MessagesReceived | None = None
     for mutation in made:
-        if type(mutation) is mutations.AttemptRecorded and mutation.detail:
-            handles = msgspec.msgpack.decode(mutation.detail, type=Attempt).handles
-            found.update(dict.fromkeys(handles, mutation.attempt))
-    return {
-        identity: found[mutation_handle]
-        for mutation in made
-        if type(mutation) is mutations.MessagesReceived
-        for identity, mutation_handle in zip(
-            _identities(mutation), zip(mutation.sequences, mutation.hand_outs, strict=True), strict=True
-        )
-        if mutation_handle in found
-    }
+        if type(mutation) is mutations.MessagesReceived:
+            received = mutation
+        elif type(mutation) is mutations.AttemptRecorded and mutation.detail and received is not None:
+            found.update(dict.fromkeys(_identities(received), mutation.attempt))
+    return found
 
 
 def _identities(mutation: mutations.Mutation) -> list[tuple[str, *tuple[int, ...]]]:

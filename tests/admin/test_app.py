@@ -53,6 +53,15 @@ async def test_ready_tells_the_reason_when_it_is_not(aiohttp_client: Any) -> Non
     assert await get(client, "/ready") == (503, "stopping")
 
 
+@pytest.mark.parametrize(("name", "role", "status"), [("n1", "master", 200), ("n2", "follower", 503)])
+async def test_master_is_200_on_the_master_alone(aiohttp_client: Any, name: str, role: str, status: int) -> None:
+    member = Member(name)
+    client = await client_of(aiohttp_client, member)
+    assert await get(client, "/master") == (status, role)
+    member.stopping = True
+    assert await get(client, "/master") == (503, "stopping")
+
+
 async def test_leases_are_listed_with_how_many_there_are(aiohttp_client: Any) -> None:
     member = Member(leases=1_500)
     lease = LeaseStatus("000000000000", "jobs", "query", 7, 2, 40, 1_000, 601_000, "open", 0)

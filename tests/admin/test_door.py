@@ -14,7 +14,7 @@ TOKEN = "a-token-of-operators"
 
 async def statuses(aiohttp_client: Any, token: str | None, **headers: str) -> dict[str, int]:
     client = await aiohttp_client(TestServer(make_app(Member(), token, Browsers())))
-    pages = ("/health", "/ready", "/cluster", "/metrics")
+    pages = ("/health", "/ready", "/master", "/cluster", "/metrics")
     return {page: (await client.get(page, headers=headers)).status for page in pages}
 
 
@@ -38,7 +38,7 @@ async def test_pages_but_for_probes_want_the_token(
 ) -> None:
     headers = {} if authorization is None else {"Authorization": authorization}
     seen = await statuses(aiohttp_client, token, **headers)
-    assert seen == {"/health": 200, "/ready": 200, "/cluster": status, "/metrics": status}
+    assert seen == {"/health": 200, "/ready": 200, "/master": 200, "/cluster": status, "/metrics": status}
 
 
 async def test_orders_want_the_token(aiohttp_client: Any) -> None:

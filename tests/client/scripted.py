@@ -36,6 +36,7 @@ class Scripted:
         self.connections = 0
         self._open: SimpleQueue[socket.socket] = SimpleQueue()
         self._lock = threading.Lock()
+        self.closed: SimpleQueue[bool] = SimpleQueue()  # an item for each connection that its client ended
 
     def __enter__(self) -> "Scripted":
         threading.Thread(target=self._accept, daemon=True).start()
@@ -72,6 +73,7 @@ class Scripted:
                         client.shutdown(socket.SHUT_RDWR)
                         return
                     client.sendall(piece)
+            self.closed.put(True)
 
 
 def requests(receive: Callable[[int], bytes]) -> Iterator[bytes]:

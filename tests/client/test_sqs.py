@@ -71,6 +71,14 @@ def test_each_thread_has_its_own_connection() -> None:
         assert (len(server.requests), server.connections) == (3, 3)
 
 
+def test_connection_ends_with_its_thread() -> None:
+    with Scripted(answer({})) as server, client(server) as sqs:
+        thread = threading.Thread(target=sqs.list_queues)
+        thread.start()
+        thread.join(10)
+        assert server.closed.get(timeout=10)
+
+
 def test_connection_that_was_closed_meanwhile_is_opened_again_at_once() -> None:
     with Scripted([answer({}), CUT], answer({"QueueUrls": ["u"]})) as server, client(server, retry_s=0) as sqs:
         sqs.list_queues()

@@ -44,9 +44,8 @@ def about_the_queue(kind: type[c.Command]) -> c.Command:
     return kind(**{name: value for name, value in given.items() if name in names})
 
 
-ABOUT_A_QUEUE = sorted(
-    set(HANDLERS) - {c.CreateQueue, c.ListQueues, c.CancelMessageMoveTask}, key=lambda kind: kind.__name__
-)
+OF_NO_QUEUE = {c.CreateQueue, c.DeclareQueue, c.ListQueues, c.CancelMessageMoveTask}
+ABOUT_A_QUEUE = sorted(set(HANDLERS) - OF_NO_QUEUE, key=lambda kind: kind.__name__)
 
 
 def is_denied(desk: Desk, command: c.Command, account: str = STRANGER) -> bool:

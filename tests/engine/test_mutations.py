@@ -44,6 +44,7 @@ def test_tags_are_distinct_and_never_reused() -> None:
         "MoveTaskSet": 61,
         "MoveTaskForgotten": 62,
         "QueueRestored": 32,
+        "SentIdTaken": 80,
         "UntouchedRestored": 33,
         "RowsRestored": 34,
     }

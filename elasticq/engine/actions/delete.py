@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from elasticq.engine import mutations as m
-from elasticq.engine.batches import check_entries, failed
+from elasticq.engine.batches import batch_entries_max, check_entries, failed
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model.commands import Call, DeleteMessage, DeleteMessageBatch
@@ -57,7 +57,8 @@ def delete_message(state: State, call: Call, command: DeleteMessage, turn: Turn)
 
 def delete_message_batch(state: State, call: Call, command: DeleteMessageBatch, turn: Turn) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
-    ids = check_entries(command.entries, "DeleteMessageBatchRequestEntry", command.elasticq_page_size)
+    entries_max = batch_entries_max(turn, command.elasticq_page_size)
+    ids = check_entries(command.entries, "DeleteMessageBatchRequestEntry", entries_max)
     result = BatchResult()
     sequences: dict[int, None] = {}
     for name, entry in zip(ids, command.entries, strict=True):

@@ -12,7 +12,7 @@ from elasticq.engine import redrive
 from elasticq.engine.actions import delete, receive, visibility
 from elasticq.engine.contents import check_range
 from elasticq.engine.leases import Attempt, Handle, Key, Lease, read_attempt, read_lease_handle
-from elasticq.engine.ordering.fifo import FifoOrder
+from elasticq.engine.ordering.fifo import FifoOrder, Own
 from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
@@ -60,7 +60,7 @@ def _receive(
 ) -> Outcome:
     """An empty result that is not ``leased`` may wait, and then has its ``last_look``."""
     queue = named_queue(state, call, command.queue_url)
-    asked = receive.Asked(queue, command)
+    asked = receive.Asked(queue, command, turn.limits)
     check_range(asked.visibility_s, 1, limits.VISIBILITY_S_MAX, "VisibilityTimeout", "A lease has 1 to 43200 seconds")
     key = (queue.id, attempt.name, attempt.batch, attempt.partition)
     lease = state.leases.get(key)
@@ -87,8 +87,7 @@ def _next(
     chosen, buried = _choose(state, queue, lease, limit, turn) if limit else ([], [])
     if not chosen and room and not may_seal:
         return ReceiveMessageResult(), buried
-    if asked.is_page:
-        chosen = receive.page_of(queue, chosen)
+    chosen = receive.fitting(queue, asked, chosen, turn)
     received, messages = receive.hand_out(state, queue, asked, chosen, lease.deadline_ms, turn)
     called = m.LeaseCalled(*key, number, lease.opened_ms, lease.deadline_ms, chosen, received.hand_outs)
     taken: list[m.Mutation] = [received, called] if chosen else [called]
@@ -100,8 +99,8 @@ def _choose(state: State, queue: Queue, lease: Lease, limit: int, turn: Turn) ->
     chosen, dead = redrive.choose(state, queue, limit, turn.now_ms)
     order = queue.order
     if isinstance(order, FifoOrder) and lease.messages and len(chosen) < limit and not dead:
-        handles = {x: y for each in lease.calls.values() for x, y in zip(each.sequences, each.hand_outs, strict=True)}
-        own = {sequence for sequence, hand_out in handles.items() if _is_held(queue, sequence, hand_out, turn.now_ms)}
+        own = lease.own = lease.own or Own()
+        own.learn(lease.calls)
         sent_after_ms = queue.expired_before_ms(turn.now_ms)
         found = order.choose_behind(own, turn.now_ms, limit - len(chosen), sent_after_ms, may_miss=bool(chosen))
         living, dead = redrive.told_apart(state, queue, found)

@@ -34,7 +34,7 @@ def peek(state: State, call: Call, command: Peek, turn: Turn) -> Outcome:
     result = PeekResult()
     size_bytes = walked = 0
     for sequence in queue.issued.between(max(command.from_sequence or 0, 0), queue.last_sequence):
-        if walked == WALK_MAX or len(result.messages) == limit or size_bytes > limits.PAGE_BYTES_MAX:
+        if walked == WALK_MAX or len(result.messages) == limit:
             result.next_sequence = sequence
             break
         walked += 1
@@ -48,8 +48,11 @@ def peek(state: State, call: Call, command: Peek, turn: Turn) -> Outcome:
             result.next_sequence = sequence
             break
         if is_wanted(sequence, content):
-            result.messages.append(_peeked(state, queue, content, row, turn.now_ms))
             size_bytes += message_bytes(content.body, content.attributes)
+            if result.messages and size_bytes > limits.ANSWER_BYTES_MAX:
+                result.next_sequence = sequence
+                break
+            result.messages.append(_peeked(state, queue, content, row, turn.now_ms))
     return result, []
 
 

@@ -30,25 +30,29 @@ SYSTEM_ATTRIBUTES: Final = (
 )
 
 
+ALWAYS_FITTING: Final = limits.ANSWER_BYTES_MAX // limits.BODY_BYTES_MAX
+
+
 class Asked:
     """What a ReceiveMessage wants, checked and with defaults filled in; raises InvalidParameterValue."""
 
-    __slots__ = ("attribute_names", "is_page", "limit", "system_names", "visibility_s", "wait_s")
+    __slots__ = ("attribute_names", "limit", "system_names", "visibility_s", "wait_s")
 
-    def __init__(self, queue: Queue, command: ReceiveMessage) -> None:
+    def __init__(self, queue: Queue, command: ReceiveMessage, allowed: limits.Limits) -> None:
         limit, wait_s, visibility_s = (
             command.max_number_of_messages,
             command.wait_time_seconds,
             command.visibility_timeout,
         )
-        if limit is not None and not 1 <= limit <= limits.RECEIVE_MESSAGES_MAX:
-            check_range(limit, 1, 10, "MaxNumberOfMessages", "Must be between 1 and 10, if provided")
-        if wait_s is not None and not 0 <= wait_s <= limits.WAIT_S_MAX:
-            check_range(wait_s, 0, 20, "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided")
+        if limit is not None and not 1 <= limit <= allowed.messages:
+            words = f"Must be between 1 and {allowed.messages}, if provided"
+            check_range(limit, 1, allowed.messages, "MaxNumberOfMessages", words)
+        if wait_s is not None and not 0 <= wait_s <= allowed.wait_s:
+            words = f"Must be >= 0 and <= {allowed.wait_s}, if provided"
+            check_range(wait_s, 0, allowed.wait_s, "WaitTimeSeconds", words)
         if visibility_s is not None and not 0 <= visibility_s <= limits.VISIBILITY_S_MAX:
             check_range(visibility_s, 0, 43_200, "VisibilityTimeout", "Must be >= 0 and <= 43200, if provided")
-        self.limit = 1 if limit is None else limit
-        self.is_page = command.elasticq_page_size is not None
+        self.limit = 1 if limit is None else min(limit, allowed.messages_max)
         if command.elasticq_page_size is not None:
             self.limit = check_page_size(command.elasticq_page_size)
         self.wait_s = queue.wait_s if wait_s is None else wait_s
@@ -74,7 +78,7 @@ def _system_names(command: ReceiveMessage) -> frozenset[str]:
 def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Turn) -> Outcome:
     """Raises ContentsMissing where the next message is on disk only."""
     queue = named_queue(state, call, command.queue_url)
-    asked = Asked(queue, command)
+    asked = Asked(queue, command, turn.limits)
     now_ms = turn.now_ms
     key = _attempt_key(queue, command)
     if key:
@@ -95,14 +99,26 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
         chosen = chosen[: max(room, 0)]
         if not chosen:
             return ReceiveMessageResult(), buried
-    if asked.is_page:
-        chosen = page_of(queue, chosen)
+    chosen = fitting(queue, asked, chosen, turn)
     received, messages = hand_out(state, queue, asked, chosen, now_ms + asked.visibility_s * 1_000, turn)
     result = ReceiveMessageResult(messages, call.invocation)
     if key:
         result.request_attempt = (key, now_ms)
         buried.append(attempt_recorded(key, now_ms, received))
     return result, [received, *buried]
+
+
+def fitting(queue: Queue, asked: Asked, chosen: list[int], turn: Turn) -> list[int]:
+    """As many as one answer may hold, one at least: it has to fit into a frame between members."""
+    if len(chosen) <= ALWAYS_FITTING and not turn.limits.is_relaxed:
+        return chosen
+    room_bytes = limits.FORWARDED_BYTES_MAX if asked.limit <= limits.RECEIVE_MESSAGES_MAX else limits.ANSWER_BYTES_MAX
+    for at, sequence in enumerate(chosen):
+        content = queue.contents[sequence]
+        room_bytes -= message_bytes(content.body, content.attributes)
+        if room_bytes < 0:
+            return chosen[: max(at, 1)]
+    return chosen
 
 
 def hand_out(
@@ -125,17 +141,6 @@ def hand_out(
         if asked.system_names or asked.attribute_names:
             _add_attributes(queue, messages[-1], content, count, first_ms, asked)
     return received, messages
-
-
-def page_of(queue: Queue, chosen: list[int]) -> list[int]:
-    """Those of the first PAGE_BYTES_MAX, one at least."""
-    size_bytes = 0
-    for at, sequence in enumerate(chosen):
-        content = queue.contents[sequence]
-        size_bytes += message_bytes(content.body, content.attributes)
-        if size_bytes > limits.PAGE_BYTES_MAX:
-            return chosen[:at]
-    return chosen
 
 
 def _attempt_key(queue: Queue, command: ReceiveMessage) -> bytes:
@@ -253,7 +258,7 @@ def received_again(
     Raises ContentsMissing.
     """
     queue = named_queue(state, call, command.queue_url)
-    asked = Asked(queue, command)
+    asked = Asked(queue, command, turn.limits)
     held = []
     for sequence, hand_out in handles:
         row = queue.rows.get(sequence)

@@ -448,6 +448,17 @@ def test_lease_gets_no_more_of_a_group_once_a_message_of_it_went_to_somebody_els
     assert desk.take("q/1/0/1", 10, FIFO_URL) == []
 
 
+def test_lease_takes_no_message_behind_one_that_came_back_by_itself(desk: LeaseDesk) -> None:
+    """What it remembers of a group holds until anything in it changes, time included."""
+    desk.fill(6, FIFO_URL, "a")
+    first = desk.messages("q/1/0/0", 2, FIFO_URL)
+    assert len(desk.take("q/1/0/1", 2, FIFO_URL)) == 2
+    desk.do(c.ChangeMessageVisibility(FIFO_URL, first[0].receipt_handle, 5))
+    desk.wait(5)
+    assert desk.take("q/1/0/2", 10, FIFO_URL) == [first[0].body]
+    assert len(desk.take("q/1/0/3", 10, FIFO_URL)) == 2
+
+
 def test_expired_lease_gives_its_groups_back_in_order(desk: LeaseDesk) -> None:
     desk.fill(3, FIFO_URL, "a")
     first = desk.take("q/1/0/0", 2, FIFO_URL, lease_s=5)

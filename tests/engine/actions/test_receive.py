@@ -408,3 +408,10 @@ def test_large_batch_still_ends_at_the_size_of_a_message(desk: Desk) -> None:
     entries = [c.SendMessageBatchEntry(id=str(at), message_body="x" * 1_100) for at in range(1_000)]
     with pytest.raises(errors.BatchRequestTooLong):
         desk.do(c.SendMessageBatch(queue_url="jobs", entries=entries, elasticq_page_size=1_000))
+
+
+def test_receive_ends_where_a_frame_between_members_would_not_hold_more(desk: Desk) -> None:
+    for _ in range(10):
+        desk.do(c.SendMessage(queue_url="jobs", message_body="x" * limits.BODY_BYTES_MAX))
+    answers = [len(ask(desk, max_number_of_messages=10).messages) for _ in range(3)]
+    assert answers == [6, 4, 0]

@@ -1,0 +1,162 @@
+"""elasticq follow-master: labels this pod in Kubernetes while its member is the master.
+
+A service that selects the label then leads to the master (docs/adr/0013). Runs as a container beside the member
+and asks its admin port, so the member itself holds no credentials of the cluster it runs in.
+"""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlsplit
+
+from elasticq.cli.ask import BadUrl, Unreachable, ask
+from elasticq.cli.exits import fail, refuse
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection
+
+LABEL: Final = "elasticq.io/role"
+MASTER: Final = "master"
+CREDENTIALS: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+EVERY_S: Final = 1.0
+AGAIN_S: Final = 60.0
+"""The label is set anew after this: somebody may have taken it away."""
+TIMEOUT_S: Final = 3.0
+ANSWER_BYTES_MAX: Final = 65_536
+
+
+class NotLabelled(Exception):
+    """The API server did not do it; the text says why."""
+
+
+class Pod:
+    """One pod's labels, by the API server. ``credentials``: directory with token and ca.crt, as kubelet mounts it."""
+
+    def __init__(self, api: str, namespace: str, name: str, credentials: Path) -> None:
+        self._api = urlsplit(api)
+        self._path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}"
+        self._credentials = credentials
+
+    def label(self, value: str | None) -> None:
+        """None takes the label away. Raises NotLabelled."""
+        from http.client import HTTPException
+
+        body = json.dumps({"metadata": {"labels": {LABEL: value}}})
+        try:
+            # The kubelet renews the token long before it ends, so it is read each time.
+            token = (self._credentials / "token").read_text(encoding="ascii").strip()
+            connection = self._connect()
+        except (OSError, ValueError) as error:
+            raise NotLabelled(f"the service account cannot be used: {error}") from error
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/merge-patch+json"}
+        try:
+            connection.request("PATCH", self._path, body, headers)
+            answer = connection.getresponse()
+            text = answer.read(ANSWER_BYTES_MAX)
+        except (OSError, HTTPException) as error:
+            raise NotLabelled(f"{self._api.netloc} does not answer: {error}") from error
+        finally:
+            connection.close()
+        if answer.status != 200:
+            raise NotLabelled(f"{self._api.netloc} answers HTTP {answer.status}: {_message(text)}")
+
+    def _connect(self) -> "HTTPConnection":
+        import ssl
+        from http.client import HTTPConnection, HTTPSConnection
+
+        host = self._api.hostname or ""
+        if self._api.scheme == "http":
+            return HTTPConnection(host, self._api.port, timeout=TIMEOUT_S)
+        trusted = ssl.create_default_context(cafile=str(self._credentials / "ca.crt"))
+        return HTTPSConnection(host, self._api.port, timeout=TIMEOUT_S, context=trusted)
+
+
+class Follower:
+    """Brings the label to what the member says, one look at a time."""
+
+    def __init__(self, admin: str, pod: Pod) -> None:
+        self._admin = admin
+        self._pod = pod
+        self._known: bool | None = None
+        self._known_until_s = 0.0
+        self._trouble = ""
+
+    def look(self, now_s: float) -> None:
+        """Raises BadUrl."""
+        is_master = self._is_master()
+        if is_master is self._known and now_s < self._known_until_s:
+            return
+        try:
+            self._pod.label(MASTER if is_master else None)
+        except NotLabelled as error:
+            self._tell(str(error))
+            self._known = None
+            return
+        if is_master is not self._known:
+            print(f"elasticq: this pod is {'the master' if is_master else 'not the master'}", flush=True)
+        self._known, self._known_until_s, self._trouble = is_master, now_s + AGAIN_S, ""
+
+    def _is_master(self) -> bool:
+        """A member that does not answer cannot be sent to."""
+        try:
+            return ask(self._admin, "GET", "/master", TIMEOUT_S).status == 200
+        except Unreachable:
+            return False
+
+    def _tell(self, trouble: str) -> None:
+        """Once each time it changes."""
+        if trouble != self._trouble:
+            self._trouble = trouble
+            fail(trouble)
+
+
+def add_follow_master(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--admin", required=True, metavar="URL", help="admin port of this pod's member")
+    parser.add_argument("--pod", default=os.environ.get("POD_NAME", ""), help="its name ($POD_NAME)")
+    parser.add_argument("--namespace", default=os.environ.get("POD_NAMESPACE", ""), help="($POD_NAMESPACE)")
+    parser.add_argument("--api", default=_api(), metavar="URL", help="Kubernetes' API (from the pod's environment)")
+    parser.add_argument(
+        "--credentials", type=Path, default=CREDENTIALS, metavar="DIR", help="token and ca.crt of the service account"
+    )
+    parser.set_defaults(run=_follow)
+
+
+def _api() -> str:
+    """As Kubernetes tells each container."""
+    host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+    return f"https://{f'[{host}]' if ':' in host else host}:{port}" if host else ""
+
+
+def _follow(options: argparse.Namespace) -> int:
+    """Until a signal."""
+    missing = [flag for flag in ("pod", "namespace", "api") if not getattr(options, flag)]
+    if missing:
+        return refuse(f"not in a pod: give --{' and --'.join(missing)}")
+    # The first process of a container is not ended by SIGTERM unless it says so.
+    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGINT, _end)
+    follower = Follower(options.admin, Pod(options.api, options.namespace, options.pod, options.credentials))
+    try:
+        while True:
+            follower.look(time.monotonic())
+            time.sleep(EVERY_S)
+    except BadUrl as error:
+        return refuse(str(error))
+
+
+def _end(number: int, frame: object) -> None:
+    sys.exit(0)
+
+
+def _message(text: bytes) -> str:
+    """What the API server's Status says."""
+    try:
+        document: Any = json.loads(text)
+    except ValueError:
+        return ""
+    return str(document.get("message", "")) if isinstance(document, dict) else ""

@@ -1,0 +1,27 @@
+"""Tells systemd how far the process is, by the protocol of sd_notify(3); without systemd nothing."""
+
+import logging
+import os
+import socket
+from typing import Final
+
+READY: Final = "READY=1"
+STOPPING: Final = "STOPPING=1"
+SOCKET_VARIABLE: Final = "NOTIFY_SOCKET"
+
+_log = logging.getLogger(__name__)
+
+
+def notify(state: str) -> None:
+    """One datagram. A supervisor that does not listen is no reason to end."""
+    address = os.environ.get(SOCKET_VARIABLE, "")
+    if not address:
+        return
+    if address.startswith("@"):
+        address = "\0" + address[1:]  # an abstract name
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.setblocking(False)
+            sender.sendto(state.encode(), address)
+    except OSError as error:
+        _log.warning("not_notified %s %s", state, error)
