@@ -17,6 +17,9 @@ from elasticq.model.errors import BatchRequestTooLong, InvalidParameterValue, Mi
 from elasticq.model.results import SendMessageBatchResult, SendMessageResult, SentEntry
 
 _NO_GROUP = "The request must contain the parameter MessageGroupId."
+_NO_DEDUPLICATION = (
+    "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
+)
 
 
 def send_message(state: State, call: Call, command: SendMessage, turn: Turn) -> Outcome:
@@ -81,10 +84,7 @@ def _stored_in_order(
     elif queue.is_content_deduplicated:
         stored.deduplication_id = content_based_id(stored.body)
     else:
-        raise InvalidParameterValue(
-            "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId "
-            "provided explicitly"
-        )
+        raise InvalidParameterValue(_NO_DEDUPLICATION)
     return stored
 
 
@@ -109,6 +109,8 @@ def _with_contents(
         stored.attributes = attributes
     if entry.message_system_attributes:
         stored.trace_header = contents.trace_header(entry.message_system_attributes)
+    elif call.trace_header:
+        stored.trace_header = call.trace_header
     return stored
 
 
@@ -140,9 +142,13 @@ def send_message_batch(state: State, call: Call, command: SendMessageBatch, turn
 def _send_batch_in_order(
     state: State, queue: Queue, call: Call, command: SendMessageBatch, ids: list[str], turn: Turn
 ) -> Outcome:
-    """An entry may be the duplicate of one before it. An entry without a group fails the whole call [S]."""
+    """An entry may be the duplicate of one before it. An entry without a group, or that cannot be
+    deduplicated, fails the whole call [S].
+    """
     if any(entry.message_group_id is None for entry in command.entries):
         raise InvalidParameterValue(_NO_GROUP)
+    if not queue.is_content_deduplicated and any(entry.message_deduplication_id is None for entry in command.entries):
+        raise InvalidParameterValue(_NO_DEDUPLICATION)
     result = SendMessageBatchResult()
     messages: list[m.Mutation] = []
     taken: dict[bytes, int] = {}
