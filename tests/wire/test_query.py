@@ -21,6 +21,7 @@ from elasticq.model.commands import (
     SendMessageBatch,
     SendMessageBatchEntry,
     SetQueueAttributes,
+    TagQueue,
 )
 from elasticq.model.errors import (
     InvalidAction,
@@ -47,6 +48,8 @@ BINARY = b"Action=SendMessage&MessageAttribute.1.Name=a&MessageAttribute.1.Value
             b"Action=CreateQueue&QueueName=q&Attribute.1.Name=A&Attribute.1.Value=1&Tag.1.Key=k&Tag.1.Value=",
             CreateQueue("q", {"A": "1"}, {"k": ""}),
         ),
+        (b"Action=TagQueue&Tag.1.Key=k&Tag.1.Value=v", TagQueue(tags={"k": "v"})),
+        (b"Action=TagQueue&Tags.1.Key=k&Tags.1.Value=v", TagQueue(tags={"k": "v"})),
         (
             b"Action=SetQueueAttributes&Attribute.2.Value=2&Attribute.10.Name=C&Attribute.2.Name=B&Attribute.10.Value=3",
             SetQueueAttributes(attributes={"B": "2", "C": "3"}),
