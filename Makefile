@@ -11,7 +11,7 @@ MESSAGES ?= 10000000
 MINUTES ?= 10
 PURE_TESTS = $(wildcard tests/model tests/wire tests/engine tests/replication tests/node tests/checks)
 
-.PHONY: help run cluster test quick check format bench bench-deep simulate chaos clients dist docs spark-demo clean
+.PHONY: help run cluster test quick check format bench bench-deep simulate chaos clients dist docs spark-demo bench-spark clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,7 +49,7 @@ simulate: .venv/.installed  ## seeded clusters with faults: SEEDS=n from FIRST=s
 
 chaos: .venv/.installed-test  ## kill -9 a server KILLS=n times, break clusters for MINUTES=m, from seed FIRST=s; judge what clients saw
 	$(BIN)/python scripts/chaos.py --kills $(KILLS) --seed $(FIRST)
-	$(BIN)/python -m pytest -m chaos tests/cluster
+	$(BIN)/python -m pytest -m chaos tests/cluster tests/spark
 	$(BIN)/python scripts/chaos_cluster.py --minutes $(MINUTES) --seed $(FIRST) $(ARGS)
 
 clients: .venv/.installed-test  ## what people use, unmodified, against a server and a cluster; ARGS="celery --only cluster"
@@ -64,6 +64,9 @@ docs: .venv/.installed-test  ## the documentation site, strictly, into site/
 spark-demo: .venv/.installed-spark  ## events through a queue into Parquet, on real Spark, without a Java of your own
 	$(BIN)/python examples/spark/events_to_parquet.py $(ARGS)
 
+bench-spark: .venv/.installed-spark  ## Spark's cost of a message beside a plain loop of the same client
+	$(BIN)/python scripts/bench_spark.py $(ARGS)
+
 clean:  ## remove .venv and every cache
 	rm -rf .venv .venv-clients build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -72,8 +75,9 @@ clean:  ## remove .venv and every cache
 .venv/bin/python:
 	@scripts/make_venv .venv
 
-.venv/.installed: setup.cfg pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed]'
+.venv/.installed: setup.cfg pyproject.toml requirements.lock | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 .venv/.installed-spark: setup.cfg pyproject.toml | .venv/.installed

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 PURE_ROOMS = ("model", "wire", "engine", "replication", "node", "checks")
@@ -202,6 +204,16 @@ def test_planted_unsafe_use_is_found(source: str, offence: str) -> None:
 @pytest.mark.parametrize("parts", [("/", "work/main"), ("/", "root/.venv"), ("/", "home/someone/elasticq")])
 def test_planted_machine_path_is_found(parts: tuple[str, str]) -> None:
     assert foreign_addresses("see " + "".join(parts)) != []
+
+
+def test_what_serves_is_pinned_with_its_hashes() -> None:
+    lock = (ROOT / "requirements.lock").read_text()
+    pins = dict(re.findall(r"^([\w-]+)==(\S+) \\\n    --hash=sha256:", lock, re.MULTILINE))
+    options = CONTRACT["options"]["install_requires"] + CONTRACT["options.extras_require"]["speed"]
+    wanted = [Requirement(line) for line in options.split("\n") if line]
+    assert len(wanted) > 5
+    for requirement in wanted:
+        assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), requirement
 
 
 def test_planted_registry_address_is_found() -> None:

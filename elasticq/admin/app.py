@@ -1,16 +1,16 @@
-"""The pages of the admin port: /health, /ready, /master, /cluster, /metrics, and orders for the cluster.
+"""The pages of the admin port: /health, /ready, /master, /cluster, /leases, /metrics, and orders for the cluster.
 
 Who gets here passed door.py. Orders are not taken from any web page: one can make a
 browser post here, but only with an Origin header or as a plain form.
 """
 
 import asyncio
+from importlib import import_module
 from typing import Final
 
 import msgspec
 from aiohttp import web
 
-from elasticq.admin import metrics
 from elasticq.admin.cluster import document
 from elasticq.admin.door import make_door
 from elasticq.admin.orders import BadOrder, read_order
@@ -23,6 +23,7 @@ ORDER_BYTES_MAX: Final = 4_096
 ORDERS_MAX: Final = 16
 """Orders that wait at the same time; the cluster does one change after the other anyway."""
 ORDER_S: Final = 60
+LEASES_SHOWN_MAX: Final = 1_000
 
 
 def make_app(source: AdminSource, token: str | None = "", browsers: Browsers | None = None) -> web.Application:
@@ -33,16 +34,18 @@ def make_app(source: AdminSource, token: str | None = "", browsers: Browsers | N
     app.router.add_get("/ready", pages.ready)
     app.router.add_get("/master", pages.master)
     app.router.add_get("/cluster", pages.cluster)
+    app.router.add_get("/leases", pages.leases)
     app.router.add_get("/metrics", pages.metrics)
     app.router.add_post("/cluster/orders", pages.order)
     return app
 
 
 class _Pages:
-    __slots__ = ("_orders", "_source")
+    __slots__ = ("_looking", "_orders", "_source")
 
     def __init__(self, source: AdminSource) -> None:
         self._source = source
+        self._looking = asyncio.Lock()
         self._orders = 0
 
     async def health(self, _: web.Request) -> web.Response:
@@ -63,9 +66,18 @@ class _Pages:
     async def cluster(self, _: web.Request) -> web.Response:
         return _json(200, document(self._source.node_name, self._source.status()))
 
+    async def leases(self, _: web.Request) -> web.Response:
+        """The living ones, then those that ended last; ``total``: how many there are of all."""
+        return _json(200, {"leases": self._source.leases(LEASES_SHOWN_MAX), "total": self._source.status().leases})
+
     async def metrics(self, _: web.Request) -> web.Response:
-        text = metrics.render(self._source.status(), self._source.metrics())
-        return web.Response(body=text.encode(), headers={"Content-Type": metrics.CONTENT_TYPE})
+        """One look after the other; the first brings the library, which is not imported in the loop's thread."""
+        async with self._looking:
+            await asyncio.get_running_loop().run_in_executor(None, import_module, "elasticq.admin.metrics")
+            from elasticq.admin import metrics
+
+            text = await metrics.expose(self._source)
+        return web.Response(body=text, headers={"Content-Type": metrics.CONTENT_TYPE})
 
     async def order(self, request: web.Request) -> web.Response:
         if "Origin" in request.headers:

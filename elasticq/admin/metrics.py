@@ -1,104 +1,232 @@
-"""GET /metrics: the text format of Prometheus, version 0.0.4, written by hand as it is a line a figure."""
+"""GET /metrics: what this member counts, in the text format of Prometheus, written by its own library.
 
-import os
-import re
-import time
-from collections.abc import Iterator
-from typing import Final
+Everything is collected when somebody looks. Ten thousand queues are 80,000 lines, so families are
+written in parts with the loop free in between. The figures of a queue are of the master only: every member
+holds the same, and whoever sums over instances shall see each message once.
+Imported at the first look: nothing else here needs prometheus_client.
+"""
 
-from msgspec import Struct
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, islice
+from typing import Final, TypeVar
 
+from prometheus_client import GCCollector, PlatformCollector, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from elasticq.admin.source import AdminSource
+from elasticq.engine.figures import QueueFigures
+from elasticq.model.histogram import Histogram
 from elasticq.node.settings import NodeStatus
+from elasticq.runtime.meter import Messages, Meter
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 PREFIX: Final = "elasticq_"
+QUEUES_MAX: Final = 10_000
+"""Queues that are shown one by one; ``elasticq_queues`` counts all."""
+PART: Final = 100
+"""Queues, or their lines of one family, between two looks of the loop at its clients: about a millisecond."""
 
-_STATM: Final = "/proc/self/statm"
-_NOT_IN_A_NAME: Final = re.compile(r"[^a-zA-Z0-9_]")
-_ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+Key = tuple[str, str]
+Family = TypeVar("Family", bound=Metric)
+Row = TypeVar("Row")
+Lines = Iterator[bytes]
+"""A family in parts; whoever takes them lets the loop go in between."""
+
+_MESSAGES: Final[list[tuple[str, str, Callable[[Messages], int]]]] = [
+    ("messages_sent", "Messages that clients sent through this member.", lambda each: each.sent),
+    ("messages_received", "Messages that this member gave to receives.", lambda each: each.received),
+    ("messages_deleted", "Deletes of messages that this member confirmed.", lambda each: each.deleted),
+    ("empty_receives", "Receives that this member answered without a message.", lambda each: each.empty),
+]
 
 
-class Metric(Struct, frozen=True):
-    """``samples``: labels and value; a metric without samples is left out."""
+async def expose(source: AdminSource) -> bytes:
+    """The whole page."""
+    status = source.status()
+    parts = [generate_latest(_Families(_of_member(status, source))), generate_latest(_process())]
+    await asyncio.sleep(0)
+    parts.append(generate_latest(_Families(_of_requests(source.meter()))))
+    queues = await _queues(source) if status.role == "master" else []
+    counted = _counted(source.meter(), queues, is_master=status.role == "master")
+    for lines in (*_of_queues(queues, status.time_ms), *_of_messages(counted)):
+        for part in lines:
+            parts.append(part)
+            await asyncio.sleep(0)
+    return b"".join(parts)
 
-    name: str
-    told: str
-    samples: list[tuple[dict[str, str], float]]
 
-    def lines(self) -> Iterator[str]:
-        yield f"# HELP {self.name} {self.told}"
-        yield f"# TYPE {self.name} {'counter' if self.name.endswith('_total') else 'gauge'}"
-        for labels, value in self.samples:
-            yield f"{self.name}{_braces(labels)} {_number(value)}"
+class _Families(Collector):
+    """For ``generate_latest``: it writes what a collector collects."""
+
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families
 
 
-def render(status: NodeStatus, more: dict[str, float]) -> str:
-    """All figures of a member; ``more`` are those of its ports and storage, by name without the prefix."""
-    own = [*_of_status(status), *_of_members(status), *_of_process()]
-    taken = {metric.name for metric in own}
-    others = (_other(name, value) for name, value in sorted(more.items()))
-    metrics = [*own, *(metric for metric in others if metric.name not in taken)]
-    return "".join(f"{line}\n" for metric in metrics if metric.samples for line in metric.lines())
+def _process() -> CollectorRegistry:
+    """The process and its interpreter, under the names that dashboards know."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    GCCollector(registry=registry)
+    return registry
+
+
+# --- the member -------------------------------------------------------------------
+
+
+def _of_member(status: NodeStatus, source: AdminSource) -> Iterator[Metric]:
+    own = [*_of_status(status), *_of_members(status)]
+    yield from own
+    taken = {family.name for family in own}
+    for name, value in sorted(source.metrics().items()):
+        if PREFIX + name.removesuffix("_total") not in taken:
+            told = f"{name.removesuffix('_total').replace('_', ' ').capitalize()}."
+            yield (
+                _counter(name.removesuffix("_total"), told, value)
+                if name.endswith("_total")
+                else _gauge(name, told, value)
+            )
+    for name, (told, histogram) in source.histograms().items():
+        family = HistogramMetricFamily(PREFIX + name, told)
+        family.add_metric([], _buckets(histogram), histogram.sum)
+        yield family
 
 
 def _of_status(status: NodeStatus) -> Iterator[Metric]:
-    yield _plain("is_master", "1 if this member is the master.", status.role == "master")
-    yield _plain("ready", "1 if this member can serve writes.", status.ready)
-    yield _plain("term", "Newest term seen.", status.term)
-    yield _plain("commit_index", "Newest log index known to be committed.", status.commit_index)
-    yield _plain("applied_index", "Newest log index that is applied.", status.applied_index)
-    yield _plain("last_index", "Newest index in this member's log.", status.last_index)
-    yield _plain("stale_ms", "Milliseconds since a master was heard, 0 on the master.", status.stale_ms)
-    yield _plain("discarded_acked_total", "Acknowledged entries dropped for a newer master's.", status.discarded)
-    yield _plain("queues", "Queues.", status.queues)
-    yield _plain("waiters", "Receives that wait for a message.", status.waiters)
-    yield _plain("contents_bytes", "Bytes of message contents in memory.", status.contents_bytes)
+    role = GaugeMetricFamily(f"{PREFIX}role", "1 for the role that this member has.", labels=["role"])
+    for name in ("master", "follower", "candidate"):
+        role.add_metric([name], status.role == name)
+    yield role
+    yield _gauge("is_master", "1 if this member is the master.", status.role == "master")
+    yield _gauge("ready", "1 if this member can serve writes.", status.ready)
+    yield _gauge("term", "Newest term seen.", status.term)
+    yield _gauge("commit_index", "Newest log index known to be committed.", status.commit_index)
+    yield _gauge("applied_index", "Newest log index that is applied.", status.applied_index)
+    yield _gauge("last_index", "Newest index in this member's log.", status.last_index)
+    yield _gauge("stale_seconds", "Time since a master was heard, 0 on the master.", status.stale_ms / 1_000)
+    yield _counter("discarded_acked", "Acknowledged entries dropped for a newer master's.", status.discarded)
+    yield _gauge("queues", "Queues.", status.queues)
+    yield _gauge("leases", "Leases that are remembered, living or not.", status.leases)
+    yield _gauge("waiters", "Receives that wait for a message.", status.waiters)
+    yield _gauge("contents_bytes", "Message contents in memory.", status.contents_bytes)
 
 
 def _of_members(status: NodeStatus) -> Iterator[Metric]:
     linked = sum(member.is_linked or member.id == status.member_id for member in status.members)
-    yield _plain("members_linked", "Members that this one talks with, itself included.", linked)
-    yield _plain("voters", "Voters in the log.", len(status.voters))
-    yield _plain("quorum", "Voters that are needed for a write.", len(status.voters) // 2 + 1)
+    yield _gauge("members_linked", "Members that this one talks with, itself included.", linked)
+    yield _gauge("voters", "Voters in the log.", len(status.voters))
+    yield _gauge("quorum", "Voters that are needed for a write.", len(status.voters) // 2 + 1)
     # Two members may have one name for a while, a dead voter and the one that replaces it: hence the id.
-    lags = [
-        ({"member": member.name, "id": member.id}, float(member.lag))
-        for member in status.members
-        if member.lag is not None
-    ]
-    yield Metric(f"{PREFIX}replication_lag_entries", "Entries behind the commit index.", lags)
+    lag = GaugeMetricFamily(
+        f"{PREFIX}replication_lag_entries", "Entries behind the commit index.", labels=["member", "id"]
+    )
+    for member in status.members:
+        if member.lag is not None:
+            lag.add_metric([member.name, member.id], member.lag)
+    yield lag
 
 
-def _of_process() -> Iterator[Metric]:
-    """Under the names that dashboards know."""
-    yield Metric("process_cpu_seconds_total", "User and system CPU time.", [({}, time.process_time())])
-    yield Metric("process_resident_memory_bytes", "Resident memory.", [({}, float(n)) for n in _resident_bytes()])
+# --- requests ---------------------------------------------------------------------
 
 
-def _resident_bytes() -> list[int]:
-    """Nothing where the system does not tell it."""
-    try:
-        with open(_STATM, encoding="ascii") as file:
-            return [int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")]
-    except OSError:
-        return []
+def _of_requests(meter: Meter) -> Iterator[Metric]:
+    requests = CounterMetricFamily(
+        f"{PREFIX}requests", "Requests that were answered, by action and error code.", labels=["action", "code"]
+    )
+    times = HistogramMetricFamily(
+        f"{PREFIX}request_duration_seconds",
+        "From a request's last byte to its answer, without errors; a long poll's wait is part of it.",
+        labels=["action"],
+    )
+    for action, histogram in meter.read().items():
+        if calls := sum(histogram.counts):
+            requests.add_metric([action, "OK"], calls)
+            times.add_metric([action], _buckets(histogram), histogram.sum)
+    for (action, code), calls in sorted(meter.errors.items()):
+        requests.add_metric([action, code], calls)
+    yield requests
+    yield times
 
 
-def _other(name: str, value: float) -> Metric:
-    clean = PREFIX + _NOT_IN_A_NAME.sub("_", name.removeprefix(PREFIX))
-    return Metric(clean, f"{name.removeprefix(PREFIX).replace('_', ' ').strip().capitalize()}.", [({}, value)])
+# --- queues -----------------------------------------------------------------------
 
 
-def _plain(name: str, told: str, value: float) -> Metric:
-    return Metric(PREFIX + name, told, [({}, value)])
+async def _queues(source: AdminSource) -> list[QueueFigures]:
+    """In parts, each as of its moment."""
+    found: list[QueueFigures] = []
+    queues = islice(source.queues(), QUEUES_MAX)
+    while part := list(islice(queues, PART)):
+        found += part
+        await asyncio.sleep(0)
+    return found
 
 
-def _braces(labels: dict[str, str]) -> str:
-    if not labels:
-        return ""
-    return "{" + ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items()) + "}"
+def _counted(meter: Meter, queues: Sequence[QueueFigures], *, is_master: bool) -> list[tuple[Key, Messages]]:
+    """What was counted of queues that exist, as far as this member knows: a follower shows all that it counted."""
+    if is_master:
+        existing = {(queue.account, queue.name) for queue in queues}
+        meter.forget(existing.__contains__)
+        return [(key, found) for key, found in meter.by_queue().items() if key in existing]
+    return list(islice(meter.by_queue().items(), QUEUES_MAX))
 
 
-def _number(value: float) -> str:
-    """Whole numbers without a point: 1e+16 would lose the last digits of an index."""
-    return str(int(value)) if float(value).is_integer() else repr(float(value))
+def _of_queues(queues: Sequence[QueueFigures], time_ms: int) -> Iterator[Lines]:
+    def add_states(family: GaugeMetricFamily, queue: QueueFigures) -> None:
+        family.add_metric([queue.name, queue.account, "visible"], queue.visible)
+        family.add_metric([queue.name, queue.account, "in_flight"], queue.in_flight)
+        family.add_metric([queue.name, queue.account, "delayed"], queue.delayed)
+
+    def add_age(family: GaugeMetricFamily, queue: QueueFigures) -> None:
+        age_ms = 0 if queue.oldest_ms is None else max(0, time_ms - queue.oldest_ms)
+        family.add_metric([queue.name, queue.account], age_ms / 1_000)
+
+    labels = ["queue", "account"]
+    name, told = f"{PREFIX}queue_messages", "Messages in a queue."
+    yield _lines(lambda: GaugeMetricFamily(name, told, labels=[*labels, "state"]), queues, add_states)
+    oldest, about = f"{PREFIX}queue_oldest_message_age_seconds", "Age of a queue's oldest message, 0 in an empty one."
+    yield _lines(lambda: GaugeMetricFamily(oldest, about, labels=labels), queues, add_age)
+
+
+def _of_messages(counted: Sequence[tuple[Key, Messages]]) -> Iterator[Lines]:
+    for name, told, read in _MESSAGES:
+
+        def make(name: str = name, told: str = told) -> CounterMetricFamily:
+            return CounterMetricFamily(PREFIX + name, told, labels=["queue", "account"])
+
+        def add(family: CounterMetricFamily, row: tuple[Key, Messages], read: Callable[[Messages], int] = read) -> None:
+            (account, queue), messages = row
+            family.add_metric([queue, account], read(messages))
+
+        yield _lines(make, counted, add)
+
+
+def _lines(make: Callable[[], Family], rows: Sequence[Row], add: Callable[[Family, Row], None]) -> Lines:
+    """The heading stands above the first part only."""
+    for at in range(0, len(rows), PART):
+        family = make()
+        for row in rows[at : at + PART]:
+            add(family, row)
+        text = generate_latest(_Families([family]))
+        yield text.split(b"\n", 2)[2] if at else text
+
+
+# --- one family each --------------------------------------------------------------
+
+
+def _gauge(name: str, told: str, value: float) -> Metric:
+    return GaugeMetricFamily(PREFIX + name, told, value)
+
+
+def _counter(name: str, told: str, value: float) -> Metric:
+    return CounterMetricFamily(PREFIX + name, told, value)
+
+
+def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
+    """Each holds those below it, too."""
+    totals = accumulate(histogram.counts)
+    return list(zip((*map(str, histogram.bounds), "+Inf"), totals, strict=True))

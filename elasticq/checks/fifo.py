@@ -95,13 +95,21 @@ def _overtaken(story: Story, queue: str, lives: list[Life]) -> list[Finding]:
     is_left = story.is_left(queue)
     for at, life in enumerate(lives):
         for hand_out in _first_told(life.hand_outs):
-            together = {message.message_id for message in hand_out.taken_by.messages}
+            together = _together(story, hand_out)
             for earlier in lives[:at]:
                 if earlier.message_id not in together and _is_there(story, earlier, hand_out.completed_us, is_left):
                     seen = max(earlier.hand_outs, key=lambda each: each.completed_us, default="nobody yet")
                     evidence = f"{hand_out} ({life.number}) before {earlier.message_id} ({earlier.number}), had {seen}"
                     findings.append(Finding(OVERTAKEN, evidence, hand_out.completed_us))
     return findings
+
+
+def _together(story: Story, hand_out: HandOut) -> set[str]:
+    """What was in the same answer, or in earlier ones of the same lease, which goes on behind its own messages."""
+    receive = hand_out.taken_by
+    if receive.lease:
+        return story.leases[receive.queue, receive.lease].told_until(receive)
+    return {message.message_id for message in receive.messages}
 
 
 def _first_told(hand_outs: list[HandOut]) -> list[HandOut]:
@@ -182,4 +190,4 @@ def _holds_all(story: Story, one: Receive, other: Receive) -> bool:
         touched = [*changes, *story.deletes.get(message.message_id, ())]
         if any(each.invoke_us < by_us for each in touched):
             return False
-    return one.invoke_us + one.visibility_ms * 1_000 - story.bound_us > by_us
+    return one.invoke_us + one.visibility_ms * 1_000 - story.early_us(one.invoke_us, by_us) > by_us

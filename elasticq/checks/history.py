@@ -77,11 +77,16 @@ class HandedOut(Struct, omit_defaults=True):
 
 
 class Receive(Operation, tag="receive"):
-    """``visibility_ms``: the timeout that applied to this receive; ``attempt_id``: its ReceiveRequestAttemptId."""
+    """``visibility_ms``: the timeout that applied to this receive; ``attempt_id``: its ReceiveRequestAttemptId.
+
+    lease: NAME/BATCH/PARTITION of a leased one, whose timeout is the lease's; is_expired: answered LeaseExpired.
+    """
 
     visibility_ms: int
     messages: list[HandedOut] = field(default_factory=list)
     attempt_id: str = ""
+    lease: str = ""
+    is_expired: bool = False
 
 
 class Delete(Operation, tag="delete"):
@@ -97,13 +102,32 @@ class ChangeVisibility(Operation, tag="change_visibility"):
     visibility_ms: int
 
 
+class LeaseChange(Operation, tag="lease_change"):
+    """DeleteMessage or ChangeMessageVisibility of whole leases.
+
+    lease: NAME/BATCH/ (all of them) or NAME/BATCH/PARTITION; messages: all that its client was told of them.
+    """
+
+    lease: str
+    action: Literal["commit", "renew", "give_back"]
+    visibility_ms: int = 0
+    messages: list[HandedOut] = field(default_factory=list)
+    is_expired: bool = False
+
+
 class StartMove(Operation, tag="start_move"):
     """StartMessageMoveTask out of ``queue``; without a destination each message goes to its own source."""
 
     destination: str = ""
 
 
-Event = CreateQueue | Send | Receive | Delete | ChangeVisibility | StartMove
+class Advance(Operation, tag="advance"):
+    """Cluster time was moved forward, for all queues (``queue`` is empty)."""
+
+    advance_ms: int
+
+
+Event = CreateQueue | Send | Receive | Delete | ChangeVisibility | LeaseChange | StartMove | Advance
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)

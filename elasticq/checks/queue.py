@@ -1,4 +1,4 @@
-"""Judges a history of queue operations by what holds for every queue; fifo.py and dead_letters.py add theirs.
+"""Judges a history of queue operations by what holds for every queue; fifo.py, dead_letters.py, leases.py add theirs.
 
 lost         an acknowledged send that nobody received by the end of the drain and
              nobody may have deleted; or one that was received before the drain, was
@@ -20,7 +20,7 @@ Nothing is known of purges and of retention: there must be none.
 
 from collections.abc import Iterable
 
-from elasticq.checks import dead_letters, fifo
+from elasticq.checks import dead_letters, fifo, leases
 from elasticq.checks.history import Delete, Event
 from elasticq.checks.story import Finding, HandOut, Message, Story
 
@@ -41,7 +41,7 @@ def check(events: Iterable[Event], *, clock_bound_ms: int = 0, drain_us: int | N
         findings += _resurrected(story, message.hand_outs)
         if drain_us is not None:
             findings += _lost(story, message, drain_us)
-    findings += fifo.check(story) + dead_letters.check(story)
+    findings += fifo.check(story) + dead_letters.check(story) + leases.check(story)
     return sorted(findings, key=lambda finding: (finding.at_us, finding.name, finding.evidence))
 
 

@@ -11,16 +11,19 @@ from collections.abc import Iterable
 from msgspec import Struct, field
 
 from elasticq.checks.history import (
+    Advance,
     ChangeVisibility,
     CreateQueue,
     Delete,
     Event,
     HandedOut,
+    LeaseChange,
     Receive,
     Send,
     SentMessage,
     StartMove,
 )
+from elasticq.checks.lease_story import LeaseStory
 
 DEDUPLICATION_US = 300_000_000  # a deduplication id is taken for 5 minutes
 
@@ -104,7 +107,10 @@ class Story:
         self.changes: defaultdict[str, list[ChangeVisibility]] = defaultdict(list)  # by handle
         self.changes_of: defaultdict[str, list[ChangeVisibility]] = defaultdict(list)  # by message id
         self.attempts: defaultdict[tuple[str, str], list[Receive]] = defaultdict(list)
+        self.leases: defaultdict[tuple[str, str], LeaseStory] = defaultdict(LeaseStory)
+        self.lease_changes: list[LeaseChange] = []
         self.moves: list[StartMove] = []
+        self.advances: list[Advance] = []
         self.end_us = 0
         self._places: dict[str, frozenset[str]] = {}
         for event in events:
@@ -113,9 +119,19 @@ class Story:
             self._take(receive)
         for repeats in self.attempts.values():
             self._prolong(repeats)
+        for change in self.lease_changes:
+            for (queue, lease), told in self.leases.items():
+                is_meant = lease.startswith(change.lease) if change.lease.endswith("/") else lease == change.lease
+                if queue == change.queue and is_meant:
+                    told.changes.append(change)
 
     def _add(self, event: Event) -> None:
         self.end_us = max(self.end_us, event.invoke_us, event.complete_us or 0)
+        if isinstance(event, LeaseChange):
+            self._add_lease_change(event)
+            return
+        if isinstance(event, Receive) and event.lease:
+            self.leases[event.queue, event.lease].receives.append(event)
         if event.outcome == "fail" and not isinstance(event, Send):
             return
         match event:
@@ -126,7 +142,7 @@ class Story:
                     self._add_sent(event, sent)
             case Receive():
                 self.receives.append(event)
-                if event.attempt_id:
+                if event.attempt_id and not event.lease:
                     self.attempts[event.queue, event.attempt_id].append(event)
             case Delete():
                 self.deletes[event.message_id].append(event)
@@ -135,6 +151,23 @@ class Story:
                 self.changes_of[event.message_id].append(event)
             case StartMove():
                 self.moves.append(event)
+            case Advance():
+                self.advances.append(event)
+
+    def _add_lease_change(self, change: LeaseChange) -> None:
+        """A refusal may concern one lease of a batch, and the others be committed."""
+        self.lease_changes.append(change)
+        for message in change.messages if change.action == "commit" else ():
+            delete = Delete(
+                client=change.client,
+                queue=change.queue,
+                invoke_us=change.invoke_us,
+                complete_us=change.complete_us,
+                outcome="ok" if change.outcome == "ok" else "unknown",
+                message_id=message.message_id,
+                receipt_handle=message.receipt_handle,
+            )
+            self.deletes[message.message_id].append(delete)
 
     def _add_sent(self, send: Send, sent: SentMessage) -> None:
         key: tuple[str, ...] = (send.queue, sent.body)
@@ -201,7 +234,18 @@ class Story:
         """All sends of it were within the time for which a deduplication id is taken."""
         ends = [send.complete_us if send.outcome != "unknown" else None for send, _ in message.sends]
         last_us = max(self.end_us if end_us is None else end_us for end_us in ends)
-        return len(ends) == 1 or last_us - message.invoked_us < DEDUPLICATION_US - self.bound_us
+        return len(ends) == 1 or last_us - message.invoked_us < DEDUPLICATION_US - self.early_us(
+            message.invoked_us, last_us
+        )
+
+    def early_us(self, from_us: int, by_us: int) -> int:
+        """How much earlier than by true time something may be over that began at ``from_us`` or later.
+
+        By clocks that are ahead, and by all advances that may have had their effect between the two moments.
+        """
+        advances = [each for each in self.advances if each.invoke_us <= by_us]
+        late = [each for each in advances if each.outcome != "ok" or (each.complete_us or from_us) >= from_us]
+        return self.bound_us + sum(each.advance_ms for each in late) * 1_000
 
     def hidden_until_us(self, hand_out: HandOut, by_us: int) -> int:
         """The earliest moment at which the message may be visible again, as far as ``by_us`` can tell.
@@ -212,8 +256,11 @@ class Story:
         outcome may take effect after a later one, so then the nearest of all counts. So does one by another
         receive's handle, which acts on the message of a standard queue as well.
         """
-        bound_us = self.bound_us
-        until_us = hand_out.taken_by.invoke_us + hand_out.taken_by.visibility_ms * 1_000 - bound_us
+        taken_by = hand_out.taken_by
+        if taken_by.lease:
+            return self.leases[taken_by.queue, taken_by.lease].deadline_us(by_us) - self.early_us(0, by_us)
+        bound_us = self.early_us(taken_by.invoke_us, by_us)
+        until_us = taken_by.invoke_us + taken_by.visibility_ms * 1_000 - bound_us
         handle = hand_out.message.receipt_handle
         changes = [change for change in self.changes.get(handle, ()) if change.invoke_us <= by_us]
         changes.sort(key=lambda change: change.invoke_us)

@@ -12,16 +12,19 @@ from elasticq.cli.cluster import add_cluster
 from elasticq.cli.data import add_commands
 from elasticq.cli.exits import fail, refuse
 from elasticq.cli.follow_master import add_follow_master
+from elasticq.cli.queues import add_queues
 from elasticq.cli.server import add_config, add_server
 
 HEALTH_TIMEOUT_S: Final = 5
 DEFAULT_URL: Final = "http://127.0.0.1:9324"
-_COMMANDS: Final = ("server", "health", "config", "cluster", "backup", "restore", "repair", "follow-master", "sim")
+_COMMANDS: Final = frozenset(
+    ("server", "health", "config", "queues", "cluster", "backup", "restore", "repair", "follow-master", "sim")
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; ``argv`` without the program's name. No command means ``server``."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    arguments = _without_java(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["sim"]:
         from elasticq.sim.cli import main as simulate
 
@@ -31,6 +34,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     run: Any = options.run
     return int(run(options))
+
+
+def _without_java(argv: Sequence[str]) -> list[str]:
+    """What stands in ElasticMQ's command line for java alone is dropped, with a word."""
+    arguments: list[str] = []
+    given = iter(argv)
+    for argument in given:
+        if argument == "-jar":
+            print(f"elasticq: -jar {next(given, '')} is not needed", file=sys.stderr)
+        elif argument.startswith(("-Xm", "-Xs", "-XX:")):
+            print(f"elasticq: {argument} is java's and changes nothing", file=sys.stderr)
+        else:
+            arguments.append(argument)
+    return arguments
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -44,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     health.add_argument("url", nargs="?", default=DEFAULT_URL, metavar="URL")
     health.set_defaults(run=_health)
     add_config(commands.add_parser("config", help="look at settings"))
+    add_queues(commands.add_parser("queues", help="look into queues, send, purge, redrive, export, import"))
     add_cluster(commands.add_parser("cluster", help="look at a cluster and change it, by its admin port"))
     add_commands(commands)
     add_follow_master(commands.add_parser("follow-master", help="label this Kubernetes pod while it is the master"))

@@ -1,7 +1,10 @@
-"""Commands on settings: serve with them, or only look at them."""
+"""Commands on settings: serve with them, or only look at them; -D takes what ElasticMQ's java command takes."""
 
 import argparse
+import json
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +12,15 @@ from elasticq.cli.exits import refuse
 
 
 def add_server(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-c", "--config", type=Path, metavar="FILE", help="settings as TOML, see conf/elasticq.toml")
+    parser.add_argument("-c", "--config", type=Path, metavar="FILE", help="TOML, or ElasticMQ's .conf")
+    _add_properties(parser)
     parser.add_argument("--host", help="address to listen on (127.0.0.1)")
     parser.add_argument("--port", type=int, help="port of the SQS API, 0 for a free one (9324)")
     parser.add_argument("--admin-port", type=int, metavar="PORT", help="operators' port, 0 free, -1 off (9325)")
     parser.add_argument("--auth", choices=("off", "lax", "strict"), help="who may use the SQS API (off: everybody)")
     parser.add_argument("--keys-file", metavar="FILE", help="access keys as TOML, closed to other users")
     parser.add_argument("--node-id", metavar="ID", help="name of this member (node1)")
+    parser.add_argument("--log-format", choices=("text", "json"), help="of the lines on stderr (text)")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--memory", action="store_true", help="keep messages in memory only")
     where.add_argument("--data-dir", type=Path, metavar="DIR", help="keep messages in DIR (./data)")
@@ -26,8 +31,14 @@ def add_server(parser: argparse.ArgumentParser) -> None:
 def add_config(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     check = commands.add_parser("check", help="print the settings in force with FILE, or what is wrong with it")
-    check.add_argument("file", type=Path, metavar="FILE")
+    check.add_argument("file", type=Path, nargs="?", metavar="FILE", help="TOML, or ElasticMQ's .conf")
+    _add_properties(check)
     check.set_defaults(run=_check)
+
+
+def _add_properties(parser: argparse.ArgumentParser) -> None:
+    words = "a key of ElasticMQ's configuration, or -Dconfig.file=FILE"
+    parser.add_argument("-D", dest="properties", action="append", default=[], metavar="KEY=VALUE", help=words)
 
 
 def _add_cluster(group: "argparse._ArgumentGroup") -> None:
@@ -45,13 +56,37 @@ def _add_cluster(group: "argparse._ArgumentGroup") -> None:
 def _serve(options: argparse.Namespace) -> int:
     from elasticq.server.settings import SettingsError, load
 
+    notes: list[str] = []
     try:
-        settings = load(options.config, os.environ, _flags(options))
-    except SettingsError as error:
+        file, properties = _properties(options.properties, options.config)
+        settings = load(file, os.environ, _flags(options), properties, notes)
+    except (SettingsError, ValueError) as error:
         return refuse(str(error))
+    _tell(notes)
     from elasticq.server.life import serve
 
     return serve(settings)
+
+
+def _properties(given: list[str], file: Path | None) -> tuple[Path | None, list[tuple[str, str]]]:
+    """The file that is named in either way, and the other properties. Raises ValueError."""
+    properties = []
+    for each in given:
+        key, _, value = each.partition("=")
+        if key in ("config.url", "config.resource"):
+            raise ValueError(f"-D{key} is not read: name a file by -Dconfig.file=FILE")
+        if key == "config.file" and file is not None and file != Path(value):
+            raise ValueError(f"--config {file} and -Dconfig.file={value} name two files")
+        if key == "config.file":
+            file = Path(value)
+        else:
+            properties.append((key, value))
+    return file, properties
+
+
+def _tell(notes: list[str]) -> None:
+    for note in notes:
+        print(f"elasticq: note: {note}", file=sys.stderr)
 
 
 def _flags(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
@@ -71,6 +106,7 @@ def _flags(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
         "auth": _given({"mode": options.auth, "keys_file": options.keys_file}),
         "admin": _given({"port": options.admin_port}),
         "node": _given({"id": options.node_id}),
+        "log": _given({"format": options.log_format}),
         "storage": _storage(options),
         "cluster": _given(cluster),
     }
@@ -88,17 +124,43 @@ def _given(flags: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check(options: argparse.Namespace) -> int:
+    """The settings in force as TOML, which can be used as a file; what is doubtful goes to stderr."""
     import msgspec
 
     from elasticq.server.auth import shown
-    from elasticq.server.settings import SettingsError, load
+    from elasticq.server.settings import SettingsError, load, warnings
 
+    notes: list[str] = []
     try:
-        settings = load(options.file, os.environ, {})
-    except SettingsError as error:
+        file, properties = _properties(options.properties, options.file)
+        settings = load(file, os.environ, {}, properties, notes)
+        notes += warnings(settings)
+    except (SettingsError, ValueError) as error:
         return refuse(str(error))
-    for section, values in shown(msgspec.to_builtins(settings)).items():
-        print(f"[{section}]")
-        for name, value in values.items():
-            print(f"{name} = {msgspec.json.encode(value).decode()}")
+    _tell(notes)
+    for line in _toml(shown(msgspec.to_builtins(settings))):
+        print(line)
     return 0
+
+
+def _toml(sections: dict[str, Any]) -> Iterator[str]:
+    queues = sections.pop("queues")
+    tables = {**sections, **{f"queues.{_text(name)}": table for name, table in queues.items()}}
+    for at, (section, values) in enumerate(tables.items()):
+        if at:
+            yield ""
+        yield f"[{section}]"
+        yield from (f"{name} = {_value(value)}" for name, value in values.items())
+
+
+def _value(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_text(name)} = {_value(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return _text(value)
+
+
+def _text(value: object) -> str:
+    """JSON's strings, numbers and truth values are TOML's, but for one character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -13,6 +13,7 @@ from elasticq.engine.state import State
 from elasticq.engine.turn import Turn
 from elasticq.model import commands as c
 from elasticq.model.errors import AccessDenied
+from elasticq.model.extensions import AdvanceClock, DeleteAllQueues, Peek
 from elasticq.model.names import parse_queue_arn, queue_arn, queue_path
 
 OWNER_ONLY: Final = frozenset(
@@ -36,7 +37,8 @@ OWNER_ONLY: Final = frozenset(
 _MENDING: Final = frozenset(
     ("AddPermission", "DeleteQueue", "GetQueueAttributes", "RemovePermission", "SetQueueAttributes")
 )
-_OF_AN_ACCOUNT: Final = (c.CreateQueue, c.ListQueues)
+_OF_AN_ACCOUNT: Final = (c.CreateQueue, c.DeclareQueue, c.ListQueues)
+_OF_TESTS: Final = (AdvanceClock, DeleteAllQueues)
 
 _Target = tuple[str, str, str]
 """Action, and account and name of the queue."""
@@ -50,7 +52,7 @@ def check(state: State, call: c.Call, turn: Turn) -> None:
 
 def _targets(state: State, call: c.Call) -> list[_Target]:
     command, own = call.command, call.account
-    if isinstance(command, _OF_AN_ACCOUNT):
+    if isinstance(command, (*_OF_AN_ACCOUNT, *_OF_TESTS)):
         return []
     if isinstance(command, c.GetQueueUrl):
         return [("GetQueueUrl", command.queue_owner_account_id or own, command.queue_name or "")]
@@ -63,7 +65,7 @@ def _targets(state: State, call: c.Call) -> list[_Target]:
         tasks = [task for task in state.move_tasks.values() if handle_of(task) == command.task_handle]
         return [target for task in tasks for target in _of_arn("CancelMessageMoveTask", task.source_arn)]
     queue_url: str | None = command.queue_url  # type: ignore[attr-defined]  # of all others
-    action = type(command).__name__.removesuffix("Batch")
+    action = "ReceiveMessage" if isinstance(command, Peek) else type(command).__name__.removesuffix("Batch")
     return [(action, *queue_path(queue_url, own))] if queue_url else []
 
 

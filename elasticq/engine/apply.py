@@ -10,8 +10,10 @@ from collections.abc import Callable
 from heapq import heappush
 from typing import Any
 
+from elasticq.engine import idempotency
 from elasticq.engine import mutations as m
 from elasticq.engine.identity import Identity
+from elasticq.engine.leases import Key, Lease, key_of
 from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.residency import drop, keep
 from elasticq.engine.rows import UNTOUCHED, Row
@@ -378,6 +380,66 @@ def _put_task(state: State, number: int, task: m.MoveTaskSet | None, undo: Undo 
             tasks.update(ordered)
 
 
+# --- leases -------------------------------------------------------------------------
+
+
+def _lease_called(state: State, mutation: m.LeaseCalled, undo: Undo | None) -> None:
+    key = key_of(mutation)
+    lease = state.leases.get(key)
+    if lease is None:
+        lease = Lease(mutation.opened_ms, mutation.deadline_ms)
+        if undo is not None:
+            undo.append((state.leases.remove, key))
+        state.leases.put(key, lease)
+    elif lease.ended_ms or mutation.call in lease.calls:
+        return
+    if undo is not None:
+        undo.append((_uncall, lease, mutation.call, lease.state))
+    lease.calls[mutation.call] = mutation
+    lease.messages += len(mutation.sequences)
+    if not mutation.sequences:
+        lease.state = m.LEASE_SEALED
+
+
+def _uncall(lease: Lease, call: int, state: str) -> None:
+    lease.messages -= len(lease.calls.pop(call).sequences)
+    lease.state = state
+
+
+def _lease_set(state: State, mutation: m.LeaseSet, undo: Undo | None) -> None:
+    """Another object in the place of the old one, which a roll-back puts there again.
+
+    What calls a living lease has is theirs to say; nothing that is over begins anew (a log applied again).
+    """
+    key = key_of(mutation)
+    old = state.leases.get(key)
+    if old is not None and old.ended_ms and not mutation.ended_ms:
+        return
+    lease = Lease(mutation.opened_ms, mutation.deadline_ms)
+    lease.state, lease.ended_ms, lease.messages = mutation.state, mutation.ended_ms, mutation.messages
+    if old is not None and not mutation.ended_ms:
+        lease.state, lease.messages, lease.calls = old.state, old.messages, old.calls
+    if undo is not None:
+        undo.append((_put_lease, state, key, old))
+    state.leases.put(key, lease)
+
+
+def _lease_forgotten(state: State, mutation: m.LeaseForgotten, undo: Undo | None) -> None:
+    key = key_of(mutation)
+    old = state.leases.get(key)
+    if old is not None:
+        if undo is not None:
+            undo.append((_put_lease, state, key, old))
+        state.leases.remove(key)
+
+
+def _put_lease(state: State, key: Key, lease: Lease | None) -> None:
+    if lease is None:
+        state.leases.remove(key)
+    else:
+        state.leases.put(key, lease)
+
+
 # --- cluster ------------------------------------------------------------------------
 
 
@@ -423,10 +485,23 @@ def _untake(state: State, term: int, spans: list[tuple[int, int]]) -> None:
         queue.order.forget_grace()
 
 
+def _clock_advanced(state: State, mutation: m.ClockAdvanced, undo: Undo | None) -> None:
+    if mutation.ahead_ms > state.ahead_ms:
+        if undo is not None:
+            undo.append((setattr, state, "ahead_ms", state.ahead_ms))
+        state.ahead_ms = mutation.ahead_ms
+
+
 def _invocation_recorded(state: State, mutation: m.InvocationRecorded, undo: Undo | None) -> None:
     is_new = state.invocations.put(mutation.invocation, mutation)
     if is_new and undo is not None:
         undo.append((state.invocations.remove, mutation.invocation))
+
+
+def _sent_id_taken(state: State, mutation: m.SentIdTaken, undo: Undo | None) -> None:
+    is_new, old = idempotency.put(state.sent_ids, mutation)
+    if is_new and undo is not None:
+        undo.append((idempotency.take_back, state.sent_ids, mutation.key, old))
 
 
 def _attempt_recorded(state: State, mutation: m.AttemptRecorded, undo: Undo | None) -> None:
@@ -464,11 +539,16 @@ _WRITERS: dict[type, Callable[[State, Any, Undo | None], None]] = {
     m.ReceiveReturned: _receive_returned,
     m.InvocationRecorded: _invocation_recorded,
     m.AttemptRecorded: _attempt_recorded,
+    m.SentIdTaken: _sent_id_taken,
     m.RangeRemoved: _range_removed,
     m.ClusterRenamed: _cluster_renamed,
+    m.ClockAdvanced: _clock_advanced,
     m.QueueTagged: _queue_tagged,
     m.MoveTaskSet: _move_task_set,
     m.MoveTaskForgotten: _move_task_forgotten,
+    m.LeaseCalled: _lease_called,
+    m.LeaseSet: _lease_set,
+    m.LeaseForgotten: _lease_forgotten,
     m.QueueRestored: _queue_restored,
     m.UntouchedRestored: _untouched_restored,
     m.GroupsRestored: _groups_restored,

@@ -1,9 +1,11 @@
-"""What all batch actions share: the rules for entries, and errors as BatchResultErrorEntry."""
+"""What all batch actions share: the rules for entries, and errors as BatchResultErrorEntry; and the size of pages."""
 
 import re
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from elasticq.engine.contents import check_range
+from elasticq.engine.turn import Turn
 from elasticq.model import limits
 from elasticq.model.errors import (
     BatchEntryIdsNotDistinct,
@@ -22,13 +24,25 @@ class _Entry(Protocol):
     def id(self) -> str | None: ...
 
 
-def check_entries(entries: Sequence[_Entry], entry_type: str) -> list[str]:
+def check_page_size(page_size: int) -> int:
+    """ElasticqPageSize, ours. Raises InvalidParameterValue."""
+    return check_range(
+        page_size, 1, limits.PAGE_SIZE_MAX, "ElasticqPageSize", f"Must be between 1 and {limits.PAGE_SIZE_MAX}"
+    )
+
+
+def batch_entries_max(turn: Turn, page_size: int | None) -> int:
+    """How many entries a batch may have: its ElasticqPageSize if it has one. Raises InvalidParameterValue."""
+    return turn.limits.batch_entries if page_size is None else check_page_size(page_size)
+
+
+def check_entries(entries: Sequence[_Entry], entry_type: str, entries_max: int) -> list[str]:
     """The entries' ids. Raises EmptyBatchRequest, TooManyEntries..., InvalidBatchEntryId, ...NotDistinct."""
     if not entries:
         raise EmptyBatchRequest(f"There should be at least one {entry_type} in the request.")
-    if len(entries) > limits.BATCH_ENTRIES_MAX:
+    if len(entries) > entries_max:
         raise TooManyEntriesInBatchRequest(
-            f"Maximum number of entries per request are 10. You have sent {len(entries)}."
+            f"Maximum number of entries per request are {entries_max}. You have sent {len(entries)}."
         )
     seen: dict[str, None] = {}
     for entry in entries:

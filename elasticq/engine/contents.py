@@ -6,23 +6,29 @@ from typing import Final
 from elasticq.model import limits
 from elasticq.model.commands import MessageAttributes, MessageAttributeValue
 from elasticq.model.errors import InvalidMessageContents, InvalidParameterValue, MissingParameter, SqsError
+from elasticq.model.limits import STRICT, Limits
 
 # #x9 #xA #xD #x20-#xD7FF #xE000-#xFFFD #x10000-#x10FFFF: SendMessage API page
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")  # no encoding takes half a character
 _PLAIN: Final = bytes(range(0x20, 0x80)) + b"\t\n\r"
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?\Z")
 _is_token: Final = re.compile(r"[!-~]{1,128}\Z").match  # letters, digits and the 32 punctuation marks of ASCII
 _TRACE_HEADER: Final = "AWSTraceHeader"
 
 
-def check_body(body: str | None) -> str:
+def check_body(body: str | None, allowed: Limits = STRICT) -> str:
     """Raises MissingParameter, InvalidMessageContents."""
     if not body:
         raise MissingParameter("The request must contain the parameter MessageBody.")
     # A table in C instead of the pattern for the common case: 0.3 us for 256 characters, not 3.
-    if (not body.isascii() or body.encode().translate(None, _PLAIN)) and _FORBIDDEN.search(body):
+    if (not body.isascii() or body.encode().translate(None, _PLAIN)) and _forbidden(allowed).search(body):
         raise InvalidMessageContents("Invalid characters were found in the message body.")
     return body
+
+
+def _forbidden(allowed: Limits) -> re.Pattern[str]:
+    return _SURROGATE if allowed.is_relaxed else _FORBIDDEN
 
 
 def text_bytes(text: str) -> int:
@@ -45,15 +51,15 @@ def message_bytes(body: str, attributes: MessageAttributes | None) -> int:
     return body_bytes + attributes_bytes(attributes) if attributes else body_bytes
 
 
-def check_attributes(attributes: MessageAttributes) -> None:
+def check_attributes(attributes: MessageAttributes, allowed: Limits = STRICT) -> None:
     """Raises InvalidParameterValue."""
-    if len(attributes) > limits.MESSAGE_ATTRIBUTES_MAX:
+    if len(attributes) > limits.MESSAGE_ATTRIBUTES_MAX and not allowed.is_relaxed:
         raise InvalidParameterValue(
             f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum [10]."
         )
     for name, value in attributes.items():
         _check_name(name)
-        _check_value(name, value)
+        _check_value(name, value, allowed)
 
 
 def _check_name(name: str) -> None:
@@ -73,7 +79,7 @@ def _check_name(name: str) -> None:
         )
 
 
-def _check_value(name: str, value: MessageAttributeValue) -> None:
+def _check_value(name: str, value: MessageAttributeValue, allowed: Limits) -> None:
     kind = value.data_type
     if not kind:
         raise InvalidParameterValue(f"The message attribute '{name}' must contain non-empty message attribute type.")
@@ -85,13 +91,13 @@ def _check_value(name: str, value: MessageAttributeValue) -> None:
         )
     given = value.binary_value if base == "Binary" else value.string_value
     other = value.string_value if base == "Binary" else value.binary_value
-    if not given or other is not None:
+    if given is None or other is not None or not (given or allowed.is_relaxed):
         raise InvalidParameterValue(
             f"Message (user) attribute '{name}' must contain a non-empty value of type '{base}'."
         )
-    if base != "Binary" and _FORBIDDEN.search(value.string_value or ""):
+    if base != "Binary" and _forbidden(allowed).search(value.string_value or ""):
         raise InvalidParameterValue(f"Invalid characters were found in the value of message attribute '{name}'.")
-    if base == "Number":
+    if base == "Number" and not allowed.is_relaxed:
         _check_number(name, value.string_value or "")
 
 

@@ -5,6 +5,7 @@ from hashlib import blake2b
 
 import msgspec
 
+from elasticq.engine.leases import Lease
 from elasticq.engine.mutations import MessageStored
 from elasticq.engine.state import Queue, State
 
@@ -44,6 +45,11 @@ def _delivery_rows(queue: Queue) -> list[object]:
     ]
 
 
+def _lease_row(lease: Lease) -> list[object]:
+    calls = [(call, lease.calls[call].sequences, lease.calls[call].hand_outs) for call in sorted(lease.calls)]
+    return [lease.opened_ms, lease.deadline_ms, lease.state, lease.ended_ms, lease.messages, calls]
+
+
 def state_digest(state: State, now_ms: int = 0, read: Read | None = None) -> bytes:
     """16 bytes over queues, messages, names, identity and the GUID history that is live at ``now_ms``.
 
@@ -63,6 +69,7 @@ def _digest(state: State, now_ms: int, rows: Callable[[Queue], list[object]]) ->
         state.mac_key,
         state.feature_level,
         state.takeover_term,
+        state.ahead_ms,
         state.grace.spans,
         state.last_queue_id,
         [rows(state.queues[queue_id]) for queue_id in sorted(state.queues)],
@@ -71,5 +78,8 @@ def _digest(state: State, now_ms: int, rows: Callable[[Queue], list[object]]) ->
         sorted(state.deleted_names.items()),
         state.invocations.rows(now_ms),
         [state.move_tasks[number] for number in sorted(state.move_tasks)],
+        [(key, *_lease_row(lease)) for key, lease in sorted(state.leases.items(), key=lambda item: item[0])],
     ]
+    if sent_ids := state.sent_ids.rows(now_ms):
+        everything.append(sent_ids)
     return blake2b(msgspec.msgpack.encode(everything), digest_size=16).digest()

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from elasticq.engine import mutations as m
+from elasticq.engine.leases import Key, Lease
 from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.residency import weight
 from elasticq.engine.state import Queue, State
@@ -42,6 +43,8 @@ def gone_queue(queue_id: int) -> list[m.Mutation]:
 def _everything(state: State) -> Iterator[m.Mutation]:
     if state.cluster_id:
         yield m.ClusterFounded(state.cluster_id, state.mac_key, state.feature_level)
+    if state.ahead_ms:
+        yield m.ClockAdvanced(state.ahead_ms)
     yield from _takeovers(state)
     # Deleted ones gave their names away before the queues that have them now were created: ids grow.
     queues = sorted([*state.queues.values(), *state.doomed.values()], key=lambda queue: queue.id)
@@ -50,7 +53,15 @@ def _everything(state: State) -> Iterator[m.Mutation]:
     for queue in queues:
         yield from _queue(queue)
     yield from _invocations(state)
+    yield from _sent_ids(state)
     yield from state.move_tasks.values()
+    for key, lease in state.leases.items():
+        yield from _lease(key, lease)
+
+
+def _lease(key: Key, lease: Lease) -> Iterator[m.LeaseCalled | m.LeaseSet]:
+    yield from lease.calls.values()
+    yield lease.as_set(key)
 
 
 def _takeovers(state: State) -> Iterator[m.TookOver]:
@@ -128,3 +139,9 @@ def _invocations(state: State) -> Iterable[m.InvocationRecorded]:
     known = dict(newest)
     for key, row in sorted(known.items(), key=lambda item: item[1].recorded_ms):
         yield m.InvocationRecorded(key, row.recorded_ms, row.queue_id, row.sequence, row.detail)
+
+
+def _sent_ids(state: State) -> Iterable[m.SentIdTaken]:
+    """Entered at no time: none is dropped while they come."""
+    for key, row in state.sent_ids.rows(0):
+        yield m.SentIdTaken(key, 0, row.recorded_ms, row.queue_id, row.sequence)

@@ -6,6 +6,7 @@ entry as its mutations; a call that changed nothing leaves none and runs again.
 
 from collections.abc import Callable
 from typing import Any, Final
+from zlib import compress, decompress
 
 import msgspec
 
@@ -14,13 +15,17 @@ from elasticq.engine import mutations as m
 from elasticq.engine.actions import (
     attributes,
     dead_letters,
+    declare,
     delete,
+    leases,
     move_tasks,
+    peek,
     permissions,
     queues,
     receive,
     send,
     tags,
+    testing,
     visibility,
 )
 from elasticq.engine.identity import sequence_number
@@ -28,14 +33,17 @@ from elasticq.engine.invocations import Recorded
 from elasticq.engine.state import State
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model import commands as c
+from elasticq.model import extensions
 from elasticq.model.errors import RequestThrottled, SqsError
 from elasticq.model.names import queue_url
 from elasticq.model.results import (
     BatchError,
     BatchResult,
+    ClockResult,
     EmptyResult,
     MoveTaskCancelledResult,
     MoveTaskStartedResult,
+    QueuesDeletedResult,
     QueueUrlResult,
     ReceiveMessageResult,
     Result,
@@ -54,10 +62,10 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, Turn], Outco
     c.SetQueueAttributes: attributes.set_queue_attributes,
     c.SendMessage: send.send_message,
     c.SendMessageBatch: send.send_message_batch,
-    c.ReceiveMessage: receive.receive_message,
-    c.DeleteMessage: delete.delete_message,
+    c.ReceiveMessage: leases.receive_message,
+    c.DeleteMessage: leases.delete_message,
     c.DeleteMessageBatch: delete.delete_message_batch,
-    c.ChangeMessageVisibility: visibility.change_message_visibility,
+    c.ChangeMessageVisibility: leases.change_message_visibility,
     c.ChangeMessageVisibilityBatch: visibility.change_message_visibility_batch,
     c.TagQueue: tags.tag_queue,
     c.UntagQueue: tags.untag_queue,
@@ -68,6 +76,10 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, Turn], Outco
     c.StartMessageMoveTask: move_tasks.start_message_move_task,
     c.CancelMessageMoveTask: move_tasks.cancel_message_move_task,
     c.ListMessageMoveTasks: move_tasks.list_message_move_tasks,
+    extensions.AdvanceClock: testing.advance_clock,
+    extensions.DeleteAllQueues: testing.delete_all_queues,
+    extensions.Peek: peek.peek,
+    c.DeclareQueue: declare.declare_queue,
 }
 
 
@@ -83,14 +95,21 @@ def execute(state: State, call: c.Call, turn: Turn) -> Outcome:
         if state.invocations.is_full(turn.now_ms) and isinstance(command, (c.SendMessage, c.SendMessageBatch)):
             raise RequestThrottled("Too many calls in the last 300 seconds; try again later.")
     result, mutations = HANDLERS[type(command)](state, call, command, turn)
-    if mutations and call.invocation and not _is_empty(result):
+    if mutations and call.invocation and isinstance(result, Result) and not _runs_again(result):
         mutations.append(_recorded(call, result, mutations, turn))
     return result, mutations
 
 
-def _is_empty(result: Result) -> bool:
-    """A receive that found dead letters at most: a retry may look again."""
-    return type(result) is ReceiveMessageResult and not result.messages
+def look_last(state: State, call: c.Call, turn: Turn) -> Outcome:
+    """What a leased receive is answered that found nothing and waits no longer. Raises SqsError, ContentsMissing."""
+    if call.origin is not None:
+        access.check(state, call, turn)
+    return leases.last_look(state, call, turn)
+
+
+def _runs_again(result: Result) -> bool:
+    """A receive that found dead letters at most: a retry may look again. A lease knows by itself what it answered."""
+    return type(result) is ReceiveMessageResult and (result.leased or not result.messages)
 
 
 # --- GUID history ------------------------------------------------------------------
@@ -100,8 +119,9 @@ def _recorded(call: c.Call, result: Result, mutations: list[m.Mutation], turn: T
     stored = mutations[0]
     if isinstance(result, SendMessageResult) and isinstance(stored, m.MessageStored):
         return m.InvocationRecorded(call.invocation, turn.now_ms, stored.queue_id, stored.sequence)
-    detail = msgspec.msgpack.encode(_outcome(result, mutations))
-    return m.InvocationRecorded(call.invocation, turn.now_ms, 0, 0, detail)
+    detail = _packed(msgspec.msgpack.encode(_outcome(result, mutations)))
+    recorded_ms = result.time_ms if isinstance(result, ClockResult) else turn.now_ms  # its retry comes after it
+    return m.InvocationRecorded(call.invocation, recorded_ms, 0, 0, detail)
 
 
 def _outcome(result: Result, mutations: list[m.Mutation]) -> object:
@@ -109,9 +129,12 @@ def _outcome(result: Result, mutations: list[m.Mutation]) -> object:
     match result:
         case SendMessageBatchResult():
             stored = [x for x in mutations if isinstance(x, m.MessageStored)]
+            del stored[len(result.successful) :]  # copies for other queues
             if result.successful[0].sequence_number is not None:  # duplicates stored nothing
                 numbers = [int(entry.sequence_number or 0) for entry in result.successful]
                 return [[(stored[0].queue_id, number) for number in numbers], result.failed]
+            if result.successful[0].sequence:  # of a queue with an idempotency window: duplicates there, too
+                return [[(stored[0].queue_id, entry.sequence) for entry in result.successful], result.failed]
             return [[(s.queue_id, s.sequence) for s in stored], result.failed]
         case BatchResult():
             return [[], result.failed]
@@ -129,6 +152,21 @@ def _outcome(result: Result, mutations: list[m.Mutation]) -> object:
             return [[], []]
 
 
+def _packed(detail: bytes) -> bytes:
+    """A page of 1,000 messages would be remembered with 20 kB; its numbers are nearly a sequence, so 2 kB do.
+
+    What is not packed begins with msgpack's byte for an array.
+    """
+    return compress(detail, 1) if len(detail) > _PACKED_FROM_BYTES else detail
+
+
+def _unpacked(detail: bytes) -> bytes:
+    return decompress(detail) if detail[:1] == _PACKED else detail
+
+
+_PACKED_FROM_BYTES: Final = 512
+_PACKED: Final = compress(b"")[:1]
+
 _decoder: msgspec.msgpack.Decoder[tuple[list[tuple[int, int]], list[BatchError]]] = msgspec.msgpack.Decoder(
     tuple[list[tuple[int, int]], list[BatchError]]
 )
@@ -145,7 +183,7 @@ def _repeated(state: State, call: c.Call, known: Recorded, turn: Turn) -> Result
     command = call.command
     if isinstance(command, c.SendMessage):
         return SendMessageResult(*_ids_of(state, command.queue_url, known.queue_id, known.sequence))
-    pairs, failures = _decoder.decode(known.detail)
+    pairs, failures = _decoder.decode(_unpacked(known.detail))
     match command:
         case c.SendMessageBatch():
             failed_ids = {failure.id for failure in failures}
@@ -168,6 +206,10 @@ def _repeated(state: State, call: c.Call, known: Recorded, turn: Turn) -> Result
             return MoveTaskStartedResult(move_tasks.handle_of(task) if task is not None else "")
         case c.CancelMessageMoveTask():
             return MoveTaskCancelledResult(pairs[0][1])
+        case extensions.AdvanceClock():
+            return ClockResult(turn.now_ms)
+        case extensions.DeleteAllQueues():
+            return QueuesDeletedResult(0, is_more=True)  # the caller asks again
         case c.CreateQueue():
             return QueueUrlResult(queue_url(call.endpoint, call.account, command.queue_name or ""))
         case _:

@@ -51,11 +51,13 @@ def _find(bucket: bytearray, key: bytes) -> int:
 
 
 class Invocations:
-    """Rows of the last INVOCATION_WINDOW_MS by entry time."""
+    """Rows of the last INVOCATION_WINDOW_MS by entry time; or, with a window of 0, rows until their time comes."""
 
-    __slots__ = ("_generations", "_newest_ms", "count")
+    __slots__ = ("_generation_ms", "_generations", "_newest_ms", "_window_ms", "count")
 
-    def __init__(self) -> None:
+    def __init__(self, window_ms: int = INVOCATION_WINDOW_MS, generation_ms: int = GENERATION_MS) -> None:
+        self._window_ms = window_ms
+        self._generation_ms = generation_ms
         self._newest_ms = 0
         self._generations: dict[int, _Generation] = {}
         self.count = 0
@@ -75,17 +77,21 @@ class Invocations:
             bucket = generation.buckets[bucket_number]
             if bucket is not None and (at := _find(bucket, key)) >= 0:
                 queue_id, sequence, offset_ms = _VALUE.unpack_from(bucket, at + KEY_BYTES)
-                recorded_ms = number * GENERATION_MS + offset_ms
-                if recorded_ms + INVOCATION_WINDOW_MS > now_ms:
+                recorded_ms = number * self._generation_ms + offset_ms
+                if recorded_ms + self._window_ms > now_ms:
                     return Recorded(recorded_ms, queue_id, sequence, generation.details.get(key, b""))
         return None
 
-    def put(self, key: bytes, row: Recorded | InvocationRecorded) -> bool:
-        """False if nothing was written: the row was there, or is older than the window (a log applied again)."""
+    def put(self, key: bytes, row: Recorded | InvocationRecorded, now_ms: int | None = None) -> bool:
+        """False if nothing was written: the row was there, or is older than the window (a log applied again).
+
+        now_ms: of the entry, if that is not the row's time.
+        """
         recorded_ms = row.recorded_ms
-        if recorded_ms > self._newest_ms:
-            self._newest_ms = recorded_ms
-        number = recorded_ms // GENERATION_MS
+        entry_ms = recorded_ms if now_ms is None else now_ms
+        if entry_ms > self._newest_ms:
+            self._newest_ms = entry_ms
+        number = recorded_ms // self._generation_ms
         generation = self._generations.get(number)
         if generation is None:
             self._evict()
@@ -94,7 +100,7 @@ class Invocations:
             generation = self._generations[number] = _Generation()
         bucket_number = key[0] | key[1] << 8
         bucket = generation.buckets[bucket_number]
-        packed = _ROW.pack(key, row.queue_id, row.sequence, recorded_ms - number * GENERATION_MS)
+        packed = _ROW.pack(key, row.queue_id, row.sequence, recorded_ms - number * self._generation_ms)
         if bucket is None:
             bucket = generation.buckets[bucket_number] = bytearray(packed)
             generation.used.append(bucket)
@@ -121,12 +127,12 @@ class Invocations:
                 generation.count -= 1
                 self.count -= 1
                 detail = generation.details.pop(key, b"")
-                return Recorded(number * GENERATION_MS + offset_ms, queue_id, sequence, detail)
+                return Recorded(number * self._generation_ms + offset_ms, queue_id, sequence, detail)
         return None
 
     def _is_over(self, number: int) -> bool:
         """Every row of the generation is older than the window."""
-        return (number + 1) * GENERATION_MS + INVOCATION_WINDOW_MS <= self._newest_ms
+        return (number + 1) * self._generation_ms + self._window_ms <= self._newest_ms
 
     def _evict(self) -> None:
         for number in [number for number in self._generations if self._is_over(number)]:
@@ -140,7 +146,7 @@ class Invocations:
                 for at in range(0, len(bucket), _ROW_BYTES):
                     key = bytes(bucket[at : at + KEY_BYTES])
                     queue_id, sequence, offset_ms = _VALUE.unpack_from(bucket, at + KEY_BYTES)
-                    recorded_ms = number * GENERATION_MS + offset_ms
-                    if recorded_ms + INVOCATION_WINDOW_MS > now_ms:
+                    recorded_ms = number * self._generation_ms + offset_ms
+                    if recorded_ms + self._window_ms > now_ms:
                         found.append((key, Recorded(recorded_ms, queue_id, sequence, generation.details.get(key, b""))))
         return sorted(found, key=lambda item: item[0])

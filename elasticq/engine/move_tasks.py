@@ -66,12 +66,22 @@ class Mover:
             step.wait_ms = min(step.wait_ms, self._wait_ms(task))
         return step
 
+    def advanced(self, state: State, by_ms: int, now_ms: int) -> None:
+        """The clock went forward: what the tasks would have moved meanwhile they may move now, and more than a burst.
+
+        now_ms: after it.
+        """
+        for task in state.moving.values():
+            if task.rate:
+                told_ms, thousandths = self._paces.get(task.number, (now_ms - by_ms, 1_000))
+                self._paces[task.number] = (told_ms + by_ms, thousandths + task.rate * by_ms)
+
     def _allowed(self, task: m.MoveTaskSet, now_ms: int) -> int:
         if not task.rate:
             return MESSAGES_A_STEP
         told_ms, thousandths = self._paces.get(task.number, (now_ms, 1_000))
         earned = thousandths + task.rate * max(now_ms - told_ms, 0)
-        self._paces[task.number] = (now_ms, min(earned, 1_000 + task.rate * BURST_MS))
+        self._paces[task.number] = (now_ms, min(earned, max(1_000 + task.rate * BURST_MS, thousandths)))
         return min(self._paces[task.number][1] // 1_000, MESSAGES_A_STEP)
 
     def _spend(self, task: m.MoveTaskSet, moved: int) -> None:

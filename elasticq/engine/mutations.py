@@ -201,6 +201,16 @@ class GroupsRestored(Struct, array_like=True, tag=42, gc=False):
     groups: list[int]
 
 
+class SentIdTaken(Struct, array_like=True, tag=80, gc=False):
+    """A deduplication id of a standard queue stands for this message until ``until_ms``; key: 16 bytes of both."""
+
+    key: bytes
+    taken_ms: int
+    until_ms: int
+    queue_id: int
+    sequence: int
+
+
 class QueueTagged(Struct, array_like=True, tag=60, gc=False):
     """``tags``: all that the queue has from now on."""
 
@@ -239,6 +249,59 @@ class MoveTaskForgotten(Struct, array_like=True, tag=62, gc=False):
     """An old task that is over."""
 
     number: int
+
+
+class ClockAdvanced(Struct, array_like=True, tag=90, gc=False):
+    """Cluster time is ``ahead_ms`` ahead of real time from the next entry on, all advances together: never less."""
+
+    ahead_ms: int
+
+
+LEASE_OPEN, LEASE_SEALED = "open", "sealed"
+LEASE_COMMITTED, LEASE_GIVEN_BACK, LEASE_EXPIRED = "committed", "given_back", "expired"
+
+
+class LeaseCalled(Struct, array_like=True, tag=70, frozen=True, gc=False):
+    """What the receive number ``call`` of a lease is answered for ever; the first one opens the lease.
+
+    sequences, hand_outs: of its messages; none: the lease is sealed, nothing is added to it any more.
+    """
+
+    queue_id: int
+    name: str
+    batch: int
+    partition: int
+    call: int
+    opened_ms: int
+    deadline_ms: int
+    sequences: list[int]
+    hand_outs: list[int]
+
+
+class LeaseSet(Struct, array_like=True, tag=71, frozen=True, gc=False):
+    """A lease without its calls, as it is from now on; ended_ms: 0 while it lives, then its calls are forgotten.
+
+    messages: how many its calls got.
+    """
+
+    queue_id: int
+    name: str
+    batch: int
+    partition: int
+    opened_ms: int
+    deadline_ms: int
+    state: str
+    ended_ms: int
+    messages: int
+
+
+class LeaseForgotten(Struct, array_like=True, tag=72, frozen=True, gc=False):
+    """A lease that ended long ago."""
+
+    queue_id: int
+    name: str
+    batch: int
+    partition: int
 
 
 class QueueRestored(Struct, array_like=True, tag=32, gc=False):
@@ -301,11 +364,16 @@ Mutation = (
     | RangeRemoved
     | ClusterRenamed
     | AttemptRecorded
+    | SentIdTaken
     | GroupsServed
     | GroupsRestored
     | QueueTagged
     | MoveTaskSet
     | MoveTaskForgotten
+    | ClockAdvanced
+    | LeaseCalled
+    | LeaseSet
+    | LeaseForgotten
     | QueueRestored
     | UntouchedRestored
     | RowsRestored

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from elasticq.engine import policies, redrive_policies
-from elasticq.engine.state import SCOPE_AT_CREATION
+from elasticq.engine.state import HIDDEN, IDEMPOTENCY_WINDOW, SCOPE_AT_CREATION
 from elasticq.model import limits
 from elasticq.model.errors import InvalidAttributeName, InvalidAttributeValue
 
@@ -35,6 +35,7 @@ _RANGES: Final = {
     "ReceiveMessageWaitTimeSeconds": (0, limits.WAIT_S_MAX),
     "VisibilityTimeout": (0, limits.VISIBILITY_S_MAX),
     "KmsDataKeyReusePeriodSeconds": (limits.KMS_REUSE_S_MIN, limits.KMS_REUSE_S_MAX),
+    IDEMPOTENCY_WINDOW: (0, limits.IDEMPOTENCY_WINDOW_S_MAX),
 }
 FIFO_DEFAULTS: Final = {
     "ContentBasedDeduplication": "false",
@@ -115,6 +116,8 @@ def checked(given: dict[str, str], *, is_fifo: bool = False) -> dict[str, str]:
     for name, value in given.items():
         if name in _CHOICES and not is_fifo:
             raise InvalidAttributeName(f"You can specify the {name} only when FifoQueue is set to true.")
+        if name == IDEMPOTENCY_WINDOW and is_fifo:
+            raise InvalidAttributeName(f"You can specify the {name} only for standard queues: FIFO queues have theirs.")
         check = checks.get(name)
         if check is None:
             raise InvalidAttributeName(f"Unknown Attribute {name}.")
@@ -154,7 +157,8 @@ def at_creation(given: dict[str, str]) -> dict[str, str]:
 def shown(attributes: dict[str, str]) -> dict[str, str]:
     """What reads back of the settable ones: defaults filled in."""
     result = {**DEFAULTS, **(FIFO_DEFAULTS if "FifoQueue" in attributes else {}), **attributes}
-    result.pop(SCOPE_AT_CREATION, None)
+    for name in HIDDEN:
+        result.pop(name, None)
     if "KmsMasterKeyId" in result:
         result.setdefault("KmsDataKeyReusePeriodSeconds", str(limits.KMS_REUSE_S_DEFAULT))
     else:

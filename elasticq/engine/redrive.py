@@ -75,6 +75,14 @@ def choose(state: State, queue: Queue, limit: int, now_ms: int) -> tuple[list[in
         chosen = queue.order.choose(now_ms, asked, expired_before_ms)
 
 
+def told_apart(state: State, queue: Queue, chosen: list[int]) -> tuple[list[int], list[int]]:
+    """Those that live, and the dead letters before the last of them."""
+    policy = queue.redrive
+    if policy is None or dead_letter_queue(state, queue) is None:
+        return chosen, []
+    return _told_apart(queue, chosen, len(chosen), policy.receives)
+
+
 def _told_apart(queue: Queue, chosen: list[int], limit: int, receives: int) -> tuple[list[int], list[int]]:
     """Up to ``limit`` that live, and the dead letters before the last of them."""
     living: list[int] = []

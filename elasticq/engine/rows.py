@@ -37,9 +37,11 @@ class Grace:
         self.spans: list[tuple[int, int]] = []
 
     def deadline(self, row: Row) -> int:
-        deadline_ms = row.visible_at_ms
-        if row.hand_out:
-            for from_ms, until_ms in self.spans:
-                if from_ms <= deadline_ms < until_ms:
-                    deadline_ms = until_ms
+        return self.until_ms(row.visible_at_ms) if row.hand_out else row.visible_at_ms
+
+    def until_ms(self, deadline_ms: int) -> int:
+        """The end of what ends at ``deadline_ms`` unless somebody extends it."""
+        for from_ms, until_ms in self.spans:
+            if from_ms <= deadline_ms < until_ms:
+                deadline_ms = until_ms
         return deadline_ms

@@ -10,6 +10,7 @@ from collections import deque
 from elasticq.engine.ages import Ages
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Invocations
+from elasticq.engine.leases import Leases
 from elasticq.engine.mutations import MessageStored, MoveTaskSet
 from elasticq.engine.ordering.fair import FairOrder
 from elasticq.engine.ordering.fifo import FifoOrder
@@ -20,8 +21,20 @@ from elasticq.engine.rows import UNTOUCHED, Grace, Row
 from elasticq.model import limits
 from elasticq.model.errors import QueueDoesNotExist
 
+IDEMPOTENCY_WINDOW = "ElasticqIdempotencyWindow"
+"""Ours, of standard queues: for so many seconds a MessageDeduplicationId is taken."""
+
 SCOPE_AT_CREATION = "elasticq.DeduplicationScope"
 """Among the attributes, but not shown: a later change of DeduplicationScope does not change what is a duplicate [S]."""
+
+
+COPY_TO = "elasticq.CopyTo"
+MOVE_TO = "elasticq.MoveTo"
+"""Names of queues; only settings set these, see forwards.py."""
+HIDDEN = (SCOPE_AT_CREATION, COPY_TO, MOVE_TO)
+
+SENT_ID_GENERATION_MS = 600_000
+"""Few generations for an hour; an id that is free again is forgotten as much later at most."""
 
 
 class Messages:
@@ -61,18 +74,22 @@ class Queue:
         "ages",
         "attributes",
         "contents",
+        "copy_to",
         "created_ms",
         "delay_s",
         "deleted_ms",
         "id",
+        "idempotency_ms",
         "is_content_deduplicated",
         "is_deduplicated_by_group",
         "is_fifo",
+        "is_forwarding",
         "issued",
         "last_sequence",
         "message_bytes_max",
         "messages",
         "modified_ms",
+        "move_to",
         "name",
         "order",
         "purged_ms",
@@ -124,8 +141,12 @@ class Queue:
         self.retention_ms = number("MessageRetentionPeriod", limits.RETENTION_S_DEFAULT) * 1_000
         self.wait_s = number("ReceiveMessageWaitTimeSeconds", limits.WAIT_S_DEFAULT)
         self.visibility_s = number("VisibilityTimeout", limits.VISIBILITY_S_DEFAULT)
+        self.idempotency_ms = number(IDEMPOTENCY_WINDOW, 0) * 1_000
         self.is_content_deduplicated = attributes.get("ContentBasedDeduplication") == "true"
         self.is_deduplicated_by_group = attributes.get(SCOPE_AT_CREATION) == "messageGroup"
+        self.copy_to = attributes.get(COPY_TO, "")
+        self.move_to = attributes.get(MOVE_TO, "")
+        self.is_forwarding = bool(self.copy_to or self.move_to)
         redrive = attributes.get(POLICY)
         self.redrive: Redrive | None = read_policy(redrive) if redrive else None
 
@@ -162,6 +183,7 @@ class State:
     """The rows of one member and their indexes."""
 
     __slots__ = (
+        "ahead_ms",
         "cluster_id",
         "contents_bytes",
         "deleted_names",
@@ -172,11 +194,13 @@ class State:
         "index",
         "invocations",
         "last_queue_id",
+        "leases",
         "mac_key",
         "move_tasks",
         "moving",
         "names",
         "queues",
+        "sent_ids",
         "takeover_term",
         "trash",
     )
@@ -187,6 +211,7 @@ class State:
         self.identity = Identity(b"\0")  # until ClusterFounded is applied nothing is minted
         self.feature_level = 0
         self.takeover_term = 0
+        self.ahead_ms = 0  # of real time: the sum of what tests advanced the clock by
         self.grace = Grace()
         self.queues: dict[int, Queue] = {}
         self.doomed: dict[int, Queue] = {}  # deleted less than 60 s ago
@@ -194,8 +219,10 @@ class State:
         self.deleted_names: dict[tuple[str, str], int] = {}  # when; for the 60-second rule
         self.last_queue_id = 0
         self.invocations = Invocations()
+        self.sent_ids = Invocations(0, SENT_ID_GENERATION_MS)
         self.move_tasks: dict[int, MoveTaskSet] = {}  # by number
         self.moving: dict[int, MoveTaskSet] = {}  # those that are not over
+        self.leases = Leases()
         self.contents_bytes = 0  # weight of all contents in memory
         self.index = 0  # of the log entry that is being applied
         self.trash: deque[tuple[int, Messages]] = deque()  # purged at this index; emptied in steps

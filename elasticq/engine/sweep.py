@@ -7,13 +7,22 @@ its own memory of them.
 """
 
 from heapq import heappop
+from itertools import islice
 
 from elasticq.engine import mutations as m
+from elasticq.engine.leases import Key
 from elasticq.engine.ordering.standard import Counts
 from elasticq.engine.state import Queue, State
-from elasticq.model.limits import MUTATION_ROWS_MAX, SIXTY_SECOND_RULE_MS
+from elasticq.model.limits import (
+    LEASE_KEPT_MIN_MS,
+    LEASE_KEPT_MS,
+    LEASES_MAX,
+    MUTATION_ROWS_MAX,
+    SIXTY_SECOND_RULE_MS,
+)
 
 QUEUES_A_STEP = 200
+LEASES_A_STEP = 200
 COUNTED_MAX = 50_000
 TRIMMED_MAX = 20_000  # sequences without a message that one look passes over
 RECLAIMED_A_STEP = 5_000
@@ -105,12 +114,13 @@ def expired_counts(queue: Queue, now_ms: int) -> Counts:
 
 
 class Sweeper:
-    """Goes round all queues, QUEUES_A_STEP at a time, deleted ones first."""
+    """Goes round all queues, QUEUES_A_STEP at a time, deleted ones first; then round the leases."""
 
-    __slots__ = ("_due",)
+    __slots__ = ("_due", "_due_leases")
 
     def __init__(self) -> None:
         self._due: list[int] = []
+        self._due_leases: list[Key] = []
 
     def step(self, state: State, now_ms: int) -> tuple[list[m.Mutation], bool]:
         """The next step's mutations, and whether more is waiting already."""
@@ -136,4 +146,27 @@ class Sweeper:
             if rows >= MUTATION_ROWS_MAX:
                 self._due.append(due.id)
                 return found, True
-        return found, False
+        ended, is_more = self._leases(state, now_ms)
+        return found + ended, is_more
+
+    def _leases(self, state: State, now_ms: int) -> tuple[list[m.Mutation], bool]:
+        """The end of some whose time is up is written down, some that ended long ago are forgotten."""
+        leases = state.leases
+        if not self._due_leases:
+            self._due_leases = list(leases.living)
+        found: list[m.Mutation] = []
+        for _ in range(min(LEASES_A_STEP, len(self._due_leases))):
+            key = self._due_leases.pop()
+            lease = leases.living.get(key)
+            if lease is not None and not lease.lives(state.grace, now_ms):
+                found.append(lease.as_set(key, ended_ms=now_ms, state=m.LEASE_EXPIRED))
+        room = max(LEASES_MAX // 2 - len(leases.living), 0)
+        crowd = len(leases.ended) - room
+        old = 0
+        for key, lease in islice(leases.ended.items(), LEASES_A_STEP):
+            kept_ms = LEASE_KEPT_MIN_MS if old < crowd else LEASE_KEPT_MS
+            if now_ms < lease.ended_ms + kept_ms:
+                break
+            old += 1
+            found.append(m.LeaseForgotten(*key))
+        return found, old == LEASES_A_STEP

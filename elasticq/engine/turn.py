@@ -4,22 +4,31 @@ from msgspec import Struct
 
 from elasticq.engine.mutations import Mutation
 from elasticq.engine.state import Queue, State
-from elasticq.model.commands import Call
-from elasticq.model.errors import MissingParameter
+from elasticq.model.commands import Call, DeclareQueue
+from elasticq.model.errors import MissingParameter, SqsError
+from elasticq.model.limits import STRICT, Limits
 from elasticq.model.names import queue_path
 from elasticq.model.results import Result
 
-Outcome = tuple[Result, list[Mutation]]
-"""What a handler gives back; it raises an SqsError instead when the call is refused."""
+Outcome = tuple[Result | SqsError, list[Mutation]]
+"""What a handler gives back; it raises an SqsError instead when the call is refused.
+
+It gives one back where something must be written down before the client is told.
+"""
 
 
 class Turn(Struct, gc=False):
-    """now_ms: cluster time of the entry that the mutations will stand in; term: of the master that executes."""
+    """now_ms: cluster time of the entry that the mutations will stand in; term: of the master that executes.
+
+    template: what a queue is made from at its first use; None: a missing queue is an error.
+    """
 
     now_ms: int
     term: int
     region: str
     sixty_second_rules: bool
+    template: DeclareQueue | None = None
+    limits: Limits = STRICT
 
 
 def named_queue(state: State, call: Call, queue_url: str | None) -> Queue:

@@ -22,6 +22,9 @@ from msgspec import Struct
 from elasticq.wire import browsers
 from elasticq.wire.operations import BY_TARGET, Operation
 
+EXTENSIONS: Final = ("/_elasticq/", "/_aws/", "/moto-api/")
+"""Paths that begin so are not SQS's, whatever else the head says: the slow path has them."""
+
 KNOWN_HEADS_MAX: Final = 512
 KNOWN_HEAD_BYTES_MAX: Final = 1_024
 KNOWN_LINES_MAX: Final = 1_024
@@ -92,8 +95,8 @@ class HeadReader:
 
     __slots__ = ("_fact", "_heads", "_paths")
 
-    def __init__(self, public_url: str = "", scheme: str = "http") -> None:
-        self._fact: Callable[[bytes], _Fact] = _Lines(public_url, scheme).__getitem__
+    def __init__(self, public_url: str = "", scheme: str = "http", context_path: str = "") -> None:
+        self._fact: Callable[[bytes], _Fact] = _Lines(public_url, scheme, context_path).__getitem__
         self._paths = _RequestLines()
         self._heads: dict[bytes, Head] = {}
 
@@ -178,6 +181,8 @@ class _RequestLines(dict[bytes, str]):
                 raise BadHead("no request line")
             return ""
         path = hot[1].decode("ascii")
+        if path.startswith(EXTENSIONS):
+            return ""
         _remember(self, line, path)
         return path
 
@@ -185,9 +190,10 @@ class _RequestLines(dict[bytes, str]):
 class _Lines(dict[bytes, _Fact]):
     """Header lines that were seen and the fact in each."""
 
-    __slots__ = ("_public_url", "_scheme")
+    __slots__ = ("_context_path", "_public_url", "_scheme")
 
-    def __init__(self, public_url: str, scheme: str) -> None:
+    def __init__(self, public_url: str, scheme: str, context_path: str) -> None:
+        self._context_path = context_path
         self._public_url = public_url
         self._scheme = scheme
 
@@ -203,7 +209,7 @@ class _Lines(dict[bytes, _Fact]):
         read = _READERS.get(name)
         fact = (read(value) if read else None) or (line, None)
         if fact[0] == _HOST:
-            fact = _HOST, self._public_url or f"{self._scheme}://{fact[1]}"
+            fact = _HOST, self._public_url or f"{self._scheme}://{fact[1]}{self._context_path}"
         if name in _REPEATING:
             _remember(self, line, fact)
         return fact

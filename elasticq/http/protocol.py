@@ -21,11 +21,13 @@ bytes are never taken for a request.
 
 import asyncio
 import re
+from time import perf_counter
 from typing import TYPE_CHECKING, Final, cast
 
 from elasticq.http import exchange
 from elasticq.http.caller import invocation
 from elasticq.http.exchange import Answer
+from elasticq.http.faults import Submit
 from elasticq.http.head import JSON, BadHead, Head
 from elasticq.http.site import BUSY_TEXT, NEVER_MS, REFUSED_MAX, Site
 from elasticq.model.commands import Call, Command, Origin, ReceiveMessage
@@ -57,12 +59,14 @@ class SqsProtocol(asyncio.Protocol):
         "_body",
         "_buffer",
         "_buffers_bytes",
+        "_counts",
         "_door",
         "_eof",
         "_head",
         "_hold",
         "_identify",
         "_is_secure",
+        "_is_watched",
         "_pending",
         "_read",
         "_reading_paused",
@@ -77,14 +81,16 @@ class SqsProtocol(asyncio.Protocol):
     )
 
     _transport: asyncio.Transport
-    _pending: tuple[Head, Operation, Command]
+    _pending: tuple[Head, Operation, Command, str, float]  # whose account, when it began
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._read = site.reader.read
         self._identify = site.callers.identify
         self._door = site.door
-        self._submit = site.runtime.submit
+        self._submit = site.submit
+        self._counts = site.meter.counts
+        self._is_watched = site.watch.everything
         self._address = ""
         self._hold = 0
         self._buffer = b""
@@ -218,6 +224,7 @@ class SqsProtocol(asyncio.Protocol):
     def _execute(self, head: Head, body: bytes) -> None:
         """Decode, submit; the reply is written by ``release``, mostly before this returns."""
         operation = head.operation
+        account, command, began_s = "", None, perf_counter()
         try:
             if self._door is None:
                 principal, account = self._identify(head.authorization)
@@ -228,10 +235,10 @@ class SqsProtocol(asyncio.Protocol):
             else:
                 operation, command = exchange.decode(head.protocol, operation, body, head.path)
         except Exception as failure:
-            self._fail(head, failure)
+            self._fail(head, failure, operation, account, command, began_s)
             return
         mark = head.invocation_id and invocation(principal, operation.name, head.invocation_id, body)
-        self._pending = head, operation, command
+        self._pending = head, operation, command, account, began_s
         self._hold = PARKED
         self._submitting = True
         try:
@@ -252,12 +259,14 @@ class SqsProtocol(asyncio.Protocol):
             site.loop.call_soon(site.runtime.undelivered, outcome)
             outcome = ServiceUnavailable(BUSY_TEXT)
         site.hot_requests += 1
-        head, operation, command = self._pending
+        head, operation, command, account, began_s = self._pending
         self._hold &= ~PARKED
         responses = site.responses
         if head.close or site.stopping or isinstance(outcome, _WITH_HEADERS):
             request_id = responses.request_id(site.hot_requests)
-            self._write(head, exchange.encode(head.protocol, operation, command, outcome, request_id), request_id)
+            answer = exchange.encode(head.protocol, operation, command, outcome, request_id)
+            self._write(head, answer, request_id)
+            site.count(request_id, operation.name, account, command, outcome, answer.status, began_s, head.lines)
         else:
             try:
                 if head.protocol == JSON:
@@ -266,11 +275,17 @@ class SqsProtocol(asyncio.Protocol):
                     request_id = responses.request_id(site.hot_requests)
                     start, body = responses.xml_ok, query.encode(operation, command, outcome, request_id)
             except Exception as failure:
-                self._fail(head, failure)
+                self._fail(head, failure, operation, account, command, began_s)
             else:
                 parts = start, site.hot_requests, len(body), body
                 self._transport.write(b"%b%012x\r\nContent-Length: %d\r\n\r\n%b" % parts)
                 self.deadline_ms = site.idle_until_ms
+                is_slow = self._counts[operation.name](command, account, outcome, began_s)
+                if is_slow or self._is_watched:
+                    request_id = responses.request_id(site.hot_requests)
+                    site.watch.answered(
+                        request_id, operation.name, account, command, began_s, head.lines, is_slow=is_slow
+                    )
         if not self._submitting and (self._buffer or self._eof or self._reading_paused):
             self._resume_soon()
 
@@ -280,12 +295,22 @@ class SqsProtocol(asyncio.Protocol):
         if isinstance(outcome, ReceiveMessageResult):
             self._site.loop.call_soon(self._site.runtime.undelivered, outcome)
 
-    def _fail(self, head: Head, failure: Exception) -> None:
+    def _fail(
+        self,
+        head: Head,
+        failure: Exception,
+        operation: Operation | None,
+        account: str,
+        command: Command | None,
+        began_s: float,
+    ) -> None:
         """Answer an error found before or after the node did its part."""
         self._site.hot_requests += 1
         error = failure if isinstance(failure, SqsError) else exchange.internal_failure(failure)
         request_id = self._site.responses.request_id(self._site.hot_requests)
         self._write(head, exchange.encode_error(head.protocol, error, request_id), request_id)
+        action = "" if operation is None else operation.name
+        self._site.count(request_id, action, account, command, error, error.status, began_s, head.lines)
 
     def _write(self, head: Head, answer: Answer, request_id: str) -> None:
         """Any answer but the common one."""
@@ -492,6 +517,9 @@ class SqsProtocol(asyncio.Protocol):
                 self._end()
         elif not self._hold and self._head is None and not self._buffer:
             self._end()
+
+    def submit_by(self, submit: Submit) -> None:
+        self._submit = submit
 
     def abort(self) -> None:
         self._hold |= CLOSING

@@ -3,16 +3,24 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING, Final, Protocol
 
 from elasticq.http.bounds import Bounds
 from elasticq.http.caller import Callers
 from elasticq.http.door import Door
+from elasticq.http.faults import Faults, Submit
 from elasticq.http.head import HeadReader
 from elasticq.http.responses import Responses
+from elasticq.http.watch import Watch
+from elasticq.model.commands import Command
+from elasticq.model.errors import InternalFailure, SqsError
+from elasticq.model.results import Result, StaleResult
 from elasticq.runtime.clock import Clock, boot_ms, wall_ms
+from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import Runtime
 from elasticq.wire.browsers import Browsers
+from elasticq.wire.operations import OPERATIONS
 from elasticq.wire.sigv4 import Key
 
 if TYPE_CHECKING:
@@ -41,14 +49,20 @@ class Connection(Protocol):
     def abort(self) -> None:
         """End without a word."""
 
+    def submit_by(self, submit: Submit) -> None:
+        """Calls go this way from now on."""
+
 
 class Site:
     """Shared by all connections. Deadlines are judged by one sweep a second, not by timers of their own.
 
+    context_path: "/x" before all paths, in queue URLs too.
     auth: off, lax or strict; browsers: None where nobody asks from which page a request came (csrf = off).
+    submit: how calls reach the runtime; another way only while tests have ordered faults.
     """
 
     __slots__ = (
+        "_due_s",
         "_slow_path",
         "_timer",
         "_wall_clock",
@@ -59,11 +73,15 @@ class Site:
         "callers",
         "clock",
         "connections",
+        "context_path",
         "door",
+        "faults",
+        "has_testing",
         "health",
         "hot_requests",
         "idle_until_ms",
         "loop",
+        "meter",
         "node_name",
         "now_ms",
         "public_url",
@@ -73,6 +91,8 @@ class Site:
         "scheme",
         "slow_requests",
         "stopping",
+        "submit",
+        "watch",
     )
 
     def __init__(
@@ -85,24 +105,34 @@ class Site:
         default_account: str,
         health: str = "OK",
         public_url: str = "",
+        context_path: str = "",
         scheme: str = "http",
         keys: Sequence[Key] = (),
         auth: str = "off",
         browsers: Browsers | None = None,
         bounds: Bounds | None = None,
+        meter: Meter | None = None,
+        watch: Watch | None = None,
+        has_testing: bool = False,
         clock: Clock = boot_ms,
         wall_clock: Clock = wall_ms,
     ) -> None:
         self.runtime = runtime
+        self.submit: Submit = runtime.submit
+        self.has_testing = has_testing
+        self.faults = Faults(runtime, loop, self._submit_by)
         self.loop = loop
         self.node_name = node_name
         self.health = health
         self.bounds = bounds or Bounds()
+        self.meter = meter or Meter(OPERATIONS)
+        self.watch = watch or Watch("off")
         self.clock = clock
         self._wall_clock = wall_clock
-        self.public_url = public_url
+        self.public_url = public_url and f"{public_url}{context_path}"
+        self.context_path = context_path
         self.scheme = scheme
-        self.reader = HeadReader(public_url, scheme)
+        self.reader = HeadReader(self.public_url, scheme, context_path)
         self.callers = Callers(default_account)
         wall_s = wall_clock() // 1_000
         self.door = None if auth == "off" else Door(keys, self.callers, wall_s, is_strict=auth == "strict")
@@ -118,6 +148,11 @@ class Site:
         self.idle_until_ms = self.now_ms + self.bounds.idle_ms
         self._slow_path: SlowPath | None = None
         self._timer: asyncio.TimerHandle | None = None
+
+    def _submit_by(self, submit: Submit) -> None:
+        self.submit = submit
+        for connection in self.connections:
+            connection.submit_by(submit)
 
     @property
     def slow_path(self) -> "SlowPath":
@@ -137,11 +172,42 @@ class Site:
         return new_bytes <= SMALL_BYTES and self.buffers_bytes <= bytes_max * 3 // 2
 
     def start(self) -> None:
+        self._due_s = perf_counter() + SWEEP_S
         self._timer = self.loop.call_later(SWEEP_S, self._tick)
 
     def _tick(self) -> None:
+        self.meter.lag.observe(max(0.0, perf_counter() - self._due_s))
         self.start()
         self.sweep()
+        self.watch.tick()
+
+    def count(
+        self,
+        request_id: str,
+        action: str,
+        account: str,
+        command: Command | None,
+        outcome: Result | SqsError,
+        status: int,
+        began_s: float,
+        headers: list[bytes],
+    ) -> None:
+        """A request was answered, and not by the hot path's common answer. ``action``: empty where it is none."""
+        is_slow, code = False, "OK"
+        if isinstance(outcome, StaleResult):
+            outcome = outcome.result
+        if isinstance(outcome, SqsError):
+            code = outcome.code
+            self.meter.failed(action, code)
+        elif status == 200:
+            is_slow = self.meter.counts[action](command, account, outcome, began_s)
+        else:  # it was done, and could not be written
+            code = InternalFailure.code
+            self.meter.failed(action, code)
+        if is_slow or status != 200 or self.watch.everything:
+            self.watch.answered(
+                request_id, action, account, command, began_s, headers, status=status, code=code, is_slow=is_slow
+            )
 
     def sweep(self) -> None:
         """Renew clock and date, and end every connection that is past its deadline."""
@@ -157,6 +223,7 @@ class Site:
     async def stop(self, patience_s: float) -> None:
         """End every connection: at once if idle, else after its reply, at the latest after ``patience_s``."""
         self.stopping = True
+        self.faults.stop()
         until_ms = self.clock() + int(patience_s * 1_000)
         while self.connections and self.clock() < until_ms:
             self.runtime.close_waiters()  # again each time: a body may have been under way

@@ -7,12 +7,15 @@ path: both go through exchange.py.
 
 import asyncio
 from logging import LogRecord, getLogger
+from time import perf_counter
 from traceback import format_tb
 from typing import TYPE_CHECKING
 
+import msgspec
 from aiohttp import web
 
-from elasticq.http import exchange
+from elasticq import __version__
+from elasticq.http import exchange, peeking, testing
 from elasticq.http.caller import invocation
 from elasticq.http.exchange import Answer
 from elasticq.http.head import (
@@ -28,12 +31,13 @@ from elasticq.http.head import (
 )
 from elasticq.http.responses import RETRY_AFTER_S
 from elasticq.http.site import BUSY_TEXT, Site
-from elasticq.model.commands import Call
+from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, RequestTooLarge, ServiceUnavailable, SqsError
+from elasticq.model.extensions import Peek
 from elasticq.model.limits import REQUEST_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.runtime.runtime import RuntimeStopped
-from elasticq.wire.operations import BY_TARGET, Operation
+from elasticq.wire.operations import BY_TARGET, PEEK, Operation
 
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
@@ -101,15 +105,22 @@ class SlowPath:
         return response
 
     async def _route(self, request: web.BaseRequest, connection: "SqsProtocol") -> web.StreamResponse:
-        page = _PAGES.get(request.rel_url.raw_path)
+        page = _PAGES.get(request.rel_url.raw_path.removeprefix(self._site.context_path))
         if page is not None and request.method in ("GET", "HEAD"):
             return page(self._site)
         query = request.rel_url.raw_query_string
         reason = self._site.browsers.refusal(request.headers.get) if self._site.browsers is not None else ""
         if reason:
             return self._refuse(request, AccessDenied(reason))
+        path = request.rel_url.raw_path
+        if path in testing.PATHS:
+            return await self._test(request, connection)
         if request.method == "OPTIONS":
             response: web.StreamResponse = self._preflight(request)
+        elif path == peeking.PEEK_PATH and request.method == "POST":
+            response = await self._peek(request, connection)
+        elif path.startswith(peeking.LIST_PATH) and request.method in ("GET", "POST"):
+            response = await self._list_messages(request, connection)
         elif request.method == "POST":
             response = await self._post(request, connection, query.encode())
         elif request.method == "GET" and "Action=" in query:
@@ -118,6 +129,23 @@ class SlowPath:
             return self._unknown(request, b"")
         self._allow_page(request, response)
         return response
+
+    async def _test(self, request: web.BaseRequest, connection: "SqsProtocol") -> web.Response:
+        """Orders of tests: no protocol of SQS, plain JSON."""
+        site = self._site
+        try:
+            body = await self._read_body(request, connection)
+            caller = self._admit(request, body)
+            if not site.has_testing:
+                raise AccessDenied(testing.CLOSED)
+            path, invocation_id = request.rel_url.raw_path, _header(request, "amz-sdk-invocation-id")
+            mark = invocation(caller[0], path, invocation_id, body)
+            status, answer = await testing.TestingPages(site).answer(request.method, path, body, caller, mark)
+        except SqsError as error:
+            status, answer = error.status, {"code": error.code, "message": error.message}
+        except RuntimeStopped:
+            status, answer = 503, {"code": "ServiceUnavailable", "message": "The server is stopping."}
+        return web.Response(status=status, body=msgspec.json.encode(answer), content_type="application/json")
 
     def _preflight(self, request: web.BaseRequest) -> web.Response:
         """A browser asks what a page of another origin may send; without the headers of ``_allow_page``: nothing."""
@@ -189,10 +217,11 @@ class SlowPath:
         self, request: web.BaseRequest, connection: "SqsProtocol", protocol: int, form_or_body: bytes, body: bytes
     ) -> web.StreamResponse:
         """One SQS request; ``body`` is what came as one, ``form_or_body`` has a form's URL parameters too."""
-        request_id = self._request_id()
+        request_id, began_s = self._request_id(), perf_counter()
         target = BY_TARGET.get(_header(request, "X-Amz-Target"))
         if protocol == FORM and wants_json(_header(request, "Accept")):
             protocol = FORM_FOR_JSON
+        account, command, action = "", None, "" if target is None else target.name
         try:
             endpoint = self._endpoint(request)
         except BadHead as error:
@@ -200,15 +229,71 @@ class SlowPath:
         try:
             principal, account = self._admit(request, body)
             operation, command = exchange.decode(protocol, target, form_or_body, request.rel_url.raw_path)
+            action = operation.name
             self._check_method(request, operation)
         except SqsError as error:
+            self._count(request, request_id, action, account, command, error, error.status, began_s)
             return self._respond(exchange.encode_error(protocol, error, request_id), request_id)
         invocation_id = _header(request, "amz-sdk-invocation-id")
         mark = invocation(principal, operation.name, invocation_id, form_or_body)
         trace = trace_header(_header(request, "X-Amzn-Trace-Id"))
         call = Call(command, principal, account, endpoint, mark, connection.origin, trace)
         outcome = await self._submit(call, request)
-        return self._respond(exchange.encode(protocol, operation, command, outcome, request_id), request_id)
+        answer = exchange.encode(protocol, operation, command, outcome, request_id)
+        self._count(request, request_id, action, account, command, outcome, answer.status, began_s)
+        return self._respond(answer, request_id)
+
+    def _count(
+        self,
+        request: web.BaseRequest,
+        request_id: str,
+        action: str,
+        account: str,
+        command: Command | None,
+        outcome: Result | SqsError,
+        status: int,
+        began_s: float,
+    ) -> None:
+        headers = _lines(request) if self._site.watch.everything else []
+        self._site.count(request_id, action, account, command, outcome, status, began_s, headers)
+
+    async def _peek(self, request: web.BaseRequest, connection: "SqsProtocol") -> web.StreamResponse:
+        request_id = self._request_id()
+        try:
+            body = await self._read_body(request, connection)
+            principal, account = self._admit(request, body)
+            _, command = exchange.decode(JSON, PEEK, body, "")
+            call = Call(command, principal, account, self._endpoint(request), b"", connection.origin)
+        except SqsError as error:
+            return self._respond(exchange.encode_error(JSON, error, request_id), request_id)
+        except BadHead as error:
+            return web.Response(status=400, text=str(error))
+        outcome = await self._submit(call, request)
+        return self._respond(exchange.encode(JSON, PEEK, command, outcome, request_id), request_id)
+
+    async def _list_messages(self, request: web.BaseRequest, connection: "SqsProtocol") -> web.StreamResponse:
+        """LocalStack's view of a queue."""
+        request_id = self._request_id()
+        given, target = content_protocol(_header(request, "Content-Type")), _header(request, "X-Amz-Target")
+        protocol = JSON if target else peeking.TREE if b"json" in _header(request, "Accept") else FORM
+        try:
+            body = await self._read_body(request, connection)
+            principal, account = self._admit(request, body)
+            endpoint = self._endpoint(request)
+            members, action = peeking.members_of(request.rel_url.raw_query_string, given, body)
+            action = target.decode("latin-1").rpartition(".")[2] or action
+            listing = peeking.Listing(request.rel_url.raw_path, members, action)
+
+            async def submit(command: Peek) -> Result | SqsError:
+                call = Call(command, principal, account, endpoint, b"", connection.origin)
+                return await self._submit(call, request)
+
+            answer = peeking.encode(protocol, await listing.collect(submit), request_id)
+        except SqsError as error:
+            answer = peeking.encode_error(protocol, error, request_id)
+        except BadHead as error:
+            return web.Response(status=400, text=str(error))
+        return self._respond(answer, request_id)
 
     def _unknown(self, request: web.BaseRequest, body: bytes) -> web.Response:
         """No request of SQS: whoever may not come in is not told even that."""
@@ -238,9 +323,9 @@ class SlowPath:
             raise AccessDenied(f"{operation.name} by GET must be signed: use POST.")
 
     async def _submit(self, call: Call, request: web.BaseRequest) -> Result | SqsError:
-        ticket = _Ticket(self._site)
+        ticket = _Ticket(self._site, request.transport)
         try:
-            self._site.runtime.submit(call, ticket)
+            self._site.submit(call, ticket)
             outcome = await ticket.future
         except RuntimeStopped:
             return ServiceUnavailable("The server is stopping.")
@@ -257,8 +342,9 @@ class SlowPath:
         host = request.headers.get("Host")
         if host is None and request.version == (1, 0) and request.transport is not None:
             name, port = request.transport.get_extra_info("sockname")[:2]
-            return f"{self._site.scheme}://{name}:{port}"
-        return f"{self._site.scheme}://{checked_host((host or '').encode('utf-8', 'surrogateescape'))}"
+            return f"{self._site.scheme}://{name}:{port}{self._site.context_path}"
+        checked = checked_host((host or "").encode("utf-8", "surrogateescape"))
+        return f"{self._site.scheme}://{checked}{self._site.context_path}"
 
     def _request_id(self) -> str:
         """Its numbers have a bit that the hot path's never reach."""
@@ -289,10 +375,11 @@ def _lines(request: web.BaseRequest) -> list[bytes]:
 class _Ticket:
     """A request that waits in a task of aiohttp."""
 
-    __slots__ = ("_site", "future")
+    __slots__ = ("_site", "_transport", "future")
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, transport: asyncio.Transport | None) -> None:
         self._site = site
+        self._transport = transport
         self.future: asyncio.Future[Result | SqsError] = site.loop.create_future()
 
     def release(self, outcome: Result | SqsError) -> None:
@@ -300,6 +387,11 @@ class _Ticket:
             self.return_messages(outcome)
         else:
             self.future.set_result(outcome)
+
+    def abort(self) -> None:
+        """A fault that a test ordered: the connection breaks, and with it the task that waits."""
+        if self._transport is not None:
+            self._transport.abort()
 
     def leave(self) -> None:
         """The client is gone: the wait ends, and an answer that came in the same moment is given back."""
@@ -318,8 +410,8 @@ def _not_found() -> web.Response:
 
 
 def _health(site: Site) -> web.Response:
-    """Alive: this process answers. Says so when its durability is not the full one."""
-    return web.Response(text=site.health)
+    """Alive: this process answers. Says so when its durability is not the full one, and to clients what it is."""
+    return web.Response(text=site.health, headers={"Server": f"elasticq/{__version__}"})
 
 
 def _ready(site: Site) -> web.Response:
@@ -329,4 +421,10 @@ def _ready(site: Site) -> web.Response:
     return web.Response(text="OK") if status.ready else web.Response(status=503, text=status.reason)
 
 
-_PAGES = {"/health": _health, "/ready": _ready}
+def _localstack_health(site: Site) -> web.Response:
+    """What LocalStack's waiters ask for."""
+    state = "running" if site.runtime.status().ready and not site.runtime.stopped else "starting"
+    return web.json_response({"services": {"sqs": state}, "edition": "elasticq", "version": __version__})
+
+
+_PAGES = {"/health": _health, "/ready": _ready, "/_localstack/health": _localstack_health}

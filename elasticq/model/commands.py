@@ -3,7 +3,8 @@
 Field names are AWS's in snake case; the JSON 1.0 names are derived by
 ``rename="pascal"``. Absent members are None (or an empty list), never a
 default that has a meaning: defaults are the engine's. Source of every shape:
-botocore's model ``sqs/2012-11-05``.
+botocore's model ``sqs/2012-11-05``; members named ``Elasticq...`` are ours, of
+JSON 1.0 only.
 """
 
 from msgspec import Struct, field
@@ -82,6 +83,7 @@ class SendMessageBatchEntry(Struct, rename="pascal", gc=False):
 class SendMessageBatch(Command):
     queue_url: str | None = None
     entries: list[SendMessageBatchEntry] = field(default_factory=list)
+    elasticq_page_size: int | None = None
 
 
 class ReceiveMessage(Command):
@@ -93,6 +95,7 @@ class ReceiveMessage(Command):
     visibility_timeout: int | None = None
     wait_time_seconds: int | None = None
     receive_request_attempt_id: str | None = None
+    elasticq_page_size: int | None = None
 
 
 class DeleteMessage(Command):
@@ -108,6 +111,7 @@ class DeleteMessageBatchEntry(Struct, rename="pascal", gc=False):
 class DeleteMessageBatch(Command):
     queue_url: str | None = None
     entries: list[DeleteMessageBatchEntry] = field(default_factory=list)
+    elasticq_page_size: int | None = None
 
 
 class ChangeMessageVisibility(Command):
@@ -125,6 +129,7 @@ class ChangeMessageVisibilityBatchEntry(Struct, rename="pascal", gc=False):
 class ChangeMessageVisibilityBatch(Command):
     queue_url: str | None = None
     entries: list[ChangeMessageVisibilityBatchEntry] = field(default_factory=list)
+    elasticq_page_size: int | None = None
 
 
 class TagQueue(Command):
@@ -172,6 +177,22 @@ class CancelMessageMoveTask(Command):
 class ListMessageMoveTasks(Command):
     source_arn: str | None = None
     max_results: int | None = None
+
+
+class DeclareQueue(Command):
+    """Ours, and in neither protocol: a queue that stands in the settings, made by the server itself.
+
+    copy_to, move_to: names of queues of the same account that get a copy of each message, or the message
+    in this one's place; created_ms, modified_ms: 0, or when the queue was made and last changed elsewhere.
+    """
+
+    queue_name: str = ""
+    attributes: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    copy_to: str = ""
+    move_to: str = ""
+    created_ms: int = 0
+    modified_ms: int = 0
 
 
 class Origin(Struct, frozen=True, gc=False):

@@ -103,6 +103,12 @@ class ReceiptHandleIsInvalid(SenderError):
     code, json_type = "ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid"
 
 
+class LeaseExpired(SenderError):
+    """Ours: the lease is over (its time is up, it was committed or given back) and no id of it means anything."""
+
+    code, json_type = "LeaseExpired", "LeaseExpired"
+
+
 class ResourceNotFound(SenderError):
     """A queue or task that a move task's action names by ARN or handle."""
 
@@ -217,6 +223,12 @@ class InvalidAddress(SenderError):
 
     code, json_type = "InvalidAddress", "InvalidAddress"
     status = 404
+
+
+class InvalidRequest(SenderError):
+    """LocalStack's: another action on the path that only lists messages."""
+
+    code, json_type = "InvalidRequest", "InvalidRequest"
 
 
 class InvalidAction(SenderError):

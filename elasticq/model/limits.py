@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from msgspec import Struct
+
 # Quotas: AWS "Amazon SQS quotas" and the SendMessage API page.
 BODY_BYTES_MAX: Final = 1_048_576  # a message and the sum of a batch
 BODY_BYTES_MIN_SETTING: Final = 1_024  # lowest MaximumMessageSize
@@ -52,6 +54,46 @@ REQUEST_BYTES_MAX: Final = 8 * 1_048_576  # a batch of 1 MiB, escaped in a form 
 HEAD_BYTES_MAX: Final = 16_384
 JSON_DEPTH_MAX: Final = 32
 WAITERS_MAX: Final = 100_000
+IDEMPOTENCY_WINDOW_S_MAX: Final = 3_600  # ElasticqIdempotencyWindow
+PAGE_SIZE_MAX: Final = 1_000  # ElasticqPageSize: a receive's messages, a batch's entries
 MUTATION_ROWS_MAX: Final = 1_000  # design: no mutation touches more
 INVOCATION_WINDOW_MS: Final = 300_000  # BlazingMQ's default; SQS's deduplication interval
 INVOCATIONS_MAX: Final = 4_000_000
+LEASES_MAX: Final = 100_000  # remembered in all; of more than half of it the oldest ended ones go early
+LEASE_MESSAGES_MAX: Final = 20_000
+LEASE_KEPT_MS: Final = 86_400_000  # after its end
+LEASE_KEPT_MIN_MS: Final = 300_000  # where there are too many; a retry must still be told what became of it
+
+CLOCK_ADVANCE_MS_MAX = 3_660 * 86_400_000  # at once; tests turn the clock by months, not by ages
+CLOCK_AHEAD_MS_MAX = 36_600 * 86_400_000  # in all: what is made of cluster time stays a date
+RESET_QUEUES_MAX = 1_000  # that go in one entry
+
+
+class Limits(Struct, frozen=True):
+    """How much one call may hold or ask for.
+
+    batch_entries: of a batch; messages: that a receive may ask for; messages_max: and what it gets at most;
+    wait_s: of a long poll; body_bytes: of a message or of a batch; is_relaxed: characters, numbers and attributes
+    of messages are not looked at, and a queue's MaximumMessageSize is not.
+    """
+
+    batch_entries: int = BATCH_ENTRIES_MAX
+    messages: int = RECEIVE_MESSAGES_MAX
+    messages_max: int = RECEIVE_MESSAGES_MAX
+    wait_s: int = WAIT_S_MAX
+    body_bytes: int = BODY_BYTES_MAX
+    is_relaxed: bool = False
+
+
+STRICT: Final = Limits()  # AWS's
+RELAXED: Final = Limits(
+    batch_entries=1_000,
+    messages=1_000_000,
+    messages_max=100,
+    wait_s=43_200,
+    body_bytes=4 * 1_048_576,
+    is_relaxed=True,
+)
+"""As ElasticMQ's, with bounds: what one call makes must fit into one frame between members."""
+ANSWER_BYTES_MAX: Final = 4 * 1_048_576  # of a page, a peek or a relaxed receive; frames hold twice that
+FORWARDED_BYTES_MAX: Final = 6 * 1_048_576  # a message or batch with its copies for other queues

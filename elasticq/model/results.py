@@ -23,6 +23,13 @@ class QueueUrlResult(Result):
     queue_url: str
 
 
+class QueueDeclaredResult(Result):
+    """DeclareQueue; ``differing``: attributes that are another in the queue that was there before."""
+
+    differing: list[str] = field(default_factory=list)
+    is_new: bool = False
+
+
 class ListQueuesResult(Result):
     queue_urls: list[str] = field(default_factory=list)
     next_token: str | None = None
@@ -47,12 +54,16 @@ class BatchError(Struct, gc=False):
 
 
 class SentEntry(Struct, gc=False):
-    """SendMessageBatchResultEntry; ``position`` is the entry's index in the command."""
+    """SendMessageBatchResultEntry; ``position`` is the entry's index in the command.
+
+    ``sequence``: of the message that holds the entry's id, where it may be an older one; else 0.
+    """
 
     id: str
     position: int
     message_id: str
     sequence_number: str | None = None
+    sequence: int = 0
 
 
 class SendMessageBatchResult(Result):
@@ -82,12 +93,14 @@ class ReceiveMessageResult(Result):
 
     ``attempt``: 0, or how often the same messages were answered before to a retry of the call.
     ``request_attempt``: of a ReceiveRequestAttemptId its key, and when the messages were received.
+    ``leased``: its id alone gets it again, so that nothing is ever given back; without messages the lease is sealed.
     """
 
     messages: list[ReceivedMessage] = field(default_factory=list)
     invocation: bytes = b""
     attempt: int = 0
     request_attempt: tuple[bytes, int] | None = None
+    leased: bool = False
 
 
 class QueueTagsResult(Result):
@@ -131,6 +144,37 @@ class MoveTasksResult(Result):
     """ListMessageMoveTasks, newest first."""
 
     results: list[MoveTask] = field(default_factory=list)
+
+
+class ClockResult(Result):
+    """AdvanceClock: cluster time from then on."""
+
+    time_ms: int
+
+
+class QueuesDeletedResult(Result):
+    """DeleteAllQueues: how many went, and whether there are more."""
+
+    count: int
+    is_more: bool
+
+
+class PeekedMessage(Struct, gc=False):
+    """A message as it lies there; ``state``: visible, inflight or delayed; ``attributes``: the system's, all."""
+
+    message_id: str
+    body: str
+    sequence: int
+    state: str
+    attributes: dict[str, str]
+    message_attributes: MessageAttributes | None = None
+
+
+class PeekResult(Result):
+    """``next_sequence``: where the next page begins; None behind the newest message."""
+
+    messages: list[PeekedMessage] = field(default_factory=list)
+    next_sequence: int | None = None
 
 
 class StaleResult(Result):

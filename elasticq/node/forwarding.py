@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from elasticq.model import commands, errors, results
+from elasticq.model import commands, errors, extensions, results
 from elasticq.model.commands import Call, Origin
 from elasticq.model.errors import SqsError
 from elasticq.model.results import ReceiveMessageResult, Result
@@ -88,7 +88,11 @@ def _classes(module: Any, base: type) -> dict[str, Any]:
     return {name: kind for name, kind in found.items() if kind is not base}
 
 
-_COMMANDS: Final = {name: msgspec.msgpack.Decoder(kind) for name, kind in _classes(commands, commands.Command).items()}
+_COMMANDS: Final = {
+    name: msgspec.msgpack.Decoder(kind)
+    for module in (commands, extensions)
+    for name, kind in _classes(module, commands.Command).items()
+}
 _RESULTS: Final = {name: msgspec.msgpack.Decoder(kind) for name, kind in _classes(results, Result).items()}
 _ERRORS: Final[dict[str, type[SqsError]]] = _classes(errors, SqsError)
 _TEXT: Final = msgspec.msgpack.Decoder(str)

@@ -10,20 +10,26 @@ newest first, what was not.
 
 from collections import deque
 from collections.abc import Iterable
+from itertools import islice
 from math import inf
 
+from msgspec.structs import replace
+
 from elasticq.engine import mutations as m
+from elasticq.engine.actions.declare import at_first_use
+from elasticq.engine.actions.leases import is_leased
 from elasticq.engine.actions.receive import returned, wait_s
 from elasticq.engine.apply import Undo, apply, roll_back
 from elasticq.engine.digest import delivery_digest
-from elasticq.engine.execute import execute
+from elasticq.engine.execute import execute, look_last
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.engine.sweep import Sweeper, reclaim
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model.commands import Call, ReceiveMessage, SendMessage, SendMessageBatch
-from elasticq.model.errors import ServiceUnavailable, SqsError
+from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable, SqsError
+from elasticq.model.extensions import Peek
 from elasticq.model.limits import WAITERS_MAX
 from elasticq.model.names import queue_path
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
@@ -37,7 +43,7 @@ from elasticq.node.peer import Peer
 from elasticq.node.post import Post
 from elasticq.node.replies import Replies
 from elasticq.node.residency import Residency
-from elasticq.node.settings import NodeSettings, NodeStatus
+from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus
 from elasticq.node.waiters import Waiter, Waiters
 from elasticq.replication import messages
 from elasticq.replication.lottery import Lottery
@@ -76,6 +82,7 @@ class Node(Observer):
         for mutation in rows:
             apply(self.state, mutation)
         self.clock = ClusterClock()
+        self.clock.ahead_ms = self.state.ahead_ms
         self.lottery = Lottery(entropy)
         timing = Timing(settings.heartbeat_ms, settings.election_min_ms, settings.election_max_ms)
         self.replica = Replica(
@@ -94,7 +101,7 @@ class Node(Observer):
         self.takeover_index = 0
         self._is_volatile = settings.volatile
         self._commits_alone = self.replica.commits_alone
-        self._turn = Turn(0, 0, settings.region, settings.sixty_second_rules)
+        self._turn = Turn(0, 0, settings.region, settings.sixty_second_rules, settings.template, settings.limits)
         self._waiters = Waiters()
         self._attempts: dict[bytes, int] = {}  # answers that are out, of receives that were answered more than once
         self._sweeper = Sweeper()
@@ -190,7 +197,7 @@ class Node(Observer):
 
     def undelivered(self, result: Result, now_ms: int) -> None:
         """The answer of a receive could not be written: its messages become visible again."""
-        if isinstance(result, ReceiveMessageResult) and result.messages:
+        if isinstance(result, ReceiveMessageResult) and result.messages and not result.leased:
             if self.serving:
                 self._give_back(result, now_ms)
             else:
@@ -374,7 +381,7 @@ class Node(Observer):
     def close_waiters(self, now_ms: int) -> None:
         """Graceful stop: all long polls are answered, empty."""
         for waiter in self._waiters.all():
-            self._answer_waiter(waiter, ReceiveMessageResult(), now_ms)
+            self._give_up_waiting(waiter, now_ms)
         self._leave(now_ms)
 
     def fsync_measured(self, slow_ms: int) -> None:
@@ -440,10 +447,17 @@ class Node(Observer):
         self._open_time(now_ms)
         try:
             result, mutations = execute(self.state, call, self._turn)
-            if mutations and type(result) is ReceiveMessageResult and not result.messages:
+            if mutations and _found_nothing(result):
                 result, mutations = self._look_again(call, mutations, now_ms)
+            if _found_nothing(result) and is_leased(call):
+                if not mutations and self._wait(call, ticket, now_ms):
+                    return
+                result, mutations = self._look_last(call, mutations, now_ms)
         except SqsError as error:
-            self._answer(ticket, error, now_ms)
+            if type(error) is QueueDoesNotExist and self._turn.template is not None:
+                self._run_with_queue(call, ticket, error, now_ms)
+            else:
+                self._answer(ticket, error, now_ms)
             return
         except ContentsMissing as missing:
             self._park(call, ticket, missing.sequences)
@@ -458,7 +472,7 @@ class Node(Observer):
             if not self._is_volatile and type(result) is ReceiveMessageResult:
                 self._took(mutations[0])
             return
-        if type(result) is ReceiveMessageResult:
+        if type(result) is ReceiveMessageResult and not result.leased:
             if result.messages:
                 self._count_attempt(result)
             elif self._wait(call, ticket, now_ms):
@@ -468,24 +482,42 @@ class Node(Observer):
             return
         self._answer(ticket, result, now_ms)
 
+    def _run_with_queue(self, call: Call, ticket: Ticket, error: SqsError, now_ms: int) -> None:
+        """The queue of the call is made first, from the template, if it is one that its first use makes."""
+        mutations: list[m.Mutation] = []
+        try:
+            mutations = at_first_use(self.state, call, self._turn)
+        except SqsError as why:
+            error = why
+        if mutations:
+            self._change(mutations, now_ms)
+            self._run(call, ticket, now_ms)
+        else:
+            self._answer(ticket, error, now_ms)
+
     def _look_again(self, call: Call, mutations: list[m.Mutation], now_ms: int) -> Outcome:
         """A receive found nothing but dead letters: they go, and it looks behind them.
 
         Where there are too many of them it ends empty, with the last of them still to go.
         """
-        result: Result = ReceiveMessageResult()
+        result: Result | SqsError = ReceiveMessageResult()
         for _ in range(BURIALS_MAX):
             self._change(mutations, now_ms)
             self._open_time(now_ms)
             result, mutations = execute(self.state, call, self._turn)
-            assert isinstance(result, ReceiveMessageResult)
-            if result.messages or not mutations:
+            if not mutations or not _found_nothing(result):
                 break
         return result, mutations
 
+    def _look_last(self, call: Call, mutations: list[m.Mutation], now_ms: int) -> Outcome:
+        """A leased receive found nothing but ``mutations`` and waits no longer: what it is told holds for ever."""
+        self._change(mutations, now_ms)
+        self._open_time(now_ms)
+        return look_last(self.state, call, self._turn)
+
     def _park(self, call: Call, ticket: Ticket, sequences: list[int]) -> None:
         """Executed again when the contents are here; a receive waits like a long poll."""
-        assert isinstance(call.command, ReceiveMessage)
+        assert isinstance(call.command, (ReceiveMessage, Peek))
         queue_id = self._queue_of(call, call.command)
         self._parked.setdefault(queue_id, []).append((call, ticket))
         self._residency.want(queue_id, sequences)
@@ -552,7 +584,7 @@ class Node(Observer):
         mutations: list[m.Mutation],
         now_ms: int,
         ticket: Ticket | None = None,
-        result: Result | None = None,
+        result: Result | SqsError | None = None,
         *,
         is_send: bool = False,
     ) -> None:
@@ -619,6 +651,14 @@ class Node(Observer):
             self._undo.append((index, undo))
             self._open_undo = []
         self.replica.propose(payload, time_ms, now_ms, voters=voters, is_early=is_early)
+        if self.clock.ahead_ms != self.state.ahead_ms:
+            self._clock_advanced()
+
+    def _clock_advanced(self) -> None:
+        """An entry moved cluster time: background work looks again at once, and waits that became due with ``tick``."""
+        by_ms, self.clock.ahead_ms = self.state.ahead_ms - self.clock.ahead_ms, self.state.ahead_ms
+        self._mover.advanced(self.state, by_ms, self._turn.now_ms + by_ms)
+        self._sweep_at_ms = self._move_at_ms = 0
 
     # --- replies ------------------------------------------------------------------
 
@@ -643,6 +683,8 @@ class Node(Observer):
         seconds = wait_s(self.state, call, command)
         if seconds <= 0 or (call.invocation and self.state.invocations.get(call.invocation, self._turn.now_ms)):
             return False
+        if is_leased(call):
+            call = replace(call, invocation=b"")  # all who ask get the same answer, so that nobody takes a place
         displaced = self._waiters.take_over(call, ticket)
         if displaced is not None:
             self._answer(displaced, ReceiveMessageResult(), now_ms)
@@ -655,7 +697,7 @@ class Node(Observer):
         self._waiters.expect(queue, self.state.queues[queue].order.next_due_ms())
         return True
 
-    def _queue_of(self, call: Call, command: ReceiveMessage) -> int:
+    def _queue_of(self, call: Call, command: ReceiveMessage | Peek) -> int:
         account, name = queue_path(command.queue_url or "", call.account)
         return self.state.queue(account, name).id
 
@@ -665,9 +707,13 @@ class Node(Observer):
             self._open_time(now_ms)
             try:
                 result, mutations = execute(self.state, waiter.call, self._turn)
-                if mutations and type(result) is ReceiveMessageResult and not result.messages:
+                if mutations and _found_nothing(result):
                     result, mutations = self._look_again(waiter.call, mutations, now_ms)
                     if waiter.is_over:  # served by what its dead letters woke
+                        continue
+                if mutations and _found_nothing(result) and is_leased(waiter.call):
+                    result, mutations = self._look_last(waiter.call, mutations, now_ms)
+                    if waiter.is_over:
                         continue
             except SqsError as error:
                 self._answer_waiter(waiter, error, now_ms)
@@ -675,18 +721,48 @@ class Node(Observer):
             except ContentsMissing as missing:
                 self._residency.want(queue_id, missing.sequences)
                 break
-            if not mutations:
+            if not mutations and _is_plain(result):
                 break
             self._waiters.remove(waiter)
-            self._apply(mutations)
-            self._close_entry_if_free(now_ms)
+            if mutations:
+                self._apply(mutations)
+                self._close_entry_if_free(now_ms)
             self._answer(waiter.ticket, result, now_ms)
-            if not self._is_volatile:
+            if mutations and not self._is_volatile:
                 self._took(mutations[0])
             self._wake(mutations, now_ms, besides=queue_id)
+            if not _is_plain(result):
+                self._serve_twins(waiter, now_ms)
         queue = self.state.queues.get(queue_id)
         if queue is not None:
             self._waiters.expect(queue_id, queue.order.next_due_ms())
+
+    def _serve_twins(self, served: Waiter, now_ms: int) -> None:
+        """Whoever waits under the same id of a lease gets the same answer."""
+        for waiter in self._waiters.twins(served):
+            self._give_up_waiting(waiter, now_ms)
+
+    def _give_up_waiting(self, waiter: Waiter, now_ms: int) -> None:
+        """It is answered now: empty, or of a lease what it is told for ever."""
+        call, ticket = waiter.call, waiter.ticket
+        if not is_leased(call):
+            self._answer_waiter(waiter, ReceiveMessageResult(), now_ms)
+            return
+        self._waiters.remove(waiter)
+        if self._hands_over_until_ms:  # an entry now would make the heir's log old
+            self._post.hold(call, ticket, now_ms)
+            return
+        try:
+            result, mutations = self._look_last(call, [], now_ms)
+        except SqsError as error:
+            self._answer(ticket, error, now_ms)
+        except ContentsMissing as missing:
+            self._park(call, ticket, missing.sequences)
+        else:
+            if mutations:
+                self._change(mutations, now_ms, ticket, result)
+            else:
+                self._answer(ticket, result, now_ms)
 
     def _answer_waiter(self, waiter: Waiter, outcome: Result | SqsError, now_ms: int) -> None:
         self._waiters.remove(waiter)
@@ -694,7 +770,7 @@ class Node(Observer):
 
     def _end_waits(self, now_ms: int) -> None:
         while (waiter := self._waiters.pop_expired(now_ms)) is not None:
-            self._answer_waiter(waiter, ReceiveMessageResult(), now_ms)
+            self._give_up_waiting(waiter, now_ms)
 
     def _serve_due(self, now_ms: int) -> None:
         time_ms = self._open_time(now_ms)
@@ -745,6 +821,7 @@ class Node(Observer):
         self._commits_alone = replica.commits_alone  # those who heard it are forgotten with a term
         for index in range(self.applied_index + 1, replica.log.last_index + 1):
             self._apply_entry(index, keep_undo=replica.has_company)
+        self.clock.ahead_ms = self.state.ahead_ms
         contact_ms = self.clock.contact_ms
         self.clock.win(replica.votes.values(), replica.log.last_time_ms, now_ms)
         turn = self._turn
@@ -763,7 +840,8 @@ class Node(Observer):
 
     def _grace(self, contact_ms: int | None, time_ms: int) -> tuple[int, int]:
         """From when to when consumers may have been unable to extend a visibility timeout."""
-        last_ms = contact_ms if contact_ms is not None else self.replica.log.last_time_ms
+        known_ms = None if contact_ms is None else contact_ms + self.clock.ahead_ms
+        last_ms = known_ms if known_ms is not None else self.replica.log.last_time_ms
         if not last_ms:
             return 0, 0
         from_ms = last_ms - GRACE_BEFORE_MS
@@ -782,6 +860,7 @@ class Node(Observer):
         self._open_bytes = 0
         while self._undo:
             roll_back(self._undo.pop()[1])
+        self.clock.ahead_ms = self.state.ahead_ms
         self.applied_index = self.replica.commit_index
         self._uncommitted.clear()
         self._open_is_early = False
@@ -866,6 +945,7 @@ class Node(Observer):
         if undo:
             self._undo.append((index, undo))
         self.applied_index = index
+        self.clock.ahead_ms = self.state.ahead_ms
         if not mutations and entry.voters is None:
             self._note_digest(index, entry.time_ms)
 
@@ -982,13 +1062,48 @@ class Node(Observer):
             stale_ms=self._stale_ms(now_ms),
             discarded=self.discarded,
             digests=dict(self._digests),
+            leases=len(self.state.leases),
         )
+
+    def leases(self, now_ms: int, limit: int) -> list[LeaseStatus]:
+        """As this member knows them: up to ``limit``, the living ones and then those that ended last."""
+        state, time_ms = self.state, self.clock.time_ms(now_ms)
+        found = []
+        for key, lease in islice(state.leases.newest(), limit):
+            queue_id, name, batch, partition = key
+            queue = state.queues.get(queue_id) or state.doomed.get(queue_id)
+            is_told = bool(lease.ended_ms) or lease.lives(state.grace, time_ms)
+            found.append(
+                LeaseStatus(
+                    account=queue.account if queue is not None else "",
+                    queue=queue.name if queue is not None else "",
+                    name=name,
+                    batch=batch,
+                    partition=partition,
+                    messages=lease.messages,
+                    opened_ms=lease.opened_ms,
+                    deadline_ms=state.grace.until_ms(lease.deadline_ms),
+                    state=lease.state if is_told else m.LEASE_EXPIRED,
+                    ended_ms=lease.ended_ms,
+                )
+            )
+        return found
 
     def _unready_reason(self) -> str:
         return "catching up: a snapshot is being taken" if self.replica.wanted else self._post.unready_reason()
 
 
-def _is_standard_send(result: Result) -> bool:
+def _found_nothing(result: Result | SqsError) -> bool:
+    """A receive that may wait."""
+    return type(result) is ReceiveMessageResult and not result.messages and not result.leased
+
+
+def _is_plain(result: Result | SqsError) -> bool:
+    """Not of a lease, whose answers may need no mutation."""
+    return type(result) is ReceiveMessageResult and not result.leased
+
+
+def _is_standard_send(result: Result | SqsError) -> bool:
     """A send that stored something in a standard queue: acknowledgement modes are for these only."""
     if type(result) is SendMessageResult:
         return result.sequence_number is None

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from elasticq.engine.execute import execute
+from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.engine.turn import Turn
 from elasticq.model.commands import (
@@ -22,6 +23,7 @@ from elasticq.model.commands import (
     ListQueueTags,
 )
 from elasticq.model.errors import ServiceUnavailable, SqsError
+from elasticq.model.extensions import Peek
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
 from elasticq.node.courier import FAREWELL_MS, Courier, Remote, Sent
 from elasticq.node.effects import Effects, Frame, Reply, Ticket
@@ -42,7 +44,7 @@ from elasticq.node.members import Members, name_of
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.replica import MASTER, Replica
 
-READS: Final = (GetQueueAttributes, GetQueueUrl, ListDeadLetterSourceQueues, ListQueueTags, ListQueues)
+READS: Final = (GetQueueAttributes, GetQueueUrl, ListDeadLetterSourceQueues, ListQueueTags, ListQueues, Peek)
 LOBBY_MAX: Final = 10_000
 UNKNOWN: Final = "The master did not answer; the outcome is unknown, a retry is safe."
 
@@ -214,7 +216,9 @@ class Post:
             result, _ = execute(self._state(), call, turn)
         except SqsError as error:
             return error
-        return StaleResult(result, stale_ms)
+        except ContentsMissing:
+            return ServiceUnavailable(f"The messages are on disk. {self.unready_reason()}")
+        return StaleResult(result, stale_ms) if isinstance(result, Result) else result
 
     # --- letters --------------------------------------------------------------------
 

@@ -4,6 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from elasticq.model.commands import DeclareQueue
+from elasticq.model.limits import STRICT, Limits
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
 
 Mode = Literal["async", "one", "majority", "all"]
@@ -23,6 +25,8 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     mode ``all`` waits for the last voter.
     sixty_second_rules: enforce AWS's 60 s between two purges and between delete and
     re-create of a name.
+    template: what a queue is made from when it is first used and there is none; None: that is an error.
+    limits: how much a call may hold or ask for. Of these two the master's are in force.
     memory_bytes: contents of queues that fit are kept in memory up to this; volatile members keep all,
     and refuse sends above memory_bytes_max (0: no bound).
     """
@@ -33,6 +37,8 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     region: str = DEFAULT_REGION
     default_account: str = DEFAULT_ACCOUNT
     sixty_second_rules: bool = False
+    template: DeclareQueue | None = None
+    limits: Limits = STRICT
     heartbeat_ms: int = 100
     election_min_ms: int = 700
     election_max_ms: int = 1_400
@@ -70,11 +76,27 @@ class MemberStatus(Struct, frozen=True, kw_only=True):
     replaces: str = ""
 
 
+class LeaseStatus(Struct, frozen=True):
+    """What ``/leases`` tells of one: the queue's name, and open, sealed, committed, given_back or expired."""
+
+    account: str
+    queue: str
+    name: str
+    batch: int
+    partition: int
+    messages: int
+    opened_ms: int
+    deadline_ms: int
+    state: str
+    ended_ms: int
+
+
 class NodeStatus(Struct, frozen=True, kw_only=True):
     """What ``/ready`` and ``/cluster`` tell. ``reason`` is empty when ready.
 
     stale_ms: since a master was heard (0 on a master); discarded: entries that were acknowledged in mode
-    async or one and then dropped for a newer master's; digests: of the rows, by log index (VerifyRows).
+    async or one and then dropped for a newer master's; digests: of the rows, by log index (VerifyRows);
+    leases: that are remembered, living or not.
     """
 
     member_id: str
@@ -97,3 +119,4 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     stale_ms: int = 0
     discarded: int = 0
     digests: dict[int, str] = {}
+    leases: int = 0

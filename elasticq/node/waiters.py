@@ -4,7 +4,7 @@ from heapq import heappop, heappush
 
 from msgspec import Struct
 
-from elasticq.model.commands import Call
+from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.node.effects import Ticket
 
 
@@ -17,6 +17,11 @@ class Waiter(Struct, eq=False):
     deadline_ms: int
     ticket: Ticket
     is_over: bool = False
+
+    @property
+    def attempt_id(self) -> str | None:
+        command = self.call.command
+        return command.receive_request_attempt_id if isinstance(command, ReceiveMessage) else None
 
 
 class Waiters:
@@ -85,6 +90,12 @@ class Waiters:
 
     def all(self) -> list[Waiter]:
         return [waiter for waiting in self._by_queue.values() for waiter in waiting.values()]
+
+    def twins(self, waiter: Waiter) -> list[Waiter]:
+        """Those that wait for the same queue under the same ReceiveRequestAttemptId."""
+        attempt_id = waiter.attempt_id
+        waiting = self._by_queue.get(waiter.queue_id, {}).values()
+        return [other for other in waiting if other is not waiter and other.attempt_id == attempt_id]
 
     def is_awaited(self, queue_id: int) -> bool:
         return queue_id in self._by_queue

@@ -26,7 +26,7 @@ from elasticq.node.effects import Fetch, Frame, Wanted
 from elasticq.node.node import Node
 from elasticq.node.orders import Order
 from elasticq.node.peer import Peer
-from elasticq.node.settings import NodeStatus
+from elasticq.node.settings import LeaseStatus, NodeStatus
 from elasticq.replication.messages import FrameError
 from elasticq.replication.records import Entry
 from elasticq.runtime.clock import Clock, boot_ms, wall_ms
@@ -267,6 +267,13 @@ class Runtime:
 
     def status(self) -> NodeStatus:
         return self._node.status(self._clock())
+
+    def time_ms(self) -> int:
+        """Cluster time."""
+        return self._node.clock.time_ms(self._clock())
+
+    def leases(self, limit: int) -> list[LeaseStatus]:
+        return self._node.leases(self._clock(), limit)
 
     def close(self) -> None:
         """No call enters after this."""

@@ -28,24 +28,30 @@ from elasticq.admin.port import AdminPort
 from elasticq.http.bounds import Bounds
 from elasticq.http.protocol import SqsProtocol
 from elasticq.http.site import Site
+from elasticq.http.watch import Observer, Watch
 from elasticq.runtime.listener import listen
+from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import Runtime
-from elasticq.server import logs
+from elasticq.server import logs, spans
 from elasticq.server.allocator import give_back_large_blocks
 from elasticq.server.auth import allowed_hosts
+from elasticq.server.declare import declare
 from elasticq.server.member import EXIT_FAILURE, EXIT_STOPPED, Member, end
 from elasticq.server.notify import READY, STOPPING, notify
-from elasticq.server.settings import Admin, Http, Settings, SettingsError, admin_token, keys, tls, warnings
+from elasticq.server.settings import Admin, Http, Settings, SettingsError, admin_token, keys, queues, tls, warnings
 from elasticq.server.view import View
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
 from elasticq.wire.browsers import Browsers
+from elasticq.wire.operations import OPERATIONS
 
 EXIT_USAGE: Final = 2
 EXIT_PORT_TAKEN: Final = 3
 EXIT_DATA_IN_USE: Final = 4
 
 BACKLOG: Final = 1_024
+DECLARE_S: Final = 10.0
+"""A server alone has its queues before its first client; one of a cluster that has no master serves all the same."""
 GC_THRESHOLDS: Final = (50_000, 20, 50)
 """Requests make almost no garbage that counting does not free; the default of 700 cost a third of a send."""
 
@@ -54,7 +60,7 @@ _log = logging.getLogger(__name__)
 
 def serve(settings: Settings) -> int:
     """Run until a signal; the exit status."""
-    logs.set_up()
+    logs.set_up(settings.log.format)
     give_back_large_blocks()
     for warning in warnings(settings):
         print(f"elasticq: warning: {warning}", file=sys.stderr)
@@ -65,7 +71,7 @@ def serve(settings: Settings) -> int:
     _raise_file_limit()
     try:
         directory = _directory(settings)
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             return runner.run(_live(settings, directory, listener))
     except SettingsError as error:
         print(f"elasticq: {error}", file=sys.stderr)
@@ -99,7 +105,7 @@ def _raise_file_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
+def loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
     try:
         import uvloop
     except ImportError:
@@ -127,8 +133,8 @@ async def _live(settings: Settings, directory: DataDirectory | None, listener: s
         settings,
         directory,
         loop,
-        http=settings.http.public_url or _url(settings.http, listener.getsockname()[1]),
-        admin="" if admin is None else _url(settings.admin, admin.port),
+        http=settings.http.public_url or url_of(settings.http, listener.getsockname()[1]),
+        admin="" if admin is None else url_of(settings.admin, admin.port),
     )
     try:
         return await _serve(settings, member, view, admin, listener)
@@ -151,7 +157,11 @@ async def _serve(
     if settings.cluster.nodes == 1 and not await member.can_serve():
         runtime.close()
         return member.ended.result()
-    site = _site(settings, runtime, loop)
+    declaring = loop.create_task(declare(runtime, queues(settings), settings.node.account))
+    if settings.cluster.nodes == 1:
+        await asyncio.wait((declaring, member.ended), timeout=DECLARE_S, return_when=asyncio.FIRST_COMPLETED)
+    observer, end_spans = spans.make(settings.otel, settings.node.id)
+    site = make_site(settings, runtime, loop, observer)
     view.open(member, site)
     context = tls("http", settings.http)
     handshake_s = None if context is None else settings.http.header_s
@@ -164,7 +174,7 @@ async def _serve(
     gc.set_threshold(*GC_THRESHOLDS)
     _announce(settings, listener)
     if admin is not None:
-        print(f"admin listening on {_url(settings.admin, admin.port)}", flush=True)
+        print(f"admin listening on {url_of(settings.admin, admin.port)}", flush=True)
     if member.peer_address:
         print(f"peers listening on {member.peer_address}", flush=True)
     notify(READY)
@@ -174,12 +184,14 @@ async def _serve(
     status = await member.ended
     notify(STOPPING)
     opening.cancel()
+    declaring.cancel()
     view.stopping = True
     await member.hand_over()
     server.close()
     if not runtime.stopped:
         await site.stop(settings.http.stop_s)
         runtime.close()
+    await loop.run_in_executor(None, end_spans)
     return status
 
 
@@ -190,7 +202,7 @@ async def _open_admin(admin: AdminPort | None, imported: Awaitable[object]) -> N
         await admin.start()
 
 
-def _url(ports: Http | Admin, port: int) -> str:
+def url_of(ports: Http | Admin, port: int) -> str:
     return f"{_scheme(ports)}://{f'[{ports.host}]' if ':' in ports.host else ports.host}:{port}"
 
 
@@ -205,7 +217,9 @@ def _browsers(settings: Settings, host: str) -> Browsers | None:
     return Browsers(allowed_hosts(auth, host, settings.http.public_url), auth.allowed_origins)
 
 
-def _site(settings: Settings, runtime: Runtime, loop: asyncio.AbstractEventLoop) -> Site:
+def make_site(
+    settings: Settings, runtime: Runtime, loop: asyncio.AbstractEventLoop, observer: Observer | None = None
+) -> Site:
     http = settings.http
     bounds = Bounds(
         connections_max=http.connections_max,
@@ -224,11 +238,15 @@ def _site(settings: Settings, runtime: Runtime, loop: asyncio.AbstractEventLoop)
         default_account=settings.node.account,
         health=_health(settings),
         public_url=http.public_url,
+        context_path=http.context_path,
         scheme=_scheme(http),
         keys=keys(settings),
         auth=settings.auth.mode,
         browsers=_browsers(settings, http.host),
         bounds=bounds,
+        meter=Meter(OPERATIONS, settings.log.slow_ms / 1_000),
+        watch=Watch(settings.log.requests, observer),
+        has_testing=settings.testing.enabled,
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Final
 
+from elasticq.model.histogram import Histogram
 from elasticq.node.effects import Frame, Wanted
 from elasticq.node.node import Node
 from elasticq.node.peer import Peer
@@ -20,7 +21,7 @@ from elasticq.peers.transfer import Snapshot as Offered
 from elasticq.replication.records import Entry, Voter
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 from elasticq.server.machine import memory_bytes
-from elasticq.server.settings import Settings, SettingsError, secret
+from elasticq.server.settings import Settings, SettingsError, call_limits, secret, template
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.discarded import Discarded
 from elasticq.storage.errors import DataError
@@ -150,7 +151,13 @@ class Member:
         """Of its links, as numbers."""
         if self._peers is None:
             return {}
-        return {f"peers_{name}": value for name, value in self._peers.status().items() if isinstance(value, int)}
+        found = {name: float(value) for name, value in self._peers.status().items() if isinstance(value, int)}
+        now = {f"peers_{name}": found.pop(name) for name in ("connections", "known_addresses")}
+        return now | {f"peers_{name}_total": value for name, value in found.items()}
+
+    @property
+    def sync_times(self) -> Histogram | None:
+        return self._storage.sync_times
 
     # --- parts ----------------------------------------------------------------------
 
@@ -178,6 +185,8 @@ class Member:
             region=settings.node.region,
             default_account=settings.node.account,
             sixty_second_rules=settings.node.sixty_second_rules,
+            template=template(settings),
+            limits=call_limits(settings),
             memory_bytes=settings.storage.memory_mb * 1_048_576,
             memory_bytes_max=settings.storage.memory_max_mb * 1_048_576 or memory_bytes() // 2,
             boot=os.urandom(8).hex(),

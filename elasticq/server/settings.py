@@ -8,7 +8,7 @@ What contradicts itself is refused, with what to do instead.
 
 import ssl
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -16,11 +16,21 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
+from elasticq.model import limits
+from elasticq.model.commands import DeclareQueue
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
 from elasticq.server import auth as door
 from elasticq.server import cluster as peers
 from elasticq.server.auth import Auth
 from elasticq.server.cluster import Cluster, is_loopback, read_secret, with_discovery
+from elasticq.server.queues import (
+    AutoCreate,
+    Declarations,
+    QueueSettings,
+    template_doubts,
+    template_faults,
+    template_of,
+)
 from elasticq.wire.sigv4 import Key
 
 ENVIRONMENT_PREFIX: Final = "ELASTICQ_"
@@ -38,6 +48,7 @@ class Http(Struct, frozen=True, forbid_unknown_fields=True):
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65_535)] = 9324
     public_url: Annotated[str, Meta(pattern=r"^(https?://[^/\s]+)?$")] = ""
+    context_path: Annotated[str, Meta(pattern=r"^(/[A-Za-z0-9._~-]+)*$", max_length=256)] = ""
     connections_max: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
     connections_per_address: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     buffers_mb: Annotated[int, Meta(ge=8, le=65_536)] = 64
@@ -57,6 +68,7 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True):
     region: Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,32}$")] = DEFAULT_REGION
     account: Annotated[str, Meta(pattern=r"^[0-9]{12}$")] = DEFAULT_ACCOUNT
     sixty_second_rules: bool = False
+    limits: Literal["strict", "relaxed"] = "strict"
 
 
 class Storage(Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,6 +92,27 @@ class Admin(Struct, frozen=True, forbid_unknown_fields=True):
     token_file: str = ""
 
 
+class Log(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is written to stderr."""
+
+    format: Literal["text", "json"] = "text"
+    requests: Literal["off", "failed", "all"] = "failed"
+    slow_ms: Annotated[int, Meta(ge=1, le=3_600_000)] = 1_000
+
+
+class Otel(Struct, frozen=True, forbid_unknown_fields=True):
+    """Spans of requests by OpenTelemetry."""
+
+    enabled: bool = False
+    exporter: Literal["otlp", "console"] = "otlp"
+
+
+class Testing(Struct, frozen=True, forbid_unknown_fields=True):
+    """What tests may do to this server."""
+
+    enabled: bool = False
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     http: Http = field(default_factory=Http)
     auth: Auth = field(default_factory=Auth)
@@ -87,6 +120,11 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     storage: Storage = field(default_factory=Storage)
     cluster: Cluster = field(default_factory=Cluster)
     admin: Admin = field(default_factory=Admin)
+    log: Log = field(default_factory=Log)
+    otel: Otel = field(default_factory=Otel)
+    testing: Testing = field(default_factory=Testing)
+    auto_create: AutoCreate = field(default_factory=AutoCreate)
+    queues: dict[str, QueueSettings] = field(default_factory=dict)
 
 
 SECTIONS: Final[dict[str, type[Struct]]] = {
@@ -96,15 +134,39 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "storage": Storage,
     "cluster": Cluster,
     "admin": Admin,
+    "log": Log,
+    "otel": Otel,
+    "testing": Testing,
+    "auto_create": AutoCreate,
+    "queues": QueueSettings,  # of each of its tables
 }
+_FILE_ONLY: Final = ("queues", "auto_create")
 
 
-def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Mapping[str, Any]]) -> Settings:
-    """The settings that are in force. Reads the files that the cluster's section names. Raises SettingsError."""
+def load(
+    file: Path | None,
+    environment: Mapping[str, str],
+    flags: Mapping[str, Mapping[str, Any]],
+    properties: Sequence[tuple[str, str]] = (),
+    notes: list[str] | None = None,
+) -> Settings:
+    """The settings that are in force. Reads the files that the cluster's section names. Raises SettingsError.
+
+    properties: (key, value) of ElasticMQ's keys, as java takes them by -D; notes: gets what has to be said of
+    a file of ElasticMQ's.
+    """
     sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
+    told: list[str] = []
+    is_migrated = file is not None and _is_elasticmqs(file)
     if file is not None:
-        _merge(sections, _read(file), str(file))
+        given = _migrated(file, properties, told) if is_migrated else _read(file)
+        _merge(sections, given, str(file))
     _merge(sections, _from_environment(environment), "the environment")
+    if properties:  # those of queues are among what the file says of them
+        given = _migrated(None, properties, [] if is_migrated else told)
+        _merge(sections, {key: given[key] for key in given if not (is_migrated and key in _FILE_ONLY)}, "-D")
+    if notes is not None:
+        notes += dict.fromkeys(told)
     _merge(sections, flags, "the command line")
     _split(sections["cluster"], "seeds")
     _split(sections["auth"], "allowed_origins")
@@ -127,6 +189,10 @@ def warnings(settings: Settings) -> list[str]:
         found = peers.doubts(settings.cluster)
     except ValueError as error:  # the secret's file went away after ``load``
         raise SettingsError(str(error)) from error
+    if settings.testing.enabled:
+        found.append(
+            "testing is enabled: whoever reaches the SQS port can turn its clock, lose messages and delete queues"
+        )
     admin = settings.admin
     found += door.doubts(settings.auth, settings.http.host)
     if admin.port >= 0 and not admin.token_file and not is_loopback(admin.host):
@@ -134,6 +200,8 @@ def warnings(settings: Settings) -> list[str]:
             f"THE ADMIN PORT IS OPEN: it listens on {admin.host} without admin.token_file, and whoever reaches it can "
             "look at the cluster and give it orders"
         )
+    found += Declarations(settings.queues, settings.node.region, settings.node.account).doubts
+    found += template_doubts(settings.auto_create)
     if settings.auth.mode == "strict" and admin.port >= 0 and not admin.token_file:
         found.append("auth is strict and admin.token_file is not set: the admin port answers probes only")
     return found
@@ -183,7 +251,41 @@ def _contradictions(settings: Settings) -> list[str]:
             read()
         except ValueError as error:
             found.append(str(error))
-    return found
+    declared = Declarations(settings.queues, settings.node.region, settings.node.account)
+    return found + declared.wrong + template_faults(settings.auto_create)
+
+
+def queues(settings: Settings) -> list[DeclareQueue]:
+    """The commands that make the queues of the settings, in their order."""
+    return Declarations(settings.queues, settings.node.region, settings.node.account).commands
+
+
+def template(settings: Settings) -> DeclareQueue | None:
+    """What a queue is made from at its first use; None: that is an error."""
+    return template_of(settings.auto_create, settings.node.region, settings.node.account)
+
+
+def call_limits(settings: Settings) -> limits.Limits:
+    """How much a call may hold or ask for."""
+    return limits.RELAXED if settings.node.limits == "relaxed" else limits.STRICT
+
+
+def _is_elasticmqs(file: Path) -> bool:
+    from elasticq.server.elasticmq import is_elasticmq
+
+    return is_elasticmq(file)
+
+
+def _migrated(file: Path | None, properties: Sequence[tuple[str, str]], notes: list[str]) -> dict[str, dict[str, Any]]:
+    from elasticq.server.elasticmq import read
+    from elasticq.server.hocon import MigrationError
+
+    try:
+        migrated = read(file, properties)
+    except MigrationError as error:
+        raise SettingsError(str(error)) from error
+    notes += migrated.notes
+    return migrated.sections
 
 
 def _split(section: dict[str, Any], name: str) -> None:
@@ -214,11 +316,28 @@ def _merge(sections: dict[str, dict[str, Any]], more: Mapping[str, Any], source:
     for section, values in more.items():
         if section not in SECTIONS or not isinstance(values, Mapping):
             raise SettingsError(_unknown("section", section, list(SECTIONS), source))
+        if section == "queues":
+            _merge_queues(sections["queues"], values, source)
+            continue
         known = [f"{section}.{key}" for key in SECTIONS[section].__struct_fields__]
         for key, value in values.items():
             if f"{section}.{key}" not in known:
                 raise SettingsError(_unknown("setting", f"{section}.{key}", known, source))
             sections[section][key] = value
+
+
+def _merge_queues(queues: dict[str, Any], more: Mapping[str, Any], source: str) -> None:
+    """A table replaces one of the same name."""
+    if source == "the environment":
+        raise SettingsError("the environment: queues are set in a file, as [queues.NAME] tables")
+    for name, table in more.items():
+        if not isinstance(table, Mapping):
+            raise SettingsError(f"{source}: queues.{name} is not a table, such as [queues.{name}]")
+        known = [f"queues.{name}.{key}" for key in QueueSettings.__struct_fields__]
+        for key in table:
+            if f"queues.{name}.{key}" not in known:
+                raise SettingsError(_unknown("setting", f"queues.{name}.{key}", known, source))
+        queues[name] = table
 
 
 def _unknown(kind: str, name: str, known: list[str], source: str) -> str:

@@ -1,12 +1,16 @@
 """What the admin port sees of this process."""
 
 import asyncio
+from collections.abc import Iterator
 
+from elasticq.engine.figures import QueueFigures, figures
 from elasticq.http.site import Site
 from elasticq.model.errors import SqsError
+from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result
 from elasticq.node.orders import Order, OrderOutcome
-from elasticq.node.settings import NodeStatus
+from elasticq.node.settings import LeaseStatus, NodeStatus
+from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.server.member import Member
 from elasticq.server.settings import Settings
@@ -36,6 +40,10 @@ class View:
         assert self._member is not None
         return self._member.runtime.status()
 
+    def leases(self, limit: int) -> list[LeaseStatus]:
+        assert self._member is not None
+        return self._member.runtime.leases(limit)
+
     def metrics(self) -> dict[str, float]:
         assert self._member is not None
         assert self._site is not None
@@ -46,6 +54,26 @@ class View:
             "http_slow_requests_total": site.slow_requests,
             **self._member.metrics(),
         }
+
+    def meter(self) -> Meter:
+        assert self._site is not None
+        return self._site.meter
+
+    def histograms(self) -> dict[str, tuple[str, Histogram]]:
+        assert self._member is not None
+        found = {
+            "event_loop_lag_seconds": ("How late the loop came to a timer, looked at once a second.", self.meter().lag)
+        }
+        syncs = self._member.sync_times
+        if syncs is not None:
+            found["log_fsync_duration_seconds"] = ("How long a sync of the log took.", syncs)
+        return found
+
+    def queues(self) -> Iterator[QueueFigures]:
+        assert self._member is not None
+        runtime = self._member.runtime
+        for queue in list(runtime.node.state.queues.values()):
+            yield figures(queue, runtime.time_ms())
 
     async def order(self, order: Order) -> OrderOutcome:
         assert self._member is not None

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from elasticq.checks.history import Event, Send
+from elasticq.checks.history import Event, LeaseChange, Receive, Send
 from elasticq.model.commands import Call, Command
-from elasticq.model.errors import ReceiptHandleIsInvalid, ServiceUnavailable, SqsError
+from elasticq.model.errors import LeaseExpired, ReceiptHandleIsInvalid, ServiceUnavailable, SqsError
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.model.results import Result, SendMessageBatchResult, SendMessageResult
 from elasticq.node.effects import Ticket
@@ -134,6 +134,8 @@ class Client(ABC):
         elif isinstance(outcome, SqsError):
             if isinstance(outcome, ReceiptHandleIsInvalid):
                 self.world.found(HANDLE_REFUSED, f"{self.name} at {self.world.members[running.target].name}: {outcome}")
+            if isinstance(outcome, LeaseExpired) and isinstance(running.event, (Receive, LeaseChange)):
+                running.event.is_expired = True
             self._finish(running, None, is_refusal=True)
         else:
             self._finish(running, outcome)

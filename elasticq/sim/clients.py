@@ -16,10 +16,12 @@ from elasticq.model.commands import (
     SendMessageBatch,
     SendMessageBatchEntry,
 )
-from elasticq.model.results import ReceivedMessage, ReceiveMessageResult, Result
+from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.sim.client import Client
 from elasticq.sim.queues import QUEUE_VISIBILITY_S, LoadQueue, queues_of
+from elasticq.sim.reader import LeasedCall, Reader, Shadow, handed_out
 from elasticq.sim.redriver import Redriver
+from elasticq.sim.timekeeper import Timekeeper
 
 if TYPE_CHECKING:
     from elasticq.sim.world import World
@@ -185,7 +187,7 @@ class Consumer(Client):
 
     def _note(self, event: Receive, result: Result | None) -> list[HandedOut]:
         if isinstance(result, ReceiveMessageResult) and result.messages:
-            event.messages = [_handed_out(message) for message in result.messages]
+            event.messages = [handed_out(message) for message in result.messages]
             self.load.last_message_us = self.world.now_us
         return event.messages
 
@@ -229,19 +231,6 @@ class Consumer(Client):
         self.begin(command, event, lambda result: self._next())
 
 
-def _handed_out(message: ReceivedMessage) -> HandedOut:
-    attributes = message.attributes or {}
-    return HandedOut(
-        message.message_id,
-        message.receipt_handle,
-        message.body,
-        group=attributes.get("MessageGroupId", ""),
-        sequence_number=attributes.get("SequenceNumber", ""),
-        receive_count=int(attributes.get("ApproximateReceiveCount", 0)),
-        is_dead_letter="DeadLetterQueueSourceArn" in attributes,
-    )
-
-
 class Load:
     """All clients of a run, their history, and whether it is drained."""
 
@@ -264,7 +253,12 @@ class Load:
         self.producers = [Producer(world, self, f"producer{number}") for number in range(PRODUCERS)]
         self.consumers = [Consumer(world, self, f"consumer{number}") for number in range(CONSUMERS)]
         self.founder = Founder(world, self, "founder")
+        self.timekeeper = Timekeeper(world, self, "timekeeper")
         dead = [queue for queue in self.queues if queue.source]
+        self.leased: LeasedCall | None = None  # the newest
+        readers = ("reader0", "reader1") if "leases" in features else ()
+        self.readers: list[Client] = [Reader(world, self, name) for name in readers]
+        self.readers += [Shadow(world, self, "shadow")] if readers else []
         self.redrivers = [Redriver(world, self, "redriver", dead)] if dead and "move_tasks" in features else []
 
     def start(self) -> None:
@@ -272,7 +266,7 @@ class Load:
 
     def begin(self) -> None:
         self.has_begun = True
-        for client in (*self.producers, *self.consumers, *self.redrivers):
+        for client in (*self.producers, *self.consumers, *self.readers, *self.redrivers):
             client.start()
 
     def drain(self) -> None:

@@ -23,7 +23,7 @@ DURATION_MS = 60_000
 class Fault(Struct, frozen=True, omit_defaults=True):
     """One fault from ``at_ms`` to ``until_ms`` on the member number ``member`` (-1: finds its own).
 
-    peer: the other end of a cut; amount: of a clock jump in ms, or 1 where a crash is a reboot.
+    peer: the other end of a cut; amount: of a clock jump or an advance in ms, or 1 where a crash is a reboot.
     """
 
     at_ms: int
@@ -72,9 +72,9 @@ NETWORK_KINDS = (
     "bridge",
 )
 MEMBER_KINDS = ("join", "leave", "wipe", "stop", "transfer")
-OTHER_KINDS = ("pause", "pause_master", "loss_burst", "slow_disk", "clock_jump")
+OTHER_KINDS = ("pause", "pause_master", "loss_burst", "slow_disk", "clock_jump", "advance")
 KINDS = (*CRASH_KINDS, *NETWORK_KINDS, *OTHER_KINDS, *MEMBER_KINDS)
-KINDS_ALONE = ("crash", "crash_all", "restart", "crash_appending_master", "pause", "slow_disk")
+KINDS_ALONE = ("crash", "crash_all", "restart", "crash_appending_master", "pause", "slow_disk", "advance")
 """For a cluster of one: nobody to be cut from, and no clock but its own."""
 EARLY_KINDS = ("crash", "restart", "cut", "isolate", "loss_burst")
 """What may happen while a cluster is being founded."""
@@ -82,6 +82,7 @@ DEPOSING_KINDS = ("crash_master", "isolate_master", "cut_master_from_majority", 
 BACKGROUND = ("loss", "duplicates", "stragglers", "wild_clock")
 
 _WALL_SKEW_MS = 500
+_ADVANCE_MS = (200, 15_000)
 _WILD_CLOCK_MS = (60_000, 6 * 3_600_000)
 _SHORT_MS, _LONG_MS = (50, 1_500), (1_000, 7_000)
 _LENGTHS_MS = {
@@ -95,6 +96,7 @@ _LENGTHS_MS = {
     "wipe": _SHORT_MS,
     "stop": _SHORT_MS,
 }
+_AMOUNTS = {"clock_jump": (-_WALL_SKEW_MS, _WALL_SKEW_MS), "advance": _ADVANCE_MS}
 _SPARES_MAX = 2
 _LOG_KEPT_BYTES = (4_096, 16_384)
 _EARLY_FROM_MS = 100
@@ -191,5 +193,5 @@ def _fault(random: Random, kind: str, members: int, heal_ms: int) -> Fault:
     until_ms = min(heal_ms, at_ms + random.randint(*_LENGTHS_MS.get(kind, _LONG_MS)))
     member = random.randrange(members)
     peer = (member + random.randint(1, members - 1)) % members if members > 1 else -1
-    amount = random.randint(-_WALL_SKEW_MS, _WALL_SKEW_MS) if kind == "clock_jump" else random.randint(0, 1)
+    amount = random.randint(*_AMOUNTS.get(kind, (0, 1)))
     return Fault(at_ms, until_ms, kind, member, peer, amount)

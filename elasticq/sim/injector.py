@@ -48,6 +48,7 @@ class Injector:
             "loss_burst": self._loss_burst,
             "slow_disk": self._slow_disk,
             "clock_jump": self._clock_jump,
+            "advance": lambda fault: self.world.load.timekeeper.advance(fault.amount),
             "flap": self._flap,
             "bridge": self._bridge,
             "join": self._join,

@@ -10,11 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from elasticq.checks.history import Event, Send
 from elasticq.engine import mutations
-from elasticq.engine.deduplication import Attempt
 from elasticq.engine.digest import state_digest
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
@@ -92,6 +89,7 @@ class Invariants:
         self.seen: dict[str, _Seen] = {}  # by name
         self.early_on: dict[tuple[int, int], set[str]] = {}  # early entry -> members that had it on their disks
         self.told_discarded: set[tuple[int, int]] = set()
+        self.advanced: list[tuple[int, int]] = []  # (index, ms ahead of real time) of every advance that was proposed
 
     def _found(self, name: str, evidence: str) -> None:
         self.world.found(name, evidence)
@@ -172,7 +170,10 @@ class Invariants:
 
     def _proposed(self, member: Member, entry: Entry) -> None:
         self.takeovers.setdefault(entry.term, entry.index)
-        ahead_ms = entry.time_ms - TRUE_EPOCH_MS - self.world.now_us // 1_000
+        made = mutations.decode(entry.payload)
+        advanced_ms = max([ms for index, ms in self.advanced if index < entry.index], default=0)
+        self.advanced += [(entry.index, each.ahead_ms) for each in made if type(each) is mutations.ClockAdvanced]
+        ahead_ms = entry.time_ms - TRUE_EPOCH_MS - self.world.now_us // 1_000 - advanced_ms
         if ahead_ms > CLOCK_AHEAD_MAX_MS:
             self._found(CLOCK_AHEAD, f"{member.name} stamped entry {entry.index} {ahead_ms} ms ahead of true time")
         if entry.voters is not None:
@@ -181,7 +182,6 @@ class Invariants:
         if before is not None and before.time_ms > entry.time_ms:
             self._found(CLOCK_FELL, f"{member.name}: entry {entry.index} is older than the one before it")
         place = entry.index, entry.term
-        made = mutations.decode(entry.payload)
         attempts = _attempts(made)
         for mutation in made:
             for identity in _identities(mutation):
@@ -458,21 +458,15 @@ def _told(outcome: Result | SqsError) -> list[str]:
 
 
 def _attempts(made: list[mutations.Mutation]) -> dict[tuple[str, *tuple[int, ...]], bytes]:
-    """By hand-out the attempt that got it."""
-    found = {}
+    """By hand-out the attempt that got it: it stands behind its receive. (Two queues may have equal numbers.)"""
+    found: dict[tuple[str, *tuple[int, ...]], bytes] = {}
+    received: mutations.MessagesReceived | None = None
     for mutation in made:
-        if type(mutation) is mutations.AttemptRecorded and mutation.detail:
-            handles = msgspec.msgpack.decode(mutation.detail, type=Attempt).handles
-            found.update(dict.fromkeys(handles, mutation.attempt))
-    return {
-        identity: found[mutation_handle]
-        for mutation in made
-        if type(mutation) is mutations.MessagesReceived
-        for identity, mutation_handle in zip(
-            _identities(mutation), zip(mutation.sequences, mutation.hand_outs, strict=True), strict=True
-        )
-        if mutation_handle in found
-    }
+        if type(mutation) is mutations.MessagesReceived:
+            received = mutation
+        elif type(mutation) is mutations.AttemptRecorded and mutation.detail and received is not None:
+            found.update(dict.fromkeys(_identities(received), mutation.attempt))
+    return found
 
 
 def _identities(mutation: mutations.Mutation) -> list[tuple[str, *tuple[int, ...]]]:

@@ -7,6 +7,7 @@ delay            the queue has a delay
 attempts         receives have a ReceiveRequestAttemptId and are repeated
 dead_letters     each queue has a dead-letter queue and a small maxReceiveCount
 move_tasks       and now and then its dead letters are moved back
+leases           readers take messages under leases, too
 """
 
 import json
@@ -30,6 +31,7 @@ FEATURES = (
     "attempts",
     "dead_letters",
     "move_tasks",
+    "leases",
 )
 
 

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 FORMAT_FILE: Final = "format.json"
 LOCK_FILE: Final = "lock"
 _NEW_FORMAT_FILE: Final = "format.json.new"
@@ -33,7 +33,8 @@ class Format(Struct, frozen=True):
     lazy_sync: the log may end with several frames that were never synced (durability os or none), so
     that a power cut may have torn any of them. Since format 2; what format 1 knew not may be so.
     Format 3: log and rows may name voters, which an older version would not see. Format 4: they may
-    hold dead letters and FIFO messages, whose further fields an older version would drop.
+    hold dead letters and FIFO messages, whose further fields an older version would drop. Format 5:
+    log and rows may hold leases.
     """
 
     format: int

@@ -16,6 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from elasticq.engine.mutations import MessageStored, Mutation
+from elasticq.model.histogram import Histogram
 from elasticq.node.effects import Committed, Fetch
 from elasticq.replication.records import Durable, Record
 from elasticq.storage.snapshot import Snapshot, SnapshotRefused
@@ -62,6 +63,11 @@ class Storage(ABC):
     def slow_sync_ms(self) -> int:
         """How long the slow ones of the last syncs took; elections wait for them."""
         return 0
+
+    @property
+    def sync_times(self) -> Histogram | None:
+        """How long each sync of the log took, in seconds; None: nothing is kept."""
+        return None
 
     async def snapshot(self, index: int) -> Snapshot:
         """A file with all committed entries up to ``index`` at least, made now or not long ago; to be released.

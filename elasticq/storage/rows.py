@@ -13,7 +13,7 @@ once and the disk in bounded steps (``_reclaim``).
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from struct import error as LayoutError
@@ -25,13 +25,18 @@ from msgspec import Struct, field
 
 from elasticq.engine.apply import as_invocation
 from elasticq.engine.dump import gone_queue
+from elasticq.engine.leases import Key, key_of
 from elasticq.engine.mutations import (
     AttemptRecorded,
+    ClockAdvanced,
     ClusterFounded,
     ClusterRenamed,
     GroupsRestored,
     GroupsServed,
     InvocationRecorded,
+    LeaseCalled,
+    LeaseForgotten,
+    LeaseSet,
     MessagesReceived,
     MessagesRemoved,
     MessageStored,
@@ -48,6 +53,7 @@ from elasticq.engine.mutations import (
     RangeRemoved,
     ReceiveReturned,
     RowsRestored,
+    SentIdTaken,
     TookOver,
     UntouchedRestored,
     VisibilityChanged,
@@ -87,6 +93,10 @@ FETCH_PAGES_MAX: Final = 16  # of one query
 NEVER: Final = 1 << 63
 """Above every sequence: what a deleted queue keeps begins here."""
 
+_LEASE_ITSELF: Final = -1
+"""Among the calls of a lease: its own row."""
+_FIRST_CALL: Final = 0
+
 _PRIME: Final = (1 << 31) - 1
 _FACTORS: Final = (3, 5, 7, 11, 13, 17, 19)  # of a touched row's columns, in order
 
@@ -94,6 +104,8 @@ _PUT_META: Final = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
 _PUT_TAKEOVER: Final = "INSERT OR REPLACE INTO takeovers VALUES (?, ?, ?)"
 _PUT_TASK: Final = "INSERT OR REPLACE INTO move_tasks VALUES (?, ?, ?)"
 _DROP_TASK: Final = "DELETE FROM move_tasks WHERE number = ?"
+_PUT_LEASE: Final = "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?, ?)"
+_DROP_LEASE: Final = "DELETE FROM leases WHERE queue_id = ? AND name = ? AND batch = ? AND partition = ? AND call >= ?"
 _DROP_TAKEOVERS: Final = "DELETE FROM takeovers WHERE term < ?"
 _PUT_QUEUE: Final = "INSERT OR REPLACE INTO queues VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DROP_QUEUE: Final = "DELETE FROM queues WHERE id = ?"
@@ -133,6 +145,8 @@ _ORDER: Final = (
     _DROP_TAKEOVERS,
     _PUT_TASK,
     _DROP_TASK,
+    _DROP_LEASE,
+    _PUT_LEASE,
     _DROP_QUEUE,
     _PUT_QUEUE,
     _PUT_PAGE,
@@ -168,7 +182,8 @@ class _Applied(Struct, array_like=True):
     """Row "applied" of ``meta``: the newest batch, and how many rows the small tables hold since then.
 
     voters, last_queue_id: since format 3; the newest queue may be gone, its id is not given again.
-    move_tasks: since format 4.
+    move_tasks: since format 4; leases: rows of their table, since format 5.
+    ahead_ms: of the clock, 0 where nobody ever advanced it.
     """
 
     index: int
@@ -180,9 +195,25 @@ class _Applied(Struct, array_like=True):
     voters: tuple[Voter, ...] | None = None
     last_queue_id: int = 0
     move_tasks: int = 0
+    leases: int = 0
+    ahead_ms: int = 0
 
     def base(self) -> Base:
         return Base(self.index, self.term, self.time_ms, self.voters)
+
+
+class _LeaseRows(Struct):
+    """row: the lease's own, 0 or 1; calls: its receives on the disk and on their way there."""
+
+    row: int = 0
+    calls: set[int] = field(default_factory=set)
+
+
+class _LeaseChange(Struct):
+    """What a batch writes of one lease, after it dropped the rows of calls from ``dropped_from`` on (None: none)."""
+
+    dropped_from: int | None = None
+    rows: dict[int, LeaseCalled | LeaseSet] = field(default_factory=dict)
 
 
 class _Pending(Struct):
@@ -194,8 +225,10 @@ class _Pending(Struct):
     founded: ClusterFounded | None = None
     takeovers: list[TookOver] = field(default_factory=list)
     tasks: dict[int, MoveTaskSet | None] = field(default_factory=dict)
+    leases: dict[Key, _LeaseChange] = field(default_factory=dict)
     invocations: dict[bytes, InvocationRecorded] = field(default_factory=dict)
     gone_invocations: list[bytes] = field(default_factory=list)
+    sent_ids: dict[bytes, SentIdTaken] = field(default_factory=dict)
     messages: int = 0
     changes: int = 0
     bytes: int = 0
@@ -239,6 +272,9 @@ class Rows:
         self._last_number = 0  # of a row of invocations
         self._takeover_terms: list[int] = []
         self._tasks: dict[int, None] = {}  # numbers of move tasks
+        self._ahead_ms = 0
+        self._leases: dict[Key, _LeaseRows] = {}
+        self._lease_rows = 0
         self._reclaim: list[tuple[int, list[Page]]] = []
         self._free_pages = 0
         self._file_pages = 0
@@ -256,12 +292,17 @@ class Rows:
             ReceiveReturned: self._receive_returned,
             InvocationRecorded: self._invocation_recorded,
             AttemptRecorded: self._attempt_recorded,
+            SentIdTaken: self._sent_id_taken,
             GroupsServed: self._groups_served,
             RangeRemoved: self._range_removed,
             ClusterRenamed: self._cluster_renamed,
             QueueTagged: self._queue_tagged,
             MoveTaskSet: self._move_task_set,
             MoveTaskForgotten: self._move_task_forgotten,
+            ClockAdvanced: self._clock_advanced,
+            LeaseCalled: self._lease_called,
+            LeaseSet: self._lease_set,
+            LeaseForgotten: self._lease_forgotten,
         }
 
     # --- what is pending ------------------------------------------------------------
@@ -345,6 +386,11 @@ class Rows:
         if known.recorded_ms + INVOCATION_WINDOW_MS <= mutation.recorded_ms:  # a deduplication id is free again
             self._pending.invocations[mutation.invocation] = mutation
 
+    def _sent_id_taken(self, mutation: SentIdTaken) -> None:
+        known = self._pending.sent_ids.setdefault(mutation.key, mutation)
+        if known.until_ms < mutation.until_ms:
+            self._pending.sent_ids[mutation.key] = mutation
+
     def _attempt_recorded(self, mutation: AttemptRecorded) -> None:
         self._forget_invocation(mutation.attempt)
         if mutation.detail:
@@ -360,6 +406,41 @@ class Rows:
     def _move_task_forgotten(self, mutation: MoveTaskForgotten) -> None:
         self._pending.tasks[mutation.number] = None
         self._tasks.pop(mutation.number, None)
+
+    def _clock_advanced(self, mutation: ClockAdvanced) -> None:
+        self._ahead_ms = max(self._ahead_ms, mutation.ahead_ms)
+
+    # --- leases -------------------------------------------------------------------------
+
+    def _lease_change(self, key: Key) -> tuple[_LeaseRows, _LeaseChange]:
+        self._pending.changes += 1
+        known = self._leases.setdefault(key, _LeaseRows())
+        return known, self._pending.leases.setdefault(key, _LeaseChange())
+
+    def _lease_called(self, mutation: LeaseCalled) -> None:
+        known, change = self._lease_change(key_of(mutation))
+        self._lease_rows += mutation.call not in known.calls
+        known.calls.add(mutation.call)
+        change.rows[mutation.call] = mutation
+
+    def _lease_set(self, mutation: LeaseSet) -> None:
+        """One that ended has no calls any more."""
+        known, change = self._lease_change(key_of(mutation))
+        if mutation.ended_ms:
+            self._lease_rows -= len(known.calls)
+            known.calls.clear()
+            change.dropped_from, change.rows = _FIRST_CALL, {}
+        self._lease_rows += 1 - known.row
+        known.row = 1
+        change.rows[_LEASE_ITSELF] = mutation
+
+    def _lease_forgotten(self, mutation: LeaseForgotten) -> None:
+        key = key_of(mutation)
+        if key in self._leases:
+            known, change = self._lease_change(key)
+            self._lease_rows -= known.row + len(known.calls)
+            del self._leases[key]
+            change.dropped_from, change.rows = _LEASE_ITSELF, {}
 
     # --- queues -------------------------------------------------------------------------
 
@@ -604,6 +685,11 @@ class Rows:
                 rows[_DROP_TASK].append((number,))
             else:
                 rows[_PUT_TASK].append(_checked(number, _encode(task)))
+        for key, change in pending.leases.items():
+            if change.dropped_from is not None:
+                rows[_DROP_LEASE].append((*key, change.dropped_from))
+            for call, row in change.rows.items():
+                rows[_PUT_LEASE].append(_lease_row(key, call, _encode(row)))
         applied = _Applied(
             taken.index,
             taken.term,
@@ -614,18 +700,29 @@ class Rows:
             taken.voters,
             self._last_queue_id,
             len(self._tasks),
+            self._lease_rows,
+            self._ahead_ms,
         )
         rows[_PUT_META].append(_checked("applied", _encode(applied)))
 
     def _freeze_invocations(self, pending: _Pending, rows: dict[str, list[tuple[Any, ...]]]) -> None:
         taken = self._taken
         if pending.invocations or pending.gone_invocations:
-            removed = _encode(pending.gone_invocations)
-            recorded = _encode(list(pending.invocations.values()))
-            number = self._last_number = max(taken.index, self._last_number + 1)
-            crc = crc32(recorded, crc32(removed, number & 0xFFFFFFFF))
-            rows[_PUT_INVOCATIONS].append((number, taken.time_ms, removed, recorded, crc))
+            recorded = list(pending.invocations.values())
+            rows[_PUT_INVOCATIONS].append(self._history_row(taken.time_ms, pending.gone_invocations, recorded))
+        if pending.sent_ids:  # a row of their own: it stays until the last of them is free
+            until_ms = max(mutation.until_ms for mutation in pending.sent_ids.values())
+            newest_ms = until_ms - INVOCATION_WINDOW_MS
+            rows[_PUT_INVOCATIONS].append(self._history_row(newest_ms, [], list(pending.sent_ids.values())))
         rows[_DROP_INVOCATIONS].append((taken.time_ms - INVOCATION_WINDOW_MS,))
+
+    def _history_row(
+        self, newest_ms: int, gone: list[bytes], mutations: Sequence[InvocationRecorded | SentIdTaken]
+    ) -> tuple[Any, ...]:
+        """It goes an INVOCATION_WINDOW_MS after ``newest_ms``."""
+        removed, recorded = _encode(gone), _encode(mutations)
+        number = self._last_number = max(self._taken.index, self._last_number + 1)
+        return number, newest_ms, removed, recorded, crc32(recorded, crc32(removed, number & 0xFFFFFFFF))
 
     def _freeze_queue(self, queue: _Queue, rows: dict[str, list[tuple[Any, ...]]], updates: list[Statement]) -> None:
         for page in queue.stale.values():
@@ -777,6 +874,9 @@ class Rows:
             found = connection.execute("SELECT name, value, crc FROM meta WHERE name = 'cluster'").fetchone()
             self._founded = msgspec.msgpack.decode(_value(found, "cluster"), type=ClusterFounded)
             yield self._founded
+        if applied.ahead_ms:
+            self._ahead_ms = applied.ahead_ms
+            yield ClockAdvanced(applied.ahead_ms)
         takeovers = connection.execute("SELECT term, value, crc FROM takeovers ORDER BY term").fetchall()
         if len(takeovers) != applied.takeovers:
             raise _damaged(f"{applied.takeovers} takeovers expected, {len(takeovers)} found")
@@ -789,6 +889,27 @@ class Rows:
         for row in tasks:
             self._tasks[row[0]] = None
             yield msgspec.msgpack.decode(_value(row, "move task"), type=MoveTaskSet)
+        yield from self._restored_leases(connection, applied.leases)
+
+    def _restored_leases(self, connection: sqlite3.Connection, count: int) -> Iterator[Mutation]:
+        """The calls of each before the lease itself; those that ended in the order in which they did."""
+        rows = connection.execute("SELECT * FROM leases").fetchall()
+        if len(rows) != count:
+            raise _damaged(f"{count} rows of leases expected, {len(rows)} found")
+        self._lease_rows = count
+        found: list[LeaseSet] = []
+        for row in rows:
+            key, call, value, crc = row[:4], row[4], row[5], row[6]
+            if _lease_row(key, call, value)[6] != crc:
+                raise _damaged(f"lease {key}: bad crc")
+            known = self._leases.setdefault(key, _LeaseRows())
+            if call == _LEASE_ITSELF:
+                known.row = 1
+                found.append(msgspec.msgpack.decode(value, type=LeaseSet))
+            else:
+                known.calls.add(call)
+                yield msgspec.msgpack.decode(value, type=LeaseCalled)
+        yield from sorted(found, key=lambda lease: lease.ended_ms)
 
     def _restored_queues(
         self, connection: sqlite3.Connection, rows: list[tuple[QueueRestored, int]]
@@ -863,6 +984,10 @@ class Rows:
 
 def _checked(key: Any, value: bytes) -> tuple[Any, bytes, int]:
     return key, value, crc32(value, crc32(str(key).encode()))
+
+
+def _lease_row(key: Key, call: int, value: bytes) -> tuple[Any, ...]:
+    return *key, call, value, crc32(value, crc32(repr((key, call)).encode()))
 
 
 def _queue_row(row: QueueRestored, messages: int) -> tuple[Any, ...]:
@@ -1054,10 +1179,13 @@ def _check_contents(connection: sqlite3.Connection) -> None:
         raise _damaged(f"{pages} pages, but contents of {contents}")
 
 
-def _restored_invocations(connection: sqlite3.Connection, after_ms: int) -> Iterator[InvocationRecorded]:
-    """Those newer than ``after_ms``, oldest first, without the ones that a later batch took back."""
+def _restored_invocations(connection: sqlite3.Connection, after_ms: int) -> Iterator[InvocationRecorded | SentIdTaken]:
+    """Those newer than ``after_ms``, oldest first, without the ones that a later batch took back.
+
+    Of deduplication ids those that are taken still, as if at no time: none is dropped while they come.
+    """
     decode_keys = msgspec.msgpack.Decoder(list[bytes]).decode
-    decode_rows = msgspec.msgpack.Decoder(list[InvocationRecorded]).decode
+    decode_rows = msgspec.msgpack.Decoder(list[InvocationRecorded | SentIdTaken]).decode
     removed: dict[bytes, int] = {}
     for number, keys in connection.execute("SELECT number, removed FROM invocations ORDER BY number"):
         removed.update(dict.fromkeys(decode_keys(keys), number))
@@ -1067,5 +1195,9 @@ def _restored_invocations(connection: sqlite3.Connection, after_ms: int) -> Iter
         if crc32(rows, crc32(keys, number & 0xFFFFFFFF)) != crc:
             raise _damaged(f"invocations of batch {number}: bad crc")
         for row in decode_rows(rows):
-            if row.recorded_ms > after_ms and removed.get(row.invocation, 0) <= number:
+            if isinstance(row, SentIdTaken):
+                if row.until_ms > after_ms + INVOCATION_WINDOW_MS:
+                    row.taken_ms = 0
+                    yield row
+            elif row.recorded_ms > after_ms and removed.get(row.invocation, 0) <= number:
                 yield row

@@ -4,7 +4,8 @@ One SQLite file. ``pages`` says which messages of a page live and which of them
 nobody ever received; ``contents`` holds what was sent, apart from it, so that a
 delivery never rewrites a blob; ``groups`` holds whose group each message of a
 page is, if any has one; ``touched`` is a row for each living message that was
-received or delayed. Every row carries a checksum of its own, since SQLite
+received or delayed; ``leases`` holds a row for each numbered receive of a lease and,
+under the call -1, one of the lease itself. Every row carries a checksum of its own, since SQLite
 has none: a flipped bit on the disk must not become a message.
 """
 
@@ -14,7 +15,7 @@ from typing import Final
 from elasticq.storage.errors import FormatTooNew
 
 FILE: Final = "rows.db"
-FORMAT: Final = 2
+FORMAT: Final = 3
 PAGE_BYTES: Final = 8_192
 
 PRAGMAS: Final = (
@@ -62,7 +63,14 @@ _SECOND: Final = (
         PRIMARY KEY (queue_id, first))""",
 )
 
-MIGRATIONS: Final = (_FIRST, _SECOND)
+_THIRD: Final = (
+    """CREATE TABLE leases (
+        queue_id INTEGER NOT NULL, name TEXT NOT NULL, batch INTEGER NOT NULL, partition INTEGER NOT NULL,
+        call INTEGER NOT NULL, value BLOB NOT NULL, crc INTEGER NOT NULL,
+        PRIMARY KEY (queue_id, name, batch, partition, call)) WITHOUT ROWID""",
+)
+
+MIGRATIONS: Final = (_FIRST, _SECOND, _THIRD)
 """MIGRATIONS[n] leads from format n to n + 1; each runs in one transaction."""
 assert len(MIGRATIONS) == FORMAT
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from elasticq.engine.mutations import Mutation
+from elasticq.model.histogram import Histogram
 from elasticq.node.effects import Committed, Fetch
 from elasticq.replication.records import Base, Record
 from elasticq.storage import install, schema
@@ -25,7 +26,7 @@ from elasticq.storage.rowdb import RowDatabase, is_disk_full
 from elasticq.storage.rows import Rows
 from elasticq.storage.snapshot import Snapshot, SnapshotRefused, Snapshots, check
 from elasticq.storage.start import compose
-from elasticq.storage.writer import DISK_FULL_ERRORS, Durability, LogWriter, OnFailure, OnFull
+from elasticq.storage.writer import DISK_FULL_ERRORS, SYNC_BOUNDS_S, Durability, LogWriter, OnFailure, OnFull
 
 
 class SqliteStorage(Storage):
@@ -57,6 +58,7 @@ class SqliteStorage(Storage):
         self._on_full = on_full
         self._failed = False
         self._snapshots = Snapshots(directory.snapshots, self._copy)
+        self._sync_times = Histogram(SYNC_BOUNDS_S)
         self._assemble()
 
     def _assemble(self) -> None:
@@ -70,6 +72,7 @@ class SqliteStorage(Storage):
             durability=self._durability,
             on_failure=self._fail,
             on_full=self._tell_full,
+            sync_times=self._sync_times,
         )
         self._database = RowDatabase(
             self._directory.rows, self._rows, self._loop, on_failure=self._fail, on_full=self._writer.make_space
@@ -106,6 +109,10 @@ class SqliteStorage(Storage):
     @property
     def slow_sync_ms(self) -> int:
         return int(self._writer.slow_sync_s * 1_000)
+
+    @property
+    def sync_times(self) -> Histogram:
+        return self._sync_times
 
     async def snapshot(self, index: int) -> Snapshot:
         return await self._snapshots.open(index, self._database.stored_index)

@@ -17,6 +17,7 @@ from threading import Condition, Thread
 from time import monotonic
 from typing import Final, Literal
 
+from elasticq.model.histogram import Histogram
 from elasticq.replication.records import Entry, Record, Vote
 from elasticq.storage.interface import OnSynced
 from elasticq.storage.log import SegmentLog
@@ -28,6 +29,7 @@ OnFull = Callable[[str | None], None]
 
 REVIEW_S: Final = 1.0
 SLOW_FADES: Final = 0.98  # with each sync
+SYNC_BOUNDS_S: Final = (0.00025, 0.0005, *(0.001 * 2**step for step in range(13)))
 DISK_FULL_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -43,6 +45,7 @@ class LogWriter:
         durability: Durability,
         on_failure: OnFailure,
         on_full: OnFull,
+        sync_times: Histogram | None = None,
     ) -> None:
         self._log = log
         self._reserve = reserve
@@ -61,6 +64,7 @@ class LogWriter:
         self._is_blocked = False  # the thread's own
         self.slow_sync_s = 0.0  # about the slowest in some hundred syncs; written by the thread
         self._written_bytes = 0  # since the last look at the free space, the thread's own
+        self._sync_times = sync_times or Histogram(SYNC_BOUNDS_S)
         # The loop's own:
         self._acknowledged = 0
         self._vote_token = 0
@@ -174,6 +178,7 @@ class LogWriter:
         began_s = monotonic()
         self._log.sync()
         took_s = monotonic() - began_s
+        self._sync_times.observe(took_s)
         self.slow_sync_s = max(took_s, self.slow_sync_s * SLOW_FADES)
 
     def _append_by_all_means(self, records: list[Record]) -> None:

@@ -1,1 +1,27 @@
-"""elasticq inside of test suites: ``ElasticQ``, one clock, faults on request, the pytest plugin."""
+"""ElasticQ inside a test: an embedded server, its clock, its faults; and the pytest plugin (plugin.py).
+
+What is named here is imported when it is asked for: pytest loads the plugin in
+every project that has elasticq installed, whether it is used or not.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from elasticq.testing.calls import CallFailed as CallFailed
+    from elasticq.testing.cluster import Cluster as Cluster
+    from elasticq.testing.server import ElasticQ as ElasticQ
+
+_HOMES = {
+    "CallFailed": "elasticq.testing.calls",
+    "Cluster": "elasticq.testing.cluster",
+    "ElasticQ": "elasticq.testing.server",
+}
+
+__all__ = ["CallFailed", "Cluster", "ElasticQ"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

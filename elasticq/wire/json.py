@@ -23,6 +23,8 @@ from elasticq.model.results import (
     MoveTaskCancelledResult,
     MoveTasksResult,
     MoveTaskStartedResult,
+    PeekedMessage,
+    PeekResult,
     QueueAttributesResult,
     QueueTagsResult,
     QueueUrlResult,
@@ -225,6 +227,33 @@ def _message(message: ReceivedMessage) -> dict[str, Any]:
     return written
 
 
+def _write_peeked(command: Command, result: PeekResult) -> bytes:
+    messages = [_peeked(message) for message in result.messages]
+    return _encode_json({"Messages": messages, "NextSequence": result.next_sequence})
+
+
+def _peeked(message: PeekedMessage) -> dict[str, Any]:
+    attributes = message.attributes
+    written: dict[str, Any] = {
+        "MessageId": message.message_id,
+        "Sequence": message.sequence,
+        "State": message.state,
+        "SentTimestamp": int(attributes["SentTimestamp"]),
+        "ReceiveCount": int(attributes["ApproximateReceiveCount"]),
+        "FirstReceiveTimestamp": int(attributes["ApproximateFirstReceiveTimestamp"]),
+        "SenderId": attributes["SenderId"],
+        "MD5OfBody": body_md5(message.body),
+        "Body": message.body,
+        "Attributes": attributes,
+    }
+    for name, attribute in (("GroupId", "MessageGroupId"), ("DeduplicationId", "MessageDeduplicationId")):
+        if attribute in attributes:
+            written[name] = attributes[attribute]
+    if message.message_attributes:
+        written["MessageAttributes"] = message.message_attributes
+    return written
+
+
 def _present(**members: Any) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value}
 
@@ -243,4 +272,5 @@ _WRITERS: Final[dict[type[Result], Callable[[Any, Any], bytes]]] = {
     MoveTaskStartedResult: _write_task_started,
     MoveTaskCancelledResult: _write_task_cancelled,
     MoveTasksResult: _write_tasks,
+    PeekResult: _write_peeked,
 }

@@ -14,8 +14,11 @@ from typing import Final, Union, get_args, get_origin
 import msgspec
 from msgspec import Struct, structs
 
-from elasticq.model import commands
+from elasticq.model import commands, extensions
 from elasticq.model.commands import Command, MessageAttributeValue
+
+_EXTENSION: Final = "Elasticq"
+"""Members that AWS does not have begin so; the Query protocol does not read them."""
 
 
 class Kind(Enum):
@@ -102,6 +105,8 @@ def _list_member(field: structs.FieldInfo, annotation: object, action: str) -> t
 def _shape(build: type[Struct], action: str) -> Shape:
     shape = Shape(build, {}, {}, {})
     for field in structs.fields(build):
+        if field.encode_name.startswith(_EXTENSION):
+            continue
         annotation = _without_none(field.type)
         if annotation is str:
             shape.texts[field.encode_name] = field.name
@@ -149,6 +154,18 @@ _ROWS: Final = (
     _operation(commands.CancelMessageMoveTask),
     _operation(commands.ListMessageMoveTasks, read_only=True),
 )
+
+PEEK: Final = Operation(
+    "Peek",
+    extensions.Peek,
+    Shape(extensions.Peek, {}, {}, {}),
+    msgspec.json.Decoder(extensions.Peek),
+    hot=False,
+    read_only=True,
+    root_only=False,
+    entry_name=None,
+)
+"""Ours, of JSON only, and on a path of its own: no row of the table."""
 
 OPERATIONS: Final[dict[str, Operation]] = {row.name: row for row in _ROWS}
 

@@ -223,4 +223,5 @@ DIFFERENCES = (
     "A move task that ran for 36 hours is FAILED with the reason `TaskTimedOut`; AWS's reason is not known.",
     "After a restart or a failover, messages whose visibility timeout ended meanwhile stay hidden a little longer, so "
     "that nobody who could not extend it loses them.",
+    "Ours, and only where asked for: `ElasticqPageSize`, `ElasticqIdempotencyWindow`, peeks ([client](client.md)).",
 )

@@ -359,7 +359,7 @@ def test_no_xml_of_clients_is_parsed_anywhere() -> None:
 def test_logs_hold_no_secret_no_body_and_no_signature(strict: Strict) -> None:
     """Good calls, refused calls, broken calls; then the whole log and all that was printed is searched."""
     owner = client(strict.url)
-    url = owner.create_queue(QueueName="canary")["QueueUrl"]
+    url = owner.create_queue(QueueName="orders")["QueueUrl"]
     signatures: list[str] = []
     owner.meta.events.register(
         "before-send.sqs", lambda request, **_: signatures.append(request.headers["Authorization"].decode())

@@ -1,13 +1,17 @@
 """A member that is only what the test says of it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 from msgspec.structs import replace
 
+from elasticq.engine.figures import QueueFigures
+from elasticq.model.histogram import Histogram
 from elasticq.node.orders import Order, OrderDone, OrderOutcome
-from elasticq.node.settings import MemberStatus, NodeStatus
+from elasticq.node.settings import LeaseStatus, MemberStatus, NodeStatus
+from elasticq.runtime.meter import Meter
+from elasticq.wire.operations import OPERATIONS
 
 IDS = {name: f"{name}-{digit * 16}" for name, digit in (("n1", "1"), ("n2", "2"), ("n3", "3"))}
 
@@ -57,7 +61,11 @@ class Member:
         self.node_name = name
         self.stopping = False
         self.seen = status_of(name, **changes)
+        self.leased: list[LeaseStatus] = []
         self.more: dict[str, float] = {}
+        self.times: dict[str, tuple[str, Histogram]] = {}
+        self.counted = Meter(OPERATIONS)
+        self.queued: list[QueueFigures] = []
         self.orders: list[Order] = []
         self.outcome: Callable[[Order], Awaitable[OrderOutcome]] = self._done
 
@@ -67,8 +75,20 @@ class Member:
     def status(self) -> NodeStatus:
         return self.seen
 
+    def leases(self, limit: int) -> list[LeaseStatus]:
+        return self.leased[:limit]
+
     def metrics(self) -> dict[str, float]:
         return self.more
+
+    def histograms(self) -> dict[str, tuple[str, Histogram]]:
+        return self.times
+
+    def meter(self) -> Meter:
+        return self.counted
+
+    def queues(self) -> Iterator[QueueFigures]:
+        yield from self.queued
 
     async def order(self, order: Order) -> OrderOutcome:
         self.orders.append(order)

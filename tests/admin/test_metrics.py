@@ -1,79 +1,173 @@
 """Figures as Prometheus reads them."""
 
-from pathlib import Path
+import asyncio
+import subprocess
+import sys
+from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from elasticq.admin import metrics
-from elasticq.admin.metrics import render
-from tests.admin.member import IDS, Member, status_of
+from elasticq.admin.metrics import expose
+from elasticq.engine.figures import QueueFigures
+from elasticq.model.commands import ReceiveMessage, SendMessage
+from elasticq.model.histogram import Histogram
+from elasticq.model.results import EmptyResult, ReceiveMessageResult
+from tests.admin.member import IDS, Member
+
+Sample = tuple[str, frozenset[tuple[str, str]]]
 
 
-def value(text: str, name: str) -> float:
-    return float(next(line for line in text.splitlines() if line.startswith(f"{name} ")).split()[1])
+async def read(member: Member) -> dict[Sample, float]:
+    """Each sample by name and labels; each family must stand once."""
+    text = (await expose(member)).decode()
+    families = list(text_string_to_metric_families(text))
+    assert len({family.name for family in families}) == len(families)
+    return {(s.name, frozenset(s.labels.items())): s.value for family in families for s in family.samples}
 
 
-def test_a_member_tells_its_role_its_log_and_its_load() -> None:
-    text = render(status_of("n1", discarded=2), {})
+def sample(name: str, **labels: str) -> Sample:
+    return f"elasticq_{name}", frozenset(labels.items())
+
+
+def queue(name: str, **changes: Any) -> QueueFigures:
+    figures = {"visible": 1, "in_flight": 2, "delayed": 3, "oldest_ms": 1_799_999_990_000}
+    return QueueFigures(account="000000000000", name=name, **(figures | changes))
+
+
+async def test_a_member_tells_its_role_its_log_and_its_load() -> None:
+    found = await read(Member("n1", discarded=2, stale_ms=1_500))
     expected = {
-        "elasticq_is_master": 1,
-        "elasticq_ready": 1,
-        "elasticq_term": 7,
-        "elasticq_commit_index": 120,
-        "elasticq_applied_index": 119,
-        "elasticq_last_index": 121,
-        "elasticq_members_linked": 3,
-        "elasticq_voters": 3,
-        "elasticq_quorum": 2,
-        "elasticq_stale_ms": 0,
-        "elasticq_discarded_acked_total": 2,
-        "elasticq_queues": 2,
-        "elasticq_waiters": 1,
-        "elasticq_contents_bytes": 4096,
+        "is_master": 1,
+        "ready": 1,
+        "term": 7,
+        "commit_index": 120,
+        "applied_index": 119,
+        "last_index": 121,
+        "members_linked": 3,
+        "voters": 3,
+        "quorum": 2,
+        "stale_seconds": 1.5,
+        "discarded_acked_total": 2,
+        "queues": 2,
+        "waiters": 1,
+        "contents_bytes": 4096,
     }
-    assert {name: value(text, name) for name in expected} == expected
-    assert "# TYPE elasticq_discarded_acked_total counter\n" in text
-    assert "# TYPE elasticq_queues gauge\n" in text
-    assert value(render(status_of("n2"), {}), "elasticq_is_master") == 0
+    assert {name: found[sample(name)] for name in expected} == expected
+    assert found[sample("role", role="master")] == 1
+    assert found[sample("role", role="follower")] == 0
+    assert (await read(Member("n2")))[sample("is_master")] == 0
 
 
-def test_lag_is_told_by_member_where_it_is_known() -> None:
+async def test_lag_is_told_by_member_where_it_is_known() -> None:
     member = Member()
     member.with_members(n2={"lag": None})
-    lines = [line for line in render(member.seen, {}).splitlines() if line.startswith("elasticq_replication_lag")]
-    assert lines == [
-        f'elasticq_replication_lag_entries{{member="n1",id="{IDS["n1"]}"}} 0',
-        f'elasticq_replication_lag_entries{{member="n3",id="{IDS["n3"]}"}} 4',
-    ]
+    found = await read(member)
+    lags = {key: value for key, value in found.items() if key[0] == "elasticq_replication_lag_entries"}
+    assert lags == {
+        sample("replication_lag_entries", member="n1", id=IDS["n1"]): 0,
+        sample("replication_lag_entries", member="n3", id=IDS["n3"]): 4,
+    }
 
 
-def test_labels_are_escaped() -> None:
+async def test_labels_are_escaped() -> None:
     member = Member()
     member.with_members(n1={"name": 'a"b\\c\nd'})
-    assert 'member="a\\"b\\\\c\\nd"' in render(member.seen, {})
+    found = await read(member)
+    assert sample("replication_lag_entries", member='a"b\\c\nd', id=IDS["n1"]) in found
 
 
-def test_figures_of_others_get_the_prefix_and_a_clean_name() -> None:
-    text = render(status_of("n1"), {"disk-free.bytes": 0.5, "elasticq_log_bytes": 1e17, "sent_total": 3})
-    assert value(text, "elasticq_disk_free_bytes") == 0.5
-    assert "elasticq_log_bytes 100000000000000000\n" in text
-    assert "# TYPE elasticq_sent_total counter\n" in text
+async def test_figures_of_others_are_shown_once_and_counters_are_counters() -> None:
+    member = Member()
+    member.more = {"term": 99.0, "peers_frames_sent_total": 3, "http_connections": 4}
+    found = await read(member)
+    assert found[sample("term")] == 7
+    assert found[sample("peers_frames_sent_total")] == 3
+    assert found[sample("http_connections")] == 4
 
 
-def test_a_name_is_told_once() -> None:
-    text = render(status_of("n1"), {"term": 99.0})
-    assert value(text, "elasticq_term") == 7
-    assert text.count("# TYPE elasticq_term ") == 1
+async def test_a_histogram_adds_up() -> None:
+    member = Member()
+    times = Histogram((0.001, 0.01))
+    for value in (0.0005, 0.002, 0.002, 5.0):
+        times.observe(value)
+    member.times = {"log_fsync_duration_seconds": ("How long a sync of the log took.", times)}
+    found = await read(member)
+    buckets = [found[sample("log_fsync_duration_seconds_bucket", le=le)] for le in ("0.001", "0.01", "+Inf")]
+    assert buckets == [1, 3, 4]
+    assert found[sample("log_fsync_duration_seconds_count")] == 4
+    assert found[sample("log_fsync_duration_seconds_sum")] == pytest.approx(5.0045)
 
 
-def test_process_figures_have_the_names_that_dashboards_know() -> None:
-    text = render(status_of("n1"), {})
-    assert value(text, "process_cpu_seconds_total") > 0
-    assert value(text, "process_resident_memory_bytes") > 1_000_000
+async def test_a_queue_tells_its_messages_by_state_and_the_age_of_the_oldest() -> None:
+    member = Member()
+    member.queued = [queue("orders"), queue("empty", visible=0, in_flight=0, delayed=0, oldest_ms=None)]
+    found = await read(member)
+    of = {"queue": "orders", "account": "000000000000"}
+    states = [found[sample("queue_messages", state=state, **of)] for state in ("visible", "in_flight", "delayed")]
+    assert states == [1, 2, 3]
+    assert found[sample("queue_oldest_message_age_seconds", **of)] == 10
+    assert found[sample("queue_oldest_message_age_seconds", queue="empty", account="000000000000")] == 0
 
 
-def test_resident_memory_is_left_out_where_the_system_does_not_tell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(metrics, "_STATM", str(tmp_path / "none"))
-    assert "process_resident_memory_bytes" not in render(status_of("n1"), {})
+async def test_calls_are_told_by_action_and_code_and_messages_by_queue() -> None:
+    member = Member()
+    member.queued = [queue("orders")]
+    url = "http://127.0.0.1:9324/000000000000/orders"
+    member.counted.counts["SendMessage"](SendMessage(queue_url=url), "", EmptyResult(), -1e9)
+    member.counted.counts["ReceiveMessage"](ReceiveMessage(queue_url=url), "", ReceiveMessageResult(), 0.0)
+    member.counted.counts["SendMessage"](SendMessage(queue_url="http://h/000000000000/gone"), "", EmptyResult(), 0.0)
+    member.counted.failed("SendMessage", "OverLimit")
+    found = await read(member)
+    of = {"queue": "orders", "account": "000000000000"}
+    assert found[sample("messages_sent_total", **of)] == 1
+    assert found[sample("empty_receives_total", **of)] == 1
+    assert found[sample("requests_total", action="SendMessage", code="OK")] == 2
+    assert found[sample("requests_total", action="SendMessage", code="OverLimit")] == 1
+    assert found[sample("request_duration_seconds_bucket", action="SendMessage", le="+Inf")] == 2
+    assert sample("messages_sent_total", queue="gone", account="000000000000") not in found
+
+
+async def test_a_follower_leaves_the_queues_to_the_master() -> None:
+    member = Member("n2")
+    member.queued = [queue("orders")]
+    member.counted.counts["SendMessage"](SendMessage(queue_url="orders"), "000000000000", EmptyResult(), 0.0)
+    found = await read(member)
+    names = {name for name, _ in found}
+    assert "elasticq_queue_messages" not in names
+    assert found[sample("messages_sent_total", queue="orders", account="000000000000")] == 1
+
+
+async def test_ten_thousand_queues_leave_the_loop_to_others() -> None:
+    member = Member()
+    member.queued = [queue(f"queue-{number}") for number in range(metrics.QUEUES_MAX + 5)]
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    other = asyncio.create_task(others())
+    page = await expose(member)
+    other.cancel()
+    assert turns > 3 * metrics.QUEUES_MAX / metrics.PART
+    assert page.count(b"\nelasticq_queue_messages{") == 3 * metrics.QUEUES_MAX
+    assert page.count(b"# TYPE elasticq_queue_messages ") == 1
+    assert page.count(b"# HELP elasticq_queue_messages ") == 1
+
+
+async def test_process_figures_have_the_names_that_dashboards_know() -> None:
+    found = await read(Member("n1"))
+    assert found[("process_cpu_seconds_total", frozenset())] > 0
+    assert found[("process_resident_memory_bytes", frozenset())] > 1_000_000
+
+
+def test_the_library_is_not_imported_before_the_first_look() -> None:
+    code = (
+        "import sys, elasticq.admin.app, elasticq.server.life, elasticq.http.slow, elasticq.cli.main;"
+        "assert not {'prometheus_client', 'rich', 'opentelemetry'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=30)

@@ -1,6 +1,6 @@
 """The queue checker on hand-made histories: each fault is named, and what is legal is not."""
 
-from elasticq.checks.history import ChangeVisibility, Delete, Event, HandedOut, Receive, Send, SentMessage
+from elasticq.checks.history import Advance, ChangeVisibility, Delete, Event, HandedOut, Receive, Send, SentMessage
 from elasticq.checks.queue import check
 
 S = 1_000_000
@@ -41,6 +41,13 @@ def change(taken: Receive, at: float, visibility: float, *, outcome: str = "ok")
         complete_us=int(at * S) + 1_000 if outcome == "ok" else None, outcome=outcome,
         message_id=message.message_id, receipt_handle=message.receipt_handle,
         visibility_ms=int(visibility * 1_000),
+    )  # fmt: skip
+
+
+def advance(seconds: float, at: float, *, outcome: str = "ok") -> Advance:
+    return Advance(
+        client="t", queue="", invoke_us=int(at * S), complete_us=int(at * S) + 1_000 if outcome == "ok" else None,
+        outcome=outcome, advance_ms=int(seconds * 1_000),
     )  # fmt: skip
 
 
@@ -192,6 +199,21 @@ def test_clock_bound_forgives_just_as_much() -> None:
     events = send("a", "1", 1), first, second, delete(second, 8)
     assert names(*events, clock_bound_ms=500) == ["early"]
     assert names(*events, clock_bound_ms=1_000) == []
+
+
+def test_advance_of_the_clock_forgives_just_as_much() -> None:
+    history = (send("a", "1", 1), receive("a", "1", 2), receive("a", "1", 4, client="d"))
+    assert names(*history, drain=None) == ["early"]
+    assert names(*history, advance(2, 3), drain=None) == ["early"]
+    assert names(*history, advance(4, 3), drain=None) == []
+    assert names(*history, advance(4, 3, outcome="unknown"), drain=None) == []
+    assert names(*history, advance(4, 3, outcome="fail"), drain=None) == ["early"]
+
+
+def test_advance_that_ended_before_the_receive_or_began_after_the_next_forgives_nothing() -> None:
+    history = (send("a", "1", 1), receive("a", "1", 2), receive("a", "1", 4, client="d"))
+    assert names(*history, advance(4, 1.5), advance(4, 5), drain=None) == ["early"]
+    assert names(*history, advance(4, 1.5, outcome="unknown"), drain=None) == []
 
 
 def test_body_that_nobody_sent_is_unexpected() -> None:

@@ -1,6 +1,7 @@
 """The command line: commands, exit status, clear words."""
 
 import json
+import os
 import signal
 from http.client import HTTPConnection
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from elasticq.cli import main
-from elasticq.server.settings import Settings
+from elasticq.server.settings import Settings, load
 from tests.server.process import PATIENCE_S, Server
 
 
@@ -187,3 +188,37 @@ def test_a_missing_source_is_told(arguments: list[str], tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["shop.conf", "anything.conf", "kept.conf"])
+def test_what_config_check_prints_is_a_file_with_the_same_settings(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example = Path(__file__).parents[1] / "migration" / "examples" / name
+    properties = ['-Dqueues."odd.fifo".fifo=true', "-Daws.region=here"]
+    assert main(["config", "check", *properties, str(example)]) == 0
+    file = tmp_path / "printed.toml"
+    file.write_text(capsys.readouterr().out)
+    given = [('queues."odd.fifo".fifo', "true"), ("aws.region", "here")]
+    assert load(file, {}, {}) == load(example, os.environ, {}, given)
+    assert main(["config", "check", f"-Dconfig.file={file}"]) == 0
+    assert capsys.readouterr().out == file.read_text()
+
+
+def test_config_check_names_what_elasticmq_would_have_ignored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "elasticmq.conf"
+    file.write_text("rest-sqs.bindPort = 1")
+    assert main(["config", "check", str(file)]) == 0
+    assert "rest-sqs.bindPort is not known and changes nothing, did you mean rest-sqs.bind-port?" in (
+        capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [["-Dconfig.file=a.conf", "--config", "b.conf"], ["-Dconfig.url=http://x"], ["-Drest-sqs.bind-port=x"]]
+)
+def test_properties_that_cannot_be_meant_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.startswith("elasticq: ")

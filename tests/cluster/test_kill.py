@@ -5,7 +5,7 @@ from itertools import permutations
 
 import pytest
 
-from tests.cluster.cluster import Cluster, until
+from tests.cluster.cluster import Cluster, ask, until
 from tests.cluster.conftest import MakeCluster
 from tests.cluster.load import Load
 from tests.durability.chaos import CLOCK_BOUND_MS, now_us
@@ -59,6 +59,27 @@ def test_killed_master_is_replaced_and_nothing_is_lost(make_cluster: MakeCluster
     assert gap_ms < GAP_MAX_MS
     counts = survivor.call("GetQueueAttributes", QueueUrl=url, AttributeNames=["All"])["Attributes"]
     assert counts["ApproximateNumberOfMessagesNotVisible"] == "0"
+
+
+def test_lease_outlives_the_master(cluster: Cluster) -> None:
+    url = cluster["n1"].call("CreateQueue", QueueName="leased")["QueueUrl"]
+    for number in range(4):
+        cluster["n1"].call("SendMessage", QueueUrl=url, MessageBody=str(number))
+    wanted = {"QueueUrl": url, "MaxNumberOfMessages": 2, "VisibilityTimeout": 600}
+    ids = ("q/1/0/0", "q/1/1/0", "q/1/1/1")
+    first = [cluster["n2"].call("ReceiveMessage", ReceiveRequestAttemptId=each, **wanted) for each in ids]
+    master = cluster.master()
+    cluster.kill9(master)
+    assert cluster.master(other_than=master)
+    survivor = cluster.running()[0]
+    survivor.call("SendMessage", QueueUrl=url, MessageBody="late")
+    assert [survivor.call("ReceiveMessage", ReceiveRequestAttemptId=each, **wanted) for each in ids] == first
+    assert "Messages" not in first[2]
+    survivor.call("DeleteMessage", QueueUrl=url, ReceiptHandle="lease:q/1/")
+    listed = ask(survivor.admin_port, "GET", "/leases").body
+    assert [(each["partition"], each["state"]) for each in listed["leases"]] == [(1, "committed"), (0, "committed")]
+    counts = survivor.call("GetQueueAttributes", QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    assert (counts["ApproximateNumberOfMessages"], counts["ApproximateNumberOfMessagesNotVisible"]) == ("1", "0")
 
 
 @pytest.mark.chaos

@@ -65,6 +65,28 @@ def test_changed_visibility_survives_a_kill(server: Server) -> None:
     assert server.call("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)["Messages"]
 
 
+def test_leases_survive_a_kill(server: Server) -> None:
+    url = server.create("leased")
+    for number in range(5):
+        server.call("SendMessage", QueueUrl=url, MessageBody=str(number))
+
+    def read(attempt_id: str) -> object:
+        wanted = {"MaxNumberOfMessages": 2, "VisibilityTimeout": 600, "ReceiveRequestAttemptId": attempt_id}
+        return server.call("ReceiveMessage", QueueUrl=url, **wanted).get("Messages")
+
+    ids = ("q/1/0/0", "q/1/0/1", "q/1/1/0", "q/1/1/1")
+    first = [read(attempt_id) for attempt_id in ids]
+    server.call("ChangeMessageVisibility", QueueUrl=url, ReceiptHandle="lease:q/1/0", VisibilityTimeout=900)
+    server.call("SendMessage", QueueUrl=url, MessageBody="late")
+    server.restart()
+    assert [read(attempt_id) for attempt_id in ids] == first
+    assert first[3] is None, "sealed"
+    server.call("DeleteMessage", QueueUrl=url, ReceiptHandle="lease:q/1/")
+    server.restart()
+    server.call("DeleteMessage", QueueUrl=url, ReceiptHandle="lease:q/1/")
+    assert count(server, url) == 1
+
+
 def test_same_invocation_after_a_kill_is_the_same_message(server: Server) -> None:
     url = server.create("twice")
     send = {"QueueUrl": url, "MessageBody": "once"}

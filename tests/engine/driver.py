@@ -11,6 +11,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine.actions.receive import returned
 from elasticq.engine.apply import Undo
 from elasticq.engine.digest import state_digest
+from elasticq.engine.execute import execute, look_last
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.ordering import fair
 from elasticq.engine.ordering.fair import FairOrder
@@ -23,7 +24,7 @@ from elasticq.model.commands import MessageAttributeValue
 from elasticq.model.errors import SqsError
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION, queue_arn
 from elasticq.model.results import MoveTaskStartedResult, ReceiveMessageResult
-from tests.engine.desk import Desk
+from tests.engine.desk import ENDPOINT, Desk
 
 Step = tuple[str, int, int]
 NAMES = ("red", "blue")
@@ -54,6 +55,10 @@ ACTIONS = (
     "move",
     "again",
     "again",
+    "lease",
+    "lease",
+    "lease",
+    "end_lease",
 )
 STEPS = st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 7), st.integers(0, 7)), max_size=40)
 WAITS_S = (0.001, 0.5, 1, 2, 5, 10, 61, 130)
@@ -195,6 +200,32 @@ class Driver:
 
     def _wait(self, name: str, a: int, b: int) -> None:
         self.desk.wait(WAITS_S[b])
+
+    def _lease(self, name: str, a: int, b: int) -> None:
+        """A numbered receive of one of few leases, which seals it now and then."""
+        call = c.Call(
+            c.ReceiveMessage(
+                queue_url=name,
+                max_number_of_messages=a + 1,
+                visibility_timeout=b + 1,
+                receive_request_attempt_id=f"q/{b % 2}/0/{a}",
+            ),
+            "anonymous",
+            DEFAULT_ACCOUNT,
+            ENDPOINT,
+        )
+        try:
+            _, mutations = (look_last if b % 3 == 0 else execute)(self.desk.state, call, self.desk.turn)
+        except SqsError:
+            return
+        self.desk.write(mutations, self.undo)
+
+    def _end_lease(self, name: str, a: int, b: int) -> None:
+        handle = f"lease:q/{a % 2}/"
+        if b < 3:
+            self._do(c.DeleteMessage(queue_url=name, receipt_handle=handle), self._guid(b))
+        else:
+            self._do(c.ChangeMessageVisibility(queue_url=name, receipt_handle=handle, visibility_timeout=b - 3))
 
     def _takeover(self, name: str, a: int, b: int) -> None:
         turn = self.desk.turn

@@ -10,6 +10,7 @@ from elasticq.engine.access import OWNER_ONLY
 from elasticq.engine.execute import HANDLERS, execute
 from elasticq.model import commands as c
 from elasticq.model.errors import AccessDenied, SqsError
+from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.model.results import Result
 from tests.engine.desk import ENDPOINT, Desk
@@ -44,9 +45,8 @@ def about_the_queue(kind: type[c.Command]) -> c.Command:
     return kind(**{name: value for name, value in given.items() if name in names})
 
 
-ABOUT_A_QUEUE = sorted(
-    set(HANDLERS) - {c.CreateQueue, c.ListQueues, c.CancelMessageMoveTask}, key=lambda kind: kind.__name__
-)
+OF_NO_QUEUE = {c.CreateQueue, c.DeclareQueue, c.ListQueues, c.CancelMessageMoveTask, AdvanceClock, DeleteAllQueues}
+ABOUT_A_QUEUE = sorted(set(HANDLERS) - OF_NO_QUEUE, key=lambda kind: kind.__name__)
 
 
 def is_denied(desk: Desk, command: c.Command, account: str = STRANGER) -> bool:

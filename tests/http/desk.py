@@ -81,6 +81,7 @@ class Desk:
         auth: str = "off",
         keys: Sequence[Key] = (),
         browsers: Browsers | None = None,
+        has_testing: bool = False,
     ) -> None:
         self.now_ms = 1_000_000
         self.wall_ms = WALL_MS
@@ -103,6 +104,7 @@ class Desk:
             auth=auth,
             keys=keys,
             browsers=browsers,
+            has_testing=has_testing,
             clock=self._clock,
             wall_clock=lambda: self.wall_ms,
         )

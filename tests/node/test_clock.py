@@ -1,4 +1,4 @@
-"""Cluster time: linked by heartbeats, fixed by a win, never below the last entry."""
+"""Cluster time: linked by heartbeats, fixed by a win, never below the last entry; advanced for tests."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,6 +50,26 @@ def test_master_keeps_contact_with_itself() -> None:
     assert clock.contact_ms is None
     clock.keep(250)
     assert clock.contact_ms == 7_050
+
+
+def test_advance_moves_cluster_time_and_nothing_that_members_tell_each_other() -> None:
+    clock = started()
+    clock.link(9_000, 200)
+    clock.ahead_ms = 60_000
+    assert clock.time_ms(260) == 69_060
+    assert clock.boot_ms(69_060) == 260
+    assert clock.reading(260) == (True, 9_060)
+    clock.keep(260)
+    assert clock.contact_ms == 9_060
+
+
+def test_winner_of_an_advanced_cluster_does_not_advance_it_again() -> None:
+    clock = started()
+    clock.ahead_ms = 60_000
+    clock.win([(True, 7_000)], 66_500, 200)
+    assert clock.time_ms(200) == 67_000
+    clock.win([(True, 7_000)], 68_000, 200)
+    assert clock.time_ms(200) == 68_000
 
 
 @given(st.integers(0, 10**12), st.integers(0, 10**13), st.integers(0, 10**6))

@@ -7,18 +7,24 @@ from itertools import count
 from typing import Any
 from unittest.mock import patch
 
+from msgspec.structs import replace
+
 from elasticq.engine import mutations as m
 from elasticq.engine import redrive
-from elasticq.engine.actions import receive, send
-from elasticq.engine.execute import execute
+from elasticq.engine.actions import leases, receive, send
+from elasticq.engine.execute import HANDLERS, execute
 from elasticq.engine.identity import TERM_SHIFT, Identity
+from elasticq.engine.leases import Attempt, read_attempt
 from elasticq.engine.move_tasks import Mover, Step
 from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.engine.state import Queue, State
-from elasticq.engine.turn import Turn
-from elasticq.model.commands import Call
+from elasticq.engine.turn import Outcome, Turn
+from elasticq.model.commands import Call, DeleteMessage, ReceiveMessage
+from elasticq.model.errors import LeaseExpired
+from elasticq.model.results import ReceiveMessageResult
 from elasticq.node import node as node_module
+from elasticq.node.clock import ClusterClock
 from elasticq.node.effects import Committed, Reply, Ticket
 from elasticq.node.members import Members
 from elasticq.node.node import Node
@@ -402,4 +408,101 @@ def move_task_leaves_what_it_moved() -> Iterator[None]:
 @contextmanager
 def attempt_forgets_what_it_got() -> Iterator[None]:
     with patch.object(receive, "attempted", lambda state, queue, key, attempt_id, now_ms: (0, [])):
+        yield
+
+
+@contextmanager
+def advance_that_one_member_forgets() -> Iterator[None]:
+    """What the log says of the clock never reaches the rows of the followers."""
+    honest = node_module.apply
+
+    def deaf(self: Node, index: int, *, keep_undo: bool) -> None:
+        def forgetful(state: State, mutation: m.Mutation, undo: Any = None) -> None:
+            if type(mutation) is not m.ClockAdvanced or not self.settings.member_id.startswith("m2"):
+                honest(state, mutation, undo)
+
+        with patch.object(node_module, "apply", forgetful):
+            faithful(self, index, keep_undo=keep_undo)
+
+    faithful = Node._apply_entry
+    with patch.object(Node, "_apply_entry", deaf):
+        yield
+
+
+def rows_without_the_advances() -> AbstractContextManager[None]:
+    return rows_without(m.ClockAdvanced)
+
+
+@contextmanager
+def advance_in_heartbeats() -> Iterator[None]:
+    """Members tell each other cluster time where real time is asked for: each adds the advances once more."""
+    with patch.object(ClusterClock, "reading", lambda self, now_ms: (self._linked, self.time_ms(now_ms))):
+        yield
+
+
+@contextmanager
+def lease_expires_call_by_call() -> Iterator[None]:
+    """Each numbered receive has a deadline, and a seal, of its own."""
+
+    def apart(attempt_id: str | None) -> Attempt | None:
+        said = read_attempt(attempt_id)
+        return said and Attempt(said.name, said.batch, said.partition * 1_000 + said.call, 0)
+
+    with patch.object(leases, "read_attempt", apart):
+        yield
+
+
+@contextmanager
+def id_of_an_expired_lease_receives_anew() -> Iterator[None]:
+    """As if a lease that is over had never been."""
+    honest = leases.receive_message
+
+    def forgetful(state: State, call: Call, command: ReceiveMessage, turn: Turn) -> Outcome:
+        try:
+            outcome = honest(state, call, command, turn)
+        except LeaseExpired:
+            pass
+        else:
+            if not isinstance(outcome[0], LeaseExpired):
+                return outcome
+        return receive.receive_message(state, call, replace(command, receive_request_attempt_id=None), turn)
+
+    with patch.dict(HANDLERS, {ReceiveMessage: forgetful}):
+        yield
+
+
+@contextmanager
+def lease_is_sealed_in_words_only() -> Iterator[None]:
+    """An empty answer is final for who reads it, but nothing is written down."""
+    honest = node_module.look_last
+
+    def silent(state: State, call: Call, turn: Turn) -> Outcome:
+        result, mutations = honest(state, call, turn)
+        is_seal = isinstance(result, ReceiveMessageResult) and not result.messages
+        return result, [] if is_seal else mutations
+
+    with patch.object(node_module, "look_last", silent):
+        yield
+
+
+@contextmanager
+def committed_lease_keeps_its_messages() -> Iterator[None]:
+    """A commit closes the lease and forgets to remove what it holds."""
+    honest = leases.delete_message
+
+    def gentle(state: State, call: Call, command: DeleteMessage, turn: Turn) -> Outcome:
+        result, mutations = honest(state, call, command, turn)
+        is_commit = any(isinstance(mutation, m.LeaseSet) for mutation in mutations)
+        return result, [x for x in mutations if not (is_commit and isinstance(x, m.MessagesRemoved))]
+
+    with patch.dict(HANDLERS, {DeleteMessage: gentle}):
+        yield
+
+
+@contextmanager
+def leases_missing_in_the_rows() -> Iterator[None]:
+    with (
+        patch.object(Rows, "_lease_called", lambda self, mutation: None),
+        patch.object(Rows, "_lease_set", lambda self, mutation: None),
+    ):
         yield

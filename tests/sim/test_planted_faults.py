@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from elasticq.checks.dead_letters import COPIED, MOVED_TWICE, RECEIVED_TOO_OFTEN
 from elasticq.checks.fifo import ATTEMPT_DIFFERS, MISORDERED, NOT_DEDUPLICATED, OVERTAKEN
+from elasticq.checks.leases import LEASE_DIFFERS, LEASE_REVIVED, LEASE_SHORT, LEASE_UNSEALED
 from elasticq.checks.queue import DUPLICATED, EARLY, LOST, RESURRECTED
 from elasticq.sim import invariants as rule
 from elasticq.sim.client import HANDLE_REFUSED
@@ -24,7 +25,9 @@ FAILOVERS = ("crash_master", "isolate_master", "pause_master", "restart")
 LATE_FRAMES = ("duplicates", "stragglers")
 COMERS = ("wipe", "join", "isolate", "crash")
 SPLITS = ("isolate_master", "cut_master_from_majority", "bridge", "flap")
+LEASES = ("leases",)
 FIFO, DEAD = ("all_fifo",), ("all_fifo", "dead_letters")
+ADVANCES = ("advance", "advance", "crash_master", "restart")
 SLOW_COMMITS = ("slow_disk", "loss_burst", "isolate_master", "crash_master")
 
 
@@ -94,6 +97,31 @@ CASES = {
             (COPIED, DUPLICATED, NOT_DEDUPLICATED),
             FAILOVERS,
             features=(*DEAD, "move_tasks"),
+        ),
+        Case(planted.advance_that_one_member_forgets, (rule.ROWS_DIFFER, rule.CLOCK_AHEAD), ADVANCES),
+        Case(planted.rows_without_the_advances, (rule.ROWS_DIFFER, rule.CLOCK_AHEAD), ADVANCES),
+        Case(planted.advance_in_heartbeats, (rule.CLOCK_AHEAD,), ADVANCES),
+        Case(
+            planted.lease_expires_call_by_call,
+            (LEASE_REVIVED, LEASE_UNSEALED, LEASE_SHORT),
+            FAILOVERS,
+            features=LEASES,
+        ),
+        Case(
+            planted.id_of_an_expired_lease_receives_anew,
+            (LEASE_REVIVED, LEASE_DIFFERS, LEASE_UNSEALED, RESURRECTED, EARLY),
+            FAILOVERS,
+            features=LEASES,
+        ),
+        Case(
+            planted.lease_is_sealed_in_words_only,
+            (LEASE_UNSEALED, LEASE_DIFFERS, LEASE_REVIVED, LOST),  # lost: committed, and nobody was told of it
+            FAILOVERS,
+            features=LEASES,
+        ),
+        Case(planted.committed_lease_keeps_its_messages, (RESURRECTED,), FAILOVERS, features=LEASES),
+        Case(
+            planted.leases_missing_in_the_rows, (rule.ROWS_DIFFER, LEASE_SHORT, LEASE_DIFFERS), CRASHES, features=LEASES
         ),
     )
 }

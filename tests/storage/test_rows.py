@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply
+from elasticq.engine.leases import Key, key_of
 from elasticq.engine.state import State
 from elasticq.model.commands import MessageAttributeValue
 from elasticq.node.effects import Committed
@@ -42,6 +43,7 @@ class Model:
         self.founded: m.ClusterFounded | None = None
         self.takeovers: list[m.TookOver] = []
         self.tasks: dict[int, m.MoveTaskSet] = {}
+        self.leases: dict[Key, dict[int, m.LeaseCalled | m.LeaseSet]] = {}
 
     def apply(self, x: m.Mutation) -> None:
         queue = self.queues.get(getattr(x, "queue_id", 0))
@@ -55,6 +57,13 @@ class Model:
                 self.tasks[x.number] = x
             case m.MoveTaskForgotten():
                 self.tasks.pop(x.number, None)
+            case m.LeaseCalled():
+                self.leases.setdefault(key_of(x), {})[x.call] = x
+            case m.LeaseSet():
+                calls = {} if x.ended_ms else self.leases.get(key_of(x), {})
+                self.leases[key_of(x)] = {**calls, -1: x}
+            case m.LeaseForgotten():
+                self.leases.pop(key_of(x), None)
             case m.QueueCreated():
                 self.queues[x.queue_id] = m.QueueRestored(
                     x.queue_id, x.account, x.name, x.attributes, x.tags, x.created_ms, x.created_ms, None, None, 0, 0
@@ -133,7 +142,17 @@ class Model:
         untouched = sorted(self.contents.keys() - self.delivery.keys())
         groups = {key: content.group_id for key, content in self.contents.items() if key[0] == FIFO_QUEUE}
         tasks = [self.tasks[number] for number in sorted(self.tasks)]
-        return self.founded, self.takeovers, queues, untouched, self.delivery, self.invocations, tasks, groups
+        return (
+            self.founded,
+            self.takeovers,
+            queues,
+            untouched,
+            self.delivery,
+            self.invocations,
+            tasks,
+            groups,
+            self.leases,
+        )
 
 
 def view_of(mutations: Iterator[m.Mutation]) -> tuple[Any, ...]:
@@ -143,7 +162,16 @@ def view_of(mutations: Iterator[m.Mutation]) -> tuple[Any, ...]:
     groups: dict[tuple[int, int], str] = {}
     invocations: dict[bytes, m.InvocationRecorded] = {}
     tasks: list[m.MoveTaskSet] = []
-    order = [m.ClusterFounded, m.TookOver, m.MoveTaskSet, m.QueueRestored, m.InvocationRecorded]
+    leases: dict[Key, dict[int, m.LeaseCalled | m.LeaseSet]] = {}
+    order = [
+        m.ClusterFounded,
+        m.TookOver,
+        m.MoveTaskSet,
+        m.LeaseCalled,
+        m.LeaseSet,
+        m.QueueRestored,
+        m.InvocationRecorded,
+    ]
     stage = last_page = 0
     for x in mutations:
         if type(x) in order:
@@ -156,6 +184,10 @@ def view_of(mutations: Iterator[m.Mutation]) -> tuple[Any, ...]:
                 takeovers.append(x)
             case m.MoveTaskSet():
                 tasks.append(x)
+            case m.LeaseCalled():
+                leases.setdefault(key_of(x), {})[x.call] = x
+            case m.LeaseSet():
+                leases.setdefault(key_of(x), {})[-1] = x
             case m.QueueRestored():
                 queues.append(x)
                 last_page = 0
@@ -180,7 +212,7 @@ def view_of(mutations: Iterator[m.Mutation]) -> tuple[Any, ...]:
                 assert not queues, "only that the newest id is not given again"
             case _:
                 raise AssertionError(x)
-    return founded, takeovers, queues, untouched, delivery, invocations, tasks, groups
+    return founded, takeovers, queues, untouched, delivery, invocations, tasks, groups, leases
 
 
 # --- driving ------------------------------------------------------------------------------
@@ -282,7 +314,7 @@ class History:
         else:
             kinds = [self._send] * 8 + [self._receive] * 5 + [self._change, self._return, self._remove, self._remove]
             rare = [self._purge, self._delete, self._reclaim, self._set, self._attempt]
-            rare += [self._tag, self._task, self._take_over]
+            rare += [self._tag, self._task, self._lease, self._lease, self._take_over]
             made = random_.choice(kinds + [self._expire] + ([random_.choice(rare)] if random_.random() < 0.5 else []))(
                 queue_id
             )
@@ -366,6 +398,20 @@ class History:
         status = self.random.choice((m.RUNNING, m.COMPLETED))
         return [task(number, queue_id, self.now_ms, status)]
 
+    def _lease(self, queue_id: int) -> list[m.Mutation]:
+        key = (queue_id, "q", self.random.randrange(3), self.random.randrange(2))
+        known = self.model.leases.get(key, {})
+        if self.random.random() < 0.1:
+            return [m.LeaseForgotten(*key)]
+        itself = known.get(-1)
+        if isinstance(itself, m.LeaseSet) and itself.ended_ms:
+            return []
+        if known and self.random.random() < 0.3:
+            ended_ms = self.random.choice((0, self.now_ms))
+            return [m.LeaseSet(*key, 1, self.now_ms, m.LEASE_EXPIRED if ended_ms else m.LEASE_OPEN, ended_ms, 3)]
+        sequences = self._some(queue_id)
+        return [m.LeaseCalled(*key, len(known), 1, self.now_ms, sequences, sequences)]
+
     def _take_over(self, queue_id: int) -> list[m.Mutation]:
         self.term += 1
         return [m.TookOver(self.term, "n", self.now_ms, self.now_ms + 5)]
@@ -431,6 +477,18 @@ def test_newest_voters_and_the_renamed_cluster_come_back_with_the_applied_index(
     base, mutations = Rows().load(connection)
     assert base == Base(4, 2, 4, voters)
     assert view_of(mutations)[0] == m.ClusterFounded("e", b"key", 3)
+
+
+def test_how_far_the_clock_was_advanced_comes_back_also_after_batches_that_do_not_tell() -> None:
+    connection, rows = opened(), Rows()
+    rows.take(Committed(1, 1, 1, [m.ClusterFounded("c", b"key", 3), m.ClockAdvanced(30_000)]))
+    flush(rows, connection)
+    for index in (2, 3):
+        again = Rows()
+        _, mutations = again.load(connection)
+        assert m.ClockAdvanced(30_000) in list(mutations)
+        again.take(Committed(index, 1, index, [created(index)]))
+        flush(again, connection)
 
 
 def test_id_of_a_queue_that_is_gone_is_not_forgotten() -> None:
@@ -705,6 +763,26 @@ def test_lost_or_changed_move_task_is_found() -> None:
         rows.take(Committed(1, 1, 1, [task(1), task(2, status=m.COMPLETED), task(3), m.MoveTaskForgotten(3)]))
         flush(rows, connection)
         assert list(Rows().load(connection)[1]) == [task(1), task(2, status=m.COMPLETED)]
+        connection.execute(harm)
+        with pytest.raises(Damaged):
+            list(Rows().load(connection)[1])
+
+
+def test_lost_or_changed_row_of_a_lease_is_found() -> None:
+    called = [m.LeaseCalled(7, "q", 1, partition, 0, 1, 9, [5], [6]) for partition in range(3)]
+    renewed, ended = (m.LeaseSet(7, "q", 1, at, 1, 99, state, at, 1) for at, state in enumerate(("open", "committed")))
+    for harm in (
+        "DELETE FROM leases WHERE partition = 2",
+        "DELETE FROM leases WHERE call = -1 AND partition = 0",
+        "UPDATE leases SET call = 1 WHERE call = 0 AND partition = 0",
+        "UPDATE leases SET value = substr(value, 1, length(value) - 1) || x'00' WHERE partition = 1",
+    ):
+        connection, rows = opened(), Rows()
+        rows.take(Committed(1, 1, 1, [*called, renewed]))
+        flush(rows, connection)
+        rows.take(Committed(2, 1, 1, [ended]))
+        flush(rows, connection)
+        assert list(Rows().load(connection)[1]) == [called[0], called[2], renewed, ended]
         connection.execute(harm)
         with pytest.raises(Damaged):
             list(Rows().load(connection)[1])

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from elasticq.engine import mutations as m
-from elasticq.engine.batches import check_entries, failed
+from elasticq.engine.batches import batch_entries_max, check_entries, failed
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model.commands import Call, DeleteMessage, DeleteMessageBatch
@@ -59,9 +59,10 @@ def delete_message(state: State, call: Call, command: DeleteMessage, turn: Turn)
 
 def delete_message_batch(state: State, call: Call, command: DeleteMessageBatch, turn: Turn) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
-    ids = check_entries(command.entries, "DeleteMessageBatchRequestEntry")
+    entries_max = batch_entries_max(turn, command.elasticq_page_size)
+    ids = check_entries(command.entries, "DeleteMessageBatchRequestEntry", entries_max)
     result = BatchResult()
-    sequences: list[int] = []
+    sequences: dict[int, None] = {}
     for name, entry in zip(ids, command.entries, strict=True):
         try:
             sequence = _deletable(state, queue, entry.receipt_handle, turn, _has_expired_in_batch)
@@ -69,6 +70,6 @@ def delete_message_batch(state: State, call: Call, command: DeleteMessageBatch, 
             result.failed.append(failed(name, error))
             continue
         result.successful.append(name)
-        if sequence is not None and sequence not in sequences:
-            sequences.append(sequence)
-    return result, [m.MessagesRemoved(queue.id, sequences)] if sequences else []
+        if sequence is not None:
+            sequences[sequence] = None
+    return result, [m.MessagesRemoved(queue.id, list(sequences))] if sequences else []

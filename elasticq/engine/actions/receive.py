@@ -4,7 +4,8 @@ from typing import Final
 
 from elasticq.engine import mutations as m
 from elasticq.engine import redrive
-from elasticq.engine.contents import check_range, check_token
+from elasticq.engine.batches import check_page_size
+from elasticq.engine.contents import check_range, check_token, message_bytes
 from elasticq.engine.deduplication import attempt_key, attempt_recorded, attempted
 from elasticq.engine.identity import next_hand_out, sequence_number
 from elasticq.engine.ordering.standard import ContentsMissing
@@ -29,24 +30,31 @@ SYSTEM_ATTRIBUTES: Final = (
 )
 
 
+ALWAYS_FITTING: Final = limits.ANSWER_BYTES_MAX // limits.BODY_BYTES_MAX
+
+
 class Asked:
     """What a ReceiveMessage wants, checked and with defaults filled in; raises InvalidParameterValue."""
 
     __slots__ = ("attribute_names", "limit", "system_names", "visibility_s", "wait_s")
 
-    def __init__(self, queue: Queue, command: ReceiveMessage) -> None:
+    def __init__(self, queue: Queue, command: ReceiveMessage, allowed: limits.Limits) -> None:
         limit, wait_s, visibility_s = (
             command.max_number_of_messages,
             command.wait_time_seconds,
             command.visibility_timeout,
         )
-        if limit is not None and not 1 <= limit <= limits.RECEIVE_MESSAGES_MAX:
-            check_range(limit, 1, 10, "MaxNumberOfMessages", "Must be between 1 and 10, if provided")
-        if wait_s is not None and not 0 <= wait_s <= limits.WAIT_S_MAX:
-            check_range(wait_s, 0, 20, "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided")
+        if limit is not None and not 1 <= limit <= allowed.messages:
+            words = f"Must be between 1 and {allowed.messages}, if provided"
+            check_range(limit, 1, allowed.messages, "MaxNumberOfMessages", words)
+        if wait_s is not None and not 0 <= wait_s <= allowed.wait_s:
+            words = f"Must be >= 0 and <= {allowed.wait_s}, if provided"
+            check_range(wait_s, 0, allowed.wait_s, "WaitTimeSeconds", words)
         if visibility_s is not None and not 0 <= visibility_s <= limits.VISIBILITY_S_MAX:
             check_range(visibility_s, 0, 43_200, "VisibilityTimeout", "Must be >= 0 and <= 43200, if provided")
-        self.limit = 1 if limit is None else limit
+        self.limit = 1 if limit is None else min(limit, allowed.messages_max)
+        if command.elasticq_page_size is not None:
+            self.limit = check_page_size(command.elasticq_page_size)
         self.wait_s = queue.wait_s if wait_s is None else wait_s
         self.visibility_s = queue.visibility_s if visibility_s is None else visibility_s
         self.system_names = _system_names(command)
@@ -70,7 +78,7 @@ def _system_names(command: ReceiveMessage) -> frozenset[str]:
 def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Turn) -> Outcome:
     """Raises ContentsMissing where the next message is on disk only."""
     queue = named_queue(state, call, command.queue_url)
-    asked = Asked(queue, command)
+    asked = Asked(queue, command, turn.limits)
     now_ms = turn.now_ms
     key = _attempt_key(queue, command)
     if key:
@@ -91,26 +99,48 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
         chosen = chosen[: max(room, 0)]
         if not chosen:
             return ReceiveMessageResult(), buried
-    until_ms = now_ms + asked.visibility_s * 1_000
-    received = m.MessagesReceived(queue.id, now_ms, until_ms, chosen, [], [], [])
-    messages = []
-    for sequence in chosen:
-        old = queue.rows.get(sequence, UNTOUCHED)
-        content = queue.contents[sequence]
-        hand_out = next_hand_out(old.hand_out, turn.term)
-        count = old.receive_count + 1
-        first_ms = old.first_received_ms or now_ms
-        received.hand_outs.append(hand_out)
-        received.receive_counts.append(count)
-        received.first_received_ms.append(first_ms)
-        messages.append(_handed_out(state, queue.id, sequence, content, hand_out))
-        if asked.system_names or asked.attribute_names:
-            _add_attributes(queue, messages[-1], content, count, first_ms, asked)
+    chosen = fitting(queue, asked, chosen, turn)
+    received, messages = hand_out(state, queue, asked, chosen, now_ms + asked.visibility_s * 1_000, turn)
     result = ReceiveMessageResult(messages, call.invocation)
     if key:
         result.request_attempt = (key, now_ms)
         buried.append(attempt_recorded(key, now_ms, received))
     return result, [received, *buried]
+
+
+def fitting(queue: Queue, asked: Asked, chosen: list[int], turn: Turn) -> list[int]:
+    """As many as one answer may hold, one at least: it has to fit into a frame between members."""
+    if len(chosen) <= ALWAYS_FITTING and not turn.limits.is_relaxed:
+        return chosen
+    room_bytes = limits.FORWARDED_BYTES_MAX if asked.limit <= limits.RECEIVE_MESSAGES_MAX else limits.ANSWER_BYTES_MAX
+    for at, sequence in enumerate(chosen):
+        content = queue.contents[sequence]
+        room_bytes -= message_bytes(content.body, content.attributes)
+        if room_bytes < 0:
+            return chosen[: max(at, 1)]
+    return chosen
+
+
+def hand_out(
+    state: State, queue: Queue, asked: Asked, chosen: list[int], until_ms: int, turn: Turn
+) -> tuple[m.MessagesReceived, list[ReceivedMessage]]:
+    """The messages ``chosen``, whose contents are in memory, each under a new number until ``until_ms``."""
+    now_ms = turn.now_ms
+    received = m.MessagesReceived(queue.id, now_ms, until_ms, chosen, [], [], [])
+    messages = []
+    for sequence in chosen:
+        old = queue.rows.get(sequence, UNTOUCHED)
+        content = queue.contents[sequence]
+        number = next_hand_out(old.hand_out, turn.term)
+        count = old.receive_count + 1
+        first_ms = old.first_received_ms or now_ms
+        received.hand_outs.append(number)
+        received.receive_counts.append(count)
+        received.first_received_ms.append(first_ms)
+        messages.append(_handed_out(state, queue.id, sequence, content, number))
+        if asked.system_names or asked.attribute_names:
+            _add_attributes(queue, messages[-1], content, count, first_ms, asked)
+    return received, messages
 
 
 def _attempt_key(queue: Queue, command: ReceiveMessage) -> bytes:
@@ -150,12 +180,12 @@ def _held_on(
         [row.receive_count for row in rows],
         [row.first_received_ms for row in rows],
     )
-    messages = [_message_again(state, queue, sequence, asked) for sequence in held]
+    messages = [message_again(state, queue, sequence, asked) for sequence in held]
     result = ReceiveMessageResult(messages, call.invocation, request_attempt=(first.attempt, first.recorded_ms))
     return result, [received, attempt_recorded(first.attempt, first.recorded_ms, received)]
 
 
-def _message_again(state: State, queue: Queue, sequence: int, asked: Asked) -> ReceivedMessage:
+def message_again(state: State, queue: Queue, sequence: int, asked: Asked) -> ReceivedMessage:
     """A message in flight under the handle that it has."""
     content, row = queue.contents[sequence], queue.rows[sequence]
     message = _handed_out(state, queue.id, sequence, content, row.hand_out)
@@ -177,14 +207,15 @@ def _add_attributes(
     queue: Queue, message: ReceivedMessage, content: m.MessageStored, count: int, first_received_ms: int, asked: Asked
 ) -> None:
     if asked.system_names:
-        message.attributes = _system_attributes(queue, content, count, first_received_ms, asked.system_names)
+        message.attributes = system_attributes(queue, content, count, first_received_ms, asked.system_names)
     if asked.attribute_names and content.attributes:
         message.message_attributes = _filtered(content.attributes, asked.attribute_names)
 
 
-def _system_attributes(
+def system_attributes(
     queue: Queue, content: m.MessageStored, count: int, first_received_ms: int, names: frozenset[str]
 ) -> dict[str, str]:
+    """Those of ``names`` that the message has; ``count``: how often this queue handed it out."""
     dead_letter = content.dead_letter
     if dead_letter is not None:
         count += dead_letter.receive_count
@@ -200,8 +231,8 @@ def _system_attributes(
         everything["MessageGroupId"] = content.group_id
     if queue.is_fifo:
         everything["SequenceNumber"] = sequence_number(content.sequence)
-        if content.deduplication_id is not None:
-            everything["MessageDeduplicationId"] = content.deduplication_id
+    if content.deduplication_id is not None:
+        everything["MessageDeduplicationId"] = content.deduplication_id
     if dead_letter is not None:
         everything["DeadLetterQueueSourceArn"] = dead_letter.source_arn
     return {name: value for name, value in everything.items() if name in names}
@@ -227,7 +258,7 @@ def received_again(
     Raises ContentsMissing.
     """
     queue = named_queue(state, call, command.queue_url)
-    asked = Asked(queue, command)
+    asked = Asked(queue, command, turn.limits)
     held = []
     for sequence, hand_out in handles:
         row = queue.rows.get(sequence)
@@ -236,7 +267,7 @@ def received_again(
     missing = [sequence for sequence in held if sequence not in queue.contents]
     if missing:
         raise ContentsMissing(missing)
-    messages = [_message_again(state, queue, sequence, asked) for sequence in held]
+    messages = [message_again(state, queue, sequence, asked) for sequence in held]
     result = ReceiveMessageResult(messages, call.invocation)
     if held and (key := _attempt_key(queue, command)):
         known = state.invocations.get(key, turn.now_ms)
@@ -248,6 +279,8 @@ def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.
     """What undoes a receive whose answer reached nobody: visible again, the count taken back, its GUID forgotten."""
     undone: dict[int, m.ReceiveReturned] = {}
     attempt = result.request_attempt
+    if result.leased:
+        return []
     for message in result.messages:
         receipt = state.identity.read_handle(message.receipt_handle)
         queue = state.queues.get(receipt.queue_id)

@@ -1,13 +1,16 @@
 """SendMessage and SendMessageBatch.
 
-A message of a FIFO queue takes its deduplication id for five minutes; a send
-with an id that is taken stores nothing and answers what the first one did.
+A message of a FIFO queue takes its deduplication id for five minutes, one of a
+standard queue with an idempotency window for that; a send with an id that is
+taken stores nothing and answers what the first one did.
 """
 
-from elasticq.engine import contents
+from elasticq.engine import contents, idempotency
 from elasticq.engine import mutations as m
-from elasticq.engine.batches import check_entries, failed
+from elasticq.engine.batches import batch_entries_max, check_entries, failed
 from elasticq.engine.deduplication import content_based_id, deduplication_key, first_sent
+from elasticq.engine.forwards import Copies, route
+from elasticq.engine.idempotency import sent_id_key, taken
 from elasticq.engine.identity import next_sequence, sequence_number
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
@@ -24,11 +27,51 @@ _NO_DEDUPLICATION = (
 
 def send_message(state: State, call: Call, command: SendMessage, turn: Turn) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
+    if queue.is_forwarding:
+        return _send_on(state, queue, call, command, turn)
+    return _send(state, queue, call, command, turn)
+
+
+def _send(state: State, queue: Queue, call: Call, command: SendMessage, turn: Turn) -> Outcome:
     sequence = next_sequence(queue.last_sequence, turn.term)
     if queue.is_fifo:
         return _send_in_order(state, queue, call, command, sequence, turn)
     stored = _stored(queue, call, command, sequence, turn, in_batch=False)
+    if stored.deduplication_id is not None:
+        return _send_once(state, queue, stored, stored.deduplication_id, turn)
     return SendMessageResult(state.identity.message_id(queue.id, sequence)), [stored]
+
+
+def _send_once(state: State, queue: Queue, stored: m.MessageStored, deduplication_id: str, turn: Turn) -> Outcome:
+    """Of a standard queue with an idempotency window."""
+    key = sent_id_key(queue, deduplication_id)
+    first = idempotency.first_sent(state, key, turn.now_ms)
+    mutations: list[m.Mutation] = []
+    if first is None:
+        first = stored.sequence
+        mutations = [stored, taken(queue, key, first, turn)]
+    return SendMessageResult(state.identity.message_id(queue.id, first)), mutations
+
+
+def _send_on(state: State, queue: Queue, call: Call, command: SendMessage, turn: Turn) -> Outcome:
+    """To a queue with copyTo or moveTo."""
+    queue, targets = route(state, queue)
+    result, mutations = _send(state, queue, call, command, turn)
+    return result, mutations + _copies(state, targets, mutations, [command.delay_seconds], turn)
+
+
+def _copies(
+    state: State, targets: list[Queue], mutations: list[m.Mutation], delays_s: list[int | None], turn: Turn
+) -> list[m.Mutation]:
+    """Of the messages among ``mutations``; ``delays_s``: the own one of each."""
+    copies = Copies(state, targets, turn)
+    stored = [each for each in mutations if isinstance(each, m.MessageStored)]
+    size_bytes = sum(contents.message_bytes(each.body, each.attributes) for each in stored)
+    if size_bytes * (1 + len(targets)) > limits.FORWARDED_BYTES_MAX:
+        raise contents.too_long(limits.FORWARDED_BYTES_MAX // (1 + len(targets)), in_batch=len(delays_s) > 1)
+    for each, delay_s in zip(stored, delays_s, strict=False):
+        copies.add(each, delay_s)
+    return copies.mutations
 
 
 def _send_in_order(state: State, queue: Queue, call: Call, command: SendMessage, sequence: int, turn: Turn) -> Outcome:
@@ -55,7 +98,9 @@ def _stored(
     stored = _with_contents(queue, call, entry, sequence, turn, in_batch=in_batch)
     delay_s = queue.delay_s if entry.delay_seconds is None else contents.check_delay(entry.delay_seconds)
     if entry.message_deduplication_id is not None:
-        raise contents.no_deduplication(entry.message_deduplication_id)
+        if not queue.idempotency_ms:
+            raise contents.no_deduplication(entry.message_deduplication_id)
+        stored.deduplication_id = contents.check_token(entry.message_deduplication_id, "MessageDeduplicationId")
     if delay_s:
         stored.visible_at_ms = turn.now_ms + delay_s * 1_000
     if entry.message_group_id is not None:
@@ -98,12 +143,14 @@ def _with_contents(
     in_batch: bool,
 ) -> m.MessageStored:
     """What is the same for all queues: body, attributes, their size."""
-    body = contents.check_body(entry.message_body)
+    body = contents.check_body(entry.message_body, turn.limits)
     attributes = entry.message_attributes
     if attributes:
-        contents.check_attributes(attributes)
-    if contents.message_bytes(body, attributes) > queue.message_bytes_max:
-        raise contents.too_long(queue.message_bytes_max, in_batch=in_batch)
+        contents.check_attributes(attributes, turn.limits)
+    allowed = turn.limits
+    message_bytes_max = allowed.body_bytes if allowed.is_relaxed else queue.message_bytes_max
+    if contents.message_bytes(body, attributes) > message_bytes_max:
+        raise contents.too_long(message_bytes_max, in_batch=in_batch)
     stored = m.MessageStored(queue.id, sequence, body, turn.now_ms, call.principal)
     if attributes:
         stored.attributes = attributes
@@ -117,14 +164,35 @@ def _with_contents(
 def send_message_batch(state: State, call: Call, command: SendMessageBatch, turn: Turn) -> Outcome:
     """All entries that pass are stored in one log entry; the others are answered as failed."""
     queue = named_queue(state, call, command.queue_url)
-    ids = check_entries(command.entries, "SendMessageBatchRequestEntry")
+    entries_max = batch_entries_max(turn, command.elasticq_page_size)
+    ids = check_entries(command.entries, "SendMessageBatchRequestEntry", entries_max)
     total_bytes = sum(contents.message_bytes(x.message_body or "", x.message_attributes) for x in command.entries)
-    if total_bytes > limits.BODY_BYTES_MAX:
+    if total_bytes > turn.limits.body_bytes:
         raise BatchRequestTooLong(
-            f"Batch requests cannot be longer than {limits.BODY_BYTES_MAX} bytes. You have sent {total_bytes} bytes."
+            f"Batch requests cannot be longer than {turn.limits.body_bytes} bytes. You have sent {total_bytes} bytes."
         )
+    if not queue.is_forwarding:
+        return _send_batch(state, queue, call, command, ids, turn)
+    queue, targets = route(state, queue)
+    result, mutations = _send_batch(state, queue, call, command, ids, turn)
+    assert isinstance(result, SendMessageBatchResult)
+    # A FIFO queue's messages have no own delays; a standard queue's duplicates are told by their sequences.
+    stored = {each.sequence: None for each in mutations if isinstance(each, m.MessageStored)}
+    delays_s = [
+        command.entries[sent.position].delay_seconds
+        for sent in result.successful
+        if not sent.sequence or stored.pop(sent.sequence, sent) is None
+    ]
+    return result, mutations + _copies(state, targets, mutations, delays_s, turn)
+
+
+def _send_batch(
+    state: State, queue: Queue, call: Call, command: SendMessageBatch, ids: list[str], turn: Turn
+) -> Outcome:
     if queue.is_fifo:
         return _send_batch_in_order(state, queue, call, command, ids, turn)
+    if queue.idempotency_ms:
+        return _send_batch_once(state, queue, call, command, ids, turn)
     result = SendMessageBatchResult()
     mutations: list[m.Mutation] = []
     sequence = next_sequence(queue.last_sequence, turn.term)
@@ -139,6 +207,35 @@ def send_message_batch(state: State, call: Call, command: SendMessageBatch, turn
     return result, mutations
 
 
+def _send_batch_once(
+    state: State, queue: Queue, call: Call, command: SendMessageBatch, ids: list[str], turn: Turn
+) -> Outcome:
+    """As ``_send_batch_in_order``, but an entry needs no id."""
+    result = SendMessageBatchResult()
+    messages: list[m.Mutation] = []
+    keys: dict[bytes, int] = {}
+    sequence = next_sequence(queue.last_sequence, turn.term)
+    for position, (name, entry) in enumerate(zip(ids, command.entries, strict=True)):
+        try:
+            stored = _stored(queue, call, entry, sequence, turn, in_batch=True)
+        except SqsError as error:
+            result.failed.append(failed(name, error))
+            continue
+        key, first = b"", None
+        if stored.deduplication_id is not None:
+            key = sent_id_key(queue, stored.deduplication_id)
+            first = keys.get(key) or idempotency.first_sent(state, key, turn.now_ms)
+        if first is None:
+            first = sequence
+            messages.append(stored)
+            sequence += 1
+            if key:
+                keys[key] = first
+        message_id = state.identity.message_id(queue.id, first)
+        result.successful.append(SentEntry(name, position, message_id, sequence=first))
+    return result, messages + [taken(queue, key, first, turn) for key, first in keys.items()]
+
+
 def _send_batch_in_order(
     state: State, queue: Queue, call: Call, command: SendMessageBatch, ids: list[str], turn: Turn
 ) -> Outcome:
@@ -151,7 +248,7 @@ def _send_batch_in_order(
         raise InvalidParameterValue(_NO_DEDUPLICATION)
     result = SendMessageBatchResult()
     messages: list[m.Mutation] = []
-    taken: dict[bytes, int] = {}
+    keys: dict[bytes, int] = {}
     sequence = next_sequence(queue.last_sequence, turn.term)
     for position, (name, entry) in enumerate(zip(ids, command.entries, strict=True)):
         try:
@@ -160,12 +257,12 @@ def _send_batch_in_order(
             result.failed.append(failed(name, error))
             continue
         key = deduplication_key(queue, stored.group_id or "", stored.deduplication_id or "")
-        first = taken.get(key) or first_sent(state, key, turn.now_ms)
+        first = keys.get(key) or first_sent(state, key, turn.now_ms)
         if first is None:
-            first = taken[key] = sequence
+            first = keys[key] = sequence
             messages.append(stored)
             sequence += 1
         message_id = state.identity.message_id(queue.id, first)
         result.successful.append(SentEntry(name, position, message_id, sequence_number(first)))
-    ids_taken = [m.InvocationRecorded(key, turn.now_ms, queue.id, first) for key, first in taken.items()]
+    ids_taken = [m.InvocationRecorded(key, turn.now_ms, queue.id, first) for key, first in keys.items()]
     return result, messages + ids_taken

@@ -2,7 +2,7 @@
 
 from elasticq.engine import mutations as m
 from elasticq.engine.actions.delete import has_expired, read_receipt
-from elasticq.engine.batches import check_entries, failed
+from elasticq.engine.batches import batch_entries_max, check_entries, failed
 from elasticq.engine.contents import check_range
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
@@ -63,7 +63,8 @@ def change_message_visibility_batch(
 ) -> Outcome:
     """One mutation; where two entries name one message the later one wins."""
     queue = named_queue(state, call, command.queue_url)
-    ids = check_entries(command.entries, "ChangeMessageVisibilityBatchRequestEntry")
+    entries_max = batch_entries_max(turn, command.elasticq_page_size)
+    ids = check_entries(command.entries, "ChangeMessageVisibilityBatchRequestEntry", entries_max)
     result = BatchResult()
     until_ms: dict[int, int] = {}
     for name, entry in zip(ids, command.entries, strict=True):

@@ -19,12 +19,13 @@ delay is the queue's of this moment, whatever it was at the send, and ends by
 sent time: ``_ripe`` is the newest untouched message whose delay is over.
 """
 
+from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import Final
 
 from elasticq.engine.ages import Ages
-from elasticq.engine.mutations import MessageStored
+from elasticq.engine.mutations import LeaseCalled, MessageStored
 from elasticq.engine.ordering.groups import Group, Groups
 from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.ordering.standard import AHEAD_MAX, SKIPPED_MAX, ContentsMissing, Counts
@@ -33,6 +34,40 @@ from elasticq.engine.rows import Grace, Row
 GROUPS_AHEAD_MAX: Final = 128  # groups in line whose next contents are looked for
 GROUP_AHEAD_MAX: Final = 10  # messages of each: one receive
 TAKEN_BETWEEN_LOOKS: Final = 64  # messages handed out before it is looked again whether contents are missing
+
+
+class _Seen:
+    """A group that a lease has messages of: up to which one all in flight was the lease's, after so many changes."""
+
+    __slots__ = ("changes", "last")
+
+    def __init__(self) -> None:
+        self.changes = -1
+        self.last = 0
+
+
+class Own:
+    """What a lease was handed out, and what was seen of its groups: only remembered, never needed."""
+
+    __slots__ = ("calls", "groups", "hand_outs", "new")
+
+    def __init__(self) -> None:
+        self.calls: dict[int, LeaseCalled] = {}
+        self.hand_outs: dict[int, int] = {}
+        self.groups: dict[Group, _Seen] = {}
+        self.new: list[int] = []
+
+    def learn(self, calls: dict[int, LeaseCalled]) -> None:
+        """What came since the last look."""
+        fresh = []
+        for number in reversed(calls):
+            if self.calls.get(number) is calls[number]:
+                break
+            fresh.append(number)
+        for number in reversed(fresh):
+            called = self.calls[number] = calls[number]
+            self.hand_outs.update(zip(called.sequences, called.hand_outs, strict=True))
+            self.new += called.sequences
 
 
 class FifoOrder:
@@ -103,6 +138,7 @@ class FifoOrder:
         else:
             self._untouched.discard(sequence)
             self._taken += 1
+        group.changes += 1
         self._place(sequence, row)
         if row.received_ms > group.received_ms:
             group.received_ms = row.received_ms
@@ -121,6 +157,7 @@ class FifoOrder:
         else:
             self._untouched.discard(sequence)
         group = self._groups.leave(sequence)
+        group.changes += 1
         if not group.first:
             if group.listed:
                 del self._free[group.listed]
@@ -237,17 +274,18 @@ class FifoOrder:
                 heappush(heap, (due_ms, sequence))
                 continue
             del deadlines[sequence]
-            self._line_up_if_first(sequence)
+            self._line_up_if_first(sequence).changes += 1
         if not deadlines:
             self._deadlines, self._heap = {}, []  # all stale; an emptied dict keeps the room of its fullest day
         if self._delay_ms or self._is_delay_new:
             self._ripen(now_ms)
 
-    def _line_up_if_first(self, sequence: int) -> None:
+    def _line_up_if_first(self, sequence: int) -> Group:
         group = self._groups.of(sequence)
         assert group is not None
         if group.first == sequence:
             self._line_up(group)
+        return group
 
     def _ripen(self, now_ms: int) -> None:
         """Delays end in the order of sequences, which is that of sent times."""
@@ -281,7 +319,9 @@ class FifoOrder:
                     chosen.append(entry[1])
                     break
             try:
-                passed = self._choose_of_group(entry[1], limit, sent_after_ms, chosen)
+                group = self._groups.of(entry[1])
+                assert group is not None
+                passed = self._choose_of_group(group, limit, sent_after_ms, chosen)
             except ContentsMissing:
                 if not chosen:
                     self._put_back(looked_at)
@@ -298,10 +338,8 @@ class FifoOrder:
         for entry in looked_at:
             heappush(self._line, entry)
 
-    def _choose_of_group(self, first: int, limit: int, sent_after_ms: int, chosen: list[int]) -> int:
+    def _choose_of_group(self, group: Iterable[int], limit: int, sent_after_ms: int, chosen: list[int]) -> int:
         """Adds to ``chosen``; how many expired messages were passed over. Raises ContentsMissing."""
-        group = self._groups.of(first)
-        assert group is not None
         contents, deadlines = self._contents, self._deadlines
         passed = 0
         for sequence in group:
@@ -317,6 +355,48 @@ class FifoOrder:
             elif (passed := passed + 1) >= SKIPPED_MAX:
                 break
         return passed
+
+    def choose_behind(self, own: Own, now_ms: int, limit: int, sent_after_ms: int, *, may_miss: bool) -> list[int]:
+        """Up to ``limit`` messages behind those of ``own``, in groups of which nothing else is in flight.
+
+        Raises ContentsMissing where the first one's content is, unless ``may_miss``.
+        """
+        self.advance(now_ms)
+        self._find_groups(own)
+        chosen: list[int] = []
+        for group, seen in own.groups.items():
+            if len(chosen) == limit:
+                break
+            if group.changes != seen.changes:
+                seen.last, seen.changes = self._last_of(own, group), group.changes
+            if seen.last:
+                before = len(chosen)
+                try:
+                    self._choose_of_group(group.after(seen.last), limit, sent_after_ms, chosen)
+                except ContentsMissing:
+                    if not chosen and not may_miss:
+                        raise
+                    break
+                if len(chosen) > before:  # as it will be when they are taken, which changes each of them once
+                    seen.last, seen.changes = chosen[-1], group.changes + len(chosen) - before
+        return chosen
+
+    def _find_groups(self, own: Own) -> None:
+        for sequence in own.new:
+            group = self._groups.of(sequence)
+            if group is not None and group not in own.groups:
+                own.groups[group] = _Seen()
+        own.new.clear()
+
+    def _last_of(self, own: Own, group: Group) -> int:
+        """The end of the messages in flight with which the group begins, if all of them are of ``own``; else 0."""
+        last = 0
+        for sequence in group:
+            row = self._rows.get(sequence)
+            if sequence not in self._deadlines or row is None or own.hand_outs.get(sequence) != row.hand_out:
+                break
+            last = sequence
+        return last
 
     def _missing(self, first: int) -> list[int]:
         """What a receive needs that found a group's content missing, and what will be asked for next."""

@@ -6,7 +6,7 @@ group numbers. A group costs about 350 bytes and goes with its last message.
 """
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Final, Generic, TypeVar
@@ -18,11 +18,15 @@ _SPARE_MAX: Final = 1_024  # groups without messages that are kept for the next 
 
 
 class Members:
-    """Messages of one group in the order of their sequences. first: the oldest, 0 if there is none."""
+    """Messages of one group in the order of their sequences. first: the oldest, 0 if there is none.
 
-    __slots__ = ("_begin", "_sequences", "first", "name", "number")
+    changes: grows with whatever may let messages in front of the newest one taken be another's.
+    """
+
+    __slots__ = ("_begin", "_sequences", "changes", "first", "name", "number")
 
     def __init__(self, name: str, number: int) -> None:
+        self.changes = 0
         self.name = name
         self.number = number
         self.first = 0
@@ -41,12 +45,19 @@ class Members:
         for at in range(self._begin, len(sequences)):
             yield sequences[at]
 
+    def after(self, sequence: int) -> Iterator[int]:
+        """Those behind it, oldest first; not to be changed meanwhile."""
+        sequences = self._sequences
+        for at in range(bisect_right(sequences, sequence, self._begin), len(sequences)):
+            yield sequences[at]
+
     def add(self, sequence: int) -> None:
         """At the end, unless a roll-back brings an older one back."""
         sequences = self._sequences
         if not self.first or sequence > sequences[-1]:
             sequences.append(sequence)
         else:
+            self.changes += 1
             sequences.insert(bisect_left(sequences, sequence, self._begin), sequence)
         if not self.first or sequence < self.first:
             self.first = sequence

@@ -317,3 +317,101 @@ def test_returning_what_is_gone_changes_nothing(desk: Desk) -> None:
     held = ask(desk)
     desk.do(c.DeleteQueue(queue_url="jobs"))
     assert returned(desk.state, held, desk.turn.now_ms) == []
+
+
+# --- pages ----------------------------------------------------------------------------
+
+
+def fill(desk: Desk, count: int, body: str = "x") -> None:
+    for at in range(count):
+        desk.send(f"{body}{at}")
+
+
+def test_page_size_beats_the_number_of_messages(desk: Desk) -> None:
+    fill(desk, 1_005)
+    got = ask(desk, max_number_of_messages=1, elasticq_page_size=1_000).messages
+    assert [message.body for message in got] == [f"x{at}" for at in range(1_000)]
+    assert desk.counts() == (5, 1_000, 0)
+
+
+@pytest.mark.parametrize("size", [0, 1_001, -1])
+def test_page_size_has_bounds(desk: Desk, size: int) -> None:
+    with pytest.raises(errors.InvalidParameterValue, match="ElasticqPageSize"):
+        ask(desk, elasticq_page_size=size)
+
+
+def test_page_ends_at_four_mebibytes(desk: Desk) -> None:
+    fill(desk, 6, "b" * (1_048_576 - 1))
+    sizes = [len(ask(desk, elasticq_page_size=1_000).messages) for _ in range(3)]
+    assert sizes == [4, 2, 0]
+
+
+def test_page_counts_bytes_and_not_characters(desk: Desk) -> None:
+    fill(desk, 12, "\u00e9" * (1_048_576 // 2 - 1))
+    assert len(ask(desk, elasticq_page_size=1_000).messages) == 4
+
+
+def test_page_of_a_fifo_queue_keeps_the_order_of_groups(desk: Desk) -> None:
+    url = desk.create("line.fifo", FifoQueue="true", ContentBasedDeduplication="true")
+    for at in range(1_200):
+        desk.do(c.SendMessage(queue_url=url, message_body=str(at), message_group_id=str(at % 2)))
+    result = desk.do(c.ReceiveMessage(queue_url=url, elasticq_page_size=1_000))
+    assert isinstance(result, ReceiveMessageResult)
+    numbers = [int(message.body) for message in result.messages]
+    assert len(numbers) == 1_000
+    for parity in (0, 1):
+        of_group = [number for number in numbers if number % 2 == parity]
+        assert of_group == list(range(parity, parity + 2 * len(of_group), 2))
+    again = desk.do(c.ReceiveMessage(queue_url=url, elasticq_page_size=1_000))
+    assert again == ReceiveMessageResult()
+
+
+def test_retry_of_a_page_gets_it_again_and_is_remembered_in_few_bytes(desk: Desk) -> None:
+    fill(desk, 1_000)
+    first = ask(desk, CALL, elasticq_page_size=1_000)
+    again = ask(desk, CALL, elasticq_page_size=1_000)
+    assert [message.receipt_handle for message in again.messages] == [x.receipt_handle for x in first.messages]
+    known = desk.state.invocations.get(CALL, desk.turn.now_ms)
+    assert known is not None
+    assert len(known.detail) < 4_096
+
+
+def test_page_that_reached_nobody_goes_back_whole(desk: Desk) -> None:
+    fill(desk, 1_000)
+    give_back(desk, ask(desk, elasticq_page_size=1_000))
+    assert desk.counts() == (1_000, 0, 0)
+
+
+def test_batches_are_as_large_as_their_page_size(desk: Desk) -> None:
+    entries = [c.SendMessageBatchEntry(id=str(at), message_body="x") for at in range(11)]
+    with pytest.raises(errors.TooManyEntriesInBatchRequest, match=r"are 10\. You have sent 11\."):
+        desk.do(c.SendMessageBatch(queue_url="jobs", entries=entries))
+    with pytest.raises(errors.InvalidParameterValue):
+        desk.do(c.SendMessageBatch(queue_url="jobs", entries=entries, elasticq_page_size=1_001))
+    entries = [c.SendMessageBatchEntry(id=str(at), message_body="x") for at in range(1_000)]
+    assert len(desk.do(c.SendMessageBatch(queue_url="jobs", entries=entries, elasticq_page_size=1_000)).successful)
+    got = ask(desk, elasticq_page_size=1_000).messages
+    changes = [
+        c.ChangeMessageVisibilityBatchEntry(id=str(at), receipt_handle=x.receipt_handle, visibility_timeout=60)
+        for at, x in enumerate(got)
+    ]
+    desk.do(c.ChangeMessageVisibilityBatch(queue_url="jobs", entries=changes, elasticq_page_size=1_000))
+    deletes = [c.DeleteMessageBatchEntry(id=str(at), receipt_handle=x.receipt_handle) for at, x in enumerate(got)]
+    done = desk.do(c.DeleteMessageBatch(queue_url="jobs", entries=deletes, elasticq_page_size=1_000), invocation=CALL)
+    assert (len(done.successful), done.failed) == (1_000, [])
+    assert desk.counts() == (0, 0, 0)
+    again = desk.do(c.DeleteMessageBatch(queue_url="jobs", entries=deletes, elasticq_page_size=1_000), invocation=CALL)
+    assert again == done
+
+
+def test_large_batch_still_ends_at_the_size_of_a_message(desk: Desk) -> None:
+    entries = [c.SendMessageBatchEntry(id=str(at), message_body="x" * 1_100) for at in range(1_000)]
+    with pytest.raises(errors.BatchRequestTooLong):
+        desk.do(c.SendMessageBatch(queue_url="jobs", entries=entries, elasticq_page_size=1_000))
+
+
+def test_receive_ends_where_a_frame_between_members_would_not_hold_more(desk: Desk) -> None:
+    for _ in range(10):
+        desk.do(c.SendMessage(queue_url="jobs", message_body="x" * limits.BODY_BYTES_MAX))
+    answers = [len(ask(desk, max_number_of_messages=10).messages) for _ in range(3)]
+    assert answers == [6, 4, 0]

@@ -1,0 +1,33 @@
+"""What a history tells of one lease: its receives, what was done with the whole, how long it lives for certain."""
+
+from msgspec import Struct, field
+
+from elasticq.checks.history import LeaseChange, Receive
+
+
+class LeaseStory(Struct):
+    receives: list[Receive] = field(default_factory=list)
+    changes: list[LeaseChange] = field(default_factory=list)
+
+    def deadline_us(self, by_us: int) -> int:
+        """The earliest moment at which its messages may be visible again, as far as ``by_us`` can tell.
+
+        Any of its receives may have opened it; a renewal never brings the deadline nearer, as all that ask for
+        one lease ask for the same time. Giving back may have its effect whatever it was answered.
+        """
+        until_us = min(receive.invoke_us + receive.visibility_ms * 1_000 for receive in self.receives)
+        for change in self.changes:
+            if change.action == "renew" and change.outcome == "ok" and change.invoke_us <= by_us:
+                until_us = max(until_us, change.invoke_us + change.visibility_ms * 1_000)
+        backs = [change.invoke_us for change in self.changes if change.action == "give_back"]
+        return min([until_us, *(back_us for back_us in backs if back_us <= by_us)])
+
+    def told_until(self, receive: Receive) -> set[str]:
+        """MessageIds of its calls up to that of ``receive``."""
+        number = call_of(receive)
+        return {message.message_id for each in self.receives if call_of(each) <= number for message in each.messages}
+
+
+def call_of(receive: Receive) -> int:
+    """The number of a leased receive in its lease."""
+    return int(receive.attempt_id.rpartition("/")[2])

@@ -1,0 +1,106 @@
+"""What holds for leases besides: their ids are answered once and for all, and they live and die as a whole.
+
+lease_differs    one id was answered with two lists of handles, or one handle under two ids
+lease_unsealed   messages under an id that was first asked after an empty answer had sealed the lease
+lease_revived    messages, or a change that succeeded, after LeaseExpired, a commit or giving back
+lease_short      LeaseExpired although the lease lives for certain
+
+Who else got a message of a living lease is early, what came back after a commit is resurrected, and what
+a commit removed that no answer showed is lost: rules of all messages.
+"""
+
+from collections import defaultdict
+
+from elasticq.checks.history import LeaseChange, Receive
+from elasticq.checks.lease_story import LeaseStory
+from elasticq.checks.story import Finding, Story
+
+LEASE_DIFFERS, LEASE_UNSEALED = "lease_differs", "lease_unsealed"
+LEASE_REVIVED, LEASE_SHORT = "lease_revived", "lease_short"
+
+
+def check(story: Story) -> list[Finding]:
+    findings: list[Finding] = []
+    for (_, lease), told in story.leases.items():
+        findings += _differs(told)
+        findings += _unsealed(told)
+        findings += _revived(lease, told)
+        findings += _short(story, lease, told)
+    return findings
+
+
+def _answered(told: LeaseStory) -> list[Receive]:
+    return [receive for receive in told.receives if receive.outcome == "ok"]
+
+
+def _differs(told: LeaseStory) -> list[Finding]:
+    findings = []
+    first: dict[str, Receive] = {}
+    ids: dict[str, str] = {}
+    for receive in _answered(told):
+        one = first.setdefault(receive.attempt_id, receive)
+        handles = [message.receipt_handle for message in receive.messages]
+        if handles != [message.receipt_handle for message in one.messages]:
+            evidence = f"{receive.attempt_id}: {_told(one)}, then {_told(receive)}"
+            findings.append(Finding(LEASE_DIFFERS, evidence, receive.complete_us or 0))
+        for handle in handles:
+            if (before := ids.setdefault(handle, receive.attempt_id)) != receive.attempt_id:
+                evidence = f"{handle} under {before} and {receive.attempt_id}"
+                findings.append(Finding(LEASE_DIFFERS, evidence, receive.complete_us or 0))
+    return findings
+
+
+def _told(receive: Receive) -> str:
+    got = ", ".join(message.message_id for message in receive.messages) or "nothing"
+    return f"{receive.client} [{receive.invoke_us}..{receive.complete_us} us] {got}"
+
+
+def _unsealed(told: LeaseStory) -> list[Finding]:
+    sealed_us = min((each.complete_us or 0 for each in _answered(told) if not each.messages), default=None)
+    if sealed_us is None:
+        return []
+    asked_us: defaultdict[str, int] = defaultdict(lambda: 1 << 62)
+    for receive in told.receives:
+        asked_us[receive.attempt_id] = min(asked_us[receive.attempt_id], receive.invoke_us)
+    return [
+        Finding(LEASE_UNSEALED, f"sealed by {sealed_us} us, then {_told(receive)}", receive.complete_us or 0)
+        for receive in told.receives
+        if receive.messages and asked_us[receive.attempt_id] > sealed_us
+    ]
+
+
+def _revived(lease: str, told: LeaseStory) -> list[Finding]:
+    over: list[Receive | LeaseChange] = [receive for receive in told.receives if receive.is_expired]
+    # LeaseExpired for a whole batch may have been another lease's.
+    over += [change for change in told.changes if _ends(change) or (change.is_expired and change.lease == lease)]
+    over_us = min((each.complete_us for each in over if each.complete_us is not None), default=None)
+    if over_us is None:
+        return []
+    late: list[Receive | LeaseChange] = [receive for receive in told.receives if receive.messages]
+    late += [each for each in told.changes if each.action != "commit" and each.lease == lease and each.outcome == "ok"]
+    return [
+        Finding(LEASE_REVIVED, f"{lease}: over by {over_us} us, then {each}", each.complete_us or 0)
+        for each in late
+        if each.invoke_us > over_us
+    ]
+
+
+def _ends(change: LeaseChange) -> bool:
+    return change.action in ("commit", "give_back") and change.outcome == "ok"
+
+
+def _short(story: Story, lease: str, told: LeaseStory) -> list[Finding]:
+    """A commit and giving back may have their effect whatever they were answered."""
+    ends_us = min((each.invoke_us for each in told.changes if each.action != "renew"), default=1 << 62)
+    return [
+        Finding(LEASE_SHORT, f"{lease}: LeaseExpired to {_told(receive)}", receive.complete_us)
+        for receive in told.receives
+        if receive.is_expired and receive.complete_us is not None
+        if receive.complete_us
+        < min(ends_us, told.deadline_us(receive.complete_us) - story.early_us(0, receive.complete_us))
+    ]
+
+
+def _deadline_us(story: Story, told: LeaseStory, by_us: int) -> int:
+    """The earliest, as far as ``by_us`` can tell."""
+    return told.deadline_us(by_us) - story.early_us(0, by_us)

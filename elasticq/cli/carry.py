@@ -1,0 +1,204 @@
+"""Messages as JSON lines: out of a queue, into a queue.
+
+A line has the names of SendMessage, so that it can be sent again (MessageBody, MessageAttributes with
+binary values in base64, MessageSystemAttributes, MessageGroupId, MessageDeduplicationId), and beside them what
+was: MessageId, SentTimestamp, ReceiveCount and so on, which import passes over.
+
+Export without --drain only looks. With it a message is deleted when its line is on the disk:
+interrupted in between, it is in the file and in the queue, never in neither.
+"""
+
+import json
+import os
+import sys
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from elasticq.cli.show import EXIT_INTERRUPTED, Interrupt, bar, json_lines, tell
+
+if TYPE_CHECKING:
+    from elasticq.client import Sqs
+
+PAGE: Final = 1_000
+BATCH: Final = 10
+BATCH_BYTES: Final = 1_000_000  # of 1,048,576; the rest is for attributes' small change
+DRAIN_WAIT_S: Final = 2
+DRAIN_VISIBILITY_S: Final = 120
+SENT: Final = (
+    "MessageAttributes",
+    "MessageSystemAttributes",
+    "MessageGroupId",
+    "MessageDeduplicationId",
+    "DelaySeconds",
+)
+OF_SYSTEM: Final = ("SentTimestamp", "SenderId", "SequenceNumber", "DeadLetterQueueSourceArn")
+
+
+class Stopped(Exception):
+    """What was asked for is not done, or not to its end; the text says how far it came."""
+
+
+def must_be_elasticq(endpoint: str, wish: str) -> None:
+    """Raises Stopped."""
+    from elasticq.client import is_elasticq
+
+    if not is_elasticq(endpoint):
+        raise Stopped(f"{endpoint} is not elasticq: {wish} is not possible there")
+
+
+# --- out ----------------------------------------------------------------------------
+
+
+def line_of(message: dict[str, Any]) -> dict[str, Any]:
+    """Of a received or a peeked message."""
+    system = message.get("Attributes", {})
+    line: dict[str, Any] = {"MessageBody": message["Body"]}
+    if message.get("MessageAttributes"):
+        line["MessageAttributes"] = {name: _text(value) for name, value in message["MessageAttributes"].items()}
+    if "AWSTraceHeader" in system:
+        value = {"DataType": "String", "StringValue": system["AWSTraceHeader"]}
+        line["MessageSystemAttributes"] = {"AWSTraceHeader": value}
+    line |= {name: system[name] for name in ("MessageGroupId", "MessageDeduplicationId") if name in system}
+    line["MessageId"] = message["MessageId"]
+    line |= {name: system[name] for name in OF_SYSTEM if name in system}
+    line["ReceiveCount"] = int(system.get("ApproximateReceiveCount", 0))
+    return line | {name: message[name] for name in ("State", "Sequence") if name in message}
+
+
+def _text(attribute: dict[str, Any]) -> dict[str, Any]:
+    if "BinaryValue" not in attribute:
+        return attribute
+    return attribute | {"BinaryValue": b64encode(attribute["BinaryValue"]).decode()}
+
+
+def export(client: "Sqs", url: str, file: str, total: int, *, drain: bool) -> int:
+    take = _drain if drain else _look
+    with _target(file) as out, Interrupt() as interrupt, bar("exporting", total) as show:
+        written = 0
+        for lines in take(client, url, interrupt):
+            out.write("".join(json.dumps(line) + "\n" for line in lines))
+            out.flush()
+            if out is not sys.stdout:
+                os.fsync(out.fileno())
+            written += len(lines)
+            show(written)
+    tell(f"{written} messages {'taken out' if drain else 'written'}")
+    return EXIT_INTERRUPTED if interrupt.asked else 0
+
+
+@contextmanager
+def _target(file: str) -> Iterator[IO[str]]:
+    """Never one that is there: its lines would be lost, or two exports be mixed."""
+    if file == "-":
+        yield sys.stdout
+        return
+    with Path(file).open("x", encoding="utf-8") as out:
+        yield out
+
+
+def _look(client: "Sqs", url: str, interrupt: Interrupt) -> Iterator[list[dict[str, Any]]]:
+    at: int | None = 0
+    while at is not None and not interrupt.asked:
+        page = client.peek(QueueUrl=url, FromSequence=at, Limit=PAGE)
+        yield [line_of(message) for message in page["Messages"]]
+        at = page["NextSequence"]
+
+
+def _drain(client: "Sqs", url: str, interrupt: Interrupt) -> Iterator[list[dict[str, Any]]]:
+    """Each yield returns when its lines are safe."""
+    wanted = {"MaxNumberOfMessages": BATCH, "WaitTimeSeconds": DRAIN_WAIT_S, "VisibilityTimeout": DRAIN_VISIBILITY_S}
+    names = {"AttributeNames": ["All"], "MessageAttributeNames": ["All"]}
+    while not interrupt.asked:
+        messages = client.receive_message(QueueUrl=url, **wanted, **names).get("Messages", [])
+        if not messages:
+            return
+        yield [line_of(message) for message in messages]
+        handles = [{"Id": str(at), "ReceiptHandle": each["ReceiptHandle"]} for at, each in enumerate(messages)]
+        failed = client.delete_message_batch(QueueUrl=url, Entries=handles).get("Failed", [])
+        if failed:
+            raise Stopped(f"{len(failed)} messages are written and could not be deleted: {failed[0]['Message']}")
+
+
+# --- in -----------------------------------------------------------------------------
+
+
+def load(client: "Sqs", url: str, file: str, skip: int) -> int:
+    source = sys.stdin if file == "-" else Path(file).open(encoding="utf-8")  # noqa: SIM115
+    with source:
+        entries = (_entry(line, number) for number, line in enumerate(source, 1) if number > skip)
+        return send_all(client, url, entries, "imported", before=skip)
+
+
+def _entry(line: str, number: int) -> dict[str, Any]:
+    try:
+        message = json.loads(line)
+        entry = {"MessageBody": message["MessageBody"]} | {name: message[name] for name in SENT if name in message}
+        for attribute in entry.get("MessageAttributes", {}).values():
+            if "BinaryValue" in attribute:
+                attribute["BinaryValue"] = b64decode(attribute["BinaryValue"], validate=True)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise Stopped(f"line {number} is no message: {error!r}") from error
+    return entry
+
+
+def send_all(
+    client: "Sqs", url: str, entries: Iterator[dict[str, Any]], done: str, *, before: int = 0, as_json: bool = False
+) -> int:
+    """In their order, batch after batch; ``before``: lines that were passed over."""
+    sent = 0
+    with Interrupt() as interrupt, bar("sending", None) as show:
+        try:
+            for batch in _batches(entries):
+                if interrupt.asked:
+                    break
+                sent += _send_batch(client, url, batch, before + sent)
+                show(sent)
+        except (Stopped, OSError) as error:
+            raise Stopped(f"{error}; {sent} messages are {done}{_how_to_go_on(before + sent, done)}") from error
+    if as_json:
+        json_lines([{"sent": sent}])
+    else:
+        tell(f"{sent} messages {done}")
+    if interrupt.asked:
+        tell(f"interrupted{_how_to_go_on(before + sent, done)}")
+        return EXIT_INTERRUPTED
+    return 0
+
+
+def _how_to_go_on(lines: int, done: str) -> str:
+    return f": go on with --skip {lines}" if done == "imported" else ""
+
+
+def _batches(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """As many as one call may have; what does not fit alone either is the server's to refuse."""
+    batch: list[dict[str, Any]] = []
+    size_bytes = 0
+    for entry in entries:
+        entry_bytes = _weigh(entry)
+        if batch and (len(batch) == BATCH or size_bytes + entry_bytes > BATCH_BYTES):
+            yield batch
+            batch, size_bytes = [], 0
+        batch.append({"Id": str(len(batch)), **entry})
+        size_bytes += entry_bytes
+    if batch:
+        yield batch
+
+
+def _weigh(entry: dict[str, Any]) -> int:
+    attributes = entry.get("MessageAttributes", {})
+    parts = (part for name, value in attributes.items() for part in (name, *value.values()))
+    return len(entry["MessageBody"].encode("utf-8", "surrogatepass")) + sum(map(len, parts))
+
+
+def _send_batch(client: "Sqs", url: str, batch: list[dict[str, Any]], before: int) -> int:
+    answer = client.send_message_batch(QueueUrl=url, Entries=batch)
+    failed = answer.get("Failed", [])
+    if failed:
+        first = min(failed, key=lambda each: int(each["Id"]))
+        told = f"message {before + int(first['Id']) + 1} was refused: {first['Code']}: {first.get('Message', '')}"
+        others = len(batch) - len(failed)
+        raise Stopped(f"{told} ({others} others of its {len(batch)} were taken)" if others else told)
+    return len(batch)

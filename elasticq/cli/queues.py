@@ -1,0 +1,313 @@
+"""elasticq queues: looks into queues and moves what is in them, at any SQS endpoint."""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from elasticq.cli import carry
+from elasticq.cli.exits import fail, refuse
+from elasticq.cli.show import EXIT_INTERRUPTED, Interrupt, bar, json_lines, table, tell
+
+if TYPE_CHECKING:
+    from elasticq.client import Sqs
+
+DEFAULT_URL: Final = "http://127.0.0.1:9324"
+URL_VARIABLE: Final = "AWS_ENDPOINT_URL_SQS"
+RETRY_S: Final = 5
+LOOK_S: Final = 0.2
+COUNTS: Final = {
+    "visible": "ApproximateNumberOfMessages",
+    "in_flight": "ApproximateNumberOfMessagesNotVisible",
+    "delayed": "ApproximateNumberOfMessagesDelayed",
+}
+STATES: Final = ("visible", "inflight", "delayed")
+BODY_SHOWN: Final = 60
+
+
+class Failure(Exception):
+    """It was not done; the text is for the operator."""
+
+
+def add_queues(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    ls = _add(commands, "ls", "queues and how much is in them", _ls)
+    ls.add_argument("prefix", nargs="?", default="", metavar="PREFIX")
+    create = _add(commands, "create", "create a queue, a FIFO one if its name ends so", _create, "queue")
+    create.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
+    create.add_argument("--dead-letters", metavar="QUEUE", help="where messages go that were received too often")
+    create.add_argument("--max-receives", type=int, default=3, metavar="N", help="how often that is (3)")
+    peek = _add(commands, "peek", "messages as they lie there, unchanged (elasticq only)", _peek, "queue")
+    peek.add_argument("-n", "--limit", type=int, default=10, metavar="N", help="at most so many (10)")
+    peek.add_argument("--from", dest="first", type=int, default=0, metavar="SEQUENCE", help="from this one on")
+    peek.add_argument("--state", choices=STATES, action="append", help="only these; may be repeated")
+    peek.add_argument("--group", metavar="ID", help="only this message group")
+    send = _add(commands, "send", "send a message, or each line of the standard input", _send, "queue")
+    send.add_argument("body", nargs="?", metavar="BODY", help="without it each line of stdin is a message")
+    send.add_argument("--group", metavar="ID", help="MessageGroupId")
+    send.add_argument("--deduplication-id", metavar="ID", help="of a single BODY")
+    send.add_argument("--delay-s", type=int, metavar="S", help="DelaySeconds, 0 to 900")
+    send.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
+    purge = _add(commands, "purge", "delete all messages and wait until they are gone", _purge, "queue")
+    purge.add_argument("--yes", action="store_true", help="do not ask")
+    purge.add_argument("--wait-s", type=float, default=60, metavar="S", help="at most (60)")
+    redrive = _add(commands, "redrive", "move a dead-letter queue's messages back, and wait", _redrive, "queue")
+    redrive.add_argument("--to", metavar="QUEUE", help="all to this one, not each to where it came from")
+    redrive.add_argument("--rate", type=int, metavar="N", help="at most N messages a second")
+    redrive.add_argument("--no-wait", action="store_true", help="only start it")
+    redrive.add_argument("--cancel", action="store_true", help="end the one that runs")
+    export = _add(commands, "export", "write messages as JSON lines, everything of them", _export, "queue")
+    export.add_argument("file", nargs="?", default="-", metavar="FILE", help="a new file; - is stdout (-)")
+    export.add_argument("--drain", action="store_true", help="receive and delete them, at any SQS endpoint")
+    load = _add(commands, "import", "send what export wrote", _import, "queue")
+    load.add_argument("file", nargs="?", default="-", metavar="FILE", help="- is stdin (-)")
+    load.add_argument("--skip", type=int, default=0, metavar="N", help="pass over so many lines")
+
+
+def _add(commands: Any, name: str, told: str, run: Any, *arguments: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=told)
+    url = os.environ.get(URL_VARIABLE, DEFAULT_URL)
+    parser.add_argument("--url", default=url, help=f"the endpoint (${URL_VARIABLE}, else {DEFAULT_URL})")
+    parser.add_argument("--region", default="", help="of the endpoint (as the AWS CLI finds it)")
+    parser.add_argument("--profile", default="", help="of the AWS credentials that sign (as the AWS CLI finds them)")
+    parser.add_argument("--json", action="store_true", help="a JSON object a line")
+    for argument in arguments:
+        parser.add_argument(argument, metavar=argument.upper(), help="its name or URL")
+    parser.set_defaults(run=lambda options: _told(run, options))
+    return parser
+
+
+def _told(run: Any, options: argparse.Namespace) -> int:
+    from elasticq.client import ClientError, Sqs, SqsError
+
+    try:
+        client = Sqs(options.url, options.region, profile=options.profile, retry_s=RETRY_S)
+    except (ValueError, LookupError) as error:
+        return refuse(str(error.args[0]))
+    try:
+        with client:
+            return int(run(client, options))
+    except SqsError as error:
+        return fail(f"{error.code}: {error.message}")
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (whoever read has enough)
+        return 0
+    except (ClientError, Failure, carry.Stopped, OSError, ValueError) as error:
+        return fail(str(error))
+
+
+def url_of(client: "Sqs", queue: str) -> str:
+    """Of a name; a URL is one already. Raises SqsError."""
+    return queue if "://" in queue else str(client.get_queue_url(QueueName=queue)["QueueUrl"])
+
+
+def attributes_of(client: "Sqs", url: str) -> dict[str, str]:
+    return dict(client.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"])
+
+
+def counts_of(attributes: dict[str, str]) -> dict[str, int]:
+    return {name: int(attributes.get(attribute, 0)) for name, attribute in COUNTS.items()}
+
+
+# --- look ---------------------------------------------------------------------------
+
+
+def _urls(client: "Sqs", prefix: str) -> Iterator[str]:
+    page: dict[str, Any] = {"MaxResults": 1_000}
+    if prefix:
+        page["QueueNamePrefix"] = prefix
+    while True:
+        answer = client.list_queues(**page)
+        yield from answer.get("QueueUrls", ())
+        if not answer.get("NextToken"):
+            return
+        page["NextToken"] = answer["NextToken"]
+
+
+def _ls(client: "Sqs", options: argparse.Namespace) -> int:
+    urls = list(_urls(client, options.prefix))
+    found: list[dict[str, Any]] = []
+    with bar("queues", len(urls)) as show, Interrupt() as interrupt:
+        for url in urls:
+            if interrupt.asked:
+                return EXIT_INTERRUPTED
+            name = url.rpartition("/")[2]
+            found.append({"name": name, **counts_of(attributes_of(client, url)), "url": url})
+            show(len(found))
+    if options.json:
+        json_lines(found)
+    else:
+        rows = [[str(value) for value in queue.values()] for queue in found]
+        table(["NAME", "VISIBLE", "IN FLIGHT", "DELAYED", "URL"], rows)
+    return 0
+
+
+def _peek(client: "Sqs", options: argparse.Namespace) -> int:
+    chosen: dict[str, Any] = {"QueueUrl": url_of(client, options.queue), "FromSequence": options.first}
+    if options.state:
+        chosen["States"] = options.state
+    if options.group is not None:
+        chosen["MessageGroupId"] = options.group
+    messages: list[dict[str, Any]] = []
+    carry.must_be_elasticq(options.url, "peek")
+    while len(messages) < options.limit:
+        page = client.peek(**chosen, Limit=min(options.limit - len(messages), carry.PAGE))
+        messages += page["Messages"]
+        if page["NextSequence"] is None:
+            break
+        chosen["FromSequence"] = page["NextSequence"]
+    if options.json:
+        json_lines([carry.line_of(message) for message in messages])
+        return 0
+    rows = [
+        [
+            str(message["Sequence"]),
+            message["State"],
+            _clock(message["SentTimestamp"]),
+            str(message["ReceiveCount"]),
+            message.get("GroupId", ""),
+            message["Body"] if len(message["Body"]) <= BODY_SHOWN else message["Body"][: BODY_SHOWN - 1] + "…",
+        ]
+        for message in messages
+    ]
+    table(["SEQUENCE", "STATE", "SENT", "RECEIVED", "GROUP", "BODY"], rows)
+    return 0
+
+
+def _clock(time_ms: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time_ms / 1_000))
+
+
+# --- change -------------------------------------------------------------------------
+
+
+def _create(client: "Sqs", options: argparse.Namespace) -> int:
+    attributes = dict(_pair(text) for text in options.attribute)
+    if options.queue.endswith(".fifo"):
+        attributes.setdefault("FifoQueue", "true")
+    if options.dead_letters:
+        arn = attributes_of(client, url_of(client, options.dead_letters))["QueueArn"]
+        policy = {"deadLetterTargetArn": arn, "maxReceiveCount": options.max_receives}
+        attributes["RedrivePolicy"] = json.dumps(policy)
+    url = client.create_queue(QueueName=options.queue, Attributes=attributes)["QueueUrl"]
+    if options.json:
+        json_lines([{"name": options.queue, "url": url}])
+    else:
+        print(url)
+    return 0
+
+
+def _send(client: "Sqs", options: argparse.Namespace) -> int:
+    shared: dict[str, Any] = {}
+    if options.group is not None:
+        shared["MessageGroupId"] = options.group
+    if options.delay_s is not None:
+        shared["DelaySeconds"] = options.delay_s
+    if options.attribute:
+        texts = map(_pair, options.attribute)
+        shared["MessageAttributes"] = {name: {"DataType": "String", "StringValue": value} for name, value in texts}
+    url = url_of(client, options.queue)
+    if options.body is None:
+        lines = ({"MessageBody": line.rstrip("\n"), **shared} for line in sys.stdin)
+        return carry.send_all(client, url, lines, "sent", as_json=options.json)
+    if options.deduplication_id is not None:
+        shared["MessageDeduplicationId"] = options.deduplication_id
+    sent = client.send_message(QueueUrl=url, MessageBody=options.body, **shared)
+    if options.json:
+        json_lines([{name: sent[name] for name in ("MessageId", "SequenceNumber") if name in sent}])
+    else:
+        print(sent["MessageId"])
+    return 0
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise Failure(f"--attribute {text} is not NAME=VALUE")
+    return name, value
+
+
+def _purge(client: "Sqs", options: argparse.Namespace) -> int:
+    url = url_of(client, options.queue)
+    total = sum(counts_of(attributes_of(client, url)).values())
+    if not options.yes and sys.stdin.isatty():
+        print(f"Delete about {total} messages of {url}? Type the queue's name: ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip() != url.rpartition("/")[2]:
+            raise Failure("nothing was purged")
+    client.purge_queue(QueueUrl=url)
+    deadline_s = time.monotonic() + options.wait_s
+    with bar("purging", total) as show, Interrupt() as interrupt:
+        while (left := sum(counts_of(attributes_of(client, url)).values())) and not interrupt.asked:
+            show(max(0, total - left))
+            if time.monotonic() >= deadline_s:
+                raise Failure(f"the purge was accepted; {left} messages are there, which may have been sent since")
+            time.sleep(LOOK_S)
+    if interrupt.asked:
+        tell("the purge was accepted and goes on by itself")
+        return EXIT_INTERRUPTED
+    if options.json:
+        json_lines([{"purged": total}])
+    else:
+        print(f"purged about {total} messages")
+    return 0
+
+
+def _redrive(client: "Sqs", options: argparse.Namespace) -> int:
+    arn = attributes_of(client, url_of(client, options.queue))["QueueArn"]
+    if options.cancel:
+        task = _newest_task(client, arn)
+        if task.get("Status") != "RUNNING":
+            raise Failure(f"nothing is moved out of {options.queue}")
+        moved = client.cancel_message_move_task(TaskHandle=task["TaskHandle"])
+        print(f"cancelled after {moved['ApproximateNumberOfMessagesMoved']} messages")
+        return 0
+    started: dict[str, Any] = {"SourceArn": arn}
+    if options.to:
+        started["DestinationArn"] = attributes_of(client, url_of(client, options.to))["QueueArn"]
+    if options.rate:
+        started["MaxNumberOfMessagesPerSecond"] = options.rate
+    client.start_message_move_task(**started)
+    return 0 if options.no_wait else _watch_task(client, arn, options)
+
+
+def _watch_task(client: "Sqs", arn: str, options: argparse.Namespace) -> int:
+    task = _newest_task(client, arn)
+    with bar("moving", task.get("ApproximateNumberOfMessagesToMove")) as show, Interrupt() as interrupt:
+        while task.get("Status") in ("RUNNING", "CANCELLING") and not interrupt.asked:
+            show(task.get("ApproximateNumberOfMessagesMoved", 0))
+            time.sleep(LOOK_S)
+            task = _newest_task(client, arn)
+    moved = task.get("ApproximateNumberOfMessagesMoved", 0)
+    if interrupt.asked:
+        tell(f"{moved} messages are moved, and the server goes on: end it by elasticq queues redrive --cancel")
+        return EXIT_INTERRUPTED
+    if task.get("Status") != "COMPLETED":
+        raise Failure(f"{task.get('Status', 'unknown')} after {moved} messages: {task.get('FailureReason', '')}")
+    if options.json:
+        json_lines([{"moved": moved}])
+    else:
+        print(f"moved {moved} messages")
+    return 0
+
+
+def _newest_task(client: "Sqs", arn: str) -> dict[str, Any]:
+    tasks = client.list_message_move_tasks(SourceArn=arn, MaxResults=1).get("Results", [])
+    return dict(tasks[0]) if tasks else {}
+
+
+# --- carry --------------------------------------------------------------------------
+
+
+def _export(client: "Sqs", options: argparse.Namespace) -> int:
+    url = url_of(client, options.queue)
+    total = sum(counts_of(attributes_of(client, url)).values())
+    if not options.drain:
+        carry.must_be_elasticq(options.url, "export without --drain")
+    return carry.export(client, url, options.file, total, drain=options.drain)
+
+
+def _import(client: "Sqs", options: argparse.Namespace) -> int:
+    return carry.load(client, url_of(client, options.queue), options.file, options.skip)

@@ -1,0 +1,46 @@
+"""What can go wrong at a client.
+
+ClientError
++- SqsError         the server answered with an error
++- DigestMismatch   a body was damaged on its way
++- Unreachable      no answer: refused, cut, timed out; also an OSError
+"""
+
+from typing import Any
+
+
+class ClientError(Exception):
+    """Base of all errors of the light client."""
+
+
+class SqsError(ClientError):
+    """An error answer. ``response`` has the shape of botocore's ClientError.response.
+
+    code: that of the Query protocol, as boto3 tells it (AWS.SimpleQueueService.NonExistentQueue), else the type;
+    type: the short JSON type (QueueDoesNotExist); status: of HTTP; sender_fault: a retry cannot help.
+    """
+
+    def __init__(self, action: str, code: str, kind: str, message: str, status: int, sender_fault: bool) -> None:
+        super().__init__(f"An error occurred ({code}) when calling the {action} operation: {message}")
+        self.code = code
+        self.type = kind
+        self.message = message
+        self.status = status
+        self.sender_fault = sender_fault
+        self.response: dict[str, Any] = {
+            "Error": {"Code": code, "Message": message, "Type": "Sender" if sender_fault else "Receiver"},
+            "ResponseMetadata": {"HTTPStatusCode": status},
+        }
+        self._made_of = (action, code, kind, message, status, sender_fault)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Spark carries exceptions from its workers to the driver."""
+        return SqsError, self._made_of
+
+
+class DigestMismatch(ClientError):
+    """The MD5 that the server tells is not that of the body: damaged on its way."""
+
+
+class Unreachable(ClientError, OSError):
+    """The server did not answer; whether it did what was asked is not known."""

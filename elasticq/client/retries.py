@@ -1,0 +1,55 @@
+"""Which failures are worth another attempt, and how long to wait before it: as the SDKs' standard mode, by time."""
+
+from random import random
+from time import monotonic, sleep
+from typing import Final
+
+from elasticq.client.errors import DigestMismatch, SqsError, Unreachable
+
+STATUSES: Final = frozenset((429, 500, 502, 503, 504))
+THROTTLING: Final = frozenset(
+    (
+        "BandwidthLimitExceeded",
+        "LimitExceededException",
+        "ProvisionedThroughputExceededException",
+        "PriorRequestNotComplete",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "RequestTimeout",
+        "RequestTimeoutException",
+        "SlowDown",
+        "Throttling",
+        "ThrottledException",
+        "ThrottlingException",
+        "TooManyRequestsException",
+        "TransactionInProgressException",
+    )
+)
+FIRST_S: Final = 0.05
+LONGEST_S: Final = 5.0
+
+
+class Retries:
+    """Of one call: attempts until ``budget_s`` has passed, with waits that double and vary."""
+
+    __slots__ = ("_until_s", "attempts")
+
+    def __init__(self, budget_s: float) -> None:
+        self._until_s = monotonic() + budget_s
+        self.attempts = 0
+
+    def wait(self, failure: Exception) -> bool:
+        """False: give up. Waits before it says True."""
+        self.attempts += 1
+        left_s = self._until_s - monotonic()
+        if left_s <= 0 or not is_transient(failure):
+            return False
+        sleep(min(left_s, LONGEST_S, FIRST_S * 2 ** min(self.attempts, 10)) * (0.5 + random() / 2))
+        return True
+
+
+def is_transient(failure: Exception) -> bool:
+    if isinstance(failure, SqsError):
+        return failure.status in STATUSES or failure.code in THROTTLING or failure.type in THROTTLING
+    return isinstance(failure, (Unreachable, DigestMismatch))

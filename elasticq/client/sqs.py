@@ -1,0 +1,327 @@
+"""The light client: boto3's methods, keywords and answers, by AWS JSON 1.0 over one connection a thread.
+
+What differs from boto3: nothing is checked before it is sent, there are no
+proxies, paginators and waiters, and errors are ``SqsError``. All attempts of a
+call carry one amz-sdk-invocation-id, by which elasticq knows them for one: a
+repeated send stores nothing, a repeated receive gets the same messages.
+"""
+
+import json
+import os
+import threading
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from hashlib import md5
+from itertools import count
+from time import time
+from typing import Any, Final
+from urllib.parse import urlsplit
+from weakref import WeakSet
+
+from elasticq.client.connection import Answer, Connection, tls_context
+from elasticq.client.credentials import Credentials, find_credentials, find_region
+from elasticq.client.errors import DigestMismatch, SqsError, Unreachable
+from elasticq.client.retries import Retries
+from elasticq.client.signing import Signer
+
+Members = dict[str, Any]
+
+CONNECT_S_DEFAULT: Final = 10.0
+READ_S_DEFAULT: Final = 60.0
+RETRY_S_DEFAULT: Final = 30.0
+_JSON_TYPE: Final = "application/x-amz-json-1.0"
+_PEEK_PATH: Final = "/_elasticq/peek"
+
+
+def _binary(value: object) -> str:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return b64encode(value).decode()
+    raise TypeError(f"{type(value).__name__} cannot be sent")
+
+
+_encode: Final = json.JSONEncoder(separators=(",", ":"), default=_binary).encode
+
+
+class Sqs:
+    """A client for one endpoint. Threads may share it: each has a connection of its own."""
+
+    def __init__(
+        self,
+        endpoint: str = "",
+        region: str = "",
+        credentials: Credentials | tuple[str, ...] | None = None,
+        *,
+        profile: str = "",
+        connect_s: float = CONNECT_S_DEFAULT,
+        read_s: float = READ_S_DEFAULT,
+        retry_s: float = RETRY_S_DEFAULT,
+        verify: bool | str = True,
+    ) -> None:
+        """``credentials``: None looks for them as boto3 does, UNSIGNED signs nothing.
+
+        endpoint: scheme://host[:port], AWS's own for the region if empty; retry_s: how long a call is tried
+        again after a refused connection, a 5xx or throttling; verify: of https, False or a file of CAs.
+        Raises LookupError for a profile that is not there, ValueError for what is no endpoint.
+        """
+        self.region = region or find_region(profile)
+        self.endpoint = endpoint or f"https://sqs.{self.region}.amazonaws.com"
+        parts = urlsplit(self.endpoint)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{endpoint!r} is no endpoint, such as http://127.0.0.1:9324")
+        is_tls = parts.scheme == "https"
+        self._host, self._port = parts.hostname, parts.port or (443 if is_tls else 80)
+        self._path = parts.path or "/"
+        self._tls = tls_context(verify) if is_tls else None
+        self._connect_s, self._read_s, self.retry_s = connect_s, read_s, retry_s
+        found = find_credentials(profile) if credentials is None else Credentials(*credentials)
+        host = parts.netloc.rpartition("@")[2]
+        self._signer = Signer(found, self.region, host) if found.access_key_id else None
+        self._start = f"Host: {host}\r\nUser-Agent: elasticq-light\r\nContent-Type: {_JSON_TYPE}\r\n".encode()
+        self._heads: dict[str, tuple[str, bytes]] = {}
+        self._calls = count()
+        self._mark = os.urandom(10).hex()
+        self._of_thread = threading.local()
+        self._lock = threading.Lock()
+        self._connections: WeakSet[Connection] = WeakSet()  # a thread's ends with it
+
+    def close(self) -> None:
+        """Close the connections of all threads; a later call opens its own again."""
+        with self._lock:
+            connections, self._connections = list(self._connections), WeakSet()
+        self._of_thread = threading.local()
+        for connection in connections:
+            connection.close()
+
+    def __enter__(self) -> "Sqs":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    # --- messages -------------------------------------------------------------------
+
+    def send_message(self, **members: Any) -> Members:
+        return self._call("SendMessage", members, _check_sent)
+
+    def send_message_batch(self, **members: Any) -> Members:
+        return self._call("SendMessageBatch", members, _check_sent_batch)
+
+    def receive_message(self, **members: Any) -> Members:
+        """Besides boto3's keywords ElasticqPageSize, 1 to 1,000, in place of MaxNumberOfMessages."""
+        return self._call("ReceiveMessage", members, _check_received, members.get("WaitTimeSeconds") or 0)
+
+    def delete_message(self, **members: Any) -> Members:
+        return self._call("DeleteMessage", members)
+
+    def delete_message_batch(self, **members: Any) -> Members:
+        return self._call("DeleteMessageBatch", members)
+
+    def change_message_visibility(self, **members: Any) -> Members:
+        return self._call("ChangeMessageVisibility", members)
+
+    def change_message_visibility_batch(self, **members: Any) -> Members:
+        return self._call("ChangeMessageVisibilityBatch", members)
+
+    def peek(self, **members: Any) -> Members:
+        """Messages as they lie in the queue; nothing changes. Of elasticq only.
+
+        QueueUrl, FromSequence, Limit (to 1,000), MessageGroupId, SentFromMs, SentUntilMs, States; answers
+        Messages and NextSequence, which is None at the end.
+        """
+        return self._call("Peek", members, _decode_attributes)
+
+    # --- queues ---------------------------------------------------------------------
+
+    def create_queue(self, **members: Any) -> Members:
+        return self._call("CreateQueue", members)
+
+    def delete_queue(self, **members: Any) -> Members:
+        return self._call("DeleteQueue", members)
+
+    def purge_queue(self, **members: Any) -> Members:
+        return self._call("PurgeQueue", members)
+
+    def get_queue_url(self, **members: Any) -> Members:
+        return self._call("GetQueueUrl", members)
+
+    def list_queues(self, **members: Any) -> Members:
+        return self._call("ListQueues", members)
+
+    def get_queue_attributes(self, **members: Any) -> Members:
+        return self._call("GetQueueAttributes", members)
+
+    def set_queue_attributes(self, **members: Any) -> Members:
+        return self._call("SetQueueAttributes", members)
+
+    def tag_queue(self, **members: Any) -> Members:
+        return self._call("TagQueue", members)
+
+    def untag_queue(self, **members: Any) -> Members:
+        return self._call("UntagQueue", members)
+
+    def list_queue_tags(self, **members: Any) -> Members:
+        return self._call("ListQueueTags", members)
+
+    def list_dead_letter_source_queues(self, **members: Any) -> Members:
+        return self._call("ListDeadLetterSourceQueues", members)
+
+    def start_message_move_task(self, **members: Any) -> Members:
+        return self._call("StartMessageMoveTask", members)
+
+    def cancel_message_move_task(self, **members: Any) -> Members:
+        return self._call("CancelMessageMoveTask", members)
+
+    def list_message_move_tasks(self, **members: Any) -> Members:
+        return self._call("ListMessageMoveTasks", members)
+
+    # --- a call -----------------------------------------------------------------------
+
+    def _call(
+        self,
+        action: str,
+        members: Members,
+        check: Callable[[Members, Members], None] | None = None,
+        wait_s: float = 0,
+    ) -> Members:
+        """Raises SqsError, Unreachable, DigestMismatch."""
+        body = _encode(members).encode()
+        invocation_id = f"{self._mark}{next(self._calls):012x}".encode()
+        retries: Retries | None = None
+        while True:
+            try:
+                answer = self._attempt(action, body, invocation_id, wait_s)
+                result: Members = _read(action, answer)
+                if check is not None:
+                    check(members, result)
+            except (SqsError, Unreachable, DigestMismatch) as failure:
+                if retries is None:
+                    retries = Retries(self.retry_s)
+                if not retries.wait(failure):
+                    raise
+            else:
+                attempts = 0 if retries is None else retries.attempts
+                result["ResponseMetadata"] = {"HTTPStatusCode": answer.status, "RetryAttempts": attempts}
+                return result
+
+    def _attempt(self, action: str, body: bytes, invocation_id: bytes, wait_s: float) -> Answer:
+        """One more on a fresh connection at once where the kept one turned out to be closed."""
+        connection = self._connection()
+        was_used = connection.is_used
+        request = self._request(action, body, invocation_id)
+        patience_s = wait_s if wait_s >= self._read_s / 2 else 0
+        try:
+            return connection.exchange(request, patience_s)
+        except Unreachable as failure:
+            if not was_used or isinstance(failure.__cause__, TimeoutError):
+                raise
+            return connection.exchange(request, patience_s)
+
+    def _request(self, action: str, body: bytes, invocation_id: bytes) -> bytes:
+        head = self._heads.get(action)
+        if head is None:
+            head = self._heads[action] = self._head(action)
+        path, start = head
+        signature = b""
+        if self._signer is not None:
+            target = "" if action == "Peek" else f"AmazonSQS.{action}"
+            signature = self._signer.headers(path, _JSON_TYPE, target, body, int(time()))
+        return b"%bamz-sdk-invocation-id: %b\r\n%bContent-Length: %d\r\n\r\n%b" % (
+            start,
+            invocation_id,
+            signature,
+            len(body),
+            body,
+        )
+
+    def _head(self, action: str) -> tuple[str, bytes]:
+        if action == "Peek":
+            return _PEEK_PATH, f"POST {_PEEK_PATH} HTTP/1.1\r\n".encode() + self._start
+        line = f"POST {self._path} HTTP/1.1\r\n"
+        target = f"X-Amz-Target: AmazonSQS.{action}\r\nx-amzn-query-mode: true\r\n"
+        return self._path, line.encode() + self._start + target.encode()
+
+    def _connection(self) -> Connection:
+        """This thread's; a forked process never uses its parent's."""
+        kept = self._of_thread
+        if getattr(kept, "pid", 0) != os.getpid():
+            kept.connection = Connection(self._host, self._port, self._tls, self._connect_s, self._read_s)
+            kept.pid = os.getpid()
+            with self._lock:
+                self._connections.add(kept.connection)
+        connection: Connection = kept.connection
+        return connection
+
+
+# --- answers ------------------------------------------------------------------------------
+
+
+def _read(action: str, answer: Answer) -> Members:
+    body = answer.body
+    if answer.status != 200:
+        raise _error(action, answer)
+    if not body:
+        return {}
+    try:
+        result = json.loads(body)
+    except ValueError:
+        result = None
+    if not isinstance(result, dict):
+        raise Unreachable(f"{action}: the answer is no JSON object: something else answers there")
+    return result
+
+
+def _error(action: str, answer: Answer) -> SqsError:
+    try:
+        written = json.loads(answer.body)
+    except ValueError:
+        written = None
+    if not isinstance(written, dict):
+        written = {}
+    kind = str(written.get("__type", "")).rpartition("#")[2] or str(answer.status)
+    message = str(written.get("message") or written.get("Message") or "")
+    code, _, fault = answer.header(b"x-amzn-query-error").decode("latin-1").partition(";")
+    sender_fault = fault == "Sender" if fault else 400 <= answer.status < 500
+    return SqsError(action, code or kind, kind, message, answer.status, sender_fault)
+
+
+def _digest(body: str) -> str:
+    return md5(body.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+
+
+def _compare(said: object, body: str) -> None:
+    if said is not None and said != _digest(body):
+        raise DigestMismatch(f"a body's MD5 is {_digest(body)}, and the server says {said}")
+
+
+def _check_sent(members: Members, result: Members) -> None:
+    _compare(result.get("MD5OfMessageBody"), members.get("MessageBody", ""))
+
+
+def _check_sent_batch(members: Members, result: Members) -> None:
+    bodies = {entry["Id"]: entry.get("MessageBody", "") for entry in members.get("Entries", ())}
+    for sent in result.get("Successful", ()):
+        _compare(sent.get("MD5OfMessageBody"), bodies.get(sent["Id"], ""))
+
+
+def _check_received(members: Members, result: Members) -> None:
+    messages = result.get("Messages")
+    if not messages:
+        return
+    for message in messages:
+        said = message.get("MD5OfBody")
+        if said is not None and said != md5(message["Body"].encode(), usedforsecurity=False).hexdigest():
+            _compare(said, message["Body"])
+        if "MessageAttributes" in message:
+            _decode_binary(message["MessageAttributes"])
+
+
+def _decode_attributes(members: Members, result: Members) -> None:
+    for message in result.get("Messages", ()):
+        _decode_binary(message.get("MessageAttributes", {}))
+
+
+def _decode_binary(attributes: dict[str, Members]) -> None:
+    """As boto3 hands them out: bytes."""
+    for attribute in attributes.values():
+        if "BinaryValue" in attribute:
+            attribute["BinaryValue"] = b64decode(attribute["BinaryValue"])

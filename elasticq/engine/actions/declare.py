@@ -1,0 +1,95 @@
+"""DeclareQueue: a queue that stands in the settings is made if there is none; and queues made at their first use."""
+
+from elasticq.engine import mutations as m
+from elasticq.engine import queue_attributes
+from elasticq.engine.actions.queues import create_queue
+from elasticq.engine.forwards import goes_in_a_circle
+from elasticq.engine.redrive_policies import POLICY, read_policy
+from elasticq.engine.state import COPY_TO, MOVE_TO, Queue, State
+from elasticq.engine.turn import Outcome, Turn
+from elasticq.model import commands as c
+from elasticq.model.errors import InvalidParameterValue
+from elasticq.model.names import queue_path
+from elasticq.model.results import QueueDeclaredResult
+
+_FIRST_USES = (c.SendMessage, c.SendMessageBatch, c.ReceiveMessage, c.GetQueueAttributes)
+
+
+def declare_queue(state: State, call: c.Call, command: c.DeclareQueue, turn: Turn) -> Outcome:
+    """A queue that exists keeps what clients can set; copyTo and moveTo, which they cannot, become the settings'."""
+    name = command.queue_name
+    forwards = {key: value for key, value in ((COPY_TO, command.copy_to), (MOVE_TO, command.move_to)) if value}
+    if forwards and goes_in_a_circle(state, call.account, name, command.copy_to, command.move_to):
+        raise InvalidParameterValue(f"Messages sent to {name} would come back to it.")
+    existing = state.names.get((call.account, name))
+    if existing is None:
+        return QueueDeclaredResult(is_new=True), _made(state, call, command, forwards, turn)
+    others = {key: value for key, value in existing.attributes.items() if key not in (COPY_TO, MOVE_TO)}
+    attributes = {**others, **forwards}
+    differing = _differing(existing, command)
+    if attributes == existing.attributes:
+        return QueueDeclaredResult(differing), []
+    return QueueDeclaredResult(differing), [m.QueueAttributesSet(existing.id, attributes, existing.modified_ms)]
+
+
+def _made(
+    state: State, call: c.Call, command: c.DeclareQueue, forwards: dict[str, str], turn: Turn
+) -> list[m.Mutation]:
+    creation = c.CreateQueue(command.queue_name, command.attributes, command.tags)
+    _, mutations = create_queue(state, call, creation, turn)
+    created = mutations[0]
+    assert isinstance(created, m.QueueCreated), "there was none"
+    created.attributes.update(forwards)
+    created.created_ms = command.created_ms or created.created_ms
+    modified_ms = command.modified_ms
+    if modified_ms and modified_ms != created.created_ms:
+        mutations.append(m.QueueAttributesSet(created.queue_id, created.attributes, modified_ms))
+    return mutations
+
+
+def _differing(existing: Queue, command: c.DeclareQueue) -> list[str]:
+    """The attributes, and perhaps "tags", that are another in the queue that exists."""
+    present = queue_attributes.shown(existing.attributes)
+    given = queue_attributes.checked(command.attributes, is_fifo=existing.is_fifo)
+    found = [name for name, value in given.items() if not queue_attributes.is_same(name, value, present.get(name, ""))]
+    return [*found, "tags"] if command.tags and command.tags != existing.tags else found
+
+
+def at_first_use(state: State, call: c.Call, turn: Turn) -> list[m.Mutation]:
+    """What makes the queue that the call names from the template; nothing if none is missing that may be made.
+
+    Raises what CreateQueue would.
+    """
+    key = _first_used(call)
+    if turn.template is None or key is None or key in state.names or key[0] != call.account:
+        return []
+    command = of_template(turn.template, key[1])
+    return declare_queue(state, call, command, turn)[1]
+
+
+def _first_used(call: c.Call) -> tuple[str, str] | None:
+    command = call.command
+    if isinstance(command, c.GetQueueUrl):
+        return (command.queue_owner_account_id or call.account, command.queue_name) if command.queue_name else None
+    if isinstance(command, _FIRST_USES):
+        return queue_path(command.queue_url, call.account) if command.queue_url else None
+    return None
+
+
+def of_template(template: c.DeclareQueue, name: str) -> c.DeclareQueue:
+    """A name that ends in .fifo is of a FIFO queue, any other of a standard one, whatever the template says.
+
+    A dead-letter queue of the other type is left out.
+    """
+    is_fifo = name.endswith(".fifo")
+    attributes = {key: value for key, value in template.attributes.items() if key != "FifoQueue"}
+    if is_fifo:
+        attributes["FifoQueue"] = "true"
+    else:
+        attributes = {key: value for key, value in attributes.items() if key not in queue_attributes.FIFO_DEFAULTS}
+    redrive = attributes.get(POLICY)
+    if redrive and read_policy(redrive).target[1].endswith(".fifo") != is_fifo:
+        del attributes[POLICY]
+    own = (template.copy_to, template.move_to)
+    copy_to, move_to = ("" if target == name else target for target in own)
+    return c.DeclareQueue(name, attributes, dict(template.tags), copy_to, move_to)

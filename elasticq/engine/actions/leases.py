@@ -1,0 +1,210 @@
+"""ReceiveMessage under a lease, and DeleteMessage and ChangeMessageVisibility of whole leases (engine/leases.py).
+
+LeaseExpired is answered where a lease is over, and what that answer rests on is written down first: whoever
+was told so is told so for ever, whatever a failover does to deadlines. Of a batch in which some leases are over
+and some live, the living ones are committed, renewed or given back all the same.
+"""
+
+from collections.abc import Callable
+
+from elasticq.engine import mutations as m
+from elasticq.engine import redrive
+from elasticq.engine.actions import delete, receive, visibility
+from elasticq.engine.contents import check_range
+from elasticq.engine.leases import Attempt, Handle, Key, Lease, read_attempt, read_lease_handle
+from elasticq.engine.ordering.fifo import FifoOrder, Own
+from elasticq.engine.ordering.standard import ContentsMissing
+from elasticq.engine.state import Queue, State
+from elasticq.engine.turn import Outcome, Turn, named_queue
+from elasticq.model import limits
+from elasticq.model.commands import Call, ChangeMessageVisibility, DeleteMessage, ReceiveMessage
+from elasticq.model.errors import LeaseExpired, MissingParameter, OverLimit
+from elasticq.model.results import EmptyResult, ReceiveMessageResult
+
+_WORDS = {m.LEASE_COMMITTED: "was committed", m.LEASE_GIVEN_BACK: "was given back", m.LEASE_EXPIRED: "has expired"}
+
+Change = Callable[[Key, Lease, list[int]], list[m.Mutation]]
+
+
+def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Turn) -> Outcome:
+    """Raises ContentsMissing."""
+    attempt = read_attempt(command.receive_request_attempt_id)
+    if attempt is None:
+        return receive.receive_message(state, call, command, turn)
+    return _receive(state, call, command, attempt, turn, may_seal=False)
+
+
+def is_leased(call: Call) -> bool:
+    """An empty answer to it must be recorded, see ``last_look``."""
+    command = call.command
+    return isinstance(command, ReceiveMessage) and read_attempt(command.receive_request_attempt_id) is not None
+
+
+def last_look(state: State, call: Call, turn: Turn) -> Outcome:
+    """What a leased receive that waits no longer is answered; without messages it seals the lease.
+
+    Raises ContentsMissing and SqsError.
+    """
+    command = call.command
+    assert isinstance(command, ReceiveMessage)
+    attempt = read_attempt(command.receive_request_attempt_id)
+    assert attempt is not None, "only leases are sealed"
+    return _receive(state, call, command, attempt, turn, may_seal=True)
+
+
+# --- receiving ----------------------------------------------------------------------
+
+
+def _receive(
+    state: State, call: Call, command: ReceiveMessage, attempt: Attempt, turn: Turn, *, may_seal: bool
+) -> Outcome:
+    """An empty result that is not ``leased`` may wait, and then has its ``last_look``."""
+    queue = named_queue(state, call, command.queue_url)
+    asked = receive.Asked(queue, command, turn.limits)
+    check_range(asked.visibility_s, 1, limits.VISIBILITY_S_MAX, "VisibilityTimeout", "A lease has 1 to 43200 seconds")
+    key = (queue.id, attempt.name, attempt.batch, attempt.partition)
+    lease = state.leases.get(key)
+    if lease is None:
+        if len(state.leases) >= limits.LEASES_MAX:
+            raise OverLimit(f"There are {limits.LEASES_MAX} leases already: commit some, or give them back.")
+        lease = Lease(turn.now_ms, turn.now_ms + asked.visibility_s * 1_000)
+    elif not lease.lives(state.grace, turn.now_ms):
+        return _is_over(key, lease), _end_written(key, lease, turn)
+    known = lease.calls.get(attempt.call)
+    if known is not None and known.sequences:
+        return _again(state, queue, asked, key, lease, known, turn)
+    if lease.is_sealed:
+        return ReceiveMessageResult(leased=True), []
+    return _next(state, queue, asked, key, lease, attempt.call, turn, may_seal=may_seal)
+
+
+def _next(
+    state: State, queue: Queue, asked: receive.Asked, key: Key, lease: Lease, number: int, turn: Turn, *, may_seal: bool
+) -> Outcome:
+    """A new call of a lease that is not sealed."""
+    room = limits.LEASE_MESSAGES_MAX - lease.messages
+    limit = min(asked.limit, room, max(limits.IN_FLIGHT_MAX - queue.order.in_flight(turn.now_ms), 0))
+    chosen, buried = _choose(state, queue, lease, limit, turn) if limit else ([], [])
+    if not chosen and room and not may_seal:
+        return ReceiveMessageResult(), buried
+    chosen = receive.fitting(queue, asked, chosen, turn)
+    received, messages = receive.hand_out(state, queue, asked, chosen, lease.deadline_ms, turn)
+    called = m.LeaseCalled(*key, number, lease.opened_ms, lease.deadline_ms, chosen, received.hand_outs)
+    taken: list[m.Mutation] = [received, called] if chosen else [called]
+    return ReceiveMessageResult(messages, leased=True), [*taken, *buried]
+
+
+def _choose(state: State, queue: Queue, lease: Lease, limit: int, turn: Turn) -> tuple[list[int], list[m.Mutation]]:
+    """As for any receive, then behind the lease's own messages in groups that nobody else has messages of."""
+    chosen, dead = redrive.choose(state, queue, limit, turn.now_ms)
+    order = queue.order
+    if isinstance(order, FifoOrder) and lease.messages and len(chosen) < limit and not dead:
+        own = lease.own = lease.own or Own()
+        own.learn(lease.calls)
+        sent_after_ms = queue.expired_before_ms(turn.now_ms)
+        found = order.choose_behind(own, turn.now_ms, limit - len(chosen), sent_after_ms, may_miss=bool(chosen))
+        living, dead = redrive.told_apart(state, queue, found)
+        chosen += living
+    return chosen, redrive.bury(state, queue, dead, turn) if dead else []
+
+
+def _is_held(queue: Queue, sequence: int, hand_out: int, now_ms: int) -> bool:
+    """The lease's hand-out is the newest, and the message in flight."""
+    row = queue.rows.get(sequence)
+    return row is not None and row.hand_out == hand_out and queue.order.is_in_flight(sequence, now_ms)
+
+
+def _held(queue: Queue, lease: Lease, now_ms: int) -> list[int]:
+    return [
+        sequence
+        for called in lease.calls.values()
+        for sequence, hand_out in zip(called.sequences, called.hand_outs, strict=True)
+        if _is_held(queue, sequence, hand_out, now_ms)
+    ]
+
+
+def _again(
+    state: State, queue: Queue, asked: receive.Asked, key: Key, lease: Lease, known: m.LeaseCalled, turn: Turn
+) -> Outcome:
+    """The same messages under the same handles. If one is not held any more, none is: the lease is over.
+
+    (Somebody deleted it by its own handle, purged it or gave it back; it outlived its retention.) An answer
+    that is only like the first one would let its reader commit what it never saw.
+    """
+    handles = zip(known.sequences, known.hand_outs, strict=True)
+    if not all(_is_held(queue, sequence, hand_out, turn.now_ms) for sequence, hand_out in handles):
+        ended = [lease.as_set(key, ended_ms=turn.now_ms, state=m.LEASE_EXPIRED)]
+        return _is_over(key, lease), [*_shown(queue, _held(queue, lease, turn.now_ms), turn.now_ms), *ended]
+    missing = [sequence for sequence in known.sequences if sequence not in queue.contents]
+    if missing:
+        raise ContentsMissing(missing)
+    messages = [receive.message_again(state, queue, sequence, asked) for sequence in known.sequences]
+    return ReceiveMessageResult(messages, leased=True), []
+
+
+def _is_over(key: Key, lease: Lease) -> LeaseExpired:
+    _, name, batch, partition = key
+    return LeaseExpired(f"The lease {name}/{batch}/{partition} {_WORDS.get(lease.state, 'has expired')}.")
+
+
+def _end_written(key: Key, lease: Lease, turn: Turn) -> list[m.Mutation]:
+    """What makes the end of a lease that is over last."""
+    return [] if lease.ended_ms else [lease.as_set(key, ended_ms=turn.now_ms, state=m.LEASE_EXPIRED)]
+
+
+def _shown(queue: Queue, sequences: list[int], now_ms: int) -> list[m.Mutation]:
+    return [m.VisibilityChanged(queue.id, part, [now_ms] * len(part)) for part in m.chunks(sequences)]
+
+
+# --- whole leases -------------------------------------------------------------------
+
+
+def delete_message(state: State, call: Call, command: DeleteMessage, turn: Turn) -> Outcome:
+    """With a lease's handle: everything that it still holds goes, and it is committed; again is a success, too."""
+    handle = read_lease_handle(command.receipt_handle)
+    if handle is None:
+        return delete.delete_message(state, call, command, turn)
+    queue = named_queue(state, call, command.queue_url)
+
+    def commit(key: Key, lease: Lease, held: list[int]) -> list[m.Mutation]:
+        removed = [m.MessagesRemoved(queue.id, part) for part in m.chunks(held)]
+        return [*removed, lease.as_set(key, ended_ms=turn.now_ms, state=m.LEASE_COMMITTED)]
+
+    return _change(state, queue, handle, commit, turn, is_done=m.LEASE_COMMITTED)
+
+
+def change_message_visibility(state: State, call: Call, command: ChangeMessageVisibility, turn: Turn) -> Outcome:
+    """With a lease's handle: everything that it holds has that deadline from now on; with 0 it is given back."""
+    handle = read_lease_handle(command.receipt_handle)
+    if handle is None:
+        return visibility.change_message_visibility(state, call, command, turn)
+    queue = named_queue(state, call, command.queue_url)
+    seconds = command.visibility_timeout
+    if seconds is None:
+        raise MissingParameter("The request must contain the parameter VisibilityTimeout.")
+    check_range(seconds, 0, limits.VISIBILITY_S_MAX, "VisibilityTimeout", "Must be between 0 and 43200, if provided")
+    until_ms = turn.now_ms + seconds * 1_000
+
+    def renew(key: Key, lease: Lease, held: list[int]) -> list[m.Mutation]:
+        changed = [m.VisibilityChanged(queue.id, part, [until_ms] * len(part)) for part in m.chunks(held)]
+        return [*changed, lease.as_set(key, deadline_ms=until_ms)]
+
+    def give_back(key: Key, lease: Lease, held: list[int]) -> list[m.Mutation]:
+        ended = lease.as_set(key, ended_ms=turn.now_ms, state=m.LEASE_GIVEN_BACK)
+        return [*_shown(queue, held, turn.now_ms), ended]
+
+    return _change(state, queue, handle, renew if seconds else give_back, turn)
+
+
+def _change(state: State, queue: Queue, handle: Handle, change: Change, turn: Turn, is_done: str = "") -> Outcome:
+    """``is_done``: the state in which a lease needs no change."""
+    mutations: list[m.Mutation] = []
+    over: list[tuple[Key, Lease]] = []
+    for partition, lease in state.leases.of_batch(queue.id, handle):
+        key = (queue.id, handle.name, handle.batch, partition)
+        if lease.lives(state.grace, turn.now_ms):
+            mutations += change(key, lease, _held(queue, lease, turn.now_ms))
+        elif lease.state != is_done:
+            mutations += _end_written(key, lease, turn)
+            over.append((key, lease))
+    return _is_over(*over[0]) if over else EmptyResult(), mutations

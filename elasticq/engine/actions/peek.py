@@ -1,0 +1,113 @@
+"""Peek: messages by sequence number, without receiving them. It has no mutation and never waits for messages."""
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Final
+
+from elasticq.engine.actions.receive import SYSTEM_ATTRIBUTES, system_attributes
+from elasticq.engine.contents import check_range, message_bytes
+from elasticq.engine.mutations import MessageStored
+from elasticq.engine.ordering.standard import AHEAD_MAX, ContentsMissing
+from elasticq.engine.rows import Row
+from elasticq.engine.state import Queue, State
+from elasticq.engine.turn import Outcome, Turn, named_queue
+from elasticq.model import limits
+from elasticq.model.commands import Call
+from elasticq.model.errors import InvalidParameterValue
+from elasticq.model.extensions import Peek
+from elasticq.model.results import PeekedMessage, PeekResult
+
+WALK_MAX: Final = 10_000  # sequences looked at in one call, those of deleted messages too
+LIMIT_DEFAULT: Final = 100
+STATES: Final = ("visible", "inflight", "delayed")
+_ALL: Final = frozenset(SYSTEM_ATTRIBUTES)
+
+
+def peek(state: State, call: Call, command: Peek, turn: Turn) -> Outcome:
+    """Raises ContentsMissing where the first message that it looks at is on disk only.
+
+    A later one ends the page instead: so each call comes further, however little memory there is.
+    """
+    queue = named_queue(state, call, command.queue_url)
+    limit = _limit(command)
+    is_wanted = _filter(queue, command, turn)
+    result = PeekResult()
+    size_bytes = walked = 0
+    for sequence in queue.issued.between(max(command.from_sequence or 0, 0), queue.last_sequence):
+        if walked == WALK_MAX or len(result.messages) == limit:
+            result.next_sequence = sequence
+            break
+        walked += 1
+        row = queue.row(sequence)
+        if row is None or not is_wanted(sequence, None):
+            continue
+        content = queue.contents.get(sequence)
+        if content is None:
+            if walked == 1:
+                raise ContentsMissing(_cold_from(queue, sequence))
+            result.next_sequence = sequence
+            break
+        if is_wanted(sequence, content):
+            size_bytes += message_bytes(content.body, content.attributes)
+            if result.messages and size_bytes > limits.ANSWER_BYTES_MAX:
+                result.next_sequence = sequence
+                break
+            result.messages.append(_peeked(state, queue, content, row, turn.now_ms))
+    return result, []
+
+
+def _limit(command: Peek) -> int:
+    if command.limit is None:
+        return LIMIT_DEFAULT
+    return check_range(command.limit, 1, limits.PAGE_SIZE_MAX, "Limit", f"Must be between 1 and {limits.PAGE_SIZE_MAX}")
+
+
+def _filter(queue: Queue, command: Peek, turn: Turn) -> Callable[[int, MessageStored | None], bool]:
+    """Says of a living message whether it is wanted, as far as that can be told without its content. Raises."""
+    group, states = command.message_group_id, frozenset(command.states or STATES)
+    unknown = sorted(states.difference(STATES))
+    if unknown:
+        raise InvalidParameterValue(
+            f"Value {unknown[0]} for parameter States is invalid. Reason: Must be of {', '.join(STATES)}."
+        )
+    is_any_state = len(states) == len(STATES)
+    from_ms, until_ms = command.sent_from_ms, command.sent_until_ms
+    expired_before_ms = queue.expired_before_ms(turn.now_ms)
+
+    def is_wanted(sequence: int, content: MessageStored | None) -> bool:
+        if content is None:
+            if group is not None and queue.order.group_name(sequence) != group:
+                return False
+            return is_any_state or delivery_state(queue, sequence, turn.now_ms) in states
+        sent_ms = content.sent_ms
+        if sent_ms <= expired_before_ms or (from_ms is not None and sent_ms < from_ms):
+            return False
+        return until_ms is None or sent_ms < until_ms
+
+    return is_wanted
+
+
+def delivery_state(queue: Queue, sequence: int, now_ms: int) -> str:
+    """Of a message that is here. One of a FIFO queue that waits behind another is visible."""
+    if queue.order.is_in_flight(sequence, now_ms):
+        return "inflight"
+    return "delayed" if queue.order.is_delayed(sequence, now_ms) else "visible"
+
+
+def _cold_from(queue: Queue, first: int) -> list[int]:
+    """The next contents that are on disk only."""
+    ahead = islice(queue.issued.between(first, queue.last_sequence), WALK_MAX)
+    cold = (each for each in ahead if each not in queue.contents and queue.row(each) is not None)
+    return list(islice(cold, AHEAD_MAX))
+
+
+def _peeked(state: State, queue: Queue, content: MessageStored, row: Row, now_ms: int) -> PeekedMessage:
+    origin_queue, origin_sequence = content.origin or (queue.id, content.sequence)
+    return PeekedMessage(
+        state.identity.message_id(origin_queue, origin_sequence),
+        content.body,
+        content.sequence,
+        delivery_state(queue, content.sequence, now_ms),
+        system_attributes(queue, content, row.receive_count, row.first_received_ms, _ALL),
+        content.attributes,
+    )

@@ -1,0 +1,37 @@
+"""What a queue's state tells people: how much of which kind is in it, and how old the oldest is."""
+
+from msgspec import Struct
+
+from elasticq.engine.state import Queue
+
+PASSED_MAX = 1_000
+
+
+class QueueFigures(Struct, gc=False):
+    """oldest_ms: when its oldest message was sent, None where there is none."""
+
+    account: str
+    name: str
+    visible: int
+    in_flight: int
+    delayed: int
+    oldest_ms: int | None
+
+
+def figures(queue: Queue, now_ms: int) -> QueueFigures:
+    """O(1) but for what became due; expired messages count until they are swept, which is soon."""
+    counts = queue.order.counts(now_ms)
+    oldest_ms = _oldest_ms(queue) if queue.count else None
+    return QueueFigures(queue.account, queue.name, counts.visible, counts.in_flight, counts.delayed, oldest_ms)
+
+
+def _oldest_ms(queue: Queue) -> int | None:
+    """Of the first that has a message: the sweeper takes away what stands before it, so a bounded look is enough."""
+    sequence = None
+    for passed, sequence in enumerate(queue.issued):
+        if passed == PASSED_MAX or queue.row(sequence) is not None:
+            break
+    if sequence is None:
+        return None
+    content = queue.contents.get(sequence)
+    return content.sent_ms if content is not None else queue.ages.sent_by_ms(sequence)

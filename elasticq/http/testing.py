@@ -1,0 +1,160 @@
+"""The pages of ``testing.enabled``: clock, reset and faults for tests in any language.
+
+    GET, POST /_elasticq/clock    {"advance": 30} moves cluster time by seconds; both answer {"time": seconds}
+    POST /_elasticq/reset         {"account": "000000000000"}, "*" for all, none for the caller's; {"deleted": queues}
+    POST /moto-api/reset          all accounts, as moto answers
+    GET, POST, DELETE /_elasticq/faults   see faults.py; DELETE with {"id": 1} or {} for all
+
+Where testing is not enabled they answer 403 and say so. With auth = strict they
+want a signature, and an account reaches its own queues only.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from elasticq.http.faults import Fault, Order
+from elasticq.model.commands import Call, Command
+from elasticq.model.errors import AccessDenied, InvalidParameterValue, SqsError
+from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
+from elasticq.model.limits import CLOCK_ADVANCE_MS_MAX
+from elasticq.model.results import ClockResult, QueuesDeletedResult, Result
+from elasticq.wire.operations import OPERATIONS
+
+if TYPE_CHECKING:
+    from elasticq.http.site import Site
+
+PATHS: Final = ("/_elasticq/clock", "/_elasticq/reset", "/moto-api/reset", "/_elasticq/faults")
+METHODS: Final = {
+    "/_elasticq/clock": ("GET", "POST"),
+    "/_elasticq/reset": ("POST",),
+    "/moto-api/reset": ("POST",),
+    "/_elasticq/faults": ("GET", "POST", "DELETE"),
+}
+CLOSED: Final = "testing.enabled is off: this server takes no orders from tests."
+EVERYBODY: Final = "*"
+
+T = TypeVar("T")
+
+
+class _Clock(Struct, forbid_unknown_fields=True):
+    advance: Annotated[float, Meta(ge=0, le=CLOCK_ADVANCE_MS_MAX / 1_000)]
+
+
+class _Reset(Struct, forbid_unknown_fields=True):
+    account: Annotated[str, Meta(pattern=r"^([0-9]{12}|\*)$")] | None = None
+
+
+class _Removal(Struct, forbid_unknown_fields=True):
+    id: int | None = None
+
+
+class _FaultRow(Struct):
+    id: int
+    struck: int
+    spent: bool
+    order: Order
+
+
+class TestingPages:
+    """Answers by (status, object for JSON). Raises the SqsError that the client gets."""
+
+    __test__ = False  # for pytest
+
+    def __init__(self, site: "Site") -> None:
+        self._site = site
+
+    async def answer(
+        self, method: str, path: str, body: bytes, caller: tuple[str, str], invocation: bytes
+    ) -> tuple[int, object]:
+        """``caller``: (principal, account); ``invocation``: of a client that numbers its calls."""
+        if method not in METHODS[path]:
+            return 405, {"message": f"{path} takes {' and '.join(METHODS[path])}."}
+        match path:
+            case "/_elasticq/clock":
+                return 200, await self._clock(method, body, caller, invocation)
+            case "/_elasticq/faults":
+                return 200, self._faults(method, body, caller)
+            case "/_elasticq/reset":
+                account = _read(body, _Reset).account or caller[1]
+                return 200, {"deleted": await self._reset(account, caller)}
+        await self._reset(EVERYBODY, caller)
+        return 200, {"status": "ok"}
+
+    async def _clock(
+        self, method: str, body: bytes, caller: tuple[str, str], invocation: bytes
+    ) -> dict[Literal["time"], float]:
+        if method == "GET":
+            return {"time": self._site.runtime.status().time_ms / 1_000}
+        advance_ms = round(_read(body, _Clock).advance * 1_000)
+        result = await self._execute(AdvanceClock(advance_ms), caller, invocation)
+        assert isinstance(result, ClockResult)
+        return {"time": result.time_ms / 1_000}
+
+    async def _reset(self, account: str, caller: tuple[str, str]) -> int:
+        if account != caller[1] and self._is_strict:
+            if account != EVERYBODY:
+                raise AccessDenied("An account resets its own queues only.")
+            account = caller[1]
+        deleted, is_more = 0, True
+        while is_more:
+            command = DeleteAllQueues(None if account == EVERYBODY else account)
+            result = await self._execute(command, caller)
+            assert isinstance(result, QueuesDeletedResult)
+            deleted, is_more = deleted + result.count, result.is_more
+        if account == EVERYBODY:
+            self._site.faults.remove()
+        return deleted
+
+    @property
+    def _is_strict(self) -> bool:
+        return self._site.door is not None and self._site.door.is_strict
+
+    async def _execute(self, command: Command, caller: tuple[str, str], invocation: bytes = b"") -> Result:
+        principal, account = caller
+        ticket = _Ticket()
+        self._site.runtime.submit(Call(command, principal, account, "", invocation), ticket)
+        outcome = await ticket.outcome
+        if isinstance(outcome, SqsError):
+            raise outcome
+        return outcome
+
+    def _faults(self, method: str, body: bytes, caller: tuple[str, str]) -> object:
+        faults = self._site.faults
+        if method == "GET":
+            return {"faults": [_row(fault) for fault in faults.faults.values()]}
+        if method == "DELETE":
+            return {"faults": [_row(fault) for fault in faults.remove(_read(body, _Removal).id)]}
+        order = _read(body, Order)
+        if order.action != "*" and order.action not in OPERATIONS:
+            raise InvalidParameterValue(f"{order.action} is no action of SQS.")
+        if self._is_strict:
+            order = msgspec.structs.replace(order, account=caller[1])
+        try:
+            return _row(faults.add(order))
+        except ValueError as error:
+            raise InvalidParameterValue(str(error)) from error
+
+
+class _Ticket:
+    def __init__(self) -> None:
+        self.outcome: asyncio.Future[Result | SqsError] = asyncio.get_running_loop().create_future()
+
+    def release(self, outcome: Result | SqsError) -> None:
+        if not self.outcome.done():
+            self.outcome.set_result(outcome)
+
+
+def _row(fault: Fault) -> _FaultRow:
+    return _FaultRow(fault.id, fault.struck, fault.is_spent, fault.order)
+
+
+def _read(body: bytes, kind: Callable[..., T]) -> T:
+    """An empty body is an empty object."""
+    try:
+        return msgspec.json.decode(body or b"{}", type=kind)  # type: ignore[no-any-return]
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidParameterValue(str(error)) from error

@@ -1,0 +1,31 @@
+"""What a client of elasticq may ask for besides SQS's actions."""
+
+from elasticq.model.commands import Command
+
+
+class Peek(Command):
+    """Messages as they lie in a queue; nothing changes.
+
+    from_sequence: the first one to look at; limit: 1 to 1,000 messages; sent_from_ms, sent_until_ms: sent at
+    that time or after it, before it; states: some of visible, inflight, delayed, all if there are none.
+    """
+
+    queue_url: str | None = None
+    from_sequence: int | None = None
+    limit: int | None = None
+    message_group_id: str | None = None
+    sent_from_ms: int | None = None
+    sent_until_ms: int | None = None
+    states: list[str] | None = None
+
+
+class AdvanceClock(Command):
+    """For tests: cluster time moves forward by ``advance_ms``."""
+
+    advance_ms: int = 0
+
+
+class DeleteAllQueues(Command):
+    """For tests: the queues go, those of ``account``, or of all accounts if it is None."""
+
+    account: str | None = None

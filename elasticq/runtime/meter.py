@@ -1,0 +1,239 @@
+"""Counts what this member's clients asked for; the admin port shows it.
+
+This is on the way of every request, so it may cost 0.3 us (scripts/bench_metrics.py): plain ints
+in cells of closures, one per kind of action, no object per request, and no reading of the URL
+before somebody looks. A call that took less than the first bound is counted by one addition.
+"""
+
+from collections.abc import Callable, Iterable
+from time import perf_counter
+from typing import Any, Final
+
+from elasticq.model.histogram import Histogram
+from elasticq.model.limits import WAIT_S_MAX
+from elasticq.model.names import queue_path
+
+BOUNDS_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0)
+LAG_BOUNDS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+QUEUES_MAX: Final = 20_000
+"""Queues that are counted; what comes when there are more is counted together."""
+SPELLINGS_MAX: Final = 32_768
+"""URLs that are remembered."""
+
+Count = Callable[[Any, str, Any, float], bool]
+"""(command, account, result, when it began by perf_counter) of a call without an error; True: it was slow."""
+Read = Callable[[], tuple[int, float]]
+Slow = Callable[[float], bool]
+
+
+class Messages:
+    """Of one queue, by the calls that this member answered."""
+
+    __slots__ = ("deleted", "empty", "received", "sent")
+
+    def __init__(self) -> None:
+        self.sent = 0
+        self.received = 0
+        self.deleted = 0
+        self.empty = 0  # receives
+
+
+class Meter:
+    """Of one SQS port. ``counts``: by the name of the action; whoever answers a call calls it."""
+
+    __slots__ = ("_reads", "_urls", "counts", "errors", "lag", "slow_s", "times")
+
+    def __init__(self, actions: Iterable[str], slow_s: float = 1.0) -> None:
+        self.slow_s = max(slow_s, BOUNDS_S[0])
+        self.errors: dict[tuple[str, str], int] = {}
+        self.lag = Histogram(LAG_BOUNDS_S)
+        self.times = {action: Histogram(BOUNDS_S) for action in actions}
+        self.counts: dict[str, Count] = {}
+        self._urls = _Urls()
+        self._reads: dict[str, Read] = {}
+        for action, times in self.times.items():
+            self.counts[action], self._reads[action] = self._counter(action, self._slow(times))
+
+    def failed(self, action: str, code: str) -> None:
+        """A call of ``action`` was answered by an error; both are ours, so they are few."""
+        key = action, code
+        self.errors[key] = self.errors.get(key, 0) + 1
+
+    def read(self) -> dict[str, Histogram]:
+        """The times of the answers without error, by action."""
+        whole = {}
+        for action, times in self.times.items():
+            fast, fast_s = self._reads[action]()
+            histogram = whole[action] = Histogram(BOUNDS_S)
+            histogram.counts = times.counts.copy()
+            histogram.counts[0] += fast
+            histogram.sum = times.sum + fast_s
+        return whole
+
+    def by_queue(self) -> dict[tuple[str, str], Messages]:
+        """By (account, name); those of ("", "") are of queues beyond the bound."""
+        return self._urls.queues
+
+    def forget(self, exists: Callable[[tuple[str, str]], bool]) -> None:
+        """Queues that are no more, once there are many."""
+        self._urls.forget(exists)
+
+    def _counter(self, action: str, slow: Slow) -> tuple[Count, Read]:
+        kind = _KINDS.get(action, _plain)
+        return kind(self._urls, slow, self.slow_s)
+
+    def _slow(self, times: Histogram) -> Slow:
+        observe, slow_s = times.observe, self.slow_s
+
+        def slow(took_s: float) -> bool:
+            observe(took_s)
+            return took_s > slow_s
+
+        return slow
+
+
+class _Urls:
+    """The queues' messages by QueueUrl, as clients write it. Several spellings are one object.
+
+    A bare name may be one of many accounts: it is counted, and not kept.
+    """
+
+    __slots__ = ("known", "queues")
+
+    def __init__(self) -> None:
+        self.known: dict[str, Messages] = {}
+        self.queues: dict[tuple[str, str], Messages] = {}
+
+    def of(self, url: str | None, account: str) -> Messages:
+        """The first of a URL."""
+        url = url or ""
+        key = queue_path(url, account)
+        found = self.queues.get(key)
+        if found is None:
+            if len(self.queues) >= QUEUES_MAX:
+                key = "", ""
+            found = self.queues.setdefault(key, Messages())
+        if queue_path(url, "")[0]:
+            if len(self.known) >= SPELLINGS_MAX:
+                self.known.clear()
+            self.known[url] = found
+        return found
+
+    def forget(self, exists: Callable[[tuple[str, str]], bool]) -> None:
+        """Queues that are no more; only where there are so many that room is wanted."""
+        if len(self.queues) >= QUEUES_MAX // 2:
+            self.queues = {key: found for key, found in self.queues.items() if exists(key)}
+            self.known.clear()
+
+
+# The same few lines again and again: a call more is a tenth of what all may cost.
+
+
+def _plain(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
+    fast, fast_s, fast_max_s = 0, 0.0, BOUNDS_S[0]
+
+    def count(command: Any, account: str, result: Any, began_s: float) -> bool:
+        nonlocal fast, fast_s
+        took_s = perf_counter() - began_s
+        if took_s <= fast_max_s:
+            fast += 1
+            fast_s += took_s
+            return False
+        return slow(took_s)
+
+    return count, lambda: (fast, fast_s)
+
+
+def _sent(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
+    known, fast, fast_s, fast_max_s = urls.known, 0, 0.0, BOUNDS_S[0]
+
+    def count(command: Any, account: str, result: Any, began_s: float) -> bool:
+        nonlocal fast, fast_s
+        took_s = perf_counter() - began_s
+        try:
+            known[command.queue_url].sent += 1
+        except KeyError:
+            urls.of(command.queue_url, account).sent += 1
+        if took_s <= fast_max_s:
+            fast += 1
+            fast_s += took_s
+            return False
+        return slow(took_s)
+
+    return count, lambda: (fast, fast_s)
+
+
+def _deleted(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
+    known, fast, fast_s, fast_max_s = urls.known, 0, 0.0, BOUNDS_S[0]
+
+    def count(command: Any, account: str, result: Any, began_s: float) -> bool:
+        nonlocal fast, fast_s
+        took_s = perf_counter() - began_s
+        try:
+            known[command.queue_url].deleted += 1
+        except KeyError:
+            urls.of(command.queue_url, account).deleted += 1
+        if took_s <= fast_max_s:
+            fast += 1
+            fast_s += took_s
+            return False
+        return slow(took_s)
+
+    return count, lambda: (fast, fast_s)
+
+
+def _received(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
+    """A long poll is slow when it took longer than it may wait."""
+    known, fast, fast_s, fast_max_s = urls.known, 0, 0.0, BOUNDS_S[0]
+
+    def count(command: Any, account: str, result: Any, began_s: float) -> bool:
+        nonlocal fast, fast_s
+        took_s = perf_counter() - began_s
+        try:
+            messages = known[command.queue_url]
+        except KeyError:
+            messages = urls.of(command.queue_url, account)
+        if result.messages:
+            messages.received += len(result.messages)
+        else:
+            messages.empty += 1
+        if took_s <= fast_max_s:
+            fast += 1
+            fast_s += took_s
+            return False
+        wait_s = command.wait_time_seconds
+        return slow(took_s) and took_s > slow_s + (WAIT_S_MAX if wait_s is None else wait_s)
+
+    return count, lambda: (fast, fast_s)
+
+
+def _batch_sent(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
+    """Of a batch the entries count that succeeded."""
+    count_call, read = _plain(urls, slow, slow_s)
+
+    def count(command: Any, account: str, result: Any, began_s: float) -> bool:
+        messages = urls.known.get(command.queue_url) or urls.of(command.queue_url, account)
+        messages.sent += len(result.successful)
+        return count_call(command, account, result, began_s)
+
+    return count, read
+
+
+def _batch_deleted(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
+    count_call, read = _plain(urls, slow, slow_s)
+
+    def count(command: Any, account: str, result: Any, began_s: float) -> bool:
+        messages = urls.known.get(command.queue_url) or urls.of(command.queue_url, account)
+        messages.deleted += len(result.successful)
+        return count_call(command, account, result, began_s)
+
+    return count, read
+
+
+_KINDS: Final[dict[str, Callable[[_Urls, Slow, float], tuple[Count, Read]]]] = {
+    "SendMessage": _sent,
+    "SendMessageBatch": _batch_sent,
+    "ReceiveMessage": _received,
+    "DeleteMessage": _deleted,
+    "DeleteMessageBatch": _batch_deleted,
+}

@@ -1,0 +1,55 @@
+"""Makes the queues of the settings once a master serves: through the runtime, as a client would."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from elasticq.model.commands import Call, DeclareQueue
+from elasticq.model.errors import ServiceUnavailable, SqsError
+from elasticq.model.results import QueueDeclaredResult, Result
+from elasticq.runtime.runtime import Runtime, RuntimeStopped
+
+PRINCIPAL: Final = "settings"
+AGAIN_S: Final = 0.5
+_NOT_YET: Final = (ServiceUnavailable,)
+
+_log = logging.getLogger(__name__)
+
+
+class _Ticket:
+    def __init__(self) -> None:
+        self.outcome: asyncio.Future[Result | SqsError] = asyncio.get_running_loop().create_future()
+
+    def release(self, outcome: Result | SqsError) -> None:
+        if not self.outcome.done():
+            self.outcome.set_result(outcome)
+
+
+async def declare(runtime: Runtime, commands: Sequence[DeclareQueue], account: str) -> None:
+    """Until each was answered: a cluster may have no master for long."""
+    try:
+        for command in commands:
+            _tell(command, await _asked(runtime, Call(command, PRINCIPAL, account, "")))
+    except RuntimeStopped:
+        return
+
+
+async def _asked(runtime: Runtime, call: Call) -> Result | SqsError:
+    while True:
+        ticket = _Ticket()
+        runtime.submit(call, ticket)
+        outcome = await ticket.outcome
+        if not isinstance(outcome, _NOT_YET):
+            return outcome
+        await asyncio.sleep(AGAIN_S)
+
+
+def _tell(command: DeclareQueue, outcome: Result | SqsError) -> None:
+    if isinstance(outcome, SqsError):
+        _log.error("queue_not_made %s: %s", command.queue_name, outcome.message)
+    elif isinstance(outcome, QueueDeclaredResult) and outcome.differing:
+        differing = ", ".join(outcome.differing)
+        _log.warning(
+            "queue_kept %s: it exists with other values of %s than the settings have", command.queue_name, differing
+        )

@@ -1,0 +1,98 @@
+"""HOCON by pyhocon, read as ElasticMQ reads it.
+
+pyhocon reads some things otherwise: an include of the class path is a syntax error, durations come in two
+classes, quoted keys keep their quotes, and it would fetch URLs. ``_lines`` and ``_plain`` mend that.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+INCLUDES_MAX: Final = 10  # files deep
+FILE_BYTES_MAX: Final = 16 * 1_048_576
+
+_INCLUDE: Final = re.compile(
+    r"^\s*include\s+(?P<required>required\s*\()?\s*(?:(?P<kind>\w+)\s*\()?\s*\"(?P<name>[^\"]*)\"[\s)]*(?:(?:#|//).*)?$"
+)
+_INCLUDE_AT_ALL: Final = re.compile(r"\s*include\s+[\"\w]")
+_DEFAULTS: Final = ("application", "reference")  # of ElasticMQ's own archive
+
+
+class MigrationError(Exception):
+    """The file cannot be read as ElasticMQ would; the text says why."""
+
+
+def parse(file: Path) -> dict[str, Any]:
+    """The file's tree of plain values. Raises MigrationError."""
+    try:
+        from pyhocon import ConfigFactory, ConfigTree
+        from pyhocon.exceptions import ConfigException
+        from pyparsing import ParseBaseException
+    except ImportError as error:
+        reason = "ElasticMQ's files are read by pyhocon, which is not installed: pip install 'elasticq[hocon]'"
+        raise MigrationError(f"{file}: {reason}") from error
+    text = "\n".join(_lines(file, 0))
+    try:
+        tree = ConfigFactory.parse_string(text)
+    except ParseBaseException as error:
+        raise MigrationError(f"{file}: no HOCON, line {error.lineno}: {error.line.strip()[:80]!r}") from error
+    except (ConfigException, RecursionError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise MigrationError(f"{file}: no HOCON: {error}") from error
+    if not isinstance(tree, ConfigTree):
+        raise MigrationError(f"{file}: no HOCON object")
+    plain: dict[str, Any] = _plain(tree.as_plain_ordered_dict())
+    return plain
+
+
+def _lines(file: Path, depth: int) -> Iterator[str]:
+    """With the lines of included files in the place of their includes. Nothing is ever fetched."""
+    if depth > INCLUDES_MAX:
+        raise MigrationError(f"{file}: includes are more than {INCLUDES_MAX} files deep")
+    for line in _text(file).splitlines():
+        found = _INCLUDE.match(line)
+        if found is not None:
+            yield from _included(file, found, depth)
+        elif _INCLUDE_AT_ALL.match(line) and "=" not in line:
+            raise MigrationError(f"{file}: an include that is not understood: {line.strip()[:80]!r}")
+        else:
+            yield line
+
+
+def _text(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(FILE_BYTES_MAX + 1)
+        if len(content) > FILE_BYTES_MAX:
+            raise MigrationError(f"{file}: more than {FILE_BYTES_MAX} bytes")
+        return content.decode("utf-8")
+    except (OSError, UnicodeError) as error:
+        raise MigrationError(f"{file}: {error}") from error
+
+
+def _included(file: Path, include: re.Match[str], depth: int) -> Iterator[str]:
+    path = file.parent / include["name"]
+    if path.stem in _DEFAULTS and not path.is_file():
+        return
+    if include["kind"] not in (None, "file"):
+        raise MigrationError(f"{file}: only files can be included, not {include[0].strip()[:80]!r}")
+    if path.is_file():
+        yield from _lines(path, depth + 1)
+    elif include["required"]:
+        raise MigrationError(f"{file}: {path} is required and not there")
+
+
+def _plain(value: Any) -> Any:
+    """Durations as text in milliseconds, whatever class they came in; keys without quotes."""
+    if isinstance(value, Mapping):
+        return {str(key).strip('"'): _plain(below) for key, below in value.items()}
+    if isinstance(value, list):
+        return [_plain(below) for below in value]
+    if isinstance(value, timedelta):
+        return f"{value // timedelta(milliseconds=1)} ms"
+    if type(value).__name__ == "relativedelta":  # where dateutil is installed
+        days = value.days + 30 * value.months + 365 * value.years
+        whole = timedelta(days=days, hours=value.hours, minutes=value.minutes, seconds=value.seconds)
+        return _plain(whole + timedelta(microseconds=value.microseconds))
+    return value

@@ -1,0 +1,192 @@
+"""Queues that stand in the settings: ``[queues.NAME]`` tables, and the template for queues made at their first use."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final
+
+from msgspec import Meta, Struct, field
+
+from elasticq.engine import queue_attributes
+from elasticq.engine.actions.tags import check_count, check_tags
+from elasticq.engine.queue_attributes import FIFO_DEFAULTS
+from elasticq.model import limits
+from elasticq.model.commands import DeclareQueue
+from elasticq.model.errors import SqsError
+from elasticq.model.names import FIFO_QUEUE_NAME, QUEUE_NAME, queue_arn
+
+FIFO: Final = ".fifo"
+
+
+class QueueSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One queue. It is made at the start if there is none; one that exists keeps its attributes.
+
+    attributes: any others, under AWS's names; created_ms, modified_ms: when it was made and changed elsewhere.
+    """
+
+    visibility_timeout_s: Annotated[int, Meta(ge=0, le=limits.VISIBILITY_S_MAX)] | None = None
+    delay_s: Annotated[int, Meta(ge=0, le=limits.DELAY_S_MAX)] | None = None
+    receive_wait_s: Annotated[int, Meta(ge=0, le=limits.WAIT_S_MAX)] | None = None
+    dead_letter_queue: str = ""
+    max_receive_count: Annotated[int, Meta(ge=0, le=limits.RECEIVES_MAX)] = 0
+    fifo: bool = False
+    content_based_deduplication: bool = False
+    copy_to: str = ""
+    move_to: str = ""
+    tags: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, str] = field(default_factory=dict)
+    created_ms: Annotated[int, Meta(ge=0, le=1 << 52)] = 0
+    modified_ms: Annotated[int, Meta(ge=0, le=1 << 52)] = 0
+
+
+class AutoCreate(Struct, frozen=True, forbid_unknown_fields=True):
+    """Queues made at their first use by SendMessage, ReceiveMessage, GetQueueUrl or GetQueueAttributes.
+
+    template: what they are made with, as a ``[queues.NAME]`` table. The master's settings are in force.
+    """
+
+    enabled: bool = False
+    template: QueueSettings = field(default_factory=QueueSettings)
+
+
+class Declarations:
+    """The commands that make the queues, dead-letter queues first; ``wrong``: what cannot be meant."""
+
+    def __init__(self, queues: Mapping[str, QueueSettings], region: str, account: str) -> None:
+        self.wrong: list[str] = []
+        self.doubts: list[str] = []
+        self._region, self._account = region, account
+        self._queues = self._named(queues)
+        made = {name: self._command(name, queue) for name, queue in self._queues.items()}
+        for name in self._queues:
+            self._check_targets(name)
+        self.commands = [made[name] for name in self._in_order()]
+
+    def _named(self, queues: Mapping[str, QueueSettings]) -> dict[str, QueueSettings]:
+        """By the whole name: .fifo is appended where it is missing."""
+        found: dict[str, QueueSettings] = {}
+        for name, queue in queues.items():
+            whole = f"{name}{FIFO}" if queue.fifo and not name.endswith(FIFO) else name
+            if whole in found:
+                self.wrong.append(f"queues.{whole} stands there twice")
+            if not (FIFO_QUEUE_NAME if whole.endswith(FIFO) else QUEUE_NAME).match(whole):
+                self.wrong.append(f"queues.{name}: a name has 1 to 80 letters, digits, - or _")
+            found[whole] = queue
+        return found
+
+    def _whole(self, target: str) -> str:
+        """The name of a queue that another one names, with .fifo where only such a queue stands there."""
+        is_fifo = target and target not in self._queues and f"{target}{FIFO}" in self._queues
+        return f"{target}{FIFO}" if is_fifo else target
+
+    def _command(self, name: str, queue: QueueSettings) -> DeclareQueue:
+        target = self._whole(queue.dead_letter_queue)
+        arn = queue_arn(self._region, self._account, target) if target else ""
+        attributes = attributes_of(queue, arn, is_fifo=name.endswith(FIFO))
+        faults = _faults(name, queue, attributes, is_fifo=name.endswith(FIFO))
+        self.wrong += [f"queues.{name}: {reason}" for reason in faults]
+        return DeclareQueue(
+            name,
+            attributes,
+            dict(queue.tags),
+            self._whole(queue.copy_to),
+            self._whole(queue.move_to),
+            queue.created_ms,
+            queue.modified_ms,
+        )
+
+    def _check_targets(self, name: str) -> None:
+        for key, target in self._targets(name):
+            if target.endswith(FIFO) != name.endswith(FIFO):
+                self.wrong.append(f"queues.{name}.{key}: {target} is not of the same type, FIFO or standard")
+            elif target not in self._queues:
+                self.doubts.append(f"queues.{name}.{key}: no queue {target} stands in the settings")
+        for keys in (("dead_letter_queue",), ("copy_to", "move_to")):
+            circle = self._circle(name, keys)
+            if circle and min(circle) == name:
+                self.wrong.append(f"queues.{name}: {' and '.join(keys)} lead in a circle, {' -> '.join(circle)}")
+
+    def _targets(self, name: str) -> Iterator[tuple[str, str]]:
+        queue = self._queues.get(name)
+        for key in ("dead_letter_queue", "copy_to", "move_to") if queue is not None else ():
+            if target := getattr(queue, key):
+                yield key, self._whole(target)
+
+    def _circle(self, name: str, keys: tuple[str, ...]) -> list[str]:
+        """From ``name`` back to it, or nothing."""
+        ways, passed = [[name]], set()
+        while ways:
+            way = ways.pop()
+            for key, target in self._targets(way[-1]):
+                if key in keys and target == name:
+                    return [*way, name]
+                if key in keys and target not in passed:
+                    passed.add(target)
+                    ways.append([*way, target])
+        return []
+
+    def _in_order(self) -> list[str]:
+        """A dead-letter queue stands before the queues that name it."""
+        placed: dict[str, None] = {}
+        for name in self._queues:
+            way: list[str] = []
+            after: str | None = name
+            while after is not None and after not in placed and after not in way:
+                way.append(after)
+                dead = dict(self._targets(after)).get("dead_letter_queue", "")
+                after = dead if dead in self._queues else None
+            placed.update(dict.fromkeys(reversed(way)))
+        return list(placed)
+
+
+def attributes_of(queue: QueueSettings, dead_letter_arn: str, *, is_fifo: bool) -> dict[str, str]:
+    """Under AWS's names."""
+    given: dict[str, Any] = {
+        "VisibilityTimeout": queue.visibility_timeout_s,
+        "DelaySeconds": queue.delay_s,
+        "ReceiveMessageWaitTimeSeconds": queue.receive_wait_s,
+        "FifoQueue": "true" if is_fifo else None,
+        "ContentBasedDeduplication": "true" if queue.content_based_deduplication else None,
+    }
+    attributes = {name: str(value) for name, value in given.items() if value is not None}
+    if dead_letter_arn and queue.max_receive_count:
+        policy = {"deadLetterTargetArn": dead_letter_arn, "maxReceiveCount": queue.max_receive_count}
+        attributes["RedrivePolicy"] = json.dumps(policy)
+    return {**attributes, **queue.attributes}
+
+
+def _faults(name: str, queue: QueueSettings, attributes: dict[str, str], *, is_fifo: bool) -> Iterator[str]:
+    if bool(queue.dead_letter_queue) != bool(queue.max_receive_count):
+        yield "dead_letter_queue and max_receive_count (1 to 1000) belong together"
+    if queue.content_based_deduplication and not is_fifo:
+        yield "content_based_deduplication is for FIFO queues"
+        attributes = {key: value for key, value in attributes.items() if key not in FIFO_DEFAULTS}
+    try:
+        queue_attributes.merged({}, queue_attributes.checked(attributes, is_fifo=is_fifo))
+        check_tags(queue.tags)
+        check_count(queue.tags, name)
+    except SqsError as error:
+        yield error.message
+
+
+def template_of(made: AutoCreate, region: str, account: str) -> DeclareQueue | None:
+    """What a queue is made from at its first use; None: an unknown queue is an error."""
+    if not made.enabled:
+        return None
+    queue = made.template
+    arn = queue_arn(region, account, queue.dead_letter_queue) if queue.dead_letter_queue else ""
+    attributes = attributes_of(queue, arn, is_fifo=queue.fifo)
+    return DeclareQueue("", attributes, dict(queue.tags), queue.copy_to, queue.move_to)
+
+
+def template_faults(made: AutoCreate) -> list[str]:
+    """Checked as that of a FIFO queue, which may have all that a standard one may."""
+    attributes = attributes_of(made.template, "", is_fifo=True)
+    return [
+        f"auto_create.template: {reason}" for reason in _faults("template", made.template, attributes, is_fifo=True)
+    ]
+
+
+def template_doubts(made: AutoCreate) -> list[str]:
+    if made.enabled and made.template.fifo:
+        return ["auto_create.template.fifo: only names that end in .fifo make FIFO queues, with or without it"]
+    return []

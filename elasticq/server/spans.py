@@ -1,0 +1,115 @@
+"""Spans of requests by OpenTelemetry, where somebody wants them: setting otel.enabled and the extra [otel].
+
+A span is made when its request was answered, with the times it had; so a request pays for it only here.
+Its parent is the caller's, from traceparent or X-Amzn-Trace-Id. Nothing of a body becomes an attribute.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from elasticq.http.watch import Observer, Seen
+from elasticq.server.settings import Otel, SettingsError
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.sdk.trace.export import SpanExporter
+
+_XRAY_ROOT: Final = re.compile(r"(?:^|;)Root=1-([0-9a-f]{8})-([0-9a-f]{24})(?:;|$)")
+_XRAY_PARENT: Final = re.compile(r"(?:^|;)Parent=([0-9a-f]{16})(?:;|$)")
+_MISSING: Final = "otel.enabled wants the extra: pip install 'elasticq[otel]'"
+OPERATIONS: Final = {"SendMessage": "send", "SendMessageBatch": "send", "ReceiveMessage": "receive"}
+"""messaging.operation.type; deletes and changes of visibility settle, all else has none."""
+SETTLING: Final = ("DeleteMessage", "DeleteMessageBatch", "ChangeMessageVisibility", "ChangeMessageVisibilityBatch")
+
+
+class Spans:
+    """``observe`` takes what was answered; ``close`` gives what is pending to the exporter."""
+
+    def __init__(self, node_name: str, exporter: "SpanExporter") -> None:
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+        from elasticq import __version__
+
+        resource = Resource.create(
+            {"service.name": "elasticq", "service.version": __version__, "service.instance.id": node_name}
+        )
+        self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        self._provider.add_span_processor(BatchSpanProcessor(exporter))
+        self._tracer = self._provider.get_tracer("elasticq", __version__)
+
+    def observe(self, seen: Seen) -> None:
+        from opentelemetry.trace import SpanKind, Status, StatusCode
+
+        ended_ns = time.time_ns()
+        attributes: dict[str, str | int] = {
+            "rpc.system": "aws-api",
+            "rpc.service": "sqs",
+            "rpc.method": seen.action,
+            "aws.request_id": seen.request_id,
+            "http.response.status_code": seen.status,
+            "messaging.system": "aws_sqs",
+        }
+        if seen.queue:
+            attributes["messaging.destination.name"] = seen.queue.partition("/")[2]
+        operation = "settle" if seen.action in SETTLING else OPERATIONS.get(seen.action)
+        if operation is not None:
+            attributes["messaging.operation.type"] = operation
+        if seen.code != "OK":
+            attributes["error.type"] = seen.code
+        span = self._tracer.start_span(
+            f"sqs.{seen.action or 'unknown'}",
+            context=parent(seen.parents),
+            kind=SpanKind.SERVER,
+            attributes=attributes,
+            start_time=ended_ns - int(seen.took_s * 1e9),
+        )
+        if seen.status >= 500:
+            span.set_status(Status(StatusCode.ERROR))
+        span.end(ended_ns)
+
+    def close(self) -> None:
+        self._provider.shutdown()
+
+
+def parent(headers: dict[str, str]) -> "Context | None":
+    """W3C's trace context first; X-Ray's else; None: the span is a root."""
+    from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    if "traceparent" in headers:
+        return TraceContextTextMapPropagator().extract(headers)
+    text = headers.get("x-amzn-trace-id", "")
+    root, caller = _XRAY_ROOT.search(text), _XRAY_PARENT.search(text)
+    if root is None or caller is None:
+        return None
+    flags = TraceFlags(TraceFlags.SAMPLED if "Sampled=0" not in text else TraceFlags.DEFAULT)
+    caller_context = SpanContext(int(root[1] + root[2], 16), int(caller[1], 16), is_remote=True, trace_flags=flags)
+    return set_span_in_context(NonRecordingSpan(caller_context))
+
+
+def make(settings: Otel, node_name: str) -> tuple[Observer | None, Callable[[], None]]:
+    """What observes requests, and what ends it. Raises SettingsError where the libraries are missing."""
+    if not settings.enabled:
+        return None, lambda: None
+    try:
+        spans = Spans(node_name, _exporter(settings.exporter))
+    except ImportError as error:
+        raise SettingsError(f"{_MISSING} ({error})") from error
+    return spans.observe, spans.close
+
+
+def _exporter(name: str) -> "SpanExporter":
+    """otlp is configured by OpenTelemetry's own variables, OTEL_EXPORTER_OTLP_*."""
+    if name == "otlp":
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+        return OTLPSpanExporter()
+    import sys
+
+    from opentelemetry.sdk.trace.export import ConsoleSpanExporter
+
+    return ConsoleSpanExporter(out=sys.stderr, formatter=lambda span: span.to_json(indent=None) + "\n")

@@ -1,0 +1,213 @@
+"""Simulated readers of batches under leases, as a Spark source is one, and a shadow that asks what they ask.
+
+A reader takes each partition of a batch call by call, reads some of it again as a retried task would, renews,
+and in the end commits, gives back or forgets it; then it tries ids of what is over. It commits only what it was
+told whole: a call that stayed without an answer makes it drop the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct
+
+from elasticq.checks.history import HandedOut, LeaseChange, Receive
+from elasticq.model.commands import ChangeMessageVisibility, Command, DeleteMessage, ReceiveMessage
+from elasticq.model.results import ReceivedMessage, ReceiveMessageResult, Result
+from elasticq.sim.client import Client, Done
+from elasticq.sim.queues import LoadQueue
+
+if TYPE_CHECKING:
+    from elasticq.sim.clients import Load
+    from elasticq.sim.world import World
+
+PAUSE_US: Final = (20_000, 900_000)
+SHADOW_PAUSE_US: Final = (200_000, 2_500_000)
+LEASES_S: Final = (2, 4, 8)
+CALLS_MAX: Final = 4
+AGAIN_SHARE, RENEW_SHARE, COMMIT_SHARE, GIVE_BACK_SHARE, LATE_SHARE = 0.3, 0.2, 0.65, 0.15, 0.5
+SYSTEM_ATTRIBUTES: Final = [
+    "MessageGroupId",
+    "SequenceNumber",
+    "ApproximateReceiveCount",
+    "DeadLetterQueueSourceArn",
+]
+Action = Literal["commit", "renew", "give_back"]
+
+
+class LeasedCall(Struct, frozen=True):
+    """A numbered receive of a lease."""
+
+    queue: LoadQueue
+    lease: str
+    number: int
+    lease_s: int
+    count: int
+
+
+class LeaseClient(Client):
+    """What asks for leased calls."""
+
+    def ask(self, call: LeasedCall, wait_s: int, done: Callable[[Receive], None]) -> None:
+        event = Receive(
+            client=self.name,
+            queue=call.queue.name,
+            invoke_us=self.world.now_us,
+            visibility_ms=1_000 * call.lease_s,
+            attempt_id=f"{call.lease}/{call.number}",
+            lease=call.lease,
+        )
+        command = ReceiveMessage(
+            queue_url=call.queue.url,
+            message_system_attribute_names=SYSTEM_ATTRIBUTES,
+            max_number_of_messages=call.count,
+            visibility_timeout=call.lease_s,
+            wait_time_seconds=wait_s,
+            receive_request_attempt_id=event.attempt_id,
+        )
+        self.begin(command, event, partial(self._answered, event, done), wait_us=wait_s * 1_000_000)
+
+    def _answered(self, event: Receive, done: Callable[[Receive], None], result: Result | None) -> None:
+        if isinstance(result, ReceiveMessageResult) and result.messages:
+            event.messages = [handed_out(message) for message in result.messages]
+            self.load.last_message_us = self.world.now_us
+        done(event)
+
+
+class Reader(LeaseClient):
+    """One batch after the other, each of a random queue."""
+
+    def __init__(self, world: World, load: Load, name: str) -> None:
+        super().__init__(world, load, name)
+        self.batch = 0
+
+    def start(self) -> None:
+        if self.load.is_draining:
+            return  # what it holds comes back by itself
+        random = self.random
+        self.batch += 1
+        self.queue = random.choice(self.load.sources)
+        self.lease_s, self.count = random.choice(LEASES_S), random.choice((1, 2, 5))
+        self.calls: list[LeasedCall] = []
+        self.told: list[HandedOut] = []
+        partitions = range(random.randint(1, 2))
+        self.steps: list[Callable[[], None]] = [partial(self._read, partition, 0) for partition in partitions]
+        self._pause()
+
+    def _pause(self) -> None:
+        self.world.schedule(self.random.randint(*PAUSE_US), self._step)
+
+    def _step(self) -> None:
+        if self.load.is_draining:
+            return
+        (self.steps.pop(0) if self.steps else self._end)()
+
+    # --- reading --------------------------------------------------------------------
+
+    def _read(self, partition: int, number: int) -> None:
+        call = LeasedCall(self.queue, f"{self.name}/{self.batch}/{partition}", number, self.lease_s, self.count)
+        self.load.leased = call
+        self.ask(call, self.random.choice((0, 0, 1)), partial(self._read_done, call, partition))
+
+    def _read_done(self, call: LeasedCall, partition: int, event: Receive) -> None:
+        if event.outcome != "ok":
+            self._drop_batch()
+            return
+        self.calls.append(call)
+        self.told += event.messages
+        if event.messages and call.number + 1 < CALLS_MAX:
+            self.steps.insert(0, partial(self._read, partition, call.number + 1))
+        if self.random.random() < AGAIN_SHARE:
+            again = [each for each in self.calls if each.lease == call.lease]
+            self.steps[:0] = [partial(self._read_again, each) for each in again]
+        if self.random.random() < RENEW_SHARE:
+            self.steps.insert(0, partial(self._change, "renew", self._pause_or_drop))
+        self._pause()
+
+    def _read_again(self, call: LeasedCall) -> None:
+        self.ask(call, 0, lambda event: self._pause_or_drop(event.outcome == "ok"))
+
+    def _pause_or_drop(self, is_ok: bool) -> None:
+        if is_ok:
+            self._pause()
+        else:
+            self._drop_batch()
+
+    # --- the end ----------------------------------------------------------------------
+
+    def _end(self) -> None:
+        chance = self.random.random()
+        if chance < COMMIT_SHARE:
+            self._change("commit", self._over)
+        elif chance < COMMIT_SHARE + GIVE_BACK_SHARE:
+            self._change("give_back", self._over)
+        else:
+            self.world.schedule(self.random.randint(0, 1_500_000 * self.lease_s), self._drop_batch)
+
+    def _change(self, action: Action, done: Callable[[bool], None]) -> None:
+        """Of the whole batch."""
+        lease = f"{self.name}/{self.batch}/"
+        told = self.told
+        event = LeaseChange(
+            client=self.name,
+            queue=self.queue.name,
+            invoke_us=self.world.now_us,
+            lease=lease,
+            action=action,
+            visibility_ms=1_000 * self.lease_s if action == "renew" else 0,
+            messages=list(told) if action == "commit" else [],
+        )
+        command: Command
+        if action == "commit":
+            command = DeleteMessage(queue_url=self.queue.url, receipt_handle=f"lease:{lease}")
+            for message in told:
+                self.load.deleting(message.body)
+        else:
+            seconds = event.visibility_ms // 1_000
+            command = ChangeMessageVisibility(self.queue.url, f"lease:{lease}", seconds)
+        finish: Done = lambda _: done(event.outcome == "ok")  # noqa: E731
+        self.begin(command, event, finish)
+
+    def _over(self, is_ok: bool) -> None:
+        self._drop_batch()
+
+    def _drop_batch(self) -> None:
+        """Sometimes all of it is asked for once more: it is over as a whole, or not at all."""
+        self.late = list(self.calls) if self.random.random() < LATE_SHARE else []
+        self._ask_late()
+
+    def _ask_late(self) -> None:
+        if self.late and not self.load.is_draining:
+            self.ask(self.late.pop(0), 0, lambda event: self._ask_late())
+        else:
+            self.world.schedule(self.random.randint(*PAUSE_US), self.start)
+
+
+class Shadow(LeaseClient):
+    """Asks for the newest call of a reader, too: a task that runs twice."""
+
+    def start(self) -> None:
+        self.world.schedule(self.random.randint(*SHADOW_PAUSE_US), self._ask)
+
+    def _ask(self) -> None:
+        if self.load.is_draining:
+            return
+        if self.load.leased is None:
+            self.start()
+        else:
+            self.ask(self.load.leased, self.random.choice((0, 1, 2)), lambda event: self.start())
+
+
+def handed_out(message: ReceivedMessage) -> HandedOut:
+    attributes = message.attributes or {}
+    return HandedOut(
+        message.message_id,
+        message.receipt_handle,
+        message.body,
+        group=attributes.get("MessageGroupId", ""),
+        sequence_number=attributes.get("SequenceNumber", ""),
+        receive_count=int(attributes.get("ApproximateReceiveCount", 0)),
+        is_dead_letter="DeadLetterQueueSourceArn" in attributes,
+    )

@@ -1,0 +1,83 @@
+"""How many messages the next batch may take: backlog, limits, rate, minimum, and the target of availableNow."""
+
+from collections.abc import Callable, Sequence
+
+from elasticq.spark.offsets import Part
+from elasticq.spark.options import Read
+from elasticq.spark.queues import Backlog
+
+RATE_SAVED_S = 60  # an idle minute is made up for, not an idle night
+
+
+class Admission:
+    """Of one run of a query. Counts are the server's, so they are approximate at AWS."""
+
+    def __init__(self, options: Read, now_s: Callable[[], float]) -> None:
+        self._options = options
+        self._now_s = now_s
+        self._waiting_since_s: float | None = None
+        self._admitted_at_s: float | None = None
+        self._target: int | None = None  # messages that availableNow has still to read
+        self._planned = 0  # of these by the last batch
+        self._total_before = 0
+
+    def until(self, backlogs: Sequence[Backlog]) -> None:
+        """Trigger.AvailableNow: as many as wait now, and no more."""
+        self._target = sum(backlog.visible for backlog in backlogs)
+
+    def amount(self, backlogs: Sequence[Backlog], limit: int | None, is_fifo: bool) -> int:
+        """How many messages the next batch may have; 0: there is no next batch yet."""
+        visible = sum(backlog.visible for backlog in backlogs)
+        if self._target is not None:
+            self._target -= self._progress(backlogs, is_fifo)
+            return min(visible, self._target, limit or visible)
+        if not visible:
+            self._waiting_since_s = None
+            return 0
+        if self._waits_for_more(visible):
+            return 0
+        return min(visible, self._by_rate(), limit or visible)
+
+    def admitted(self, messages: int, backlogs: Sequence[Backlog]) -> None:
+        """A batch of so many is planned."""
+        self._waiting_since_s = None
+        self._admitted_at_s = self._now_s()
+        self._planned = messages
+        self._total_before = sum(backlog.total for backlog in backlogs)
+
+    def _progress(self, backlogs: Sequence[Backlog], is_fifo: bool) -> int:
+        """Of the last batch. A standard queue gave what was planned, or it is empty; in a FIFO queue groups were
+        locked, so what left the queue counts, and one at least so that it ends."""
+        planned, self._planned = self._planned, 0
+        if not is_fifo or not planned:
+            return planned
+        left = self._total_before - sum(backlog.total for backlog in backlogs)
+        return min(planned, max(1, left))
+
+    def _waits_for_more(self, visible: int) -> bool:
+        if visible >= self._options.min_messages_per_trigger:
+            return False
+        if self._waiting_since_s is None:
+            self._waiting_since_s = self._now_s()
+        return self._now_s() - self._waiting_since_s < self._options.max_trigger_delay
+
+    def _by_rate(self) -> int:
+        rate = self._options.max_rate_per_second
+        if not rate:
+            return 2**63
+        passed_s = 1.0 if self._admitted_at_s is None else self._now_s() - self._admitted_at_s
+        return int(rate * min(passed_s, RATE_SAVED_S))
+
+
+def divided(
+    backlogs: Sequence[tuple[str, Backlog]], messages: int, partitions: int, share_messages_max: int
+) -> tuple[Part, ...]:
+    """The batch over its queues by what waits in each; every queue with a backlog has at least one task."""
+    waiting = [(url, backlog.visible) for url, backlog in backlogs if backlog.visible]
+    visible = sum(count for _, count in waiting)
+    parts: list[Part] = []
+    for url, count in waiting:
+        taken = max(1, messages * count // visible)
+        tasks = max(1, round(partitions * count / visible), -(-taken // share_messages_max))
+        parts.append(Part(url, min(tasks, taken), taken))
+    return tuple(parts)

@@ -1,0 +1,175 @@
+"""The batch source: on elasticq a look at the queue that changes nothing, elsewhere an ordinary receive.
+
+Without ackMode a batch read on elasticq is a peek: all messages that were there
+when the query was planned, waiting, in flight or delayed, none of them touched.
+With ackMode=none or commit, and on any other SQS, messages are received: they
+are hidden for visibilityTimeout, and ``elasticq.spark.ack(frame)`` deletes.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+
+from elasticq.client import SqsError, Unreachable
+from elasticq.spark.clients import chosen
+from elasticq.spark.deadletters import DeadLetters
+from elasticq.spark.filters import Narrowed, narrowed
+from elasticq.spark.offsets import Share
+from elasticq.spark.options import OptionError, Read
+from elasticq.spark.plain import Plain
+from elasticq.spark.queues import backlog_of, explained, find_queues
+from elasticq.spark.receives import receives_for
+from elasticq.spark.schema import Message, Origin, Rows
+from elasticq.spark.source import PARTITIONS_DEFAULT, ROWS_AT_ONCE, gathered
+from elasticq.spark.surroundings import Surroundings
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+PEEK_PAGE: Final = 1000
+NO_BOUND: Final = 2**62
+
+
+@dataclass(frozen=True)
+class Look:
+    """A peek at one queue, up to ``messages``; until_ms: what is sent later is not of the snapshot."""
+
+    queue_url: str
+    partition: int
+    messages: int
+    narrowed: Narrowed
+
+
+class Pushdown:
+    """``pushFilters`` of a reader, for Spark with and without its pushdown switched on.
+
+    Spark refuses a reader that implements pushFilters where spark.sql.python.filterPushdown.enabled is false, and
+    knows that by the function behind the method: this one shows the base class's. It is called only where it is true.
+    """
+
+    __func__ = staticmethod(DataSourceReader.pushFilters)
+
+    def __init__(self, reader: "BatchReader") -> None:
+        self._reader = reader
+
+    def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
+        return self._reader.narrow(filters)
+
+
+class BatchReader(DataSourceReader):
+    """Plans on the driver, reads on executors."""
+
+    def __init__(self, options: Read, schema: "StructType", surroundings: Surroundings | None = None) -> None:
+        self._around = around = surroundings or Surroundings()
+        self._options = options
+        self._rows = Rows(schema, options.value_format, options.on_parse_error)
+        on_elasticq = around.on_elasticq(options.connection)
+        self._peeks = on_elasticq and not options.ack_mode
+        if self._peeks:
+            # Only the light client can peek; against elasticq it needs nothing that boto3 would have.
+            self._options = options = replace(options, client="light")
+        self._receives = receives_for(options, self._rows, on_elasticq, chosen(options.connection) == "light")
+        self._dead_letters = DeadLetters(options, around)
+        self._count = ending_count(options.ending_mode)
+        self._narrowed = Narrowed()
+        self.pushFilters: Any = Pushdown(self)
+
+    def narrow(self, filters: list[Filter]) -> Iterable[Filter]:
+        """What Spark has to filter still. A receive takes what comes, so only the queue can be chosen there."""
+        found, left = narrowed(filters)
+        if self._peeks:
+            self._narrowed = found
+            return left
+        self._narrowed = Narrowed(queues=found.queues)
+        return [each for each in filters if getattr(each, "attribute", None) != ("queue",)]
+
+    # --- the driver -------------------------------------------------------------------------------
+
+    def partitions(self) -> list[InputPartition]:
+        client = self._around.connect(self._options.connection)
+        urls = [url for url in find_queues(client, self._options) if self._is_wanted(url)]
+        backlogs = [backlog_of(client, url, self._options.endpoint) for url in urls]  # also: is it there, and allowed
+        if self._peeks:
+            return [InputPartition(look) for look in self._looks(urls)]
+        shares: list[Share] = []
+        for url, backlog in zip(urls, backlogs, strict=True):
+            shares += self._shares(url, backlog.visible, len(shares))
+        return [InputPartition(share) for share in shares] or [InputPartition(None)]
+
+    def _is_wanted(self, url: str) -> bool:
+        return self._narrowed.queues is None or url.rpartition("/")[2] in self._narrowed.queues
+
+    def _looks(self, urls: list[str]) -> list[Look | None]:
+        now_ms = int(self._around.now_s() * 1000) + 1
+        until_ms = min(now_ms, self._narrowed.until_ms or now_ms)
+        snapshot = replace(self._narrowed, until_ms=until_ms)
+        count = NO_BOUND if self._count is None else self._count
+        return [Look(url, number, count, snapshot) for number, url in enumerate(urls)] or [None]
+
+    def _shares(self, url: str, visible: int, first: int) -> list[Share]:
+        tasks = self._options.partitions or PARTITIONS_DEFAULT
+        bound = visible if self._options.ending_mode == "snapshot" else self._count
+        counts = [NO_BOUND] * tasks
+        if bound is not None:
+            tasks = max(1, min(tasks, bound))
+            counts = [bound // tasks + (index < bound % tasks) for index in range(tasks)]
+        return [Share("batch", 0, first + index, "plain", url, count, 0) for index, count in enumerate(counts)]
+
+    # --- executors --------------------------------------------------------------------------------
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        what = partition.value
+        if what is None:
+            return iter(())
+        return self._batches(what)
+
+    def _batches(self, what: Look | Share) -> Iterator[Any]:
+        origin = Origin(what.queue_url.rpartition("/")[2], 0, what.partition)
+        pages = self._peeked(what) if isinstance(what, Look) else self._received(what)
+        for messages in gathered(pages, ROWS_AT_ONCE):
+            batch, rejected = self._rows.batch(messages, origin)
+            if not self._peeks:
+                self._dead_letters.send(what.queue_url, rejected)
+            if batch is not None:
+                yield batch
+
+    def _received(self, share: Share) -> Iterator[list[Message]]:
+        return Plain(self._options, self._receives, self._around).pages(share)
+
+    def _peeked(self, look: Look) -> Iterator[list[Message]]:
+        client = self._around.connect(self._options.connection)
+        sequence: int | None = 0
+        taken = 0
+        while sequence is not None and taken < look.messages:
+            members = {
+                **look.narrowed.members(),
+                "FromSequence": sequence,
+                "Limit": min(PEEK_PAGE, look.messages - taken),
+            }
+            try:
+                answer = client.peek(QueueUrl=look.queue_url, **members)
+            except (SqsError, Unreachable) as error:
+                raise explained(error, look.queue_url, self._options.endpoint) from error
+            yield [_as_received(message) for message in answer["Messages"]]
+            taken += len(answer["Messages"])
+            sequence = answer.get("NextSequence")
+
+
+def ending_count(ending_mode: str) -> int | None:
+    """N of ``count:N``; None for empty and snapshot. Raises OptionError."""
+    word, _, number = ending_mode.strip().partition(":")
+    if word in ("empty", "snapshot") and not number:
+        return None
+    if word == "count" and number.isdigit() and 0 < int(number) < NO_BOUND:
+        return int(number)
+    raise OptionError(f"option endingMode: {ending_mode!r} is not empty, snapshot or count:N")
+
+
+def _as_received(peeked: Message) -> Message:
+    """In the shape of a receive, where what was never received has no such time."""
+    attributes = peeked["Attributes"]
+    if attributes.get("ApproximateFirstReceiveTimestamp") == "0":
+        attributes = {name: value for name, value in attributes.items() if name != "ApproximateFirstReceiveTimestamp"}
+    return {**peeked, "Attributes": attributes}

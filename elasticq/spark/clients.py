@@ -1,0 +1,156 @@
+"""One client for each connection and process: boto3's, or the light one, with the same methods and errors.
+
+Whatever client it is, an error answer is ``elasticq.client.SqsError`` and a
+server that does not answer is ``elasticq.client.Unreachable``, both only after
+``retrySeconds`` of trying where trying again can help.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from random import uniform
+from typing import Any, Final
+
+from elasticq.client import Credentials, Sqs, SqsError, Unreachable, is_elasticq
+from elasticq.spark.options import Connection, OptionError
+
+Client = Any  # methods, keywords and answers of boto3's client
+THROTTLED: Final = frozenset(["RequestThrottled", "ThrottlingException", "Throttling", "TooManyRequestsException"])
+PAUSE_S_FIRST: Final = 0.05
+PAUSE_S_MAX: Final = 5.0
+NO_KEY: Final = ("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound", "NoRegionError")
+
+_clients: dict[tuple[int, Connection], Client] = {}
+
+
+def connect(connection: Connection) -> Client:
+    """The process's client for the connection. Raises OptionError for a profile, key or region that is not there."""
+    exact = replace(connection, client=chosen(connection))
+    key = (os.getpid(), exact)  # a forked worker must not share its parent's sockets
+    found = _clients.get(key)
+    if found is None:
+        found = _clients[key] = _light(exact) if exact.client == "light" else Boto3(exact)
+    return found
+
+
+def chosen(connection: Connection) -> str:
+    """``light`` or ``boto3``."""
+    if connection.client != "auto":
+        return connection.client
+    return "light" if on_elasticq(connection) else "boto3"
+
+
+def on_elasticq(connection: Connection) -> bool:
+    """Whether the endpoint says that it is elasticq; asked once a process, AWS never. Raises Unreachable."""
+    if not connection.endpoint:
+        return False
+    return bool(persist(lambda: is_elasticq(connection.endpoint), connection.retry_seconds))
+
+
+def persist(
+    call: Callable[[], Any],
+    retry_s: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Any:
+    """What the call answers; tried again for ``retry_s`` while there is no answer, 5xx or throttling."""
+    give_up_at = clock() + retry_s
+    pause_s = PAUSE_S_FIRST
+    while True:
+        try:
+            return call()
+        except (SqsError, Unreachable) as error:
+            if not may_pass(error) or clock() + pause_s > give_up_at:
+                raise
+        sleep(uniform(pause_s / 2, pause_s))
+        pause_s = min(2 * pause_s, PAUSE_S_MAX)
+
+
+def may_pass(error: Exception) -> bool:
+    """Whether the same call may succeed a little later."""
+    if isinstance(error, SqsError):
+        return error.status >= 500 or error.status == 429 or error.code.rpartition(".")[2] in THROTTLED
+    return isinstance(error, Unreachable)
+
+
+def _light(connection: Connection) -> Sqs:
+    given = Credentials(connection.access_key_id, connection.secret_access_key, connection.session_token)
+    try:
+        return Sqs(
+            connection.endpoint,
+            connection.region,
+            given if connection.access_key_id else None,
+            profile=connection.profile,
+            retry_s=connection.retry_seconds,
+        )
+    except (LookupError, ValueError) as error:
+        raise OptionError(str(error)) from error
+
+
+class Boto3:
+    """boto3's SQS client with the light client's errors and patience."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._retry_s = connection.retry_seconds
+        self._client = _boto3_client(connection)
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        call = getattr(self._client, method)
+        action = "".join(word.capitalize() for word in method.split("_"))
+
+        def checked(**members: Any) -> Any:
+            return persist(lambda: _answered(action, call, members), self._retry_s)
+
+        setattr(self, method, checked)  # the next call finds it without coming here
+        return checked
+
+
+def _boto3_client(connection: Connection) -> Any:
+    try:
+        import boto3
+        from botocore.config import Config
+        from botocore.exceptions import BotoCoreError
+    except ImportError as error:
+        raise OptionError("boto3 is not installed here: pip install boto3, or option client=light") from error
+    try:
+        session = boto3.Session(
+            profile_name=connection.profile or None,
+            region_name=connection.region or None,
+            aws_access_key_id=connection.access_key_id or None,
+            aws_secret_access_key=connection.secret_access_key or None,
+            aws_session_token=connection.session_token or None,
+        )
+        return session.client(
+            "sqs",
+            endpoint_url=connection.endpoint or None,
+            region_name=session.region_name or ("us-east-1" if connection.endpoint else None),
+            # botocore's own attempts carry one invocation id, by which elasticq knows a repeated send.
+            config=Config(retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=32),
+        )
+    except (BotoCoreError, ValueError) as error:
+        raise OptionError(str(error)) from error
+
+
+def _answered(action: str, call: Callable[..., Any], members: dict[str, Any]) -> Any:
+    from botocore import exceptions
+
+    try:
+        return call(**members)
+    except exceptions.ClientError as error:
+        raise _sqs_error(action, error.response) from error
+    except exceptions.BotoCoreError as error:
+        if isinstance(error, (exceptions.HTTPClientError, exceptions.ConnectionError)):
+            raise Unreachable(str(error)) from error
+        if type(error).__name__ in NO_KEY:
+            raise OptionError(f"{error}; see options accessKeyId, profile and region") from error
+        raise
+
+
+def _sqs_error(action: str, response: Any) -> SqsError:
+    told = response.get("Error", {})
+    status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    code = told.get("Code", "")
+    kind = told.get("QueryErrorCode") or code.rpartition(".")[2]
+    is_sender = told["Type"] == "Sender" if "Type" in told else status < 500
+    return SqsError(action, code, kind, told.get("Message", ""), status, is_sender)

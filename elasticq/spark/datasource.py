@@ -1,0 +1,44 @@
+"""``format("sqs")`` as Spark sees it: makes readers and writers of the options."""
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+
+from elasticq.spark.batch import BatchReader
+from elasticq.spark.options import Read, parse_queue
+from elasticq.spark.schema import default_schema
+from elasticq.spark.source import StreamReader
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceStreamWriter, DataSourceWriter
+    from pyspark.sql.types import StructType
+
+
+class DefaultSource(DataSource):
+    """Spark finds it through the module pyspark_elasticq. ``options`` ignores case, so it is never made a dict of."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "sqs"
+
+    def schema(self) -> "StructType":
+        options = parse_queue(Read, self.options)
+        return default_schema(options.value_format, with_handles=options.ack_mode in ("none", "commit"))
+
+    def reader(self, schema: "StructType") -> DataSourceReader:
+        return BatchReader(parse_queue(Read, self.options), schema)
+
+    def streamReader(self, schema: "StructType") -> DataSourceStreamReader:
+        return StreamReader(parse_queue(Read, self.options), schema)
+
+    def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceWriter":
+        from elasticq.spark import sink
+
+        writer: Any = sink.writer(options=self.options, schema=schema, overwrite=overwrite)
+        return writer  # type: ignore[no-any-return]
+
+    def streamWriter(self, schema: "StructType", overwrite: bool) -> "DataSourceStreamWriter":
+        from elasticq.spark import sink
+
+        writer: Any = sink.stream_writer(options=self.options, schema=schema, overwrite=overwrite)
+        return writer  # type: ignore[no-any-return]

@@ -1,0 +1,42 @@
+"""onParseError=deadletter: bodies that are no rows go into another queue, with the reason as an attribute."""
+
+from typing import Final
+
+from elasticq.spark.options import OptionError, Read
+from elasticq.spark.schema import Rejected
+from elasticq.spark.surroundings import Surroundings
+
+REASON_CHARACTERS: Final = 500
+
+
+class DeadLetters:
+    """Sends before the message's own batch is committed: a task that runs again sends again, nothing is lost."""
+
+    def __init__(self, options: Read, surroundings: Surroundings) -> None:
+        if options.on_parse_error == "deadletter" and not options.dead_letter_queue:
+            raise OptionError("onParseError=deadletter needs option deadLetterQueue, the name or URL of a queue")
+        self._options = options
+        self._surroundings = surroundings
+        self._url = ""
+
+    def send(self, source_url: str, rejected: list[Rejected]) -> None:
+        if not rejected:
+            return
+        client = self._surroundings.connect(self._options.connection)
+        wanted = self._options.dead_letter_queue
+        if not self._url:
+            self._url = wanted if "://" in wanted else client.get_queue_url(QueueName=wanted)["QueueUrl"]
+        for each in rejected:
+            told = {"reason": each.reason[:REASON_CHARACTERS], "source": source_url}
+            client.send_message(
+                QueueUrl=self._url,
+                MessageBody=each.message["Body"],
+                MessageAttributes={name: {"DataType": "String", "StringValue": value} for name, value in told.items()},
+                **self._fifo(each),
+            )
+
+    def _fifo(self, rejected: Rejected) -> dict[str, str]:
+        if not self._url.endswith(".fifo"):
+            return {}
+        group = rejected.message.get("Attributes", {}).get("MessageGroupId", "sqs")
+        return {"MessageGroupId": group, "MessageDeduplicationId": rejected.message["MessageId"]}

@@ -1,0 +1,152 @@
+"""Turns rows into entries of SendMessageBatch: their columns, their size as AWS counts it, deterministic ids."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Row = dict[str, Any]
+
+BATCH_ENTRIES_MAX = 10  # SendMessageBatch, AWS quota
+BATCH_BYTES_MAX = 1_048_576  # the sum of a batch, AWS quota
+OCCURRENCES_MAX = 1_000_000  # different bodies whose repetitions a task tells apart
+BODY_COLUMNS = ("body", "value")
+SINK_COLUMNS = frozenset([*BODY_COLUMNS, "messageGroupId", "deduplicationId", "delaySeconds", "attributes", "queue"])
+# What the source adds to a message and no send can set: a frame that was read may be written as it is.
+SOURCE_COLUMNS = frozenset(
+    ["messageId", "sequenceNumber", "sentTimestamp", "firstReceiveTimestamp", "receiveCount", "senderId",
+     "receiptHandle", "batch", "partition"]
+)  # fmt: skip
+
+
+class BadRow(ValueError):
+    """A row that no message can be made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One message to be sent; ``entry`` has no Id yet."""
+
+    row: Row
+    entry: dict[str, Any]
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What makes the ids of a task's rows its own, and the same again when the task runs again."""
+
+    query_id: str
+    batch_id: str
+    partition: int
+
+
+class Ids:
+    """Deduplication ids: a hash of the task, the message and how often that very message came before in the task.
+
+    Not of the row's place, for a task that runs again may get its rows in another order. The partition belongs to
+    it: otherwise equal messages in two partitions would be taken for one, and the second would be lost.
+    """
+
+    __slots__ = ("_prefix", "_seen")
+
+    def __init__(self, identity: Identity) -> None:
+        self._prefix = f"{identity.query_id}\0{identity.batch_id}\0{identity.partition}\0".encode()
+        self._seen: Counter[bytes] = Counter()
+
+    def of(self, entry: Mapping[str, Any]) -> str:
+        group, attributes = entry.get("MessageGroupId", ""), entry.get("MessageAttributes")
+        content = f"{group}\0{sorted(attributes.items()) if attributes else ''}\0{entry['MessageBody']}".encode()
+        digest = hashlib.sha256(content).digest()
+        occurrence = self._seen[digest]
+        if occurrence == 0 and len(self._seen) >= OCCURRENCES_MAX:
+            # Beyond the bound a repetition would get its first one's id and be lost: better to stop.
+            raise BadRow(f"a task can tell {OCCURRENCES_MAX} messages apart: use more partitions or deduplicationId")
+        self._seen[digest] = occurrence + 1
+        return hashlib.sha256(b"%b%b\0%d" % (self._prefix, digest, occurrence)).hexdigest()
+
+
+def outgoing(row: Row, body_column: str, default_group: str | None) -> Outgoing:
+    """The message of a row, without an id of ours. Raises BadRow."""
+    body = text_of(row[body_column], body_column)
+    if not body:
+        raise BadRow("a message needs a body of at least one character")
+    entry: dict[str, Any] = {"MessageBody": body}
+    size_bytes = len(body) if body.isascii() else len(body.encode())
+    group = row.get("messageGroupId")
+    if group is None:
+        group = default_group
+    if group is not None:
+        entry["MessageGroupId"] = str(group)
+    if (deduplication := row.get("deduplicationId")) is not None:
+        entry["MessageDeduplicationId"] = str(deduplication)
+    if (delay := row.get("delaySeconds")) is not None:
+        entry["DelaySeconds"] = int(delay)
+    if attributes := row.get("attributes"):
+        entry["MessageAttributes"], more_bytes = message_attributes(dict(attributes))
+        size_bytes += more_bytes
+    return Outgoing(row, entry, size_bytes)
+
+
+def text_of(value: object, what: str) -> str:
+    match value:
+        case str():
+            return value
+        case bytes() | bytearray():
+            try:
+                return value.decode()
+            except UnicodeDecodeError:
+                raise BadRow(f"{what} is not UTF-8: a message's body is text") from None
+        case None:
+            raise BadRow(f"{what} is null")
+        case _:
+            return str(value)
+
+
+def message_attributes(attributes: Mapping[str, Any]) -> tuple[dict[str, dict[str, Any]], int]:
+    """In boto3's shape, and their size: names, types and values count."""
+    made: dict[str, dict[str, Any]] = {}
+    size_bytes = 0
+    for name, value in attributes.items():
+        made[name], value_bytes = message_attribute(name, value)
+        size_bytes += len(name.encode()) + value_bytes
+    return made, size_bytes
+
+
+def message_attribute(name: str, value: Any) -> tuple[dict[str, Any], int]:
+    if isinstance(value, str):
+        value = {"type": "String", "string": value}
+    if not isinstance(value, Mapping):
+        raise BadRow(f"attribute {name} is null")
+    kind = value.get("type") or ("Binary" if value.get("binary") is not None else "String")
+    field, content = ("BinaryValue", "binary") if kind.startswith("Binary") else ("StringValue", "string")
+    inner = value.get(content)
+    if inner is None:
+        raise BadRow(f"attribute {name} of type {kind} has no {content}")
+    size_bytes = len(inner) if field == "BinaryValue" else len(inner.encode())
+    return {"DataType": kind, field: inner}, len(kind.encode()) + size_bytes
+
+
+class Batch:
+    """Messages of one call, at most 1 MiB. One message beyond 1 MiB comes alone, for the server to judge."""
+
+    __slots__ = ("_entries_max", "_messages", "_size_bytes")
+
+    def __init__(self, entries_max: int = BATCH_ENTRIES_MAX) -> None:
+        self._entries_max = entries_max
+        self._messages: list[Outgoing] = []
+        self._size_bytes = 0
+
+    def add(self, message: Outgoing) -> list[Outgoing]:
+        """What is full now and must be sent; mostly nothing."""
+        full: list[Outgoing] = []
+        if len(self._messages) == self._entries_max or self._size_bytes + message.size_bytes > BATCH_BYTES_MAX:
+            full = self.take()
+        self._messages.append(message)
+        self._size_bytes += message.size_bytes
+        return full
+
+    def take(self) -> list[Outgoing]:
+        taken, self._messages, self._size_bytes = self._messages, [], 0
+        return taken

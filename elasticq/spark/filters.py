@@ -1,0 +1,87 @@
+"""Which of Spark's filters the server applies: queue, messageGroupId, and bounds of sentTimestamp."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.sql.datasource import (
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    LessThan,
+    LessThanOrEqual,
+)
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """What is left after the filters: of these queues (None: all), this group, sent in [from, until)."""
+
+    queues: frozenset[str] | None = None
+    group: str | None = None
+    from_ms: int | None = None
+    until_ms: int | None = None
+
+    def members(self) -> dict[str, Any]:
+        """Of a peek."""
+        found = {"MessageGroupId": self.group, "SentFromMs": self.from_ms, "SentUntilMs": self.until_ms}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def narrowed(filters: Iterable[Filter]) -> tuple[Narrowed, list[Filter]]:
+    """What the server can do of all that must hold, and the filters that Spark has to apply still.
+
+    A bound of time is the server's and Spark's: milliseconds here, microseconds there.
+    """
+    known = Narrowed()
+    left: list[Filter] = []
+    for each in filters:
+        taken = _taken(known, each)
+        if taken is None:
+            left.append(each)
+            continue
+        known, is_exact = taken
+        if not is_exact:
+            left.append(each)
+    return known, left
+
+
+def _taken(known: Narrowed, each: Filter) -> tuple[Narrowed, bool] | None:
+    match each:
+        case EqualTo(("queue",), str(name)):
+            return _of_queues(known, frozenset([name])), True
+        case In(("queue",), names):
+            return _of_queues(known, frozenset(names)), True
+        case EqualTo(("messageGroupId",), str(group)) if known.group in (None, group):
+            return replace(known, group=group), True
+        case GreaterThan(("sentTimestamp",), datetime() as moment) | GreaterThanOrEqual(
+            ("sentTimestamp",), datetime() as moment
+        ):
+            from_ms = _milliseconds(moment)
+            return replace(known, from_ms=max(from_ms, known.from_ms or 0)), False
+        case LessThan(("sentTimestamp",), datetime() as moment) | LessThanOrEqual(
+            ("sentTimestamp",), datetime() as moment
+        ):
+            until_ms = _milliseconds(moment) + 1
+            return replace(known, until_ms=until_ms if known.until_ms is None else min(until_ms, known.until_ms)), False
+        case EqualTo(("sentTimestamp",), datetime() as moment):
+            at_ms = _milliseconds(moment)
+            return replace(known, from_ms=at_ms, until_ms=at_ms + 1), False
+        case IsNotNull(("queue",)) | IsNotNull(("sentTimestamp",)) | IsNotNull(("messageId",)):
+            return known, True  # they never are null
+    return None
+
+
+def _of_queues(known: Narrowed, names: frozenset[str]) -> Narrowed:
+    return replace(known, queues=names if known.queues is None else known.queues & names)
+
+
+def _milliseconds(moment: datetime) -> int:
+    """Rounded down."""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    since = aware - datetime(1970, 1, 1, tzinfo=UTC)
+    return since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000

@@ -1,0 +1,235 @@
+"""What ``.option(...)`` may say: names, kinds, bounds, defaults, and one clear error for all that does not fit.
+
+The options of each use are the fields of a frozen dataclass; Spark hands them
+over as text under case-insensitive names. ``parse`` makes one of the other.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from difflib import get_close_matches
+from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+# Spark's own, which it hands to sources and sinks together with the user's.
+SPARKS_OWN: Final = frozenset(["checkpointlocation", "path", "outputmode", "triggertype", "triggerinterval"])
+TRUE: Final = frozenset(["true", "1", "yes", "on"])
+FALSE: Final = frozenset(["false", "0", "no", "off"])
+UNITS_S: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+LEASE_SECONDS_MAX: Final = 43_200  # the visibility maximum of SQS
+
+T = TypeVar("T")
+
+
+class OptionError(ValueError):
+    """An option that is not known, does not fit, or is missing."""
+
+
+def text(value: str) -> str:
+    """As it is."""
+    return value.strip()
+
+
+def flag(value: str) -> bool:
+    """``true`` or ``false``."""
+    word = value.strip().lower()
+    if word in TRUE or word in FALSE:
+        return word in TRUE
+    raise ValueError("true or false")
+
+
+def choice(*words: str) -> Callable[[str], str]:
+    """One of a few words, in the spelling given here."""
+    spelling = {word.lower(): word for word in words}
+
+    def parse_choice(value: str) -> str:
+        if value.strip().lower() in spelling:
+            return spelling[value.strip().lower()]
+        raise ValueError(" or ".join([", ".join(words[:-1]), words[-1]]))
+
+    return parse_choice
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """A whole number between two bounds."""
+
+    def parse_whole(value: str) -> int:
+        try:
+            number = int(value.strip())
+        except ValueError:
+            number = least - 1
+        if least <= number <= most:
+            return number
+        raise ValueError(f"a whole number from {least} to {most}")
+
+    return parse_whole
+
+
+def seconds(least: float, most: float) -> Callable[[str], float]:
+    """A time, in seconds or with a unit: ``90``, ``1.5m``, ``12h``."""
+
+    def parse_seconds(value: str) -> float:
+        word = value.strip().lower()
+        number = word.rstrip("abcdefghijklmnopqrstuvwxyz ")
+        try:
+            time_s = float(number) * UNITS_S[word[len(number) :].strip() or "s"]
+        except (ValueError, KeyError):
+            time_s = least - 1
+        if least <= time_s <= most:
+            return time_s
+        raise ValueError(f"seconds from {least:g} to {most:g}, or with a unit: 90s, 15m, 12h")
+
+    return parse_seconds
+
+
+def option(parse_value: Callable[[str], Any], default: Any, about: str, *, secret: bool = False) -> Any:
+    """A field that is an option. Its name is the field's in camel case; ``about`` is for the documentation."""
+    return field(default=default, repr=not secret, metadata={"parse": parse_value, "about": about, "secret": secret})
+
+
+def name_of(known: "Field[Any]") -> str:
+    """``max_messages_per_trigger`` is the option maxMessagesPerTrigger."""
+    first, *others = known.name.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
+@dataclass(frozen=True)
+class Connection:
+    """How to reach the server, and as who. Hashable: one client is kept for each."""
+
+    endpoint: str = option(text, "", "address of the server; AWS's own for the region if it is not given")
+    region: str = option(text, "", "AWS region; else that of the environment or the profile")
+    profile: str = option(text, "", "profile of the AWS configuration files")
+    access_key_id: str = option(text, "", "key; else found as boto3 finds it")
+    secret_access_key: str = option(text, "", "secret of the key", secret=True)
+    session_token: str = option(text, "", "token of a temporary key", secret=True)
+    client: str = option(choice("auto", "boto3", "light"), "auto", "auto is light against elasticq and boto3 elsewhere")
+    retry_seconds: float = option(
+        seconds(0, 3600), 120.0, "how long a call is tried again after 503, throttling or no answer"
+    )
+
+
+@dataclass(frozen=True)
+class Queue(Connection):
+    """Which queue or queues."""
+
+    queue_url: str = option(text, "", "the queue by its URL")
+    queue_name: str = option(text, "", "the queue by its name")
+    queue_prefix: str = option(text, "", "all queues whose names start so (reading)")
+
+    @property
+    def connection(self) -> Connection:
+        """Only what a client needs, so that queues of one server share one."""
+        return Connection(**{known.name: getattr(self, known.name) for known in fields(Connection)})
+
+
+@dataclass(frozen=True)
+class Read(Queue):
+    """What ``read`` and ``readStream`` understand."""
+
+    mode: str = option(
+        choice("auto", "lease", "wal", "driver"), "auto", "how a batch survives: auto is lease on elasticq, else wal"
+    )
+    wal_location: str = option(text, "", "folder of the write-ahead log: a shared path, file:// or s3://")
+    query_name: str = option(text, "", "goes into the name of leases and log files, for people")
+    lease_name: str = option(text, "", "the same; wins over queryName")
+    ack_mode: str = option(
+        choice("commit", "none", "onRead"),
+        "",
+        "delete what Spark committed; nothing; or at once when it is read (may lose). Streams: commit if not given",
+    )
+    partitions: int = option(whole(1, 10_000), 0, "tasks of a batch; else the default parallelism, at most 8")
+    max_messages_per_trigger: int = option(whole(1, 10_000_000), 20_000, "messages of a micro-batch at most")
+    max_bytes_per_trigger: int = option(whole(1, 2**40), 0, "bytes of bodies of a micro-batch, about; 0: no bound")
+    min_messages_per_trigger: int = option(whole(1, 10_000_000), 1, "wait for so many waiting messages")
+    max_trigger_delay: float = option(seconds(0, 86_400), 900.0, "but not longer than this")
+    max_rate_per_second: int = option(whole(1, 10_000_000), 0, "messages a second on average; 0: no bound")
+    poll_interval: float = option(seconds(0, 3600), 1.0, "how often an idle queue is asked for its backlog")
+    visibility_timeout: float = option(
+        seconds(1, LEASE_SECONDS_MAX), 300.0, "of received messages, in all modes but lease; the driver renews it"
+    )
+    lease_seconds: float = option(
+        seconds(1, LEASE_SECONDS_MAX), float(LEASE_SECONDS_MAX), "how long a lease lasts unless the driver renews it"
+    )
+    on_lease_expired: str = option(
+        choice("continue", "fail"),
+        "continue",
+        "a replayed batch whose lease ended: its messages come again, or an error",
+    )
+    heartbeat: str = option(choice("auto", "off"), "auto", "whether the driver renews what a running batch holds")
+    wait_time_seconds: float = option(
+        seconds(0, 20), -1.0, "wait of a receive for messages; else 0 on elasticq, 1 elsewhere"
+    )
+    page_size: int = option(whole(1, 1000), 0, "messages a receive; else 1000 with the light client, 10 with boto3")
+    dedupe_window: float = option(
+        seconds(0, 86_400), 3600.0, "wal and driver: how long ids are kept to know a redelivery by"
+    )
+    ending_mode: str = option(text, "empty", "batch read: empty, snapshot or count:N")
+    include_attributes: bool = option(flag, True, "whether the attributes column is filled")
+    value_format: str = option(choice("string", "binary", "json"), "string", "type of the body column")
+    on_parse_error: str = option(
+        choice("fail", "null", "deadletter"),
+        "fail",
+        "a body that is no JSON of the schema: fail, null, or into another queue",
+    )
+    dead_letter_queue: str = option(text, "", "queue (name or URL) for onParseError=deadletter")
+
+
+def parse(kind: type[T], options: Mapping[str, str]) -> T:
+    """The options as a ``kind``, a dataclass of ``option`` fields. Raises OptionError; never echoes a secret."""
+    known = {name_of(each).lower(): each for each in fields(kind)}  # type: ignore[arg-type]
+    given = {key.lower(): value for key, value in options.items() if value is not None}
+    values = {}
+    for key, value in given.items():
+        if key in known:
+            values[known[key].name] = _value(known[key], value)
+        elif key not in SPARKS_OWN:
+            raise OptionError(_unknown(key, (name_of(each) for each in known.values())))
+    return kind(**values)
+
+
+def _value(known: "Field[Any]", value: str) -> Any:
+    try:
+        return known.metadata["parse"](str(value))
+    except ValueError as error:
+        shown = "the given value" if known.metadata["secret"] else repr(value)
+        raise OptionError(f"option {name_of(known)}: {shown} is not {error}") from None
+
+
+def _unknown(key: str, names: Iterable[str]) -> str:
+    spelling = {name.lower(): name for name in names}
+    near = get_close_matches(key, spelling, 1, 0.6)
+    hint = f"did you mean {spelling[near[0]]}?" if near else "known are " + ", ".join(sorted(spelling.values()))
+    return f"format sqs has no option {key!r}: {hint}"
+
+
+Q = TypeVar("Q", bound=Queue)
+
+
+def parse_queue(kind: type[Q], options: Mapping[str, str]) -> Q:
+    """``parse`` for a kind with a queue: ``load(path)`` may name it, and its URL may tell the endpoint.
+
+    Raises OptionError unless exactly one of queueUrl, queueName and queuePrefix is given.
+    """
+    merged = {key.lower(): value for key, value in options.items() if value is not None}
+    path = merged.pop("path", "")
+    if path:
+        merged.setdefault("queueurl" if "://" in path else "queuename", path)
+    given = [name for name in ("queueUrl", "queueName", "queuePrefix") if merged.get(name.lower(), "").strip()]
+    if len(given) != 1:
+        said = f"not {' and '.join(given)}" if given else "none is given"
+        raise OptionError(f"one of queueUrl, queueName and queuePrefix is needed, {said}")
+    url = merged.get("queueurl", "").strip()
+    if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname):
+        raise OptionError(f"option queueUrl: {url!r} is no URL; is it meant as queueName?")
+    merged.setdefault("endpoint", _endpoint(url))
+    return parse(kind, merged)
+
+
+def _endpoint(queue_url: str) -> str:
+    """Of a queue that is not AWS's, else as the environment says, in boto3's words."""
+    parts = urlsplit(queue_url)
+    host = parts.hostname or ""
+    if host and not host.endswith((".amazonaws.com", ".amazonaws.com.cn")):
+        return f"{parts.scheme}://{parts.netloc}"
+    return os.environ.get("AWS_ENDPOINT_URL_SQS") or os.environ.get("AWS_ENDPOINT_URL") or ""

@@ -1,0 +1,62 @@
+"""ackMode=none and ackMode=onRead: nothing is remembered, a task that runs again reads other messages."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from elasticq.spark.lease import body_bytes
+from elasticq.spark.offsets import Offset, Share
+from elasticq.spark.options import Read
+from elasticq.spark.receives import Receives
+from elasticq.spark.schema import Message
+from elasticq.spark.surroundings import Surroundings
+
+ENTRIES_MAX: Final = 10
+
+
+class Plain:
+    """Deliveries without protection. With onRead a message is gone once its page was received, whatever Spark does."""
+
+    share_messages_max = 10_000_000
+    expired = 0
+
+    def __init__(self, options: Read, receives: Receives, surroundings: Surroundings) -> None:
+        self._options = options
+        self._receives = receives
+        self._surroundings = surroundings
+
+    def pages(self, share: Share) -> Iterator[list[Message]]:
+        """Until the queue is empty or a bound of the share is reached."""
+        client = self._surroundings.connect(self._options.connection)
+        taken = taken_bytes = 0
+        while taken < share.messages and (not share.bytes_max or taken_bytes < share.bytes_max):
+            page = self._receives.receive(
+                client,
+                share.queue_url,
+                share.messages - taken,
+                VisibilityTimeout=int(self._options.visibility_timeout),
+            )
+            if not page:
+                return
+            if self._options.ack_mode == "onRead":
+                self._delete(share.queue_url, page)
+            yield page
+            taken += len(page)
+            taken_bytes += body_bytes(page)
+
+    def _delete(self, queue_url: str, page: list[Message]) -> None:
+        client = self._surroundings.connect(self._options.connection)
+        for start in range(0, len(page), ENTRIES_MAX):
+            entries = [
+                {"Id": str(number), "ReceiptHandle": message["ReceiptHandle"]}
+                for number, message in enumerate(page[start : start + ENTRIES_MAX])
+            ]
+            client.delete_message_batch(QueueUrl=queue_url, Entries=entries)
+
+    def commit(self, offset: Offset) -> None:
+        """Nothing to do: the user deletes, or it is done."""
+
+    def renew(self, offset: Offset) -> None:
+        """Nothing is held for the batch."""
+
+    def replayed(self, offset: Offset) -> list[Share]:
+        return offset.shares()

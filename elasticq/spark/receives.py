@@ -1,0 +1,56 @@
+"""One receive as all modes make it, and the page size and wait that fit the server."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from elasticq.spark.clients import Client
+from elasticq.spark.options import Read
+from elasticq.spark.schema import Message, Rows
+
+BOTO3_PAGE: Final = 10  # AWS's own maximum
+LIGHT_PAGE: Final = 1000
+AWS_WAIT_S: Final = 1  # a long poll asks all of AWS's servers, a short one only some: it may be empty wrongly
+
+
+@dataclass(frozen=True)
+class Receives:
+    """How messages are asked for. ``extended``: the light client against elasticq, which knows larger pages."""
+
+    system_attributes: tuple[str, ...]
+    wants_attributes: bool
+    page: int
+    wait_s: int
+    extended: bool
+
+    def receive(self, client: Client, queue_url: str, wanted: int, **members: Any) -> list[Message]:
+        """At most ``wanted`` messages, and at most a page."""
+        count = min(wanted, self.page)
+        if self.extended:
+            members["ElasticqPageSize"] = count
+        else:
+            members["MaxNumberOfMessages"] = count
+        if self.wants_attributes:
+            members["MessageAttributeNames"] = ["All"]
+        if self.wait_s:
+            members["WaitTimeSeconds"] = self.wait_s
+        answer = client.receive_message(
+            QueueUrl=queue_url, MessageSystemAttributeNames=list(self.system_attributes), **members
+        )
+        messages: list[Message] = answer.get("Messages") or []
+        return messages
+
+
+def receives_for(options: Read, rows: Rows, on_elasticq: bool, is_light: bool) -> Receives:
+    """What the options leave open is decided by the server and the client."""
+    extended = on_elasticq and is_light
+    page_max = LIGHT_PAGE if extended else BOTO3_PAGE
+    wait_s = options.wait_time_seconds
+    if wait_s < 0:
+        wait_s = 0 if on_elasticq else AWS_WAIT_S
+    return Receives(
+        tuple(rows.system_attributes),
+        rows.wants_attributes and options.include_attributes,
+        min(options.page_size or page_max, page_max),
+        int(wait_s),
+        extended,
+    )

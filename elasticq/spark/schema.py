@@ -1,0 +1,253 @@
+"""The columns of ``format("sqs")`` and how messages become Arrow record batches of them.
+
+With ``valueFormat=json`` and a schema of the user, a column that has one of
+the names below is that column (``body`` may then be of any type); each other
+column is a field of the JSON body.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from elasticq.spark.bodies import BadBody, Reader, decode, json_reader
+from elasticq.spark.options import OptionError
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+Message = dict[str, Any]  # as receive_message answers it
+
+COLUMNS: Final = {
+    "messageId": "string",
+    "body": "string",
+    "messageGroupId": "string",
+    "deduplicationId": "string",
+    "sequenceNumber": "string",
+    "sentTimestamp": "timestamp",
+    "firstReceiveTimestamp": "timestamp",
+    "receiveCount": "int",
+    "senderId": "string",
+    "attributes": "map<string,struct<type:string,string:string,binary:binary>>",
+    "queue": "string",
+    "receiptHandle": "string",
+    "batch": "bigint",
+    "partition": "int",
+    "state": "string",
+}
+ONLY_WHERE_NAMED: Final = frozenset(["state"])  # of a peek: visible, inflight or delayed
+SYSTEM_ATTRIBUTES: Final = {
+    "messageGroupId": "MessageGroupId",
+    "deduplicationId": "MessageDeduplicationId",
+    "sequenceNumber": "SequenceNumber",
+    "sentTimestamp": "SentTimestamp",
+    "firstReceiveTimestamp": "ApproximateFirstReceiveTimestamp",
+    "receiveCount": "ApproximateReceiveCount",
+    "senderId": "SenderId",
+}
+MICROSECONDS: Final = 1000
+
+
+def default_schema(value_format: str, with_handles: bool) -> "StructType":
+    """The schema where the user gives none. Raises OptionError for json, whose fields nobody knows."""
+    from pyspark.sql import types
+
+    if value_format == "json":
+        raise OptionError('valueFormat=json needs a schema of the body\'s fields: .schema("id int, name string")')
+    attribute = types.StructType().add("type", "string").add("string", "string").add("binary", "binary")
+    kinds: dict[str, Any] = {
+        **COLUMNS,
+        "receiveCount": types.IntegerType(),
+        "batch": types.LongType(),
+        "partition": types.IntegerType(),
+        "body": value_format,
+        "attributes": types.MapType(types.StringType(), attribute),
+    }
+    schema = types.StructType()
+    for name, kind in kinds.items():
+        if name not in ONLY_WHERE_NAMED and (with_handles or name != "receiptHandle"):
+            schema = schema.add(name, kind)
+    return schema
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where messages were read: columns that are the same for all of a task."""
+
+    queue: str
+    batch: int
+    partition: int
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A message that is no row, and why."""
+
+    message: Message
+    reason: str
+
+
+class Rows:
+    """Makes record batches of one schema. ``on_parse_error``: fail, null or deadletter."""
+
+    def __init__(self, schema: "StructType", value_format: str, on_parse_error: str) -> None:
+        self._schema = schema
+        self._on_parse_error = on_parse_error
+        self._is_json = value_format == "json"
+        self.names = [field.name for field in schema.fields]
+        for field in schema.fields:
+            _check(field.name, field.dataType.simpleString(), value_format)
+        self._payload = [field.name for field in schema.fields if field.name not in COLUMNS]
+        self._body = next((field.dataType for field in schema.fields if field.name == "body"), None)
+
+    @property
+    def system_attributes(self) -> list[str]:
+        """What to ask of a receive: nothing that no column needs, but always how often it was received."""
+        asked = [name for column, name in SYSTEM_ATTRIBUTES.items() if column in self.names]
+        return [*{*asked, "ApproximateReceiveCount"}]
+
+    @property
+    def wants_attributes(self) -> bool:
+        return "attributes" in self.names
+
+    def batch(self, messages: Sequence[Message], origin: Origin) -> tuple[Any, list[Rejected]]:
+        """A record batch (None for no rows) and what did not become rows. Raises BadBody with on_parse_error=fail."""
+        import pyarrow
+
+        rejected: list[Rejected] = []
+        if self._is_json:
+            messages, payloads = self._parsed(messages, rejected)
+        if not messages:
+            return None, rejected
+        arrays = []
+        schema = self._arrow()
+        for column in schema:
+            if self._is_json and (column.name == "body" or column.name not in COLUMNS):
+                values: Iterable[Any] = [payload[column.name] for payload in payloads]
+            else:
+                values = _VALUES[column.name](messages, origin)
+            if column.name == "body" and pyarrow.types.is_binary(column.type):
+                values = [body.encode("utf-8", "surrogatepass") for body in values]
+            arrays.append(pyarrow.array(values, column.type))
+        return pyarrow.RecordBatch.from_arrays(arrays, schema=schema), rejected
+
+    def _parsed(
+        self, messages: Sequence[Message], rejected: list[Rejected]
+    ) -> tuple[list[Message], list[Mapping[str, Any]]]:
+        read_body = self._reader()
+        kept, payloads = [], []
+        for message in messages:
+            try:
+                payload = read_body(message["Body"])
+            except BadBody as error:
+                reason = f"message {message['MessageId']}: {error}"
+                if self._on_parse_error == "fail":
+                    raise BadBody(f"{reason}; see option onParseError") from error
+                if self._on_parse_error == "deadletter":
+                    rejected.append(Rejected(message, reason))
+                    continue
+                payload = dict.fromkeys([*self._payload, "body"])
+            kept.append(message)
+            payloads.append(payload)
+        return kept, payloads
+
+    def _reader(self) -> Callable[[str], Mapping[str, Any]]:
+        fields: dict[str, Reader] = {
+            field.name: json_reader(field.dataType) for field in self._schema.fields if field.name not in COLUMNS
+        }
+        whole = json_reader(self._body) if self._body is not None else None
+
+        def read_body(body: str) -> Mapping[str, Any]:
+            value = decode(body)
+            found = {}
+            if fields:
+                if not isinstance(value, dict):
+                    raise BadBody("the body is no JSON object")
+                found = {name: read(value.get(name)) for name, read in fields.items()}
+            if whole is not None:
+                found["body"] = whole(value)
+            return found
+
+        return read_body
+
+    def _arrow(self) -> Any:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        try:
+            return to_arrow_schema(self._schema, timezone="UTC")
+        except TypeError:  # Spark 4.1 knows no other zone
+            return to_arrow_schema(self._schema)
+
+
+def _check(name: str, kind: str, value_format: str) -> None:
+    if name not in COLUMNS:
+        if value_format != "json":
+            known = ", ".join(COLUMNS)
+            raise OptionError(
+                f"format sqs has no column {name!r}, only {known}; fields of bodies need valueFormat=json"
+            )
+    elif name == "body":
+        allowed = {"string": ("string", "binary"), "binary": ("string", "binary")}.get(value_format)
+        if allowed and kind not in allowed:
+            raise OptionError(f"column body is string or binary, not {kind}, unless valueFormat=json")
+    elif kind != COLUMNS[name]:
+        raise OptionError(f"column {name} is {COLUMNS[name]}, not {kind}")
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+Values = Callable[[Sequence[Message], Origin], Iterable[Any]]
+
+
+def _member(name: str) -> Values:
+    return lambda messages, origin: [message.get(name) for message in messages]
+
+
+def _system(name: str, convert: Callable[[str], Any] | None = None) -> Values:
+    if convert is None:
+        return lambda messages, origin: [message.get("Attributes", {}).get(name) for message in messages]
+
+    def values(messages: Sequence[Message], origin: Origin) -> Iterable[Any]:
+        found = [message.get("Attributes", {}).get(name) for message in messages]
+        return [None if value is None else convert(value) for value in found]
+
+    return values
+
+
+def _microseconds(milliseconds: str) -> int:
+    return int(milliseconds) * MICROSECONDS
+
+
+def _attributes(messages: Sequence[Message], origin: Origin) -> Iterable[Any]:
+    return [
+        [
+            (
+                name,
+                {
+                    "type": attribute["DataType"],
+                    "string": attribute.get("StringValue"),
+                    "binary": attribute.get("BinaryValue"),
+                },
+            )
+            for name, attribute in (message.get("MessageAttributes") or {}).items()
+        ]
+        for message in messages
+    ]
+
+
+_VALUES: Final[Mapping[str, Values]] = {
+    "messageId": _member("MessageId"),
+    "body": _member("Body"),
+    "messageGroupId": _system("MessageGroupId"),
+    "deduplicationId": _system("MessageDeduplicationId"),
+    "sequenceNumber": _system("SequenceNumber"),
+    "sentTimestamp": _system("SentTimestamp", _microseconds),
+    "firstReceiveTimestamp": _system("ApproximateFirstReceiveTimestamp", _microseconds),
+    "receiveCount": _system("ApproximateReceiveCount", int),
+    "senderId": _system("SenderId"),
+    "attributes": _attributes,
+    "queue": lambda messages, origin: [origin.queue] * len(messages),
+    "receiptHandle": _member("ReceiptHandle"),
+    "batch": lambda messages, origin: [origin.batch] * len(messages),
+    "partition": lambda messages, origin: [origin.partition] * len(messages),
+    "state": _member("State"),
+}

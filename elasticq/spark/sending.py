@@ -1,0 +1,175 @@
+"""Sends batches: only what failed again and with backoff, what can never be sent to the rejects, all at a rate.
+
+A message ends in one of three ways: it was sent, it was rejected (with a file that says why), or the task fails.
+The next batch begins when the one before has ended, so the order of a FIFO group is kept. That a server does not
+answer, or with 503, is the client's business: it has tried for retrySeconds before it raises.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from elasticq.client import SqsError, Unreachable
+from elasticq.spark.entries import Outgoing
+from elasticq.spark.pages import batching
+
+BACKOFF_S_MIN = 0.1
+BACKOFF_S_MAX = 5.0
+# The fault of an entry: the others of its batch can be sent. Any other fault of ours (no such queue, no right to
+# send) is the same for every message.
+ENTRY_FAULTS = frozenset(
+    ["InvalidParameterValue", "InvalidParameterCombination", "MissingParameter", "InvalidMessageContents",
+     "InvalidAttributeValue", "BatchRequestTooLong", "UnsupportedOperation", "ValidationError", "InvalidParameter"]
+)  # fmt: skip
+THROTTLING = ("Throttl", "TooManyRequests", "OverLimit", "SlowDown")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a call or an entry failed. ``is_final``: trying again cannot help."""
+
+    code: str
+    message: str
+    is_final: bool
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
+
+
+class Failed(RuntimeError):
+    """Messages could not be sent: the task fails with this."""
+
+
+class _BadEntry(Exception):
+    """The whole call was refused for what one of its entries holds."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+
+
+class Clock(Protocol):
+    def monotonic(self) -> float: ...
+
+    def sleep(self, seconds: float, /) -> None: ...
+
+
+@dataclass(slots=True)
+class Backoff:
+    """Waits between tries, twice as long each time, until ``retry_s`` have passed since the first failure."""
+
+    retry_s: float
+    clock: Clock = time
+    _deadline_s: float | None = None
+    _next_s: float = BACKOFF_S_MIN
+
+    def wait(self) -> bool:
+        """False: the time is over."""
+        now_s = self.clock.monotonic()
+        if self._deadline_s is None:
+            self._deadline_s = now_s + self.retry_s
+        if now_s >= self._deadline_s:
+            return False
+        # Tasks that failed together shall not come back together.
+        pause_s = self._next_s * random.uniform(0.5, 1.0)
+        self.clock.sleep(min(pause_s, self._deadline_s - now_s))
+        self._next_s = min(2 * self._next_s, BACKOFF_S_MAX)
+        return True
+
+
+@dataclass(slots=True)
+class Pace:
+    """Holds a task to a rate (0: to none); no burst follows a pause."""
+
+    per_second: float
+    clock: Clock = time
+    _free_at_s: float = 0.0
+
+    def wait(self, messages: int) -> None:
+        if not self.per_second:
+            return
+        now_s = self.clock.monotonic()
+        if self._free_at_s > now_s:
+            self.clock.sleep(self._free_at_s - now_s)
+        self._free_at_s = max(self._free_at_s, now_s) + messages / self.per_second
+
+
+@dataclass(slots=True)
+class Counts:
+    """Of a task."""
+
+    sent: int = 0
+    rejected: int = 0
+    resent: int = 0
+    calls: int = 0
+
+
+@dataclass(slots=True)
+class Sender:
+    """Sends to one queue. ``reject`` takes what can never be sent; without it such a message fails the task."""
+
+    sqs: Any
+    queue_url: str
+    retry_s: float
+    pace: Pace
+    counts: Counts = field(default_factory=Counts)
+    reject: Callable[[Outgoing, Failure], None] | None = None
+    clock: Clock = time
+
+    def send(self, batch: list[Outgoing]) -> None:
+        """Returns when each message is sent or rejected. Raises Failed."""
+        self.pace.wait(len(batch))
+        self._send(batch, Backoff(self.retry_s, self.clock))
+
+    def _send(self, batch: list[Outgoing], backoff: Backoff) -> None:
+        waiting = batch
+        while waiting:
+            try:
+                failed = self._call(waiting)
+            except _BadEntry as error:
+                if half := len(waiting) // 2:  # one bad entry has spoilt the call: look for it, in order
+                    self._send(waiting[:half], backoff)
+                    self._send(waiting[half:], backoff)
+                    return
+                failed = [(waiting[0], error.failure)]
+            for message, failure in failed:
+                if failure.is_final:
+                    self._rejected(message, failure)
+            waiting = [message for message, failure in failed if not failure.is_final]
+            if waiting and not backoff.wait():
+                last = failed[-1][1]
+                raise Failed(f"{len(waiting)} messages to {self.queue_url} failed for {self.retry_s} s: {last}")
+            self.counts.resent += len(waiting)
+
+    def _call(self, batch: list[Outgoing]) -> list[tuple[Outgoing, Failure]]:
+        """One SendMessageBatch; what failed of it, in order. Raises _BadEntry, Failed."""
+        entries = [{"Id": str(number), **message.entry} for number, message in enumerate(batch)]
+        self.counts.calls += 1
+        try:
+            size = batching(len(entries))
+            answer = self.sqs.send_message_batch(QueueUrl=self.queue_url, Entries=entries, **size)
+        except SqsError as error:
+            failure = Failure(error.code, error.message, is_final=True)
+            if error.code.rpartition(".")[2] in ENTRY_FAULTS or error.type in ENTRY_FAULTS:
+                raise _BadEntry(failure) from error
+            raise Failed(f"sending to {self.queue_url}: {failure}") from error
+        except Unreachable as error:
+            raise Failed(f"sending to {self.queue_url}: {error}") from error
+        self.counts.sent += len(answer.get("Successful", ()))
+        failed = sorted(answer.get("Failed", ()), key=lambda entry: int(entry["Id"]))
+        return [(batch[int(entry["Id"])], failure_of_entry(entry)) for entry in failed]
+
+    def _rejected(self, message: Outgoing, failure: Failure) -> None:
+        if self.reject is None:
+            raise Failed(f"a message to {self.queue_url} cannot be sent: {failure}")
+        self.reject(message, failure)
+        self.counts.rejected += 1
+
+
+def failure_of_entry(entry: dict[str, Any]) -> Failure:
+    """Of an entry of an answer's ``Failed``. AWS calls throttling the sender's fault too."""
+    code = str(entry.get("Code"))
+    is_throttled = any(word in code for word in THROTTLING)
+    return Failure(code, str(entry.get("Message", "")), bool(entry.get("SenderFault")) and not is_throttled)

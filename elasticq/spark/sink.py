@@ -1,0 +1,287 @@
+"""Writes rows to queues: Spark's batch and streaming writers of ``format("sqs")``.
+
+Each task sends its rows in their order. On FIFO queues, and on standard queues of elasticq that have an
+ElasticqIdempotencyWindow, each message carries an id which the same task makes again when it runs again, so that
+a repeated task sends nothing twice within the window (5 minutes on FIFO queues).
+"""
+
+import json
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from elasticq.client import SqsError
+from elasticq.spark.clients import connect
+from elasticq.spark.entries import (
+    BODY_COLUMNS,
+    SINK_COLUMNS,
+    SOURCE_COLUMNS,
+    BadRow,
+    Batch,
+    Identity,
+    Ids,
+    Outgoing,
+    Row,
+    outgoing,
+)
+from elasticq.spark.options import OptionError, Queue, option, parse_queue, text, whole
+from elasticq.spark.pages import LIGHT_PAGE, pages_for
+from elasticq.spark.rejects import Rejects, file_system
+from elasticq.spark.sending import Counts, Failed, Failure, Pace, Sender
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+    from pyspark.sql.types import StructType
+
+log = logging.getLogger("elasticq.spark")
+
+QUEUES_MAX = 1_000  # of a task; each holds a batch of up to 1 MiB
+WINDOW = "ElasticqIdempotencyWindow"
+QUERY_ID = "sql.streaming.queryId"  # survives a restart from the checkpoint
+BATCH_ID = "streaming.sql.batchId"
+TEXTUAL = ("string", "binary", "void")
+
+
+@dataclass(frozen=True)
+class Write(Queue):
+    """What ``write`` and ``writeStream`` understand."""
+
+    message_group_id: str = option(text, "", "group of rows that have none, on FIFO queues")
+    reject_path: str = option(text, "", "folder (path or URL) for rows that can never be sent; else they fail the task")
+    max_rate_per_second: int = option(whole(1, 10_000_000), 0, "messages a second of each task; 0: no bound")
+    write_id: str = option(text, "", "of a batch write: the same id again sends nothing twice within the window")
+
+
+def writer(options: Mapping[str, str], schema: "StructType", overwrite: bool = False) -> "SqsWriter":
+    """Of ``df.write``. Raises OptionError for what cannot work, before any task starts."""
+    return SqsWriter(plan_of(options, schema, overwrite))
+
+
+def stream_writer(options: Mapping[str, str], schema: "StructType", overwrite: bool = False) -> "SqsStreamWriter":
+    """Of ``df.writeStream``. Raises OptionError."""
+    return SqsStreamWriter(plan_of(options, schema, overwrite))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the driver tells each task. ``queue``: empty when each row names its own."""
+
+    settings: Write
+    write_id: str
+    body_column: str
+    columns: tuple[str, ...]
+    queue: str
+
+
+def plan_of(options: Mapping[str, str], schema: "StructType", overwrite: bool) -> Plan:
+    if overwrite:
+        raise OptionError('a queue cannot be overwritten: use mode("append")')
+    types = {field.name: field.dataType.simpleString() for field in schema.fields}
+    body_column = check_columns(types)
+    settings = settings_of(options, "queue" in types)
+    # As with Kafka's topic: the option wins over the column, so what was read from one queue can go to another.
+    queue = settings.queue_url or settings.queue_name
+    if queue:
+        queue = Target.find(settings, queue).url
+        if queue.endswith(".fifo") and "messageGroupId" not in types and not settings.message_group_id:
+            raise OptionError("a FIFO queue needs a column or an option messageGroupId")
+    if settings.reject_path:
+        files, directory = file_system(settings.reject_path)
+        files.create_dir(directory, recursive=True)
+    columns = tuple(name for name in types if name in SINK_COLUMNS)
+    return Plan(settings, settings.write_id or uuid4().hex, body_column, columns, queue)
+
+
+def check_columns(types: Mapping[str, str]) -> str:
+    """The column of the body. Raises OptionError."""
+    bodies = [name for name in BODY_COLUMNS if name in types]
+    if len(bodies) != 1:
+        raise OptionError(f"one column body or value is needed, the columns are {', '.join(types)}")
+    if unknown := sorted(set(types) - SINK_COLUMNS - SOURCE_COLUMNS):
+        raise OptionError(
+            f"column {unknown[0]} has no meaning for a queue: drop it, or put it into body (to_json) or attributes"
+        )
+    for name in (bodies[0], "messageGroupId", "deduplicationId", "queue"):
+        if types.get(name, "string") not in TEXTUAL:
+            raise OptionError(f"column {name} must be a string, not {types[name]}: cast it, or use to_json")
+    if types.get("delaySeconds", "int") not in ("int", "bigint", "smallint", "tinyint"):
+        raise OptionError(f"column delaySeconds must be whole numbers, not {types['delaySeconds']}")
+    if not types.get("attributes", "map<string,").startswith("map<string,"):
+        raise OptionError("column attributes must be map<string,string> or map<string,struct<type,string,binary>>")
+    return bodies[0]
+
+
+def settings_of(options: Mapping[str, str], rows_name_queues: bool) -> Write:
+    given = {name.lower() for name, value in options.items() if value}
+    if rows_name_queues and not given & {"path", "queueurl", "queuename", "queueprefix"}:
+        # parse_queue also finds the endpoint, from the environment if need be.
+        settings = parse_queue(Write, {**options, "queueName": "-"})
+        return replace(settings, queue_name="")
+    settings = parse_queue(Write, options)
+    if settings.queue_prefix:
+        raise OptionError("queuePrefix is for reading: a column queue tells where each row goes")
+    return settings
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A queue to send to. ``takes_ids``: it recognises a message that is sent again."""
+
+    url: str
+    takes_ids: bool
+
+    @classmethod
+    def find(cls, settings: Queue, queue: str) -> "Target":
+        """By URL or name. Raises OptionError for one that is not there and for a key that is not known."""
+        sqs = connect(settings.connection)
+        try:
+            url = queue if "://" in queue else sqs.get_queue_url(QueueName=queue)["QueueUrl"]
+        except SqsError as error:
+            raise OptionError(f"queue {queue}: {error.code}: {error.message}") from error
+        if url.endswith(".fifo"):
+            return cls(url, True)
+        try:
+            attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"]).get("Attributes", {})
+        except SqsError as error:
+            if "AccessDenied" not in error.code:
+                raise OptionError(f"queue {queue}: {error.code}: {error.message}") from error
+            attributes = {}  # a key may be allowed to send and nothing else
+        return cls(url, int(attributes.get(WINDOW, "0")) > 0)
+
+
+@dataclass
+class Sent(WriterCommitMessage):
+    """What a task did."""
+
+    counts: Counts
+
+
+class Task:
+    """Sends the rows of one task."""
+
+    def __init__(self, plan: Plan, identity: Identity) -> None:
+        self._plan = plan
+        self._settings = plan.settings
+        self._ids = Ids(identity)
+        self._pace = Pace(float(plan.settings.max_rate_per_second))
+        self._counts = Counts()
+        rate = plan.settings.max_rate_per_second
+        self._page = min(pages_for(plan.settings.connection).size_max, rate or LIGHT_PAGE)  # a second's worth at most
+        self._queues: dict[str, tuple[Target, Sender, Batch]] = {}
+        self._rejects: Rejects | None = None
+        if plan.settings.reject_path:
+            name = re.sub(r"[^\w.-]", "_", f"{identity.query_id}-{identity.batch_id}-{identity.partition}")
+            self._rejects = Rejects(plan.settings.reject_path, name)
+
+    def run(self, rows: Iterable[Row]) -> Sent:
+        """Returns when each row is sent or rejected. Raises Failed."""
+        plan, settings, ids = self._plan, self._settings, self._ids
+        for row in rows:
+            try:
+                target, sender, batch = self._queue(plan.queue or row.get("queue"))
+                message = outgoing(row, plan.body_column, settings.message_group_id or None)
+                if target.url.endswith(".fifo") and "MessageGroupId" not in message.entry:
+                    raise BadRow("a FIFO queue needs messageGroupId")
+                if target.takes_ids and "MessageDeduplicationId" not in message.entry:
+                    message.entry["MessageDeduplicationId"] = ids.of(message.entry)
+            except BadRow as error:
+                self._bad(row, error)
+                continue
+            if full := batch.add(message):
+                sender.send(full)
+        for _, sender, batch in self._queues.values():
+            if rest := batch.take():
+                sender.send(rest)
+        if self._rejects is not None:
+            self._rejects.close()
+        return Sent(self._counts)
+
+    def _queue(self, queue: Any) -> tuple[Target, Sender, Batch]:
+        if found := self._queues.get(queue):
+            return found
+        if not queue:
+            raise BadRow("queue is null")
+        if len(self._queues) >= QUEUES_MAX:
+            raise Failed(f"a task can send to {QUEUES_MAX} queues: repartition by queue")
+        try:
+            target = Target.find(self._settings, queue)
+        except OptionError as error:
+            if queue == self._plan.queue:
+                raise
+            raise BadRow(str(error)) from error
+        sqs = connect(self._settings.connection)
+        reject = self._reject if self._rejects is not None else None
+        sender = Sender(sqs, target.url, self._settings.retry_seconds, self._pace, self._counts, reject)
+        self._queues[queue] = target, sender, Batch(self._page)
+        return self._queues[queue]
+
+    def _reject(self, message: Outgoing, failure: Failure) -> None:
+        assert self._rejects is not None
+        self._rejects.add(message.row, failure.code, failure.message)
+
+    def _bad(self, row: Row, error: BadRow) -> None:
+        if self._rejects is None:
+            raise Failed(f"a row cannot be sent: {error}") from error
+        self._rejects.add(row, "BadRow", str(error))
+        self._counts.rejected += 1
+
+
+def rows_of(batches: Iterable["RecordBatch"], columns: tuple[str, ...]) -> Iterator[Row]:
+    """Column by column, which costs a third of what Spark's own rows do."""
+    for batch in batches:
+        values = [batch.column(name).to_pylist() for name in columns]
+        yield from (dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True))
+
+
+def report(messages: Iterable[Any], **about: Any) -> None:
+    """Logs what the tasks of a write did together."""
+    total = Counts()
+    for message in messages:
+        if isinstance(message, Sent):
+            for name, value in asdict(message.counts).items():
+                setattr(total, name, getattr(total, name) + value)
+    line = json.dumps({"event": "sqs_write", **about, **asdict(total)})
+    log.log(logging.WARNING if total.rejected else logging.INFO, line)
+
+
+class SqsWriter(DataSourceArrowWriter):
+    """A batch write: its ids begin with the write's id, which the driver makes once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    def write(self, iterator: Iterator["RecordBatch"]) -> Sent:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        identity = Identity(self.plan.write_id, "0", context.partitionId() if context else 0)
+        return Task(self.plan, identity).run(rows_of(iterator, self.plan.columns))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        report(messages)
+
+
+class SqsStreamWriter(DataSourceStreamArrowWriter):
+    """A micro-batch's write: its ids begin with the query's id and the batch's number, the same after a restart."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    def write(self, iterator: Iterator["RecordBatch"]) -> Sent:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        query_id, batch_id = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
+        if query_id is None or batch_id is None:
+            raise Failed("Spark does not tell the query and the batch: a repeated batch would be sent twice")
+        identity = Identity(query_id, batch_id, context.partitionId())
+        return Task(self.plan, identity).run(rows_of(iterator, self.plan.columns))
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        report(messages, batch=batchId)

@@ -1,0 +1,60 @@
+"""Single HTTP requests to a server under test, by the standard library: thread-safe, and nothing stays open."""
+
+import json
+from http.client import HTTPConnection
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+PATIENCE_S: Final = 30.0
+
+
+class CallFailed(Exception):
+    """The server refused. ``code``: AWS's or the server's; ``status``: of HTTP."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}" if code else message)
+        self.status = status
+        self.code = code
+
+
+class Caller:
+    """Acts for ``account``, whose number is its access key id."""
+
+    def __init__(self, endpoint_url: str, account: str, region: str) -> None:
+        address = urlsplit(endpoint_url)
+        assert address.hostname is not None
+        self._host, self._port = address.hostname, address.port
+        credential = f"{account}/20000101/{region}/sqs/aws4_request"
+        self._authorization = f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature=0"
+
+    def sqs(self, action: str, **members: Any) -> dict[str, Any]:
+        """An action of SQS by JSON 1.0. Raises CallFailed, OSError."""
+        return self._send("POST", "/", members, "application/x-amz-json-1.0", {"X-Amz-Target": f"AmazonSQS.{action}"})
+
+    def order(self, method: str, path: str, **members: Any) -> dict[str, Any]:
+        """A page of ``testing.enabled``. Raises CallFailed, OSError."""
+        return self._send(method, path, members, "application/json", {})
+
+    def _send(
+        self, method: str, path: str, members: dict[str, Any], content_type: str, headers: dict[str, str]
+    ) -> dict[str, Any]:
+        connection = HTTPConnection(self._host, self._port, timeout=PATIENCE_S)
+        try:
+            head = {"Content-Type": content_type, "Authorization": self._authorization, **headers}
+            connection.request(method, path, json.dumps(members).encode(), head)
+            response = connection.getresponse()
+            text = response.read().decode()
+        finally:
+            connection.close()
+        return _judged(response.status, text)
+
+
+def _judged(status: int, text: str) -> dict[str, Any]:
+    try:
+        answer = json.loads(text) if text else {}
+    except ValueError:
+        answer = {"message": text}
+    if status < 400:
+        return dict(answer)
+    code = str(answer.get("code") or answer.get("__type", "").rpartition("#")[2])
+    raise CallFailed(status, code, str(answer.get("message", text)))

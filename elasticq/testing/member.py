@@ -1,0 +1,162 @@
+"""A member of a server or cluster inside this process, in a loop of its own thread."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from elasticq.http.protocol import SqsProtocol
+from elasticq.http.site import Site
+from elasticq.node.effects import Frame
+from elasticq.node.peer import Peer
+from elasticq.runtime.listener import listen
+from elasticq.runtime.runtime import Runtime
+from elasticq.server.declare import declare
+from elasticq.server.life import BACKLOG, loop_factory, make_site, url_of
+from elasticq.server.member import EXIT_STOPPED, Member, end
+from elasticq.server.settings import Settings, queues
+from elasticq.storage.directory import DataDirectory
+
+STOP_S: Final = 1.0
+PATIENCE_S: Final = 60.0
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """An event loop that others may ask to run something. The thread ends with ``stop``."""
+
+    def __init__(self, name: str) -> None:
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=self._live, name=name, daemon=True)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._end: asyncio.Event | None = None
+        self._thread.start()
+        self._started.wait()
+
+    def _live(self) -> None:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(self._until_stopped())
+
+    async def _until_stopped(self) -> None:
+        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        self._started.set()
+        await self._end.wait()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Its result. Called from any thread but the loop's own."""
+        assert self._loop is not None
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(PATIENCE_S)
+
+    def ask(self, function: Callable[[], T]) -> T:
+        async def call() -> T:
+            return function()
+
+        return self.run(call())
+
+    def stop(self) -> None:
+        assert self._loop is not None
+        assert self._end is not None
+        self._loop.call_soon_threadsafe(self._end.set)
+        self._thread.join()
+
+
+class CuttableMember(Member):
+    """``cut``: ids of members of which nothing comes any more, and to whom nothing goes."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.cut: set[str] = set()
+        self._met: dict[str, Peer] = {}
+
+    def _send(self, frames: list[Frame]) -> None:
+        super()._send([frame for frame in frames if frame.to not in self.cut])
+
+    def met(self, peer: Peer) -> None:
+        self._met[peer.id] = peer
+        if peer.id not in self.cut:
+            super().met(peer)
+
+    def lost(self, member_id: str) -> None:
+        self._met.pop(member_id, None)
+        if member_id not in self.cut:
+            super().lost(member_id)
+
+    def part(self, member_id: str) -> None:
+        """As if the network between the two were gone, and both had noticed."""
+        if member_id not in self.cut:
+            if member_id in self._met:
+                super().lost(member_id)
+            self.cut.add(member_id)
+
+    def mend(self) -> None:
+        parted, self.cut = self.cut, set()
+        for member_id in sorted(parted):
+            if member_id in self._met:
+                super().met(self._met[member_id])
+
+
+class EmbeddedMember:
+    """Started and stopped within a loop. ``url`` is known at once: its port is taken at birth."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raises OSError where the port is taken."""
+        self.settings = settings
+        self._listener = listen(settings.http.host, settings.http.port, BACKLOG)
+        self.url = url_of(settings.http, self._listener.getsockname()[1])
+        self._member: CuttableMember | None = None
+        self._runtime: Runtime | None = None
+        self._site: Site | None = None
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Serve. Raises OSError, DataError or SettingsError, and leaves nothing open then."""
+        loop = asyncio.get_running_loop()
+        storage = self.settings.storage
+        try:
+            directory = None if storage.memory else DataDirectory(Path(storage.data_dir), self.settings.node.id)
+            self._member = CuttableMember(self.settings, directory, loop, http=self.url, admin="")
+            self._runtime = await self._member.start()
+            if self.settings.cluster.nodes == 1:
+                await self._member.can_serve()
+                await declare(self._runtime, queues(self.settings), self.settings.node.account)
+            site = self._site = make_site(self.settings, self._runtime, loop)
+            self._server = await loop.create_server(lambda: SqsProtocol(site), sock=self._listener, backlog=BACKLOG)
+            site.start()
+        except BaseException:
+            await self.kill()
+            raise
+
+    async def stop(self) -> None:
+        """In good order: a master hands over, long polls are answered, what was written is kept."""
+        assert self._site is not None
+        await self.member.hand_over()
+        await self._close(STOP_S)
+
+    async def kill(self) -> None:
+        """At once: who waits here is not answered."""
+        await self._close(0)
+
+    async def _close(self, patience_s: float) -> None:
+        if self._server is not None:
+            self._server.close()
+        self._listener.close()
+        if self._member is not None:
+            end(self._member.ended, EXIT_STOPPED)
+        if self._site is not None:
+            await self._site.stop(patience_s)
+        if self._runtime is not None and not self._runtime.stopped:
+            self._runtime.close()
+        if self._member is not None:
+            await self._member.close()
+
+    @property
+    def member(self) -> CuttableMember:
+        assert self._member is not None, "started"
+        return self._member
+
+    @property
+    def runtime(self) -> Runtime:
+        assert self._runtime is not None, "started"
+        return self._runtime

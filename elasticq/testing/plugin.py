@@ -1,0 +1,59 @@
+"""The pytest plugin: fixtures elasticq, sqs, elasticq_clock, elasticq_server and elasticq_cluster.
+
+pytest loads this file wherever elasticq is installed, so it imports nothing but
+pytest before a fixture is used. Each test has an account of its own on one
+server for the whole session; under xdist each worker has a server.
+"""
+
+from collections.abc import Iterator
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from elasticq.testing.cluster import Cluster
+    from elasticq.testing.server import ElasticQ
+    from elasticq.testing.view import Clock, View
+
+_FIRST_ACCOUNT = 100_000_000_000
+_accounts = count(_FIRST_ACCOUNT)
+
+
+@pytest.fixture(scope="session")
+def elasticq_server() -> "Iterator[ElasticQ]":
+    """A server in memory, in a thread of this process, for all tests."""
+    from elasticq.testing.server import ElasticQ
+
+    with ElasticQ() as server:
+        yield server
+
+
+@pytest.fixture
+def elasticq(elasticq_server: "ElasticQ") -> "Iterator[View]":
+    """The server as an account that no other test has: there are no queues, and nobody else's will show up."""
+    view = elasticq_server.view(str(next(_accounts)))
+    yield view
+    view.reset()
+    view.close()
+
+
+@pytest.fixture
+def sqs(elasticq: "View") -> Any:
+    """A boto3 client of SQS for this test's account."""
+    return elasticq.client()
+
+
+@pytest.fixture
+def elasticq_clock(elasticq: "View") -> "Clock":
+    """``advance(seconds)``: the server's time goes forward, and stays there; the next test begins at a later date."""
+    return elasticq.clock
+
+
+@pytest.fixture
+def elasticq_cluster() -> "Iterator[Cluster]":
+    """Three members of its own for each test: kill_master(), partition(...), heal()."""
+    from elasticq.testing.cluster import Cluster
+
+    with Cluster() as cluster:
+        yield cluster

@@ -1,0 +1,60 @@
+"""A server in a process of its own, for a test that wants it out of its way."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import elasticq
+
+STOP_S: Final = 10.0
+_LISTENING: Final = re.compile(rb"elasticq listening on (https?://\S+)\s")
+
+
+class ServerProcess:
+    """Settings as sections of the configuration file; ``url`` is where it listens."""
+
+    def __init__(self, sections: Mapping[str, Mapping[str, Any]]) -> None:
+        """Raises RuntimeError with what the process said if it does not start."""
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the process)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "elasticq"],
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            env=_environment(sections),
+        )
+        assert self._process.stdout is not None
+        found = _LISTENING.match(self._process.stdout.readline())
+        if found is None:
+            self.stop()
+            self._said.seek(0)
+            said = self._said.read().decode(errors="replace")
+            self._said.close()
+            raise RuntimeError(f"elasticq did not start: {said.strip()}")
+        self.url = found[1].decode()
+
+    def stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.communicate(timeout=STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+        if self._process.returncode == 0:
+            self._said.close()
+
+
+def _environment(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """This process's, without settings of another server; elasticq is found where this process has it from."""
+    found = {name: value for name, value in os.environ.items() if not name.startswith("ELASTICQ_")}
+    home = str(Path(elasticq.__file__).resolve().parents[1])
+    found["PYTHONPATH"] = os.pathsep.join(filter(None, (home, found.get("PYTHONPATH"))))
+    for section, values in sections.items():
+        for name, value in values.items():
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            found[f"ELASTICQ_{section}__{name}".upper()] = text
+    return found

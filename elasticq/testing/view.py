@@ -1,0 +1,243 @@
+"""What a test sees of a server: clients, queues, clock, faults, all for one account."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from elasticq.testing.calls import Caller, CallFailed
+
+if TYPE_CHECKING:
+    from botocore.client import BaseClient
+
+LOOK_S: Final = 0.01
+_COUNTS: Final = {
+    "visible": "ApproximateNumberOfMessages",
+    "in_flight": "ApproximateNumberOfMessagesNotVisible",
+    "delayed": "ApproximateNumberOfMessagesDelayed",
+}
+_boto3_lock: Final = Lock()
+
+
+class Callers(Protocol):
+    """Where a view's calls go: one server, or the living members of a cluster."""
+
+    def callers(self, account: str) -> list[Caller]:
+        """Of every server, the one first whose clock and queues are asked."""
+
+    @property
+    def endpoint_url(self) -> str: ...
+
+    @property
+    def region(self) -> str: ...
+
+
+class View:
+    """Everything here acts for ``account``: other accounts' queues are out of sight."""
+
+    def __init__(self, source: Callers, account: str) -> None:
+        self._source = source
+        self._clients: list[BaseClient] = []
+        self.account = account
+        self.clock = Clock(self)
+
+    @property
+    def endpoint_url(self) -> str:
+        return self._source.endpoint_url
+
+    @property
+    def region(self) -> str:
+        return self._source.region
+
+    @property
+    def credentials(self) -> dict[str, str]:
+        """For boto3.client and its like. The account number is the access key id."""
+        return {"aws_access_key_id": self.account, "aws_secret_access_key": "test"}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """With these variables set, programs that know nothing of the test find the server."""
+        return {
+            "AWS_ENDPOINT_URL_SQS": self.endpoint_url,
+            "AWS_ACCESS_KEY_ID": self.account,
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_DEFAULT_REGION": self.region,
+        }
+
+    def client(self, **settings: Any) -> Any:
+        """A boto3 client of SQS, closed with this view. ``settings``: as boto3.client takes them."""
+        told = {"endpoint_url": self.endpoint_url, "region_name": self.region, **self.credentials, **settings}
+        with _boto3_lock:  # a session is not for several threads at once
+            client: BaseClient = _session().client("sqs", **told)
+        self._clients.append(client)
+        return client
+
+    def queue(self, name: str) -> Queue:
+        """It need not exist yet."""
+        return Queue(self, name)
+
+    def queues(self) -> list[str]:
+        """Names, sorted."""
+        return [url.rpartition("/")[2] for url in self.call("ListQueues").get("QueueUrls", [])]
+
+    def reset(self) -> int:
+        """Delete every queue of this account; how many there were."""
+        return int(self.order("POST", "/_elasticq/reset", account=self.account)["deleted"])
+
+    @contextmanager
+    def fault(
+        self,
+        action: str = "*",
+        kind: str = "error503",
+        *,
+        queue: str = "",
+        probability: float = 1.0,
+        times: int | None = None,
+        delay_ms: int = 0,
+        seed: int = 0,
+    ) -> Iterator[Fault]:
+        """Let something go wrong for this account as long as the block lasts: see docs/testing.md for the kinds."""
+        order = {"action": action, "kind": kind, "queue": queue, "probability": probability, "times": times}
+        order |= {"delay_ms": delay_ms, "seed": seed, "account": self.account}
+        callers = self._source.callers(self.account)
+        numbers = [caller.order("POST", "/_elasticq/faults", **order)["id"] for caller in callers]
+        fault = Fault(list(zip(callers, numbers, strict=True)))
+        try:
+            yield fault
+        finally:
+            fault.end()
+
+    def close(self) -> None:
+        """The clients' connections end."""
+        while self._clients:
+            self._clients.pop().close()
+
+    # --- for what hangs on a view --------------------------------------------------
+
+    def call(self, action: str, **members: Any) -> dict[str, Any]:
+        return self._source.callers(self.account)[0].sqs(action, **members)
+
+    def order(self, method: str, path: str, **members: Any) -> dict[str, Any]:
+        return self._source.callers(self.account)[0].order(method, path, **members)
+
+
+class Clock:
+    """Cluster time, of the whole server: it goes forward only, and for all accounts."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def advance(self, seconds: float) -> float:
+        """Visibility, delay, retention, deduplication, leases and move tasks are that much later at once; the time."""
+        return float(self._view.order("POST", "/_elasticq/clock", advance=seconds)["time"])
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return float(self._view.order("GET", "/_elasticq/clock")["time"])
+
+
+class Queue:
+    """One queue as a test wants to look at it; nothing here receives a message."""
+
+    def __init__(self, view: View, name: str) -> None:
+        self._view = view
+        self.name = name
+
+    @property
+    def url(self) -> str:
+        return f"{self._view.endpoint_url}/{self._view.account}/{self.name}"
+
+    @property
+    def arn(self) -> str:
+        return f"arn:aws:sqs:{self._view.region}:{self._view.account}:{self.name}"
+
+    def create(self, **attributes: Any) -> Queue:
+        """With attributes as AWS names them (VisibilityTimeout=5); FIFO by its name."""
+        if self.name.endswith(".fifo"):
+            attributes.setdefault("FifoQueue", "true")
+        texts = {name: str(value) for name, value in attributes.items()}
+        self._view.call("CreateQueue", QueueName=self.name, Attributes=texts)
+        return self
+
+    def send(self, body: str, **members: Any) -> str:
+        """The MessageId. ``members``: as SendMessage names them."""
+        return str(self._view.call("SendMessage", QueueUrl=self.url, MessageBody=body, **members)["MessageId"])
+
+    def attributes(self) -> dict[str, str]:
+        return dict(self._view.call("GetQueueAttributes", QueueUrl=self.url, AttributeNames=["All"])["Attributes"])
+
+    def counts(self) -> dict[str, int]:
+        """Messages that are visible, in_flight and delayed."""
+        attributes = self.attributes()
+        return {name: int(attributes[count]) for name, count in _COUNTS.items()}
+
+    def visible(self) -> int:
+        return self.counts()["visible"]
+
+    def in_flight(self) -> int:
+        """Received, not deleted, and still hidden."""
+        return self.counts()["in_flight"]
+
+    def delayed(self) -> int:
+        return self.counts()["delayed"]
+
+    def peek(self, limit: int = 100, **filters: Any) -> list[dict[str, Any]]:
+        """Messages in the order of their sequence, whatever their state; nothing happens to them.
+
+        filters: FromSequence, MessageGroupId, SentFromMs, SentUntilMs, States.
+        """
+        return list(self._view.order("POST", "/_elasticq/peek", QueueUrl=self.url, Limit=limit, **filters)["Messages"])
+
+    def wait_until_empty(self, timeout_s: float = 10.0) -> None:
+        """Until every message is deleted. Raises TimeoutError, which tells what is left."""
+        until_s = time.monotonic() + timeout_s
+        while any((counts := self.counts()).values()):
+            if time.monotonic() >= until_s:
+                raise TimeoutError(f"{self.name} is not empty after {timeout_s} s: {counts}")
+            time.sleep(LOOK_S)
+
+    def purge(self) -> None:
+        self._view.call("PurgeQueue", QueueUrl=self.url)
+
+    def delete(self) -> None:
+        self._view.call("DeleteQueue", QueueUrl=self.url)
+
+
+class Fault:
+    """A fault in force, at every member."""
+
+    def __init__(self, placed: list[tuple[Caller, int]]) -> None:
+        self._placed = placed
+        self._struck = 0
+
+    @property
+    def struck(self) -> int:
+        """How often it has done something, also after its end."""
+        now = 0
+        for caller, number in self._placed:
+            rows = caller.order("GET", "/_elasticq/faults")["faults"]
+            now += sum(row["struck"] for row in rows if row["id"] == number)
+        return self._struck + now
+
+    def end(self) -> None:
+        placed, self._placed = self._placed, []
+        for caller, number in placed:
+            try:
+                rows = caller.order("DELETE", "/_elasticq/faults", id=number)["faults"]
+            except (OSError, CallFailed):
+                continue  # the member went away, and its faults with it
+            self._struck += sum(row["struck"] for row in rows)
+
+
+@cache
+def _session() -> Any:
+    """One for all: it keeps what is slow to read, the model of SQS."""
+    try:
+        import boto3
+    except ImportError as error:
+        raise ImportError("clients need boto3: pip install 'elasticq[test]'") from error
+    return boto3.session.Session()

@@ -1,0 +1,78 @@
+"""The doors of /_elasticq/peek and /_aws/sqs/messages: who may look, and that odd requests are answered."""
+
+import pytest
+
+from tests.http.desk import HOST, QUEUE_URL, Desk, json_request
+from tests.http.signing import JSON_HEADERS, KEY, OTHER_KEY, signed, target
+
+PEEK = "/_elasticq/peek"
+QUEUE = f"http://{HOST}/{KEY.account}/orders"
+BODY = b'{"QueueUrl": "%b"}' % QUEUE.encode()
+PLAIN = {"Content-Type": JSON_HEADERS["Content-Type"]}
+
+
+async def strict_desk() -> Desk:
+    desk = Desk(auth="strict", keys=[KEY, OTHER_KEY])
+    for action, body in (
+        ("CreateQueue", b'{"QueueName": "orders"}'),
+        ("SendMessage", BODY[:-1] + b', "MessageBody": "hello"}'),
+    ):
+        assert (await desk.ask(signed(body, target(action)))).status == 200
+    return desk
+
+
+async def test_strict_shows_a_queue_to_its_owner_only() -> None:
+    desk = await strict_desk()
+    mine = await desk.ask(signed(BODY, PLAIN, url=PEEK))
+    assert [message["Body"] for message in mine.json()["Messages"]] == ["hello"]
+    assert (await desk.ask(signed(BODY, PLAIN, url=PEEK, key=OTHER_KEY))).status == 403
+    unsigned = signed(BODY, PLAIN, url=PEEK).replace(b"Authorization", b"X-Nothing")
+    assert (await desk.ask(unsigned)).status == 403
+    assert (await desk.ask(signed(BODY, PLAIN, url=PEEK).replace(b'"}', b'" '))).status == 403
+    await desk.close()
+
+
+async def test_strict_policy_of_receive_message_lets_a_stranger_look() -> None:
+    desk = await strict_desk()
+    allow = b', "Label": "look", "AWSAccountIds": ["%b"], "Actions": ["ReceiveMessage"]}' % OTHER_KEY.account.encode()
+    assert (await desk.ask(signed(BODY[:-1] + allow, target("AddPermission")))).status == 200
+    assert (await desk.ask(signed(BODY, PLAIN, url=PEEK, key=OTHER_KEY))).status == 200
+    await desk.close()
+
+
+async def test_strict_lists_messages_for_a_signed_get_only() -> None:
+    desk = await strict_desk()
+    url = f"/_aws/sqs/messages?QueueUrl={QUEUE.replace(':', '%3A').replace('/', '%2F')}"
+    good = await desk.ask(signed(b"", {}, method="GET", url=url))
+    assert (good.status, b"<Body>hello</Body>" in good.body) == (200, True)
+    assert (await desk.ask(f"GET {url} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())).status == 403
+    await desk.close()
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(b"", 400), (b"[]", 400), (b"{", 400), (b'{"QueueUrl": 5}', 400), (b'{"QueueUrl": "nowhere"}', 400)],
+)
+async def test_odd_requests_are_answered_with_an_error(body: bytes, status: int) -> None:
+    desk = Desk()
+    answer = await desk.ask(json_request("SendMessage", body, path=PEEK))
+    assert answer.status == status
+    assert "x-amzn-query-error" in answer.headers
+    await desk.close()
+
+
+@pytest.mark.parametrize("path", ["/_aws/sqs/messages/", "/_aws/sqs/messages/a/b", "/_aws/sqs/messages/a/b/c/d"])
+async def test_path_that_names_no_queue_is_an_error(path: str) -> None:
+    desk = Desk()
+    answer = await desk.ask(f"GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
+    assert (answer.status, b"NonExistentQueue" in answer.body) == (400, True)
+    await desk.close()
+
+
+async def test_connection_goes_on_after_a_peek() -> None:
+    desk = Desk()
+    await desk.ask(json_request("CreateQueue", {"QueueName": "orders"}))
+    peek = json_request("Peek", {"QueueUrl": QUEUE_URL}, path=PEEK)
+    answers = await desk.exchange(peek + peek, replies=2)
+    assert [answer.json() for answer in answers] == [{"Messages": [], "NextSequence": None}] * 2
+    await desk.close()

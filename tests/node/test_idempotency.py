@@ -1,0 +1,58 @@
+"""Deduplication ids of standard queues outlive a restart on rows, a failover and five minutes."""
+
+import pytest
+
+from elasticq.model import commands as c
+from elasticq.model.results import SendMessageResult
+from tests.node.cluster import Cluster
+from tests.node.test_residency import Deep
+
+WINDOW = {"ElasticqIdempotencyWindow": "3600"}
+SEND = c.SendMessage(queue_url="once", message_body="x", message_deduplication_id="a")
+
+
+@pytest.mark.parametrize("waits_s", [0, 600, 3_590])
+def test_id_is_taken_after_a_restart(waits_s: int) -> None:
+    deep = Deep()
+    deep.do(c.CreateQueue(queue_name="once", attributes=WINDOW))
+    first = deep.do(SEND)
+    deep.store()
+    for _ in range(waits_s // 10):
+        deep.advance(10_000)
+    deep.send("something else, so that the rows go on")
+    deep.store()
+    deep.restart()
+    again = deep.do(SEND)
+    assert isinstance(first, SendMessageResult)
+    assert again == first
+    for _ in range(370):
+        deep.advance(10_000)
+    assert deep.do(SEND) != first
+
+
+def test_rows_of_ids_that_are_free_leave_the_disk() -> None:
+    deep = Deep()
+    deep.do(c.CreateQueue(queue_name="once", attributes={"ElasticqIdempotencyWindow": "400"}))
+    deep.do(SEND)
+    deep.store()
+    counts = []
+    for _ in range(2):
+        deep.advance(390_000)
+        deep.send("x")
+        deep.store()
+        counts.append(deep.connection.execute("SELECT count(*) FROM invocations").fetchone()[0])
+    assert counts == [1, 0]
+
+
+def test_id_is_taken_after_a_failover() -> None:
+    cluster = Cluster()
+    cluster.introduce_all()
+    master = cluster.elect()
+    cluster.do(master, c.CreateQueue(queue_name="once", attributes=WINDOW))
+    first = cluster.do(master, SEND)
+    cluster.advance(300)
+    cluster.crash(master)
+    cluster.names = tuple(name for name in cluster.names if name != master)
+    cluster.advance(5_000)
+    heir = next(name for name in cluster.names if cluster.node(name).serving)
+    assert cluster.do(heir, SEND) == first

@@ -1,0 +1,104 @@
+"""How much a batch may take."""
+
+import pytest
+
+from elasticq.spark.admission import Admission, divided
+from elasticq.spark.offsets import Offset, Part, from_json, stream_name
+from elasticq.spark.options import Read
+from elasticq.spark.queues import Backlog
+
+
+class Time:
+    now_s = 100.0
+
+
+def admission(**options: object) -> tuple[Admission, Time]:
+    time = Time()
+    return Admission(Read(**options), lambda: time.now_s), time  # type: ignore[arg-type]
+
+
+def waiting(visible: int, in_flight: int = 0) -> list[Backlog]:
+    return [Backlog(visible, in_flight, 0)]
+
+
+def test_a_batch_takes_what_waits_up_to_the_limit() -> None:
+    planner, _ = admission()
+    assert planner.amount(waiting(50), 20, False) == 20
+    assert planner.amount(waiting(50), None, False) == 50
+    assert planner.amount(waiting(0), 20, False) == 0
+
+
+def test_few_messages_wait_for_more_but_not_for_ever() -> None:
+    planner, time = admission(min_messages_per_trigger=10, max_trigger_delay=60.0)
+    assert planner.amount(waiting(9), 20, False) == 0
+    assert planner.amount(waiting(10), 20, False) == 10
+    time.now_s += 60
+    assert planner.amount(waiting(9), 20, False) == 9
+
+
+def test_a_rate_holds_on_average() -> None:
+    planner, time = admission(max_rate_per_second=10)
+    assert planner.amount(waiting(500), None, False) == 10
+    planner.admitted(10, waiting(500))
+    time.now_s += 0.05
+    assert planner.amount(waiting(490), None, False) == 0
+    time.now_s += 5
+    assert planner.amount(waiting(490), None, False) == 50
+    time.now_s += 10_000
+    assert planner.amount(waiting(10_000), None, False) == 600
+
+
+def test_available_now_ends_while_others_send() -> None:
+    planner, _ = admission(min_messages_per_trigger=100)
+    planner.until(waiting(30))
+    assert planner.amount(waiting(40), 20, False) == 20
+    planner.admitted(20, waiting(40))
+    assert planner.amount(waiting(45), 20, False) == 10
+    planner.admitted(10, waiting(45))
+    assert planner.amount(waiting(60), 20, False) == 0
+
+
+def test_available_now_reads_locked_groups_to_their_end() -> None:
+    planner, _ = admission()
+    planner.until(waiting(30))
+    assert planner.amount(waiting(30), None, True) == 30
+    planner.admitted(30, waiting(30))
+    assert planner.amount(waiting(20), None, True) == 20  # ten left the queue: the others were locked
+    planner.admitted(20, waiting(20))
+    assert planner.amount(waiting(0), None, True) == 0
+
+
+def test_a_batch_is_divided_by_what_waits() -> None:
+    backlogs = [("a", Backlog(90, 0, 0)), ("b", Backlog(10, 0, 0)), ("c", Backlog(0, 5, 0))]
+    assert divided(backlogs, 50, 4, 1000) == (Part("a", 4, 45), Part("b", 1, 5))
+
+
+def test_no_share_is_larger_than_its_bound() -> None:
+    (part,) = divided([("a", Backlog(100_000, 0, 0))], 90_000, 2, 20_000)
+    assert part == Part("a", 5, 90_000)
+
+
+def test_no_more_tasks_than_messages() -> None:
+    assert divided([("a", Backlog(2, 0, 0))], 2, 4, 1000) == (Part("a", 2, 2),)
+
+
+def test_shares_add_up_and_survive_the_offset_log() -> None:
+    offset = Offset("q-1", 7, "lease", 5, 6, 100, (Part("http://a/0/x", 3, 10), Part("http://a/0/y", 1, 4)))
+    assert from_json(offset.to_json()) == offset
+    shares = offset.shares()
+    assert [(share.partition, share.queue_name, share.messages) for share in shares] == [
+        (0, "x", 4), (1, "x", 3), (2, "x", 3), (3, "y", 4),
+    ]  # fmt: skip
+    assert {share.bytes_max for share in shares} == {25}
+
+
+def test_an_offset_of_another_source_is_refused() -> None:
+    with pytest.raises(ValueError, match="not of this version"):
+        from_json({"index": 3})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "name"), [("", "sqs-ab"), ("my jobs/1", "my-jobs-1-ab"), ("ä", "sqs-ab"), ("x" * 99, "x" * 60 + "-ab")]
+)
+def test_a_name_has_only_what_a_lease_may_have(wanted: str, name: str) -> None:
+    assert stream_name(wanted, "ab") == name
