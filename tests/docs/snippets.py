@@ -2,6 +2,8 @@
 
 A page's blocks run in order, in one directory, against one server that keeps nothing. Conventions:
 
+- a page's python blocks are programs of their own; on pages of TOGETHER they are one, which runs last
+- python that begins with a line "# test_NAME.py" is run by pytest, with the plugin
 - python, sh, bash, toml, hocon run; console runs what stands behind its prompts, "$ "; text, json and xml only show
 - 127.0.0.1:9324 and :9325 are the server's SQS and admin port, and what commands ask when they are told nothing
 - ``elasticq server`` in a shell block starts a server like that on free ports, and stops it when it listens
@@ -25,6 +27,8 @@ SHELLS = frozenset(("sh", "bash", "console"))
 SETTINGS = frozenset(("toml", "hocon"))
 RUN = SHELLS | SETTINGS | {"python"}
 SHOWN = frozenset(("", "text", "json", "xml"))
+TOGETHER = frozenset(("spark.md",))
+"""Pages whose python goes on with what was made above: a Spark for each block would take minutes."""
 TIMEOUT_S = 120
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<code>.*?)^(?P=indent)```[ ]*$", re.DOTALL | re.MULTILINE)
@@ -66,6 +70,15 @@ def commands_of(block: Block) -> list[list[str]]:
     return [shlex.split(re.split(r" (?:[|<>&]|&&)", match["arguments"])[0]) for match in _ELASTICQ.finditer(joined)]
 
 
+def programs_of(blocks: list[Block]) -> list[Block]:
+    """What runs one after the other."""
+    if not blocks or blocks[0].page not in TOGETHER:
+        return blocks
+    python = [block for block in blocks if block.language == "python"]
+    whole = Block(blocks[0].page, python[0].line, "python", "", "\n".join(block.code for block in python))
+    return [*(block for block in blocks if block.language != "python"), whole]
+
+
 class Stage:
     """Where the blocks of a page run."""
 
@@ -86,6 +99,7 @@ class Stage:
             "HOME": str(directory),
             "PYTHONPATH": str(ROOT),
             "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "AWS_PAGER": "",
             "AWS_ENDPOINT_URL_SQS": url,
             "AWS_ACCESS_KEY_ID": "x",
@@ -116,6 +130,11 @@ class Stage:
         return done.stdout
 
     def _command(self, language: str, code: str) -> list[str]:
+        if language == "python" and code.startswith("# test_"):
+            file = self._directory / code.split()[1]
+            file.write_text(code)
+            plugin = ("-p", "elasticq.testing.plugin", "-p", "no:cacheprovider")
+            return [sys.executable, "-m", "pytest", "-q", *plugin, str(file)]
         if language == "python":
             return [sys.executable, "-c", code]
         if language == "console":

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from elasticq.cli.main import _parser
-from tests.docs.snippets import PAGES, RUN, SHELLS, SHOWN, Block, Stage, blocks_of, commands_of
+from tests.docs.snippets import PAGES, RUN, SHELLS, SHOWN, Block, Stage, blocks_of, commands_of, programs_of
 from tests.server.process import Server
 
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
@@ -32,7 +32,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 @pytest.mark.parametrize("page", [page for page, blocks in RUNNING.items() if blocks])
 def test_every_block_of_the_page_runs(page: str, stage: Stage) -> None:
-    for block in RUNNING[page]:
+    for block in programs_of(RUNNING[page]):
         stage.run(block)
 
 
@@ -67,9 +67,11 @@ def _parse(block: Block, arguments: list[str]) -> None:
             pytest.fail(f"{block.place}: elasticq {' '.join(arguments)}")
 
 
-def test_the_first_example_receives_what_it_sent(stage: Stage) -> None:
+def test_the_first_examples_receive_what_they_sent(stage: Stage) -> None:
     [program] = [block for block in RUNNING["README.md"] if block.language == "python" and "boto3" in block.code]
     assert stage.run(program) == "hello\n"
+    [script] = [block for block in RUNNING["README.md"] if "sqs receive-message" in block.code]
+    assert '"Body": "hello"' in stage.run(script)
 
 
 def test_a_block_that_fails_is_found(stage: Stage) -> None:
