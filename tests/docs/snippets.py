@@ -2,7 +2,7 @@
 
 A page's blocks run in order, in one directory, against one server that keeps nothing. Conventions:
 
-- a page's python blocks are programs of their own; on pages of TOGETHER they are one, which runs last
+- a page's python blocks are programs of their own, but those of spark.md: tests/spark/test_page.py has a Spark for them
 - python that begins with a line "# test_NAME.py" is run by pytest, with the plugin
 - python, sh, bash, toml, hocon run; console runs what stands behind its prompts, "$ "; text, json and xml only show
 - 127.0.0.1:9324 and :9325 are the server's SQS and admin port, and what commands ask when they are told nothing
@@ -27,8 +27,6 @@ SHELLS = frozenset(("sh", "bash", "console"))
 SETTINGS = frozenset(("toml", "hocon"))
 RUN = SHELLS | SETTINGS | {"python"}
 SHOWN = frozenset(("", "text", "json", "xml"))
-TOGETHER = frozenset(("spark.md",))
-"""Pages whose python goes on with what was made above: a Spark for each block would take minutes."""
 TIMEOUT_S = 120
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<code>.*?)^(?P=indent)```[ ]*$", re.DOTALL | re.MULTILINE)
@@ -68,15 +66,6 @@ def commands_of(block: Block) -> list[list[str]]:
         return []
     joined = block.code.replace("\\\n", " ")
     return [shlex.split(re.split(r" (?:[|<>&]|&&)", match["arguments"])[0]) for match in _ELASTICQ.finditer(joined)]
-
-
-def programs_of(blocks: list[Block]) -> list[Block]:
-    """What runs one after the other."""
-    if not blocks or blocks[0].page not in TOGETHER:
-        return blocks
-    python = [block for block in blocks if block.language == "python"]
-    whole = Block(blocks[0].page, python[0].line, "python", "", "\n".join(block.code for block in python))
-    return [*(block for block in blocks if block.language != "python"), whole]
 
 
 class Stage:
