@@ -1,4 +1,4 @@
-"""A server in a process of its own, for a test that wants it out of its way. It ends with the test's, even by kill -9."""
+"""A server in a process of its own, out of a test's way. It ends when the test's process does, killed or not."""
 
 import os
 import re
