@@ -228,3 +228,16 @@ def test_history_behaves_like_a_dict_of_ends(steps: list[tuple[str, str | int]])
             digest = state_digest(desk.state, now_ms)
             desk.state = rebuilt(desk)
             assert state_digest(desk.state, now_ms) == digest
+
+
+def test_copies_of_a_batch_with_duplicates_keep_their_own_delays(desk: Desk) -> None:
+    desk.create("audit")
+    desk.do(c.DeclareQueue("source", {WINDOW: "600"}, copy_to="audit"))
+    entries = [
+        c.SendMessageBatchEntry(id=name, message_body=name, message_deduplication_id=name[0], delay_seconds=delay_s)
+        for name, delay_s in (("a", 0), ("a2", 900), ("b", 900), ("c", 0))
+    ]
+    desk.do(c.SendMessageBatch(queue_url="source", entries=entries))
+    assert desk.counts("source") == (2, 0, 1)
+    assert desk.counts("audit") == (2, 0, 1)
+    assert [message.body for message in desk.receive(10, url="audit")] == ["a", "c"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.server.process import Server as Process
 from tests.spark.servers import Server
 
 pytestmark = pytest.mark.spark
@@ -218,6 +219,21 @@ def test_a_server_that_is_not_there_is_named(stream: Callable[..., list[Any]]) -
         address = f"127.0.0.1:{bound.getsockname()[1]}"
         said = failure(lambda: stream(f"http://{address}/000000000000/jobs", retrySeconds="1"))
     assert address in said
+
+
+@pytest.mark.parametrize("client", ["boto3", "light"])
+def test_wrong_credentials_are_told_from_the_driver(
+    stream: Callable[..., list[Any]], tmp_path: Path, client: str
+) -> None:
+    keys = tmp_path / "keys.toml"
+    keys.write_text('[[keys]]\naccess_key_id = "AKIDOWNER"\nsecret_access_key = "right"\naccount = "111111111111"\n')
+    keys.chmod(0o600)
+    given = {"accessKeyId": "AKIDOWNER", "secretAccessKey": "wrong", "region": "us-east-1", "client": client}
+    with Process("--auth", "strict", "--keys-file", str(keys)) as server:
+        said = failure(lambda: stream(f"{server.url}/111111111111/jobs", **given))
+    assert "refuses the credentials for queue" in said
+    assert "SignatureDoesNotMatch" in said
+    assert "see options accessKeyId, secretAccessKey and profile" in said
 
 
 def test_another_sqs_without_a_log_location_says_what_to_give(
