@@ -5,7 +5,10 @@ Spark's own; ``actions`` is a foreachBatch with two actions on the batch, which 
 """
 
 import json
+import os
+import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,14 @@ FAILURES_MAX = 1_000
 TRIGGER = "50 milliseconds"
 
 
+def end_with_parent() -> None:
+    """Nothing of the job outlives who started it, however that ended: its end closes the other end of stdin."""
+    sys.stdin.read()
+    os.killpg(0, signal.SIGKILL)
+
+
 def main() -> None:
+    threading.Thread(target=end_with_parent, daemon=True).start()
     plan: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text())
     spark = session(**plan["conf"])
     spark.sparkContext.setLogLevel("WARN")

@@ -166,7 +166,7 @@ class Job:
                 [sys.executable, "-m", "tests.spark.killed", str(self.plan)],
                 cwd=ROOT,
                 env=environment,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,  # by its end it knows that this process is gone, and goes too
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -185,6 +185,8 @@ class Job:
                 self.process.wait(PATIENCE_S)
             pause(LOOK_S)
         self.process.wait(PATIENCE_S)
+        if self.process.stdin:
+            self.process.stdin.close()
         self.process = None
         for mark in self.marks.glob("[0-9]*"):
             mark.unlink()
