@@ -10,12 +10,13 @@ menu of kills in random order; then the queue is drained and the sink compared w
 
 A kill counts as inside a read when a process that it killed was in ``read()`` of the source: it had begun with a
 share of a batch and not handed all of it to Spark. That is sure and no guess: the processes are stopped (SIGSTOP)
-before it is looked up. Reads are slowed down (30 ms after each receive of 10 messages) so that there is
+before it is looked up. Reads are slowed down (100 ms after each receive of 10 messages) so that there is
 something to hit. Kills of the source process or of a master while some worker reads are counted beside them.
 """
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -29,6 +30,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from elasticq.client import Sqs
 from tests.cluster.cluster import Cluster, let_pass
 from tests.durability.server import Server
 from tests.spark.kills import Job, Reads, Sender, Verdict, judge, until
@@ -44,17 +46,19 @@ SPECULATION = {
     "spark_speculation_multiplier": 1.2,
     "spark_speculation_minTaskRuntime": "100ms",
 }
+READS: dict[str, Any] = {"pace_s": 0.1, "options": {"maxMessagesPerTrigger": 400}}  # a second each: 10 pages of 10
 SHAPES: dict[str, dict[str, Any]] = {
-    "local": {},
-    "executors": {"master": EXECUTORS, "conf": SPECULATION, "straggler_s": 1.5},
-    "cluster": {},
-    "actions": {"sink": "actions"},
+    "local": READS,
+    "executors": READS | {"master": EXECUTORS, "conf": SPECULATION, "straggler_s": 3},
+    "cluster": READS,
+    "actions": READS | {"sink": "actions"},
 }
+# A job that has to start anew costs most of the time, so there is less of that.
 MENUS: dict[str, dict[str, int]] = {
-    "local": {"reader": 29, "worker": 3, "source": 5, "driver": 1, "committing": 2},
-    "executors": {"reader": 12, "worker": 2, "executor": 4, "source": 1, "driver": 1},
-    "cluster": {"reader": 12, "worker": 1, "master": 5, "source": 1, "committing": 1},
-    "actions": {"reader": 15, "worker": 2, "source": 1, "driver": 1, "committing": 1},
+    "local": {"reader": 60, "worker": 6, "source": 10, "driver": 2, "committing": 2},
+    "executors": {"reader": 28, "worker": 3, "executor": 6, "source": 2, "driver": 1},
+    "cluster": {"reader": 28, "worker": 2, "master": 6, "source": 2, "driver": 1, "committing": 1},
+    "actions": {"reader": 33, "worker": 2, "source": 3, "driver": 1, "committing": 1},
 }
 
 
@@ -120,7 +124,10 @@ def single(directory: Path) -> Iterator[tuple[str, str, None]]:
     server = Server(directory / "data", directory / "stderr", environment={"ELASTICQ_ADMIN__PORT": "0"})
     server.start()
     try:
-        yield f"http://127.0.0.1:{server.port}", server.create("killed"), None
+        endpoint = f"http://127.0.0.1:{server.port}"
+        with Sqs(endpoint, "us-east-1") as sqs:
+            url = sqs.create_queue(QueueName="killed")["QueueUrl"]
+        yield endpoint, url, None
     finally:
         server.kill()
 
@@ -210,6 +217,7 @@ def main() -> int:
     options = parser.parse_args()
     seed = SystemRandom().randrange(1_000_000) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and so by the ends of all that was begun
     began_s = time.monotonic()
     end_s = began_s + options.minutes * 60
     shapes = options.only or list(SHAPES)

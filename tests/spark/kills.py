@@ -32,7 +32,7 @@ LOOK_S = 0.02
 LOOK_CLOSELY_S = 0.0005
 SHOWN_BYTES = 4_000
 SEND_BATCH = 10
-BACKLOG_MAX = 1_000  # the sender waits above it: a job that is killed all the time is slow
+BACKLOG_MAX = 600  # the sender waits above it: a job that is killed all the time is slow
 RETRY_S = 120.0
 CONF: Final = {
     "name": "killed",

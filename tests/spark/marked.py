@@ -7,6 +7,7 @@ a file named by its process id, its mark, lies in a directory. Beside it a file 
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from elasticq.spark.surroundings import Surroundings
 # Spark's processes inherit the environment of the driver.
 MARKS = "ELASTICQ_TEST_MARKS"
 PACE_S = "ELASTICQ_TEST_PACE_S"
-STRAGGLER_S = "ELASTICQ_TEST_STRAGGLER_S"  # the first attempt of each first partition takes so long before it ends
+STRAGGLER_S = "ELASTICQ_TEST_STRAGGLER_S"  # how long a first attempt at partition 0 waits for a second one, at most
+LOOK_S = 0.05
 READS = "reads"
 
 
@@ -55,7 +57,7 @@ class MarkedReader(StreamReader):
         try:
             yield from super().read(partition)
             if share.partition == 0 and STRAGGLER_S in os.environ and is_first_attempt():
-                threading.Event().wait(float(os.environ[STRAGGLER_S]))
+                wait_for_another(f"begin {share.batch}/{share.partition}")
         finally:
             tell(f"end {share.batch}/{share.partition}")
             mark.unlink(missing_ok=True)
@@ -65,6 +67,14 @@ def tell(line: str) -> None:
     """In one write, which the kernel does not mix with those of other processes."""
     with Path(os.environ[MARKS], READS).open("ab", buffering=0) as reads:
         reads.write(f"{line}\n".encode())
+
+
+def wait_for_another(line: str) -> None:
+    """Until the share is read a second time, as Spark's speculation does with a task that takes too long."""
+    reads = Path(os.environ[MARKS], READS)
+    end_s = time.monotonic() + float(os.environ[STRAGGLER_S])
+    while reads.read_text().splitlines().count(line) < 2 and time.monotonic() < end_s:
+        threading.Event().wait(LOOK_S)
 
 
 def is_first_attempt() -> bool:

@@ -98,7 +98,7 @@ def test_a_killed_executor_loses_and_doubles_nothing(elasticq_server: Server, tm
 def test_two_attempts_of_a_task_at_once_read_the_same(elasticq_server: Server, tmp_path: Path) -> None:
     conf = {"spark_speculation": True, "spark_speculation_interval": "100ms", "spark_speculation_quantile": 0.5}
     conf |= {"spark_speculation_multiplier": 1.1, "spark_speculation_minTaskRuntime": "100ms"}
-    stream = run(tmp_path, elasticq_server, "speculation", master=EXECUTORS, straggler_s=8.0, conf=conf)
+    stream = run(tmp_path, elasticq_server, "speculation", master=EXECUTORS, straggler_s=90.0, conf=conf)
     with stream.job:
         stream.send()
         stream.check()
