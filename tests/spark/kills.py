@@ -121,6 +121,7 @@ class Job:
         self.sink = sink
         self.out, self.checkpoint = directory / "out", directory / "checkpoint"
         self.marks, self.log = directory / "marks", directory / "job.log"
+        self.spread_s = 3 * pace_s
         self.is_cluster = master.startswith("local-cluster")
         self.marks.mkdir(parents=True)
         plan = {
@@ -251,6 +252,8 @@ class Job:
         """A worker inside a read; tried until it is one."""
         leader = self.leader
         while True:
+            until(self.reading, lambda: f"a worker reads: {self.said()}")
+            pause(random.uniform(0, self.spread_s))  # not always as it begins
             reading = until(self.reading, lambda: f"a worker reads: {self.said()}")
             pid = random.choice(reading).pid
             if freeze(pid, leader) and (self.marks / str(pid)).exists():
@@ -304,6 +307,10 @@ class Job:
     def committed(self) -> int:
         """The last batch in the commit log."""
         return newest(self.checkpoint / "commits")
+
+    def is_idle(self) -> bool:
+        """All that is planned is in the commit log."""
+        return newest(self.checkpoint / "offsets") == self.committed()
 
     # What came out.
 
@@ -450,7 +457,7 @@ def judge(job: Job, endpoint: str, sent: list[str], patience_s: float = PATIENCE
     """When the queue is empty and nothing in flight, or that does not come about any more."""
     with Sqs(endpoint, "us-east-1", retry_s=RETRY_S) as sqs:
         with suppress(AssertionError):  # the verdict tells it
-            until(lambda: not any(counts(sqs, job.url)), "the queue is drained", patience_s)
+            until(lambda: not any(counts(sqs, job.url)) and job.is_idle(), "the queue is drained", patience_s)
         left = counts(sqs, job.url)
     rows = job.rows()
     came = Counter(row[0] for row in rows)

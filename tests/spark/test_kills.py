@@ -83,6 +83,20 @@ def run(directory: Path, server: Server, name: str, **plan: Any) -> Stream:
 
 
 @pytest.mark.chaos
+def test_messages_deleted_as_they_are_read_are_found_lost(elasticq_server: Server, tmp_path: Path) -> None:
+    """What is compared here can be unequal."""
+    stream = run(tmp_path, elasticq_server, "naive", options={"ackMode": "onRead"}, pace_s=0.2)
+    with stream.job:
+        stream.send()
+        with stream.sender:
+            for _ in range(5):
+                stream.job.kill_reader(stream.random)
+        verdict = judge(stream.job, stream.endpoint, stream.sender.sent)
+    assert verdict.lost
+    assert not verdict.doubled
+
+
+@pytest.mark.chaos
 def test_a_killed_executor_loses_and_doubles_nothing(elasticq_server: Server, tmp_path: Path) -> None:
     stream = run(tmp_path, elasticq_server, "executors", master=EXECUTORS, pace_s=0.3)
     with stream.job:
