@@ -47,15 +47,16 @@ bench-deep: .venv/.installed  ## memory and speed with MESSAGES=10000000 stored;
 simulate: .venv/.installed  ## seeded clusters with faults: SEEDS=n from FIRST=s
 	$(BIN)/python -m elasticq sim --seeds $(SEEDS) --first $(FIRST) $(ARGS)
 
-chaos: .venv/.installed-test  ## kill -9 a server KILLS=n times, break clusters for MINUTES=m, from seed FIRST=s; judge what clients saw
+chaos: .venv/.installed-test  ## kill -9 a server and Spark's jobs KILLS=n times each, break clusters for MINUTES=m, from seed FIRST=s; judge
 	$(BIN)/python scripts/chaos.py --kills $(KILLS) --seed $(FIRST)
 	$(BIN)/python -m pytest -m chaos tests/cluster tests/spark
 	$(BIN)/python scripts/chaos_cluster.py --minutes $(MINUTES) --seed $(FIRST) $(ARGS)
+	$(BIN)/python scripts/chaos_spark.py --kills $(KILLS) --seed $(FIRST)
 
 clients: .venv/.installed-test  ## what people use, unmodified, against a server and a cluster; ARGS="celery --only cluster"
 	$(BIN)/python scripts/clients.py $(ARGS)
 
-dist: .venv/.installed-test  ## wheel, sdist and one file to run: dist/elasticq.pyz
+dist: .venv/.installed-test  ## wheel, sdist, one file to run, dist/elasticq.pyz, and what Spark takes by --py-files
 	$(BIN)/python scripts/dist.py $(ARGS)
 
 docs: .venv/.installed-test  ## the documentation site, strictly, into site/

@@ -1,0 +1,56 @@
+"""The driver that is killed: reads a queue as a stream into files, for ever; a line is what one message became.
+
+``python -m tests.spark.killed PLAN``: a JSON object of url, out, checkpoint, sink, options, conf. The sink ``files`` is
+Spark's own; ``actions`` is a foreachBatch with two actions on the batch, which is so read twice.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from elasticq.spark import run_forever, session
+from tests.spark.marked import MarkedSource
+
+LINE = "concat_ws(' ', body, messageId, batch, partition, receiveCount) value"
+FAILURES_MAX = 1_000
+TRIGGER = "50 milliseconds"
+
+
+def end_with_parent() -> None:
+    """Nothing of the job outlives who started it, however that ended: its end closes the other end of stdin."""
+    sys.stdin.read()
+    os.killpg(0, signal.SIGKILL)
+
+
+def main() -> None:
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    plan: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text())
+    spark = session(**plan["conf"])
+    spark.sparkContext.setLogLevel("WARN")
+    spark.dataSource.register(MarkedSource)
+
+    def count_and_write(frame: Any, batch: int) -> None:
+        counted = frame.count()
+        path = f"{plan['out']}/{batch}"
+        frame.write.mode("overwrite").text(path)
+        written = spark.read.text(path).count()
+        if written != counted:
+            raise RuntimeError(f"two actions on batch {batch} saw {counted} and {written} messages")
+
+    def build() -> Any:
+        frame = spark.readStream.format("sqs-marked").options(**plan["options"]).load(plan["url"])
+        writer = frame.selectExpr(LINE).writeStream.option("checkpointLocation", plan["checkpoint"])
+        writer = writer.trigger(processingTime=TRIGGER)
+        if plan["sink"] == "actions":
+            return writer.foreachBatch(count_and_write).start()
+        return writer.format("text").start(plan["out"])
+
+    run_forever(build, failures_max=FAILURES_MAX)
+
+
+if __name__ == "__main__":
+    main()
