@@ -442,12 +442,13 @@ class Node(Observer):
         self._open_time(now_ms)
         try:
             result, mutations = execute(self.state, call, self._turn)
-            if mutations and _found_nothing(result):
-                result, mutations = self._look_again(call, mutations, now_ms)
-            if _found_nothing(result) and is_leased(call):
-                if not mutations and self._wait(call, ticket, now_ms):
-                    return
-                result, mutations = self._look_last(call, mutations, now_ms)
+            if type(result) is ReceiveMessageResult:  # a send does not pay for what follows
+                if mutations and _found_nothing(result):
+                    result, mutations = self._look_again(call, mutations, now_ms)
+                if _found_nothing(result) and is_leased(call):
+                    if not mutations and self._wait(call, ticket, now_ms):
+                        return
+                    result, mutations = self._look_last(call, mutations, now_ms)
         except SqsError as error:
             if type(error) is QueueDoesNotExist and self._turn.template is not None:
                 self._run_with_queue(call, ticket, error, now_ms)

@@ -29,13 +29,13 @@ def served(made: Path, unpacked: Path, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.place)
 def test_examples_of_the_readme_run_against_it(
-    example: Block, served: str, programs: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    example: Block, served: str, programs: Path, tmp_path: Path
 ) -> None:
     path = f"{programs}:{Path(sys.executable).parent}:/usr/bin:/bin"
     environment = bare_environment(tmp_path, AWS_ENDPOINT_URL_SQS=served, AWS_PAGER="") | {"PATH": path}
     code = example.code.replace(README, served)
     command = [str(programs / "python"), "-c", code] if example.language == "python" else ["bash", "-euc", code]
-    assert run(*command, cwd=tmp_path, environment=environment)
+    run(*command, cwd=tmp_path, environment=environment)
 
 
 def test_elasticmqs_configuration_is_served_as_java_served_it(made: Path, unpacked: Path, tmp_path: Path) -> None:

@@ -27,5 +27,5 @@ def test_every_python_block_of_the_page_runs(
     for name in ("checkpoint", "out"):  # the JVM looks for them where it was started
         code = code.replace(f'"{name}"', repr(str(tmp_path / name)))
     program.write_text(code)
-    assert runpy.run_path(str(program))["spark"] is spark
+    assert runpy.run_path(str(program), run_name="__main__")["spark"] is spark
     assert "Messages" not in sqs.receive_message(QueueUrl=url)
