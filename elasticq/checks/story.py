@@ -105,6 +105,7 @@ class Story:
         self.unknown: defaultdict[str, list[HandOut]] = defaultdict(list)  # by body that nobody sent
         self.deletes: defaultdict[str, list[Delete]] = defaultdict(list)  # by message id
         self.changes: defaultdict[str, list[ChangeVisibility]] = defaultdict(list)  # by handle
+        self.changes_of: defaultdict[str, list[ChangeVisibility]] = defaultdict(list)  # by message id
         self.attempts: defaultdict[tuple[str, str], list[Receive]] = defaultdict(list)
         self.leases: defaultdict[tuple[str, str], LeaseStory] = defaultdict(LeaseStory)
         self.lease_changes: list[LeaseChange] = []
@@ -147,6 +148,7 @@ class Story:
                 self.deletes[event.message_id].append(event)
             case ChangeVisibility():
                 self.changes[event.receipt_handle].append(event)
+                self.changes_of[event.message_id].append(event)
             case StartMove():
                 self.moves.append(event)
             case Advance():
@@ -251,7 +253,8 @@ class Story:
         A change that completed while the message was certainly in flight is the new truth. One that may or
         may not have had its effect (its outcome is unknown, or it may have come after the deadline, where it
         succeeds and does nothing) counts only where it brings the deadline nearer. A change of unknown
-        outcome may take effect after a later one, so then the nearest of all counts.
+        outcome may take effect after a later one, so then the nearest of all counts. So does one by another
+        receive's handle, which acts on the message of a standard queue as well.
         """
         taken_by = hand_out.taken_by
         if taken_by.lease:
@@ -266,7 +269,17 @@ class Story:
             changed_us = change.invoke_us + change.visibility_ms * 1_000 - bound_us
             took_effect = certain and change.complete_us is not None and change.complete_us < min(by_us, until_us)
             until_us = changed_us if took_effect else min(until_us, changed_us)
-        return until_us
+        return min([until_us, *self._foreign_ends_us(hand_out, by_us)])
+
+    def _foreign_ends_us(self, hand_out: HandOut, by_us: int) -> list[int]:
+        """The deadlines that changes by other handles of the message may have set."""
+        message, invoke_us = hand_out.message, hand_out.taken_by.invoke_us
+        return [
+            change.invoke_us + change.visibility_ms * 1_000 - self.bound_us
+            for change in self.changes_of.get(message.message_id, ())
+            if change.receipt_handle != message.receipt_handle and change.invoke_us <= by_us
+            if change.outcome != "ok" or change.complete_us is None or change.complete_us >= invoke_us
+        ]
 
     def overlap(self, one: HandOut, other: HandOut) -> bool:
         """For certain, both held it at once."""

@@ -44,7 +44,7 @@ _WORDS: Final = {POLICY: "Redrive policy", ALLOW_POLICY: "Redrive allow policy"}
 def read_policy(value: str) -> Redrive:
     """Raises InvalidParameterValue."""
     members = _members(POLICY, value)
-    for name in ("deadLetterTargetArn", "maxReceiveCount"):
+    for name in ("maxReceiveCount", "deadLetterTargetArn"):
         if members.get(name) in (None, ""):
             refuse(POLICY, value, f"Redrive policy does not contain mandatory attribute: {name}.")
     target = parse_queue_arn(members["deadLetterTargetArn"])

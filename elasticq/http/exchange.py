@@ -6,15 +6,16 @@ from typing import Final
 
 from msgspec import Struct
 
-from elasticq.http.head import JSON
+from elasticq.http.head import FORM_FOR_JSON, JSON
 from elasticq.model.commands import Command
 from elasticq.model.errors import InternalFailure, SqsError, UnknownOperation
 from elasticq.model.results import Result, StaleResult
-from elasticq.wire import json, query
+from elasticq.wire import json, query, query_json
 from elasticq.wire.operations import Operation
 
 JSON_TYPE: Final = b"application/x-amz-json-1.0"
 XML_TYPE: Final = b"text/xml"
+QUERY_JSON_TYPE: Final = b"application/json"
 
 _log = getLogger(__name__)
 
@@ -59,6 +60,8 @@ def encode(
     try:
         if protocol == JSON:
             return Answer(200, JSON_TYPE, json.encode(operation, command, outcome))
+        if protocol == FORM_FOR_JSON:
+            return Answer(200, QUERY_JSON_TYPE, query_json.encode(operation, command, outcome, request_id))
         return Answer(200, XML_TYPE, query.encode(operation, command, outcome, request_id))
     except Exception as failure:
         return encode_error(protocol, internal_failure(failure), request_id)
@@ -68,6 +71,8 @@ def encode_error(protocol: int, error: SqsError, request_id: str) -> Answer:
     if protocol == JSON:
         body, query_error = json.encode_error(error)
         return Answer(error.status, JSON_TYPE, body, query_error)
+    if protocol == FORM_FOR_JSON:
+        return Answer(error.status, QUERY_JSON_TYPE, query_json.encode_error(error, request_id))
     return Answer(error.status, XML_TYPE, query.encode_error(error, request_id))
 
 

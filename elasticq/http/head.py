@@ -35,6 +35,7 @@ HEADERS_MAX: Final = 100
 OTHER: Final = 0
 JSON: Final = 1
 FORM: Final = 2
+FORM_FOR_JSON: Final = 3  # a form whose client wants its answer as JSON: never hot
 
 
 class BadHead(Exception):
@@ -52,6 +53,7 @@ class Head(Struct, gc=False):
     endpoint: str
     invocation_id: bytes  # empty: none sent
     authorization: bytes  # empty: none sent
+    trace_header: str  # X-Amzn-Trace-Id; empty: none sent, or none that a message can carry
     close: bool
     lines: list[bytes]  # of a hot head, the request line first: what a signature is of
 
@@ -59,6 +61,8 @@ class Head(Struct, gc=False):
 # What a line tells: the fact's name and value. Facts that may stand once are named by a small int;
 # a line of no interest is named by itself, so that only a repeated line makes a head's facts fewer than its lines.
 _LENGTH, _PROTOCOL, _TARGET, _HOST, _INVOCATION, _AUTHORIZATION, _CODING = range(7)
+_TRACE: Final = "trace"
+_WANTS_JSON: Final = "wants JSON"
 _CLOSE: Final = "close"
 _COLD: Final = "cold"
 _Fact = tuple[object, Any]
@@ -68,6 +72,7 @@ _HOT_LINE: Final = re.compile(rb"POST (/[\x21\x22\x24-\x3e\x40-\x7e]*) HTTP/1\.1
 _HEADER_LINE: Final = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)")
 _HOST_VALUE: Final = re.compile(rb"[0-9A-Za-z._~%\-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
 _LENGTH_VALUE: Final = re.compile(rb"[0-9]{1,18}")
+_TRACE_VALUE: Final = re.compile(rb"[\x21-\x7e]{1,1024}")
 _JSON_TYPE: Final = re.compile(rb"application/x-amz-json-1\.0[ \t]*(?:;.*)?", re.IGNORECASE)
 _FORM_TYPE: Final = re.compile(rb"application/x-www-form-urlencoded[ \t]*(?:;.*)?", re.IGNORECASE)
 
@@ -122,18 +127,22 @@ class HeadReader:
         if len(facts) != len(headers):
             self._refuse_repetition(headers)
         get = facts.get
-        if not path or _COLD in facts or _CODING in facts or not get(_PROTOCOL):
+        protocol = get(_PROTOCOL)
+        if not path or _COLD in facts or _CODING in facts or not protocol:
+            return _cold(first, facts)
+        if protocol == FORM and _WANTS_JSON in facts:
             return _cold(first, facts)
         try:
             return Head(
                 True,
                 path,
                 facts[_LENGTH],
-                facts[_PROTOCOL],
+                protocol,
                 get(_TARGET),
                 facts[_HOST],
                 get(_INVOCATION, b""),
                 get(_AUTHORIZATION, b""),
+                get(_TRACE, ""),
                 _CLOSE in facts,
                 lines,
             )
@@ -157,7 +166,7 @@ def _cold(first: bytes, facts: dict[object, Any]) -> Head:
             raise BadHead("a Transfer-Encoding other than chunked, or in HTTP/1.0")
     if _HOST not in facts and not is_old:
         raise BadHead("no Host header")
-    return Head(False, "", length or 0, facts.get(_PROTOCOL, OTHER), None, "", b"", b"", _CLOSE in facts, [])
+    return Head(False, "", length or 0, facts.get(_PROTOCOL, OTHER), None, "", b"", b"", "", _CLOSE in facts, [])
 
 
 class _RequestLines(dict[bytes, str]):
@@ -228,6 +237,16 @@ def checked_host(value: bytes) -> str:
     return value.decode("ascii")
 
 
+def trace_header(value: bytes) -> str:
+    """An X-Amzn-Trace-Id as a message carries it; "" where it is none."""
+    return value.decode("ascii") if _TRACE_VALUE.fullmatch(value) else ""
+
+
+def wants_json(accept: bytes) -> bool:
+    """Whether a Query request's Accept header asks for JSON instead of XML."""
+    return b"application/json" in accept
+
+
 def _length(value: bytes) -> _Fact:
     if _LENGTH_VALUE.fullmatch(value) is None:
         raise BadHead("Content-Length is no number")
@@ -248,6 +267,8 @@ _READERS: Final[dict[bytes, Callable[[bytes], _Fact | None]]] = {
     b"host": lambda value: (_HOST, checked_host(value)),
     b"amz-sdk-invocation-id": lambda value: (_INVOCATION, value),
     b"authorization": lambda value: (_AUTHORIZATION, value),
+    b"x-amzn-trace-id": lambda value: (_TRACE, trace_header(value)),
+    b"accept": lambda value: (_WANTS_JSON, True) if wants_json(value) else None,
     b"transfer-encoding": lambda value: (_CODING, value.lower()),
     b"connection": _connection,
     b"content-encoding": lambda value: None if value.lower() == b"identity" else (_COLD, True),

@@ -242,7 +242,7 @@ class SqsProtocol(asyncio.Protocol):
         self._hold = PARKED
         self._submitting = True
         try:
-            self._submit(Call(command, principal, account, head.endpoint, mark, self.origin), self)
+            self._submit(Call(command, principal, account, head.endpoint, mark, self.origin, head.trace_header), self)
         except RuntimeStopped:
             self.abort()
         self._submitting = False

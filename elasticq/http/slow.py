@@ -18,7 +18,17 @@ from elasticq import __version__
 from elasticq.http import exchange, peeking, testing
 from elasticq.http.caller import invocation
 from elasticq.http.exchange import Answer
-from elasticq.http.head import FORM, JSON, OTHER, BadHead, checked_host, content_protocol
+from elasticq.http.head import (
+    FORM,
+    FORM_FOR_JSON,
+    JSON,
+    OTHER,
+    BadHead,
+    checked_host,
+    content_protocol,
+    trace_header,
+    wants_json,
+)
 from elasticq.http.responses import RETRY_AFTER_S
 from elasticq.http.site import BUSY_TEXT, Site
 from elasticq.model.commands import Call, Command
@@ -209,6 +219,8 @@ class SlowPath:
         """One SQS request; ``body`` is what came as one, ``form_or_body`` has a form's URL parameters too."""
         request_id, began_s = self._request_id(), perf_counter()
         target = BY_TARGET.get(_header(request, "X-Amz-Target"))
+        if protocol == FORM and wants_json(_header(request, "Accept")):
+            protocol = FORM_FOR_JSON
         account, command, action = "", None, "" if target is None else target.name
         try:
             endpoint = self._endpoint(request)
@@ -224,7 +236,8 @@ class SlowPath:
             return self._respond(exchange.encode_error(protocol, error, request_id), request_id)
         invocation_id = _header(request, "amz-sdk-invocation-id")
         mark = invocation(principal, operation.name, invocation_id, form_or_body)
-        call = Call(command, principal, account, endpoint, mark, connection.origin)
+        trace = trace_header(_header(request, "X-Amzn-Trace-Id"))
+        call = Call(command, principal, account, endpoint, mark, connection.origin, trace)
         outcome = await self._submit(call, request)
         answer = exchange.encode(protocol, operation, command, outcome, request_id)
         self._count(request, request_id, action, account, command, outcome, answer.status, began_s)

@@ -211,6 +211,7 @@ class Call(Struct, gc=False):
     invocation: 16 bytes that are equal for two attempts of one SDK call (principal,
         action, amz-sdk-invocation-id and body), or empty where the client sent no id
     origin: set where the caller was proven (auth = strict): policies are enforced
+    trace_header: the request's X-Amzn-Trace-Id, which a sent message takes along as its AWSTraceHeader
     """
 
     command: Command
@@ -219,3 +220,4 @@ class Call(Struct, gc=False):
     endpoint: str
     invocation: bytes = b""
     origin: Origin | None = None
+    trace_header: str = ""

@@ -237,6 +237,12 @@ class InvalidAction(SenderError):
     code, json_type = "InvalidAction", "InvalidAction"
 
 
+class MissingAction(SenderError):
+    """Query: the form has no Action."""
+
+    code, json_type = "MissingAction", "MissingAction"
+
+
 class UnknownOperation(SenderError):
     """JSON 1.0: no such X-Amz-Target."""
 

@@ -46,6 +46,7 @@ class Forward(Letter, tag=1):
     invocation: bytes
     origin: Origin | None = None
     is_detour: bool = False
+    trace_header: str = ""
 
 
 class Answer(Letter, tag=2):
@@ -128,6 +129,7 @@ def forward_of(
         invocation=call.invocation,
         origin=call.origin,
         is_detour=is_detour,
+        trace_header=call.trace_header,
     )
 
 
@@ -140,6 +142,7 @@ def call_of(forward: Forward) -> Call:
         forward.endpoint,
         forward.invocation,
         forward.origin,
+        forward.trace_header,
     )
 
 

@@ -82,7 +82,8 @@ class Declarations:
         target = self._whole(queue.dead_letter_queue)
         arn = queue_arn(self._region, self._account, target) if target else ""
         attributes = attributes_of(queue, arn, is_fifo=name.endswith(FIFO))
-        self.wrong += [f"queues.{name}: {reason}" for reason in _faults(queue, attributes, is_fifo=name.endswith(FIFO))]
+        faults = _faults(name, queue, attributes, is_fifo=name.endswith(FIFO))
+        self.wrong += [f"queues.{name}: {reason}" for reason in faults]
         return DeclareQueue(
             name,
             attributes,
@@ -153,16 +154,16 @@ def attributes_of(queue: QueueSettings, dead_letter_arn: str, *, is_fifo: bool) 
     return {**attributes, **queue.attributes}
 
 
-def _faults(queue: QueueSettings, attributes: dict[str, str], *, is_fifo: bool) -> Iterator[str]:
+def _faults(name: str, queue: QueueSettings, attributes: dict[str, str], *, is_fifo: bool) -> Iterator[str]:
     if bool(queue.dead_letter_queue) != bool(queue.max_receive_count):
         yield "dead_letter_queue and max_receive_count (1 to 1000) belong together"
     if queue.content_based_deduplication and not is_fifo:
         yield "content_based_deduplication is for FIFO queues"
-        attributes = {name: value for name, value in attributes.items() if name not in FIFO_DEFAULTS}
+        attributes = {key: value for key, value in attributes.items() if key not in FIFO_DEFAULTS}
     try:
         queue_attributes.merged({}, queue_attributes.checked(attributes, is_fifo=is_fifo))
         check_tags(queue.tags)
-        check_count(queue.tags)
+        check_count(queue.tags, name)
     except SqsError as error:
         yield error.message
 
@@ -180,7 +181,9 @@ def template_of(made: AutoCreate, region: str, account: str) -> DeclareQueue | N
 def template_faults(made: AutoCreate) -> list[str]:
     """Checked as that of a FIFO queue, which may have all that a standard one may."""
     attributes = attributes_of(made.template, "", is_fifo=True)
-    return [f"auto_create.template: {reason}" for reason in _faults(made.template, attributes, is_fifo=True)]
+    return [
+        f"auto_create.template: {reason}" for reason in _faults("template", made.template, attributes, is_fifo=True)
+    ]
 
 
 def template_doubts(made: AutoCreate) -> list[str]:

@@ -27,16 +27,16 @@ class Admission:
 
     def amount(self, backlogs: Sequence[Backlog], limit: int | None, is_fifo: bool) -> int:
         """How many messages the next batch may have; 0: there is no next batch yet."""
-        visible = sum(backlog.visible for backlog in backlogs)
+        readable = sum(backlog.readable for backlog in backlogs)
         if self._target is not None:
             self._target -= self._progress(backlogs, is_fifo)
-            return min(visible, self._target, limit or visible)
-        if not visible:
+            return min(readable, self._target, limit or readable)
+        if not readable:
             self._waiting_since_s = None
             return 0
-        if self._waits_for_more(visible):
+        if self._waits_for_more(readable):
             return 0
-        return min(visible, self._by_rate(), limit or visible)
+        return min(readable, self._by_rate(), limit or readable)
 
     def admitted(self, messages: int, backlogs: Sequence[Backlog]) -> None:
         """A batch of so many is planned."""
@@ -54,8 +54,8 @@ class Admission:
         left = self._total_before - sum(backlog.total for backlog in backlogs)
         return min(planned, max(1, left))
 
-    def _waits_for_more(self, visible: int) -> bool:
-        if visible >= self._options.min_messages_per_trigger:
+    def _waits_for_more(self, readable: int) -> bool:
+        if readable >= self._options.min_messages_per_trigger:
             return False
         if self._waiting_since_s is None:
             self._waiting_since_s = self._now_s()
@@ -73,11 +73,11 @@ def divided(
     backlogs: Sequence[tuple[str, Backlog]], messages: int, partitions: int, share_messages_max: int
 ) -> tuple[Part, ...]:
     """The batch over its queues by what waits in each; every queue with a backlog has at least one task."""
-    waiting = [(url, backlog.visible) for url, backlog in backlogs if backlog.visible]
-    visible = sum(count for _, count in waiting)
+    waiting = [(url, backlog.readable) for url, backlog in backlogs if backlog.readable]
+    readable = sum(count for _, count in waiting)
     parts: list[Part] = []
     for url, count in waiting:
-        taken = max(1, messages * count // visible)
-        tasks = max(1, round(partitions * count / visible), -(-taken // share_messages_max))
+        taken = max(1, messages * count // readable)
+        tasks = max(1, round(partitions * count / readable), -(-taken // share_messages_max))
         parts.append(Part(url, min(tasks, taken), taken))
     return tuple(parts)

@@ -15,6 +15,7 @@ WHO: Final = frozenset(
         "AuthFailure",
     ]
 )  # fmt: skip
+IN_FLIGHT_MAX: Final = 120_000  # of a queue, AWS quota; elasticq's, too
 ABSENT: Final = frozenset(["QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "NonExistentQueue"])
 COUNTS: Final = (
     "ApproximateNumberOfMessages",
@@ -34,6 +35,11 @@ class Backlog:
     visible: int
     in_flight: int
     delayed: int
+
+    @property
+    def readable(self) -> int:
+        """How many a batch may take: SQS hands nothing out above its bound of messages in flight."""
+        return min(self.visible, max(0, IN_FLIGHT_MAX - self.in_flight))
 
     @property
     def total(self) -> int:

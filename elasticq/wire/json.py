@@ -152,7 +152,7 @@ def _write_task_cancelled(command: Command, result: MoveTaskCancelledResult) -> 
 
 
 def _write_tasks(command: Command, result: MoveTasksResult) -> bytes:
-    return _encode_json(_present(Results=result.results))
+    return _encode_json({"Results": result.results})
 
 
 def _write_sent(command: SendMessage, result: SendMessageResult) -> bytes:

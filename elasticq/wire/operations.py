@@ -115,6 +115,8 @@ def _shape(build: type[Struct], action: str) -> Shape:
         else:
             name, member = _list_member(field, annotation, action)
             shape.lists[name] = member
+            if field.encode_name == "Tags":
+                shape.lists["Tags"] = member  # TagQueue as the Java SDK 1 writes it; AWS takes both
     return shape
 
 

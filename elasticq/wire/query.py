@@ -11,8 +11,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NoReturn
 
-from elasticq.model.commands import Command, MessageAttributes, MessageAttributeValue
-from elasticq.model.errors import InvalidAction, InvalidParameterValue, MissingParameter
+from elasticq.model.commands import Command, MessageAttributes, MessageAttributeValue, ReceiveMessage
+from elasticq.model.errors import InvalidAction, InvalidParameterValue, MissingAction, MissingParameter, SqsError
 from elasticq.model.names import ACCOUNT
 from elasticq.wire import form
 from elasticq.wire.operations import OPERATIONS, Kind, Member, Operation, Shape
@@ -34,7 +34,7 @@ def decode(body: bytes, path: str = "/") -> tuple[Operation, Command]:
 
     path: the request's path; a queue's path is the QueueUrl where the form has none.
 
-    InvalidAction: Action is missing, unknown, or not valid on a queue's path.
+    MissingAction, InvalidAction: Action is missing, or unknown, or not valid on a queue's path.
     InvalidParameterValue, MissingParameter: a parameter is no integer, no base64, or misplaced.
     """
     parameters = form.parse(body)
@@ -45,7 +45,10 @@ def decode(body: bytes, path: str = "/") -> tuple[Operation, Command]:
         if operation.root_only:
             raise _invalid_action(operation.name)
         parameters.setdefault("QueueUrl", path)
-    return operation, _read(operation.shape, parameters, "")
+    command = _read(operation.shape, parameters, "")
+    if type(command) is ReceiveMessage and command.attribute_names:
+        command.message_system_attribute_names = None  # seen on AWS: the old name wins here, other than in JSON
+    return operation, command
 
 
 @lru_cache(maxsize=1_024)
@@ -57,9 +60,9 @@ def is_queue_path(path: str) -> bool:
     return len(parts) > 1 and ACCOUNT.match(parts[-2]) is not None
 
 
-def _unknown_action(parameters: dict[str, str]) -> InvalidAction:
+def _unknown_action(parameters: dict[str, str]) -> SqsError:
     if "Action" not in parameters:
-        return InvalidAction("The request must contain the parameter Action.")
+        return MissingAction("The request must contain the parameter Action.")
     return _invalid_action(parameters["Action"])
 
 

@@ -46,7 +46,7 @@ def encode(operation: Operation, command: Command, result: Result, request_id: s
     name = operation.name
     content = _WRITERS[type(result)](operation, command, result)
     if type(result) is not EmptyResult:
-        content = f"<{name}Result>{content}</{name}Result>"
+        content = f"<{name}Result>{content}</{name}Result>" if content else f"<{name}Result/>"
     return (
         f'<{name}Response xmlns="{_NAMESPACE}">{content}<ResponseMetadata><RequestId>{request_id}</RequestId>'
         f"</ResponseMetadata></{name}Response>"
@@ -58,12 +58,12 @@ def encode_error(error: SqsError, request_id: str) -> bytes:
     fault = "Sender" if error.sender_fault else "Receiver"
     return (
         f'<ErrorResponse xmlns="{_NAMESPACE}"><Error><Type>{fault}</Type><Code>{error.code}</Code>'
-        f"<Message>{_escape_any(_message_text(error))}</Message><Detail/></Error>"
+        f"<Message>{_escape_any(message_text(error))}</Message><Detail/></Error>"
         f"<RequestId>{request_id}</RequestId></ErrorResponse>"
     ).encode()
 
 
-def _message_text(error: SqsError) -> str:
+def message_text(error: SqsError) -> str:
     """AWS words a missing queue differently in its two protocols."""
     if isinstance(error, QueueDoesNotExist) and error.message == "The specified queue does not exist.":
         return "The specified queue does not exist for this wsdl version."

@@ -203,8 +203,16 @@ DIFFERENCES = (
     "`NextToken` and receipt handles have a form of their own: 56 characters for a handle.",
     "Tags beyond 50 are refused; AWS documents the number as advice.",
     "AWS's words are not known, and ours stand there, for: bad tags, bad RedriveAllowPolicy, a source that the "
-    "dead-letter queue does not allow, too many principals or conditions in a policy, cancelling a task that does "
-    "not run.",
+    "dead-letter queue does not allow, too many principals or conditions in a policy.",
+    "Queues are kept apart by account only, not by region: clients of two regions see the same queues, "
+    "and ARNs carry the configured region, not the one of the request's signature.",
+    "Deleting with the handle of an earlier receive removes a standard queue's message unless a later receive of it "
+    "is in flight; AWS promises neither.",
+    "A change of visibility that comes after the timeout succeeds and leaves the message visible; what AWS does with "
+    "the message is not recorded.",
+    "A Query request with `Accept: application/json` gets JSON as from AWS; its form is recorded for ListQueues, "
+    "GetQueueAttributes, ReceiveMessage and errors, and follows those for the other actions.",
+    "A GET without a signature may only read (switch `csrf`).",
     "Creating a queue again with tags that differ from its own is refused, as users report of AWS; with none given "
     "it is not.",
     "A dead-letter queue that was deleted leaves messages in their source, which goes on delivering them.",

@@ -289,7 +289,7 @@ CALLS: dict[str, Bad] = {
     "tag with a reserved prefix": Bad("TagQueue", {"Tags": {"aws:x": "y"}}, BAD_VALUE, None),
     "tag with a long key": Bad("TagQueue", {"Tags": {"k" * 129: ""}}, BAD_VALUE, None),
     "51 tags": Bad("TagQueue", {"Tags": {str(at): "" for at in range(51)}}, BAD_VALUE, None),
-    "no tag keys": Bad("UntagQueue", {}, "MissingParameter", is_required("TagKeys")),
+    "no tag keys": Bad("UntagQueue", {}, BAD_VALUE, "Tag keys must be between 1 and 128 characters in length."),
     "permission for a batch action": Bad(
         "AddPermission",
         PERMISSION | {"Actions": ["SendMessageBatch"]},

@@ -182,3 +182,9 @@ def test_redrive_policies_read_back_exactly(sqs: Any, queues: tuple[str, str]) -
         assert sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"][name] == value
         sqs.set_queue_attributes(QueueUrl=url, Attributes={name: ""})
         assert name not in sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+
+
+def test_queue_without_tasks_lists_none_of_them(sqs: Any, queues: tuple[str, str]) -> None:
+    source, _ = queues
+    arn = sqs.get_queue_attributes(QueueUrl=source, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    assert sqs.list_message_move_tasks(SourceArn=arn)["Results"] == []

@@ -95,3 +95,27 @@ def test_query_protocol_speaks_of_groups_and_numbers(sqs: Any, endpoint: Endpoin
     assert answer.status == 200
     (message,) = receive(sqs, fifo_url)
     assert f"<SequenceNumber>{message['Attributes']['SequenceNumber']}</SequenceNumber>" in answer.body.decode()
+
+
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [
+        ("MessageGroupId", "The request must contain the parameter MessageGroupId."),
+        (
+            "MessageDeduplicationId",
+            "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided "
+            "explicitly",
+        ),
+    ],
+)
+@pytest.mark.parametrize("protocol", ["json", "query"])
+def test_batch_with_an_entry_that_has_no_place_fails_as_a_whole(
+    endpoint: Endpoint, fifo_url: str, protocol: str, missing: str, message: str
+) -> None:
+    entries = [
+        {"Id": str(at), "MessageBody": "m", "MessageGroupId": "g", "MessageDeduplicationId": str(at)} for at in range(2)
+    ]
+    del entries[1][missing]
+    answer = endpoint.call(protocol, "SendMessageBatch", {"QueueUrl": fifo_url, "Entries": entries})
+    assert answer.error == (400, "InvalidParameterValue", message)
+    assert endpoint.json("ReceiveMessage", {"QueueUrl": fifo_url}).document == {}

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.acceptance.raw import Endpoint
+from tests.acceptance.raw import AUTHORIZATION, Endpoint, form_pairs
 
 NAMESPACE = "http://queue.amazonaws.com/doc/2012-11-05/"
 
@@ -187,3 +187,88 @@ def test_queue_url_without_action_is_no_operation(endpoint: Endpoint, queue: str
 def test_account_actions_are_refused_on_a_queue_url(endpoint: Endpoint, queue: str, action: str) -> None:
     answer = endpoint.query(action, {"QueueName": "x"}, path=urlsplit(queue).path)
     assert answer.error == (400, "InvalidAction", f"The action {action} is not valid for this endpoint.")
+
+
+def test_empty_result_is_an_empty_element(endpoint: Endpoint, queue: str) -> None:
+    answer = endpoint.query("ReceiveMessage", {"QueueUrl": queue})
+    assert b"<ReceiveMessageResult/>" in answer.body
+
+
+def json_answer(endpoint: Endpoint, path: str, **parameters: str) -> tuple[int, Any]:
+    """What a signed GET gets that wants JSON."""
+    headers = {"Accept": "application/json", "Authorization": AUTHORIZATION.format(account="000000000000")}
+    answer = endpoint.request("GET", f"{path}?{urlencode(parameters)}", headers=headers)
+    assert answer.headers["content-type"].startswith("application/json")
+    return answer.status, answer.document
+
+
+def test_accept_header_turns_the_answer_into_json(endpoint: Endpoint, queue: str) -> None:
+    body = '{"a": "b\rc"} &quot;'
+    attributes = {"n": {"DataType": "Number", "StringValue": "1"}}
+    sent = endpoint.json("SendMessage", {"QueueUrl": queue, "MessageBody": body, "MessageAttributes": attributes})
+    status, answer = json_answer(
+        endpoint, "/", Action="ReceiveMessage", QueueUrl=queue, **{"MessageAttributeName.1": "All"}
+    )
+    (message,) = answer["ReceiveMessageResponse"]["ReceiveMessageResult"]["messages"]
+    assert (status, message["Body"]) == (200, body)
+    assert message["MessageId"] == sent.document["MessageId"]
+    assert message["MessageAttributes"] == [{"Name": "n", "Value": attributes["n"]}]
+    assert message["Attributes"] is None
+    assert answer["ReceiveMessageResponse"]["ResponseMetadata"]["RequestId"]
+
+
+def test_accept_header_turns_lists_and_empty_answers_into_json(endpoint: Endpoint, queue: str) -> None:
+    path = urlsplit(queue).path
+    _, answer = json_answer(endpoint, path, Action="GetQueueAttributes", **{"AttributeName.1": "VisibilityTimeout"})
+    result = answer["GetQueueAttributesResponse"]["GetQueueAttributesResult"]
+    assert result == {"Attributes": [{"Name": "VisibilityTimeout", "Value": "30"}]}
+    _, answer = json_answer(endpoint, "/", Action="ListQueues", QueueNamePrefix=queue.rsplit("/", 1)[1])
+    assert answer["ListQueuesResponse"]["ListQueuesResult"]["queueUrls"] == [queue]
+    _, answer = json_answer(endpoint, path, Action="SendMessage", MessageBody="x")
+    assert answer["SendMessageResponse"]["SendMessageResult"]["SequenceNumber"] is None
+    _, answer = json_answer(endpoint, path, Action="PurgeQueue")
+    assert list(answer["PurgeQueueResponse"]) == ["ResponseMetadata"]
+
+
+def test_accept_header_turns_an_error_into_json(endpoint: Endpoint, queue: str) -> None:
+    status, answer = json_answer(endpoint, urlsplit(queue).path, Action="ListQueues")
+    message = "The action ListQueues is not valid for this endpoint."
+    assert (status, answer["Error"]) == (400, {"Code": "InvalidAction", "Message": message, "Type": "Sender"})
+
+
+def test_posted_form_may_want_json_too(endpoint: Endpoint, queue: str) -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+    body = urlencode({"Action": "GetQueueUrl", "QueueName": queue.rsplit("/", 1)[1]}).encode()
+    answer = endpoint.request("POST", "/", body, headers)
+    assert answer.document["GetQueueUrlResponse"]["GetQueueUrlResult"] == {"QueueUrl": queue}
+
+
+def test_accept_header_means_nothing_to_json_1_0(endpoint: Endpoint, queue: str) -> None:
+    answer = endpoint.json("ListQueueTags", {"QueueUrl": queue}, {"Accept": "application/json"})
+    assert answer.headers["content-type"] == "application/x-amz-json-1.0"
+    assert answer.document == {}
+
+
+@pytest.mark.parametrize("protocol", ["json", "query"])
+def test_trace_header_of_a_request_goes_with_its_messages(endpoint: Endpoint, queue: str, protocol: str) -> None:
+    traced = {"MessageSystemAttributes": {"AWSTraceHeader": {"DataType": "String", "StringValue": "own"}}}
+    entries = [{"Id": "1", "MessageBody": "m"}, {"Id": "2", "MessageBody": "traced"} | traced]
+    parameters = {"QueueUrl": queue, "Entries": entries}
+    headers = {"X-Amzn-Trace-Id": "Root=1-2-3;Sampled=1"}
+    if protocol == "json":
+        endpoint.json("SendMessageBatch", parameters, headers)
+    else:
+        pairs = [("Action", "SendMessageBatch"), *form_pairs("SendMessageBatch", parameters)]
+        headers["Content-Type"] = "application/x-www-form-urlencoded"
+        endpoint.request("POST", "/", urlencode(pairs).encode(), headers)
+    asked = {"QueueUrl": queue, "MaxNumberOfMessages": 10, "MessageSystemAttributeNames": ["AWSTraceHeader"]}
+    messages = endpoint.json("ReceiveMessage", asked).document["Messages"]
+    seen = {message["Body"]: message["Attributes"]["AWSTraceHeader"] for message in messages}
+    assert seen == {"m": "Root=1-2-3;Sampled=1", "traced": "own"}
+
+
+def test_trace_header_that_no_message_can_carry_is_left_out(endpoint: Endpoint, queue: str) -> None:
+    headers = {"X-Amzn-Trace-Id": "x" * 1_025}
+    endpoint.json("SendMessage", {"QueueUrl": queue, "MessageBody": "m"}, headers)
+    asked = {"QueueUrl": queue, "MessageSystemAttributeNames": ["AWSTraceHeader"]}
+    assert "Attributes" not in endpoint.json("ReceiveMessage", asked).document["Messages"][0]

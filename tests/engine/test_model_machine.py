@@ -122,7 +122,7 @@ class QueueMachine(RuleBasedStateMachine):
             assert self.solo.do(c.DeleteMessageBatch(queue_url="jobs", entries=[entry])).successful == ["a"]
         else:
             self.solo.do(c.DeleteMessage(queue_url="jobs", receipt_handle=handle))
-        if card.handle == handle and card in self.cards:
+        if card in self.cards and (card.handle == handle or card.available_ms <= self.now_ms):
             self.cards.remove(card)
 
     @precondition(lambda self: self.handles)
@@ -137,7 +137,7 @@ class QueueMachine(RuleBasedStateMachine):
             assert is_gone
             return
         assert not is_gone or card.expires_ms <= self.now_ms  # expired ones go in their own time
-        if card.handle == handle and card.available_ms > self.now_ms:
+        if card in self.cards and card.available_ms > self.now_ms:  # an earlier receive's handle is as good
             card.available_ms = self.now_ms + seconds * 1_000
 
     @rule()

@@ -185,7 +185,7 @@ def test_cancelled_task_keeps_what_it_moved(bureau: Bureau) -> None:
     bureau.step()
     assert bureau.tasks()[0].status == "CANCELLED"
     assert (bureau.counts("dlq")[0], bureau.counts("other")[0]) == (4, 1)
-    with pytest.raises(InvalidParameterValue):
+    with pytest.raises(ResourceNotFound, match=r"Task does not exist\."):
         bureau.do(c.CancelMessageMoveTask(handle))
     bureau.start()
 

@@ -63,6 +63,7 @@ def test_empty_value_removes_a_policy(desk: Desk) -> None:
     [
         ("no json", "Redrive policy is not a valid JSON map."),
         ("[]", "Redrive policy is not a valid JSON map."),
+        ("{}", "Redrive policy does not contain mandatory attribute: maxReceiveCount."),
         ('{"maxReceiveCount": 1}', "Redrive policy does not contain mandatory attribute: deadLetterTargetArn."),
         ('{"deadLetterTargetArn": "a"}', "Redrive policy does not contain mandatory attribute: maxReceiveCount."),
         (policy(1, "dlq"), "Invalid value for deadLetterTargetArn."),

@@ -68,6 +68,15 @@ def test_available_now_reads_locked_groups_to_their_end() -> None:
     assert planner.amount(waiting(0), None, True) == 0
 
 
+def test_a_batch_takes_no_more_than_may_be_in_flight() -> None:
+    planner, _ = admission()
+    planner.until(waiting(150_000))
+    assert planner.amount(waiting(150_000, 10), None, False) == 119_990
+    planner.admitted(119_990, waiting(150_000))
+    assert planner.amount(waiting(30_010), None, False) == 30_010
+    assert divided([("a", Backlog(150_000, 10, 0))], 119_990, 2, 20_000) == (Part("a", 6, 119_990),)
+
+
 def test_a_batch_is_divided_by_what_waits() -> None:
     backlogs = [("a", Backlog(90, 0, 0)), ("b", Backlog(10, 0, 0)), ("c", Backlog(0, 5, 0))]
     assert divided(backlogs, 50, 4, 1000) == (Part("a", 4, 45), Part("b", 1, 5))

@@ -151,7 +151,7 @@ ANSWERS: list[tuple[Command, Result, dict[str, object]]] = [
     ),
     (StartMessageMoveTask(), MoveTaskStartedResult("aGFuZGxl"), {"TaskHandle": "aGFuZGxl"}),
     (CancelMessageMoveTask(), MoveTaskCancelledResult(7), {"ApproximateNumberOfMessagesMoved": 7}),
-    (ListMessageMoveTasks(), MoveTasksResult(), {}),
+    (ListMessageMoveTasks(), MoveTasksResult(), {"Results": []}),
     (
         ListMessageMoveTasks(),
         MoveTasksResult(

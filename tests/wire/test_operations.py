@@ -72,7 +72,7 @@ def test_every_member_of_the_service_model_has_a_query_form(action: str) -> None
                 "MessageAttributeName": Kind.NAMES,
             },
         ),
-        ("TagQueue", {"Tag": Kind.PAIRS}),
+        ("TagQueue", {"Tag": Kind.PAIRS, "Tags": Kind.PAIRS}),
         ("UntagQueue", {"TagKey": Kind.NAMES}),
         ("AddPermission", {"AWSAccountId": Kind.NAMES, "ActionName": Kind.NAMES}),
         ("SendMessageBatch", {"SendMessageBatchRequestEntry": Kind.ENTRIES}),

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from elasticq.model.commands import (
     ChangeMessageVisibility,
@@ -20,8 +21,16 @@ from elasticq.model.commands import (
     SendMessageBatch,
     SendMessageBatchEntry,
     SetQueueAttributes,
+    TagQueue,
 )
-from elasticq.model.errors import InvalidAction, InvalidParameterValue, MissingParameter, SenderError, SqsError
+from elasticq.model.errors import (
+    InvalidAction,
+    InvalidParameterValue,
+    MissingAction,
+    MissingParameter,
+    SenderError,
+    SqsError,
+)
 from elasticq.wire import query
 from elasticq.wire.operations import OPERATIONS
 from tests.wire.reference import any_command, form_of, parameters_of
@@ -39,11 +48,21 @@ BINARY = b"Action=SendMessage&MessageAttribute.1.Name=a&MessageAttribute.1.Value
             b"Action=CreateQueue&QueueName=q&Attribute.1.Name=A&Attribute.1.Value=1&Tag.1.Key=k&Tag.1.Value=",
             CreateQueue("q", {"A": "1"}, {"k": ""}),
         ),
+        (b"Action=TagQueue&Tag.1.Key=k&Tag.1.Value=v", TagQueue(tags={"k": "v"})),
+        (b"Action=TagQueue&Tags.1.Key=k&Tags.1.Value=v", TagQueue(tags={"k": "v"})),
         (
             b"Action=SetQueueAttributes&Attribute.2.Value=2&Attribute.10.Name=C&Attribute.2.Name=B&Attribute.10.Value=3",
             SetQueueAttributes(attributes={"B": "2", "C": "3"}),
         ),
         (b"Action=SetQueueAttributes&Attribute.Name=A&Attribute.Value=1", SetQueueAttributes(attributes={"A": "1"})),
+        (
+            b"Action=ReceiveMessage&MessageSystemAttributeName.1=All",
+            ReceiveMessage(message_system_attribute_names=["All"]),
+        ),
+        (
+            b"Action=ReceiveMessage&MessageSystemAttributeName.1=All&AttributeName.1=SenderId",
+            ReceiveMessage(attribute_names=["SenderId"]),
+        ),
         (b"Action=GetQueueAttributes&AttributeName=All", GetQueueAttributes(attribute_names=["All"])),
         (
             b"Action=GetQueueAttributes&AttributeName.4000000000=b&AttributeName.7=a",
@@ -87,9 +106,9 @@ BINARY = b"Action=SendMessage&MessageAttribute.1.Name=a&MessageAttribute.1.Value
             ChangeMessageVisibilityBatch(entries=[ChangeMessageVisibilityBatchEntry("a", "h", 0)]),
         ),
         (
-            b"Action=ReceiveMessage&AttributeName.1=All&MessageSystemAttributeName.1=SenderId"
+            b"Action=ReceiveMessage&MessageSystemAttributeName.1=SenderId"
             b"&MessageAttributeName.1=x.*&MaxNumberOfMessages=10&WaitTimeSeconds=20&ReceiveRequestAttemptId=r",
-            ReceiveMessage(None, ["All"], ["SenderId"], ["x.*"], 10, None, 20, "r"),
+            ReceiveMessage(None, None, ["SenderId"], ["x.*"], 10, None, 20, "r"),
         ),
         (b"Action=DeleteMessage&ReceiptHandle=a%2Bb%3D", DeleteMessage(receipt_handle="a+b=")),
         (b"Action=ChangeMessageVisibility&VisibilityTimeout=007", ChangeMessageVisibility(visibility_timeout=7)),
@@ -103,8 +122,8 @@ def test_form_becomes_a_command(body: bytes, command: Command) -> None:
 @pytest.mark.parametrize(
     ("body", "path", "error", "message"),
     [
-        (b"", "/", InvalidAction, "The request must contain the parameter Action."),
-        (b"Version=2012-11-05", "/", InvalidAction, "The request must contain the parameter Action."),
+        (b"", "/", MissingAction, "The request must contain the parameter Action."),
+        (b"Version=2012-11-05", "/", MissingAction, "The request must contain the parameter Action."),
         (b"Action=", "/", InvalidAction, "The action  is not valid for this endpoint."),
         (b"Action=Sing", "/", InvalidAction, "The action Sing is not valid for this endpoint."),
         (
@@ -197,16 +216,23 @@ def test_get_queue_url_is_valid_on_a_queue_path() -> None:
     assert query.decode(b"Action=GetQueueUrl&QueueName=a", "/000000000000/b")[1] == GetQueueUrl("a")
 
 
+def without_the_loser(command: Command) -> Command:
+    """Of the two names for system attributes the old one wins in a form."""
+    if isinstance(command, ReceiveMessage) and command.attribute_names:
+        return replace(command, message_system_attribute_names=None)
+    return command
+
+
 @given(any_command)
 def test_command_is_read_back(command: Command) -> None:
-    assert query.decode(form_of(parameters_of(command)))[1] == command
+    assert query.decode(form_of(parameters_of(command)))[1] == without_the_loser(command)
 
 
 @given(any_command, st.randoms(use_true_random=False))
 def test_order_of_parameters_does_not_count(command: Command, random: object) -> None:
     parameters = parameters_of(command)
     random.shuffle(parameters)  # type: ignore[attr-defined]
-    assert query.decode(form_of(parameters))[1] == command
+    assert query.decode(form_of(parameters))[1] == without_the_loser(command)
 
 
 parameter_names = st.sampled_from(

@@ -70,8 +70,8 @@ def _as_json(action: str, found: dict[str, Any]) -> dict[str, Any]:
         members["queueUrls"] = found.pop("QueueUrl", [])
     if action.endswith("Task"):
         found = _task(found)
-    if "ListMessageMoveTasksResultEntry" in found:
-        members["Results"] = [_task(task) for task in found.pop("ListMessageMoveTasksResultEntry")]
+    if action == "ListMessageMoveTasks":
+        members["Results"] = [_task(task) for task in found.pop("ListMessageMoveTasksResultEntry", [])]
     if "QueueUrl" in found:
         urls = found.pop("QueueUrl")
         members |= {"QueueUrls": urls} if action == "ListQueues" else {"QueueUrl": urls[0]}
@@ -115,7 +115,7 @@ def test_answer_is_read_by_an_xml_parser(command: Command, result: Result, seen:
             "<MD5OfMessageBody>fafb00f5732ab283681e124bf8747ed1</MD5OfMessageBody>"
             "<SequenceNumber>7</SequenceNumber></SendMessageResult>",
         ),
-        (ReceiveMessage(), ReceiveMessageResult(), "<ReceiveMessageResult></ReceiveMessageResult>"),
+        (ReceiveMessage(), ReceiveMessageResult(), "<ReceiveMessageResult/>"),
         (
             GetQueueAttributes(),
             QueueAttributesResult({"A": '<&>"\r\x00'}),

@@ -36,17 +36,19 @@ def _has_expired_in_batch(handle: str | None) -> SqsError:
 def _deletable(
     state: State, queue: Queue, handle: str | None, turn: Turn, expired: Callable[[str | None], SqsError]
 ) -> int | None:
-    """The sequence to remove; None where the handle is old or the message is gone: a success that changes nothing.
+    """The sequence to remove; None where the message is gone: a success that changes nothing.
 
+    So it is where the handle is an earlier receive's and a later one's is in flight: its consumer may be at it.
     Raises ``expired`` where the message of a FIFO queue is there, but not in flight under this handle.
     """
     sequence, hand_out = read_receipt(state, queue, handle)
     row = queue.row(sequence)
     if row is None:
         return None
-    if queue.is_fifo and (row.hand_out != hand_out or not queue.order.is_in_flight(sequence, turn.now_ms)):
+    is_in_flight = queue.order.is_in_flight(sequence, turn.now_ms)
+    if queue.is_fifo and (row.hand_out != hand_out or not is_in_flight):
         raise expired(handle)
-    return sequence if row.hand_out == hand_out else None
+    return sequence if row.hand_out == hand_out or not is_in_flight else None
 
 
 def delete_message(state: State, call: Call, command: DeleteMessage, turn: Turn) -> Outcome:

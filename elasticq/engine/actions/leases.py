@@ -174,7 +174,11 @@ def delete_message(state: State, call: Call, command: DeleteMessage, turn: Turn)
 
 
 def change_message_visibility(state: State, call: Call, command: ChangeMessageVisibility, turn: Turn) -> Outcome:
-    """With a lease's handle: everything that it holds has that deadline from now on; with 0 it is given back."""
+    """With a lease's handle: everything that it holds has that deadline from now on; with 0 it is given back.
+
+    A reader that was away for long asks so whether its lease still lives: one that was forgotten is over, too. And
+    it gives back what it will not read, opened or not, so that no receive of its that is still on its way opens it.
+    """
     handle = read_lease_handle(command.receipt_handle)
     if handle is None:
         return visibility.change_message_visibility(state, call, command, turn)
@@ -183,6 +187,8 @@ def change_message_visibility(state: State, call: Call, command: ChangeMessageVi
     if seconds is None:
         raise MissingParameter("The request must contain the parameter VisibilityTimeout.")
     check_range(seconds, 0, limits.VISIBILITY_S_MAX, "VisibilityTimeout", "Must be between 0 and 43200, if provided")
+    if handle.partition is not None and not state.leases.of_batch(queue.id, handle):
+        return _of_none(state, (queue.id, handle.name, handle.batch, handle.partition), turn, is_renewal=seconds > 0)
     until_ms = turn.now_ms + seconds * 1_000
 
     def renew(key: Key, lease: Lease, held: list[int]) -> list[m.Mutation]:
@@ -194,6 +200,16 @@ def change_message_visibility(state: State, call: Call, command: ChangeMessageVi
         return [*_shown(queue, held, turn.now_ms), ended]
 
     return _change(state, queue, handle, renew if seconds else give_back, turn)
+
+
+def _of_none(state: State, key: Key, turn: Turn, *, is_renewal: bool) -> Outcome:
+    """The change of one lease that is not there, or not any more."""
+    lease = Lease(turn.now_ms, turn.now_ms)
+    if is_renewal:
+        return _is_over(key, lease), []
+    if len(state.leases) >= limits.LEASES_MAX:
+        raise OverLimit(f"There are {limits.LEASES_MAX} leases already: commit some, or give them back.")
+    return EmptyResult(), [lease.as_set(key, ended_ms=turn.now_ms, state=m.LEASE_GIVEN_BACK)]
 
 
 def _change(state: State, queue: Queue, handle: Handle, change: Change, turn: Turn, is_done: str = "") -> Outcome:

@@ -102,11 +102,7 @@ def cancel_message_move_task(state: State, call: Call, command: CancelMessageMov
     task_id, source_arn = _read_handle(command.task_handle)
     _named(state, source_arn, "SourceArn")
     for task in state.move_tasks.values():
-        if task.task_id == task_id:
-            if task.status != m.RUNNING:
-                raise InvalidParameterValue(
-                    "Value for parameter TaskHandle is invalid. Reason: Only a running task can be cancelled."
-                )
+        if task.task_id == task_id and task.status == m.RUNNING:
             return MoveTaskCancelledResult(task.moved), [replace(task, status=m.CANCELLING)]
     raise ResourceNotFound("Task does not exist.")
 

@@ -18,22 +18,26 @@ _LABEL: Final = re.compile(r"[A-Za-z0-9_-]{1,80}\Z")
 _ACTIONS: Final = frozenset(
     (
         "*",
-        "AddPermission",
-        "CancelMessageMoveTask",
         "ChangeMessageVisibility",
-        "CreateQueue",
         "DeleteMessage",
-        "DeleteQueue",
         "GetQueueAttributes",
         "GetQueueUrl",
         "ListDeadLetterSourceQueues",
+        "PurgeQueue",
+        "ReceiveMessage",
+        "SendMessage",
+    )
+)
+_OWNERS_ACTIONS: Final = frozenset(
+    (
+        "AddPermission",
+        "CancelMessageMoveTask",
+        "CreateQueue",
+        "DeleteQueue",
         "ListMessageMoveTasks",
         "ListQueueTags",
         "ListQueues",
-        "PurgeQueue",
-        "ReceiveMessage",
         "RemovePermission",
-        "SendMessage",
         "SetQueueAttributes",
         "StartMessageMoveTask",
         "TagQueue",
@@ -84,7 +88,7 @@ def _checked_label(label: str | None) -> str:
 
 def _checked_accounts(accounts: list[str]) -> list[str]:
     if not accounts:
-        raise MissingParameter("The request must contain the parameter PrincipalId.")
+        raise _refused("[]", "PrincipalId", "Unable to verify.")
     for account in accounts:
         if not ACCOUNT.match(account):
             raise _refused(f"[{account}]", "PrincipalId", "Unable to verify principal.")
@@ -94,11 +98,13 @@ def _checked_accounts(accounts: list[str]) -> list[str]:
 def _checked_actions(actions: list[str]) -> list[str]:
     if not actions:
         raise MissingParameter("The request must contain the parameter Actions.")
+    if len(actions) > limits.POLICY_ACTIONS_MAX:
+        raise OverLimit(f"{len(actions)} Actions were found, maximum allowed is {limits.POLICY_ACTIONS_MAX}.")
     for action in actions:
+        if action in _OWNERS_ACTIONS:
+            raise _refused(f"SQS:{action}", "ActionName", "Only the queue owner is allowed to invoke this action.")
         if action not in _ACTIONS:
             raise _refused(
                 f"SQS:{action}", "ActionName", "Please refer to the appropriate WSDL for a list of valid actions."
             )
-    if len(actions) > limits.POLICY_ACTIONS_MAX:
-        raise OverLimit(f"{len(actions)} actions were found in a statement from the submitted policy, max allowed is 7")
     return list(dict.fromkeys(actions))

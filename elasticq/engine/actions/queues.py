@@ -26,7 +26,7 @@ def create_queue(state: State, call: Call, command: CreateQueue, turn: Turn) -> 
     name = _checked_name(command)
     given = queue_attributes.checked(command.attributes, is_fifo=name.endswith(".fifo"))
     check_tags(command.tags)
-    check_count(command.tags)
+    check_count(command.tags, command.queue_name or "")
     url = queue_url(call.endpoint, call.account, name)
     existing = state.names.get((call.account, name))
     if existing is not None:

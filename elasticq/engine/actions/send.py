@@ -20,6 +20,9 @@ from elasticq.model.errors import BatchRequestTooLong, InvalidParameterValue, Mi
 from elasticq.model.results import SendMessageBatchResult, SendMessageResult, SentEntry
 
 _NO_GROUP = "The request must contain the parameter MessageGroupId."
+_NO_DEDUPLICATION = (
+    "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
+)
 
 
 def send_message(state: State, call: Call, command: SendMessage, turn: Turn) -> Outcome:
@@ -126,10 +129,7 @@ def _stored_in_order(
     elif queue.is_content_deduplicated:
         stored.deduplication_id = content_based_id(stored.body)
     else:
-        raise InvalidParameterValue(
-            "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId "
-            "provided explicitly"
-        )
+        raise InvalidParameterValue(_NO_DEDUPLICATION)
     return stored
 
 
@@ -156,6 +156,8 @@ def _with_contents(
         stored.attributes = attributes
     if entry.message_system_attributes:
         stored.trace_header = contents.trace_header(entry.message_system_attributes)
+    elif call.trace_header:
+        stored.trace_header = call.trace_header
     return stored
 
 
@@ -237,9 +239,13 @@ def _send_batch_once(
 def _send_batch_in_order(
     state: State, queue: Queue, call: Call, command: SendMessageBatch, ids: list[str], turn: Turn
 ) -> Outcome:
-    """An entry may be the duplicate of one before it. An entry without a group fails the whole call [S]."""
+    """An entry may be the duplicate of one before it. An entry without a group, or that cannot be
+    deduplicated, fails the whole call [S].
+    """
     if any(entry.message_group_id is None for entry in command.entries):
         raise InvalidParameterValue(_NO_GROUP)
+    if not queue.is_content_deduplicated and any(entry.message_deduplication_id is None for entry in command.entries):
+        raise InvalidParameterValue(_NO_DEDUPLICATION)
     result = SendMessageBatchResult()
     messages: list[m.Mutation] = []
     keys: dict[bytes, int] = {}

@@ -13,12 +13,14 @@ from elasticq.model.results import EmptyResult, QueueTagsResult
 
 _CHARACTERS: Final = re.compile(r"[\w .:/=+@-]*\Z")
 
+_KEY_LENGTH: Final = f"Tag keys must be between 1 and {limits.TAG_KEY_CHARS_MAX} characters in length."
+
 
 def check_tags(tags: dict[str, str]) -> None:
     """Of a tag's key and value. Raises InvalidParameterValue. The words are ours: AWS's are not known."""
     for key, value in tags.items():
         if not 1 <= len(key) <= limits.TAG_KEY_CHARS_MAX:
-            raise InvalidParameterValue(f"Tag key must be 1 to {limits.TAG_KEY_CHARS_MAX} characters in length.")
+            raise InvalidParameterValue(_KEY_LENGTH)
         if len(value) > limits.TAG_VALUE_CHARS_MAX:
             raise InvalidParameterValue(f"Tag value can be at most {limits.TAG_VALUE_CHARS_MAX} characters in length.")
         for text in (key, value):
@@ -30,9 +32,9 @@ def check_tags(tags: dict[str, str]) -> None:
                 )
 
 
-def check_count(tags: dict[str, str]) -> None:
+def check_count(tags: dict[str, str], queue_name: str) -> None:
     if len(tags) > limits.TAGS_MAX:
-        raise InvalidParameterValue("Too many tags added for queue. Maximum number of tags per queue is 50.")
+        raise InvalidParameterValue(f"Too many tags added for queue {queue_name}.")
 
 
 def tag_queue(state: State, call: Call, command: TagQueue, turn: Turn) -> Outcome:
@@ -41,7 +43,7 @@ def tag_queue(state: State, call: Call, command: TagQueue, turn: Turn) -> Outcom
         raise MissingParameter("The request must contain the parameter Tags.")
     check_tags(command.tags)
     tags = {**queue.tags, **command.tags}
-    check_count(tags)
+    check_count(tags, queue.name)
     return EmptyResult(), [] if tags == queue.tags else [m.QueueTagged(queue.id, tags)]
 
 
@@ -49,7 +51,7 @@ def untag_queue(state: State, call: Call, command: UntagQueue, turn: Turn) -> Ou
     """A key that is not there is no error (seen)."""
     queue = named_queue(state, call, command.queue_url)
     if not command.tag_keys:
-        raise MissingParameter("The request must contain the parameter TagKeys.")
+        raise InvalidParameterValue(_KEY_LENGTH)
     tags = {key: value for key, value in queue.tags.items() if key not in command.tag_keys}
     return EmptyResult(), [] if tags == queue.tags else [m.QueueTagged(queue.id, tags)]
 

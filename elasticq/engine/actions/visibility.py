@@ -17,7 +17,8 @@ def _change(
 ) -> tuple[int, int] | None:
     """(sequence, until_ms), or None where the visibility ended already: a success that changes nothing [S].
 
-    In a FIFO queue that raises InvalidParameterValue.
+    In a FIFO queue that raises InvalidParameterValue. In a standard one the handle of an earlier receive
+    is as good as that of the last [S].
     """
     if visibility_timeout_s is None:
         raise MissingParameter("The request must contain the parameter VisibilityTimeout.")
@@ -35,9 +36,10 @@ def _change(
             f"Value {handle} for parameter ReceiptHandle is invalid. "
             "Reason: Message does not exist or is not available for visibility timeout change."
         )
-    if row.hand_out != hand_out or not queue.order.is_in_flight(sequence, turn.now_ms):
-        if queue.is_fifo:
-            raise has_expired(handle)
+    is_in_flight = queue.order.is_in_flight(sequence, turn.now_ms)
+    if queue.is_fifo and (row.hand_out != hand_out or not is_in_flight):
+        raise has_expired(handle)
+    if not is_in_flight:
         return None
     until_ms = turn.now_ms + visibility_timeout_s * 1_000
     if until_ms > row.received_ms + limits.VISIBILITY_S_MAX * 1_000:

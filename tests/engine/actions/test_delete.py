@@ -46,7 +46,15 @@ def test_delete_after_the_visibility_ended_removes_the_message(desk: Desk) -> No
     assert desk.receive() == []
 
 
-def test_an_older_handle_succeeds_and_does_not_delete(desk: Desk) -> None:
+def test_an_older_handle_deletes_what_nobody_holds(desk: Desk) -> None:
+    desk.send()
+    old = desk.receive_one(visibility_s=0).receipt_handle
+    desk.receive_one(visibility_s=0)
+    delete(desk, old)
+    assert desk.counts() == (0, 0, 0)
+
+
+def test_an_older_handle_succeeds_and_does_not_delete_what_another_holds(desk: Desk) -> None:
     desk.send()
     old = desk.receive_one(visibility_s=1).receipt_handle
     desk.wait(2)

@@ -79,7 +79,7 @@ def test_bad_labels_are_refused(desk: Desk, label: str) -> None:
         add(desk, label)
 
 
-@pytest.mark.parametrize("missing", [{"label": ""}, {"accounts": []}, {"actions": []}])
+@pytest.mark.parametrize("missing", [{"label": ""}, {"actions": []}])
 def test_required_members(desk: Desk, missing: dict[str, object]) -> None:
     with pytest.raises(MissingParameter):
         add(desk, **missing)
@@ -94,6 +94,21 @@ def test_batch_actions_are_refused(desk: Desk) -> None:
     )
 
 
+def test_what_is_the_owners_alone_cannot_be_permitted(desk: Desk) -> None:
+    with pytest.raises(InvalidParameterValue) as caught:
+        add(desk, actions=["RemovePermission"])
+    assert caught.value.message == (
+        "Value SQS:RemovePermission for parameter ActionName is invalid. "
+        "Reason: Only the queue owner is allowed to invoke this action."
+    )
+
+
+def test_principals_must_be_given(desk: Desk) -> None:
+    with pytest.raises(InvalidParameterValue) as caught:
+        add(desk, accounts=[])
+    assert caught.value.message == "Value [] for parameter PrincipalId is invalid. Reason: Unable to verify."
+
+
 def test_principal_must_be_an_account(desk: Desk) -> None:
     with pytest.raises(InvalidParameterValue) as caught:
         add(desk, accounts=["me"])
@@ -103,9 +118,9 @@ def test_principal_must_be_an_account(desk: Desk) -> None:
 
 
 def test_too_much_is_over_limit(desk: Desk) -> None:
-    names = ["SendMessage", "ReceiveMessage", "DeleteMessage", "PurgeQueue", "GetQueueUrl", "ListQueues", "TagQueue"]
-    with pytest.raises(OverLimit, match="8 actions were found in a statement"):
-        add(desk, actions=[*names, "UntagQueue"])
+    names = ["SendMessage", "ReceiveMessage", "DeleteMessage", "PurgeQueue", "GetQueueUrl", "GetQueueAttributes", "*"]
+    with pytest.raises(OverLimit, match=r"8 Actions were found, maximum allowed is 7\."):
+        add(desk, actions=[*names, "ChangeMessageVisibility"])
     for at in range(20):
         add(desk, f"label{at}")
     with pytest.raises(OverLimit, match="21 statements were found in the submitted policy, max allowed is 20"):

@@ -45,7 +45,7 @@ def test_zero_makes_visible_now_and_the_next_receive_uses_the_queues_value(desk:
     assert desk.counts() == (1, 0, 0)
 
 
-def test_an_older_handle_and_an_ended_visibility_succeed_and_change_nothing(desk: Desk) -> None:
+def test_an_ended_visibility_succeeds_and_changes_nothing(desk: Desk) -> None:
     desk.send()
     old = desk.receive_one(visibility_s=1).receipt_handle
     desk.wait(1)
@@ -53,9 +53,17 @@ def test_an_older_handle_and_an_ended_visibility_succeed_and_change_nothing(desk
     change(desk, old, 100)
     assert desk.counts() == (1, 0, 0)
     assert len(desk.log) == written
-    desk.receive_one(visibility_s=10)
-    change(desk, old, 0)
+
+
+def test_handle_of_an_earlier_receive_is_as_good_as_the_last(desk: Desk) -> None:
+    desk.send()
+    old = desk.receive_one(visibility_s=0).receipt_handle
+    desk.receive_one(visibility_s=3)
+    change(desk, old, 100)
+    desk.wait(50)
     assert desk.counts() == (0, 1, 0)
+    change(desk, old, 0)
+    assert desk.counts() == (1, 0, 0)
 
 
 def test_a_deleted_message_cannot_be_changed(desk: Desk) -> None:

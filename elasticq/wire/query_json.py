@@ -1,0 +1,79 @@
+"""Writes the answers of the Query protocol as JSON, for clients whose Accept header asks for that.
+
+AWS does so to this day (seen for ListQueues, ReceiveMessage, GetQueueAttributes and errors): the members of
+the XML answer, maps as lists of pairs, what is absent as null. Such clients are rare: made from the answer
+of JSON 1.0, not fast.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from elasticq.model.commands import Command
+from elasticq.model.errors import SqsError
+from elasticq.model.results import Result
+from elasticq.wire import json
+from elasticq.wire.operations import Operation
+from elasticq.wire.xml import message_text
+
+_SENT: Final = ("MD5OfMessageAttributes", "MD5OfMessageBody", "MD5OfMessageSystemAttributes", "MessageId")
+_RECEIVED: Final = ("Attributes", "Body", "MD5OfBody", "MD5OfMessageAttributes", "MessageAttributes", "MessageId")
+
+
+def encode(operation: Operation, command: Command, result: Result, request_id: str) -> bytes:
+    """The answer's body; actions without a result have none here either."""
+    answer: dict[str, Any] = {"ResponseMetadata": {"RequestId": request_id}}
+    body = json.encode(operation, command, result)
+    if body:
+        members = msgspec.json.decode(body)
+        answer[f"{operation.name}Result"] = _RESHAPED.get(operation.name, dict)(members)
+    return msgspec.json.encode({f"{operation.name}Response": answer})
+
+
+def encode_error(error: SqsError, request_id: str) -> bytes:
+    fault = "Sender" if error.sender_fault else "Receiver"
+    message = message_text(error).encode("utf-8", "replace").decode()  # a lone surrogate cannot be written
+    return msgspec.json.encode(
+        {"Error": {"Code": error.code, "Message": message, "Type": fault}, "RequestId": request_id}
+    )
+
+
+def _pairs(members: dict[str, Any] | None, key_name: str = "Name") -> list[dict[str, Any]] | None:
+    return None if members is None else [{key_name: name, "Value": value} for name, value in members.items()]
+
+
+def _attributes(members: dict[str, Any]) -> dict[str, Any]:
+    return {"Attributes": _pairs(members.get("Attributes", {}))}
+
+
+def _tags(members: dict[str, Any]) -> dict[str, Any]:
+    return {"Tags": _pairs(members.get("Tags", {}), "Key")}
+
+
+def _queues(members: dict[str, Any]) -> dict[str, Any]:
+    return {"NextToken": members.get("NextToken"), "queueUrls": members.get("QueueUrls", [])}
+
+
+def _sent(members: dict[str, Any]) -> dict[str, Any]:
+    return {name: members.get(name) for name in (*_SENT, "SequenceNumber")}
+
+
+def _messages(members: dict[str, Any]) -> dict[str, Any]:
+    return {"messages": [_message(message) for message in members.get("Messages", ())] or None}
+
+
+def _message(members: dict[str, Any]) -> dict[str, Any]:
+    message = {name: members.get(name) for name in (*_RECEIVED, "ReceiptHandle")}
+    for name in ("Attributes", "MessageAttributes"):
+        message[name] = _pairs(message[name])
+    return message
+
+
+_RESHAPED: Final[dict[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
+    "GetQueueAttributes": _attributes,
+    "ListQueueTags": _tags,
+    "ListQueues": _queues,
+    "SendMessage": _sent,
+    "ReceiveMessage": _messages,
+}
