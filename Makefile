@@ -56,7 +56,7 @@ chaos: .venv/.installed-test  ## kill -9 a server and Spark's jobs KILLS=n times
 clients: .venv/.installed-test  ## what people use, unmodified, against a server and a cluster; ARGS="celery --only cluster"
 	$(BIN)/python scripts/clients.py $(ARGS)
 
-dist: .venv/.installed-test  ## wheel, sdist and one file to run: dist/elasticq.pyz
+dist: .venv/.installed-test  ## wheel, sdist, one file to run, dist/elasticq.pyz, and what Spark takes by --py-files
 	$(BIN)/python scripts/dist.py $(ARGS)
 
 docs: .venv/.installed-test  ## the documentation site, strictly, into site/

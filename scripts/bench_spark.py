@@ -1,13 +1,16 @@
 """Spark's cost of a message beside that of a plain loop with the same client, in CPU time of the Python workers.
 
-    python scripts/bench_spark.py [--messages 20000] [--only consume,source] [--client light]
+    python scripts/bench_spark.py [--messages 10000] [--large 40000] [--only consume,source] [--client light]
 
 One server in memory, in a process of its own; neither it nor the JVM is counted. A plain loop is one process that
-receives and deletes. Spark's figure is the CPU time of all Python processes under the JVM, those that ended during
-the run included (user + system of each and of its reaped children, from /proc), with a warm-up job before, so that
-starting workers is not counted; planning, the driver's own source process and Arrow are. The ratio is messages for
-each CPU second, Spark's over the loop's; "fixed s" is the CPU time of the same job on a queue of ten messages, and
-"beyond" the ratio without it. Goals: boto3 >= 0.85, light >= 0.6, and pages of 1,000 >= 2x pages of 10.
+receives and deletes, in pages of the same size, with the CPU time of its imports left out; it runs before and after
+Spark, and the mean counts. Spark's figure is the CPU time (/proc) of the workers that read, without their start: a
+job before has started them. Columns: CPU us a message of the loop and of Spark's workers in the large run; "ratio",
+messages for each CPU second, Spark's over the loop's, in the large run; "small", the same for a job of --messages;
+"marginal", of the messages that the large job has more; "plan s", the CPU time of the driver's own Python processes in
+the large run (one starts with each query and imports pyspark; it reads no message); "all", the ratio in the large run
+when that counts as well; messages a second of the large job by the clock.
+Goals: "ratio" and "small" with boto3 >= 0.85, with light >= 0.6; pages of 1,000 >= 2x pages of 10.
 """
 
 import argparse
@@ -32,6 +35,8 @@ LISTENING = re.compile(r"listening on (http://\S+)")
 TICKS_S = os.sysconf("SC_CLK_TCK")
 BODY = "x" * 200
 PARTITIONS = 2
+PAGES = {"boto3": [10], "light": [10, 1_000]}
+WORKERS = "pyspark.daemon pyspark.worker"  # of the command of those that run tasks
 LOOP = """
 import sys, time
 from scripts.bench_spark import plain_loop
@@ -42,15 +47,17 @@ print(count, cpu_s)
 
 @dataclass(frozen=True)
 class Figure:
-    """What a run took."""
+    """What a run took. ``planning_s``: CPU time of Python processes that read no message."""
 
     messages: int
     cpu_s: float
     wall_s: float
+    planning_s: float = 0.0
 
     @property
-    def per_cpu_s(self) -> float:
-        return self.messages / self.cpu_s
+    def us(self) -> float:
+        """CPU time of a message."""
+        return self.cpu_s * 1e6 / self.messages
 
 
 # --- the plain loop -------------------------------------------------------------------------------
@@ -91,6 +98,7 @@ class Process:
 
     parent: int
     name: str
+    command: str
     own_s: float
     reaped_s: float
 
@@ -101,23 +109,27 @@ def processes() -> dict[int, Process]:
         if entry.name.isdigit():
             try:
                 name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(") ")
+                command = (entry / "cmdline").read_text().replace("\0", " ")
             except OSError:
                 continue
             values = rest.split()
             own, reaped = sum(map(int, values[11:13])) / TICKS_S, sum(map(int, values[13:15])) / TICKS_S
-            found[int(entry.name)] = Process(int(values[1]), name, own, reaped)
+            found[int(entry.name)] = Process(int(values[1]), name, command, own, reaped)
     return found
 
 
-def workers_cpu_s() -> float:
-    """Of all Python processes under the JVM, dead ones included: a parent that reaped them has their figure."""
+def python_cpu_s() -> tuple[float, float]:
+    """Of the workers under the JVM, and of its other Python processes; a parent that reaped one has its figure."""
     found = processes()
-    jvms = [pid for pid, one in found.items() if one.name == "java" and is_below(found, pid, os.getpid())]
-    total_s = sum(found[jvm].reaped_s for jvm in jvms)
+    jvms = {pid for pid, one in found.items() if one.name == "java" and is_below(found, pid, os.getpid())}
+    workers_s, others_s = 0.0, sum(found[jvm].reaped_s for jvm in jvms)
     for pid, one in found.items():
         if one.name.startswith("python") and any(is_below(found, pid, jvm) for jvm in jvms):
-            total_s += one.own_s + one.reaped_s
-    return total_s
+            if WORKERS in one.command or (one.parent in found and WORKERS in found[one.parent].command):
+                workers_s += one.own_s + one.reaped_s
+            else:
+                others_s += one.own_s + one.reaped_s
+    return workers_s, others_s
 
 
 def is_below(found: dict[int, Process], pid: int, root: int) -> bool:
@@ -127,9 +139,10 @@ def is_below(found: dict[int, Process], pid: int, root: int) -> bool:
 
 
 def measure_spark(job: Callable[[], int]) -> Figure:
-    cpu_s, started_s = workers_cpu_s(), time.monotonic()
+    (workers_s, others_s), started_s = python_cpu_s(), time.monotonic()
     messages = job()
-    return Figure(messages, workers_cpu_s() - cpu_s, time.monotonic() - started_s)
+    wall_s, after_s = time.monotonic() - started_s, python_cpu_s()
+    return Figure(messages, after_s[0] - workers_s, wall_s, after_s[1] - others_s)
 
 
 def consume_job(spark: Any, endpoint: str, queue_url: str, client: str, page: int) -> int:
@@ -172,38 +185,54 @@ def fresh_queue(endpoint: str, messages: int) -> str:
     return queue_url
 
 
-def run(spark: Any, endpoint: str, messages: int, jobs: list[str], clients: list[str]) -> None:
-    pages = {"boto3": [10], "light": [10, 1_000]}
-    names = f"{'what':8} {'client':7} {'page':>5} {'loop msg/CPU s':>15} {'Spark msg/CPU s':>16}"
-    head = f"{names} {'ratio':>6} {'fixed s':>8} {'beyond':>7} {'msg/s':>8}"
-    print(head)
+def compare(
+    spark: Any, endpoint: str, job: str, client: str, page: int, sizes: tuple[int, int]
+) -> tuple[Figure, Figure, Figure]:
+    """The loop's two runs as one, the small job and the large one."""
+
+    def loop(messages: int) -> Figure:
+        return measure_loop(endpoint, fresh_queue(endpoint, messages), client, page)
+
+    def spark_job(messages: int) -> Figure:
+        queue_url = fresh_queue(endpoint, messages)
+        return measure_spark(lambda: JOBS[job](spark, endpoint, queue_url, client, page))
+
+    before = loop(sizes[0])
+    spark_job(200)  # workers live, clients made
+    small, large = (spark_job(size) for size in sizes)
+    after = loop(sizes[0])
+    assert (small.messages, large.messages) == sizes, (small, large)
+    assert before.messages == after.messages == sizes[0], (before, after)
+    return Figure(2 * sizes[0], before.cpu_s + after.cpu_s, before.wall_s + after.wall_s), small, large
+
+
+def run(spark: Any, endpoint: str, sizes: tuple[int, int], jobs: list[str], clients: list[str]) -> None:
+    print(f"{sizes[0]:,} and {sizes[1]:,} messages of {len(BODY)} bytes, local[{PARTITIONS}]")
+    names = f"{'what':8} {'client':7} {'page':>5} {'loop us':>8} {'Spark us':>9}"
+    print(f"{names} {'ratio':>6} {'small':>6} {'marginal':>9} {'plan s':>7} {'all':>5} {'msg/s':>8}", flush=True)
     for job in jobs:
         speeds: dict[int, Figure] = {}
         for client in clients:
-            for page in pages[client]:
-                loop = measure_loop(endpoint, fresh_queue(endpoint, messages), client, page)
-                JOBS[job](spark, endpoint, fresh_queue(endpoint, 200), client, page)  # warm: workers live, clients made
-                small = fresh_queue(endpoint, 10)
-                fixed = measure_spark(lambda: JOBS[job](spark, endpoint, small, client, page))  # noqa: B023
-                queue_url = fresh_queue(endpoint, messages)
-                ours = measure_spark(lambda: JOBS[job](spark, endpoint, queue_url, client, page))  # noqa: B023
-                assert loop.messages == ours.messages == messages, (loop, ours)
-                speeds[page] = ours
+            for page in PAGES[client]:
+                loop, small, large = compare(spark, endpoint, job, client, page, sizes)
+                speeds[page] = large
+                marginal_us = (large.cpu_s - small.cpu_s) * 1e6 / (large.messages - small.messages)
+                all_us = (large.cpu_s + large.planning_s) * 1e6 / large.messages
                 print(
-                    f"{job:8} {client:7} {page:5} {loop.per_cpu_s:15,.0f} {ours.per_cpu_s:16,.0f}"
-                    f" {ours.per_cpu_s / loop.per_cpu_s:6.2f} {fixed.cpu_s:8.2f}"
-                    f" {loop.cpu_s / max(ours.cpu_s - fixed.cpu_s, 0.01):7.2f} {ours.messages / ours.wall_s:8,.0f}",
+                    f"{job:8} {client:7} {page:5} {loop.us:8.1f} {large.us:9.1f} {loop.us / large.us:6.2f}"
+                    f" {loop.us / small.us:6.2f} {loop.us / max(marginal_us, 0.01):9.2f} {large.planning_s:7.2f}"
+                    f" {loop.us / all_us:5.2f} {large.messages / large.wall_s:8,.0f}",
                     flush=True,
                 )
         if 1_000 in speeds:
-            by_cpu = speeds[1_000].per_cpu_s / speeds[10].per_cpu_s
-            by_clock = speeds[10].wall_s / speeds[1_000].wall_s
+            by_cpu, by_clock = speeds[10].us / speeds[1_000].us, speeds[10].wall_s / speeds[1_000].wall_s
             print(f"{job:8} light: pages of 1,000 are {by_cpu:.1f}x pages of 10 by CPU, {by_clock:.1f}x by the clock")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--messages", type=int, default=20_000)
+    parser.add_argument("--messages", type=int, default=10_000)
+    parser.add_argument("--large", type=int, default=40_000)
     parser.add_argument("--only", default="source,consume")
     parser.add_argument("--client", default="boto3,light")
     arguments = parser.parse_args()
@@ -218,7 +247,8 @@ def main() -> int:
         endpoint = next(match.group(1) for line in server.stdout if (match := LISTENING.search(line)))
         spark = session(master=f"local[{PARTITIONS}]", name="bench", spark_driver_memory="2g")
         spark.sparkContext.setLogLevel("ERROR")
-        run(spark, endpoint, arguments.messages, arguments.only.split(","), arguments.client.split(","))
+        sizes = arguments.messages, arguments.large
+        run(spark, endpoint, sizes, arguments.only.split(","), arguments.client.split(","))
         spark.stop()
     finally:
         server.terminate()

@@ -1,4 +1,4 @@
-"""Builds what people install: wheel, sdist and dist/elasticq.pyz, one file that Python runs.
+"""Builds what people install: wheel, sdist, elasticq.pyz, one file that Python runs, and Spark's elasticq_spark.zip.
 
 The wheel is made from the sdist, so the sdist is whole. The pyz is made by shiv from that wheel and the
 versions of its requirements that are installed here, so what is shipped is what was tested, and no network
@@ -27,7 +27,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("elasticq", "conf", "deploy", "docs", "examples", "scripts", "tests")
-SINGLE_FILES = ("*.md", "*.cfg", "*.toml", "*.yml", "MANIFEST.in", "Makefile", ".gitignore", "LICENSE*")
+SINGLE_FILES = ("*.py", "*.md", "*.cfg", "*.toml", "*.yml", "MANIFEST.in", "Makefile", ".gitignore", "LICENSE*")
 LEFTOVERS = shutil.ignore_patterns("__pycache__", "*.py[co]", "*.egg-info", ".*_cache", "target", "node_modules")
 EPOCH_S = 315_532_800  # 1980, the oldest that a zip knows: for sources that are not in git
 PYZ_EXTRAS = frozenset(("speed", "hocon"))
@@ -45,8 +45,7 @@ def main() -> int:
     epoch_s = source_date_s()
     with tempfile.TemporaryDirectory(prefix="elasticq-dist-") as work:
         sdist, wheel = build_packages(Path(work), epoch_s)
-        made = [sdist, wheel, build_pyz(wheel, Path(work), epoch_s)]
-        # More files to ship: append what makes them here; each returns the path of one file.
+        made = [sdist, wheel, build_pyz(wheel, Path(work), epoch_s), build_spark_zip(Path(work), epoch_s)]
         for path in made:
             target = into / path.name
             shutil.copy(path, target)
@@ -115,6 +114,12 @@ def even_out(sdist: Path, epoch_s: int) -> None:
             even.addfile(member, content)
     with sdist.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=epoch_s) as packed:
         packed.write(plain.getvalue())
+
+
+def build_spark_zip(work: Path, epoch_s: int) -> Path:
+    made = work / "elasticq_spark.zip"
+    run(sys.executable, ROOT / "scripts" / "spark_zip.py", made, cwd=work, epoch_s=epoch_s)
+    return made
 
 
 # --- one file to run ----------------------------------------------------------------

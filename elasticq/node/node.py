@@ -11,7 +11,6 @@ newest first, what was not.
 from collections import deque
 from collections.abc import Iterable
 from itertools import islice
-from math import inf
 
 from msgspec.structs import replace
 
@@ -27,7 +26,7 @@ from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.engine.sweep import Sweeper, reclaim
 from elasticq.engine.turn import Outcome, Turn
-from elasticq.model.commands import Call, ReceiveMessage, SendMessage, SendMessageBatch
+from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
 from elasticq.model.limits import WAITERS_MAX
@@ -43,6 +42,7 @@ from elasticq.node.peer import Peer
 from elasticq.node.post import Post
 from elasticq.node.replies import Replies
 from elasticq.node.residency import Residency
+from elasticq.node.senders import Senders
 from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus
 from elasticq.node.waiters import Waiter, Waiters
 from elasticq.replication import messages
@@ -142,11 +142,8 @@ class Node(Observer):
         self._uncommitted: deque[Committed] = deque()
         self._residency = Residency(self.state, self.effects.fetches, settings.memory_bytes)
         self._parked: dict[int, list[tuple[Call, Ticket]]] = {}  # by queue: they need contents that are on disk
-        self._held: deque[tuple[Call, Ticket]] = deque()  # senders that wait for the rows on disk
-        self._full_reason: str | None = None
-        self._holds_sends = False
-        bytes_max = settings.memory_bytes_max if settings.volatile else 0
-        self._contents_bytes_max: float = bytes_max or inf
+        memory_bytes_max = settings.memory_bytes_max if settings.volatile else 0
+        self._senders = Senders(self.state, self._residency, self.effects.replies, memory_bytes_max)
 
     # --- inputs -------------------------------------------------------------------
 
@@ -166,7 +163,7 @@ class Node(Observer):
         if self._hands_over_until_ms:
             self._post.hold(call, ticket, now_ms)
             return
-        if self._holds_sends and self._hold(call, ticket):
+        if self._senders.is_watching and self._senders.hold(call, ticket):
             return
         self._run(call, ticket, now_ms)
         if self._waiters.count or not (self._commits_alone or self._is_only_joining()):
@@ -349,9 +346,9 @@ class Node(Observer):
 
     def set_full(self, reason: str | None, now_ms: int) -> None:
         """The disk is full: sends are refused with ``reason`` until it is None again."""
-        if reason is not None and self._full_reason is None:
+        if reason is not None and self._senders.full_reason is None:
             self.hand_over(now_ms)  # another one may have space
-        self._full_reason = reason
+        self._senders.full_reason = reason
         self._let_senders_go(now_ms)
         self._leave(now_ms)
 
@@ -438,9 +435,7 @@ class Node(Observer):
         """Execute a call that another member passed on, or that has waited, or let it wait like any other."""
         if self._hands_over_until_ms:
             self._post.hold(call, ticket, now_ms)
-        elif not (
-            self._holds_sends and isinstance(call.command, (SendMessage, SendMessageBatch)) and self._hold(call, ticket)
-        ):
+        elif not (self._senders.is_watching and self._senders.hold(call, ticket)):
             self._run(call, ticket, now_ms)
 
     def _run(self, call: Call, ticket: Ticket, now_ms: int) -> None:
@@ -527,35 +522,14 @@ class Node(Observer):
             return  # dead letters only
         self._residency.taken(self.state.queues[mutation.queue_id], mutation.sequences[-1])
 
-    def _hold(self, call: Call, ticket: Ticket) -> bool:
-        """Senders are refused while storage is full, and slowed down while memory holds too much that it does not.
-
-        False: the call is none, or nothing of that is so any more.
-        """
-        if not isinstance(call.command, (SendMessage, SendMessageBatch)):
-            return False
-        reason = self._full_reason or self._memory_full_reason()
-        if reason:
-            self.effects.replies.append(Reply(ticket, ServiceUnavailable(reason), 0))
-            return True
-        self._holds_sends = self._residency.is_full
-        if self._holds_sends:
-            self._held.append((call, ticket))
-        return self._holds_sends
-
-    def _memory_full_reason(self) -> str:
-        """Of a member that keeps messages nowhere else; empty: there is room."""
-        if self.state.contents_bytes <= self._contents_bytes_max:
-            return ""
-        return "Memory for messages is full (storage.memory_max_mb)."
-
     def _let_senders_go(self, now_ms: int) -> None:
-        self._holds_sends = self._full_reason is not None or self._residency.is_full
-        while self._held and (self._full_reason is not None or not self._residency.is_full):
-            call, ticket = self._held.popleft()
+        senders = self._senders
+        senders.look()
+        while (sender := senders.next()) is not None:
+            call, ticket = sender
             if not self.serving:
                 self._post.submit(call, ticket, now_ms)
-            elif not self._hold(call, ticket):
+            elif not senders.hold(call, ticket):
                 self._run(call, ticket, now_ms)
 
     def _count_attempt(self, result: ReceiveMessageResult) -> None:
@@ -618,8 +592,7 @@ class Node(Observer):
         self.state.index = self.replica.log.last_index + 1
         for mutation in mutations:
             apply(self.state, mutation, undo)
-        if self.state.contents_bytes > self._contents_bytes_max:
-            self._holds_sends = True
+        self._senders.contents_came()
         self._open += mutations
         if not self._commits_alone:
             self._open_bytes += sum(map(_size_bytes, mutations))
@@ -792,7 +765,7 @@ class Node(Observer):
         if now_ms < self._move_at_ms:
             return
         self._move_at_ms = now_ms + MOVE_RETRY_MS
-        if self._holds_sends or self.replica.commit_index < self.replica.log.last_index:
+        if self._senders.is_watching or self.replica.commit_index < self.replica.log.last_index:
             return
         step = self._mover.step(self.state, self._open_time(now_ms), self._turn.term)
         self._move_at_ms = now_ms + step.wait_ms
@@ -871,8 +844,7 @@ class Node(Observer):
         waiting, self._waiters = self._waiters.all(), Waiters()
         for ticket in self._replies.give_up():
             self.effects.replies.append(Reply(ticket, lost, 0))
-        idle = [*self._held, *(parked for calls in self._parked.values() for parked in calls)]
-        self._held.clear()
+        idle = [*self._senders.give_up(), *(parked for calls in self._parked.values() for parked in calls)]
         self._parked.clear()
         idle += [(waiter.call, waiter.ticket) for waiter in waiting]
         for call, ticket in idle:  # nothing was done for them
@@ -921,8 +893,7 @@ class Node(Observer):
             committed = uncommitted.popleft()
             self._residency.pin(committed)
             self.effects.committed.append(committed)
-        if self._residency.is_full:
-            self._holds_sends = True
+        self._senders.contents_pinned()
         if self.state.cluster_id:
             replica.cluster = self.state.cluster_id
         membership = replica.membership

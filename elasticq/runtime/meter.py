@@ -1,8 +1,10 @@
 """Counts what this member's clients asked for; the admin port shows it.
 
-This is on the way of every request, so it may cost 0.3 us (scripts/bench_metrics.py): plain ints
+This is on the way of every request, so its goal is 0.3 us (scripts/bench_metrics.py): plain ints
 in cells of closures, one per kind of action, no object per request, and no reading of the URL
 before somebody looks. A call that took less than the first bound is counted by one addition.
+Measured were 0.35 us for a send or delete and 0.40 us for a receive, on a virtual machine where
+a read of the clock takes 0.066 us: the two that a duration needs are 0.14 us of it.
 """
 
 from collections.abc import Callable, Iterable
@@ -193,8 +195,8 @@ def _received(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
             messages = known[command.queue_url]
         except KeyError:
             messages = urls.of(command.queue_url, account)
-        if result.messages:
-            messages.received += len(result.messages)
+        if found := len(result.messages):
+            messages.received += found
         else:
             messages.empty += 1
         if took_s <= fast_max_s:

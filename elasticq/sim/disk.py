@@ -22,9 +22,11 @@ from elasticq.node.effects import Committed, Fetch
 from elasticq.replication.records import Base, Durable, Entry, Record, Truncation, Vote
 from elasticq.sim.files import SimulatedFiles
 from elasticq.storage import schema
+from elasticq.storage.batches import Batch
 from elasticq.storage.interface import Loaded
 from elasticq.storage.log import SegmentLog
-from elasticq.storage.rows import Batch, Rows, read_base, read_contents
+from elasticq.storage.restore import read_base
+from elasticq.storage.rows import Rows
 from elasticq.storage.snapshot import flush
 from elasticq.storage.start import compose
 
@@ -260,6 +262,6 @@ def _everything(copy: Copy) -> Iterator[Mutation]:
     connection, rows = _database(copy.data), Rows()
     _, mutations = rows.load(connection)
     yield from mutations
-    for messages in read_contents(connection, rows):
+    for messages in rows.read_contents(connection):
         yield from messages
     connection.close()

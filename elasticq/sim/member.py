@@ -24,9 +24,9 @@ from elasticq.replication.messages import VoteReply, decode
 from elasticq.replication.records import Entry
 from elasticq.sim.disk import Copy, Disk, Memory, copy_of_memory
 from elasticq.sim.transfers import Transfer
+from elasticq.storage.batches import Batch
 from elasticq.storage.gate import SyncGate
 from elasticq.storage.interface import Loaded
-from elasticq.storage.rows import Batch
 
 if TYPE_CHECKING:
     from elasticq.model.commands import Call

@@ -32,8 +32,7 @@ def ack(frame: "DataFrame", **options: Any) -> "DataFrame":
     given = {name.replace("_", ""): str(value) for name, value in options.items() if value is not None}
     connection = parse_queue(Queue, {**given, "queueName": "-"}).connection  # the rows name the queues
     deleted = frame.select(*NEEDED).mapInArrow(Deleting(connection), COUNTS_SCHEMA)
-    rows = deleted.collect()
-    return frame.sparkSession.createDataFrame(rows, COUNTS_SCHEMA)
+    return frame.sparkSession.createDataFrame(deleted.toArrow())
 
 
 def for_each_batch_delete(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from elasticq.client import ClientError, SqsError
 from elasticq.spark.clients import connect, on_elasticq
+from elasticq.spark.collector import settle
 from elasticq.spark.options import OptionError, Queue, flag, option, parse_queue, seconds, whole
 from elasticq.spark.pages import Pages, batching, pages_for
 
@@ -121,8 +122,8 @@ def consume(
         raise OptionError(f"partitions={partitions} is not from 1 to {PARTITIONS_MAX}")
     work = Work(settings, queue_url_of(settings), fn, Until.parse(until), partitions)
     schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
-    rows = spark.range(0, partitions, 1, partitions).mapInArrow(work, schema).collect()
-    return spark.createDataFrame(rows, schema)
+    table = spark.range(0, partitions, 1, partitions).mapInArrow(work, schema).toArrow()
+    return spark.createDataFrame(table)  # of rows, Spark would start workers again to show them
 
 
 def settings_of(queue: str, options: dict[str, Any]) -> Consume:
@@ -157,6 +158,7 @@ class Work:
         """mapInArrow's function: one row in (the partition's number), one row of counts out."""
         import pyarrow
 
+        settle()
         for batch in batches:
             for partition in batch.column(0).to_pylist():
                 counts = {camel(name): value for name, value in asdict(self.run(partition)).items()}

@@ -76,7 +76,7 @@ class Leases:
             yield page
             messages += len(page)
             taken = messages
-            taken_bytes += body_bytes(page)
+            taken_bytes += body_bytes(page) if share.bytes_max else 0
             call += 1
 
     def _lost(self, share: Share, call: int) -> None:

@@ -41,7 +41,7 @@ class Plain:
                 self._delete(share.queue_url, page)
             yield page
             taken += len(page)
-            taken_bytes += body_bytes(page)
+            taken_bytes += body_bytes(page) if share.bytes_max else 0
 
     def _delete(self, queue_url: str, page: list[Message]) -> None:
         client = self._surroundings.connect(self._options.connection)

@@ -44,7 +44,6 @@ SYSTEM_ATTRIBUTES: Final = {
     "receiveCount": "ApproximateReceiveCount",
     "senderId": "SenderId",
 }
-MICROSECONDS: Final = 1000
 
 
 def default_schema(value_format: str, with_handles: bool) -> "StructType":
@@ -97,6 +96,7 @@ class Rows:
         for field in schema.fields:
             _check(field.name, field.dataType.simpleString(), value_format)
         self._payload = [field.name for field in schema.fields if field.name not in COLUMNS]
+        self._arrow_schema: Any = None
         self._body = next((field.dataType for field in schema.fields if field.name == "body"), None)
 
     @property
@@ -120,14 +120,15 @@ class Rows:
             return None, rejected
         arrays = []
         schema = self._arrow()
+        page = Page(messages, origin)
         for column in schema:
             if self._is_json and (column.name == "body" or column.name not in COLUMNS):
                 values: Iterable[Any] = [payload[column.name] for payload in payloads]
             else:
-                values = _VALUES[column.name](messages, origin)
+                values = _VALUES[column.name](page)
             if column.name == "body" and pyarrow.types.is_binary(column.type):
                 values = [body.encode("utf-8", "surrogatepass") for body in values]
-            arrays.append(pyarrow.array(values, column.type))
+            arrays.append(values if isinstance(values, pyarrow.Array) else pyarrow.array(values, column.type))
         return pyarrow.RecordBatch.from_arrays(arrays, schema=schema), rejected
 
     def _parsed(
@@ -170,12 +171,22 @@ class Rows:
         return read_body
 
     def _arrow(self) -> Any:
-        from pyspark.sql.pandas.types import to_arrow_schema
+        """Made once in a worker, and never sent to one."""
+        if self._arrow_schema is None:
+            self._arrow_schema = _arrow_schema(self._schema)
+        return self._arrow_schema
 
-        try:
-            return to_arrow_schema(self._schema, timezone="UTC")
-        except TypeError:  # Spark 4.1 knows no other zone
-            return to_arrow_schema(self._schema)
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_arrow_schema": None}
+
+
+def _arrow_schema(schema: "StructType") -> Any:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    try:
+        return to_arrow_schema(schema, timezone="UTC")
+    except TypeError:  # Spark 4.1 knows no other zone
+        return to_arrow_schema(schema)
 
 
 def _check(name: str, kind: str, value_format: str) -> None:
@@ -194,30 +205,64 @@ def _check(name: str, kind: str, value_format: str) -> None:
 
 
 # --- columns --------------------------------------------------------------------------------------
+# Each is made as a whole, by Arrow where that is possible: a row costs the worker a few microseconds in all.
 
-Values = Callable[[Sequence[Message], Origin], Iterable[Any]]
+
+class Page:
+    """The messages of one record batch."""
+
+    __slots__ = ("messages", "origin", "system")
+
+    def __init__(self, messages: Sequence[Message], origin: Origin) -> None:
+        self.messages = messages
+        self.origin = origin
+        self.system = [message.get("Attributes", _NOTHING) for message in messages]
+
+
+Values = Callable[[Page], Any]  # an Arrow array of the column's type, or what makes one
+_NOTHING: Final[Mapping[str, str]] = {}
 
 
 def _member(name: str) -> Values:
-    return lambda messages, origin: [message.get(name) for message in messages]
+    return lambda page: [message.get(name) for message in page.messages]
 
 
-def _system(name: str, convert: Callable[[str], Any] | None = None) -> Values:
-    if convert is None:
-        return lambda messages, origin: [message.get("Attributes", {}).get(name) for message in messages]
+def _system(name: str) -> Values:
+    return lambda page: [attributes.get(name) for attributes in page.system]
 
-    def values(messages: Sequence[Message], origin: Origin) -> Iterable[Any]:
-        found = [message.get("Attributes", {}).get(name) for message in messages]
-        return [None if value is None else convert(value) for value in found]
+
+def _time(name: str) -> Values:
+    """Of milliseconds in decimal."""
+
+    def values(page: Page) -> Any:
+        import pyarrow
+
+        numbers = pyarrow.array([attributes.get(name) for attributes in page.system], pyarrow.string())
+        milliseconds = numbers.cast(pyarrow.int64()).cast(pyarrow.timestamp("ms", "UTC"))
+        return milliseconds.cast(pyarrow.timestamp("us", "UTC"))
 
     return values
 
 
-def _microseconds(milliseconds: str) -> int:
-    return int(milliseconds) * MICROSECONDS
+def _count(page: Page) -> Any:
+    import pyarrow
+
+    counts = [attributes.get("ApproximateReceiveCount") for attributes in page.system]
+    return pyarrow.array(counts, pyarrow.string()).cast(pyarrow.int32())
 
 
-def _attributes(messages: Sequence[Message], origin: Origin) -> Iterable[Any]:
+def _same(name: str, kind: str) -> Values:
+    """What all rows of a task have in common."""
+
+    def values(page: Page) -> Any:
+        import pyarrow
+
+        return pyarrow.repeat(pyarrow.scalar(getattr(page.origin, name), kind), len(page.messages))
+
+    return values
+
+
+def _attributes(page: Page) -> Iterable[Any]:
     return [
         [
             (
@@ -228,9 +273,11 @@ def _attributes(messages: Sequence[Message], origin: Origin) -> Iterable[Any]:
                     "binary": attribute.get("BinaryValue"),
                 },
             )
-            for name, attribute in (message.get("MessageAttributes") or {}).items()
+            for name, attribute in written.items()
         ]
-        for message in messages
+        if (written := message.get("MessageAttributes"))
+        else ()
+        for message in page.messages
     ]
 
 
@@ -240,14 +287,14 @@ _VALUES: Final[Mapping[str, Values]] = {
     "messageGroupId": _system("MessageGroupId"),
     "deduplicationId": _system("MessageDeduplicationId"),
     "sequenceNumber": _system("SequenceNumber"),
-    "sentTimestamp": _system("SentTimestamp", _microseconds),
-    "firstReceiveTimestamp": _system("ApproximateFirstReceiveTimestamp", _microseconds),
-    "receiveCount": _system("ApproximateReceiveCount", int),
+    "sentTimestamp": _time("SentTimestamp"),
+    "firstReceiveTimestamp": _time("ApproximateFirstReceiveTimestamp"),
+    "receiveCount": _count,
     "senderId": _system("SenderId"),
     "attributes": _attributes,
-    "queue": lambda messages, origin: [origin.queue] * len(messages),
+    "queue": _same("queue", "string"),
     "receiptHandle": _member("ReceiptHandle"),
-    "batch": lambda messages, origin: [origin.batch] * len(messages),
-    "partition": lambda messages, origin: [origin.partition] * len(messages),
+    "batch": _same("batch", "int64"),
+    "partition": _same("partition", "int32"),
     "state": _member("State"),
 }

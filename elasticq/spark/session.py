@@ -12,11 +12,13 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from elasticq.spark.interpreter import worker_python
+from elasticq.spark.kept import cache_directory, made_once, write_command
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 JAVA_MAJOR_MIN = 17  # Spark 4
 VERSION_S_MAX = 60
 VERSION = re.compile(r'version "(?:1\.)?(\d+)')
-PYTHON_VARIABLES = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 LINKED = ("conf", "lib", "legal", "release")
+PYTHON_VARIABLES = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 # spark-submit has started the JVM and says where it listens: Java and Python are chosen already.
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 LOCAL_DEFAULTS = {
@@ -142,8 +144,10 @@ def prepare(master: str) -> None:
     if not master.startswith("local"):
         return  # this Python's path says nothing about other machines
     os.environ.setdefault("SPARK_LOCAL_IP", LOCAL_DEFAULTS["spark.driver.host"])
-    for name in PYTHON_VARIABLES:
-        os.environ.setdefault(name, sys.executable)
+    if not all(os.environ.get(name) for name in PYTHON_VARIABLES):
+        python = worker_python()
+        for name in PYTHON_VARIABLES:  # the first for functions, the second for data sources
+            os.environ.setdefault(name, python)
     # Workers must find this very elasticq, also when it is a source tree that nobody installed.
     package = str(Path(__file__).resolve().parents[2])
     known = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
@@ -179,35 +183,26 @@ def packaged_java_home() -> Path:
         raise NoJava(
             f"no Java {JAVA_MAJOR_MIN} or newer in JAVA_HOME or on the PATH: install one, or elasticq[spark]"
         ) from None
-    return wrapped(Path(JAVA_HOME), cache_directory())
+    return wrapped(Path(JAVA_HOME), java_directory())
 
 
-def cache_directory() -> Path:
-    """The user's cache; a directory of this process when that cannot be written."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "elasticq" / "java"
+def java_directory() -> Path:
+    """In the user's cache; a directory of this process when that cannot be written."""
     try:
-        cache.mkdir(parents=True, exist_ok=True)
+        return cache_directory("java")
     except OSError:
         return Path(tempfile.mkdtemp(prefix="elasticq-java-"))
-    return cache
 
 
 def wrapped(runtime: Path, cache: Path) -> Path:
-    """A JAVA_HOME whose java leaves out the flag; made whole elsewhere and renamed, so nobody sees half of it."""
+    """A JAVA_HOME whose java leaves out the flag."""
     wrapper = WRAPPER.format(java=shlex.quote(str(runtime / "bin" / "java")))
-    home = cache / hashlib.sha256(wrapper.encode()).hexdigest()[:16]
-    if home.is_dir():
-        return home
-    made = Path(tempfile.mkdtemp(prefix="making-", dir=cache))
-    (made / "bin").mkdir()
-    java = made / "bin" / "java"
-    java.write_text(wrapper)
-    java.chmod(0o755)
-    for name in LINKED:
-        if (runtime / name).exists():
-            (made / name).symlink_to(runtime / name)
-    try:
-        made.rename(home)
-    except OSError:  # another process was first; what it made is the same
-        shutil.rmtree(made)
-    return home
+
+    def fill(made: Path) -> None:
+        (made / "bin").mkdir()
+        write_command(made / "bin" / "java", wrapper)
+        for name in LINKED:
+            if (runtime / name).exists():
+                (made / name).symlink_to(runtime / name)
+
+    return made_once(cache / hashlib.sha256(wrapper.encode()).hexdigest()[:16], fill)

@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from elasticq.client import SqsError
 from elasticq.spark.admission import Admission, divided
 from elasticq.spark.clients import chosen
+from elasticq.spark.collector import settle
 from elasticq.spark.deadletters import DeadLetters
 from elasticq.spark.driver import planned_batch, received_batch
 from elasticq.spark.heartbeat import Heartbeat
@@ -132,6 +133,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._batches(share)
 
     def _batches(self, share: Share) -> Iterator[Any]:
+        settle()
         origin = Origin(share.queue_name, share.batch, share.partition)
         for messages in gathered(self._delivery(share.mode).pages(share), ROWS_AT_ONCE):
             batch, rejected = self._rows.batch(messages, origin)
@@ -155,7 +157,7 @@ def gathered(pages: Iterator[list[Message]], count: int) -> Iterator[list[Messag
     """Pages put together to about ``count`` messages: a record batch costs the same for ten rows as for a thousand."""
     kept: list[Message] = []
     for page in pages:
-        kept = kept + page if kept else page
+        kept += page
         if len(kept) >= count:
             yield kept
             kept = []

@@ -34,7 +34,7 @@ class Format(Struct, frozen=True):
     that a power cut may have torn any of them. Since format 2; what format 1 knew not may be so.
     Format 3: log and rows may name voters, which an older version would not see. Format 4: they may
     hold dead letters and FIFO messages, whose further fields an older version would drop. Format 5:
-    log and rows may hold leases.
+    log and rows may hold leases, ids that senders have used, and moves of the clock by tests.
     """
 
     format: int

@@ -24,7 +24,7 @@ from elasticq.engine.state import State
 from elasticq.node.effects import Committed, Fetch
 from elasticq.replication.records import Base, Durable, Record, Vote
 from elasticq.storage.interface import Loaded, OnFetched, OnStored, OnSynced, Storage
-from elasticq.storage.rows import Rows, read_contents
+from elasticq.storage.rows import Rows
 from elasticq.storage.snapshot import Snapshot, SnapshotRefused, Snapshots, check, fill
 
 SnapshotSource = Callable[[], tuple[State, Base]]
@@ -168,7 +168,7 @@ def _with_contents(path: Path) -> Iterator[Mutation]:
         rows = Rows()
         _, mutations = rows.load(connection)
         yield from mutations
-        for messages in read_contents(connection, rows):
+        for messages in rows.read_contents(connection):
             yield from messages
     finally:
         connection.close()

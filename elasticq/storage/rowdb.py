@@ -27,8 +27,9 @@ import aiosqlite
 from elasticq.node.effects import Committed, Fetch
 from elasticq.replication.records import Base
 from elasticq.storage import schema
+from elasticq.storage.batches import Batch
 from elasticq.storage.interface import OnFetched, OnStored
-from elasticq.storage.rows import Batch, Rows
+from elasticq.storage.rows import Rows
 from elasticq.storage.snapshot import SnapshotRefused, vacuum_into
 from elasticq.storage.writer import OnFailure
 

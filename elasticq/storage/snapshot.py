@@ -21,7 +21,8 @@ from elasticq.replication.records import Base
 from elasticq.storage import schema
 from elasticq.storage.directory import sync_file
 from elasticq.storage.errors import DataError, FormatTooNew
-from elasticq.storage.rows import Rows, read_base, read_contents
+from elasticq.storage.restore import read_base
+from elasticq.storage.rows import Rows
 
 FILES_MAX: Final = 2
 STALE_ENTRIES: Final = 10_000  # a file that lags more is made anew, if there is room for one
@@ -156,7 +157,7 @@ def _checked(connection: sqlite3.Connection, file: Path) -> Base:
     rows = Rows()
     base, mutations = rows.load(connection)
     deque(mutations, 0)
-    deque(read_contents(connection, rows), 0)
+    deque(rows.read_contents(connection), 0)
     if not base.index:
         raise DataError(f"{file} holds nothing")
     return base

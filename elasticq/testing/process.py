@@ -1,4 +1,4 @@
-"""A server in a process of its own, for a test that wants it out of its way."""
+"""A server in a process of its own, out of a test's way. It ends when the test's process does, killed or not."""
 
 import os
 import re
@@ -22,7 +22,8 @@ class ServerProcess:
         """Raises RuntimeError with what the process said if it does not start."""
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the process)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "elasticq"],
+            [sys.executable, "-m", "elasticq.cli.child"],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,
             env=_environment(sections),
@@ -38,12 +39,13 @@ class ServerProcess:
         self.url = found[1].decode()
 
     def stop(self) -> None:
+        """Its standard input stays open until it has ended: the end of that is the end of all."""
         self._process.terminate()
         try:
-            self._process.communicate(timeout=STOP_S)
+            self._process.wait(STOP_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.communicate()
+        self._process.communicate()
         if self._process.returncode == 0:
             self._said.close()
 

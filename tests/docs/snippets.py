@@ -2,6 +2,8 @@
 
 A page's blocks run in order, in one directory, against one server that keeps nothing. Conventions:
 
+- a page's python blocks are programs of their own, but those of spark.md: tests/spark/test_page.py has a Spark for them
+- python that begins with a line "# test_NAME.py" is run by pytest, with the plugin
 - python, sh, bash, toml, hocon run; console runs what stands behind its prompts, "$ "; text, json and xml only show
 - 127.0.0.1:9324 and :9325 are the server's SQS and admin port, and what commands ask when they are told nothing
 - ``elasticq server`` in a shell block starts a server like that on free ports, and stops it when it listens
@@ -86,6 +88,7 @@ class Stage:
             "HOME": str(directory),
             "PYTHONPATH": str(ROOT),
             "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "AWS_PAGER": "",
             "AWS_ENDPOINT_URL_SQS": url,
             "AWS_ACCESS_KEY_ID": "x",
@@ -116,6 +119,11 @@ class Stage:
         return done.stdout
 
     def _command(self, language: str, code: str) -> list[str]:
+        if language == "python" and code.startswith("# test_"):
+            file = self._directory / code.split()[1]
+            file.write_text(code)
+            plugin = ("-p", "elasticq.testing.plugin", "-p", "no:cacheprovider")
+            return [sys.executable, "-m", "pytest", "-q", *plugin, str(file)]
         if language == "python":
             return [sys.executable, "-c", code]
         if language == "console":

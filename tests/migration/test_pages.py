@@ -16,7 +16,7 @@ MIGRATION = (DOCS / "migration.md").read_text()
 
 
 def block(page: str, language: str, mark: str) -> str:
-    blocks = re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
+    blocks = re.findall(rf"```{language}(?: no-run:[^\n]*)?\n(.*?)```", page, re.DOTALL)
     (found,) = [each for each in blocks if mark in each]
     return str(found)
 

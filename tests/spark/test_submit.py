@@ -15,8 +15,9 @@ from tests.spark.servers import Server
 
 SUBMITTED = Path(__file__).with_name("submitted.py")
 SUBMIT_S_MAX = 300
-# Without site, .pth files are not read: what they add to the path (a source tree installed for editing) is not there.
-BARE_PYTHON = '#!/bin/sh\nPYTHONPATH="{packages}:$PYTHONPATH" exec "{python}" -S "$@"\n'
+# Without site, neither site-packages nor what its .pth files name (a source tree installed for editing) is there.
+BARE_PYTHON = '#!/bin/sh\nPYTHONPATH="{packages}${{PYTHONPATH:+:$PYTHONPATH}}" exec "{python}" -S "$@"\n'
+OURS = ("elasticq", "pyspark_elasticq", "__editable__")  # what an installed elasticq puts there
 IMPORTS = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -36,9 +37,15 @@ def archive(tmp_path: Path) -> Path:
 
 
 def bare_python(directory: Path) -> Path:
-    """A Python with the packages installed here, but not elasticq."""
+    """A Python with the packages installed here, but not elasticq, however it is installed."""
+    packages = directory / "packages"
+    packages.mkdir()
+    for place in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
+        for entry in Path(place).iterdir():
+            if not entry.name.startswith(OURS):
+                (packages / entry.name).symlink_to(entry)
     path = directory / "python-without-elasticq"
-    path.write_text(BARE_PYTHON.format(packages=sysconfig.get_path("purelib"), python=sys.executable))
+    path.write_text(BARE_PYTHON.format(packages=packages, python=sys.executable))
     path.chmod(0o755)
     return path
 
@@ -64,12 +71,15 @@ def test_spark_submit_reads_writes_and_consumes_with_nothing_but_the_zip(
     work.mkdir()
     output.mkdir()
     python = bare_python(tmp_path)
-    absent = subprocess.run([python, "-c", "import elasticq"], cwd=work, capture_output=True, text=True, check=False)
+    # The session of other tests puts this tree on the path.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | KEYS
+    absent = subprocess.run(
+        [python, "-c", "import elasticq"], cwd=work, env=environment, capture_output=True, text=True, check=False
+    )
     assert "ModuleNotFoundError" in absent.stderr
     import pyspark
 
     home = java_home()
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | KEYS
     environment |= {
         "PYSPARK_PYTHON": str(python),
         "PYSPARK_DRIVER_PYTHON": str(python),

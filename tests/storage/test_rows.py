@@ -20,10 +20,10 @@ from elasticq.engine.state import State
 from elasticq.model.commands import MessageAttributeValue
 from elasticq.node.effects import Committed
 from elasticq.replication.records import Base, Voter
-from elasticq.storage import rows as rows_module
-from elasticq.storage import schema
+from elasticq.storage import batches, schema
+from elasticq.storage.batches import Batch
 from elasticq.storage.errors import Damaged, FormatTooNew
-from elasticq.storage.rows import Batch, Rows
+from elasticq.storage.rows import Rows
 
 QUEUES = (7, 9)
 FIFO_QUEUE = 9  # of histories
@@ -575,8 +575,8 @@ def test_failed_transaction_leaves_the_disk_at_the_batch_before() -> None:
 def test_purged_and_deleted_messages_leave_the_disk_in_bounded_steps(
     ending: list[m.Mutation], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows_module, "RECLAIM_ROWS_MAX", 100)
-    monkeypatch.setattr(rows_module, "FREE_PAGES_KEPT", 20)
+    monkeypatch.setattr(batches, "RECLAIM_ROWS_MAX", 100)
+    monkeypatch.setattr(batches, "FREE_PAGES_KEPT", 20)
     path = tmp_path / "rows.db"
     connection = opened(path)
     rows = filled(connection, 40_000, batch=20_000)

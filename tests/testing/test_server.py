@@ -4,6 +4,8 @@ import asyncio
 import os
 import socket
 import statistics
+import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -159,6 +161,29 @@ def test_server_in_a_process_does_the_same() -> None:
         with server.fault("ReceiveMessage", "throttle", times=1), pytest.raises(ClientError, match="RequestThrottled"):
             server.client(config=_no_retries()).receive_message(QueueUrl=queue.url)
     assert threading.active_count() == threads
+
+
+ORPHAN = """
+import signal, sys
+from elasticq.testing import ElasticQ
+server = ElasticQ(process=True)
+server.start()
+print(server.endpoint_url, flush=True)
+signal.pause()
+"""
+
+
+def test_process_ends_when_its_parent_is_killed() -> None:
+    """Seen by a connection that ends, long before the server would end an idle one."""
+    with subprocess.Popen([sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        port = int(parent.stdout.readline().rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+            client.sendall(b"GET /health HTTP/1.1\r\nHost: test\r\n\r\n")
+            assert b"200 OK" in client.recv(65_536)
+            parent.kill()
+            while client.recv(65_536):
+                pass
 
 
 def test_process_that_cannot_start_tells_why(tmp_path: Path) -> None:

@@ -1,0 +1,24 @@
+"""``python -m elasticq.cli.child``: the command line for a parent that holds the other end of standard input.
+
+When that ends, which the kernel sees to however the parent died, so does this process, at once: nothing
+that was acknowledged is lost by it, and nobody is left to ask for a slower end.
+"""
+
+import os
+import sys
+from threading import Thread
+
+from elasticq.cli.main import main
+
+EXIT_ORPHANED = 1
+
+
+def end_with_parent() -> None:
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    os._exit(EXIT_ORPHANED)
+
+
+if __name__ == "__main__":
+    Thread(target=end_with_parent, name="parent", daemon=True).start()
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""Those who send, held back: refused while storage is full, slowed down while memory holds too much that it does not.
+
+Nothing is looked at while ``is_watching`` is False. It becomes True where a
+bound may have been passed, and False again where a look at it finds room.
+"""
+
+from collections import deque
+from math import inf
+
+from elasticq.engine.state import State
+from elasticq.model.commands import Call, SendMessage, SendMessageBatch
+from elasticq.model.errors import ServiceUnavailable
+from elasticq.node.effects import Reply, Ticket
+from elasticq.node.residency import Residency
+
+
+class Senders:
+    """full_reason: why the disk takes nothing more, None while it does."""
+
+    __slots__ = ("_bytes_max", "_held", "_replies", "_residency", "_state", "full_reason", "is_watching")
+
+    def __init__(self, state: State, residency: Residency, replies: list[Reply], memory_bytes_max: int) -> None:
+        """``memory_bytes_max``: of contents that are kept nowhere else; 0: no bound."""
+        self._state = state
+        self._residency = residency
+        self._replies = replies
+        self._bytes_max: float = memory_bytes_max or inf
+        self._held: deque[tuple[Call, Ticket]] = deque()  # they wait for the rows on disk
+        self.full_reason: str | None = None
+        self.is_watching = False
+
+    def hold(self, call: Call, ticket: Ticket) -> bool:
+        """Answer or keep a send; False: the call is none, or nothing is full any more."""
+        if not isinstance(call.command, (SendMessage, SendMessageBatch)):
+            return False
+        reason = self.full_reason or self._memory_full_reason()
+        if reason:
+            self._replies.append(Reply(ticket, ServiceUnavailable(reason), 0))
+            return True
+        self.is_watching = self._residency.is_full
+        if self.is_watching:
+            self._held.append((call, ticket))
+        return self.is_watching
+
+    def _memory_full_reason(self) -> str:
+        """Empty: there is room."""
+        if self._state.contents_bytes <= self._bytes_max:
+            return ""
+        return "Memory for messages is full (storage.memory_max_mb)."
+
+    def contents_came(self) -> None:
+        if self._state.contents_bytes > self._bytes_max:
+            self.is_watching = True
+
+    def contents_pinned(self) -> None:
+        if self._residency.is_full:
+            self.is_watching = True
+
+    def look(self) -> None:
+        """The rows on disk moved on, or the disk became full or free: who waited asks again, by ``next``."""
+        self.is_watching = self.full_reason is not None or self._residency.is_full
+
+    def next(self) -> tuple[Call, Ticket] | None:
+        """Who waited longest, unless all go on to wait."""
+        if self._held and (self.full_reason is not None or not self._residency.is_full):
+            return self._held.popleft()
+        return None
+
+    def give_up(self) -> list[tuple[Call, Ticket]]:
+        """All who wait, who wait here no longer."""
+        held = list(self._held)
+        self._held.clear()
+        return held

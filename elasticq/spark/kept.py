@@ -1,0 +1,32 @@
+"""Keeps what is made once for a machine, in the user's cache."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+
+def cache_directory(kind: str) -> Path:
+    """The user's, for one kind of things. Raises OSError where it cannot be written."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "elasticq" / kind
+    cache.mkdir(parents=True, exist_ok=True)
+    return cache
+
+
+def made_once(home: Path, fill: Callable[[Path], None]) -> Path:
+    """A directory with what ``fill`` makes; made whole elsewhere and renamed, so nobody sees half of it."""
+    if home.is_dir():
+        return home
+    made = Path(tempfile.mkdtemp(prefix="making-", dir=home.parent))
+    fill(made)
+    try:
+        made.rename(home)
+    except OSError:  # another process was first; what it made is the same
+        shutil.rmtree(made)
+    return home
+
+
+def write_command(path: Path, script: str) -> None:
+    path.write_text(script)
+    path.chmod(0o755)

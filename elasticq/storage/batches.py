@@ -1,0 +1,227 @@
+"""One transaction for the rows: what is pending becomes statements."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+from zlib import crc32
+
+from msgspec import Struct, field
+
+from elasticq.engine.leases import Key
+from elasticq.engine.mutations import (
+    ClusterFounded,
+    InvocationRecorded,
+    LeaseCalled,
+    LeaseSet,
+    MoveTaskSet,
+    SentIdTaken,
+    TookOver,
+)
+from elasticq.model.limits import INVOCATION_WINDOW_MS
+from elasticq.replication.records import Base
+from elasticq.storage import statements as sql
+from elasticq.storage.pages import Page, cut, encode_groups, make_page
+from elasticq.storage.statements import (
+    VACUUM_PAGES,
+    Applied,
+    Statement,
+    add_updates,
+    blob_row,
+    checked,
+    encode,
+    lease_row,
+    queue_row,
+    touched_row,
+)
+from elasticq.storage.tables import Queue, Tables
+
+RECLAIM_ROWS_MAX: Final = 1_000  # in one batch
+FREE_PAGES_KEPT: Final = 2_000  # 16 MB: new messages fill them, giving them back would only move pages about
+FREE_SHARE_IDLE, FREE_SHARE_BUSY = 4, 2  # one in so many pages of the file may be free, with nothing to write and else
+
+
+class Batch(Struct):
+    """One transaction: each statement for ``executemany``, in order, all or none.
+
+    index: what is durable with it; after: statements for ``executescript`` (``execute`` would stop them after
+    their first step) once it is committed, each a transaction of its own that may fail without harm.
+    """
+
+    index: int
+    statements: list[Statement]
+    after: list[str]
+
+
+class LeaseChange(Struct):
+    """What a batch writes of one lease, after it dropped the rows of calls from ``dropped_from`` on (None: none)."""
+
+    dropped_from: int | None = None
+    rows: dict[int, LeaseCalled | LeaseSet] = field(default_factory=dict)
+
+
+class Pending(Struct):
+    """What the next batch has to write, apart from the queues' own."""
+
+    is_part: bool = False
+    queues: dict[int, Queue] = field(default_factory=dict)
+    gone_queues: list[int] = field(default_factory=list)
+    founded: ClusterFounded | None = None
+    takeovers: list[TookOver] = field(default_factory=list)
+    tasks: dict[int, MoveTaskSet | None] = field(default_factory=dict)
+    leases: dict[Key, LeaseChange] = field(default_factory=dict)
+    invocations: dict[bytes, InvocationRecorded] = field(default_factory=dict)
+    gone_invocations: list[bytes] = field(default_factory=list)
+    sent_ids: dict[bytes, SentIdTaken] = field(default_factory=dict)
+    messages: int = 0
+    changes: int = 0
+    bytes: int = 0
+
+
+def has_much_free(tables: Tables, *, is_idle: bool) -> bool:
+    """Cutting the file's end moves what lives there, so that a queue being drained is left alone for long."""
+    share = FREE_SHARE_IDLE if is_idle else FREE_SHARE_BUSY
+    return tables.free_pages > max(FREE_PAGES_KEPT, tables.file_pages // share)
+
+
+class Draft:
+    """One batch being made. What it writes is no longer pending, stale or to be reclaimed: it is made once."""
+
+    __slots__ = ("_rows", "_tables", "_taken", "_updates")
+
+    def __init__(self, tables: Tables, taken: Base) -> None:
+        self._tables = tables
+        self._taken = taken
+        self._rows: dict[str, list[tuple[Any, ...]]] = {text: [] for text in sql.ORDER}
+        self._updates: list[Statement] = []
+
+    def batch(self, pending: Pending, *, is_idle: bool) -> Batch:
+        for queue in pending.queues.values():
+            self._add_queue(queue)
+        self._rows[sql.DROP_QUEUE] = [(queue_id,) for queue_id in pending.gone_queues]
+        self._add_cluster(pending)
+        self._add_invocations(pending)
+        self._reclaim_some()
+        statements = [(text, parameters) for text, parameters in self._rows.items() if parameters]
+        return Batch(self._taken.index, statements + self._updates, self._vacuum(is_idle=is_idle))
+
+    def _add_cluster(self, pending: Pending) -> None:
+        taken = self._taken
+        terms = self._tables.takeover_terms
+        if pending.founded is not None:
+            self._rows[sql.PUT_META].append(checked("cluster", encode(pending.founded)))
+        for mutation in pending.takeovers:
+            self._rows[sql.PUT_TAKEOVER].append(checked(mutation.term, encode(mutation)))
+        if pending.takeovers:
+            self._rows[sql.DROP_TAKEOVERS].append((terms[0],))
+        for number, task in pending.tasks.items():
+            if task is None:
+                self._rows[sql.DROP_TASK].append((number,))
+            else:
+                self._rows[sql.PUT_TASK].append(checked(number, encode(task)))
+        for key, change in pending.leases.items():
+            if change.dropped_from is not None:
+                self._rows[sql.DROP_LEASE].append((*key, change.dropped_from))
+            for call, row in change.rows.items():
+                self._rows[sql.PUT_LEASE].append(lease_row(key, call, encode(row)))
+        applied = Applied(
+            taken.index,
+            taken.term,
+            taken.time_ms,
+            len(self._tables.queues),
+            len(terms),
+            self._tables.founded is not None,
+            taken.voters,
+            self._tables.last_queue_id,
+            len(self._tables.tasks),
+            self._tables.lease_rows,
+            self._tables.ahead_ms,
+        )
+        self._rows[sql.PUT_META].append(checked("applied", encode(applied)))
+
+    def _add_invocations(self, pending: Pending) -> None:
+        taken = self._taken
+        if pending.invocations or pending.gone_invocations:
+            recorded = list(pending.invocations.values())
+            self._rows[sql.PUT_INVOCATIONS].append(self._history_row(taken.time_ms, pending.gone_invocations, recorded))
+        if pending.sent_ids:  # a row of their own: it stays until the last of them is free
+            until_ms = max(mutation.until_ms for mutation in pending.sent_ids.values())
+            newest_ms = until_ms - INVOCATION_WINDOW_MS
+            self._rows[sql.PUT_INVOCATIONS].append(self._history_row(newest_ms, [], list(pending.sent_ids.values())))
+        self._rows[sql.DROP_INVOCATIONS].append((taken.time_ms - INVOCATION_WINDOW_MS,))
+
+    def _history_row(
+        self, newest_ms: int, gone: list[bytes], mutations: Sequence[InvocationRecorded | SentIdTaken]
+    ) -> tuple[Any, ...]:
+        """It goes an INVOCATION_WINDOW_MS after ``newest_ms``."""
+        removed, recorded = encode(gone), encode(mutations)
+        number = self._tables.last_number = max(self._taken.index, self._tables.last_number + 1)
+        return number, newest_ms, removed, recorded, crc32(recorded, crc32(removed, number & 0xFFFFFFFF))
+
+    def _add_queue(self, queue: Queue) -> None:
+        for page in queue.stale.values():
+            self._add_page(queue.row.queue_id, page)
+        queue.stale = {}
+        if queue.stored:
+            self._add_stored(queue)
+        queue.row.last_sequence = queue.last_sequence
+        self._rows[sql.PUT_QUEUE].append(queue_row(queue.row, queue.messages))
+
+    def _add_stored(self, queue: Queue) -> None:
+        queue_id = queue.row.queue_id
+        for run in cut(list(queue.stored.values())):
+            page, contents = make_page(run, queue.touched)
+            queue.directory.add(page)
+            self._rows[sql.PUT_PAGE].append(page.header(queue_id))
+            self._rows[sql.PUT_CONTENTS].append(blob_row(queue_id, page.first, contents))
+            groups = encode_groups(run, is_fifo=queue.is_fifo)
+            page.has_groups = bool(groups)
+            if groups:
+                self._rows[sql.PUT_GROUPS].append(blob_row(queue_id, page.first, groups))
+            filled = min(self._tables.free_pages, page.disk_pages)
+            self._tables.free_pages -= filled
+            self._tables.file_pages += page.disk_pages - filled
+        self._rows[sql.PUT_TOUCHED] += [touched_row(queue_id, *item) for item in queue.touched.items()]
+        queue.messages += len(queue.stored)
+        queue.stored, queue.touched = {}, {}
+
+    def _add_page(self, queue_id: int, page: Page) -> None:
+        changes, page.changes = page.changes, None
+        if not page.live:
+            self._drop_page(queue_id, page)
+            return
+        if page.is_stale:
+            self._rows[sql.PUT_PAGE].append(page.header(queue_id))
+            page.is_stale = False
+        for sequence, change in (changes or {}).items():
+            if change is None:
+                self._rows[sql.DROP_TOUCHED].append((queue_id, sequence))
+            elif isinstance(change, tuple):
+                self._rows[sql.PUT_TOUCHED].append(touched_row(queue_id, sequence, change))
+            else:
+                add_updates(self._updates, queue_id, sequence, change)
+
+    def _drop_page(self, queue_id: int, page: Page) -> None:
+        self._rows[sql.DROP_PAGE].append((queue_id, page.first))
+        self._rows[sql.DROP_CONTENTS].append((queue_id, page.first))
+        if page.has_groups:
+            self._rows[sql.DROP_GROUPS].append((queue_id, page.first))
+        self._rows[sql.DROP_TOUCHED_OF_PAGE].append((queue_id, page.first, page.last))
+        self._tables.free_pages += page.disk_pages
+
+    def _reclaim_some(self) -> None:
+        budget = RECLAIM_ROWS_MAX
+        while self._tables.reclaim and budget > 0:
+            queue_id, pages = self._tables.reclaim[-1]
+            while pages and budget > 0:
+                page = pages.pop()
+                budget -= page.rows_on_disk_max()
+                self._drop_page(queue_id, page)
+            if not pages:
+                self._tables.reclaim.pop()
+
+    def _vacuum(self, *, is_idle: bool) -> list[str]:
+        tables = self._tables
+        if not has_much_free(tables, is_idle=is_idle):
+            return []
+        tables.free_pages -= VACUUM_PAGES
+        tables.file_pages -= VACUUM_PAGES
+        return [sql.VACUUM]

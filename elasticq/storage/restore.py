@@ -1,0 +1,372 @@
+"""The rows on disk on their way back: what a start reads, and the contents that are fetched later."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from struct import error as LayoutError
+from typing import Any, Final
+from zlib import crc32
+
+import msgspec
+
+from elasticq.engine.dump import gone_queue
+from elasticq.engine.mutations import (
+    ClockAdvanced,
+    ClusterFounded,
+    GroupsRestored,
+    InvocationRecorded,
+    LeaseCalled,
+    LeaseSet,
+    MessageStored,
+    MoveTaskSet,
+    Mutation,
+    QueueRestored,
+    RowsRestored,
+    SentIdTaken,
+    TookOver,
+    UntouchedRestored,
+)
+from elasticq.model.limits import INVOCATION_WINDOW_MS, MUTATION_ROWS_MAX
+from elasticq.replication.records import Base
+from elasticq.storage.errors import Damaged
+from elasticq.storage.pages import (
+    MASK_BYTES,
+    PAGE_SPAN_MAX,
+    Page,
+    contents_crc,
+    decode_contents,
+    header_crc,
+    living_groups,
+    ranges,
+)
+from elasticq.storage.schema import FILE
+from elasticq.storage.statements import Applied, checked, checksum, encode, lease_row
+from elasticq.storage.tables import LEASE_ITSELF, NEVER, LeaseRows, Queue, Tables
+
+
+class _ByQueue:
+    """Rows in the order of their queue ids, handed out queue by queue."""
+
+    def __init__(self, cursor: sqlite3.Cursor) -> None:
+        self._cursor = cursor
+        self._next: tuple[Any, ...] | None = next(cursor, None)
+
+    def below(self, queue_id: int) -> Iterator[tuple[Any, ...]]:
+        """What is left of queues before ``queue_id``."""
+        while (row := self._next) is not None and row[0] < queue_id:
+            self._next = next(self._cursor, None)
+            yield row
+
+    def of(self, queue_id: int) -> Iterator[tuple[Any, ...]]:
+        return self.below(queue_id + 1)
+
+    def at(self, queue_id: int, first: int) -> tuple[Any, ...] | None:
+        """The row of the page that begins there, if there is one; those before it are passed over."""
+        while (row := self._next) is not None and row[:2] <= (queue_id, first):
+            self._next = next(self._cursor, None)
+            if row[:2] == (queue_id, first):
+                return row
+        return None
+
+
+class Restore:
+    """One start: ``tables`` are filled while ``mutations``, which bring the state back, are used up."""
+
+    __slots__ = ("_applied", "_connection", "_tables", "base")
+
+    def __init__(self, connection: sqlite3.Connection, tables: Tables) -> None:
+        self._connection = connection
+        self._tables = tables
+        with _damage_found("meta"):
+            self._applied = _read_applied(connection)
+            tables.free_pages = connection.execute("PRAGMA freelist_count").fetchone()[0]
+            tables.file_pages = connection.execute("PRAGMA page_count").fetchone()[0]
+            tables.last_number = connection.execute("SELECT coalesce(max(number), 0) FROM invocations").fetchone()[0]
+        self.base = self._applied.base()
+
+    def mutations(self) -> Iterator[Mutation]:
+        applied = self._applied
+        with _damage_found("rows"):
+            yield from self._cluster()
+            rows = _read_queues(self._connection, applied.queues)
+            _check_contents(self._connection)
+            newest = max([row.queue_id for row, _ in rows], default=0)
+            if applied.last_queue_id > newest:
+                yield from gone_queue(applied.last_queue_id)
+            self._tables.last_queue_id = max(newest, applied.last_queue_id)
+            yield from self._queues(rows)
+            yield from _invocations(self._connection, applied.time_ms - INVOCATION_WINDOW_MS)
+
+    def _cluster(self) -> Iterator[Mutation]:
+        connection, applied = self._connection, self._applied
+        if applied.is_founded:
+            found = connection.execute("SELECT name, value, crc FROM meta WHERE name = 'cluster'").fetchone()
+            self._tables.founded = msgspec.msgpack.decode(_value(found, "cluster"), type=ClusterFounded)
+            yield self._tables.founded
+        if applied.ahead_ms:
+            self._tables.ahead_ms = applied.ahead_ms
+            yield ClockAdvanced(applied.ahead_ms)
+        takeovers = connection.execute("SELECT term, value, crc FROM takeovers ORDER BY term").fetchall()
+        if len(takeovers) != applied.takeovers:
+            raise _damaged(f"{applied.takeovers} takeovers expected, {len(takeovers)} found")
+        for row in takeovers:
+            self._tables.takeover_terms.append(row[0])
+            yield msgspec.msgpack.decode(_value(row, "takeover"), type=TookOver)
+        tasks = connection.execute("SELECT number, value, crc FROM move_tasks ORDER BY number").fetchall()
+        if len(tasks) != applied.move_tasks:
+            raise _damaged(f"{applied.move_tasks} move tasks expected, {len(tasks)} found")
+        for row in tasks:
+            self._tables.tasks[row[0]] = None
+            yield msgspec.msgpack.decode(_value(row, "move task"), type=MoveTaskSet)
+        yield from self._leases(applied.leases)
+
+    def _leases(self, count: int) -> Iterator[Mutation]:
+        """The calls of each before the lease itself; those that ended in the order in which they did."""
+        rows = self._connection.execute("SELECT * FROM leases").fetchall()
+        if len(rows) != count:
+            raise _damaged(f"{count} rows of leases expected, {len(rows)} found")
+        self._tables.lease_rows = count
+        found: list[LeaseSet] = []
+        for row in rows:
+            key, call, value, crc = row[:4], row[4], row[5], row[6]
+            if lease_row(key, call, value)[6] != crc:
+                raise _damaged(f"lease {key}: bad crc")
+            known = self._tables.leases.setdefault(key, LeaseRows())
+            if call == LEASE_ITSELF:
+                known.row = 1
+                found.append(msgspec.msgpack.decode(value, type=LeaseSet))
+            else:
+                known.calls.add(call)
+                yield msgspec.msgpack.decode(value, type=LeaseCalled)
+        yield from sorted(found, key=lambda lease: lease.ended_ms)
+
+    def _queues(self, rows: list[tuple[QueueRestored, int]]) -> Iterator[Mutation]:
+        connection = self._connection
+        pages = _ByQueue(
+            connection.execute(
+                "SELECT queue_id, first, last, last_sent_ms, disk_pages, untouched, live, crc FROM pages "
+                "ORDER BY queue_id, first"
+            )
+        )
+        touched = _ByQueue(connection.execute("SELECT * FROM touched ORDER BY queue_id, sequence"))
+        groups = _ByQueue(connection.execute("SELECT * FROM groups ORDER BY queue_id, first"))
+        for row, messages in rows:
+            queue = self._tables.queues[row.queue_id] = Queue(row)
+            self._skip_reclaimed(pages, row.queue_id)
+            for _ in touched.below(row.queue_id):
+                pass  # of a reclaimed queue: they go with its pages
+            yield row
+            yield from self._pages(queue, pages, groups)
+            if queue.messages != messages:
+                raise _damaged(f"queue {row.queue_id}: {messages} messages expected, {queue.messages} found")
+            yield from _touched(queue, touched)
+        self._skip_reclaimed(pages, NEVER)
+
+    def _skip_reclaimed(self, pages: _ByQueue, queue_id: int) -> None:
+        for row in pages.below(queue_id):
+            self._tables.reclaim.append((row[0], [_page(row)]))
+
+    def _pages(self, queue: Queue, pages: _ByQueue, groups: _ByQueue) -> Iterator[Mutation]:
+        queue_id = queue.row.queue_id
+        gone: list[Page] = []
+        for row in pages.of(queue_id):
+            page = _page(row)
+            if page.last < queue.floor:
+                gone.append(page)
+                continue
+            if page.first <= queue.directory.last:
+                raise _damaged(f"pages of queue {queue_id}: out of order at {page.first}")
+            queue.directory.add(page)
+            queue.messages += page.live.bit_count()
+            firsts, lasts = ranges(page.untouched, page.first)
+            yield UntouchedRestored(queue_id, page.first, page.last, firsts, lasts, page.last_sent_ms)
+            restored = _groups(page, groups.at(queue_id, page.first))
+            page.has_groups = restored is not None
+            if queue.is_fifo and (restored is None or len(restored.sequences) < page.live.bit_count()):
+                raise _damaged(f"groups of page {page.first} of queue {queue_id}: missing")
+            if restored is not None and restored.sequences:
+                yield restored
+        if gone:
+            self._tables.reclaim.append((queue_id, gone[::-1]))
+
+
+def read_base(connection: sqlite3.Connection) -> Base:
+    """Up to where the rows hold everything. Raises Damaged."""
+    with _damage_found("meta"):
+        return _read_applied(connection).base()
+
+
+def all_contents(connection: sqlite3.Connection, tables: Tables) -> Iterator[list[MessageStored]]:
+    """Every message, a page at a time; ``tables`` were filled through the same connection. Raises Damaged."""
+    with _damage_found("contents"):
+        for row in connection.execute("SELECT queue_id, first, contents, crc FROM contents ORDER BY queue_id, first"):
+            yield living_contents(tables, [row])
+
+
+def living_contents(tables: Tables, rows: Iterable[tuple[Any, ...]]) -> list[MessageStored]:
+    """What lives of the pages whose contents are read. Raises Damaged."""
+    messages: list[MessageStored] = []
+    for row in rows:
+        with _damage_found("contents"):
+            queue_id, first, contents, crc = row
+            if contents_crc(queue_id, first, contents) != crc:
+                raise _damaged(f"contents of queue {queue_id} from {first}: bad crc")
+            queue = tables.queues.get(queue_id)
+            page = queue.directory.page_at(first) if queue is not None else None
+            if page is None:
+                continue  # it went while it was being read
+            messages += _only_living(page, decode_contents(contents))
+    return messages
+
+
+# --- a table each ---
+
+
+def _value(row: tuple[Any, ...] | None, what: str) -> bytes:
+    if row is None or checked(row[0], row[1]) != row:
+        raise _damaged(f"{what}: missing or bad crc")
+    value: bytes = row[1]
+    return value
+
+
+def _read_applied(connection: sqlite3.Connection) -> Applied:
+    row = connection.execute("SELECT name, value, crc FROM meta WHERE name = 'applied'").fetchone()
+    if row is not None:
+        return msgspec.msgpack.decode(_value(row, "applied index"), type=Applied)
+    for table in ("meta", "queues", "pages", "contents", "touched"):
+        if connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone():
+            raise _damaged("the applied index is missing")
+    return Applied(0, 0, 0, 0, 0, False)
+
+
+def _read_queues(connection: sqlite3.Connection, expected: int) -> list[tuple[QueueRestored, int]]:
+    rows = [_queue(row) for row in connection.execute("SELECT * FROM queues ORDER BY id")]
+    if len(rows) != expected:
+        raise _damaged(f"{expected} queues expected, {len(rows)} found")
+    return rows
+
+
+def _queue(row: tuple[Any, ...]) -> tuple[QueueRestored, int]:
+    if crc32(encode(row[:-1])) != row[-1]:
+        raise _damaged(f"queue {row[0]}: bad crc")
+    queue_id, account, name, attributes, tags, *numbers, messages, _ = row
+    texts = (msgspec.msgpack.decode(attributes, type=dict[str, str]), msgspec.msgpack.decode(tags, type=dict[str, str]))
+    return QueueRestored(queue_id, account, name, *texts, *numbers), messages
+
+
+def _page(row: tuple[Any, ...]) -> Page:
+    *values, crc = row
+    if header_crc(*values) != crc:
+        raise _damaged(f"page {row[1]} of queue {row[0]}: bad crc")
+    _, first, last, last_sent_ms, disk_pages, untouched, live = values
+    assert first <= last < first + PAGE_SPAN_MAX
+    assert len(untouched) == len(live) == MASK_BYTES
+    living = int.from_bytes(live, "little")
+    never = living if live == untouched else int.from_bytes(untouched, "little")
+    return Page(first, last, last_sent_ms, never, living, disk_pages)
+
+
+def _groups(page: Page, row: tuple[Any, ...] | None) -> GroupsRestored | None:
+    """``row``: the page's, None if no message of it has a group."""
+    if row is None:
+        return None
+    queue_id, first, packed, crc = row
+    if contents_crc(queue_id, first, packed) != crc:
+        raise _damaged(f"groups of page {first} of queue {queue_id}: bad crc")
+    return GroupsRestored(queue_id, *living_groups(page, packed))
+
+
+def _check_contents(connection: sqlite3.Connection) -> None:
+    """Each page has its contents; they are counted, not read."""
+    pages, contents = connection.execute(
+        "SELECT (SELECT count(*) FROM pages), (SELECT count(*) FROM contents)"
+    ).fetchone()
+    if pages != contents:
+        raise _damaged(f"{pages} pages, but contents of {contents}")
+
+
+def _invocations(connection: sqlite3.Connection, after_ms: int) -> Iterator[InvocationRecorded | SentIdTaken]:
+    """Those newer than ``after_ms``, oldest first, without the ones that a later batch took back.
+
+    Of deduplication ids those that are taken still, as if at no time: none is dropped while they come.
+    """
+    decode_keys = msgspec.msgpack.Decoder(list[bytes]).decode
+    decode_rows = msgspec.msgpack.Decoder(list[InvocationRecorded | SentIdTaken]).decode
+    removed: dict[bytes, int] = {}
+    for number, keys in connection.execute("SELECT number, removed FROM invocations ORDER BY number"):
+        removed.update(dict.fromkeys(decode_keys(keys), number))
+    for number, keys, rows, crc in connection.execute(
+        "SELECT number, removed, rows, crc FROM invocations ORDER BY number"
+    ):
+        if crc32(rows, crc32(keys, number & 0xFFFFFFFF)) != crc:
+            raise _damaged(f"invocations of batch {number}: bad crc")
+        for row in decode_rows(rows):
+            if isinstance(row, SentIdTaken):
+                if row.until_ms > after_ms + INVOCATION_WINDOW_MS:
+                    row.taken_ms = 0
+                    yield row
+            elif row.recorded_ms > after_ms and removed.get(row.invocation, 0) <= number:
+                yield row
+
+
+def _touched(queue: Queue, touched: _ByQueue) -> Iterator[Mutation]:
+    queue_id, directory = queue.row.queue_id, queue.directory
+    expected = sum([page.live.bit_count() - page.untouched.bit_count() for page in directory.pages])
+    rows = (row for row in touched.of(queue_id) if row[1] >= queue.floor)
+    while part := list(islice(rows, MUTATION_ROWS_MAX)):
+        for row in part:
+            if row[7] != checksum(row):
+                raise _damaged(f"touched message {row[1]} of queue {queue_id}: bad checksum")
+            page = queue.living(row[1])
+            if page is None or page.untouched >> row[1] - page.first & 1:
+                raise _damaged(f"touched message {row[1]} of queue {queue_id}: not expected")
+        expected -= len(part)
+        columns = [list(column) for column in zip(*part, strict=True)]
+        yield RowsRestored(queue_id, *columns[1:7])
+    if expected:
+        raise _damaged(f"queue {queue_id}: {expected} touched messages missing")
+
+
+def _only_living(page: Page, messages: list[MessageStored]) -> list[MessageStored]:
+    if page.live.bit_count() == len(messages):
+        return messages
+    first, live = page.first, page.live
+    return [message for message in messages if live >> message.sequence - first & 1]
+
+
+# --- damage ---
+
+
+def _damaged(reason: str) -> Damaged:
+    return Damaged(FILE, 0, reason)
+
+
+# SQLite could not work, which says nothing about the bytes.
+_NOT_DAMAGE: Final = frozenset(
+    (
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PERM,
+    )
+)
+
+
+@contextmanager
+def _damage_found(where: str) -> Iterator[None]:
+    """What reading trips over when a value has changed its type, length or meaning is damage."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+        if code & 0xFF in _NOT_DAMAGE:
+            raise
+        raise _damaged(f"{where}: {error}") from error
+    except (LayoutError, TypeError, ValueError, msgspec.MsgspecError) as error:
+        raise _damaged(f"{where}: a value is not what was written: {error}") from error

@@ -1,0 +1,168 @@
+"""The statements of a batch and the rows that they carry, each with its checksum."""
+
+from typing import Any, Final
+from zlib import crc32
+
+import msgspec
+from msgspec import Struct
+
+from elasticq.engine.leases import Key
+from elasticq.engine.mutations import QueueRestored
+from elasticq.replication.records import Base, Voter
+from elasticq.storage.pages import Delivery, Update, contents_crc
+
+VACUUM_PAGES: Final = 1_000  # given back to the file system after one batch
+FETCH_PAGES_MAX: Final = 16  # of one query
+
+_PRIME: Final = (1 << 31) - 1
+_FACTORS: Final = (3, 5, 7, 11, 13, 17, 19)  # of a touched row's columns, in order
+
+PUT_META: Final = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
+PUT_TAKEOVER: Final = "INSERT OR REPLACE INTO takeovers VALUES (?, ?, ?)"
+PUT_TASK: Final = "INSERT OR REPLACE INTO move_tasks VALUES (?, ?, ?)"
+DROP_TASK: Final = "DELETE FROM move_tasks WHERE number = ?"
+PUT_LEASE: Final = "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?, ?)"
+DROP_LEASE: Final = "DELETE FROM leases WHERE queue_id = ? AND name = ? AND batch = ? AND partition = ? AND call >= ?"
+DROP_TAKEOVERS: Final = "DELETE FROM takeovers WHERE term < ?"
+PUT_QUEUE: Final = "INSERT OR REPLACE INTO queues VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+DROP_QUEUE: Final = "DELETE FROM queues WHERE id = ?"
+PUT_PAGE: Final = "INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+PUT_CONTENTS: Final = "INSERT INTO contents VALUES (?, ?, ?, ?)"
+PUT_GROUPS: Final = "INSERT INTO groups VALUES (?, ?, ?, ?)"
+PUT_TOUCHED: Final = "INSERT OR REPLACE INTO touched VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+DROP_TOUCHED: Final = "DELETE FROM touched WHERE queue_id = ? AND sequence = ?"
+DROP_TOUCHED_OF_PAGE: Final = "DELETE FROM touched WHERE queue_id = ? AND sequence BETWEEN ? AND ?"
+DROP_PAGE: Final = "DELETE FROM pages WHERE queue_id = ? AND first = ?"
+DROP_CONTENTS: Final = "DELETE FROM contents WHERE queue_id = ? AND first = ?"
+DROP_GROUPS: Final = "DELETE FROM groups WHERE queue_id = ? AND first = ?"
+PUT_INVOCATIONS: Final = "INSERT INTO invocations VALUES (?, ?, ?, ?, ?)"
+DROP_INVOCATIONS: Final = "DELETE FROM invocations WHERE newest_ms <= ?"
+VACUUM: Final = f"PRAGMA incremental_vacuum({VACUUM_PAGES})"
+
+
+def _moved(column: str, parameter: int, factor: int) -> str:
+    return f"(?{parameter} % {_PRIME} - {column} % {_PRIME}) * {factor}"
+
+
+# The checksum of a touched row is linear, so that SQL can carry it on over a row that nobody has read.
+_CHANGE_VISIBILITY: Final = (
+    f"UPDATE touched SET visible_at_ms = ?1, checksum = checksum + {_moved('visible_at_ms', 1, _FACTORS[2])} "
+    "WHERE queue_id = ?2 AND sequence = ?3"
+)
+_RETURN: Final = (
+    "UPDATE touched SET visible_at_ms = ?1, receive_count = ?2, first_received_ms = ?3, checksum = checksum + "
+    f"{_moved('visible_at_ms', 1, _FACTORS[2])} + {_moved('receive_count', 2, _FACTORS[4])} + "
+    f"{_moved('first_received_ms', 3, _FACTORS[5])} WHERE queue_id = ?5 AND sequence = ?6 AND hand_out = ?4"
+)
+
+# In the order in which a batch runs them.
+ORDER: Final = (
+    PUT_META,
+    PUT_TAKEOVER,
+    DROP_TAKEOVERS,
+    PUT_TASK,
+    DROP_TASK,
+    DROP_LEASE,
+    PUT_LEASE,
+    DROP_QUEUE,
+    PUT_QUEUE,
+    PUT_PAGE,
+    PUT_CONTENTS,
+    PUT_GROUPS,
+    PUT_TOUCHED,
+    DROP_TOUCHED,
+    DROP_PAGE,
+    DROP_CONTENTS,
+    DROP_GROUPS,
+    DROP_TOUCHED_OF_PAGE,
+    PUT_INVOCATIONS,
+    DROP_INVOCATIONS,
+)
+
+Statement = tuple[str, list[tuple[Any, ...]]]
+encode = msgspec.msgpack.Encoder().encode
+
+
+class Applied(Struct, array_like=True):
+    """Row "applied" of ``meta``: the newest batch, and how many rows the small tables hold since then.
+
+    voters, last_queue_id: since format 3; the newest queue may be gone, its id is not given again.
+    move_tasks: since format 4; leases: rows of their table, since format 5.
+    ahead_ms: of the clock, 0 where nobody ever advanced it.
+    """
+
+    index: int
+    term: int
+    time_ms: int
+    queues: int
+    takeovers: int
+    is_founded: bool
+    voters: tuple[Voter, ...] | None = None
+    last_queue_id: int = 0
+    move_tasks: int = 0
+    leases: int = 0
+    ahead_ms: int = 0
+
+    def base(self) -> Base:
+        return Base(self.index, self.term, self.time_ms, self.voters)
+
+
+def checked(key: Any, value: bytes) -> tuple[Any, bytes, int]:
+    return key, value, crc32(value, crc32(str(key).encode()))
+
+
+def lease_row(key: Key, call: int, value: bytes) -> tuple[Any, ...]:
+    return *key, call, value, crc32(value, crc32(repr((key, call)).encode()))
+
+
+def queue_row(row: QueueRestored, messages: int) -> tuple[Any, ...]:
+    values = (
+        row.queue_id,
+        row.account,
+        row.name,
+        encode(row.attributes),
+        encode(row.tags),
+        row.created_ms,
+        row.modified_ms,
+        row.deleted_ms,
+        row.purged_ms,
+        row.watermark,
+        row.last_sequence,
+        messages,
+    )
+    return (*values, crc32(encode(values)))
+
+
+def checksum(row: tuple[int, ...]) -> int:
+    return sum([value % _PRIME * factor for value, factor in zip(row, _FACTORS, strict=False)])
+
+
+def touched_row(queue_id: int, sequence: int, delivery: Delivery) -> tuple[int, ...]:
+    row = (queue_id, sequence, *delivery)
+    return (*row, checksum(row))
+
+
+def blob_row(queue_id: int, first: int, blob: bytes) -> tuple[int, int, bytes, int]:
+    return queue_id, first, blob, contents_crc(queue_id, first, blob)
+
+
+def add_updates(statements: list[Statement], queue_id: int, sequence: int, updates: list[Update]) -> None:
+    """Those of one message stay in their order; neighbours of the same kind share a statement."""
+    for update in updates:
+        sql = _CHANGE_VISIBILITY if len(update) == 1 else _RETURN
+        if not statements or statements[-1][0] != sql:
+            statements.append((sql, []))
+        statements[-1][1].append((*update, queue_id, sequence))
+
+
+def fetches(queue_id: int, firsts: list[int]) -> list[tuple[str, tuple[int, ...]]]:
+    """Queries for the contents of the pages that begin at ``firsts``."""
+    return [_fetch(queue_id, firsts[at : at + FETCH_PAGES_MAX]) for at in range(0, len(firsts), FETCH_PAGES_MAX)]
+
+
+def _fetch(queue_id: int, firsts: list[int]) -> tuple[str, tuple[int, ...]]:
+    """Two texts only, so that SQLite keeps them prepared: an IN list is filled up with its last member."""
+    places = 1 if len(firsts) == 1 else FETCH_PAGES_MAX
+    marks = ", ".join("?" * places)
+    sql = f"SELECT queue_id, first, contents, crc FROM contents WHERE queue_id = ? AND first IN ({marks})"
+    return sql, (queue_id, *firsts, *[firsts[-1]] * (places - len(firsts)))
