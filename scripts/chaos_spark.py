@@ -33,23 +33,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from elasticq.client import Sqs
 from tests.cluster.cluster import Cluster, let_pass
 from tests.durability.server import Server
-from tests.spark.kills import Job, Reads, Sender, Verdict, judge, until
+from tests.spark.kills import SPECULATION, Job, Reads, Sender, Verdict, judge, until
 
 BETWEEN_S = (0.05, 0.8)
 WITHOUT_MASTER_S = (0.2, 3.0)
 INSIDE_MIN = 0.25
 EXECUTORS = "local-cluster[2,1,1024]"
-SPECULATION = {
-    "spark_speculation": True,
-    "spark_speculation_interval": "100ms",
-    "spark_speculation_quantile": 0.5,
-    "spark_speculation_multiplier": 1.2,
-    "spark_speculation_minTaskRuntime": "100ms",
-}
 READS: dict[str, Any] = {"pace_s": 0.1, "options": {"maxMessagesPerTrigger": 400}}  # a second each: 10 pages of 10
 SHAPES: dict[str, dict[str, Any]] = {
     "local": READS,
-    "executors": READS | {"master": EXECUTORS, "conf": SPECULATION, "straggler_s": 3},
+    "executors": READS | {"master": EXECUTORS, "conf": SPECULATION, "straggler_s": 5},
     "cluster": READS,
     "actions": READS | {"sink": "actions"},
 }
@@ -170,7 +163,8 @@ def tell(done: Round, directory: Path) -> None:
     kinds = ", ".join(f"{kind} {times}" for kind, times in sorted(done.kills.items()))
     print(
         f"{done.shape}, seed {done.seed}: {done.kills.total()} kills in {done.seconds:.0f} s ({kinds}),"
-        f" {done.inside.total()} inside a read; {done.reads.begun} reads, {done.reads.again} of them again;"
+        f" {done.inside.total()} inside a read; {done.reads.begun} reads, {done.reads.again} of them again,"
+        f" {done.reads.together} beside another of the same share or after its kill;"
         f" {done.verdict.line() if done.verdict else 'no verdict'}",
         flush=True,
     )

@@ -45,6 +45,16 @@ CONF: Final = {
     "spark_sql_streaming_minBatchesToRetain": 10,
 }
 
+# A second attempt as soon as the others are done and the first is a little slow, whatever it has done till then.
+SPECULATION: Final = {
+    "spark_speculation": True,
+    "spark_speculation_interval": "100ms",
+    "spark_speculation_quantile": 0.5,
+    "spark_speculation_multiplier": 1.1,
+    "spark_speculation_minTaskRuntime": "100ms",
+    "spark_speculation_efficiency_enabled": False,
+}
+
 
 def until(condition: Callable[[], Any], what: str | Callable[[], str], patience_s: float = PATIENCE_S) -> Any:
     """The first true value of ``condition``."""

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cluster.conftest import MakeCluster
 from tests.cluster.conftest import make_cluster as make_cluster
-from tests.spark.kills import Job, Sender, judge, until
+from tests.spark.kills import SPECULATION, Job, Sender, judge, until
 from tests.spark.servers import Server
 
 MESSAGES = 200
@@ -110,9 +110,7 @@ def test_a_killed_executor_loses_and_doubles_nothing(elasticq_server: Server, tm
 
 @pytest.mark.chaos
 def test_two_attempts_of_a_task_at_once_read_the_same(elasticq_server: Server, tmp_path: Path) -> None:
-    conf = {"spark_speculation": True, "spark_speculation_interval": "100ms", "spark_speculation_quantile": 0.5}
-    conf |= {"spark_speculation_multiplier": 1.1, "spark_speculation_minTaskRuntime": "100ms"}
-    stream = run(tmp_path, elasticq_server, "speculation", master=EXECUTORS, straggler_s=90.0, conf=conf)
+    stream = run(tmp_path, elasticq_server, "speculation", master=EXECUTORS, straggler_s=200.0, conf=SPECULATION)
     with stream.job:
         stream.send()
         stream.check()
