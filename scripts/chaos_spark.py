@@ -4,7 +4,7 @@ A round is a fresh job, reading from a durable server or from a cluster of three
 menu of kills in random order; then the queue is drained and the sink compared with what was sent. A round's job:
 
 - local: the file sink on local[2]
-- executors: the same on two executor JVMs (local-cluster), with speculation and stragglers
+- executors: the same on two executor JVMs (local-cluster)
 - cluster: the same, and elasticq's master is killed too
 - actions: foreachBatch with two actions on each batch
 
@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from elasticq.client import Sqs
 from tests.cluster.cluster import Cluster, let_pass
 from tests.durability.server import Server
-from tests.spark.kills import SPECULATION, Job, Reads, Sender, Verdict, judge, until
+from tests.spark.kills import Job, Reads, Sender, Verdict, judge, until
 
 BETWEEN_S = (0.05, 0.8)
 WITHOUT_MASTER_S = (0.2, 3.0)
@@ -42,7 +42,7 @@ EXECUTORS = "local-cluster[2,1,1024]"
 READS: dict[str, Any] = {"pace_s": 0.1, "options": {"maxMessagesPerTrigger": 400}}  # a second each: 10 pages of 10
 SHAPES: dict[str, dict[str, Any]] = {
     "local": READS,
-    "executors": READS | {"master": EXECUTORS, "conf": SPECULATION, "straggler_s": 5},
+    "executors": READS | {"master": EXECUTORS},
     "cluster": READS,
     "actions": READS | {"sink": "actions"},
 }
@@ -163,8 +163,7 @@ def tell(done: Round, directory: Path) -> None:
     kinds = ", ".join(f"{kind} {times}" for kind, times in sorted(done.kills.items()))
     print(
         f"{done.shape}, seed {done.seed}: {done.kills.total()} kills in {done.seconds:.0f} s ({kinds}),"
-        f" {done.inside.total()} inside a read; {done.reads.begun} reads, {done.reads.again} of them again,"
-        f" {done.reads.together} beside another of the same share or after its kill;"
+        f" {done.inside.total()} inside a read; {done.reads.begun} reads, {done.reads.again} of them again;"
         f" {done.verdict.line() if done.verdict else 'no verdict'}",
         flush=True,
     )

@@ -132,7 +132,7 @@ class Job:
         self.out, self.checkpoint = directory / "out", directory / "checkpoint"
         self.marks, self.log = directory / "marks", directory / "job.log"
         self.spread_s = 3 * pace_s
-        self.is_cluster = master.startswith("local-cluster")
+        self.is_cluster = not master.startswith("local[")
         self.marks.mkdir(parents=True)
         plan = {
             "url": url,
