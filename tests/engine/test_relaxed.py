@@ -61,7 +61,7 @@ def test_a_relaxed_receive_answers_a_hundred_at_most() -> None:
 def test_a_relaxed_receive_answers_what_fits_and_one_at_least() -> None:
     desk = relaxed()
     for _ in range(3):
-        desk.send("x" * (3 * 1_048_576))
+        desk.send("x" * (4 * 1_048_576))
     assert [len(desk.receive(10)) for _ in range(4)] == [1, 1, 1, 0]
 
 
