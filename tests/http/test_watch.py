@@ -31,10 +31,11 @@ class Lines(logging.Handler):
 def lines() -> Iterator[Lines]:
     handler, logger = Lines(), logging.getLogger("elasticq.requests")
     logger.addHandler(handler)
-    level, logger.level = logger.level, logging.INFO
+    level = logger.level
+    logger.setLevel(logging.INFO)  # not by the attribute: what is enabled is remembered
     yield handler
     logger.removeHandler(handler)
-    logger.level = level
+    logger.setLevel(level)
 
 
 async def open_desk(watch: Watch, slow_s: float = 1.0) -> Desk:
