@@ -14,8 +14,9 @@ import msgspec
 from msgspec import Struct
 
 from elasticq.engine import mutations as m
+from elasticq.engine.invocations import TOO_MANY
 from elasticq.engine.state import Queue, State
-from elasticq.model.errors import InvalidParameterValue, RequestThrottled
+from elasticq.model.errors import InvalidParameterValue
 
 _QUEUE = Layout(">QQB")
 _ID, _ATTEMPT = 1, 2
@@ -35,12 +36,7 @@ def deduplication_key(queue: Queue, group_id: str, deduplication_id: str) -> byt
 
 def first_sent(state: State, key: bytes, now_ms: int) -> int | None:
     """The sequence of the message that was sent with this id in the last five minutes. Raises RequestThrottled."""
-    known = state.invocations.get(key, now_ms)
-    if known is not None:
-        return known.sequence
-    if state.invocations.is_full(now_ms):
-        raise RequestThrottled("Too many calls in the last 300 seconds; try again later.")
-    return None
+    return state.invocations.first_sent(key, now_ms, TOO_MANY)
 
 
 class Attempt(Struct, array_like=True, gc=False):

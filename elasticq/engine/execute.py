@@ -29,7 +29,7 @@ from elasticq.engine.actions import (
     visibility,
 )
 from elasticq.engine.identity import sequence_number
-from elasticq.engine.invocations import Recorded
+from elasticq.engine.invocations import TOO_MANY, Recorded
 from elasticq.engine.state import State
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model import commands as c
@@ -93,7 +93,7 @@ def execute(state: State, call: c.Call, turn: Turn) -> Outcome:
         if known is not None:
             return _repeated(state, call, known, turn), []
         if state.invocations.is_full(turn.now_ms) and isinstance(command, (c.SendMessage, c.SendMessageBatch)):
-            raise RequestThrottled("Too many calls in the last 300 seconds; try again later.")
+            raise RequestThrottled(TOO_MANY)
     result, mutations = HANDLERS[type(command)](state, call, command, turn)
     if mutations and call.invocation and isinstance(result, Result) and not _runs_again(result):
         mutations.append(_recorded(call, result, mutations, turn))

@@ -15,9 +15,9 @@ from elasticq.engine import mutations as m
 from elasticq.engine.invocations import Invocations, Recorded
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Turn
-from elasticq.model.errors import RequestThrottled
 
 _QUEUE: Final = Layout(">QQ")
+_TOO_MANY: Final = "Too many deduplication ids are remembered; try again later."
 
 
 def sent_id_key(queue: Queue, deduplication_id: str) -> bytes:
@@ -28,12 +28,7 @@ def sent_id_key(queue: Queue, deduplication_id: str) -> bytes:
 
 def first_sent(state: State, key: bytes, now_ms: int) -> int | None:
     """The sequence of the message that holds the id. Raises RequestThrottled where no more can be remembered."""
-    known = state.sent_ids.get(key, now_ms)
-    if known is not None:
-        return known.sequence
-    if state.sent_ids.is_full(now_ms):
-        raise RequestThrottled("Too many deduplication ids are remembered; try again later.")
-    return None
+    return state.sent_ids.first_sent(key, now_ms, _TOO_MANY)
 
 
 def taken(queue: Queue, key: bytes, sequence: int, turn: Turn) -> m.SentIdTaken:

@@ -8,10 +8,12 @@ GUID history (300 s window); a dict of objects costs 227 bytes a row.
 """
 
 from struct import Struct as Layout
+from typing import Final
 
 from msgspec import Struct, field
 
 from elasticq.engine.mutations import InvocationRecorded
+from elasticq.model.errors import RequestThrottled
 from elasticq.model.limits import INVOCATION_WINDOW_MS, INVOCATIONS_MAX
 
 GENERATION_MS = 100_000
@@ -29,6 +31,9 @@ class Recorded(Struct, gc=False):
     queue_id: int
     sequence: int
     detail: bytes
+
+
+TOO_MANY: Final = "Too many calls in the last 300 seconds; try again later."
 
 
 class _Generation(Struct):
@@ -80,6 +85,15 @@ class Invocations:
                 recorded_ms = number * self._generation_ms + offset_ms
                 if recorded_ms + self._window_ms > now_ms:
                     return Recorded(recorded_ms, queue_id, sequence, generation.details.get(key, b""))
+        return None
+
+    def first_sent(self, key: bytes, now_ms: int, too_many: str) -> int | None:
+        """The sequence of the message that holds the id. Raises RequestThrottled where no more can be remembered."""
+        known = self.get(key, now_ms)
+        if known is not None:
+            return known.sequence
+        if self.is_full(now_ms):
+            raise RequestThrottled(too_many)
         return None
 
     def put(self, key: bytes, row: Recorded | InvocationRecorded, now_ms: int | None = None) -> bool:

@@ -34,23 +34,36 @@ def send_message(state: State, call: Call, command: SendMessage, turn: Turn) -> 
 
 def _send(state: State, queue: Queue, call: Call, command: SendMessage, turn: Turn) -> Outcome:
     sequence = next_sequence(queue.last_sequence, turn.term)
-    if queue.is_fifo:
-        return _send_in_order(state, queue, call, command, sequence, turn)
-    stored = _stored(queue, call, command, sequence, turn, in_batch=False)
-    if stored.deduplication_id is not None:
-        return _send_once(state, queue, stored, stored.deduplication_id, turn)
-    return SendMessageResult(state.identity.message_id(queue.id, sequence)), [stored]
-
-
-def _send_once(state: State, queue: Queue, stored: m.MessageStored, deduplication_id: str, turn: Turn) -> Outcome:
-    """Of a standard queue with an idempotency window."""
-    key = sent_id_key(queue, deduplication_id)
-    first = idempotency.first_sent(state, key, turn.now_ms)
+    store = _stored_in_order if queue.is_fifo else _stored
+    stored = store(queue, call, command, sequence, turn, in_batch=False)
+    if stored.deduplication_id is None:
+        return SendMessageResult(state.identity.message_id(queue.id, sequence)), [stored]
+    key = _key(queue, stored, stored.deduplication_id)
+    first = _first_sent(state, queue, key, turn)
     mutations: list[m.Mutation] = []
     if first is None:
-        first = stored.sequence
-        mutations = [stored, taken(queue, key, first, turn)]
-    return SendMessageResult(state.identity.message_id(queue.id, first)), mutations
+        first = sequence
+        mutations = [stored, _taken(queue, key, first, turn)]
+    message_id = state.identity.message_id(queue.id, first)
+    return SendMessageResult(message_id, sequence_number(first) if queue.is_fifo else None), mutations
+
+
+def _key(queue: Queue, stored: m.MessageStored, deduplication_id: str) -> bytes:
+    if queue.is_fifo:
+        return deduplication_key(queue, stored.group_id or "", deduplication_id)
+    return sent_id_key(queue, deduplication_id)
+
+
+def _first_sent(state: State, queue: Queue, key: bytes, turn: Turn) -> int | None:
+    """The sequence of the message that holds the id. Raises RequestThrottled."""
+    look = first_sent if queue.is_fifo else idempotency.first_sent
+    return look(state, key, turn.now_ms)
+
+
+def _taken(queue: Queue, key: bytes, sequence: int, turn: Turn) -> m.Mutation:
+    if queue.is_fifo:
+        return m.InvocationRecorded(key, turn.now_ms, queue.id, sequence)
+    return taken(queue, key, sequence, turn)
 
 
 def _send_on(state: State, queue: Queue, call: Call, command: SendMessage, turn: Turn) -> Outcome:
@@ -72,17 +85,6 @@ def _copies(
     for each, delay_s in zip(stored, delays_s, strict=False):
         copies.add(each, delay_s)
     return copies.mutations
-
-
-def _send_in_order(state: State, queue: Queue, call: Call, command: SendMessage, sequence: int, turn: Turn) -> Outcome:
-    stored = _stored_in_order(queue, call, command, sequence, turn, in_batch=False)
-    key = deduplication_key(queue, stored.group_id or "", stored.deduplication_id or "")
-    first = first_sent(state, key, turn.now_ms)
-    mutations: list[m.Mutation] = []
-    if first is None:
-        first = sequence
-        mutations = [stored, m.InvocationRecorded(key, turn.now_ms, queue.id, sequence)]
-    return SendMessageResult(state.identity.message_id(queue.id, first), sequence_number(first)), mutations
 
 
 def _stored(
@@ -189,80 +191,42 @@ def send_message_batch(state: State, call: Call, command: SendMessageBatch, turn
 def _send_batch(
     state: State, queue: Queue, call: Call, command: SendMessageBatch, ids: list[str], turn: Turn
 ) -> Outcome:
+    """An entry with a deduplication id may be the duplicate of one before it."""
     if queue.is_fifo:
-        return _send_batch_in_order(state, queue, call, command, ids, turn)
-    if queue.idempotency_ms:
-        return _send_batch_once(state, queue, call, command, ids, turn)
-    result = SendMessageBatchResult()
-    mutations: list[m.Mutation] = []
-    sequence = next_sequence(queue.last_sequence, turn.term)
-    for position, (name, entry) in enumerate(zip(ids, command.entries, strict=True)):
-        try:
-            mutations.append(_stored(queue, call, entry, sequence, turn, in_batch=True))
-        except SqsError as error:
-            result.failed.append(failed(name, error))
-            continue
-        result.successful.append(SentEntry(name, position, state.identity.message_id(queue.id, sequence)))
-        sequence += 1
-    return result, mutations
-
-
-def _send_batch_once(
-    state: State, queue: Queue, call: Call, command: SendMessageBatch, ids: list[str], turn: Turn
-) -> Outcome:
-    """As ``_send_batch_in_order``, but an entry needs no id."""
+        _check_in_order(queue, command)
+    store = _stored_in_order if queue.is_fifo else _stored
     result = SendMessageBatchResult()
     messages: list[m.Mutation] = []
     keys: dict[bytes, int] = {}
     sequence = next_sequence(queue.last_sequence, turn.term)
     for position, (name, entry) in enumerate(zip(ids, command.entries, strict=True)):
         try:
-            stored = _stored(queue, call, entry, sequence, turn, in_batch=True)
+            stored = store(queue, call, entry, sequence, turn, in_batch=True)
         except SqsError as error:
             result.failed.append(failed(name, error))
             continue
         key, first = b"", None
         if stored.deduplication_id is not None:
-            key = sent_id_key(queue, stored.deduplication_id)
-            first = keys.get(key) or idempotency.first_sent(state, key, turn.now_ms)
+            key = _key(queue, stored, stored.deduplication_id)
+            first = keys.get(key) or _first_sent(state, queue, key, turn)
         if first is None:
             first = sequence
             messages.append(stored)
             sequence += 1
             if key:
                 keys[key] = first
-        message_id = state.identity.message_id(queue.id, first)
-        result.successful.append(SentEntry(name, position, message_id, sequence=first))
-    return result, messages + [taken(queue, key, first, turn) for key, first in keys.items()]
+        sent = SentEntry(name, position, state.identity.message_id(queue.id, first))
+        if queue.is_fifo:
+            sent.sequence_number = sequence_number(first)
+        elif queue.idempotency_ms:
+            sent.sequence = first
+        result.successful.append(sent)
+    return result, messages + [_taken(queue, key, first, turn) for key, first in keys.items()]
 
 
-def _send_batch_in_order(
-    state: State, queue: Queue, call: Call, command: SendMessageBatch, ids: list[str], turn: Turn
-) -> Outcome:
-    """An entry may be the duplicate of one before it. An entry without a group, or that cannot be
-    deduplicated, fails the whole call [S].
-    """
+def _check_in_order(queue: Queue, command: SendMessageBatch) -> None:
+    """An entry without a group, or that cannot be deduplicated, fails the whole call [S]."""
     if any(entry.message_group_id is None for entry in command.entries):
         raise InvalidParameterValue(_NO_GROUP)
     if not queue.is_content_deduplicated and any(entry.message_deduplication_id is None for entry in command.entries):
         raise InvalidParameterValue(_NO_DEDUPLICATION)
-    result = SendMessageBatchResult()
-    messages: list[m.Mutation] = []
-    keys: dict[bytes, int] = {}
-    sequence = next_sequence(queue.last_sequence, turn.term)
-    for position, (name, entry) in enumerate(zip(ids, command.entries, strict=True)):
-        try:
-            stored = _stored_in_order(queue, call, entry, sequence, turn, in_batch=True)
-        except SqsError as error:
-            result.failed.append(failed(name, error))
-            continue
-        key = deduplication_key(queue, stored.group_id or "", stored.deduplication_id or "")
-        first = keys.get(key) or first_sent(state, key, turn.now_ms)
-        if first is None:
-            first = keys[key] = sequence
-            messages.append(stored)
-            sequence += 1
-        message_id = state.identity.message_id(queue.id, first)
-        result.successful.append(SentEntry(name, position, message_id, sequence_number(first)))
-    ids_taken = [m.InvocationRecorded(key, turn.now_ms, queue.id, first) for key, first in keys.items()]
-    return result, messages + ids_taken
