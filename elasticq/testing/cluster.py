@@ -4,12 +4,12 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
 from elasticq.testing.calls import Caller
-from elasticq.testing.view import LOOK_S, View
+from elasticq.testing.host import Host, overlaid
+from elasticq.testing.view import LOOK_S
 
 if TYPE_CHECKING:
     from elasticq.testing.member import EmbeddedMember, LoopThread
@@ -18,7 +18,7 @@ READY_S: Final = 30.0
 HOST: Final = "127.0.0.1"
 
 
-class Cluster(View):
+class Cluster(Host):
     """Members are named node1, node2, ...; each keeps its data in a directory of its own, so that it may come back.
 
     As a View it asks the master. settings: sections of the configuration file, for every member.
@@ -32,13 +32,11 @@ class Cluster(View):
         region: str = DEFAULT_REGION,
         settings: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        super().__init__(self, account)
+        super().__init__(account, region)
         self.names = tuple(f"node{number}" for number in range(1, nodes + 1))
-        self._region = region
         self._settings = settings or {}
         self._members: dict[str, EmbeddedMember] = {}
         self._addresses: dict[str, str] = {}
-        self._views: list[View] = []
         self._thread: LoopThread | None = None
         self._directory: tempfile.TemporaryDirectory[str] | None = None
 
@@ -89,15 +87,11 @@ class Cluster(View):
             },
             "testing": {"enabled": True},
         }
-        for section, values in self._settings.items():
-            sections.setdefault(section, {}).update(values)
-        return sections
+        return overlaid(sections, self._settings)
 
     def stop(self) -> None:
         """Harmless when it does not run."""
-        for view in (self, *self._views):
-            View.close(view)
-        self._views.clear()
+        self._close_views()
         thread, self._thread = self._thread, None
         if thread is not None:
             try:
@@ -110,18 +104,6 @@ class Cluster(View):
         if self._directory is not None:
             self._directory.cleanup()
             self._directory = None
-
-    def close(self) -> None:
-        self.stop()
-
-    def __enter__(self) -> "Cluster":
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     @property
     def _loop(self) -> "LoopThread":
@@ -210,16 +192,6 @@ class Cluster(View):
     def endpoint_urls(self) -> list[str]:
         """Of all living members: any of them takes any call."""
         return [member.url for member in self._members.values()]
-
-    @property
-    def region(self) -> str:
-        return self._region
-
-    def view(self, account: str) -> View:
-        """The cluster as another account sees it."""
-        view = View(self, account)
-        self._views.append(view)
-        return view
 
     def callers(self, account: str) -> list[Caller]:
         """The master's first."""

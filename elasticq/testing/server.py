@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
 from elasticq.testing.calls import Caller
-from elasticq.testing.view import View
+from elasticq.testing.host import Host, overlaid
 
 if TYPE_CHECKING:
     from elasticq.testing.asynchronous import AsyncView
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from elasticq.testing.process import ServerProcess
 
 
-class ElasticQ(View):
+class ElasticQ(Host):
     """Serves between ``start`` and ``stop``, or as a context manager; as an asynchronous one it gives an AsyncView.
 
     port: 0 takes a free one; data_dir: where messages are kept, else they live in memory; process: not in a
@@ -34,15 +34,13 @@ class ElasticQ(View):
         region: str = DEFAULT_REGION,
         settings: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        super().__init__(self, account)
+        super().__init__(account, region)
         self._is_process = process
-        self._region = region
         self._sections = _sections(host, port, data_dir, account, region, settings or {})
         self._url = ""
         self._thread: LoopThread | None = None
         self._member: EmbeddedMember | None = None
         self._process: ServerProcess | None = None
-        self._views: list[View] = []
         self._asynchronous: AsyncView | None = None
 
     # --- life -----------------------------------------------------------------------
@@ -73,9 +71,7 @@ class ElasticQ(View):
 
     def stop(self) -> None:
         """Harmless when it does not run. Clients that it gave are closed."""
-        for view in (self, *self._views):
-            View.close(view)
-        self._views.clear()
+        self._close_views()
         self._url = ""
         thread, member, process = self._thread, self._member, self._process
         self._thread = self._member = self._process = None
@@ -86,18 +82,6 @@ class ElasticQ(View):
                 thread.stop()
         if process is not None:
             process.stop()
-
-    def close(self) -> None:
-        self.stop()
-
-    def __enter__(self) -> "ElasticQ":
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     async def __aenter__(self) -> "AsyncView":
         from elasticq.testing.asynchronous import AsyncView
@@ -112,12 +96,6 @@ class ElasticQ(View):
 
     # --- views ----------------------------------------------------------------------
 
-    def view(self, account: str) -> View:
-        """The same server as another account sees it: 12 digits."""
-        view = View(self, account)
-        self._views.append(view)
-        return view
-
     def callers(self, account: str) -> list[Caller]:
         return [Caller(self.endpoint_url, account, self._region)]
 
@@ -125,10 +103,6 @@ class ElasticQ(View):
     def endpoint_url(self) -> str:
         assert self._url, "the server is not running: use it as a context manager, or start() it"
         return self._url
-
-    @property
-    def region(self) -> str:
-        return self._region
 
 
 def _sections(
@@ -146,6 +120,4 @@ def _sections(
         "storage": {"memory": True} if data_dir is None else {"data_dir": str(data_dir)},
         "testing": {"enabled": True},
     }
-    for section, values in more.items():
-        sections.setdefault(section, {}).update(values)
-    return sections
+    return overlaid(sections, more)

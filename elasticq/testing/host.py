@@ -1,0 +1,62 @@
+"""What a server and a cluster have in common: they start and stop, as context managers too, and show themselves."""
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from elasticq.testing.calls import Caller
+from elasticq.testing.view import View
+
+
+class Host(View):
+    """A View of itself, too."""
+
+    def __init__(self, account: str, region: str) -> None:
+        super().__init__(self, account)
+        self._region = region
+        self._views: list[View] = []
+
+    @property
+    def region(self) -> str:
+        return self._region
+
+    def start(self) -> None:
+        """Returns when it serves."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Harmless when it does not run. Clients that it gave are closed."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        self.stop()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def view(self, account: str) -> View:
+        """The same as another account sees it: 12 digits."""
+        view = View(self, account)
+        self._views.append(view)
+        return view
+
+    def callers(self, account: str) -> list[Caller]:
+        raise NotImplementedError
+
+    def _close_views(self) -> None:
+        for view in (self, *self._views):
+            View.close(view)
+        self._views.clear()
+
+
+def overlaid(sections: dict[str, dict[str, Any]], more: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """``sections`` of the configuration, with those of ``more`` over them."""
+    for section, values in more.items():
+        sections.setdefault(section, {}).update(values)
+    return sections
