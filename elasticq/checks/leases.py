@@ -99,8 +99,3 @@ def _short(story: Story, lease: str, told: LeaseStory) -> list[Finding]:
         if receive.complete_us
         < min(ends_us, told.deadline_us(receive.complete_us) - story.early_us(0, receive.complete_us))
     ]
-
-
-def _deadline_us(story: Story, told: LeaseStory, by_us: int) -> int:
-    """The earliest, as far as ``by_us`` can tell."""
-    return told.deadline_us(by_us) - story.early_us(0, by_us)

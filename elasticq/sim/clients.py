@@ -238,7 +238,6 @@ class Load:
         self.world = world
         self.history: list[Event] = []
         self.is_draining = False
-        self.has_begun = False
         self.drain_us = 0
         self.last_message_us = 0
         self.first_write_after_heal_us: int | None = None
@@ -265,7 +264,6 @@ class Load:
         self.founder.start()
 
     def begin(self) -> None:
-        self.has_begun = True
         for client in (*self.producers, *self.consumers, *self.readers, *self.redrivers):
             client.start()
 

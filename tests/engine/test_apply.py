@@ -32,6 +32,23 @@ def replayed(log: list[m.Mutation], times: int = 1) -> State:
     return state
 
 
+def check_roll_back(driver: Driver, before: list[Step], lost: list[Step], after: list[Step]) -> None:
+    """What was lost leaves no trace, and the rest goes on as in a member that never had it."""
+    driver.run(before)
+    kept = len(driver.desk.log)
+    driver.undo = []
+    driver.run(lost)
+    roll_back(driver.undo)
+    del driver.desk.log[kept:]
+    # As of now: ids may have left their window meanwhile, and time does not go back.
+    assert digest(driver.desk) == state_digest(replayed(driver.desk.log), driver.desk.turn.now_ms)
+    check_indexes(driver.desk.state, driver.desk.turn.now_ms)
+    driver.undo = None
+    driver.run(after)
+    assert digest(driver.desk) == state_digest(replayed(driver.desk.log), driver.desk.turn.now_ms)
+    check_indexes(driver.desk.state, driver.desk.turn.now_ms)
+
+
 # --- laws -------------------------------------------------------------------------
 
 
@@ -82,21 +99,7 @@ def test_log_that_reclaims_a_deleted_queue_may_be_replayed() -> None:
 @settings(max_examples=120)
 @given(before=STEPS, lost=STEPS, after=STEPS)
 def test_rolled_back_state_is_the_state_before(before: list[Step], lost: list[Step], after: list[Step]) -> None:
-    driver = Driver()
-    driver.run(before)
-    kept = len(driver.desk.log)
-    driver.undo = []
-    driver.run(lost)
-    roll_back(driver.undo)
-    del driver.desk.log[kept:]
-    # As of now: ids may have left their window meanwhile, and time does not go back.
-    assert digest(driver.desk) == state_digest(replayed(driver.desk.log), driver.desk.turn.now_ms)
-    check_indexes(driver.desk.state, driver.desk.turn.now_ms)
-    # It goes on as a member that never had what was lost.
-    driver.undo = None
-    driver.run(after)
-    assert digest(driver.desk) == state_digest(replayed(driver.desk.log), driver.desk.turn.now_ms)
-    check_indexes(driver.desk.state, driver.desk.turn.now_ms)
+    check_roll_back(Driver(), before, lost, after)
 
 
 @settings(max_examples=60)

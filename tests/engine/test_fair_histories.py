@@ -3,12 +3,12 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from elasticq.engine.apply import apply, roll_back
+from elasticq.engine.apply import apply
 from elasticq.engine.digest import state_digest
 from elasticq.engine.ordering import fair
 from elasticq.engine.state import State
 from tests.engine.driver import STEPS, FairDriver, Step, check_indexes, digest
-from tests.engine.test_apply import replayed
+from tests.engine.test_apply import check_roll_back
 from tests.engine.test_dump import dumped, made_from
 
 HISTORIES = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -32,18 +32,7 @@ def test_choice_is_fair_by_the_rows(steps: list[Step]) -> None:
 @HISTORIES
 @given(before=STEPS, lost=STEPS, after=STEPS)
 def test_rolled_back_queue_is_as_fair_as_before(before: list[Step], lost: list[Step], after: list[Step]) -> None:
-    driver = FairDriver()
-    driver.run(before)
-    kept = len(driver.desk.log)
-    driver.undo = []
-    driver.run(lost)
-    roll_back(driver.undo)
-    del driver.desk.log[kept:]
-    assert digest(driver.desk) == state_digest(replayed(driver.desk.log), driver.desk.turn.now_ms)
-    check_indexes(driver.desk.state, driver.desk.turn.now_ms)
-    driver.undo = None
-    driver.run(after)
-    check_indexes(driver.desk.state, driver.desk.turn.now_ms)
+    check_roll_back(FairDriver(), before, lost, after)
 
 
 @HISTORIES

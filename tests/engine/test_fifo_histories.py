@@ -6,7 +6,7 @@ from elasticq.engine.apply import apply, roll_back
 from elasticq.engine.digest import state_digest
 from elasticq.engine.state import State
 from tests.engine.driver import STEPS, FifoDriver, Step, check_indexes, digest
-from tests.engine.test_apply import replayed
+from tests.engine.test_apply import check_roll_back
 from tests.engine.test_dump import dumped, made_from
 
 
@@ -35,20 +35,7 @@ def test_each_mutation_applied_twice_is_applied_once(steps: list[Step]) -> None:
 @settings(max_examples=150, deadline=None)
 @given(before=STEPS, lost=STEPS, after=STEPS)
 def test_rolled_back_state_is_the_state_before(before: list[Step], lost: list[Step], after: list[Step]) -> None:
-    driver = FifoDriver()
-    driver.run(before)
-    kept = len(driver.desk.log)
-    driver.undo = []
-    driver.run(lost)
-    roll_back(driver.undo)
-    del driver.desk.log[kept:]
-    # As of now: ids may have left their window meanwhile, and time does not go back.
-    assert digest(driver.desk) == state_digest(replayed(driver.desk.log), driver.desk.turn.now_ms)
-    check_indexes(driver.desk.state, driver.desk.turn.now_ms)
-    driver.undo = None
-    driver.run(after)
-    assert digest(driver.desk) == state_digest(replayed(driver.desk.log), driver.desk.turn.now_ms)
-    check_indexes(driver.desk.state, driver.desk.turn.now_ms)
+    check_roll_back(FifoDriver(), before, lost, after)
 
 
 def test_numbers_given_anew_after_a_roll_back_have_their_own_delay() -> None:
