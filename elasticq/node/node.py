@@ -542,12 +542,14 @@ class Node(Observer):
             del attempts[next(iter(attempts))]
 
     def _open_time(self, now_ms: int) -> int:
-        """An entry's time is fixed when its batch opens; all commands in it see that time."""
+        """Each command sees the time at which it came: an entry may be open for as long as the disk syncs the last.
+
+        A visibility timeout that began when the entry was opened would end before its consumer's time is up.
+        """
         turn = self._turn
-        if not self._open:
-            time_ms = self._stamp(now_ms)
-            if time_ms > turn.now_ms:
-                turn.now_ms = time_ms
+        time_ms = self._stamp(now_ms)
+        if time_ms > turn.now_ms:
+            turn.now_ms = time_ms
         return turn.now_ms
 
     def _stamp(self, now_ms: int) -> int:

@@ -22,7 +22,7 @@ from elasticq.node.peer import Peer
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.messages import VoteReply, decode
 from elasticq.replication.records import Entry
-from elasticq.sim.disk import Copy, Disk, Memory, copy_of_memory
+from elasticq.sim.disk import Copy, Disk, Memory, copy_of_memory, in_a_fork
 from elasticq.sim.transfers import Transfer
 from elasticq.storage.batches import Batch
 from elasticq.storage.gate import SyncGate
@@ -155,12 +155,11 @@ class Member:
         node = self.node
         if node is None or not self.is_volatile:
             return self.disk.copy(index)
-        replica = node.replica
-        if node._open or replica.commit_index != node.applied_index or replica.commit_index < index:
+        if node.replica.commit_index < index:
             return None
-        return copy_of_memory(
-            node.state, replica.log.base_at(replica.commit_index, replica.membership.committed_voters)
-        )
+        if node._open or node.replica.commit_index != node.applied_index:
+            return in_a_fork(lambda: copy_of_memory(*node.committed_state()))
+        return copy_of_memory(*node.committed_state())
 
     def install(self, copy: Copy) -> None:
         """The copy in the place of what this member has; whoever waits at the old node is answered."""

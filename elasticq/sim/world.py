@@ -31,7 +31,6 @@ LATENCY_US = (50, 1_500)  # between a client and a member
 LOAD_AFTER_HEAL_MS = 3_000
 RUN_PAST_END_MAX_MS = 60_000
 RECOVERY_MAX_US = 8_000_000  # design: 5 s, and a client's attempt may hang for 3 s before it turns
-CLOCK_BOUND_MS = 1_010  # all restarted: from the latest to the earliest sane wall clock
 FINDINGS_MAX = 10
 NODE_FAILED, NO_PROGRESS, NO_MASTER = "node_failed", "no_progress", "no_master"
 MOVE_STUCK = "move_stuck"
@@ -244,7 +243,7 @@ class World:
             self._look_after(member)
         drain_us = self.load.drain_us if self.load.is_drained else None
         history = self.invariants.without_excused(self.load.history)
-        for finding in check(history, clock_bound_ms=CLOCK_BOUND_MS, drain_us=drain_us):
+        for finding in check(history, jumps=self.invariants.jumps, drain_us=drain_us):
             self.found(finding.name, finding.evidence)
 
     def _look_after(self, member: Member) -> None:
