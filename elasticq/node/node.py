@@ -171,6 +171,11 @@ class Node(Observer):
         else:
             self.effects.wake_at_ms = self._chores_at_ms()  # nothing else can be due
 
+    @property
+    def is_handing_over(self) -> bool:
+        """The mastership is being given away; calls are held meanwhile."""
+        return bool(self._hands_over_until_ms)
+
     def _is_only_joining(self) -> bool:
         """A cluster of one whose last entry is being synced: what came joined the open entry, and waits."""
         replica = self.replica

@@ -14,6 +14,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from elasticq.model.limits import RELAXED, STRICT
 from elasticq.model.results import ReceiveMessageResult
 from elasticq.node.effects import Fetch, Frame, Reply, Ticket
 from elasticq.node.node import Node
@@ -38,11 +39,9 @@ Action = Callable[[Node], None]
 
 TRUE_EPOCH_MS = 1_700_000_000_000  # true wall time when a run begins
 BACKLOG_MAX = 100_000
-MEMORY_BYTES = 8_192  # so little that contents leave memory and are fetched
 TICK_US = 1_000  # a node that always wants to be ticked at once gets it this often
 TAG_AT, VOTE_TAG, APPEND_TAG = 2, 4, 5  # in a frame: version, array head, tag; an Append promises nothing: not decoded
 REPLICATION = 1  # a frame's first byte; letters between nodes have another
-IN_FLIGHT_ENTRIES_MAX = 64  # so few that the log of a member that is down is not waited for
 HAND_OVER_US, HAND_OVER_STEP_US = 1_500_000, 20_000
 
 
@@ -110,7 +109,9 @@ class Member:
             member_id=self.id,
             voters=self.voters,
             volatile=self.is_volatile,
-            memory_bytes=MEMORY_BYTES,
+            memory_bytes=scenario.bounds.memory_bytes,
+            batch_bytes_max=scenario.bounds.batch_bytes,
+            limits=RELAXED if scenario.bounds.is_relaxed else STRICT,
             boot=f"{self.id}/{self.process}",
             nodes=scenario.members,
             mode=scenario.mode,
@@ -144,7 +145,7 @@ class Member:
         self.is_syncing, self.is_flushing, self.wake_us, self.transfer = False, False, None, None
         seed = f"{self.world.scenario.seed}/{self.id}/{self.life}".encode()
         node = self.node = Node(self.settings, durable, blake2b(seed, digest_size=32).digest(), loaded.rows)
-        node.replica.in_flight_entries_max = IN_FLIGHT_ENTRIES_MAX
+        node.replica.in_flight_entries_max = self.world.scenario.bounds.in_flight_entries
         self.world.invariants.starting(self, durable.vote)
         self.call(lambda node: node.start(self.boot_ms, self.wall_ms))
         if self.node is node:
@@ -310,6 +311,7 @@ class Member:
             self.world.invariants.discarded(self, effects.discarded)
             effects.discarded.clear()
         self.world.invariants.stepped(self)
+        self.world.injector.look()
         if effects.wanted is not None and self.transfer is None:
             self.transfer = Transfer(self.world, self)
         self._arm(effects.wake_at_ms)

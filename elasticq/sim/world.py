@@ -26,6 +26,7 @@ from elasticq.sim.links import Links
 from elasticq.sim.member import Member
 from elasticq.sim.network import Network
 from elasticq.sim.operator import Operator
+from elasticq.sim.phases import Met
 
 LATENCY_US = (50, 1_500)  # between a client and a member
 LOAD_AFTER_HEAL_MS = 3_000
@@ -60,6 +61,7 @@ class Outcome(Struct):
     trace_hash: str
     transfers: Transfers
     orders: int
+    met: Met
     findings: list[Finding]
     history: list[Event]
     trace: list[str] = field(default_factory=list)
@@ -269,6 +271,7 @@ class World:
             trace_hash=self._trace_hash.hexdigest(),
             transfers=self.transfers,
             orders=self.operator.done,
+            met=self.injector.met,
             findings=self.findings,
             history=self.load.history,
             trace=self._trace,
