@@ -91,6 +91,7 @@ class Invariants:
         self.seen: dict[str, _Seen] = {}  # by name
         self.early_on: dict[tuple[int, int], set[str]] = {}  # early entry -> members that had it on their disks
         self.told_discarded: set[tuple[int, int]] = set()
+        self.served_us: int | None = None  # when a master first served after the world was healed
         self.jumps: list[Jump] = []
         # By how much masters' clocks were ahead of true time (or behind, below 0): the least, and the most
         # of those that follow from one another.
@@ -381,6 +382,8 @@ class Invariants:
         if node.applied_index < replica.commit_index:
             evidence = f"{member.name}: applied {node.applied_index}, committed {replica.commit_index}"
             self._found(APPLIED_BEHIND, evidence)
+        if self.served_us is None and node.serving and self.world.is_healed and replica.role == "master":
+            self.served_us = self.world.now_us
         if node.serving and replica.commit_index < self.takeovers.get(replica.term, 1 << 62):
             self._found(SERVING_BEFORE_TAKEOVER, f"{member.name} in term {replica.term}")
         if node.applied_index != seen.digest_index:

@@ -31,7 +31,8 @@ from elasticq.sim.phases import Met
 LATENCY_US = (50, 1_500)  # between a client and a member
 LOAD_AFTER_HEAL_MS = 3_000
 RUN_PAST_END_MAX_MS = 60_000
-RECOVERY_MAX_US = 8_000_000  # design: 5 s, and a client's attempt may hang for 3 s before it turns
+RECOVERY_MAX_US = 5_000_000  # design: faults stop, and a master serves and commits what it is sent
+CLIENT_TURNS_US = 3_000_000  # an attempt may hang for so long before its client turns to another member
 FINDINGS_MAX = 10
 NODE_FAILED, NO_PROGRESS, NO_MASTER = "node_failed", "no_progress", "no_master"
 MOVE_STUCK = "move_stuck"
@@ -230,8 +231,11 @@ class World:
             self.found(NO_MASTER, "no master at the end")
         heal_us = self.scenario.heal_ms * 1_000
         first_us = self.load.first_write_after_heal_us
-        if first_us is None or first_us - heal_us > RECOVERY_MAX_US:
+        if first_us is None or first_us - heal_us > RECOVERY_MAX_US + CLIENT_TURNS_US:
             self.found(NO_PROGRESS, f"healed at {heal_us} us, the first write succeeded at {first_us}")
+        served_us = self.invariants.served_us
+        if served_us is None or served_us - heal_us > RECOVERY_MAX_US:
+            self.found(NO_PROGRESS, f"healed at {heal_us} us, a master served at {served_us}")
         undone = [task for task in self.operator.tasks if not task.is_tried_once and not task.is_void()]
         if undone:
             orders = ", ".join(str(task.order()) for task in undone)
