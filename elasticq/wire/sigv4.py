@@ -11,6 +11,8 @@ ticks once a second. So after a request was found good, hash contexts that hold
 everything before the body are kept, by the very bytes that went into them (the
 request line and the signed header lines), and the next one costs a copy of
 each instead of parsing and hashing: 5 us instead of 40 (scripts/bench_auth.py).
+They hold for heads of the same header names in the same order only: in place of
+an unsigned line no other header comes in unseen.
 Nothing is kept of a request that was refused, so strangers cannot fill a cache.
 
 Stricter than AWS where leniency would let two texts share a signature: query
@@ -53,6 +55,8 @@ _EXPIRES: Final = re.compile(rb"[0-9]{1,6}\Z")
 _PLAIN_PATH: Final = re.compile(rb"/|(?:/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)+")
 _SPACES: Final = re.compile(rb"[ \t]+")
 _PARAMETERS: Final = frozenset((b"Credential", b"SignedHeaders", b"Signature"))
+_SIGNED_WITH_TARGET: Final = (b"x-amz-target", b"content-type")
+"""Which call, and whether its body is JSON or a form: a text in one may be a call in the other."""
 _MISMATCH: Final = (
     "The request signature we calculated does not match the signature you provided. "
     "Check your AWS Secret Access Key and signing method. Consult the service documentation for details."
@@ -97,9 +101,9 @@ class _Signer(Struct):
     """All requests with one Authorization, but for their signatures; ``pick`` takes the lines at ``places``."""
 
     key: Key
+    names: tuple[bytes, ...]  # of all lines of the head, with their colons; of the request line its method
     places: tuple[int, ...]  # in the head, of the request line and the signed headers
     pick: Callable[[list[bytes]], tuple[bytes, ...]]
-    signs_target: bool
     prepared: dict[tuple[bytes, ...], _Prepared]
 
 
@@ -132,11 +136,8 @@ class Verifier:
         old, too new, for another service, or of something else.
         """
         signer = self._signers.get(authorization[:-_SIGNATURE_CHARS])
-        if signer is not None and (signer.signs_target or not _has_target(lines)):
-            try:
-                prepared = signer.prepared.get(signer.pick(lines))
-            except IndexError:
-                prepared = None
+        if signer is not None and len(lines) == len(signer.names) and all(map(bytes.startswith, lines, signer.names)):
+            prepared = signer.prepared.get(signer.pick(lines))
             if (
                 prepared is not None
                 and -WINDOW_S <= now_s - prepared[3] <= WINDOW_S
@@ -201,16 +202,17 @@ class Verifier:
         headers: "_Headers",
         prepared: _Prepared,
     ) -> None:
-        """For the next request of this client; a head that repeats a signed header, or is odd otherwise, is not."""
+        """For the next request of this client, unless its head repeats a signed header, or is odd otherwise."""
         start = authorization[:-_SIGNATURE_CHARS]
         if not start.endswith(b"Signature=") or any(len(headers[name]) > 1 for name in names):
             return
         places = 0, *(headers[name][0][0] for name in names)
+        starts = lines[0].partition(b" ")[0], *(line.partition(b":")[0] + b":" for line in lines[1:])
         signer = self._signers.get(start)
-        if signer is None or signer.places != places:
+        if signer is None or signer.names != starts or signer.places != places:
             if len(self._signers) >= SIGNERS_MAX:
                 self._signers.clear()
-            signer = _Signer(key, places, itemgetter(*places), b"x-amz-target" in names, {})
+            signer = _Signer(key, starts, places, itemgetter(*places), {})
             self._signers[start] = signer
         if len(signer.prepared) >= PREPARED_MAX:
             signer.prepared.clear()
@@ -246,10 +248,6 @@ _Headers = dict[bytes, list[tuple[int, bytes]]]
 def _request_line(lines: list[bytes]) -> tuple[bytes, bytes]:
     method, target, _ = lines[0].split(b" ", 2)
     return method, target
-
-
-def _has_target(lines: list[bytes]) -> bool:
-    return any(line[:12].lower() == b"x-amz-target" for line in lines)
 
 
 def _query(target: bytes) -> list[tuple[bytes, bytes]]:
@@ -326,8 +324,12 @@ def _checked_names(claim: Claim, headers: _Headers) -> list[bytes]:
         raise SignatureDoesNotMatch(_MISMATCH)
     if b"host" not in names:
         raise IncompleteSignature("'Host' must be a 'SignedHeader' in the AWS Authorization.")
-    if b"x-amz-target" in headers and b"x-amz-target" not in names:
-        raise IncompleteSignature("'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization.")
+    if b"x-amz-target" in headers:
+        for name in _SIGNED_WITH_TARGET:
+            if name in headers and name not in names:
+                raise IncompleteSignature(
+                    f"'{name.decode().title()}' must be a 'SignedHeader' in the AWS Authorization."
+                )
     return names
 
 
