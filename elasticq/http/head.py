@@ -21,6 +21,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from elasticq.wire import browsers
+from elasticq.wire.headers import ONCE
 from elasticq.wire.operations import BY_TARGET, Operation
 
 EXTENSIONS: Final = ("/_elasticq/", "/_aws/", "/moto-api/")
@@ -35,13 +36,6 @@ HEADERS_MAX: Final = 100
 
 CHUNKED: Final = 1 << 62
 """The length of a body that comes in chunks: longer than all that can have come with its head."""
-
-ONCE: Final = frozenset(
-    b"access-control-request-method amz-sdk-invocation-id authorization content-encoding content-length content-type"
-    b" date expect host trailer transfer-encoding upgrade user-agent x-amz-content-sha256 x-amz-date"
-    b" x-amz-security-token x-amz-target x-amzn-query-mode x-amzn-trace-id".split()
-) | frozenset(browsers.MARKS)
-"""What frames a request, or says who asks for what: standing twice, it could be read in two ways."""
 
 _FRAMING: Final = frozenset(b"content-length expect te trailer transfer-encoding upgrade".split())
 
@@ -74,7 +68,6 @@ class Head(Struct, gc=False):
 # What a line tells: the fact's name and value. A line of no interest is named by itself, one that may stand once
 # by its header, so that only a repeated line or header, or two of a kind, make a head's facts fewer than its lines.
 _LENGTH, _PROTOCOL, _TARGET, _HOST, _INVOCATION, _AUTHORIZATION, _CODING = range(7)
-_FOREIGN: Final = "foreign host"
 _TRACE: Final = "trace"
 _WANTS_JSON: Final = "wants JSON"
 _CLOSE: Final = "close"
@@ -147,7 +140,7 @@ class HeadReader:
         path = self._paths[first]
         facts = dict(map(self._fact, headers))
         if len(facts) != len(headers):
-            _refuse_repetition(headers)
+            _names(headers)
         get = facts.get
         protocol = get(_PROTOCOL)
         if not path or _COLD in facts or _CODING in facts or not protocol:
@@ -172,16 +165,17 @@ class HeadReader:
             return _cold(lines, facts)
 
 
-def _refuse_repetition(headers: list[bytes]) -> None:
-    """Most headers may be repeated; those of ``ONCE`` may not."""
+def _names(headers: list[bytes]) -> set[bytes]:
+    """Those of ``ONCE``. Most headers may be repeated; these may not."""
     names = [name for name in (header.partition(b":")[0].lower() for header in headers) if name in ONCE]
     if len(names) != len(set(names)):
         raise BadHead("a header that may stand once stands twice")
+    return set(names)
 
 
 def _cold(lines: list[bytes], facts: dict[object, Any]) -> Head:
     """A legal head that is not hot, once the rules of framing are seen to hold."""
-    _refuse_repetition(lines[1:])  # facts that make a head cold may hide others
+    names = _names(lines[1:])  # facts that make a head cold may hide others
     get = facts.get
     length, coding, is_old = get(_LENGTH), get(_CODING), lines[0].endswith(b"HTTP/1.0")
     if coding is not None:
@@ -189,7 +183,7 @@ def _cold(lines: list[bytes], facts: dict[object, Any]) -> Head:
             raise BadHead("Content-Length and Transfer-Encoding")
         if coding != b"chunked" or is_old:
             raise BadHead("a Transfer-Encoding other than chunked, or in HTTP/1.0")
-    if _HOST not in facts and _FOREIGN not in facts and not is_old:
+    if b"host" not in names and not is_old:
         raise BadHead("no Host header")
     protocol = get(_PROTOCOL, OTHER)
     return Head(
@@ -256,7 +250,7 @@ class _Lines(dict[bytes, _Fact]):
         if fact[0] == _HOST:
             host = str(fact[1])
             endpoint = self._public_url or f"{self._scheme}://{host}{self._context_path}"
-            fact = (_FOREIGN, True) if self._is_foreign(host) else (_HOST, endpoint)
+            fact = (_COLD, True) if self._is_foreign(host) else (_HOST, endpoint)
         if name in _REPEATING:
             _remember(self, line, fact)
         return fact

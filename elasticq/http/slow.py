@@ -132,7 +132,7 @@ class SlowPath:
         page = _PAGES.get(path.removeprefix(self._site.context_path))
         if page is not None and request.method in ("GET", "HEAD"):
             return page(self._site)
-        reason = self._site.browsers.refusal(request.headers.get) if self._site.browsers is not None else ""
+        reason = self._site.refusal(request.headers.get)
         if reason:
             return self._refuse(asked, AccessDenied(reason))
         if path in testing.PATHS:

@@ -11,8 +11,8 @@ ticks once a second. So after a request was found good, hash contexts that hold
 everything before the body are kept, by the very bytes that went into them (the
 request line and the signed header lines), and the next one costs a copy of
 each instead of parsing and hashing: 5 us instead of 40 (scripts/bench_auth.py).
-They hold for heads of the same header names in the same order only: in place of
-an unsigned line no other header comes in unseen.
+No header that tells what is asked for, and none that is signed, comes in unseen
+in the place of an unsigned line.
 Nothing is kept of a request that was refused, so strangers cannot fill a cache.
 
 Stricter than AWS where leniency would let two texts share a signature: query
@@ -38,6 +38,7 @@ from elasticq.model.errors import (
     SignatureDoesNotMatch,
 )
 from elasticq.model.times import basic, basic_s
+from elasticq.wire.headers import ONCE
 
 WINDOW_S: Final = 900  # how far a client's clock may be off, either way
 EXPIRES_S_MAX: Final = 604_800  # of a presigned URL: a week, as on AWS
@@ -101,10 +102,17 @@ class _Signer(Struct):
     """All requests with one Authorization, but for their signatures; ``pick`` takes the lines at ``places``."""
 
     key: Key
-    names: tuple[bytes, ...]  # of all lines of the head, with their colons; of the request line its method
     places: tuple[int, ...]  # in the head, of the request line and the signed headers
     pick: Callable[[list[bytes]], tuple[bytes, ...]]
+    is_closed: bool  # what is signed frames and names the call, and stands once in any head: see ``_is_closed``
+    count: int  # of lines
+    pick_others: Callable[[list[bytes]], tuple[bytes, ...]]  # the request line and the unsigned headers
+    names: tuple[bytes, ...]  # how those lines begin: method, and names with their colons
     prepared: dict[tuple[bytes, ...], _Prepared]
+
+    def is_alike(self, lines: list[bytes]) -> bool:
+        """Whether no other header stands in the place of an unsigned line."""
+        return all(map(bytes.startswith, self.pick_others(lines), self.names))
 
 
 class Verifier:
@@ -136,7 +144,7 @@ class Verifier:
         old, too new, for another service, or of something else.
         """
         signer = self._signers.get(authorization[:-_SIGNATURE_CHARS])
-        if signer is not None and len(lines) == len(signer.names) and all(map(bytes.startswith, lines, signer.names)):
+        if signer is not None and len(lines) == signer.count and (signer.is_closed or signer.is_alike(lines)):
             prepared = signer.prepared.get(signer.pick(lines))
             if (
                 prepared is not None
@@ -207,12 +215,15 @@ class Verifier:
         if not start.endswith(b"Signature=") or any(len(headers[name]) > 1 for name in names):
             return
         places = 0, *(headers[name][0][0] for name in names)
-        starts = lines[0].partition(b" ")[0], *(line.partition(b":")[0] + b":" for line in lines[1:])
+        others = 0, *(place for place in range(1, len(lines)) if place not in places)
+        starts = lines[0].partition(b" ")[0], *(lines[place].partition(b":")[0] + b":" for place in others[1:])
         signer = self._signers.get(start)
-        if signer is None or signer.names != starts or signer.places != places:
+        if signer is None or (signer.count, signer.places, signer.names) != (len(lines), places, starts):
             if len(self._signers) >= SIGNERS_MAX:
                 self._signers.clear()
-            signer = _Signer(key, starts, places, itemgetter(*places), {})
+            signer = _Signer(
+                key, places, itemgetter(*places), _is_closed(names), len(lines), itemgetter(*others), starts, {}
+            )
             self._signers[start] = signer
         if len(signer.prepared) >= PREPARED_MAX:
             signer.prepared.clear()
@@ -331,6 +342,11 @@ def _checked_names(claim: Claim, headers: _Headers) -> list[bytes]:
                     f"'{name.decode().title()}' must be a 'SignedHeader' in the AWS Authorization."
                 )
     return names
+
+
+def _is_closed(names: list[bytes]) -> bool:
+    """Whether an unsigned line can be neither another call nor a second one of a signed header, whatever it is."""
+    return all(name in names for name in _SIGNED_WITH_TARGET) and ONCE.issuperset(names)
 
 
 def _signed_time(headers: _Headers, names: list[bytes]) -> bytes:
