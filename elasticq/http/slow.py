@@ -10,7 +10,6 @@ both go through exchange.py.
 import asyncio
 from logging import LogRecord, getLogger
 from time import perf_counter
-from traceback import format_tb
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,6 +20,7 @@ from elasticq import __version__
 from elasticq.http import exchange, peeking, testing
 from elasticq.http.caller import invocation
 from elasticq.http.exchange import Answer
+from elasticq.http.failures import Failures
 from elasticq.http.head import (
     FORM,
     FORM_FOR_JSON,
@@ -56,12 +56,13 @@ CORS_HEADERS = (
 
 def _without_words(record: LogRecord) -> bool:
     """aiohttp's complaints quote what a client sent: what and where is kept, the words are not."""
-    kind, _, trace = record.exc_info or (None, None, None)
-    name = "" if kind is None else kind.__name__
-    record.msg, record.args, record.exc_info = "slow_path_failed %s\n%s", (name, "".join(format_tb(trace))), None
-    return True
+    _, failure, trace = record.exc_info or (None, None, None)
+    line = _failures.line("slow_path_failed", failure, trace)
+    record.msg, record.args, record.exc_info = "%s", (line,), None
+    return bool(line)
 
 
+_failures = Failures()
 _complaints = getLogger("elasticq.http.aiohttp")
 _complaints.addFilter(_without_words)
 
