@@ -47,7 +47,7 @@ class Browsers:
 
         is_unsigned: its Host is judged although it has no mark of a browser. A client of HTTP/1.0 may send none.
         """
-        origin, site = header("Origin"), header("Sec-Fetch-Site")
+        origin, site = header("Origin"), (header("Sec-Fetch-Site") or "").lower()
         agent = header("User-Agent") or ""
         marked = any(header(mark.decode()) is not None for mark in MARKS)
         marked = marked or agent.startswith(AGENT.decode())
