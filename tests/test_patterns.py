@@ -169,9 +169,13 @@ def uses_in(path: Path, tree: ast.AST, named: dict[str, set[str]]) -> Iterator[U
             continue
         else:
             continue
-        first, flags = node.args[0], sum(int(evaluated(flag, module)) for flag in flags_of(node, called))
+        if isinstance(node.args[0], ast.Constant):
+            pattern, flags = node.args[0].value, sum(flag_of(flag) for flag in flags_of(node, called))
+        else:  # made of parts
+            compiled = getattr(import_module(module), names[node])
+            pattern, flags = compiled.pattern, compiled.flags
         for way in sorted({WAYS.get(way, ANYWHERE) for way in ways}):
-            yield Use(f"{place} by {way}", evaluated(first, module), flags, way)
+            yield Use(f"{place} by {way}", pattern, flags, way)
 
 
 def flags_of(node: ast.Call, called: str) -> list[ast.expr]:
@@ -179,10 +183,12 @@ def flags_of(node: ast.Call, called: str) -> list[ast.expr]:
     return given or (node.args[1:2] if called == "re.compile" else [])
 
 
-def evaluated(expression: ast.expr, module: str) -> Any:
-    if isinstance(expression, ast.Constant):
-        return expression.value
-    return eval(ast.unparse(expression), {**vars(import_module(module)), "re": re})  # noqa: S307 - our own source
+def flag_of(expression: ast.expr) -> int:
+    """re.ASCII, or several of them by |."""
+    if isinstance(expression, ast.BinOp):
+        return flag_of(expression.left) | flag_of(expression.right)
+    assert isinstance(expression, ast.Attribute)
+    return int(getattr(re, expression.attr))
 
 
 USES: Final = uses()
