@@ -237,9 +237,9 @@ class _Lines(dict[bytes, _Fact]):
         self._scheme = scheme
 
     def __missing__(self, line: bytes) -> _Fact:
-        name, _, value = line.partition(b":")
+        name, colon, value = line.partition(b":")
         fact_name = _NEVER_EQUAL.get(name)
-        if fact_name is not None and not value.translate(None, _PRINTABLE):  # a third of the pattern's price
+        if fact_name is not None and colon and not value.translate(None, _PRINTABLE):  # a third of the pattern's price
             return fact_name, value.strip(b" ")
         header = _HEADER_LINE.fullmatch(line)
         if header is None:

@@ -53,6 +53,8 @@ BAD = {
     "NUL in a name": with_lines(b"X\0One: a"),
     "NUL in an authorization": with_lines(b"Authorization: AWS4 Credential=a\0/b"),
     "no colon": with_lines(b"X-One"),
+    "authorization without a colon": with_lines(b"Authorization"),
+    "invocation id without a colon": with_lines(b"amz-sdk-invocation-id"),
     "empty name": with_lines(b": a"),
     "name with bracket": with_lines(b"X[One]: a"),
     "name beyond ASCII": with_lines("X-Ö: a".encode()),
