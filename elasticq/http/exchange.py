@@ -82,4 +82,4 @@ def internal_failure(failure: Exception) -> InternalFailure:
     The exception's own text stays out of both: it may quote the request.
     """
     _log.error("wire_failed %s\n%s", type(failure).__name__, "".join(format_tb(failure.__traceback__)))
-    return InternalFailure("We encountered an internal error. Please try again.")
+    return InternalFailure()

@@ -270,4 +270,9 @@ class ServiceUnavailable(ReceiverError):
 
 
 class InternalFailure(ReceiverError):
+    """Our own fault: what happened stands in the log, and nothing of it in the answer."""
+
     code, json_type = "InternalFailure", "InternalFailure"
+
+    def __init__(self, message: str = "We encountered an internal error. Please try again.") -> None:
+        super().__init__(message)

@@ -50,6 +50,8 @@ SIXTY_SECOND_RULE_MS: Final = 60_000  # purge twice, create after delete
 # Ours: bounds of this server.
 QUEUES_MAX: Final = 100_000
 MOVE_TASKS_MAX: Final = 1_000  # remembered in all; the oldest that are over go first
+FRAME_BYTES_MAX: Final = 8 * 1_048_576  # between members, and of the log
+ENTRY_BYTES_MAX: Final = FRAME_BYTES_MAX - 65_536  # its mutations: what is around an entry has room, too
 REQUEST_BYTES_MAX: Final = 8 * 1_048_576  # a batch of 1 MiB, escaped in a form or as JSON \uXXXX
 HEAD_BYTES_MAX: Final = 16_384
 JSON_DEPTH_MAX: Final = 32
