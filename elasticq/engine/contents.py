@@ -1,6 +1,7 @@
 """What a message may hold: size, characters, attributes. Sources: SendMessage API page, recordings of AWS."""
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from elasticq.model import limits
@@ -53,9 +54,9 @@ def message_bytes(body: str, attributes: MessageAttributes | None) -> int:
 
 def check_attributes(attributes: MessageAttributes, allowed: Limits = STRICT) -> None:
     """Raises InvalidParameterValue."""
-    if len(attributes) > limits.MESSAGE_ATTRIBUTES_MAX and not allowed.is_relaxed:
+    if len(attributes) > allowed.attributes:
         raise InvalidParameterValue(
-            f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum [10]."
+            f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum [{allowed.attributes}]."
         )
     for name, value in attributes.items():
         _check_name(name)
@@ -84,7 +85,11 @@ def _check_value(name: str, value: MessageAttributeValue, allowed: Limits) -> No
     if not kind:
         raise InvalidParameterValue(f"The message attribute '{name}' must contain non-empty message attribute type.")
     base, dot, label = kind.partition(".")
-    if base not in ("String", "Number", "Binary") or (dot and not label) or len(kind) > 256:
+    if (
+        base not in ("String", "Number", "Binary")
+        or (dot and not label)
+        or len(kind) > limits.MESSAGE_ATTRIBUTE_TYPE_CHARS_MAX
+    ):
         raise InvalidParameterValue(
             f"The type of message (user) attribute '{name}' is invalid. "
             "You must use only the following supported type prefixes: Binary, Number, String."
@@ -114,7 +119,7 @@ def _check_number(name: str, text: str) -> None:
     raise InvalidParameterValue(f"Can't cast the value of message (user) attribute '{name}' to a number.")
 
 
-def trace_header(attributes: MessageAttributes) -> str | None:
+def trace_header(attributes: Mapping[str, MessageAttributeValue]) -> str | None:
     """AWSTraceHeader, the only system attribute that a sender may set. Raises InvalidParameterValue."""
     for name, value in attributes.items():
         if name != _TRACE_HEADER:
@@ -122,6 +127,10 @@ def trace_header(attributes: MessageAttributes) -> str | None:
         if value.data_type != "String" or not value.string_value:
             raise InvalidParameterValue(
                 f"Message (system) attribute '{name}' must contain a non-empty value of type 'String'."
+            )
+        if text_bytes(value.string_value) > limits.TRACE_HEADER_BYTES_MAX:
+            raise InvalidParameterValue(
+                f"Message (system) attribute '{name}' must be at most {limits.TRACE_HEADER_BYTES_MAX} bytes long."
             )
     return attributes[_TRACE_HEADER].string_value
 
