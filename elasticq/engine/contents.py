@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from elasticq.engine.mutations import MessageStored
 from elasticq.model import limits
 from elasticq.model.commands import MessageAttributes, MessageAttributeValue
 from elasticq.model.errors import InvalidMessageContents, InvalidParameterValue, MissingParameter, SqsError
@@ -16,6 +17,8 @@ _PLAIN: Final = bytes(range(0x20, 0x80)) + b"\t\n\r"
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?\Z")
 _is_token: Final = re.compile(r"[!-~]{1,128}\Z").match  # letters, digits and the 32 punctuation marks of ASCII
 _TRACE_HEADER: Final = "AWSTraceHeader"
+_AROUND_BYTES: Final = 768  # of a message: names of members and system attributes, numbers, its ids and handle
+_AROUND_ATTRIBUTE_BYTES: Final = 64
 
 
 def check_body(body: str | None, allowed: Limits = STRICT) -> str:
@@ -50,6 +53,18 @@ def message_bytes(body: str, attributes: MessageAttributes | None) -> int:
     """Body and user attributes; system attributes do not count."""
     body_bytes = len(body) if body.isascii() else text_bytes(body)
     return body_bytes + attributes_bytes(attributes) if attributes else body_bytes
+
+
+def stored_bytes(stored: MessageStored) -> int:
+    """What a message takes in a log entry or in an answer, at most."""
+    size_bytes = message_bytes(stored.body, stored.attributes) + _AROUND_BYTES + len(stored.sender_id)
+    if stored.attributes:
+        size_bytes += _AROUND_ATTRIBUTE_BYTES * len(stored.attributes)
+    if stored.trace_header is not None:
+        size_bytes += text_bytes(stored.trace_header)
+    if stored.dead_letter is not None:
+        size_bytes += len(stored.dead_letter.source_arn)
+    return size_bytes + len(stored.group_id or "") + len(stored.deduplication_id or "")
 
 
 def check_attributes(attributes: MessageAttributes, allowed: Limits = STRICT) -> None:

@@ -172,5 +172,8 @@ RELAXED: Final = Limits(
     is_relaxed=True,
 )
 """As ElasticMQ's, with bounds: what one call makes must fit into one frame between members."""
-ANSWER_BYTES_MAX: Final = 4 * 1_048_576  # of a page, a peek or a relaxed receive; frames hold twice that
-FORWARDED_BYTES_MAX: Final = 6 * 1_048_576  # a message or batch with its copies for other queues
+ANSWER_BYTES_MAX: Final = (
+    4 * 1_048_576 + 65_536
+)  # of a page, a peek or a relaxed receive; frames hold nearly twice that
+FORWARDED_BYTES_MAX: Final = 6 * 1_048_576 + 65_536  # a message or batch with its copies for other queues
+BURIED_BYTES_MAX: Final = ANSWER_BYTES_MAX  # dead letters that go at once, unless one alone is more

@@ -79,7 +79,7 @@ def _copies(
     """Of the messages among ``mutations``; ``delays_s``: the own one of each."""
     copies = Copies(state, targets, turn)
     stored = [each for each in mutations if isinstance(each, m.MessageStored)]
-    size_bytes = sum(contents.message_bytes(each.body, each.attributes) for each in stored)
+    size_bytes = sum(map(contents.stored_bytes, stored))
     if size_bytes * (1 + len(targets)) > limits.FORWARDED_BYTES_MAX:
         raise contents.too_long(limits.FORWARDED_BYTES_MAX // (1 + len(targets)), in_batch=len(delays_s) > 1)
     for each, delay_s in zip(stored, delays_s, strict=False):
