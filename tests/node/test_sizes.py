@@ -298,9 +298,10 @@ def test_dead_letters_go_in_as_many_entries_as_they_need(*, is_fifo: bool) -> No
     for at in range(14):
         ids = {"message_group_id": f"g{at}", "message_deduplication_id": f"{at}"} if is_fifo else {}
         solo.do(c.SendMessage(f"q{suffix}", f"{at:x}" * limits.BODY_BYTES_MAX, **ids))
-    receive = c.ReceiveMessage(f"q{suffix}", max_number_of_messages=10, visibility_timeout=0, wait_time_seconds=0)
-    for _ in range(4):
+    receive = c.ReceiveMessage(f"q{suffix}", max_number_of_messages=10, visibility_timeout=1, wait_time_seconds=0)
+    for _ in range(3):
         solo.do(receive)
+    solo.advance(2_000)
     solo.do(c.SetQueueAttributes(f"q{suffix}", {REDRIVE_POLICY: policy}))
     assert solo.do(receive).messages == []  # type: ignore[attr-defined]
     assert max(len(entry.payload) for entry in solo.entries) <= ENTRY_BYTES_MAX
