@@ -448,6 +448,7 @@ class Node(Observer):
 
     def _run(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         self._open_time(now_ms)
+        no_queue: QueueDoesNotExist | None = None
         try:
             decision = self._judge.decide(execute, self.state, call, self._turn)
             if type(decision.result) is ReceiveMessageResult:  # a send does not pay for what follows
@@ -466,13 +467,15 @@ class Node(Observer):
                     self._took(mutations[0])
                 return
         except SqsError as error:
-            if type(error) is QueueDoesNotExist and self._turn.template is not None:
-                self._run_with_queue(call, ticket, error, now_ms)
-            else:
+            if type(error) is not QueueDoesNotExist or self._turn.template is None:
                 self._answer(ticket, error, now_ms)
-            return
+                return
+            no_queue = error
         except ContentsMissing as missing:
             self._park(call, ticket, missing.sequences)
+            return
+        if no_queue is not None:  # here, as errors of what follows would carry this one along
+            self._run_with_queue(call, ticket, no_queue, now_ms)
             return
         if type(result) is ReceiveMessageResult and not result.leased:
             if result.messages:
