@@ -48,7 +48,7 @@ class Beyond(Struct, frozen=True):
 
     @property
     def shown(self) -> str:
-        return str(self.value)[:SHOWN_CHARS_MAX]
+        return "" if self.value is None else str(self.value)[:SHOWN_CHARS_MAX]
 
 
 def beyond_bounds(error: msgspec.ValidationError, members: Any) -> SqsError | None:
@@ -83,18 +83,19 @@ def _longest(texts: Any) -> str | None:
 
 
 def _invalid(beyond: Beyond) -> SqsError:
-    name, bound = beyond.name, beyond.bound
-    if beyond.kind == "int":
-        low, high = limits.INTEGER_RANGE if abs(bound) < 2**32 else limits.LONG_RANGE
-        return InvalidParameterValue(
-            f"Value {beyond.shown} for parameter {name} is invalid. Reason: Must be between {low} and {high}."
-        )
-    if beyond.kind == "str":
-        return InvalidParameterValue(
-            f"Value {beyond.shown} for parameter {name} is invalid. Reason: Must be at most {bound} characters long."
-        )
-    unit = "bytes" if beyond.kind == "bytes" else "members"
-    return InvalidParameterValue(f"Value for parameter {name} is invalid. Reason: It can have at most {bound} {unit}.")
+    bound, shown = beyond.bound, ""
+    match beyond.kind:
+        case "int":
+            low, high = limits.INTEGER_RANGE if abs(bound) < 2**32 else limits.LONG_RANGE
+            reason, shown = f"Must be between {low} and {high}", f" {beyond.shown}"
+        case "str":
+            reason = f"Must be at most {bound} characters long"
+            shown = f" {beyond.shown}" if beyond.shown else ""
+        case "bytes":
+            reason = f"Must be at most {bound} bytes long"
+        case _:
+            reason = f"Must have at most {bound} members"
+    return InvalidParameterValue(f"Value{shown} for parameter {beyond.name} is invalid. Reason: {reason}.")
 
 
 def _unknown_attribute(beyond: Beyond) -> SqsError:

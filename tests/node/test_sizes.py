@@ -22,6 +22,9 @@ from elasticq.model.extensions import Peek
 from elasticq.model.limits import ENTRY_BYTES_MAX, FRAME_BYTES_MAX, MEMBERS, RELAXED, STRICT
 from elasticq.model.names import DEFAULT_ACCOUNT, queue_url
 from elasticq.node.forwarding import answer_of, encode, forward_of
+from elasticq.replication import messages
+from elasticq.replication.records import Entry, Voter
+from elasticq.storage.records import encode_batch
 from elasticq.wire.operations import OPERATIONS
 from tests.node.cluster import Cluster, Solo
 
@@ -205,6 +208,16 @@ def test_the_longest_answers_fit_a_frame(action: str, outcome: r.Result | errors
 def test_a_queue_with_everything_at_its_bound_fits_an_entry() -> None:
     created = m.QueueCreated(2**62, DEFAULT_ACCOUNT, "q" * 80, largest(c.Attributes), largest(c.Tags), 2**50)
     assert len(m.encode([created])) <= ENTRY_BYTES_MAX
+
+
+def test_the_longest_entry_fits_a_frame_and_a_record() -> None:
+    """With a change of the voters, whose names and addresses are as long as they can be."""
+    voters = tuple(Voter("n" * 80, "h" * limits.HOST_CHARS_MAX) for _ in range(100))
+    entry = Entry(2**62, 2**62, 2**50, bytes(ENTRY_BYTES_MAX), voters, True)
+    assert len(encode_batch([entry])) <= FRAME_BYTES_MAX
+    head = {"cluster": "c" * 64, "group": 0, "sender": "n" * 80, "to": "n" * 80, "term": 2**62}
+    place = {"prev_index": 2**62, "prev_term": 2**62, "commit_index": 2**62, "round": 2**62, "time_ms": 2**50}
+    assert len(messages.encode(messages.Append(**head, **place, entries=[entry]))) <= FRAME_BYTES_MAX  # type: ignore[arg-type]
 
 
 # --- what does not fit -----------------------------------------------------------------

@@ -180,6 +180,14 @@ def test_the_number_that_was_sent_is_told() -> None:
         json.decode(OPERATIONS["SendMessage"], b'{"MessageBody":"x","DelaySeconds":18446744073709551616}')
 
 
+def test_a_value_that_has_no_name_in_the_request_is_not_quoted() -> None:
+    header = {"AWSTraceHeader": {"DataType": "String", "StringValue": "t" * 1_025}}
+    with pytest.raises(
+        errors.InvalidParameterValue, match=r"^Value for parameter StringValue is invalid\. Reason: Must"
+    ):
+        decoded(OPERATIONS["SendMessage"], {"MessageSystemAttributes": header}, by_form=False)
+
+
 def test_a_wrong_type_is_not_taken_for_a_bound() -> None:
     with pytest.raises(errors.SerializationError, match="STRING_VALUE can not be converted to an Integer"):
         json.decode(OPERATIONS["SendMessage"], b'{"DelaySeconds":"1"}')
