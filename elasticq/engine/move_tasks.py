@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from elasticq.engine import mutations as m
+from elasticq.engine.contents import stored_bytes
 from elasticq.engine.deduplication import deduplication_key
 from elasticq.engine.identity import next_sequence
 from elasticq.engine.leases import ENDED_AT_ONCE_MAX
@@ -123,7 +124,7 @@ class _Arrivals:
             if key in self._keys or self.state.invocations.get(key, self.now_ms) is not None:
                 return []
             self._keys.add(key)
-        self._bytes += len(content.body)
+        self._bytes += stored_bytes(content)
         last = self._last.get(target.id, target.last_sequence)
         sequence = self._last[target.id] = next_sequence(last, self.term)
         stored = self._stored(target, content, sequence)

@@ -85,4 +85,4 @@ def internal_failure(failure: Exception) -> InternalFailure:
     line = _failures.line("wire_failed", failure, failure.__traceback__)
     if line:
         _log.error("%s", line)
-    return InternalFailure("We encountered an internal error. Please try again.")
+    return InternalFailure()

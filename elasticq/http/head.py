@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from elasticq.model.limits import HOST_CHARS_MAX
 from elasticq.wire import browsers
 from elasticq.wire.headers import ONCE
 from elasticq.wire.operations import BY_TARGET, Operation
@@ -273,7 +274,7 @@ def content_protocol(value: bytes) -> int:
 
 def checked_host(value: bytes) -> str:
     """host or host:port of a Host header. Raises BadHead."""
-    if _HOST_VALUE.fullmatch(value) is None:
+    if len(value) > HOST_CHARS_MAX or _HOST_VALUE.fullmatch(value) is None:
         raise BadHead("Host is no host")
     return value.decode("ascii")
 

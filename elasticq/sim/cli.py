@@ -136,7 +136,6 @@ def main(argv: list[str] | None = None) -> int:
         print(table(totals.met, KINDS))
     times = os.times()
     cpu_s = times.user + times.children_user
-    print(
-        f"first seed {scenarios[0].seed}, {scenarios[0].members} members: {totals.line()}; {cpu_s:.1f} CPU s, {totals.seeds * 60 / max(cpu_s, 0.001):.0f} seeds a core-minute"
-    )
+    speed = f"{cpu_s:.1f} CPU s, {totals.seeds * 60 / max(cpu_s, 0.001):.0f} seeds a core-minute"
+    print(f"first seed {scenarios[0].seed}, {scenarios[0].members} members: {totals.line()}; {speed}")
     return 1 if totals.failed else 0

@@ -251,7 +251,9 @@ class Member:
         except Exception as failure:
             self.world.node_failed(self, failure)
             return
-        if self.node is node:
+        if node.effects.failures:  # clients here ask for nothing that may fail
+            self.world.node_failed(self, node.effects.failures[0].cause)
+        elif self.node is node:
             self._drain(node)
 
     def receive(self, data: bytes) -> None:

@@ -35,6 +35,7 @@ from elasticq.model.results import (
     SendMessageResult,
     SentEntry,
 )
+from elasticq.wire.bounds import beyond_bounds
 from elasticq.wire.depth import is_too_deep
 from elasticq.wire.digests import attributes_md5, body_md5
 from elasticq.wire.operations import Operation
@@ -44,9 +45,10 @@ _encode_json: Final = msgspec.json.Encoder().encode
 
 
 def decode(operation: Operation, body: bytes) -> Command:
-    """The command in ``body``; nothing of it is checked beyond JSON and its types.
+    """The command in ``body``; nothing of it is checked beyond JSON, its types and its members' bounds.
 
-    SerializationError: not JSON, not UTF-8, nested too deep, a member of another type.
+    SerializationError: not JSON, not UTF-8, nested too deep, a member of another type. A member that holds more
+    than it may: see ``bounds.py``.
     """
     if not body:
         return operation.command()
@@ -67,15 +69,16 @@ def decode(operation: Operation, body: bytes) -> Command:
 
 def _decode_without_nulls(operation: Operation, body: bytes, error: msgspec.ValidationError) -> Command:
     """Second try for a body with nulls where the command wants a list or map."""
-    if b"null" not in body:
-        raise _serialization_error(error)
+    members: Any = None
     try:
         members = _without_nulls(msgspec.json.decode(body))
-        return msgspec.convert(members, operation.command)
+        if b"null" in body:
+            return msgspec.convert(members, operation.command)
     except msgspec.ValidationError as other:
-        raise _serialization_error(other) from other
+        error = other
     except (msgspec.DecodeError, UnicodeError, RecursionError) as other:
         raise SerializationError("The request body is not valid JSON.") from other
+    raise beyond_bounds(error, members) or _serialization_error(error)
 
 
 def _without_nulls(value: Any) -> Any:

@@ -9,13 +9,13 @@ API pages of SQS (singular names).
 
 from enum import Enum
 from types import UnionType
-from typing import Final, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Struct, structs
 
 from elasticq.model import commands, extensions
-from elasticq.model.commands import Command, MessageAttributeValue
+from elasticq.model.commands import Command
 
 _EXTENSION: Final = "Elasticq"
 """Members that AWS does not have begin so; the Query protocol does not read them."""
@@ -31,9 +31,9 @@ class Kind(Enum):
 
 
 class Member(Struct, frozen=True):
-    """A list or map of a command or batch entry."""
+    """A list or map of a command or batch entry; ``name`` is that of JSON 1.0."""
 
-    field: str
+    name: str
     kind: Kind
     key_name: str = "Name"
     value_name: str = "Value"
@@ -41,11 +41,10 @@ class Member(Struct, frozen=True):
 
 
 class Shape(Struct, frozen=True):
-    """The members of a class: parameter name -> field, and for lists its first part -> member."""
+    """The members of a class: names of parameters as in JSON 1.0, and for lists their first part -> member."""
 
-    build: type[Struct]
-    texts: dict[str, str]
-    integers: dict[str, str]
+    texts: set[str]
+    integers: set[str]
     lists: dict[str, Member]
 
 
@@ -84,34 +83,35 @@ _QUERY_NAMES: Final = {
 }
 
 
-def _without_none(annotation: object) -> object:
+def _bare(annotation: Any) -> Any:
+    """Without None and bounds."""
     if get_origin(annotation) in (Union, UnionType):
         (annotation,) = (arm for arm in get_args(annotation) if arm is not type(None))
-    return annotation
+    return annotation.__origin__ if get_origin(annotation) is Annotated else annotation
 
 
 def _list_member(field: structs.FieldInfo, annotation: object, action: str) -> tuple[str, Member]:
     arguments = get_args(annotation)
     if field.encode_name == "Entries":
         entry = _shape(arguments[0], action)
-        return f"{action}RequestEntry", Member(field.name, Kind.ENTRIES, entry=entry)
+        return f"{action}RequestEntry", Member(field.encode_name, Kind.ENTRIES, entry=entry)
     name, key_name, value_name = _QUERY_NAMES[field.encode_name]
     if get_origin(annotation) is list:
-        return name, Member(field.name, Kind.NAMES)
-    kind = Kind.ATTRIBUTES if arguments[1] is MessageAttributeValue else Kind.PAIRS
-    return name, Member(field.name, kind, key_name, value_name)
+        return name, Member(field.encode_name, Kind.NAMES)
+    kind = Kind.PAIRS if _bare(arguments[1]) is str else Kind.ATTRIBUTES
+    return name, Member(field.encode_name, kind, key_name, value_name)
 
 
 def _shape(build: type[Struct], action: str) -> Shape:
-    shape = Shape(build, {}, {}, {})
+    shape = Shape(set(), set(), {})
     for field in structs.fields(build):
         if field.encode_name.startswith(_EXTENSION):
             continue
-        annotation = _without_none(field.type)
+        annotation = _bare(field.type)
         if annotation is str:
-            shape.texts[field.encode_name] = field.name
+            shape.texts.add(field.encode_name)
         elif annotation is int:
-            shape.integers[field.encode_name] = field.name
+            shape.integers.add(field.encode_name)
         else:
             name, member = _list_member(field, annotation, action)
             shape.lists[name] = member
@@ -158,7 +158,7 @@ _ROWS: Final = (
 PEEK: Final = Operation(
     "Peek",
     extensions.Peek,
-    Shape(extensions.Peek, {}, {}, {}),
+    Shape(set(), set(), {}),
     msgspec.json.Decoder(extensions.Peek),
     hot=False,
     read_only=True,

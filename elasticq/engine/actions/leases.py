@@ -99,7 +99,7 @@ def _next(
     buried += over
     if not chosen and room and not may_seal:
         return ReceiveMessageResult(), buried
-    chosen = receive.fitting(queue, asked, chosen, turn)
+    chosen = receive.fitting(queue, asked, chosen)
     received, messages = receive.hand_out(state, queue, asked, chosen, lease.deadline_ms, turn)
     called = m.LeaseCalled(*key, number, lease.opened_ms, lease.deadline_ms, chosen, received.hand_outs)
     taken: list[m.Mutation] = [received, called] if chosen else [called]

@@ -5,7 +5,7 @@ from typing import Final
 from elasticq.engine import mutations as m
 from elasticq.engine import redrive
 from elasticq.engine.batches import check_page_size
-from elasticq.engine.contents import check_range, check_token, message_bytes
+from elasticq.engine.contents import check_range, check_token, stored_bytes
 from elasticq.engine.deduplication import attempt_key, attempt_recorded, attempted
 from elasticq.engine.identity import next_hand_out, sequence_number
 from elasticq.engine.leases import ENDED_AT_ONCE_MAX
@@ -31,7 +31,7 @@ SYSTEM_ATTRIBUTES: Final = (
 )
 
 
-ALWAYS_FITTING: Final = limits.ANSWER_BYTES_MAX // limits.BODY_BYTES_MAX
+CHARACTER_BYTES_MAX: Final = 4
 
 
 class Asked:
@@ -104,7 +104,7 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
         chosen = chosen[: max(room, 0)]
         if not chosen:
             return ReceiveMessageResult(), buried
-    chosen = fitting(queue, asked, chosen, turn)
+    chosen = fitting(queue, asked, chosen)
     received, messages = hand_out(state, queue, asked, chosen, now_ms + asked.visibility_s * 1_000, turn)
     result = ReceiveMessageResult(messages, call.invocation)
     if key:
@@ -113,14 +113,13 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
     return result, [received, *buried]
 
 
-def fitting(queue: Queue, asked: Asked, chosen: list[int], turn: Turn) -> list[int]:
+def fitting(queue: Queue, asked: Asked, chosen: list[int]) -> list[int]:
     """As many as one answer may hold, one at least: it has to fit into a frame between members."""
-    if len(chosen) <= ALWAYS_FITTING and not turn.limits.is_relaxed:
+    if len(chosen) == 1 or CHARACTER_BYTES_MAX * queue.messages.bytes <= limits.ANSWER_BYTES_MAX:
         return chosen
     room_bytes = limits.FORWARDED_BYTES_MAX if asked.limit <= limits.RECEIVE_MESSAGES_MAX else limits.ANSWER_BYTES_MAX
     for at, sequence in enumerate(chosen):
-        content = queue.contents[sequence]
-        room_bytes -= message_bytes(content.body, content.attributes)
+        room_bytes -= stored_bytes(queue.contents[sequence])
         if room_bytes < 0:
             return chosen[: max(at, 1)]
     return chosen
