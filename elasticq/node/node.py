@@ -86,6 +86,7 @@ class Node(Observer):
         self.state = State()
         for mutation in rows:
             apply(self.state, mutation)
+        self.state.names.order()
         self.clock = ClusterClock()
         self.clock.ahead_ms = self.state.ahead_ms
         self.lottery = Lottery(entropy)

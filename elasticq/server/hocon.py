@@ -39,7 +39,7 @@ def parse(file: Path) -> dict[str, Any]:
         tree = ConfigFactory.parse_string(text)
     except ParseBaseException as error:
         raise MigrationError(f"{file}: no HOCON, line {error.lineno}: {error.line.strip()[:80]!r}") from error
-    except (ConfigException, RecursionError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ConfigException, RecursionError, ValueError, TypeError, LookupError, AttributeError, OSError) as error:
         raise MigrationError(f"{file}: no HOCON: {error}") from error
     if not isinstance(tree, ConfigTree):
         raise MigrationError(f"{file}: no HOCON object")

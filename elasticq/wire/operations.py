@@ -55,6 +55,7 @@ class Operation(Struct, frozen=True):
     read_only: changes nothing, not even a message's visibility
     root_only: not valid on a queue's URL (Query answers InvalidAction there)
     entry_name: prefix of a batch's parameters; the answers derive from it too
+    has_lists: a member is a list, of any length
     """
 
     name: str
@@ -65,6 +66,7 @@ class Operation(Struct, frozen=True):
     read_only: bool
     root_only: bool
     entry_name: str | None
+    has_lists: bool
 
 
 # JSON member -> (Query name, key, value); Entries is named after its action.
@@ -83,7 +85,7 @@ _QUERY_NAMES: Final = {
 }
 
 
-def _bare(annotation: Any) -> Any:
+def bare(annotation: Any) -> Any:
     """Without None and bounds."""
     if get_origin(annotation) in (Union, UnionType):
         (annotation,) = (arm for arm in get_args(annotation) if arm is not type(None))
@@ -98,7 +100,7 @@ def _list_member(field: structs.FieldInfo, annotation: object, action: str) -> t
     name, key_name, value_name = _QUERY_NAMES[field.encode_name]
     if get_origin(annotation) is list:
         return name, Member(field.encode_name, Kind.NAMES)
-    kind = Kind.PAIRS if _bare(arguments[1]) is str else Kind.ATTRIBUTES
+    kind = Kind.PAIRS if bare(arguments[1]) is str else Kind.ATTRIBUTES
     return name, Member(field.encode_name, kind, key_name, value_name)
 
 
@@ -107,7 +109,7 @@ def _shape(build: type[Struct], action: str) -> Shape:
     for field in structs.fields(build):
         if field.encode_name.startswith(_EXTENSION):
             continue
-        annotation = _bare(field.type)
+        annotation = bare(field.type)
         if annotation is str:
             shape.texts.add(field.encode_name)
         elif annotation is int:
@@ -126,7 +128,10 @@ def _operation(
     name = command.__name__
     shape = _shape(command, name)
     entry_name = next((key for key, member in shape.lists.items() if member.kind is Kind.ENTRIES), None)
-    return Operation(name, command, shape, msgspec.json.Decoder(command), hot, read_only, root_only, entry_name)
+    has_lists = any(get_origin(bare(each.type)) is list for each in structs.fields(command))
+    return Operation(
+        name, command, shape, msgspec.json.Decoder(command), hot, read_only, root_only, entry_name, has_lists
+    )
 
 
 _ROWS: Final = (
@@ -164,6 +169,7 @@ PEEK: Final = Operation(
     read_only=True,
     root_only=False,
     entry_name=None,
+    has_lists=True,
 )
 """Ours, of JSON only, and on a path of its own: no row of the table."""
 
