@@ -9,6 +9,8 @@ JSON 1.0 only.
 
 from msgspec import Struct, field
 
+from elasticq.model.ranges import TimeMs
+
 
 class MessageAttributeValue(Struct, rename="pascal", omit_defaults=True, gc=False):
     """A user or system attribute of a message; lists are reserved by AWS and ignored."""
@@ -191,8 +193,8 @@ class DeclareQueue(Command):
     tags: dict[str, str] = field(default_factory=dict)
     copy_to: str = ""
     move_to: str = ""
-    created_ms: int = 0
-    modified_ms: int = 0
+    created_ms: TimeMs = 0
+    modified_ms: TimeMs = 0
 
 
 class Origin(Struct, frozen=True, gc=False):

@@ -23,7 +23,8 @@ from elasticq.peers.book import RUMOUR_S, Book
 from elasticq.peers.complaints import Complaints
 from elasticq.peers.connection import Connection
 from elasticq.peers.dial import Dialler, Target
-from elasticq.peers.errors import PeerError, SelfMet, TwoClusters, Unreachable
+from elasticq.peers.errors import PeerError, RefusedFrame, SelfMet, TwoClusters, Unreachable
+from elasticq.peers.frames import FRAME_BYTES_MAX
 from elasticq.peers.handshake import NONCE_BYTES, Handshake, check_cluster, make_hello
 from elasticq.peers.link import Link
 from elasticq.peers.messages import DUPLICATE, HELD, Hello, Known, Purpose, Refused
@@ -46,8 +47,8 @@ _log = getLogger("elasticq.peers")
 class Receiver(Protocol):
     """Called in the loop's thread, never from inside a call of Peers."""
 
-    def receive(self, frame: bytes) -> None:
-        """A node's frame, in the order of its link."""
+    def receive(self, member_id: str, frame: bytes) -> None:
+        """A node's frame, in the order of the link to that member."""
 
     def met(self, peer: Peer) -> None:
         """It greeted: at first, over a new link, or because what it says of itself has changed."""
@@ -154,8 +155,18 @@ class Peers:
             link = links.get(frame.to)
             if link is None:
                 self._frames_dropped += 1
+            elif len(frame.data) > FRAME_BYTES_MAX:  # whatever made it, the other frames of this turn must go out
+                self._frames_dropped += 1
+                text = f"a frame of {len(frame.data)} bytes to {link.peer.name} is longer than {FRAME_BYTES_MAX}"
+                self._complaints.say("frame_too_long", link.connection.place, text, self._loop.time())
             else:
                 link.send(frame.data)
+
+    def cut(self, member_id: str, reason: str) -> None:
+        """The node refused a frame of this member: whatever made it, its link ends."""
+        link = self._live_link(member_id)
+        if link is not None:
+            link.connection.fail(RefusedFrame(f"a frame of member {link.peer.name} was refused: {reason}"))
 
     def know(self, member_id: str, address: str) -> None:
         """An address from elsewhere, such as a voter's in the log; it is dialled like hearsay."""

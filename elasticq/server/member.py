@@ -11,6 +11,7 @@ from typing import Final
 
 from elasticq.model.histogram import Histogram
 from elasticq.node.effects import Frame, Wanted
+from elasticq.node.forwarding import UnknownKind
 from elasticq.node.node import Node
 from elasticq.node.peer import Peer
 from elasticq.node.settings import NodeSettings
@@ -62,7 +63,7 @@ class Member:
         self._peers: Peers | None = None
         self._fetching: asyncio.Task[None] | None = None
         self._trouble = ""
-        self._frames: list[bytes] = []  # that came in this turn of the loop
+        self._frames: list[tuple[str, bytes]] = []  # that came in this turn of the loop, with their links
 
     # --- life -----------------------------------------------------------------------
 
@@ -232,20 +233,23 @@ class Member:
         if self._peers is not None:
             self._peers.send(frames)
 
-    def receive(self, frame: bytes) -> None:
+    def receive(self, member_id: str, frame: bytes) -> None:
         """Those of one turn of the loop are taken together."""
         if not self._frames:
             self._loop.call_soon(self._take_frames)
-        self._frames.append(frame)
+        self._frames.append((member_id, frame))
 
     def _take_frames(self) -> None:
-        """A frame that is none is dropped: its sender proved that it may speak, so it is of another version."""
+        """A frame that is refused costs its link; one of another version is passed by."""
         frames, self._frames = self._frames, []
         if not frames:
             return
         with suppress(RuntimeStopped):  # its failure is known, and the process about to end
-            for error in self.runtime.receive(frames):
-                _log.warning("frame_dropped %s", error)
+            for member_id, error in self.runtime.receive(frames):
+                if isinstance(error, UnknownKind):
+                    _log.warning("frame_dropped %s", error)
+                elif self._peers is not None:
+                    self._peers.cut(member_id, str(error))
 
     def met(self, peer: Peer) -> None:
         self._take_frames()

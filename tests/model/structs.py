@@ -1,7 +1,7 @@
 """Hypothesis strategies for msgspec structs, made from their fields' types."""
 
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
 from hypothesis import strategies as st
@@ -25,6 +25,8 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
     if kind in _PLAIN:
         return _PLAIN[kind]
     origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _within(*arguments)
     if origin in (Union, UnionType):
         return st.one_of(*map(values, arguments))
     if origin is list:
@@ -36,3 +38,13 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
     if origin is dict:
         return st.dictionaries(values(arguments[0]), values(arguments[1]), max_size=3)
     return structs(kind)
+
+
+def _within(kind: Any, meta: msgspec.Meta) -> st.SearchStrategy[Any]:
+    """What elasticq/model/ranges.py allows."""
+    if kind is int:
+        return st.integers(meta.ge, meta.le)
+    if kind is bytes:
+        return st.binary(min_size=meta.min_length, max_size=meta.max_length)
+    assert kind is str
+    return st.text(min_size=meta.min_length or 0, max_size=12)
