@@ -21,6 +21,7 @@ from elasticq.peers.settings import PeerSettings, PeerSettingsError
 from elasticq.peers.transfer import Snapshot as Offered
 from elasticq.replication.records import Entry, Voter
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
+from elasticq.server.files import PEERS_MAX
 from elasticq.server.machine import memory_bytes
 from elasticq.server.settings import Settings, SettingsError, call_limits, secret, template
 from elasticq.storage.directory import DataDirectory
@@ -50,11 +51,19 @@ class Member:
     """One member's process; ``ended`` gets its exit status. ``http`` and ``admin`` are its URLs for the others."""
 
     def __init__(
-        self, settings: Settings, directory: DataDirectory | None, loop: AbstractEventLoop, *, http: str, admin: str
+        self,
+        settings: Settings,
+        directory: DataDirectory | None,
+        loop: AbstractEventLoop,
+        *,
+        http: str,
+        admin: str,
+        peer_connections_max: int = PEERS_MAX,
     ) -> None:
         self.ended: asyncio.Future[int] = loop.create_future()
         self._settings = settings
         self._directory = directory
+        self._peer_connections_max = peer_connections_max
         self._loop = loop
         self._storage = self._open()
         self._discarded = None if directory is None else Discarded(directory.discarded)
@@ -219,6 +228,7 @@ class Member:
                 tls_key=cluster.tls_key,
                 tls_ca=cluster.tls_ca,
                 rate_bytes_per_s=cluster.transfer_mb_per_s * 1_000_000,
+                connections_max=self._peer_connections_max,
             )
         except PeerSettingsError as error:
             raise SettingsError(str(error)) from error
