@@ -101,7 +101,7 @@ async def talk(member: Member, to: str, cluster_id: str, cluster: Cluster, victi
     status = cluster[victim].status()
     if not status:
         return 0
-    frames = Frames(chance, cluster_id, to, status["term"], status["last_index"], now_us() // 1_000, member.id)
+    frames = Frames(chance, cluster_id, to, status["term"], status["commit_index"], now_us() // 1_000, member.id)
     drawn = [Frame(to, frames.draw(), 0) for _ in range(chance.randint(1, 8))]
     member.peers.send(drawn)
     link = member.peers._live_link(to)
