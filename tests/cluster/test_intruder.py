@@ -101,7 +101,7 @@ async def talk(member: Member, to: str, cluster_id: str, cluster: Cluster, victi
     status = cluster[victim].status()
     if not status:
         return 0
-    frames = Frames(chance, cluster_id, to, status["term"], status["commit_index"], now_us() // 1_000, member.id)
+    frames = Frames(chance, cluster_id, to, status["term"], status["commit"], now_us() // 1_000, member.id)
     drawn = [Frame(to, frames.draw(), 0) for _ in range(chance.randint(1, 8))]
     member.peers.send(drawn)
     link = member.peers._live_link(to)
@@ -111,7 +111,7 @@ async def talk(member: Member, to: str, cluster_id: str, cluster: Cluster, victi
 
 
 def assert_no_one_ended(cluster: Cluster, seed: int) -> None:
-    for name in cluster.names:
+    for name in cluster.names():
         assert cluster[name].is_running(), f"seed {seed}: {cluster[name].said()}"
     until(lambda: creates(cluster), f"seed {seed}: the cluster serves again")
 
