@@ -13,13 +13,13 @@ from aiohttp import web
 
 from elasticq.admin.cluster import document
 from elasticq.admin.door import make_door
+from elasticq.admin.doorstep import ORDER_BYTES_MAX
 from elasticq.admin.orders import BadOrder, read_order
 from elasticq.admin.source import AdminSource
 from elasticq.node.orders import OrderDone
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire.browsers import Browsers
 
-ORDER_BYTES_MAX: Final = 4_096
 ORDERS_MAX: Final = 16
 """Orders that wait at the same time; the cluster does one change after the other anyway."""
 ORDER_S: Final = 60

@@ -1,13 +1,18 @@
 """Listens on the admin port.
 
-aiohttp is most of a start's CPU, so nothing here imports it before ``start``.
+aiohttp is most of a start's CPU, so nothing here imports it before ``start``. A connection gets its place at once:
+where there is none left, one that has not said a whole request gives it up, else one that is silent, so that probes
+and scrapers are answered whoever else comes.
 """
 
 import asyncio
 import ssl
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
+from elasticq.admin.doorstep import ASKED, ORDERED, WAITING, Doorstep
 from elasticq.admin.source import AdminSource
+from elasticq.net.acceptor import Acceptor
+from elasticq.net.crowd import who_gives_way
 from elasticq.runtime.listener import listen
 from elasticq.wire.browsers import Browsers
 
@@ -16,9 +21,9 @@ if TYPE_CHECKING:
 
 BACKLOG: Final = 64
 CONNECTIONS_MAX: Final = 256
-"""Operators, probes and a scraper are few; further connections are closed at once."""
+"""Operators, probes and a scraper are few."""
 STOP_S: Final = 1.0
-HANDSHAKE_S: Final = 10
+SWEEP_S: Final = 1.0
 
 
 class AdminPort:
@@ -33,14 +38,18 @@ class AdminPort:
         token: str | None = "",
         browsers: Browsers | None = None,
         tls: ssl.SSLContext | None = None,
+        connections_max: int = CONNECTIONS_MAX,
     ) -> None:
         self._source = source
         self._token = token
         self._browsers = browsers
         self._tls = tls
+        self._connections_max = connections_max
         self._listener = listen(host, port, BACKLOG)
         self._runner: AppRunner | None = None
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
+        self._steps: dict[Doorstep, None] = {}  # the oldest first
+        self._timer: asyncio.TimerHandle | None = None
         self.host = host
         self.port: int = self._listener.getsockname()[1]
 
@@ -53,27 +62,58 @@ class AdminPort:
         app = make_app(self._source, self._token, self._browsers)
         self._runner = AppRunner(app, access_log=None, shutdown_timeout=STOP_S)
         await self._runner.setup()
-        handshake_s = None if self._tls is None else HANDSHAKE_S
-        self._server = await asyncio.get_running_loop().create_server(
-            self._protocol, sock=self._listener, ssl=self._tls, ssl_handshake_timeout=handshake_s
+        loop = asyncio.get_running_loop()
+        self._acceptor = Acceptor(
+            "admin",
+            loop,
+            [self._listener],
+            lambda: Doorstep(self, loop),
+            count=lambda: len(self._steps),
+            connections_max=self._connections_max + BACKLOG,  # those who come find a place here, see ``came``
+            tls=self._tls,
         )
+        self._acceptor.start()
+        self._sweep()
 
     async def stop(self) -> None:
         """Requests under way get a moment; harmless when it never started."""
-        if self._server is not None:
-            self._server.close()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._acceptor is not None:
+            self._acceptor.close()
         if self._runner is not None:
-            await self._runner.cleanup()
+            runner, self._runner = self._runner, None
+            await runner.cleanup()
+        for step in list(self._steps):
+            step.abort()
         self._listener.close()
 
-    def _protocol(self) -> asyncio.BaseProtocol:
-        assert self._runner is not None
-        server = self._runner.server
-        if server is None or len(server.connections) >= CONNECTIONS_MAX:
-            return _Refused()
+    # Called by doorsteps (doorstep.Owner).
+
+    def came(self, step: Doorstep) -> asyncio.Protocol | None:
+        server = None if self._runner is None else self._runner.server
+        if server is None:
+            return None
+        while len(self._steps) >= self._connections_max:
+            self._make_room()
+        self._steps[step] = None
         return server()
 
+    def gone(self, step: Doorstep) -> None:
+        self._steps.pop(step, None)
 
-class _Refused(asyncio.Protocol):
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        cast(asyncio.Transport, transport).abort()
+    def _make_room(self) -> None:
+        for state in (WAITING, ASKED, ORDERED):
+            places = {step: step.address for step in self._steps if step.state == state}
+            if places:
+                step = who_gives_way(places)
+                del self._steps[step]
+                step.abort()
+                return
+
+    def _sweep(self) -> None:
+        loop = asyncio.get_running_loop()
+        now_s = loop.time()
+        for step in [step for step in self._steps if step.until_s < now_s]:
+            step.abort()
+        self._timer = loop.call_later(SWEEP_S, self._sweep)

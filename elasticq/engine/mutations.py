@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from elasticq.model.commands import MessageAttributes
 from elasticq.model.limits import MUTATION_ROWS_MAX
+from elasticq.model.ranges import Count, Digest, Number, RowTimeMs, Term
 
 
 class UnknownMutation(Exception):
@@ -24,63 +25,63 @@ class ClusterFounded(Struct, array_like=True, tag=1, gc=False):
 
     cluster_id: str
     mac_key: bytes
-    feature_level: int
+    feature_level: Count
 
 
 class TookOver(Struct, array_like=True, tag=2, gc=False):
     """A master begins its term. In-flight deadlines in [grace_from_ms, grace_until_ms) count as grace_until_ms."""
 
-    term: int
+    term: Term
     member_id: str
-    grace_from_ms: int
-    grace_until_ms: int
+    grace_from_ms: RowTimeMs
+    grace_until_ms: RowTimeMs
 
 
 class QueueCreated(Struct, array_like=True, tag=3, gc=False):
     """``attributes`` and ``tags`` as given, checked; ``created_ms`` cluster time."""
 
-    queue_id: int
+    queue_id: Number
     account: str
     name: str
     attributes: dict[str, str]
     tags: dict[str, str]
-    created_ms: int
+    created_ms: RowTimeMs
 
 
 class QueueAttributesSet(Struct, array_like=True, tag=4, gc=False):
     """``attributes``: all that are set from now on (absolute, not the change)."""
 
-    queue_id: int
+    queue_id: Number
     attributes: dict[str, str]
-    modified_ms: int
+    modified_ms: RowTimeMs
 
 
 class QueueDeleted(Struct, array_like=True, tag=5, gc=False):
     """The name is free at once; rows go in bounded steps, then QueueReclaimed."""
 
-    queue_id: int
-    deleted_ms: int
+    queue_id: Number
+    deleted_ms: RowTimeMs
 
 
 class QueueReclaimed(Struct, array_like=True, tag=6, gc=False):
     """The last trace of a deleted queue goes."""
 
-    queue_id: int
+    queue_id: Number
 
 
 class QueuePurged(Struct, array_like=True, tag=7, gc=False):
     """Messages below ``watermark`` are hidden at once and removed in bounded steps."""
 
-    queue_id: int
-    watermark: int
-    purged_ms: int
+    queue_id: Number
+    watermark: Number
+    purged_ms: RowTimeMs
 
 
 class DeadLetter(Struct, array_like=True, frozen=True, gc=False):
     """Where a dead letter was received too often (ARN), and how often over all queues before this one."""
 
     source_arn: str
-    receive_count: int
+    receive_count: Count
 
 
 class MessageStored(Struct, array_like=True, tag=8, gc=False):
@@ -89,16 +90,16 @@ class MessageStored(Struct, array_like=True, tag=8, gc=False):
     visible_at_ms: 0, or when its delay ends; origin: (queue id, sequence) that the MessageId is made of.
     """
 
-    queue_id: int
-    sequence: int
+    queue_id: Number
+    sequence: Number
     body: str
-    sent_ms: int
+    sent_ms: RowTimeMs
     sender_id: str
-    visible_at_ms: int = 0
+    visible_at_ms: RowTimeMs = 0
     attributes: MessageAttributes | None = None
     trace_header: str | None = None
     group_id: str | None = None
-    origin: tuple[int, int] | None = None
+    origin: tuple[Number, Number] | None = None
     dead_letter: DeadLetter | None = None
     deduplication_id: str | None = None
 
@@ -106,39 +107,39 @@ class MessageStored(Struct, array_like=True, tag=8, gc=False):
 class MessagesReceived(Struct, array_like=True, tag=9, gc=False):
     """Handed out at ``received_ms`` until ``until_ms``: per message sequence, hand-out number, count, first receive."""
 
-    queue_id: int
-    received_ms: int
-    until_ms: int
-    sequences: list[int]
-    hand_outs: list[int]
-    receive_counts: list[int]
-    first_received_ms: list[int]
+    queue_id: Number
+    received_ms: RowTimeMs
+    until_ms: RowTimeMs
+    sequences: list[Number]
+    hand_outs: list[Number]
+    receive_counts: list[Count]
+    first_received_ms: list[RowTimeMs]
 
 
 class VisibilityChanged(Struct, array_like=True, tag=10, gc=False):
     """New deadlines for messages in flight."""
 
-    queue_id: int
-    sequences: list[int]
-    until_ms: list[int]
+    queue_id: Number
+    sequences: list[Number]
+    until_ms: list[RowTimeMs]
 
 
 class MessagesRemoved(Struct, array_like=True, tag=11, gc=False):
     """Deleted by a client, expired or reclaimed."""
 
-    queue_id: int
-    sequences: list[int]
+    queue_id: Number
+    sequences: list[Number]
 
 
 class ReceiveReturned(Struct, array_like=True, tag=12, gc=False):
     """The receive ``hand_outs`` reached nobody: visible again, receive count taken back, hand-out number kept."""
 
-    queue_id: int
-    sequences: list[int]
-    hand_outs: list[int]
-    receive_counts: list[int]
-    first_received_ms: list[int]
-    visible_at_ms: int
+    queue_id: Number
+    sequences: list[Number]
+    hand_outs: list[Number]
+    receive_counts: list[Count]
+    first_received_ms: list[RowTimeMs]
+    visible_at_ms: RowTimeMs
     invocation: bytes
 
 
@@ -148,19 +149,19 @@ class InvocationRecorded(Struct, array_like=True, tag=13, gc=False):
     queue_id, sequence: of the one message it sent; else both 0 and ``detail`` holds the outcome.
     """
 
-    invocation: bytes
-    recorded_ms: int
-    queue_id: int
-    sequence: int
+    invocation: Digest
+    recorded_ms: RowTimeMs
+    queue_id: Number
+    sequence: Number
     detail: bytes = b""
 
 
 class RangeRemoved(Struct, array_like=True, tag=14, gc=False):
     """Every message of the queue from ``first`` to ``last`` is gone: expired. At most MUTATION_ROWS_MAX of them."""
 
-    queue_id: int
-    first: int
-    last: int
+    queue_id: Number
+    first: Number
+    last: Number
 
 
 class ClusterRenamed(Struct, array_like=True, tag=15, gc=False):
@@ -178,17 +179,17 @@ class AttemptRecorded(Struct, array_like=True, tag=40, gc=False):
     attempt: 16 bytes of it and its queue; detail: the messages, or nothing if they went back.
     """
 
-    attempt: bytes
-    recorded_ms: int
+    attempt: Digest
+    recorded_ms: RowTimeMs
     detail: bytes
 
 
 class GroupsServed(Struct, array_like=True, tag=41, gc=False):
     """When groups of a FIFO queue were last received from. Never in a log, only in a dump: rows do not keep it."""
 
-    queue_id: int
+    queue_id: Number
     names: list[str]
-    received_ms: list[int]
+    received_ms: list[RowTimeMs]
 
 
 class GroupsRestored(Struct, array_like=True, tag=42, gc=False):
@@ -197,26 +198,26 @@ class GroupsRestored(Struct, array_like=True, tag=42, gc=False):
     groups: of each of ``sequences`` the place of its group in ``names``.
     """
 
-    queue_id: int
+    queue_id: Number
     names: list[str]
-    sequences: list[int]
+    sequences: list[Number]
     groups: list[int]
 
 
 class SentIdTaken(Struct, array_like=True, tag=80, gc=False):
     """A deduplication id of a standard queue stands for this message until ``until_ms``; key: 16 bytes of both."""
 
-    key: bytes
-    taken_ms: int
-    until_ms: int
-    queue_id: int
-    sequence: int
+    key: Digest
+    taken_ms: RowTimeMs
+    until_ms: RowTimeMs
+    queue_id: Number
+    sequence: Number
 
 
 class QueueTagged(Struct, array_like=True, tag=60, gc=False):
     """``tags``: all that the queue has from now on."""
 
-    queue_id: int
+    queue_id: Number
     tags: dict[str, str]
 
 
@@ -227,19 +228,19 @@ class MoveTaskSet(Struct, array_like=True, tag=61, frozen=True, gc=False):
     last: the task ends behind it; rate: messages a second, 0 = as fast as they go.
     """
 
-    number: int
+    number: Number
     task_id: str
     account: str
-    source_queue_id: int
+    source_queue_id: Number
     source_arn: str
     destination_arn: str
-    rate: int
+    rate: Count
     status: str
-    started_ms: int
-    moved: int
-    to_move: int
-    cursor: int
-    last: int
+    started_ms: RowTimeMs
+    moved: Count
+    to_move: Count
+    cursor: Number
+    last: Number
     failure_reason: str = ""
 
 
@@ -250,13 +251,13 @@ MOVING = (RUNNING, CANCELLING)
 class MoveTaskForgotten(Struct, array_like=True, tag=62, gc=False):
     """An old task that is over."""
 
-    number: int
+    number: Number
 
 
 class ClockAdvanced(Struct, array_like=True, tag=90, gc=False):
     """Cluster time is ``ahead_ms`` ahead of real time from the next entry on, all advances together: never less."""
 
-    ahead_ms: int
+    ahead_ms: RowTimeMs
 
 
 LEASE_OPEN, LEASE_SEALED = "open", "sealed"
@@ -269,15 +270,15 @@ class LeaseCalled(Struct, array_like=True, tag=70, frozen=True, gc=False):
     sequences, hand_outs: of its messages; none: the lease is sealed, nothing is added to it any more.
     """
 
-    queue_id: int
+    queue_id: Number
     name: str
-    batch: int
-    partition: int
-    call: int
-    opened_ms: int
-    deadline_ms: int
-    sequences: list[int]
-    hand_outs: list[int]
+    batch: Count
+    partition: Count
+    call: Count
+    opened_ms: RowTimeMs
+    deadline_ms: RowTimeMs
+    sequences: list[Number]
+    hand_outs: list[Number]
 
 
 class LeaseSet(Struct, array_like=True, tag=71, frozen=True, gc=False):
@@ -286,24 +287,24 @@ class LeaseSet(Struct, array_like=True, tag=71, frozen=True, gc=False):
     messages: how many its calls got.
     """
 
-    queue_id: int
+    queue_id: Number
     name: str
-    batch: int
-    partition: int
-    opened_ms: int
-    deadline_ms: int
+    batch: Count
+    partition: Count
+    opened_ms: RowTimeMs
+    deadline_ms: RowTimeMs
     state: str
-    ended_ms: int
-    messages: int
+    ended_ms: RowTimeMs
+    messages: Count
 
 
 class LeaseForgotten(Struct, array_like=True, tag=72, frozen=True, gc=False):
     """A lease that ended long ago."""
 
-    queue_id: int
+    queue_id: Number
     name: str
-    batch: int
-    partition: int
+    batch: Count
+    partition: Count
 
 
 class QueueRestored(Struct, array_like=True, tag=32, gc=False):
@@ -414,7 +415,7 @@ def decode(payload: bytes) -> list[Mutation]:
     """Raises UnknownMutation for what this version does not know."""
     try:
         return _decoder.decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UnknownMutation(str(error)) from error
 
 

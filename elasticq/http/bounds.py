@@ -7,6 +7,7 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """Deadlines in milliseconds, sizes in bytes; the sweep is once a second, so a deadline is met within one."""
 
     connections_max: int = 10_000
+    refused_max: int = 256  # connections over the limit that are told so; beyond them nothing is said
     connections_per_address: int = 0  # 0: no bound of its own
     header_ms: int = 10_000
     body_ms: int = 10_000

@@ -29,7 +29,7 @@ from elasticq.http.chunks import Chunks
 from elasticq.http.exchange import Answer
 from elasticq.http.faults import Submit
 from elasticq.http.head import CHUNKED, JSON, BadHead, Head, without_body
-from elasticq.http.site import BUSY_TEXT, NEVER_MS, REFUSED_MAX, Site
+from elasticq.http.site import BUSY_TEXT, NEVER_MS, Site
 from elasticq.model.commands import Call, Command, Origin, ReceiveMessage
 from elasticq.model.errors import RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX
@@ -121,7 +121,7 @@ class SqsProtocol(asyncio.Protocol):
         self.deadline_ms = site.idle_until_ms
         open_connections = len(site.connections)
         site.connections.add(self)
-        if open_connections >= site.bounds.connections_max + REFUSED_MAX:
+        if open_connections >= site.bounds.connections_max + site.bounds.refused_max:
             self._transport.abort()
         elif open_connections >= site.bounds.connections_max or site.stopping or self._is_one_too_many():
             self._refuse(503, "too many connections")

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 NEVER_MS = 1 << 62
 SWEEP_S = 1.0
-REFUSED_MAX = 256
-"""Connections over the limit that are told so; beyond them nothing is said."""
 BUSY_TEXT: Final = "The server is busy with other requests; try again."
 SMALL_BYTES: Final = 16_384
 """What one connection may buffer although all together hold too much, up to half as much again."""

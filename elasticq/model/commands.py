@@ -12,6 +12,7 @@ from typing import Annotated
 from msgspec import Struct, field
 
 from elasticq.model.limits import MEMBERS
+from elasticq.model.ranges import TimeMs
 
 QueueUrl = Annotated[str, MEMBERS["QueueUrl"]]
 QueueName = Annotated[str, MEMBERS["QueueName"]]
@@ -233,8 +234,8 @@ class DeclareQueue(Command):
     tags: dict[str, str] = field(default_factory=dict)
     copy_to: str = ""
     move_to: str = ""
-    created_ms: int = 0
-    modified_ms: int = 0
+    created_ms: TimeMs = 0
+    modified_ms: TimeMs = 0
 
 
 class Origin(Struct, frozen=True, gc=False):

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.limits import WAIT_S_MAX
+from elasticq.model.ranges import PEERS_MAX
 from elasticq.node.effects import Ticket
 from elasticq.node.forwarding import Numbers
 
@@ -102,5 +103,8 @@ class Courier:
         """True if it is to be executed: the first time."""
         numbers = self._taken.get(remote.sender)
         if numbers is None or numbers.boot != remote.boot:
+            self._taken.pop(remote.sender, None)
+            while len(self._taken) >= PEERS_MAX:
+                del self._taken[next(iter(self._taken))]
             numbers = self._taken[remote.sender] = Numbers(remote.boot)
         return numbers.take(remote.number)

@@ -12,10 +12,12 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from elasticq.engine.invocations import KEY_BYTES
 from elasticq.model import commands, errors, extensions, results
 from elasticq.model.commands import Call, Origin
 from elasticq.model.errors import SqsError
-from elasticq.model.results import ReceiveMessageResult, Result
+from elasticq.model.ranges import CallText, ClusterId, Index, MemberId, PeerText
+from elasticq.model.results import EmptyResult, ReceiveMessageResult, Result
 from elasticq.replication.messages import FrameError
 
 FRAME_KIND: Final = 2
@@ -25,34 +27,38 @@ SEEN_MAX: Final = 100_000  # numbers of one member that are remembered as execut
 Outcome = Result | SqsError
 
 
+class UnknownKind(FrameError):
+    """A well-formed letter of another version: its link stays, its command or answer is not known here."""
+
+
 class Letter(Struct, array_like=True, gc=False, kw_only=True):
     """Header: ``boot`` tells one life of the accepting member from the next."""
 
-    cluster: str
-    sender: str
-    to: str
-    boot: str
+    cluster: ClusterId
+    sender: MemberId
+    to: MemberId
+    boot: ClusterId
 
 
 class Forward(Letter, tag=1):
     """Execute it, once. ``kind`` is the command's class; ``is_detour``: who is not the master passes it on to it."""
 
-    number: int
+    number: Index
     kind: str
     command: msgspec.Raw
-    principal: str
-    account: str
-    endpoint: str
+    principal: PeerText
+    account: PeerText
+    endpoint: CallText
     invocation: bytes
     origin: Origin | None = None
     is_detour: bool = False
-    trace_header: str = ""
+    trace_header: CallText = ""
 
 
 class Answer(Letter, tag=2):
     """``boot`` is that of the Forward; ``kind``: class of the result, or of the error and ``body`` its message."""
 
-    number: int
+    number: Index
     kind: str
     body: msgspec.Raw
 
@@ -60,20 +66,20 @@ class Answer(Letter, tag=2):
 class Withdraw(Letter, tag=3):
     """The client of a waiting receive left."""
 
-    number: int
+    number: Index
 
 
 class GiveBack(Letter, tag=4):
     """The messages of this answer could not be written to its client; numbered like calls."""
 
-    number: int
+    number: Index
     result: ReceiveMessageResult
 
 
 class NotMaster(Letter, tag=5):
     """Nothing was done: the sender of this is not the master."""
 
-    number: int
+    number: Index
 
 
 AnyLetter = Forward | Answer | Withdraw | GiveBack | NotMaster
@@ -96,6 +102,29 @@ _COMMANDS: Final = {
 _RESULTS: Final = {name: msgspec.msgpack.Decoder(kind) for name, kind in _classes(results, Result).items()}
 _ERRORS: Final[dict[str, type[SqsError]]] = _classes(errors, SqsError)
 _TEXT: Final = msgspec.msgpack.Decoder(str)
+
+
+_ANSWERS: Final[dict[type[commands.Command], type[Result]]] = {
+    commands.CreateQueue: results.QueueUrlResult,
+    commands.GetQueueUrl: results.QueueUrlResult,
+    commands.ListQueues: results.ListQueuesResult,
+    commands.GetQueueAttributes: results.QueueAttributesResult,
+    commands.SendMessage: results.SendMessageResult,
+    commands.SendMessageBatch: results.SendMessageBatchResult,
+    commands.ReceiveMessage: ReceiveMessageResult,
+    commands.DeleteMessageBatch: results.BatchResult,
+    commands.ChangeMessageVisibilityBatch: results.BatchResult,
+    commands.ListQueueTags: results.QueueTagsResult,
+    commands.ListDeadLetterSourceQueues: results.DeadLetterSourcesResult,
+    commands.StartMessageMoveTask: results.MoveTaskStartedResult,
+    commands.CancelMessageMoveTask: results.MoveTaskCancelledResult,
+    commands.ListMessageMoveTasks: results.MoveTasksResult,
+    commands.DeclareQueue: results.QueueDeclaredResult,
+    extensions.AdvanceClock: results.ClockResult,
+    extensions.DeleteAllQueues: results.QueuesDeletedResult,
+    extensions.Peek: results.PeekResult,
+}
+"""What is answered to commands that are answered more than success."""
 
 
 def encode(letter: AnyLetter) -> bytes:
@@ -134,7 +163,9 @@ def forward_of(
 
 
 def call_of(forward: Forward) -> Call:
-    """Raises FrameError for a command that this version does not know."""
+    """Raises FrameError for a command that this version does not know, or for no call."""
+    if len(forward.invocation) not in (0, KEY_BYTES):
+        raise FrameError("the mark of a call has another length")
     return Call(
         _decoded(_COMMANDS, forward.kind, forward.command),
         forward.principal,
@@ -170,10 +201,15 @@ def outcome_of(answer: Answer) -> Outcome:
     return result
 
 
+def fits(outcome: Outcome, command: commands.Command) -> bool:
+    """Whether it can be the answer to this command; an error can be one to all."""
+    return isinstance(outcome, SqsError) or type(outcome) is _ANSWERS.get(type(command), EmptyResult)
+
+
 def _decoded(decoders: dict[str, Any], kind: str, body: msgspec.Raw) -> Any:
     decoder = decoders.get(kind)
     if decoder is None:
-        raise FrameError(f"unknown kind {kind[:40]!r}")
+        raise UnknownKind(f"unknown kind {kind[:40]!r}")
     try:
         return decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -9,6 +9,9 @@ from the moment it has it. Whoever meets a cluster before joins it as a learner.
 from msgspec import Struct
 
 from elasticq.engine import mutations as m
+from elasticq.engine.judge import Unfit
+from elasticq.engine.judge import judge as judge_mutations
+from elasticq.model.ranges import PEERS_MAX
 from elasticq.node.effects import Ticket
 from elasticq.node.orders import (
     AddVoter,
@@ -22,7 +25,7 @@ from elasticq.node.orders import (
 from elasticq.node.peer import Peer
 from elasticq.node.settings import MemberStatus, NodeSettings
 from elasticq.replication.lottery import Lottery
-from elasticq.replication.messages import Found
+from elasticq.replication.messages import Found, FrameError
 from elasticq.replication.records import Entry, Voter
 from elasticq.replication.replica import MASTER, Replica
 
@@ -90,6 +93,7 @@ class Members:
             return
         self.peers[peer.id] = peer
         self.linked.add(peer.id)
+        self._forget_strangers()
         replica = self._replica
         if peer.cluster:
             self._meet_cluster(peer)
@@ -100,6 +104,12 @@ class Members:
         replica.acquaintances.discard(peer.id)
         if replica.cluster and peer.cluster == replica.cluster:
             replica.acquaintances.add(peer.id)
+
+    def _forget_strangers(self) -> None:
+        """Members that are neither linked nor voters, where too many have come and gone."""
+        if len(self.peers) > PEERS_MAX:
+            kept = self.linked.union(self._replica.voters)
+            self.peers = {each: peer for each, peer in self.peers.items() if each in kept}
 
     @property
     def linked_peers(self) -> list[Peer]:
@@ -150,8 +160,10 @@ class Members:
             self._pass_on_founding(peer.id)
 
     def accepts(self, found: Found) -> bool:
-        """A fresh member signs what names it and as many as it was told of."""
+        """A fresh member signs what names it and as many as it was told of. FrameError for what founds nothing."""
         voters = found.entry.voters or ()
+        if [type(mutation) for mutation in read_payload(found.entry)] != [m.ClusterFounded]:
+            raise FrameError("its entry founds no cluster")
         return (
             self.is_fresh
             and found.entry.index == 1
@@ -427,6 +439,16 @@ class Members:
             return max(0, replica.commit_index - replica.durable_index)
         progress = replica.followers.get(member_id)
         return None if progress is None else max(0, replica.commit_index - progress.match_index)
+
+
+def read_payload(entry: Entry) -> list[m.Mutation]:
+    """The mutations of an entry that another member sent. Raises FrameError for one that cannot be applied."""
+    try:
+        mutations = m.decode(entry.payload)
+        judge_mutations(mutations, entry.index, len(entry.voters or ()))
+    except (m.UnknownMutation, Unfit) as error:
+        raise FrameError(f"entry {entry.index}: {error}") from error
+    return mutations
 
 
 def name_of(member_id: str) -> str:

@@ -41,8 +41,9 @@ from elasticq.node import forwarding
 from elasticq.node.clock import ClusterClock
 from elasticq.node.courier import Remote
 from elasticq.node.effects import Committed, Effects, Fetch, Frame, Reply, Ticket, Wanted
+from elasticq.node.forwarding import UnknownKind
 from elasticq.node.judging import Decision, Judge
-from elasticq.node.members import Members, founding
+from elasticq.node.members import Members, founding, read_payload
 from elasticq.node.orders import Order, OrderDone, OrderRefused, TransferMastership, VerifyRows
 from elasticq.node.peer import Peer
 from elasticq.node.post import Post
@@ -52,6 +53,7 @@ from elasticq.node.senders import Senders
 from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus
 from elasticq.node.waiters import Waiter, Waiters
 from elasticq.replication import messages
+from elasticq.replication.judge import judge
 from elasticq.replication.lottery import Lottery
 from elasticq.replication.messages import FrameError
 from elasticq.replication.records import Base, Durable, Entry, Vote, Voter
@@ -138,6 +140,7 @@ class Node(Observer):
         self._master_seen: str | None = None
         self._hands_over_until_ms = 0
         self._heir = ""
+        self._read: dict[int, tuple[bytes, list[m.Mutation]]] = {}  # entries of the log that are not applied yet
         self._undo_from = 0  # entries from here on can be taken back
         self.discarded = 0
         self._digests: dict[int, str] = {}
@@ -224,33 +227,59 @@ class Node(Observer):
             time_ms = self._open_time(now_ms)  # its GUID is forgotten, too
             self._change(self._judge.own(returned(self.state, result, time_ms)), now_ms)
 
-    def receive(self, frame: bytes, now_ms: int) -> None:
-        """A frame of another member. Raises FrameError for bytes that are none, and changes nothing then."""
-        self._take_frame(frame, now_ms)
+    def receive(self, frame: bytes, now_ms: int, link: str = "") -> None:
+        """A frame of another member. Raises FrameError for one that is refused, and changes nothing then.
+
+        ``link``: the member that proved itself at the other end, if that is known; it speaks for nobody else.
+        """
+        self._take_frame(frame, now_ms, link)
         self._leave(now_ms)
 
-    def receive_all(self, frames: list[bytes], now_ms: int) -> list[FrameError]:
-        """Frames that came together share what follows from them, and the entry that their calls make."""
-        errors = []
+    def receive_all(self, frames: list[tuple[str, bytes]], now_ms: int) -> list[tuple[str, FrameError]]:
+        """Frames that came together, with their links, share what follows, and the entry that their calls make.
+
+        What of them was refused, with its link; the rest of that link is not looked at, as it is about to be cut.
+        """
+        refused: dict[str, FrameError] = {}
+        unknown: list[tuple[str, FrameError]] = []
         self._gathers = True
-        for frame in frames:
+        for link, frame in frames:
+            if link in refused:
+                continue
             try:
-                self._take_frame(frame, now_ms)
+                self._take_frame(frame, now_ms, link)
+            except UnknownKind as error:
+                unknown.append((link, error))
             except FrameError as error:
-                errors.append(error)
+                refused[link] = error
         self._gathers = False
         self._leave(now_ms)
-        return errors
+        return [*refused.items(), *unknown]
 
-    def _take_frame(self, frame: bytes, now_ms: int) -> None:
+    def _take_frame(self, frame: bytes, now_ms: int, link: str) -> None:
         if frame[:1] == _LETTER:
-            self._post.read(forwarding.decode(frame), now_ms, serving=self.serving)
-        else:
-            message = messages.decode(frame)
-            if self._is_ours(message):
-                self.replica.receive(message, now_ms)
-                if type(message) is messages.Found:
-                    self.members.founded()
+            letter = forwarding.decode(frame)
+            _check_sender(letter.sender, link)
+            self._post.read(letter, now_ms, serving=self.serving)
+            return
+        message = messages.decode(frame)
+        _check_sender(message.sender, link)
+        if message.to == self.settings.member_id and self._is_ours(message):
+            judge(message, self.replica)
+            if isinstance(message, messages.Append):
+                self._read_entries(message)
+            self.replica.receive(message, now_ms)
+            if type(message) is messages.Found:
+                self.members.founded()
+
+    def _read_entries(self, message: messages.Append) -> None:
+        """What the log is about to get is read now: an entry that cannot be applied must not get there."""
+        log = self.replica.log
+        if message.term < self.replica.term or message.prev_index < log.base_index:
+            return
+        if log.term_at(message.prev_index) == message.prev_term:
+            fresh = [entry for entry in message.entries if log.term_at(entry.index) != entry.term]
+            self._read |= {entry.index: (entry.payload, read_payload(entry)) for entry in fresh}
 
     def _is_ours(self, message: messages.AnyMessage) -> bool:
         """Of this cluster, or the founding of one that this member may be part of."""
@@ -822,6 +851,7 @@ class Node(Observer):
         self._commits_alone = replica.commits_alone  # those who heard it are forgotten with a term
         for index in range(self.applied_index + 1, replica.log.last_index + 1):
             self._apply_entry(index, keep_undo=replica.has_company)
+        self._read.clear()
         self.clock.ahead_ms = self.state.ahead_ms
         contact_ms = self.clock.contact_ms
         self.clock.win(replica.votes.values(), replica.log.last_time_ms, now_ms)
@@ -934,7 +964,9 @@ class Node(Observer):
         assert index == self.applied_index + 1
         undo: Undo | None = [] if keep_undo else None
         entry = self.replica.log.entry(index)
-        mutations = m.decode(entry.payload)
+        payload, mutations = self._read.pop(index, (b"", []))
+        if payload is not entry.payload:  # it stood in the log at the start, or was taken for another one
+            mutations = m.decode(entry.payload)
         self.state.index = index
         if not self._is_volatile:
             self._uncommitted.append(Committed(index, entry.term, entry.time_ms, mutations, entry.voters))
@@ -1089,6 +1121,11 @@ class Node(Observer):
 
     def _unready_reason(self) -> str:
         return "catching up: a snapshot is being taken" if self.replica.wanted else self._post.unready_reason()
+
+
+def _check_sender(sender: str, link: str) -> None:
+    if link and sender != link:
+        raise FrameError("it was sent in the name of another member than the one at the end of its link")
 
 
 def _found_nothing(result: Result | SqsError) -> bool:

@@ -2,6 +2,8 @@
 
 from msgspec import Struct
 
+from elasticq.model.ranges import ClusterId, Count, MemberId, PeerText
+
 
 class Peer(Struct, array_like=True, frozen=True, gc=False):
     """The greeting of one process.
@@ -13,15 +15,15 @@ class Peer(Struct, array_like=True, frozen=True, gc=False):
     level: the newest feature level that it understands.
     """
 
-    id: str
-    name: str
-    boot: str
-    cluster_name: str
-    cluster: str
-    nodes: int
+    id: MemberId
+    name: PeerText
+    boot: ClusterId
+    cluster_name: PeerText
+    cluster: ClusterId
+    nodes: Count
     is_fresh: bool
     is_volatile: bool
-    level: int
-    address: str
-    http: str
-    admin: str
+    level: Count
+    address: PeerText
+    http: PeerText
+    admin: PeerText

@@ -12,6 +12,7 @@ from typing import Final
 
 from elasticq.engine.actions.send import check_size
 from elasticq.engine.execute import execute
+from elasticq.engine.invocations import KEY_BYTES
 from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.engine.turn import Turn
@@ -39,12 +40,14 @@ from elasticq.node.forwarding import (
     answer_of,
     call_of,
     encode,
+    fits,
     forward_of,
     outcome_of,
 )
 from elasticq.node.judging import Judge
 from elasticq.node.members import Members, name_of
 from elasticq.node.settings import NodeSettings
+from elasticq.replication.messages import FrameError
 from elasticq.replication.replica import MASTER, Replica
 
 READS: Final = (GetQueueAttributes, GetQueueUrl, ListDeadLetterSourceQueues, ListQueueTags, ListQueues, Peek)
@@ -254,7 +257,7 @@ class Post:
         self._effects.frames.append(Frame(letter.to, encode(letter), 0))
 
     def read(self, letter: AnyLetter, now_ms: int, *, serving: bool) -> None:
-        """Raises FrameError for a command or a result that this version does not know."""
+        """Raises FrameError for a letter that is refused, UnknownKind for a command or result of another version."""
         if letter.to != self._settings.member_id or letter.cluster != self._replica.cluster:
             return
         match letter:
@@ -269,8 +272,7 @@ class Post:
                 self._withdraw(remote)
                 self.cancelled(remote)
             case GiveBack():
-                if self._courier.take(Remote(letter.sender, letter.boot, letter.number)):
-                    self._take_back(letter.result, now_ms, serving=serving)
+                self._on_give_back(letter, now_ms, serving=serving)
 
     def _on_forward(self, letter: Forward, now_ms: int, *, serving: bool) -> None:
         call = call_of(letter)
@@ -284,6 +286,19 @@ class Post:
         else:
             self.submit(call, remote, now_ms)
 
+    def _on_give_back(self, letter: GiveBack, now_ms: int, *, serving: bool) -> None:
+        result = letter.result
+        attempt = result.request_attempt
+        if len(result.invocation) not in (0, KEY_BYTES) or (attempt is not None and len(attempt[0]) != KEY_BYTES):
+            raise FrameError("GiveBack: the mark of a call has another length")
+        try:
+            for message in result.messages if serving else ():  # only then is the key of the handles sure to be here
+                self._state().identity.read_handle(message.receipt_handle)
+        except SqsError as error:
+            raise FrameError(f"GiveBack: {error.code}") from error
+        if self._courier.take(Remote(letter.sender, letter.boot, letter.number)):
+            self._take_back(result, now_ms, serving=serving)
+
     def _take_back(self, result: ReceiveMessageResult, now_ms: int, *, serving: bool) -> None:
         """An answer that did not reach its client by way of another member."""
         if serving:
@@ -293,9 +308,13 @@ class Post:
 
     def _on_answer(self, letter: Answer) -> None:
         outcome = outcome_of(letter)
-        if letter.boot == self._courier.boot and not self._courier.is_first(letter.number):
+        is_own = letter.boot == self._courier.boot
+        waiting = self._courier.sent.get(letter.number) if is_own else None
+        if waiting is not None and not (letter.sender == waiting.to and fits(outcome, waiting.call.command)):
+            raise FrameError(f"{letter.kind} of {letter.sender} does not answer what was asked of {waiting.to}")
+        if is_own and not self._courier.is_first(letter.number):
             return
-        sent = self._courier.arrived(letter.number) if letter.boot == self._courier.boot else None
+        sent = self._courier.arrived(letter.number) if is_own else None
         if sent is None:
             if isinstance(outcome, ReceiveMessageResult) and outcome.messages:
                 self._give_to(letter.sender, outcome)

@@ -6,7 +6,8 @@ PeerError
 │   ├── WrongVersion
 │   ├── WrongChecksum
 │   ├── UnexpectedKind
-│   └── BadMessage
+│   ├── BadMessage
+│   └── RefusedFrame
 ├── HandshakeError: frames of somebody who does not belong here
 │   ├── WrongSecret
 │   ├── OtherClusterName
@@ -58,6 +59,12 @@ class BadMessage(FrameError):
     """The body of a control message does not keep to its schema."""
 
     reason = "bad_message"
+
+
+class RefusedFrame(FrameError):
+    """The node cannot have been sent this by a member that keeps to the rules."""
+
+    reason = "refused_frame"
 
 
 class HandshakeError(PeerError):

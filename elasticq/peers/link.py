@@ -60,7 +60,7 @@ class Link:
         connection: Connection,
         theirs: Hello,
         own_id: str,
-        receive: Callable[[bytes], None],
+        receive: Callable[[str, bytes], None],
     ) -> None:
         self._owner = owner
         self._loop = loop
@@ -86,7 +86,7 @@ class Link:
     def take(self, kind: int, body: bytes) -> None:
         if kind == DATA and self.is_greeted:
             self.frames_received += 1
-            self._receive(body)
+            self._receive(self.peer.id, body)
         elif kind == GREETING:
             self._take_greeting(decode(body, Greeting))
         elif kind == PING:

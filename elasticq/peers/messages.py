@@ -5,6 +5,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 from msgspec import Struct
 
+from elasticq.model.ranges import Count, Index, PeerText
 from elasticq.node.peer import Peer
 from elasticq.peers.errors import BadMessage
 
@@ -31,16 +32,16 @@ class Hello(Struct, array_like=True, frozen=True):
     purpose: Purpose
     is_keyed: bool
     nonce: bytes
-    standing_ms: int
-    uptime_ms: int
+    standing_ms: Count
+    uptime_ms: Count
     peer: Peer
 
 
 class Known(Struct, array_like=True, frozen=True):
     """Where a member was met last."""
 
-    id: str
-    address: str
+    id: PeerText
+    address: PeerText
 
 
 class Greeting(Struct, array_like=True, frozen=True):
@@ -60,18 +61,18 @@ class Refused(Struct, array_like=True, frozen=True):
 class Pull(Struct, array_like=True, frozen=True):
     """Asks for a snapshot at ``index`` or above; from ``offset`` on if it still is the one named ``id``."""
 
-    id: str
-    offset: int
-    index: int
+    id: PeerText
+    offset: Index
+    index: Index
 
 
 class Head(Struct, array_like=True, frozen=True):
     """Chunks of this snapshot follow, the first one at ``offset``."""
 
-    id: str
-    index: int
-    size_bytes: int
-    offset: int
+    id: PeerText
+    index: Index
+    size_bytes: Index
+    offset: Index
 
 
 class End(Struct, array_like=True, frozen=True):

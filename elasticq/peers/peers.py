@@ -15,15 +15,18 @@ from typing import Protocol
 
 import msgspec
 
+from elasticq.net.acceptor import Acceptor, listeners_of
+from elasticq.net.crowd import who_gives_way
 from elasticq.node.effects import Frame, Wanted
 from elasticq.node.peer import Peer
 from elasticq.peers.addresses import WILDCARDS, is_dialable, join, split
 from elasticq.peers.admission import Claim, claim_of, is_elder, is_rival, replaces
 from elasticq.peers.book import RUMOUR_S, Book
 from elasticq.peers.complaints import Complaints
-from elasticq.peers.connection import Connection
+from elasticq.peers.connection import HANDSHAKE_S, Connection
 from elasticq.peers.dial import Dialler, Target
-from elasticq.peers.errors import PeerError, SelfMet, TwoClusters, Unreachable
+from elasticq.peers.errors import PeerError, RefusedFrame, SelfMet, TwoClusters, Unreachable
+from elasticq.peers.frames import FRAME_BYTES_MAX
 from elasticq.peers.handshake import NONCE_BYTES, Handshake, check_cluster, make_hello
 from elasticq.peers.link import Link
 from elasticq.peers.messages import DUPLICATE, HELD, Hello, Known, Purpose, Refused
@@ -37,8 +40,8 @@ TICK_S = 0.2
 LATE_S = 1.0  # a tick later than this: the whole process stood still, not its peers
 CONNECT_S = 3.0
 VERDICT_S = 2.0  # how long the younger of two processes waits to be told so
-CONNECTIONS_MAX = 512
-UNPROVEN_MAX = 64
+BACKLOG = 128
+UNPROVEN_MAX = 256  # accepted connections that have proved nothing yet
 FOUND_MAX = 256
 _log = getLogger("elasticq.peers")
 
@@ -46,8 +49,8 @@ _log = getLogger("elasticq.peers")
 class Receiver(Protocol):
     """Called in the loop's thread, never from inside a call of Peers."""
 
-    def receive(self, frame: bytes) -> None:
-        """A node's frame, in the order of its link."""
+    def receive(self, member_id: str, frame: bytes) -> None:
+        """A node's frame, in the order of the link to that member."""
 
     def met(self, peer: Peer) -> None:
         """It greeted: at first, over a new link, or because what it says of itself has changed."""
@@ -83,7 +86,7 @@ class Peers:
         self._receiver = receiver
         self._server_tls = server_context(settings)
         self._client_tls = client_context(settings)
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
         self._discovery: Discovery | None = None
         self._transfers = TransferServer(loop, snapshots, settings.rate_bytes_per_s)
         self._dialler = Dialler(loop, self._dial, self._is_linked)
@@ -91,6 +94,7 @@ class Peers:
         self._found: dict[str, float] = {}
         self._links: dict[str, Link] = {}
         self._connections: set[Connection] = set()
+        self._unproven: dict[Connection, str] = {}  # accepted ones and where they are from, the oldest first
         self._contests: dict[Connection, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._complaints = Complaints()
@@ -104,13 +108,23 @@ class Peers:
         self._frames_dropped = 0
         self._past = {"bytes_sent": 0, "bytes_received": 0, "frames_sent": 0, "frames_received": 0}
         self._port = settings.port
+        self._unproven_max = min(UNPROVEN_MAX, settings.connections_max // 2)
 
     async def start(self) -> None:
         """Listens, then looks for others. Raises OSError where the port cannot be had."""
-        self._server = await self._loop.create_server(
-            self._accepted, self._settings.host or None, self._settings.port, ssl=self._server_tls, backlog=128
+        listeners = await listeners_of(self._settings.host, self._settings.port, BACKLOG)
+        self._port = int(listeners[0].getsockname()[1])
+        self._acceptor = Acceptor(
+            "peers",
+            self._loop,
+            listeners,
+            self._accepted,
+            count=lambda: len(self._connections),
+            connections_max=self._settings.connections_max,
+            tls=self._server_tls,
+            handshake_s=HANDSHAKE_S,
         )
-        self._port = int(self._server.sockets[0].getsockname()[1])
+        self._acceptor.start()
         self._said = self._introduce()
         self._follow()
         self._timer = self._loop.call_later(TICK_S, self._tick)
@@ -122,8 +136,8 @@ class Peers:
         self._is_stopping = True
         if self._timer is not None:
             self._timer.cancel()
-        if self._server is not None:
-            self._server.close()
+        if self._acceptor is not None:
+            self._acceptor.close()
         await self._dialler.stop()
         tasks = [*self._contests.values(), *self._tasks]
         for task in tasks:
@@ -154,8 +168,18 @@ class Peers:
             link = links.get(frame.to)
             if link is None:
                 self._frames_dropped += 1
+            elif len(frame.data) > FRAME_BYTES_MAX:  # whatever made it, the other frames of this turn must go out
+                self._frames_dropped += 1
+                text = f"a frame of {len(frame.data)} bytes to {link.peer.name} is longer than {FRAME_BYTES_MAX}"
+                self._complaints.say("frame_too_long", link.connection.place, text, self._loop.time())
             else:
                 link.send(frame.data)
+
+    def cut(self, member_id: str, reason: str) -> None:
+        """The node refused a frame of this member: whatever made it, its link ends."""
+        link = self._live_link(member_id)
+        if link is not None:
+            link.connection.fail(RefusedFrame(f"a frame of member {link.peer.name} was refused: {reason}"))
 
     def know(self, member_id: str, address: str) -> None:
         """An address from elsewhere, such as a voter's in the log; it is dialled like hearsay."""
@@ -189,10 +213,13 @@ class Peers:
     # Called by connections (connection.Owner).
 
     def handshake(self, connection: Connection) -> Handshake:
-        unproven = sum(1 for other in self._connections if not (other.is_established or other.is_dialler))
         self._connections.add(connection)
-        if self._is_stopping or unproven >= UNPROVEN_MAX or len(self._connections) > CONNECTIONS_MAX:
+        if self._is_stopping:
             connection.abort()
+        elif not connection.is_dialler:
+            self._unproven[connection] = connection.place
+            if len(self._unproven) > self._unproven_max:
+                self._make_room()
         claim, now_s = self._claim(), self._loop.time()
         hello = make_hello(
             self._spoken(connection),
@@ -204,6 +231,16 @@ class Peers:
         )
         return Handshake(hello, self._settings.secret, is_dialler=connection.is_dialler)
 
+    def _make_room(self) -> None:
+        """One that has proved nothing gives way to the next: silence keeps nobody out, and members last of all."""
+        known = {split(address)[0] for address in (*self._book.addresses(), *self._settings.seeds)}
+        slow = who_gives_way(self._unproven, known)
+        del self._unproven[slow]
+        self._complaints.say(
+            "too_many_unproven", slow.place, "others wait that may prove themselves", self._loop.time()
+        )
+        slow.abort()
+
     def may_prove(self, connection: Connection, theirs: Hello) -> bool:
         if connection.purpose == "transfer":
             return True
@@ -214,6 +251,7 @@ class Peers:
         return not link.is_greeted and self._introduce().id < link.dialler_id
 
     def established(self, connection: Connection, theirs: Hello) -> None:
+        self._unproven.pop(connection, None)
         check_cluster(self._introduce(), theirs.peer)
         if connection.purpose == "link":
             self._admit(connection, theirs)
@@ -239,6 +277,7 @@ class Peers:
 
     def closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
+        self._unproven.pop(connection, None)
         if not self._connections:
             self._all_closed.set()
 

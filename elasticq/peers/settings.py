@@ -20,7 +20,8 @@ class PeerSettings(Struct, frozen=True, kw_only=True):
     member, empty: the listening address, or the one of each connection when it listens on all;
     seeds: host:port of some members, itself allowed; secret: the same on all members, empty: none;
     tls_cert, tls_key, tls_ca: PEM files, all three or none; rate_bytes_per_s: of all snapshots that
-    this member serves together, 0: unlimited; send_buffer_bytes: a link that has more unsent is dropped.
+    this member serves together, 0: unlimited; send_buffer_bytes: a link that has more unsent is dropped;
+    connections_max: of this port, with those in a TLS handshake; at most half of them have proved nothing yet.
     """
 
     host: str = "127.0.0.1"
@@ -35,6 +36,7 @@ class PeerSettings(Struct, frozen=True, kw_only=True):
     tls_ca: str = ""
     rate_bytes_per_s: int = 50_000_000
     send_buffer_bytes: int = 64 * 1_048_576
+    connections_max: int = 768
 
     def __post_init__(self) -> None:
         self._check_addresses()

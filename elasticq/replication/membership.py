@@ -58,6 +58,10 @@ class Membership:
         """As of the newest committed entry that names them."""
         return self._named[0][1]
 
+    def knows(self, member_id: str) -> bool:
+        """Whether it is or was a voter by any naming that may still hold, or nobody can say who is."""
+        return not self.ids or any(member_id == voter.id for _, voters in self._named for voter in voters)
+
     def allows(self, voters: tuple[Voter, ...]) -> bool:
         """A change of one voter at most, that leaves one."""
         return bool(voters) and len(set(self.ids) ^ {voter.id for voter in voters}) <= 1

@@ -7,6 +7,7 @@ frame that does not decode raises ``FrameError`` and changes nothing.
 import msgspec
 from msgspec import Struct
 
+from elasticq.model.ranges import ClusterId, Index, MemberId, Term, TimeMs
 from elasticq.replication.records import Entry
 
 PROTOCOL_VERSION = 1
@@ -19,32 +20,32 @@ class FrameError(Exception):
 class Message(Struct, array_like=True, gc=False, kw_only=True):
     """Header of every message; ``sender`` and ``to`` are member ids."""
 
-    cluster: str
+    cluster: ClusterId
     group: int
-    sender: str
-    to: str
-    term: int
+    sender: MemberId
+    to: MemberId
+    term: Term
 
 
 class PreVote(Message, tag=1):
     """Would you vote for me in ``term`` (mine + 1)? Changes nothing at the addressee."""
 
-    last_index: int
-    last_term: int
+    last_index: Index
+    last_term: Term
 
 
 class PreVoteReply(Message, tag=2):
     """``term`` is the replier's own; ``asked_term`` the one asked for."""
 
-    asked_term: int
+    asked_term: Term
     granted: bool
 
 
 class RequestVote(Message, tag=3):
     """``transfer``: the old master asked for this election, so stickiness is waived."""
 
-    last_index: int
-    last_term: int
+    last_index: Index
+    last_term: Term
     transfer: bool
 
 
@@ -53,7 +54,7 @@ class VoteReply(Message, tag=4):
 
     granted: bool
     linked: bool
-    time_ms: int
+    time_ms: TimeMs
 
 
 class Append(Message, tag=5):
@@ -64,11 +65,11 @@ class Append(Message, tag=5):
     commit index and wants no answer.
     """
 
-    prev_index: int
-    prev_term: int
-    commit_index: int
-    round: int
-    time_ms: int
+    prev_index: Index
+    prev_term: Term
+    commit_index: Index
+    round: Index
+    time_ms: TimeMs
     entries: list[Entry]
     is_news: bool = False
 
@@ -77,8 +78,8 @@ class AppendReply(Message, tag=6):
     """``match_index``: durable and equal to the master's log up to here (when ok), else a hint where to go on."""
 
     ok: bool
-    match_index: int
-    round: int
+    match_index: Index
+    round: Index
 
 
 class TimeoutNow(Message, tag=7):
@@ -92,7 +93,7 @@ class Join(Message, tag=8):
 class Offer(Message, tag=9):
     """What comes after the addressee's log is forgotten here: take a snapshot at ``index`` or above."""
 
-    index: int
+    index: Index
 
 
 class Found(Message, tag=10):

@@ -6,12 +6,14 @@ in that order; everything that rests on one names its sync token.
 
 from msgspec import Struct
 
+from elasticq.model.ranges import Index, MemberId, PeerText, RowTimeMs, Term
+
 
 class Voter(Struct, array_like=True, frozen=True, gc=False):
     """A member that counts for quorum; ``address`` (host:port) is where it was when it became one."""
 
-    id: str
-    address: str = ""
+    id: MemberId
+    address: PeerText = ""
 
 
 class Entry(Struct, array_like=True, frozen=True, gc=False, tag=1):
@@ -23,9 +25,9 @@ class Entry(Struct, array_like=True, frozen=True, gc=False, tag=1):
     is_early: something in it was answered before it was committed (modes async and one).
     """
 
-    index: int
-    term: int
-    time_ms: int
+    index: Index
+    term: Term
+    time_ms: RowTimeMs
     payload: bytes
     voters: tuple[Voter, ...] | None = None
     is_early: bool = False

@@ -25,6 +25,7 @@ from collections.abc import Callable
 
 from msgspec import Struct, field
 
+from elasticq.model.ranges import TERM_MAX
 from elasticq.replication.log import Log
 from elasticq.replication.lottery import Lottery
 from elasticq.replication.membership import Membership
@@ -188,6 +189,11 @@ class Replica:
         return self.wanted is None and (self.membership.is_voter or bool(self.cluster))
 
     @property
+    def may_stand(self) -> bool:
+        """Not where there is no higher term: what a master of it made could not be numbered."""
+        return self.may_vote and self.membership.is_voter and self.term < TERM_MAX
+
+    @property
     def learners(self) -> tuple[str, ...]:
         """Members that this master sends the log to without counting them."""
         return tuple(each for each in self.followers if each not in self.others)
@@ -281,7 +287,7 @@ class Replica:
         elif now_ms >= self.election_at_ms:
             if not self.membership.is_voter:
                 self._ask_to_join(now_ms)
-            elif self.may_vote:
+            elif self.may_stand:
                 self._ask_pre_votes(now_ms)
             else:
                 self._set_election_timer(now_ms)
@@ -443,7 +449,8 @@ class Replica:
             case VoteReply():
                 self._on_vote_reply(message, now_ms)
             case TimeoutNow():
-                if message.term == self.term and self.role == FOLLOWER and self.membership.is_voter and self.may_vote:
+                is_asked = message.term == self.term and self.role == FOLLOWER and message.sender == self.master
+                if is_asked and self.may_stand:
                     self._stand(now_ms, transfer=True)
             case Join():
                 self._on_join(message, now_ms)
@@ -559,7 +566,8 @@ class Replica:
             self.wanted = None  # the log goes on without a snapshot
             self.observer.caught_up()
         matched = message.prev_index + len(message.entries)
-        self._move_commit(min(message.commit_index, matched), now_ms)
+        if self.membership.knows(message.sender):  # else its log has yet to say that it may be master
+            self._move_commit(min(message.commit_index, matched), now_ms)
         if not message.is_news:
             self._answer_append(message, ok=True, match_index=matched)
 

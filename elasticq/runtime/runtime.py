@@ -185,8 +185,8 @@ class Runtime:
                 self._node.close_waiters(self._clock())
             self._drain()
 
-    def receive(self, frames: list[bytes]) -> list[FrameError]:
-        """Frames of other members, in their order; what is wrong with those that are none."""
+    def receive(self, frames: list[tuple[str, bytes]]) -> list[tuple[str, FrameError]]:
+        """Frames of other members with the links that brought them, in their order; which were refused, and why."""
         if self.stopped:
             return []
         try:

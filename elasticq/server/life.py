@@ -15,7 +15,6 @@ import errno
 import gc
 import logging
 import os
-import resource
 import signal
 import socket
 import sys
@@ -29,6 +28,7 @@ from elasticq.http.bounds import Bounds
 from elasticq.http.protocol import SqsProtocol
 from elasticq.http.site import Site
 from elasticq.http.watch import Observer, Watch
+from elasticq.net.acceptor import Acceptor
 from elasticq.runtime.listener import listen
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import Runtime
@@ -36,6 +36,7 @@ from elasticq.server import logs, spans
 from elasticq.server.allocator import give_back_large_blocks
 from elasticq.server.auth import allowed_hosts
 from elasticq.server.declare import declare
+from elasticq.server.files import FILES_MAX, Shares, raise_file_limit, shares
 from elasticq.server.member import EXIT_FAILURE, EXIT_STOPPED, Member, end
 from elasticq.server.notify import READY, STOPPING, notify
 from elasticq.server.settings import Admin, Http, Settings, SettingsError, admin_token, keys, queues, tls, warnings
@@ -49,7 +50,6 @@ EXIT_USAGE: Final = 2
 EXIT_PORT_TAKEN: Final = 3
 EXIT_DATA_IN_USE: Final = 4
 
-BACKLOG: Final = 1_024
 DECLARE_S: Final = 10.0
 """A server alone has its queues before its first client; one of a cluster that has no master serves all the same."""
 GC_THRESHOLDS: Final = (50_000, 20, 50)
@@ -64,15 +64,18 @@ def serve(settings: Settings) -> int:
     give_back_large_blocks()
     for warning in warnings(settings):
         print(f"elasticq: warning: {warning}", file=sys.stderr)
+    files = shares(raise_file_limit(), settings.http.connections_max)
     try:
-        listener = listen(settings.http.host, settings.http.port, BACKLOG)
+        listener = listen(settings.http.host, settings.http.port, files.backlog)
     except OSError as error:
         return _not_listening(settings.http.host, settings.http.port, "--port", error)
-    _raise_file_limit()
+    if files.http < settings.http.connections_max:
+        text = "http.connections_max is %d, but the limit of open files allows %d: raise it (ulimit -n, LimitNOFILE)"
+        _log.warning(text, settings.http.connections_max, files.http)
     try:
         directory = _directory(settings)
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            return runner.run(_live(settings, directory, listener))
+            return runner.run(_live(settings, directory, listener, files))
     except SettingsError as error:
         print(f"elasticq: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -99,12 +102,6 @@ def _not_listening(host: str, port: int, flag: str, error: OSError) -> int:
     return EXIT_FAILURE
 
 
-def _raise_file_limit() -> None:
-    """As many connections as the system allows; distributions still start processes with 1,024 files."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
 def loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
     try:
         import uvloop
@@ -113,7 +110,7 @@ def loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
     return uvloop.Loop
 
 
-async def _live(settings: Settings, directory: DataDirectory | None, listener: socket.socket) -> int:
+async def _live(settings: Settings, directory: DataDirectory | None, listener: socket.socket, files: Shares) -> int:
     loop = asyncio.get_running_loop()
     view = View(settings, _health(settings))
     admin: AdminPort | None = None
@@ -126,6 +123,7 @@ async def _live(settings: Settings, directory: DataDirectory | None, listener: s
                 token=admin_token(settings),
                 browsers=_browsers(settings, settings.admin.host),
                 tls=tls("admin", settings.admin),
+                connections_max=files.admin,
             )
         except OSError as error:
             return _not_listening(settings.admin.host, settings.admin.port, "--admin-port", error)
@@ -135,9 +133,10 @@ async def _live(settings: Settings, directory: DataDirectory | None, listener: s
         loop,
         http=settings.http.public_url or url_of(settings.http, listener.getsockname()[1]),
         admin="" if admin is None else url_of(settings.admin, admin.port),
+        peer_connections_max=files.peers,
     )
     try:
-        return await _serve(settings, member, view, admin, listener)
+        return await _serve(settings, member, view, admin, listener, files)
     finally:
         if admin is not None:
             await admin.stop()
@@ -145,7 +144,7 @@ async def _live(settings: Settings, directory: DataDirectory | None, listener: s
 
 
 async def _serve(
-    settings: Settings, member: Member, view: View, admin: AdminPort | None, listener: socket.socket
+    settings: Settings, member: Member, view: View, admin: AdminPort | None, listener: socket.socket, files: Shares
 ) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -161,13 +160,9 @@ async def _serve(
     if settings.cluster.nodes == 1:
         await asyncio.wait((declaring, member.ended), timeout=DECLARE_S, return_when=asyncio.FIRST_COMPLETED)
     observer, end_spans = spans.make(settings.otel, settings.node.id)
-    site = make_site(settings, runtime, loop, observer)
+    site = make_site(settings, runtime, loop, observer, files)
     view.open(member, site)
-    context = tls("http", settings.http)
-    handshake_s = None if context is None else settings.http.header_s
-    server = await loop.create_server(
-        lambda: SqsProtocol(site), sock=listener, backlog=BACKLOG, ssl=context, ssl_handshake_timeout=handshake_s
-    )
+    server = await _listen(settings, site, listener, files)
     site.start()
     gc.collect()
     gc.freeze()
@@ -195,6 +190,27 @@ async def _serve(
     return status
 
 
+async def _listen(
+    settings: Settings, site: Site, listener: socket.socket, files: Shares
+) -> Acceptor | asyncio.AbstractServer:
+    """Plain connections are counted by the site from their first moment; those in a TLS handshake by the acceptor."""
+    context = tls("http", settings.http)
+    if context is None:
+        return await site.loop.create_server(lambda: SqsProtocol(site), sock=listener, backlog=files.backlog)
+    acceptor = Acceptor(
+        "http",
+        site.loop,
+        [listener],
+        lambda: SqsProtocol(site),
+        count=lambda: len(site.connections),
+        connections_max=files.http + files.refused,
+        tls=context,
+        handshake_s=settings.http.header_s,
+    )
+    acceptor.start()
+    return acceptor
+
+
 async def _open_admin(admin: AdminPort | None, imported: Awaitable[object]) -> None:
     """Its clients wait in the backlog until aiohttp is here."""
     await imported
@@ -218,11 +234,18 @@ def _browsers(settings: Settings, host: str) -> Browsers | None:
 
 
 def make_site(
-    settings: Settings, runtime: Runtime, loop: asyncio.AbstractEventLoop, observer: Observer | None = None
+    settings: Settings,
+    runtime: Runtime,
+    loop: asyncio.AbstractEventLoop,
+    observer: Observer | None = None,
+    files: Shares | None = None,
 ) -> Site:
     http = settings.http
+    if files is None:
+        files = shares(FILES_MAX, http.connections_max)
     bounds = Bounds(
-        connections_max=http.connections_max,
+        connections_max=files.http,
+        refused_max=files.refused,
         connections_per_address=http.connections_per_address,
         buffers_bytes_max=http.buffers_mb * 1_048_576,
         header_ms=http.header_s * 1_000,

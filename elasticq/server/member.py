@@ -11,6 +11,7 @@ from typing import Final
 
 from elasticq.model.histogram import Histogram
 from elasticq.node.effects import Frame, Wanted
+from elasticq.node.forwarding import UnknownKind
 from elasticq.node.node import Node
 from elasticq.node.peer import Peer
 from elasticq.node.settings import NodeSettings
@@ -20,6 +21,7 @@ from elasticq.peers.settings import PeerSettings, PeerSettingsError
 from elasticq.peers.transfer import Snapshot as Offered
 from elasticq.replication.records import Entry, Voter
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
+from elasticq.server.files import PEERS_MAX
 from elasticq.server.machine import memory_bytes
 from elasticq.server.settings import Settings, SettingsError, call_limits, secret, template
 from elasticq.storage.directory import DataDirectory
@@ -49,11 +51,19 @@ class Member:
     """One member's process; ``ended`` gets its exit status. ``http`` and ``admin`` are its URLs for the others."""
 
     def __init__(
-        self, settings: Settings, directory: DataDirectory | None, loop: AbstractEventLoop, *, http: str, admin: str
+        self,
+        settings: Settings,
+        directory: DataDirectory | None,
+        loop: AbstractEventLoop,
+        *,
+        http: str,
+        admin: str,
+        peer_connections_max: int = PEERS_MAX,
     ) -> None:
         self.ended: asyncio.Future[int] = loop.create_future()
         self._settings = settings
         self._directory = directory
+        self._peer_connections_max = peer_connections_max
         self._loop = loop
         self._storage = self._open()
         self._discarded = None if directory is None else Discarded(directory.discarded)
@@ -62,7 +72,7 @@ class Member:
         self._peers: Peers | None = None
         self._fetching: asyncio.Task[None] | None = None
         self._trouble = ""
-        self._frames: list[bytes] = []  # that came in this turn of the loop
+        self._frames: list[tuple[str, bytes]] = []  # that came in this turn of the loop, with their links
 
     # --- life -----------------------------------------------------------------------
 
@@ -218,6 +228,7 @@ class Member:
                 tls_key=cluster.tls_key,
                 tls_ca=cluster.tls_ca,
                 rate_bytes_per_s=cluster.transfer_mb_per_s * 1_000_000,
+                connections_max=self._peer_connections_max,
             )
         except PeerSettingsError as error:
             raise SettingsError(str(error)) from error
@@ -232,20 +243,23 @@ class Member:
         if self._peers is not None:
             self._peers.send(frames)
 
-    def receive(self, frame: bytes) -> None:
+    def receive(self, member_id: str, frame: bytes) -> None:
         """Those of one turn of the loop are taken together."""
         if not self._frames:
             self._loop.call_soon(self._take_frames)
-        self._frames.append(frame)
+        self._frames.append((member_id, frame))
 
     def _take_frames(self) -> None:
-        """A frame that is none is dropped: its sender proved that it may speak, so it is of another version."""
+        """A frame that is refused costs its link; one of another version is passed by."""
         frames, self._frames = self._frames, []
         if not frames:
             return
         with suppress(RuntimeStopped):  # its failure is known, and the process about to end
-            for error in self.runtime.receive(frames):
-                _log.warning("frame_dropped %s", error)
+            for member_id, error in self.runtime.receive(frames):
+                if isinstance(error, UnknownKind):
+                    _log.warning("frame_dropped %s", error)
+                elif self._peers is not None:
+                    self._peers.cut(member_id, str(error))
 
     def met(self, peer: Peer) -> None:
         self._take_frames()

@@ -13,7 +13,8 @@ from elasticq.node.peer import Peer
 from elasticq.runtime.listener import listen
 from elasticq.runtime.runtime import Runtime
 from elasticq.server.declare import declare
-from elasticq.server.life import BACKLOG, loop_factory, make_site, url_of
+from elasticq.server.files import BACKLOG_MAX
+from elasticq.server.life import loop_factory, make_site, url_of
 from elasticq.server.member import EXIT_STOPPED, Member, end
 from elasticq.server.settings import Settings, queues
 from elasticq.storage.directory import DataDirectory
@@ -103,7 +104,7 @@ class EmbeddedMember:
     def __init__(self, settings: Settings) -> None:
         """Raises OSError where the port is taken."""
         self.settings = settings
-        self._listener = listen(settings.http.host, settings.http.port, BACKLOG)
+        self._listener = listen(settings.http.host, settings.http.port, BACKLOG_MAX)
         self.url = url_of(settings.http, self._listener.getsockname()[1])
         self._member: CuttableMember | None = None
         self._runtime: Runtime | None = None
@@ -122,7 +123,7 @@ class EmbeddedMember:
                 await self._member.can_serve()
                 await declare(self._runtime, queues(self.settings), self.settings.node.account)
             site = self._site = make_site(self.settings, self._runtime, loop)
-            self._server = await loop.create_server(lambda: SqsProtocol(site), sock=self._listener, backlog=BACKLOG)
+            self._server = await loop.create_server(lambda: SqsProtocol(site), sock=self._listener, backlog=BACKLOG_MAX)
             site.start()
         except BaseException:
             await self.kill()

@@ -26,8 +26,7 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
         return _PLAIN[kind]
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        bound = arguments[1]
-        return values(arguments[0]) if bound.le is None else st.integers(bound.ge, bound.le)
+        return _within(*arguments)
     if origin in (Union, UnionType):
         return st.one_of(*map(values, arguments))
     if origin is list:
@@ -39,3 +38,14 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
     if origin is dict:
         return st.dictionaries(values(arguments[0]), values(arguments[1]), max_size=3)
     return structs(kind)
+
+
+def _within(kind: Any, meta: msgspec.Meta) -> st.SearchStrategy[Any]:
+    """What elasticq/model/ranges.py and limits.py allow; lists, maps and texts are short anyway."""
+    if kind is int:
+        return st.integers(meta.ge, meta.le)
+    if kind is bytes:
+        return st.binary(min_size=meta.min_length, max_size=meta.max_length)
+    if kind is not str:
+        return values(kind)
+    return st.text(min_size=meta.min_length or 0, max_size=12)

@@ -355,7 +355,7 @@ class Cluster:
             self.lost_frames.append((sender, frame))
             return
         target = self.members[frame.to]
-        target.node.receive(frame.data, self.now_ms)
+        target.node.receive(frame.data, self.now_ms, sender)
         target.drain()
 
     def advance(self, ms: int) -> None:

@@ -281,11 +281,10 @@ def test_frames_of_another_cluster_change_nothing(cluster: Cluster) -> None:
 
 def test_duplicated_and_reordered_frames_do_no_harm(cluster: Cluster) -> None:
     master = cluster.elect()
-    stored: list[Frame] = []
     for member in cluster.members.values():
-        original = member.ready_frames
+        original, said = member.ready_frames, list[Frame]()
 
-        def twice_and_backwards(take: Callable[[], list[Frame]] = original) -> list[Frame]:
+        def twice_and_backwards(take: Callable[[], list[Frame]] = original, stored: list[Frame] = said) -> list[Frame]:
             frames = take()
             stored.extend(frames)
             return [*reversed(frames), *frames, *stored[-8:-6]]

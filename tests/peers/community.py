@@ -82,7 +82,7 @@ class Member:
     def send(self, to: "Member", *frames: bytes) -> None:
         self.peers.send([Frame(to.id, data, 0) for data in frames])
 
-    def receive(self, frame: bytes) -> None:
+    def receive(self, member_id: str, frame: bytes) -> None:
         self.frames.append(frame)
         self._news.set()
 

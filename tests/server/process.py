@@ -1,6 +1,7 @@
 """A server as a process of its own, on a port from the kernel."""
 
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -12,7 +13,9 @@ PATIENCE_S = 30
 class Server:
     """Started on entry, killed on exit; ``url`` is what it printed. Keeps nothing unless told where."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, files_max: int = 0) -> None:
+        """``files_max``: how many files the process may open; 0: as many as this one."""
+        self._files_max = files_max
         self._arguments = (
             arguments if "--data-dir" in arguments or "--memory" in arguments else (*arguments, "--memory")
         )
@@ -23,6 +26,7 @@ class Server:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=self._limit if self._files_max else None,
         )
         assert self.process.stdout is not None
         first = self.process.stdout.readline()
@@ -32,6 +36,9 @@ class Server:
         self.port = int(found[2])
         self.url = f"{found[1]}:{self.port}"
         return self
+
+    def _limit(self) -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (self._files_max, self._files_max))
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Send the signal; the exit status."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from elasticq.model.ranges import TERM_MAX
 from elasticq.replication.records import Entry, Record, Truncation, Vote, Voter
 from elasticq.storage.records import (
     FIRST_CRC,
@@ -22,10 +23,11 @@ from elasticq.storage.records import (
 entries = st.builds(
     Entry,
     index=st.integers(1, 1 << 40),
-    term=st.integers(1, 1 << 30),
+    term=st.integers(1, TERM_MAX),
     time_ms=st.integers(0, 1 << 45),
     payload=st.binary(max_size=1_500) | st.integers(0, 1_500).map(bytes),
-    voters=st.none() | st.lists(st.builds(Voter, id=st.text(max_size=8), address=st.text(max_size=8))).map(tuple),
+    voters=st.none()
+    | st.lists(st.builds(Voter, id=st.text(min_size=1, max_size=8), address=st.text(max_size=8))).map(tuple),
     is_early=st.booleans(),
 )
 votes = st.builds(Vote, term=st.integers(0, 1 << 30), voted_for=st.none() | st.text(max_size=20))

@@ -1,0 +1,131 @@
+"""Where connections of the admin port wait until they have said a whole request; only that goes on to aiohttp.
+
+    waiting --- head and body are here ---> inside (aiohttp answers; more may follow) --- silence ---> ended
+       '------- too long, too slow, or others want the place ------------------------------------------> ended
+
+Without it a client that begins and never ends a request would hold a connection for ever, and some hundreds of them
+the port: probes would find this member dead. Orders and questions are small, so that they may be kept until they are
+whole.
+"""
+
+import asyncio
+from typing import Final, Protocol, cast
+
+from elasticq.model.limits import HEAD_BYTES_MAX
+
+REQUEST_S: Final = 10.0  # from the first moment to the last byte of a request
+SILENT_S: Final = 75.0  # after a request was whole; an order is answered within 60 s
+ORDER_BYTES_MAX: Final = 4_096
+
+WAITING, ASKED, ORDERED = 0, 1, 2
+"""How much it is to be spared when others want the place, the least first."""
+
+_HEAD_ENDS: Final = b"\r\n\r\n"
+_LENGTH, _CODING = b"content-length", b"transfer-encoding"
+
+
+class Owner(Protocol):
+    """The port."""
+
+    def came(self, step: "Doorstep") -> asyncio.Protocol | None:
+        """Who answers its requests; None: nobody, the port stops."""
+
+    def gone(self, step: "Doorstep") -> None: ...
+
+
+class Refused(Exception):
+    """The status line of the answer."""
+
+
+class Doorstep(asyncio.Protocol):
+    """One connection. until_s: by then it must have said something whole; address: where it comes from."""
+
+    __slots__ = ("_buffer", "_handler", "_loop", "_owner", "_transport", "address", "state", "until_s")
+
+    _transport: asyncio.Transport
+
+    def __init__(self, owner: Owner, loop: asyncio.AbstractEventLoop) -> None:
+        self._owner = owner
+        self._loop = loop
+        self._handler: asyncio.Protocol | None = None
+        self._buffer = b""
+        self.address = ""
+        self.state = WAITING
+        self.until_s = loop.time() + REQUEST_S
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self.address = str((transport.get_extra_info("peername") or ("",))[0])
+        self._handler = self._owner.came(self)
+        if self._handler is None:
+            self._transport.abort()
+        else:
+            self._handler.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._handler is None or self._transport.is_closing():
+            return
+        if not self._buffer:
+            self.until_s = self._loop.time() + REQUEST_S
+            if self.state != ORDERED:
+                self.state = WAITING
+        self._buffer += data
+        try:
+            while self._buffer and (size_bytes := _whole(self._buffer)):
+                request, self._buffer = self._buffer[:size_bytes], self._buffer[size_bytes:]
+                self.state = ORDERED if request.startswith(b"POST") else max(self.state, ASKED)
+                self.until_s = self._loop.time() + (REQUEST_S if self._buffer else SILENT_S)
+                self._handler.data_received(request)
+        except Refused as refusal:
+            self._transport.write(b"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % refusal.args[0])
+            self._transport.close()
+
+    def eof_received(self) -> bool | None:
+        return None if self._handler is None else self._handler.eof_received()
+
+    def pause_writing(self) -> None:
+        if self._handler is not None:
+            self._handler.pause_writing()
+
+    def resume_writing(self) -> None:
+        if self._handler is not None:
+            self._handler.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._owner.gone(self)
+        if self._handler is not None:
+            self._handler.connection_lost(exc)
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+
+def _whole(data: bytes) -> int:
+    """The length of the first request; 0: it has not all come. Raises Refused."""
+    end = data.find(_HEAD_ENDS)
+    if end < 0 and len(data) <= HEAD_BYTES_MAX:
+        return 0
+    if not 0 <= end <= HEAD_BYTES_MAX:
+        raise Refused(b"431 Request Header Fields Too Large")
+    lengths = []
+    for line in data[:end].split(b"\r\n")[1:]:
+        name, _, value = line.partition(b":")
+        name = name.strip().lower()
+        if name == _CODING:
+            raise Refused(b"411 Length Required")
+        if name == _LENGTH:
+            lengths.append(value.strip())
+    body_bytes = _body_bytes(lengths)
+    size_bytes = end + len(_HEAD_ENDS) + body_bytes
+    return size_bytes if len(data) >= size_bytes else 0
+
+
+def _body_bytes(lengths: list[bytes]) -> int:
+    if not lengths:
+        return 0
+    if len(lengths) > 1 or not lengths[0].isdigit() or len(lengths[0]) > 10:
+        raise Refused(b"400 Bad Request")
+    body_bytes = int(lengths[0])
+    if body_bytes > ORDER_BYTES_MAX:
+        raise Refused(b"413 Content Too Large")
+    return body_bytes

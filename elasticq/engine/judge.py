@@ -1,0 +1,79 @@
+"""Which mutations of another member's entry may enter the log: those that ``apply`` and the rows on disk can take.
+
+The codec has judged each number and text by itself. What is committed must be applied, so what cannot be is refused
+here, before it is in the log.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from elasticq.engine import mutations as m
+from elasticq.engine.invocations import KEY_BYTES
+from elasticq.engine.rows import Grace
+from elasticq.engine.state import Queue
+from elasticq.model.errors import SqsError
+
+MAC_KEY_BYTES_MAX: Final = 64  # of the keyed hash
+_TASKS: Final = (m.RUNNING, m.COMPLETED, m.CANCELLING, m.CANCELLED, m.FAILED)
+_LEASES: Final = (m.LEASE_OPEN, m.LEASE_SEALED, m.LEASE_COMMITTED, m.LEASE_GIVEN_BACK, m.LEASE_EXPIRED)
+
+
+class Unfit(Exception):
+    """The entry cannot be applied; the text says why."""
+
+
+def judge(mutations: list[m.Mutation], index: int, voters: int) -> None:
+    """index: of the entry; voters: how many it names. Raises Unfit."""
+    for mutation in mutations:
+        kind = type(mutation)
+        is_fit = _JUDGES.get(kind)
+        if is_fit is not None and not is_fit(mutation):
+            raise Unfit(f"{kind.__name__} does not fit together")
+        if kind is m.ClusterFounded and index != 1:
+            raise Unfit("a cluster is founded by the first entry only")
+        if kind is m.ClusterRenamed and voters != 1:
+            raise Unfit("a cluster is renamed where one member is made a cluster of its own")
+
+
+def _columns(*columns: list[int]) -> bool:
+    return len({len(column) for column in columns}) == 1
+
+
+def _is_queue(mutation: m.QueueCreated) -> bool:
+    return _are_attributes(mutation.queue_id, mutation.account, mutation.name, mutation.attributes)
+
+
+def _are_attributes(queue_id: int, account: str, name: str, attributes: dict[str, str]) -> bool:
+    """They are read as the queue itself will read them."""
+    try:
+        Queue(queue_id, account, name, 0, Grace(), attributes)
+    except (ValueError, SqsError):
+        return False
+    return True
+
+
+def _never(mutation: m.Mutation) -> bool:
+    """Only from rows on disk, or in a dump."""
+    return False
+
+
+_JUDGES: Final[dict[type, Callable[[Any], bool]]] = {
+    m.ClusterFounded: lambda x: bool(x.cluster_id) and 0 < len(x.mac_key) <= MAC_KEY_BYTES_MAX,
+    m.QueueCreated: _is_queue,
+    m.QueueAttributesSet: lambda x: _are_attributes(x.queue_id, "", "", x.attributes),
+    m.MessagesReceived: lambda x: _columns(x.sequences, x.hand_outs, x.receive_counts, x.first_received_ms),
+    m.VisibilityChanged: lambda x: _columns(x.sequences, x.until_ms),
+    m.ReceiveReturned: lambda x: (
+        len(x.invocation) in (0, KEY_BYTES)
+        and _columns(x.sequences, x.hand_outs, x.receive_counts, x.first_received_ms)
+    ),
+    m.RangeRemoved: lambda x: x.first <= x.last,
+    m.MoveTaskSet: lambda x: x.status in _TASKS,
+    m.LeaseCalled: lambda x: _columns(x.sequences, x.hand_outs),
+    m.LeaseSet: lambda x: x.state in _LEASES,
+    m.QueueRestored: _never,
+    m.UntouchedRestored: _never,
+    m.RowsRestored: _never,
+    m.GroupsRestored: _never,
+    m.GroupsServed: _never,
+}
