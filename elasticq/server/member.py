@@ -69,7 +69,10 @@ class Member:
     async def start(self) -> Runtime:
         """Read what is kept and begin; raises OSError if the peer port is taken."""
         cluster = self._settings.cluster
-        node = self._node(self._storage.load())
+        loaded = self._storage.load()
+        for line in loaded.told:
+            _log.warning("data_directory %s", line)
+        node = self._node(loaded)
         if node.replica.log.last_index and not node.replica.voters:
             raise SettingsError(
                 f"{self._settings.storage.data_dir} belongs to a cluster of one: start it with --nodes 1 and seeds, "

@@ -136,6 +136,7 @@ class Draft:
             self._tables.ahead_ms,
         )
         self._rows[sql.PUT_META].append(checked("applied", encode(applied)))
+        self._rows[sql.PUT_META_COPY] = self._rows[sql.PUT_META]
 
     def _add_invocations(self, pending: Pending) -> None:
         taken = self._taken

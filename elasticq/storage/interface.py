@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from elasticq.engine.mutations import MessageStored, Mutation
 from elasticq.model.histogram import Histogram
@@ -27,10 +27,14 @@ OnFetched = Callable[[Fetch, list[MessageStored]], None]
 
 
 class Loaded(Struct):
-    """What is on the disk at start. ``rows``: to be applied in this order to an empty state, up to applied_index."""
+    """What is on the disk at start. ``rows``: to be applied in this order to an empty state, up to applied_index.
+
+    told: what the operator must know of it, a line each.
+    """
 
     durable: Durable
     rows: Iterator[Mutation]
+    told: list[str] = field(default_factory=list)
 
 
 class Storage(ABC):

@@ -18,6 +18,7 @@ _PRIME: Final = (1 << 31) - 1
 _FACTORS: Final = (3, 5, 7, 11, 13, 17, 19)  # of a touched row's columns, in order
 
 PUT_META: Final = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
+PUT_META_COPY: Final = "INSERT OR REPLACE INTO meta_copy VALUES (?, ?, ?)"
 PUT_TAKEOVER: Final = "INSERT OR REPLACE INTO takeovers VALUES (?, ?, ?)"
 PUT_TASK: Final = "INSERT OR REPLACE INTO move_tasks VALUES (?, ?, ?)"
 DROP_TASK: Final = "DELETE FROM move_tasks WHERE number = ?"
@@ -58,6 +59,7 @@ _RETURN: Final = (
 # In the order in which a batch runs them.
 ORDER: Final = (
     PUT_META,
+    PUT_META_COPY,
     PUT_TAKEOVER,
     DROP_TAKEOVERS,
     PUT_TASK,
