@@ -260,6 +260,15 @@ class Runtime:
                 self._node.set_full(reason, self._clock())
             self._drain()
 
+    def damaged(self, queue_id: int, sequences: list[int]) -> bool:
+        """The rows on disk have lost the contents of these messages; False: new rows of what is left are wanted."""
+        if self.stopped:
+            return True
+        with _Guard(self):
+            is_done = self._node.damaged(queue_id, sequences, self._clock())
+        self._drain()
+        return is_done
+
     def fail(self, failure: BaseException) -> None:
         """What the member rests on is broken: nobody is answered any more."""
         if not self.stopped:

@@ -24,8 +24,8 @@ from elasticq.server.machine import memory_bytes
 from elasticq.server.settings import Settings, SettingsError, call_limits, secret, template
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.discarded import Discarded
-from elasticq.storage.errors import DataError
-from elasticq.storage.interface import Loaded, Storage
+from elasticq.storage.errors import Damaged, DataError
+from elasticq.storage.interface import Damage, Loaded, Storage
 from elasticq.storage.memory import MemoryStorage
 from elasticq.storage.snapshot import Snapshot
 from elasticq.storage.sqlite import SqliteStorage
@@ -61,6 +61,7 @@ class Member:
         self._runtime: Runtime | None = None
         self._peers: Peers | None = None
         self._fetching: asyncio.Task[None] | None = None
+        self._healing: asyncio.Task[None] | None = None
         self._trouble = ""
         self._frames: list[bytes] = []  # that came in this turn of the loop
 
@@ -69,10 +70,10 @@ class Member:
     async def start(self) -> Runtime:
         """Read what is kept and begin; raises OSError if the peer port is taken."""
         cluster = self._settings.cluster
-        loaded = self._storage.load()
-        for line in loaded.told:
-            _log.warning("data_directory %s", line)
-        node = self._node(loaded)
+        try:
+            node = self._node(self._storage.load())
+        except Damaged as damaged:
+            node = self._node(self._storage.salvage(damaged))
         if node.replica.log.last_index and not node.replica.voters:
             raise SettingsError(
                 f"{self._settings.storage.data_dir} belongs to a cluster of one: start it with --nodes 1 and seeds, "
@@ -132,8 +133,9 @@ class Member:
 
     async def close(self) -> None:
         """Release what is open, also after a failure."""
-        if self._fetching is not None:
-            self._fetching.cancel()
+        for task in (self._fetching, self._healing):
+            if task is not None:
+                task.cancel()
         if self._peers is not None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._peers.stop(), STOP_PEERS_S)
@@ -174,6 +176,7 @@ class Member:
             reserve_bytes=self._settings.storage.reserve_mb * 1_048_576,
             on_failure=self._storage_failed,
             on_full=self._set_full,
+            on_damaged=self._met_damage,
         )
 
     def _describe(self, http: str, admin: str) -> NodeSettings:
@@ -202,6 +205,8 @@ class Member:
         )
 
     def _node(self, loaded: Loaded) -> Node:
+        for line in loaded.told:
+            _log.warning("data_directory %s", line)
         return Node(self._node_settings, loaded.durable, os.urandom(32), loaded.rows)
 
     def _make_peers(self, voters: tuple[Voter, ...]) -> Peers:
@@ -301,6 +306,24 @@ class Member:
         loaded = await self._storage.install(path, lambda: self.runtime.wanted is not None)
         self.runtime.replace(self._node(loaded))
         _log.info("snapshot_installed index %d", loaded.durable.applied_index)
+
+    # --- damaged rows ------------------------------------------------------------------
+
+    def _met_damage(self, damage: Damage) -> None:
+        """Others give back what is gone, or the node lives on without it; else what is left becomes new rows."""
+        _log.error("rows_damaged %s", damage.told)
+        with suppress(RuntimeStopped):
+            if not self.runtime.damaged(damage.queue_id, damage.sequences) and self._healing is None:
+                self._healing = self._loop.create_task(self._heal())
+
+    async def _heal(self) -> None:
+        try:
+            self.runtime.replace(self._node(await self._storage.heal()))
+            _log.warning("rows_healed")
+        except Exception as failure:
+            self._storage_failed(failure)
+        finally:
+            self._healing = None
 
     # --- what goes wrong --------------------------------------------------------------
 

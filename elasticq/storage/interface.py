@@ -19,6 +19,7 @@ from elasticq.engine.mutations import MessageStored, Mutation
 from elasticq.model.histogram import Histogram
 from elasticq.node.effects import Committed, Fetch
 from elasticq.replication.records import Durable, Record
+from elasticq.storage.errors import Damaged
 from elasticq.storage.snapshot import Snapshot, SnapshotRefused
 
 OnSynced = Callable[[int], None]
@@ -35,6 +36,21 @@ class Loaded(Struct):
     durable: Durable
     rows: Iterator[Mutation]
     told: list[str] = field(default_factory=list)
+
+
+class Damage(Struct, frozen=True):
+    """What cannot be read from the rows any more; ``told`` is for the operator.
+
+    sequences: messages of the queue whose contents are gone; none: nobody knows what is, and nothing is written or
+    read any more.
+    """
+
+    told: str
+    queue_id: int = 0
+    sequences: list[int] = field(default_factory=list)
+
+
+OnDamaged = Callable[[Damage], None]
 
 
 class Storage(ABC):
@@ -94,6 +110,17 @@ class Storage(ABC):
         is not good, or not wanted, and nothing has happened; anything later is a failure of the storage.
         """
         raise SnapshotRefused("this storage installs no snapshots")
+
+    def salvage(self, damaged: Damaged) -> Loaded:
+        """As ``load``, which found rows ``damaged``: without what cannot be read, if others have all of it.
+
+        Raises ``damaged`` itself for a member alone: somebody has to decide.
+        """
+        raise damaged
+
+    async def heal(self) -> Loaded:
+        """New rows of what is left in the place of damaged ones, in a living process, as by ``install``."""
+        raise AssertionError("this storage has no rows that could be damaged")
 
     @abstractmethod
     def close(self) -> None:

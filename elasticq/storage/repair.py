@@ -4,28 +4,24 @@ What is taken out of use is kept beside it under a name that begins with
 ``damaged-``, so nothing is destroyed. Safe to be stopped and run again.
 """
 
-import os
 import sqlite3
 from collections import deque
 from pathlib import Path
-from typing import NamedTuple
 
 from elasticq.replication.records import Base, Vote
-from elasticq.storage import install, schema
+from elasticq.storage import install
 from elasticq.storage.backup import TERMS_SKIPPED
-from elasticq.storage.directory import DataDirectory, sync_directory, sync_file
+from elasticq.storage.directory import DataDirectory, sync_directory
 from elasticq.storage.errors import Damaged, DataError
 from elasticq.storage.files import DirectoryFiles
+from elasticq.storage.heal import heal, keep_aside
 from elasticq.storage.log import LogImage, SegmentLog
 from elasticq.storage.log import repair as repair_log
 from elasticq.storage.log_end import End, LogEnd, lower
 from elasticq.storage.rows import Rows
-from elasticq.storage.salvage import NothingToSalvage, salvage
 from elasticq.storage.snapshot import check, check_all
 from elasticq.storage.sqlite import open_rows
 from elasticq.storage.start import compose
-
-SALVAGED = "rows.salvaged.db"
 
 
 def repair(path: Path) -> str:
@@ -44,9 +40,8 @@ def repair(path: Path) -> str:
         if not reason:
             told.append("The rows are not damaged, nothing was changed.")
         else:
-            healed = heal(directory, log, image)
-            image = healed.image
-            told += [f"The rows are damaged: {reason}", *healed.told]
+            told += [f"The rows are damaged: {reason}", *heal(directory, log, image)]
+            image = log.load()
         return "\n".join([*told, *_join(directory, log, image, end)])
     finally:
         files.close()
@@ -58,7 +53,7 @@ def _finish_install(directory: DataDirectory, log: SegmentLog, image: LogImage) 
     try:
         check(directory.new_rows)
     except DataError as error:
-        kept = _keep(directory, directory.new_rows)
+        kept = keep_aside(directory, directory.new_rows)
         directory.new_rows.unlink()
         sync_directory(directory.path)
         return image, [f"A snapshot that was being installed cannot be read: {error}", f"It was set aside as {kept}."]
@@ -81,62 +76,6 @@ def damage_of(directory: DataDirectory) -> str:
     except (DataError, sqlite3.Error, AssertionError) as error:
         return str(error) or "they contradict themselves"
     return ""
-
-
-class Healed(NamedTuple):
-    """image: what the log holds now; told: what was lost, and where the old bytes are."""
-
-    image: LogImage
-    told: list[str]
-
-
-def heal(directory: DataDirectory, log: SegmentLog, image: LogImage) -> Healed:
-    """Rows that can be read in the place of damaged ones. Raises DataError, OSError."""
-    install.clean(directory)
-    made = directory.path / SALVAGED
-    lost = _make_rows(directory, made, image)
-    kept = _keep(directory, directory.rows)
-    sync_file(made)
-    install.stage(directory, made)
-    install.commit(directory)
-    image = install.finish(directory, log, image)
-    return Healed(image, [*(lost or ["Nothing of them is lost."]), f"The damaged rows are kept as {kept}."])
-
-
-def _make_rows(directory: DataDirectory, made: Path, image: LogImage) -> list[str]:
-    """What is lost, line by line."""
-    for suffix in ("", *install.SIDE_FILES):
-        Path(f"{made}{suffix}").unlink(missing_ok=True)
-    made.touch(0o600)
-    reaches_back = bool(image.entries) and image.entries[0].index == 1
-    try:
-        salvaged = salvage(directory.rows, made, image.entries)
-        if not (salvaged.lines and reaches_back and image.last_index >= salvaged.applied_index):
-            return salvaged.lines
-    except NothingToSalvage as error:
-        lines = [f"{error}. Lost: every queue and message that is not in the log any more."]
-    made.unlink()
-    made.touch(0o600)
-    connection = sqlite3.connect(made, isolation_level=None)
-    try:
-        schema.prepare(connection)
-        connection.execute("PRAGMA journal_mode = DELETE")
-    finally:
-        connection.close()
-    return [] if reaches_back else lines
-
-
-def _keep(directory: DataDirectory, file: Path) -> Path:
-    """A second name for what is about to be replaced, under which it stays."""
-    number = 1
-    while (kept := directory.path / f"damaged-{number}-{file.name}").exists():
-        number += 1
-    for suffix in (*install.SIDE_FILES, ""):
-        side = directory.path / (file.name + suffix)
-        if side.exists():
-            os.link(side, directory.path / (kept.name + suffix))
-    sync_directory(directory.path)
-    return kept
 
 
 # --- log and rows ---------------------------------------------------------------------------

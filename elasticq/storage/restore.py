@@ -80,6 +80,7 @@ class Restore:
         self._tables = tables
         with damage_found("meta"):
             self._applied = _read_applied(connection)
+            tables.has_holes = self._applied.has_holes
             tables.free_pages = connection.execute("PRAGMA freelist_count").fetchone()[0]
             tables.file_pages = connection.execute("PRAGMA page_count").fetchone()[0]
             tables.last_number = connection.execute("SELECT coalesce(max(number), 0) FROM invocations").fetchone()[0]
@@ -365,7 +366,7 @@ def damage_found(where: str) -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
-        if code & 0xFF in _NOT_DAMAGE:
+        if code & 0xFF in _NOT_DAMAGE and code != sqlite3.SQLITE_IOERR_READ:
             raise
         raise _damaged(f"{where}: {error}") from error
     except (LayoutError, TypeError, ValueError, msgspec.MsgspecError) as error:

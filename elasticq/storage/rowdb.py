@@ -8,6 +8,10 @@ grows beyond one batch. On a full disk a transaction is rolled back, and what
 did not fit is tried again each second; meanwhile free pages are given back to
 the file system, where else they are kept for new messages.
 
+Contents that do not fit their checksum cost their page: its bytes are kept aside,
+what lived on it is told, and everything else goes on. Where SQLite cannot find its
+way any more nothing is written or read from then on; new rows must take these ones' place.
+
 A snapshot is read in one transaction on a connection of its own, in a thread.
 Until it is over nothing can be taken out of the WAL, which grows; on a full
 disk the snapshot is given up.
@@ -18,19 +22,23 @@ import sqlite3
 from asyncio import AbstractEventLoop, Task, TimerHandle
 from collections import deque
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
 import aiosqlite
 
+from elasticq.engine.mutations import MessageStored
 from elasticq.node.effects import Committed, Fetch
 from elasticq.replication.records import Base
 from elasticq.storage import schema
 from elasticq.storage.batches import Batch
-from elasticq.storage.interface import OnFetched, OnStored
+from elasticq.storage.errors import Damaged
+from elasticq.storage.interface import Damage, OnDamaged, OnFetched, OnStored
 from elasticq.storage.rows import Rows
 from elasticq.storage.snapshot import SnapshotRefused, vacuum_into
+from elasticq.storage.statements import fetches
 from elasticq.storage.writer import OnFailure
 
 FLUSH_MESSAGES: Final = 8_192
@@ -53,8 +61,14 @@ class RowDatabase:
         *,
         on_failure: OnFailure,
         on_full: Callable[[], None],
+        on_damaged: OnDamaged,
+        aside: Path,
     ) -> None:
+        """``aside``: the directory for bytes that are damaged."""
         self._path = path
+        self._aside = aside
+        self._on_damaged = on_damaged
+        self._is_damaged = False
         self._rows = rows
         self._loop = loop
         self._on_failure = on_failure
@@ -80,7 +94,7 @@ class RowDatabase:
             self._timer = self._loop.call_later(RECLAIM_S, self._flush)
 
     def take(self, committed: list[Committed], on_stored: OnStored) -> None:
-        if self._closed:
+        if self._closed or self._is_damaged:
             return
         self._on_stored = on_stored
         for each in committed:
@@ -91,7 +105,7 @@ class RowDatabase:
             self._timer = self._loop.call_later(FLUSH_S, self._flush)
 
     def fetch(self, fetch: Fetch, on_fetched: OnFetched) -> None:
-        if self._closed:
+        if self._closed or self._is_damaged:
             return
         self._fetches.append((fetch, on_fetched))
         if self._fetching is None:
@@ -107,7 +121,7 @@ class RowDatabase:
         under_way += self._copying  # soon over
         if under_way:
             await asyncio.wait(under_way)
-        if may_write and self._rows.pending_index:
+        if may_write and self._rows.pending_index and not (self._rows.is_loading or self._is_damaged):
             await self._guarded(self._flush_all())
         for connection in (self._write_connection, self._read_connection):
             if connection is not None:
@@ -120,7 +134,7 @@ class RowDatabase:
 
     def _flush(self) -> None:
         self._cancel_timer()
-        if self._flushing is None and not self._closed:
+        if self._flushing is None and not (self._closed or self._is_damaged):
             self._flushing = self._loop.create_task(self._guarded(self._flush_all()))
 
     def _cancel_timer(self) -> None:
@@ -134,7 +148,7 @@ class RowDatabase:
             delay_s = await self._write_batches()
         finally:
             self._flushing = None
-        if delay_s is not None and self._timer is None and not self._closed:
+        if delay_s is not None and self._timer is None and not (self._closed or self._is_damaged):
             self._timer = self._loop.call_later(delay_s, self._flush)
 
     async def _write_batches(self) -> float | None:
@@ -166,6 +180,9 @@ class RowDatabase:
         return True
 
     def _met_full_disk(self, error: sqlite3.Error) -> None:
+        if is_damage(error):
+            self._met_damage(error)
+            return
         if not is_disk_full(error):
             raise error
         self._is_full = True
@@ -211,21 +228,82 @@ class RowDatabase:
                 await connection.execute("ROLLBACK")
             raise
 
+    # --- damage ---------------------------------------------------------------------
+
+    def _met_damage(self, error: Exception) -> None:
+        """SQLite cannot find its way: whatever is written now may end anywhere."""
+        if not self._is_damaged:
+            self._is_damaged = True
+            self._cancel_timer()
+            self._fetches.clear()
+            self._give_up_copies()
+            if not self._closed:
+                self._on_damaged(Damage(f"{self._path} is damaged: {error}"))
+
+    async def _read_singly(self, queue_id: int, firsts: list[int]) -> list[MessageStored]:
+        """Page by page, past those whose contents are damaged. Raises sqlite3.Error; Damaged where one has none."""
+        contents: list[MessageStored] = []
+        for first in firsts:
+            rows = await self._select(fetches(queue_id, [first]))
+            living = self._rows.living_in(queue_id, first)
+            if living and not rows:
+                raise Damaged(self._path.name, 0, f"the contents of queue {queue_id} from {first} are missing")
+            try:
+                contents += self._rows.decode(rows)
+            except Damaged as damaged:
+                if not living:
+                    continue
+                await asyncio.get_running_loop().run_in_executor(None, self._keep_aside, *rows[0][:3])
+                told = f"{len(living)} messages of queue {queue_id}, sequences {living[0]} to {living[-1]}"
+                if not self._closed:
+                    self._on_damaged(Damage(f"{damaged.file}: {damaged.reason}: {told}", queue_id, living))
+        return contents
+
+    def _keep_aside(self, queue_id: int, first: int, contents: object) -> None:
+        """For people; what cannot be written is not needed by anybody else."""
+        with suppress(OSError):
+            self._aside.mkdir(mode=0o700, exist_ok=True)
+            file = self._aside / f"contents-{queue_id}-{first}"
+            file.touch(0o600)
+            file.write_bytes(contents if isinstance(contents, bytes) else repr(contents).encode())
+
     # --- reading --------------------------------------------------------------------
 
     async def _fetch_all(self) -> None:
         try:
-            if self._read_connection is None:
-                self._read_connection = await self._connect()
             while self._fetches:
                 fetch, on_fetched = self._fetches.popleft()
-                found: list[tuple[Any, ...]] = []
-                for sql, parameters in self._rows.fetch(fetch.queue_id, fetch.sequences):
-                    found += map(tuple, await self._read_connection.execute_fetchall(sql, parameters))
-                if not self._closed:
-                    on_fetched(fetch, self._rows.decode(found))
+                contents = await self._contents(fetch.queue_id, fetch.sequences)
+                if not (self._closed or self._is_damaged):
+                    on_fetched(fetch, contents)
         finally:
             self._fetching = None
+
+    async def _contents(self, queue_id: int, sequences: list[int]) -> list[MessageStored]:
+        """Of the messages that can be read."""
+        firsts = self._rows.pages_of(queue_id, sequences)
+        try:
+            rows = await self._select(fetches(queue_id, firsts))
+            with suppress(Damaged):
+                contents = self._rows.decode(rows)
+                if len(rows) == len(firsts):
+                    return contents
+            return await self._read_singly(queue_id, firsts)
+        except Damaged as damaged:
+            self._met_damage(damaged)
+        except sqlite3.Error as error:
+            if not is_damage(error):
+                raise
+            self._met_damage(error)
+        return []
+
+    async def _select(self, queries: list[tuple[str, tuple[int, ...]]]) -> list[tuple[Any, ...]]:
+        if self._read_connection is None:
+            self._read_connection = await self._connect()
+        found: list[tuple[Any, ...]] = []
+        for sql, parameters in queries:
+            found += map(tuple, await self._read_connection.execute_fetchall(sql, parameters))
+        return found
 
     # --- copying --------------------------------------------------------------------
 
@@ -236,6 +314,8 @@ class RowDatabase:
 
     async def copy(self, file: Path, index: int) -> Base:
         """Write the rows as they are at ``index`` or later to a new file; where it stands. Raises SnapshotRefused."""
+        if self._is_damaged or self._rows.has_holes:
+            raise SnapshotRefused("the rows of this member are damaged")
         await self._reach(index)
         copy = _Copy(self._path, file)
         copying = self._loop.run_in_executor(None, copy.run)
@@ -310,6 +390,12 @@ class _Copy:
             if not self._is_given_up:
                 self._is_given_up = True
                 self._connection.interrupt()
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Bytes of the file are not what was written, or cannot be read at all."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or code == sqlite3.SQLITE_IOERR_READ
 
 
 def is_disk_full(error: sqlite3.Error) -> bool:

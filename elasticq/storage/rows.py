@@ -51,7 +51,7 @@ from elasticq.model.limits import INVOCATION_WINDOW_MS
 from elasticq.node.effects import Committed
 from elasticq.replication.records import Base
 from elasticq.storage.batches import Batch, Draft, LeaseChange, Pending, has_much_free
-from elasticq.storage.pages import Delivery, Page, Update, updated, weight
+from elasticq.storage.pages import Delivery, Page, Update, ranges, updated, weight
 from elasticq.storage.restore import Restore, all_contents, living_contents
 from elasticq.storage.schema import PAGE_BYTES
 from elasticq.storage.statements import fetches
@@ -454,11 +454,38 @@ class Rows:
 
     # --- contents ---------------------------------------------------------------------------
 
+    @property
+    def has_holes(self) -> bool:
+        """Something of damaged rows is left out of these."""
+        return self._tables.has_holes
+
+    def accept_holes(self) -> None:
+        """Nobody else has what is left out."""
+        self._tables.has_holes = False
+
+    @property
+    def is_loading(self) -> bool:
+        """Its iterator is not at its end: nothing can be taken or written."""
+        return self._is_loading
+
     def fetch(self, queue_id: int, sequences: list[int]) -> list[tuple[str, tuple[int, ...]]]:
         """Queries for the pages in which ``sequences`` live; their rows are for ``decode``.
 
         Where the messages are large only the first ones come: who still lacks some asks again.
         """
+        return fetches(queue_id, self.pages_of(queue_id, sequences))
+
+    def living_in(self, queue_id: int, first: int) -> list[int]:
+        """The sequences that live in the page that begins there."""
+        queue = self._tables.queues.get(queue_id)
+        page = queue.directory.page_at(first) if queue is not None else None
+        if page is None:
+            return []
+        runs = zip(*ranges(page.live, page.first), strict=True)
+        return [sequence for begin, end in runs for sequence in range(begin, end + 1)]
+
+    def pages_of(self, queue_id: int, sequences: list[int]) -> list[int]:
+        """Where the pages begin in which ``sequences`` live, as far as they are fetched at once."""
         queue = self._tables.queues.get(queue_id)
         if queue is None:
             return []
@@ -471,7 +498,7 @@ class Rows:
                     break
                 wanted[page.first] = None
                 room_bytes -= page.disk_pages * PAGE_BYTES
-        return fetches(queue_id, list(wanted))
+        return list(wanted)
 
     def decode(self, rows: Iterable[tuple[Any, ...]]) -> list[MessageStored]:
         """What lives of the pages that were read. Raises Damaged."""

@@ -208,6 +208,7 @@ class _Salvage:
             leases=self._copy("leases", 5, sql.PUT_LEASE, _is_lease, applied.leases),
         )
         self._copy("invocations", 1, sql.PUT_INVOCATIONS, _is_history, None)
+        applied.has_holes |= bool(self._told)
         self._put_meta("applied", encode(applied))
         return Salvaged(applied.index, self._told)
 

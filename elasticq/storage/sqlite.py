@@ -19,7 +19,8 @@ from elasticq.storage import install, schema
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import Damaged, DataError, FormatTooNew
 from elasticq.storage.files import DirectoryFiles, Files
-from elasticq.storage.interface import Loaded, OnFetched, OnStored, OnSynced, Storage
+from elasticq.storage.heal import NobodyElse, heal
+from elasticq.storage.interface import Damage, Loaded, OnDamaged, OnFetched, OnStored, OnSynced, Storage
 from elasticq.storage.log import SegmentLog
 from elasticq.storage.log_end import End, LogEnd, lower
 from elasticq.storage.reserve import Reserve
@@ -34,7 +35,8 @@ from elasticq.storage.writer import DISK_FULL_ERRORS, SYNC_BOUNDS_S, Durability,
 class SqliteStorage(Storage):
     """``on_failure``: what was written or read cannot be trusted, the process must end.
 
-    ``on_full``: the disk is full (the reason) or has space again (None).
+    ``on_full``: the disk is full (the reason) or has space again (None). ``on_damaged``: the rows are, in part;
+    where nobody wants to know it is a failure.
     """
 
     volatile = False
@@ -48,6 +50,7 @@ class SqliteStorage(Storage):
         reserve_bytes: int = 64 * 1_048_576,
         on_failure: OnFailure,
         on_full: OnFull,
+        on_damaged: OnDamaged | None = None,
         files: Files | None = None,
     ) -> None:
         self._directory = directory
@@ -58,6 +61,7 @@ class SqliteStorage(Storage):
         self._reserve = Reserve(directory.reserve, reserve_bytes)
         self._on_failure = on_failure
         self._on_full = on_full
+        self._on_damaged = on_damaged or self._fail_damaged
         self._failed = False
         self._snapshots = Snapshots(directory.snapshots, self._copy)
         self._sync_times = Histogram(SYNC_BOUNDS_S)
@@ -79,7 +83,13 @@ class SqliteStorage(Storage):
             sync_times=self._sync_times,
         )
         self._database = RowDatabase(
-            self._directory.rows, self._rows, self._loop, on_failure=self._fail, on_full=self._writer.make_space
+            self._directory.rows,
+            self._rows,
+            self._loop,
+            on_failure=self._fail,
+            on_full=self._writer.make_space,
+            on_damaged=self._on_damaged,
+            aside=self._directory.damaged,
         )
 
     def load(self) -> Loaded:
@@ -146,6 +156,34 @@ class SqliteStorage(Storage):
             self._fail(error)
             raise DataError(f"{path} could not be installed: {error}") from error
 
+    def salvage(self, damaged: Damaged) -> Loaded:
+        if damaged.file != schema.FILE:
+            raise damaged
+        self._writer.close()
+        log = SegmentLog(self._files)
+        try:
+            told = heal(self._directory, log, log.load(was_lazy=self._directory.format.lazy_sync), among_others=True)
+        except NobodyElse:
+            raise damaged from None
+        told.append("Other members have what is lost, and this one takes their rows before it takes part again.")
+        return self._load_healed([f"The rows are damaged: {damaged.reason}", *told])
+
+    async def heal(self) -> Loaded:
+        try:
+            await self._quiesce()
+            log = SegmentLog(self._files)
+            image = log.load(was_lazy=self._is_lazy)
+            return self._load_healed(await asyncio.to_thread(heal, self._directory, log, image))
+        except (OSError, DataError) as error:
+            self._fail(error)
+            raise DataError(f"the rows could not be made anew: {error}") from error
+
+    def _load_healed(self, told: list[str]) -> Loaded:
+        self._assemble()
+        loaded = self._load()
+        loaded.told[:0] = told
+        return loaded
+
     async def _quiesce(self) -> None:
         """What was appended is durable, the files are closed, and no callback comes any more."""
         self._writer.end()
@@ -170,6 +208,9 @@ class SqliteStorage(Storage):
     def _tell_full(self, reason: str | None) -> None:
         self._database.set_full(reason is not None)
         self._on_full(reason)
+
+    def _fail_damaged(self, damage: Damage) -> None:
+        self._fail(DataError(damage.told))
 
     def _fail(self, failure: BaseException) -> None:
         if not self._failed:
@@ -205,6 +246,9 @@ def load(directory: DataDirectory, log: SegmentLog, rows: Rows) -> Loaded:
             log.append([vote])
             log.sync()
         durable = compose(vote, image.entries, applied)
+        if not others:
+            rows.accept_holes()
+        durable.is_whole = not rows.has_holes
         if 0 < image.last_index < applied.index:
             lower(directory.log_end, End(0, vote.term))
             log.reset(vote)  # the rows are ahead of it, so it cannot be continued where it ends

@@ -91,6 +91,7 @@ class Applied(Struct, array_like=True):
     voters, last_queue_id: since format 3; the newest queue may be gone, its id is not given again.
     move_tasks: since format 4; leases: rows of their table, since format 5.
     ahead_ms: of the clock, 0 where nobody ever advanced it.
+    has_holes: what could not be read of damaged rows is left out of these, and other members have it.
     """
 
     index: int
@@ -104,6 +105,7 @@ class Applied(Struct, array_like=True):
     move_tasks: int = 0
     leases: int = 0
     ahead_ms: int = 0
+    has_holes: bool = False
 
     def base(self) -> Base:
         return Base(self.index, self.term, self.time_ms, self.voters)
