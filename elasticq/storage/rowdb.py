@@ -36,6 +36,7 @@ from elasticq.storage import schema
 from elasticq.storage.batches import Batch
 from elasticq.storage.errors import Damaged
 from elasticq.storage.interface import Damage, OnDamaged, OnFetched, OnStored
+from elasticq.storage.pages import runs_of
 from elasticq.storage.rows import Rows
 from elasticq.storage.snapshot import SnapshotRefused, vacuum_into
 from elasticq.storage.statements import fetches
@@ -254,9 +255,10 @@ class RowDatabase:
                 if not living:
                     continue
                 await asyncio.get_running_loop().run_in_executor(None, self._keep_aside, *rows[0][:3])
-                told = f"{len(living)} messages of queue {queue_id}, sequences {living[0]} to {living[-1]}"
+                name, what = self._rows.name_of(queue_id), f"{damaged.file}: {damaged.reason}"
+                told = f"{what}: {len(living)} messages of queue {name}, sequences {runs_of(living)}."
                 if not self._closed:
-                    self._on_damaged(Damage(f"{damaged.file}: {damaged.reason}: {told}", queue_id, living))
+                    self._on_damaged(Damage(told, queue_id, living))
         return contents
 
     def _keep_aside(self, queue_id: int, first: int, contents: object) -> None:

@@ -51,7 +51,7 @@ from elasticq.model.limits import INVOCATION_WINDOW_MS
 from elasticq.node.effects import Committed
 from elasticq.replication.records import Base
 from elasticq.storage.batches import Batch, Draft, LeaseChange, Pending, has_much_free
-from elasticq.storage.pages import Delivery, Page, Update, ranges, updated, weight
+from elasticq.storage.pages import Delivery, Page, Update, sequences_of, updated, weight
 from elasticq.storage.restore import Restore, all_contents, living_contents
 from elasticq.storage.schema import PAGE_BYTES
 from elasticq.storage.statements import fetches
@@ -481,8 +481,11 @@ class Rows:
         page = queue.directory.page_at(first) if queue is not None else None
         if page is None:
             return []
-        runs = zip(*ranges(page.live, page.first), strict=True)
-        return [sequence for begin, end in runs for sequence in range(begin, end + 1)]
+        return sequences_of(page.live, page.first)
+
+    def name_of(self, queue_id: int) -> str:
+        queue = self._tables.queues.get(queue_id)
+        return queue.row.name if queue is not None else str(queue_id)
 
     def pages_of(self, queue_id: int, sequences: list[int]) -> list[int]:
         """Where the pages begin in which ``sequences`` live, as far as they are fetched at once."""

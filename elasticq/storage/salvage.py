@@ -35,7 +35,16 @@ from elasticq.storage import schema
 from elasticq.storage import statements as sql
 from elasticq.storage.carve import Key, carve
 from elasticq.storage.errors import DataError
-from elasticq.storage.pages import Delivery, Page, contents_crc, decode_contents, encode_groups, make_page, ranges
+from elasticq.storage.pages import (
+    Delivery,
+    Page,
+    contents_crc,
+    decode_contents,
+    encode_groups,
+    make_page,
+    runs_of,
+    sequences_of,
+)
 from elasticq.storage.restore import read_page, read_queue
 from elasticq.storage.statements import Applied, blob_row, checked, checksum, encode, lease_row, queue_row, touched_row
 from elasticq.storage.tables import NEVER
@@ -66,40 +75,15 @@ class Salvaged(Struct):
     lines: list[str]
 
 
-class Masks(Struct):
-    """Messages of one queue: which of a page, bit by bit, and where that page begins."""
-
-    masks: list[tuple[int, int]] = field(default_factory=list)
-
-    @property
-    def count(self) -> int:
-        return sum(mask.bit_count() for mask, _ in self.masks)
-
-    def add(self, mask: int, first: int) -> None:
-        if mask:
-            self.masks.append((mask, first))
-
-    def __str__(self) -> str:
-        """Sequences, runs of them as first-last."""
-        found: list[tuple[int, int]] = []
-        for mask, first in sorted(self.masks, key=lambda each: each[1]):
-            for run in zip(*ranges(mask, first), strict=True):
-                if found and found[-1][1] + 1 == run[0]:
-                    found[-1] = (found[-1][0], run[1])
-                else:
-                    found.append(run)
-        return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
-
-
 class _Queue(Struct):
     """pages: by their first sequences, those that live; orphans: contents without a readable header."""
 
     row: QueueRestored
     pages: dict[int, Page] = field(default_factory=dict)
     orphans: set[int] = field(default_factory=set)
-    lost: Masks = field(default_factory=Masks)
-    visible_again: Masks = field(default_factory=Masks)
-    perhaps_deleted: Masks = field(default_factory=Masks)
+    lost: list[int] = field(default_factory=list)
+    visible_again: list[int] = field(default_factory=list)
+    perhaps_deleted: list[int] = field(default_factory=list)
 
     @property
     def floor(self) -> int:
@@ -108,17 +92,17 @@ class _Queue(Struct):
     def told(self) -> list[str]:
         name = f"queue {self.row.name}"
         lines = []
-        if self.lost.count:
-            lines.append(f"Lost: {self.lost.count} messages of {name}, sequences {self.lost}.")
-        if self.visible_again.count:
+        if self.lost:
+            lines.append(f"Lost: {len(self.lost)} messages of {name}, sequences {runs_of(self.lost)}.")
+        if self.visible_again:
             lines.append(
-                f"Visible again: {self.visible_again.count} messages of {name} that had been received, sequences "
-                f"{self.visible_again}; where their delivery stood is lost."
+                f"Visible again: {len(self.visible_again)} messages of {name} that had been received, sequences "
+                f"{runs_of(self.visible_again)}; where their delivery stood is lost."
             )
-        if self.perhaps_deleted.count:
+        if self.perhaps_deleted:
             lines.append(
-                f"Visible again: {self.perhaps_deleted.count} messages of {name}, sequences {self.perhaps_deleted}; "
-                "which of them had been received or deleted is lost."
+                f"Visible again: {len(self.perhaps_deleted)} messages of {name}, sequences "
+                f"{runs_of(self.perhaps_deleted)}; which of them had been received or deleted is lost."
             )
         return lines
 
@@ -335,7 +319,7 @@ class _Salvage:
                 )
                 continue
             kept = sum([1 << message.sequence - page.first for message in logged[key]])
-            queue.lost.add(page.live & ~kept, page.first)
+            queue.lost += sequences_of(page.live & ~kept, page.first)
             page.live, page.untouched = page.live & kept, page.untouched & kept
             if kept:
                 self._found[key] = encode(logged[key])
@@ -380,7 +364,7 @@ class _Salvage:
             page = queue.pages.get(first)
             if page is None:
                 page, _ = make_page(run, touched)
-                queue.perhaps_deleted.add(page.live, first)
+                queue.perhaps_deleted += sequences_of(page.live, first)
             messages += page.live.bit_count()
             row.last_sequence = max(row.last_sequence, page.last)
             self._write_page(queue_id, queue, page, contents, run, touched)
@@ -404,7 +388,7 @@ class _Salvage:
                     rows.append(touched_row(queue_id, message.sequence, touched[message.sequence]))
                 else:
                     page.untouched |= bit
-        queue.visible_again.add(received & page.untouched, page.first)
+        queue.visible_again += sequences_of(received & page.untouched, page.first)
         self._target.executemany(sql.PUT_TOUCHED, rows)
         self._target.execute(sql.PUT_PAGE, page.header(queue_id))
         self._target.execute(sql.PUT_CONTENTS, blob_row(queue_id, page.first, contents))
