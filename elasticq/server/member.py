@@ -6,7 +6,7 @@ import os
 from asyncio import AbstractEventLoop
 from contextlib import suppress
 from pathlib import Path
-from tempfile import gettempdir
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from elasticq.model.histogram import Histogram
@@ -18,6 +18,7 @@ from elasticq.peers.addresses import is_dialable
 from elasticq.peers.peers import Peers
 from elasticq.peers.settings import PeerSettings, PeerSettingsError
 from elasticq.peers.transfer import Snapshot as Offered
+from elasticq.peers.transfer import parts_of
 from elasticq.replication.records import Entry, Voter
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 from elasticq.server.machine import memory_bytes
@@ -33,6 +34,7 @@ from elasticq.storage.sqlite import SqliteStorage
 EXIT_STOPPED: Final = 0
 EXIT_FAILURE: Final = 1
 FETCH_AGAIN_S: Final = 1.0
+INCOMING: Final = "incoming.db"
 HAND_OVER_S: Final = 1.0
 MEASURE_S: Final = 1.0
 STOP_PEERS_S: Final = 3.0
@@ -62,6 +64,8 @@ class Member:
         self._peers: Peers | None = None
         self._fetching: asyncio.Task[None] | None = None
         self._healing: asyncio.Task[None] | None = None
+        self._scratch: TemporaryDirectory[str] | None = None
+        self._has_incoming = directory is not None  # a former life may have left some
         self._trouble = ""
         self._frames: list[bytes] = []  # that came in this turn of the loop
 
@@ -69,6 +73,7 @@ class Member:
 
     async def start(self) -> Runtime:
         """Read what is kept and begin; raises OSError if the peer port is taken."""
+        self._drop_incoming_of_former_lives()
         cluster = self._settings.cluster
         try:
             node = self._node(self._storage.load())
@@ -96,6 +101,8 @@ class Member:
         if self._peers is not None:
             await self._peers.start()
             self._measure()
+        elif self._has_incoming:
+            self._drop_incoming()
         return self._runtime
 
     def _measure(self) -> None:
@@ -103,6 +110,9 @@ class Member:
         if not self.ended.done():
             self.runtime.fsync_measured(self._storage.slow_sync_ms)
             self._tell_trouble()
+            if self._has_incoming and self._fetching is None and self.runtime.status().ready:
+                self._has_incoming = False
+                self._drop_incoming()
             self._loop.call_later(MEASURE_S, self._measure)
 
     def _tell_trouble(self) -> None:
@@ -141,6 +151,8 @@ class Member:
                 await asyncio.wait_for(self._peers.stop(), STOP_PEERS_S)
         if isinstance(self._storage, SqliteStorage):
             await self._storage.aclose()
+        if self._scratch is not None:
+            self._scratch.cleanup()
 
     @property
     def runtime(self) -> Runtime:
@@ -285,22 +297,53 @@ class Member:
     async def _fetch_and_install(self, wanted: Wanted) -> None:
         """Until it is installed, or not wanted any more."""
         assert self._peers is not None, "snapshots are offered by peers"
-        directory = Path(gettempdir()) if self._directory is None else self._directory.path
-        path = directory / f"incoming-{self._node_settings.boot}.db"
+        path, refused = self._incoming, 0
         try:
             while self.runtime.wanted is not None and not self.runtime.stopped:
                 try:
-                    await self._peers.fetch(self.runtime.wanted, path)
+                    await self._peers.fetch(self._in_turn(self.runtime.wanted, refused), path)
                     if self.runtime.wanted is not None:
                         await self._install(path)
                         return
                 except (OSError, DataError) as error:
+                    refused += 1
                     _log.warning("snapshot_not_taken %s", error)
                     await asyncio.sleep(FETCH_AGAIN_S)
         except Exception as failure:
             self._storage_failed(failure)
         finally:
             path.unlink(missing_ok=True)
+            if self.runtime.wanted is None:
+                self._drop_incoming()
+
+    def _in_turn(self, wanted: Wanted, refused: int) -> Wanted:
+        """Of another member than before, as what came may be damaged there."""
+        sources = sorted(self.runtime.node.replica.others, key=lambda other: other != wanted.source)
+        return Wanted(sources[refused % len(sources)], wanted.index) if sources else wanted
+
+    @property
+    def _incoming(self) -> Path:
+        """The same in each life, so that a transfer goes on after a restart. Without a directory there is none."""
+        if self._directory is not None:
+            return self._directory.path / INCOMING
+        if self._scratch is None:
+            self._scratch = TemporaryDirectory(prefix="elasticq-", ignore_cleanup_errors=True)
+        return Path(self._scratch.name) / INCOMING
+
+    def _drop_incoming(self) -> None:
+        """Nobody wants it any more."""
+        for left in (self._incoming, *parts_of(self._incoming)):
+            left.unlink(missing_ok=True)
+
+    def _drop_incoming_of_former_lives(self) -> None:
+        """All but the newest, with which a transfer may go on; once this member follows, it is of no use either."""
+        if self._directory is None:
+            return
+        self._incoming.unlink(missing_ok=True)
+        for left in self._directory.path.glob("incoming-*.db*"):  # of versions that named them by the process
+            left.unlink()
+        for left in sorted(parts_of(self._incoming), key=lambda part: part.stat().st_mtime_ns)[:-1]:
+            left.unlink()
 
     async def _install(self, path: Path) -> None:
         loaded = await self._storage.install(path, lambda: self.runtime.wanted is not None)

@@ -43,6 +43,8 @@ def heal(directory: DataDirectory, log: SegmentLog, image: LogImage, *, among_ot
     install.stage(directory, made)
     install.commit(directory)
     install.finish(directory, log, image)
+    if lost and among_others:
+        lost.append("Other members have it, and this one takes their rows before it takes part again.")
     return [*(lost or ["Nothing of them is lost."]), f"The damaged rows are kept as {kept}."]
 
 

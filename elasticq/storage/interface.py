@@ -122,6 +122,10 @@ class Storage(ABC):
         """New rows of what is left in the place of damaged ones, in a living process, as by ``install``."""
         raise AssertionError("this storage has no rows that could be damaged")
 
+    def check(self, on_checked: Callable[[bool], None]) -> None:
+        """Read all that the rows hold, and tell damage as a fetch would; then whether there was none."""
+        on_checked(True)
+
     @abstractmethod
     def close(self) -> None:
         """Write what is pending, release files; no callback comes after it."""

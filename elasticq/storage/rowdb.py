@@ -25,7 +25,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import aiosqlite
 
@@ -48,6 +48,9 @@ FLUSH_S: Final = 1.0
 RECLAIM_S: Final = 0.1
 VACUUM_PAGES: Final = 500  # a second, on a full disk
 ATTEMPTS_MAX: Final = 50  # to write what a snapshot has to hold
+WATCH_EVERY_S: Final = 3_600.0  # between two checks of everything
+WATCH_STEP_S: Final = 1.0  # between two steps of one, each of some pages: about a megabyte
+_Value = TypeVar("_Value")
 _SHARED_MEMORY_FULL: Final = sqlite3.SQLITE_IOERR_SHMSIZE
 
 
@@ -70,6 +73,7 @@ class RowDatabase:
         self._aside = aside
         self._on_damaged = on_damaged
         self._is_damaged = False
+        self._damages = 0  # that were met
         self._rows = rows
         self._loop = loop
         self._on_failure = on_failure
@@ -77,11 +81,13 @@ class RowDatabase:
         self._on_stored: OnStored = lambda index: None
         self._write_connection: aiosqlite.Connection | None = None
         self._read_connection: aiosqlite.Connection | None = None
+        self._connecting = asyncio.Lock()
         self._timer: TimerHandle | None = None
         self._flushing: Task[None] | None = None
         self._fetching: Task[None] | None = None
         self._fetches: deque[tuple[Fetch, OnFetched]] = deque()
-        self._copying: dict[asyncio.Future[Base], _Copy] = {}
+        self._copying: dict[asyncio.Future[Any], _Aside] = {}
+        self._checking: set[Task[None]] = set()
         self._is_full = False
         self._needs_checkpoint = False  # the WAL could not be emptied: nothing more may go there
         self._closed = False
@@ -118,8 +124,10 @@ class RowDatabase:
         self._cancel_timer()
         self._fetches.clear()
         self._give_up_copies()
+        for task in self._checking:
+            task.cancel()
         under_way: list[asyncio.Future[Any]] = [task for task in (self._flushing, self._fetching) if task is not None]
-        under_way += self._copying  # soon over
+        under_way += [*self._copying, *self._checking]  # soon over
         if under_way:
             await asyncio.wait(under_way)
         if may_write and self._rows.pending_index and not (self._rows.is_loading or self._is_damaged):
@@ -229,12 +237,62 @@ class RowDatabase:
                 await connection.execute("ROLLBACK")
             raise
 
+    # --- checking -------------------------------------------------------------------
+
+    def watch(self) -> None:
+        """Check everything again and again, slowly."""
+        self._start_check(self._watch())
+
+    def check(self, on_checked: Callable[[bool], None]) -> None:
+        """Everything once, without a pause; damage is told as by ``fetch``, and here whether there was none."""
+        self._start_check(self._check_for(on_checked))
+
+    def _start_check(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(self._guarded(work))
+        self._checking.add(task)
+        task.add_done_callback(self._checking.discard)
+
+    async def _watch(self) -> None:
+        while not self._is_damaged:
+            await asyncio.sleep(WATCH_EVERY_S)
+            await self._check_all(pause_s=WATCH_STEP_S)
+
+    async def _check_for(self, on_checked: Callable[[bool], None]) -> None:
+        known = self._damages
+        await self._check_all(pause_s=0)
+        if not self._closed:
+            on_checked(self._damages == known and not self._rows.has_holes)
+
+    async def _check_all(self, *, pause_s: float) -> None:
+        for queue_id in self._rows.queue_ids:
+            first = -1
+            while (firsts := self._rows.pages_behind(queue_id, first)) and not self._is_damaged:
+                await self._contents(queue_id, firsts)
+                first = firsts[-1]
+                await asyncio.sleep(pause_s)
+        if not (self._closed or self._is_damaged):
+            await self._check_structure()
+
+    async def _check_structure(self) -> None:
+        """That all rows can be found, and pages are what they are taken for."""
+        try:
+            verdict = await self._read_aside(_structure)
+        except SnapshotRefused:
+            return
+        except sqlite3.Error as error:
+            if is_damage(error):
+                self._met_damage(error)
+            return  # it was given up, or had no memory: the next one may come to its end
+        if verdict != "ok":
+            self._met_damage(Damaged(self._path.name, 0, verdict))
+
     # --- damage ---------------------------------------------------------------------
 
     def _met_damage(self, error: Exception) -> None:
         """SQLite cannot find its way: whatever is written now may end anywhere."""
         if not self._is_damaged:
             self._is_damaged = True
+            self._damages += 1
             self._cancel_timer()
             self._fetches.clear()
             self._give_up_copies()
@@ -254,6 +312,7 @@ class RowDatabase:
             except Damaged as damaged:
                 if not living:
                     continue
+                self._damages += 1
                 await asyncio.get_running_loop().run_in_executor(None, self._keep_aside, *rows[0][:3])
                 name, what = self._rows.name_of(queue_id), f"{damaged.file}: {damaged.reason}"
                 told = f"{what}: {len(living)} messages of queue {name}, sequences {runs_of(living)}."
@@ -275,15 +334,15 @@ class RowDatabase:
         try:
             while self._fetches:
                 fetch, on_fetched = self._fetches.popleft()
-                contents = await self._contents(fetch.queue_id, fetch.sequences)
+                firsts = self._rows.pages_of(fetch.queue_id, fetch.sequences)
+                contents = await self._contents(fetch.queue_id, firsts)
                 if not (self._closed or self._is_damaged):
                     on_fetched(fetch, contents)
         finally:
             self._fetching = None
 
-    async def _contents(self, queue_id: int, sequences: list[int]) -> list[MessageStored]:
-        """Of the messages that can be read."""
-        firsts = self._rows.pages_of(queue_id, sequences)
+    async def _contents(self, queue_id: int, firsts: list[int]) -> list[MessageStored]:
+        """Of the pages that begin there, as far as they can be read."""
         try:
             rows = await self._select(fetches(queue_id, firsts))
             with suppress(Damaged):
@@ -300,8 +359,9 @@ class RowDatabase:
         return []
 
     async def _select(self, queries: list[tuple[str, tuple[int, ...]]]) -> list[tuple[Any, ...]]:
-        if self._read_connection is None:
-            self._read_connection = await self._connect()
+        async with self._connecting:  # a fetch and a check may come at once
+            if self._read_connection is None:
+                self._read_connection = await self._connect()
         found: list[tuple[Any, ...]] = []
         for sql, parameters in queries:
             found += map(tuple, await self._read_connection.execute_fetchall(sql, parameters))
@@ -319,25 +379,32 @@ class RowDatabase:
         if self._is_damaged or self._rows.has_holes:
             raise SnapshotRefused("the rows of this member are damaged")
         await self._reach(index)
-        copy = _Copy(self._path, file)
-        copying = self._loop.run_in_executor(None, copy.run)
-        self._copying[copying] = copy
-        copying.add_done_callback(self._copied)
         try:
-            return await asyncio.shield(copying)
-        except asyncio.CancelledError:
-            copy.give_up()
-            raise
+            return await self._read_aside(lambda connection: vacuum_into(connection, file))
         except (sqlite3.Error, OSError) as error:
+            if isinstance(error, sqlite3.Error) and is_damage(error):
+                self._met_damage(error)
             raise SnapshotRefused(f"the rows could not be copied: {error}") from error
 
-    def _copied(self, copying: asyncio.Future[Base]) -> None:
-        del self._copying[copying]
-        copying.exception()  # whoever asked may be gone
+    async def _read_aside(self, work: Callable[[sqlite3.Connection], _Value]) -> _Value:
+        """In one transaction, on a connection and in a thread of its own. Raises SnapshotRefused: it was given up."""
+        aside = _Aside(self._path)
+        reading = self._loop.run_in_executor(None, aside.run, work)
+        self._copying[reading] = aside
+        reading.add_done_callback(self._have_read)
+        try:
+            return await asyncio.shield(reading)
+        except asyncio.CancelledError:
+            aside.give_up()
+            raise
+
+    def _have_read(self, reading: asyncio.Future[Any]) -> None:
+        del self._copying[reading]
+        reading.exception()  # whoever asked may be gone
 
     def _give_up_copies(self) -> None:
-        for copy in self._copying.values():
-            copy.give_up()
+        for aside in self._copying.values():
+            aside.give_up()
 
     async def _reach(self, index: int) -> None:
         """Write up to ``index``, which must have been taken."""
@@ -368,20 +435,19 @@ class RowDatabase:
             self._on_failure(failure)
 
 
-class _Copy:
-    """One copy of the rows, made in a thread."""
+class _Aside:
+    """Reads all of the rows at once, in a thread."""
 
-    def __init__(self, path: Path, file: Path) -> None:
+    def __init__(self, path: Path) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        self._file = file
         self._is_given_up = False
         self._lock = Lock()  # around the connection's end: it must not be interrupted once it is closed
 
-    def run(self) -> Base:
+    def run(self, work: Callable[[sqlite3.Connection], _Value]) -> _Value:
         try:
             if self._is_given_up:
                 raise SnapshotRefused("the copy was given up")
-            return vacuum_into(self._connection, self._file)
+            return work(self._connection)
         finally:
             with self._lock:
                 self._is_given_up = True
@@ -392,6 +458,11 @@ class _Copy:
             if not self._is_given_up:
                 self._is_given_up = True
                 self._connection.interrupt()
+
+
+def _structure(connection: sqlite3.Connection) -> str:
+    verdict: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    return verdict.splitlines()[-1]
 
 
 def is_damage(error: sqlite3.Error) -> bool:

@@ -54,7 +54,7 @@ from elasticq.storage.batches import Batch, Draft, LeaseChange, Pending, has_muc
 from elasticq.storage.pages import Delivery, Page, Update, sequences_of, updated, weight
 from elasticq.storage.restore import Restore, all_contents, living_contents
 from elasticq.storage.schema import PAGE_BYTES
-from elasticq.storage.statements import fetches
+from elasticq.storage.statements import FETCH_PAGES_MAX, fetches
 from elasticq.storage.tables import FIRST_CALL, LEASE_ITSELF, NEVER, LeaseRows, Queue, Tables
 
 TAKEOVERS_KEPT: Final = 64
@@ -486,6 +486,16 @@ class Rows:
     def name_of(self, queue_id: int) -> str:
         queue = self._tables.queues.get(queue_id)
         return queue.row.name if queue is not None else str(queue_id)
+
+    @property
+    def queue_ids(self) -> list[int]:
+        return list(self._tables.queues)
+
+    def pages_behind(self, queue_id: int, first: int) -> list[int]:
+        """Where the next pages begin behind the one that begins there, as many as one query takes."""
+        queue = self._tables.queues.get(queue_id)
+        pages = [] if queue is None else queue.directory.between(first + 1, NEVER)[: FETCH_PAGES_MAX + 1]
+        return [page.first for page in pages if page.first > first][:FETCH_PAGES_MAX]
 
     def pages_of(self, queue_id: int, sequences: list[int]) -> list[int]:
         """Where the pages begin in which ``sequences`` live, as far as they are fetched at once."""

@@ -259,7 +259,7 @@ class _Salvage:
             self._told.append(f"Lost: name, attributes and tags of queue {queue_id}. It is called {name} now.")
             missing -= 1
         if missing > 0:
-            self._told.append(f"Lost: {missing} queues without messages.")
+            self._told.append(f"Lost: {missing} queues, and all messages that they may have had.")
 
     def _keys(self) -> Iterator[Key]:
         """Of contents; a header without any comes from another table."""

@@ -106,6 +106,7 @@ class SqliteStorage(Storage):
             loaded = load(self._directory, self._log, self._rows)
         self._directory.remember_lazy_sync(self._is_lazy)  # what there was is synced now
         self._writer.start()
+        self._database.watch()
         return loaded
 
     def append(self, records: list[Record], token: int, on_synced: OnSynced) -> None:
@@ -116,6 +117,9 @@ class SqliteStorage(Storage):
 
     def fetch(self, fetch: Fetch, on_fetched: OnFetched) -> None:
         self._database.fetch(fetch, on_fetched)
+
+    def check(self, on_checked: Callable[[bool], None]) -> None:
+        self._database.check(on_checked)
 
     def forget_log(self, index: int) -> None:
         self._writer.drop_through(index)
@@ -165,7 +169,6 @@ class SqliteStorage(Storage):
             told = heal(self._directory, log, log.load(was_lazy=self._directory.format.lazy_sync), among_others=True)
         except NobodyElse:
             raise damaged from None
-        told.append("Other members have what is lost, and this one takes their rows before it takes part again.")
         return self._load_healed([f"The rows are damaged: {damaged.reason}", *told])
 
     async def heal(self) -> Loaded:

@@ -30,6 +30,7 @@ RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 OF_QUEUE = re.compile(r"messages of queue (\S+)(?: that had been received)?, sequences ([\d, -]+)")
 FROM_PAGE = re.compile(r"of a page of queue (\S+), sequences (\d+) and after")
 OF_LOG = re.compile(r"ntries (\d+) to (\d+)(?: of the log)? (?:are lost|, although)|Lost: entries (\d+) to (\d+)")
+OF_QUEUES = re.compile(r"Lost: \d+ queues, and all messages")
 PAGE_SPAN = 256
 
 Messages = dict[str, dict[int, str]]
@@ -232,8 +233,11 @@ def _compare(base: Base, found: Messages, told: str) -> tuple[int, str]:
         there = found.get(queue)
         if there is None:
             recovered = [name for name in found if name.startswith(renamed[queue]) and name in told]
-            if not recovered:
+            if not recovered and not OF_QUEUES.search(told):
                 return lost, f"queue {queue} is gone"
+            if not recovered:
+                lost += len(messages)
+                continue
             there = found[recovered[0]]
         missing = messages.keys() - there.keys()
         lost += len(missing)
