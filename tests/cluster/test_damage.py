@@ -59,8 +59,8 @@ def test_damaged_rows_are_found_by_verify_or_the_start_and_replaced(cluster: Clu
         told = cluster.try_operate("verify")
         assert told.returncode == 1
         assert re.search(f"{name} damaged", told.stdout)
-        until(lambda: "snapshot_installed" in cluster[name].said(), f"{name} takes a snapshot")
-    assert re.search(r"rows_damaged|data_directory The rows are damaged", cluster[name].said())
+        until(lambda: "snapshot_installed" in cluster[name].log.read_text(), f"{name} takes a snapshot")
+    assert re.search(r"rows_damaged|data_directory The rows are damaged", cluster[name].log.read_text())
     cluster.wait_ready()
     cluster.same_rows()
     assert received(cluster, name, url) == MESSAGES
@@ -72,9 +72,9 @@ def test_a_master_that_reads_damage_is_none_any_more_and_loses_nothing(cluster: 
     damage(cluster, name, DAMAGES["contents"])
     cluster.wait_ready()
     cluster.operate("transfer", name)
-    until(lambda: cluster.master() == name or "rows_damaged" in cluster[name].said(), f"{name} is master")
+    until(lambda: cluster.master() == name or "rows_damaged" in cluster[name].log.read_text(), f"{name} is master")
     assert received(cluster, name, url) == MESSAGES
-    assert "rows_damaged" in cluster[name].said()
-    until(lambda: "snapshot_installed" in cluster[name].said(), f"{name} takes a snapshot")
+    assert "rows_damaged" in cluster[name].log.read_text()
+    until(lambda: "snapshot_installed" in cluster[name].log.read_text(), f"{name} takes a snapshot")
     cluster.wait_ready()
     cluster.same_rows()
