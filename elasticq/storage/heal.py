@@ -45,7 +45,7 @@ def heal(directory: DataDirectory, log: SegmentLog, image: LogImage, *, among_ot
     install.finish(directory, log, image)
     if lost and among_others:
         lost.append("Other members have it, and this one takes their rows before it takes part again.")
-    return [*(lost or ["Nothing of them is lost."]), f"The damaged rows are kept as {kept}."]
+    return [*(lost or ["Nothing of them is lost."]), f"The damaged rows were set aside as {kept}."]
 
 
 def keep_aside(directory: DataDirectory, file: Path) -> Path:

@@ -248,9 +248,15 @@ class RowDatabase:
         self._start_check(self._check_for(on_checked))
 
     def _start_check(self, work: Coroutine[Any, Any, None]) -> None:
-        task = self._loop.create_task(self._guarded(work))
+        task = self._loop.create_task(work)
         self._checking.add(task)
-        task.add_done_callback(self._checking.discard)
+        task.add_done_callback(self._check_ended)
+
+    def _check_ended(self, task: Task[None]) -> None:
+        self._checking.discard(task)
+        failure = None if task.cancelled() else task.exception()
+        if failure is not None:
+            self._on_failure(failure)
 
     async def _watch(self) -> None:
         while not self._is_damaged:
