@@ -47,8 +47,9 @@ bench-deep: .venv/.installed  ## memory and speed with MESSAGES=10000000 stored;
 simulate: .venv/.installed  ## seeded clusters with faults: SEEDS=n from FIRST=s
 	$(BIN)/python -m elasticq sim --seeds $(SEEDS) --first $(FIRST) $(ARGS)
 
-chaos: .venv/.installed-test  ## kill -9 a server and Spark's jobs KILLS=n times each, break clusters for MINUTES=m, from seed FIRST=s; judge
+chaos: .venv/.installed-test  ## kill -9 a server, damage its disk, kill Spark's jobs KILLS=n times each, break clusters for MINUTES=m, from seed FIRST=s; judge
 	$(BIN)/python scripts/chaos.py --kills $(KILLS) --seed $(FIRST)
+	$(BIN)/python scripts/damage.py --seed $(FIRST)
 	$(BIN)/python -m pytest -m chaos tests/cluster tests/spark
 	$(BIN)/python scripts/chaos_cluster.py --minutes $(MINUTES) --seed $(FIRST) $(ARGS)
 	$(BIN)/python scripts/chaos_spark.py --kills $(KILLS) --seed $(FIRST)

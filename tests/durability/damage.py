@@ -121,18 +121,18 @@ def elasticq(*arguments: str) -> str:
 def look(server: Server) -> Messages:
     """All messages of all queues; what cannot be read is met here, and passed over by the next try."""
     found: Messages = {}
-    names = _insist(server, "ListQueues", {}).get("QueueUrls", [])
+    names = insist(server, "ListQueues", {}).get("QueueUrls", [])
     for queue in sorted(url.rsplit("/", 1)[1] for url in names):
         found[queue] = {}
         at: int | None = 0
         while at is not None:
-            page = _insist(server, "/_elasticq/peek", {"QueueUrl": _url(queue), "FromSequence": at, "Limit": 1_000})
+            page = insist(server, "/_elasticq/peek", {"QueueUrl": _url(queue), "FromSequence": at, "Limit": 1_000})
             found[queue] |= {message["Sequence"]: message["Body"] for message in page["Messages"]}
             at = page.get("NextSequence")
     return found
 
 
-def _insist(server: Server, action: str, parameters: dict[str, Any]) -> dict[str, Any]:
+def insist(server: Server, action: str, parameters: dict[str, Any]) -> dict[str, Any]:
     """Until it is answered with anything but 503. Raises Broken."""
     body = json.dumps(parameters).encode()
     path, target = (action, "") if action.startswith("/") else ("/", f"X-Amz-Target: AmazonSQS.{action}\r\n")
@@ -268,13 +268,13 @@ def _log_losses(told: str) -> list[tuple[str, str]]:
 
 def _goes_on(server: Server, found: Messages) -> str:
     """It takes, gives, deletes and starts again, with what was there and what is new."""
-    _insist(server, "CreateQueue", {"QueueName": "new"})
-    _insist(server, "SendMessage", {"QueueUrl": _url("new"), "MessageBody": "new"})
+    insist(server, "CreateQueue", {"QueueName": "new"})
+    insist(server, "SendMessage", {"QueueUrl": _url("new"), "MessageBody": "new"})
     for queue in found:
         parameters = {"QueueUrl": _url(queue), "MaxNumberOfMessages": 10}
-        for message in _insist(server, "ReceiveMessage", parameters).get("Messages", []):
+        for message in insist(server, "ReceiveMessage", parameters).get("Messages", []):
             parameters = {"QueueUrl": _url(queue), "ReceiptHandle": message["ReceiptHandle"]}
-            _insist(server, "DeleteMessage", parameters)
+            insist(server, "DeleteMessage", parameters)
             body = found[queue].pop(message.get("Sequence", -1), None)
             if body is None:
                 at = next(sequence for sequence, known in found[queue].items() if known == message["Body"])
