@@ -13,8 +13,8 @@ unexpected   a body that nobody sent to this queue, or another body under a Mess
 Only what is certain is a finding. Clients know intervals, not moments: a take
 happened somewhere between invoke and completion, so two hand-outs A and B
 overlap for certain only if each completed before the other's earliest possible
-deadline. ``clock_bound_ms`` is what cluster time may jump ahead of true time
-where all members restarted at once (they then go by their wall clocks).
+deadline. ``jumps`` tell when and how far the server's clock may have been put
+forward: where all members restarted at once they go by their wall clocks.
 Nothing is known of purges and of retention: there must be none.
 """
 
@@ -22,18 +22,18 @@ from collections.abc import Iterable
 
 from elasticq.checks import dead_letters, fifo, leases
 from elasticq.checks.history import Delete, Event
-from elasticq.checks.story import Finding, HandOut, Message, Story
+from elasticq.checks.story import Finding, HandOut, Jump, Message, Story
 
 LOST, DUPLICATED, RESURRECTED, EARLY, UNEXPECTED = "lost", "duplicated", "resurrected", "early", "unexpected"
 
 
-def check(events: Iterable[Event], *, clock_bound_ms: int = 0, drain_us: int | None = None) -> list[Finding]:
+def check(events: Iterable[Event], *, jumps: Iterable[Jump] = (), drain_us: int | None = None) -> list[Finding]:
     """All findings, in order of time.
 
     drain_us: from when on consumers took and deleted everything, until nothing came any more;
     None: the history was not drained, and nothing can be called lost.
     """
-    story = Story(events, clock_bound_ms * 1_000)
+    story = Story(events, jumps)
     findings = _unexpected(story)
     for message in story.messages.values():
         findings += _duplicated(story, message)

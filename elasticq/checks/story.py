@@ -26,6 +26,17 @@ from elasticq.checks.history import (
 from elasticq.checks.lease_story import LeaseStory
 
 DEDUPLICATION_US = 300_000_000  # a deduplication id is taken for 5 minutes
+ROUNDING_US = 1_000  # the server counts whole milliseconds: what began within one counts from its beginning
+
+
+class Jump(Struct, frozen=True):
+    """At ``at_us`` the server may have put its clock forward, as far as by ``ahead_ms`` beyond true time.
+
+    It does so where all its members restarted: their wall clocks are all that they have then.
+    """
+
+    at_us: int
+    ahead_ms: int
 
 
 class Finding(Struct, frozen=True):
@@ -94,10 +105,10 @@ class Message(Struct):
 
 
 class Story:
-    """``bound_us``: what cluster time may be ahead of true time."""
+    """jumps: of the server's clock."""
 
-    def __init__(self, events: Iterable[Event], bound_us: int = 0) -> None:
-        self.bound_us = bound_us
+    def __init__(self, events: Iterable[Event], jumps: Iterable[Jump] = ()) -> None:
+        self.jumps = list(jumps)
         self.queues: dict[str, CreateQueue] = {}
         self.messages: dict[tuple[str, ...], Message] = {}
         self.by_body: dict[str, Message] = {}
@@ -241,11 +252,12 @@ class Story:
     def early_us(self, from_us: int, by_us: int) -> int:
         """How much earlier than by true time something may be over that began at ``from_us`` or later.
 
-        By clocks that are ahead, and by all advances that may have had their effect between the two moments.
+        By rounding, by a jump of the clock, and by all advances that may have had their effect between the two moments.
         """
         advances = [each for each in self.advances if each.invoke_us <= by_us]
         late = [each for each in advances if each.outcome != "ok" or (each.complete_us or from_us) >= from_us]
-        return self.bound_us + sum(each.advance_ms for each in late) * 1_000
+        jumped_ms = max((jump.ahead_ms for jump in self.jumps if from_us <= jump.at_us <= by_us), default=0)
+        return ROUNDING_US + 1_000 * (jumped_ms + sum(each.advance_ms for each in late))
 
     def hidden_until_us(self, hand_out: HandOut, by_us: int) -> int:
         """The earliest moment at which the message may be visible again, as far as ``by_us`` can tell.
@@ -275,7 +287,7 @@ class Story:
         """The deadlines that changes by other handles of the message may have set."""
         message, invoke_us = hand_out.message, hand_out.taken_by.invoke_us
         return [
-            change.invoke_us + change.visibility_ms * 1_000 - self.bound_us
+            change.invoke_us + change.visibility_ms * 1_000 - self.early_us(change.invoke_us, by_us)
             for change in self.changes_of.get(message.message_id, ())
             if change.receipt_handle != message.receipt_handle and change.invoke_us <= by_us
             if change.outcome != "ok" or change.complete_us is None or change.complete_us >= invoke_us

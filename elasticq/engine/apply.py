@@ -27,6 +27,11 @@ def apply(state: State, mutation: m.Mutation, undo: Undo | None = None) -> None:
     _WRITERS[type(mutation)](state, mutation, undo)
 
 
+def apply_all(state: State, mutations: list[m.Mutation], undo: Undo) -> None:
+    for mutation in mutations:
+        _WRITERS[type(mutation)](state, mutation, undo)
+
+
 def roll_back(undo: Undo) -> None:
     """Take back what was noted, newest first."""
     while undo:

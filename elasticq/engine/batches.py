@@ -48,10 +48,7 @@ def check_entries(entries: Sequence[_Entry], entry_type: str, entries_max: int) 
     for entry in entries:
         name = entry.id
         if name is None or not _ENTRY_ID.match(name):
-            raise InvalidBatchEntryId(
-                "A batch entry id can only contain alphanumeric characters, hyphens and underscores. "
-                "It can be at most 80 letters long."
-            )
+            raise InvalidBatchEntryId
         if name in seen:
             raise BatchEntryIdsNotDistinct(f"Id {name} repeated.")
         seen[name] = None

@@ -1,8 +1,10 @@
 """What a message may hold: size, characters, attributes. Sources: SendMessage API page, recordings of AWS."""
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
+from elasticq.engine.mutations import MessageStored
 from elasticq.model import limits
 from elasticq.model.commands import MessageAttributes, MessageAttributeValue
 from elasticq.model.errors import InvalidMessageContents, InvalidParameterValue, MissingParameter, SqsError
@@ -12,9 +14,11 @@ from elasticq.model.limits import STRICT, Limits
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")  # no encoding takes half a character
 _PLAIN: Final = bytes(range(0x20, 0x80)) + b"\t\n\r"
-_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?\Z")
+_NUMBER: Final = re.compile(r"[+-]?(\d++\.?\d*|\.\d+)([eE][+-]?\d{1,4})?\Z")
 _is_token: Final = re.compile(r"[!-~]{1,128}\Z").match  # letters, digits and the 32 punctuation marks of ASCII
 _TRACE_HEADER: Final = "AWSTraceHeader"
+_AROUND_BYTES: Final = 768  # of a message: names of members and system attributes, numbers, its ids and handle
+_AROUND_ATTRIBUTE_BYTES: Final = 64
 
 
 def check_body(body: str | None, allowed: Limits = STRICT) -> str:
@@ -51,11 +55,23 @@ def message_bytes(body: str, attributes: MessageAttributes | None) -> int:
     return body_bytes + attributes_bytes(attributes) if attributes else body_bytes
 
 
+def stored_bytes(stored: MessageStored) -> int:
+    """What a message takes in a log entry or in an answer, at most."""
+    size_bytes = message_bytes(stored.body, stored.attributes) + _AROUND_BYTES + len(stored.sender_id)
+    if stored.attributes:
+        size_bytes += _AROUND_ATTRIBUTE_BYTES * len(stored.attributes)
+    if stored.trace_header is not None:
+        size_bytes += text_bytes(stored.trace_header)
+    if stored.dead_letter is not None:
+        size_bytes += len(stored.dead_letter.source_arn)
+    return size_bytes + len(stored.group_id or "") + len(stored.deduplication_id or "")
+
+
 def check_attributes(attributes: MessageAttributes, allowed: Limits = STRICT) -> None:
     """Raises InvalidParameterValue."""
-    if len(attributes) > limits.MESSAGE_ATTRIBUTES_MAX and not allowed.is_relaxed:
+    if len(attributes) > allowed.attributes:
         raise InvalidParameterValue(
-            f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum [10]."
+            f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum [{allowed.attributes}]."
         )
     for name, value in attributes.items():
         _check_name(name)
@@ -84,7 +100,11 @@ def _check_value(name: str, value: MessageAttributeValue, allowed: Limits) -> No
     if not kind:
         raise InvalidParameterValue(f"The message attribute '{name}' must contain non-empty message attribute type.")
     base, dot, label = kind.partition(".")
-    if base not in ("String", "Number", "Binary") or (dot and not label) or len(kind) > 256:
+    if (
+        base not in ("String", "Number", "Binary")
+        or (dot and not label)
+        or len(kind) > limits.MESSAGE_ATTRIBUTE_TYPE_CHARS_MAX
+    ):
         raise InvalidParameterValue(
             f"The type of message (user) attribute '{name}' is invalid. "
             "You must use only the following supported type prefixes: Binary, Number, String."
@@ -114,7 +134,7 @@ def _check_number(name: str, text: str) -> None:
     raise InvalidParameterValue(f"Can't cast the value of message (user) attribute '{name}' to a number.")
 
 
-def trace_header(attributes: MessageAttributes) -> str | None:
+def trace_header(attributes: Mapping[str, MessageAttributeValue]) -> str | None:
     """AWSTraceHeader, the only system attribute that a sender may set. Raises InvalidParameterValue."""
     for name, value in attributes.items():
         if name != _TRACE_HEADER:
@@ -122,6 +142,10 @@ def trace_header(attributes: MessageAttributes) -> str | None:
         if value.data_type != "String" or not value.string_value:
             raise InvalidParameterValue(
                 f"Message (system) attribute '{name}' must contain a non-empty value of type 'String'."
+            )
+        if text_bytes(value.string_value) > limits.TRACE_HEADER_BYTES_MAX:
+            raise InvalidParameterValue(
+                f"Message (system) attribute '{name}' must be at most {limits.TRACE_HEADER_BYTES_MAX} bytes long."
             )
     return attributes[_TRACE_HEADER].string_value
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from elasticq.engine.mutations import LEASE_OPEN, LEASE_SEALED, LeaseCalled, LeaseForgotten, LeaseSet
+from elasticq.engine.mutations import LEASE_EXPIRED, LEASE_OPEN, LEASE_SEALED, LeaseCalled, LeaseForgotten, LeaseSet
 from elasticq.engine.ordering.fifo import Own
 from elasticq.engine.rows import Grace
 
@@ -22,6 +22,8 @@ _BATCH: Final = f"([A-Za-z0-9_.-]{{1,80}})/{_NUMBER}/"
 _ATTEMPT: Final = re.compile(f"{_BATCH}{_NUMBER}/{_NUMBER}")
 _HANDLE: Final = re.compile(f"lease:{_BATCH}(?:{_NUMBER})?")
 HANDLE_PREFIX: Final = "lease:"
+ENDED_AT_ONCE_MAX: Final = 1_000  # leases whose end one command writes down
+_NEVER_MS: Final = 1 << 62
 
 Key = tuple[int, str, int, int]
 """Queue id, name, batch, partition."""
@@ -101,12 +103,14 @@ class Leases:
     living: those whose end is not written down; ended: the others, oldest end first.
     """
 
-    __slots__ = ("_batches", "ended", "living")
+    __slots__ = ("_batches", "_of_queue", "_over_from_ms", "ended", "living")
 
     def __init__(self) -> None:
         self.living: dict[Key, Lease] = {}
         self.ended: dict[Key, Lease] = {}
         self._batches: dict[Batch, dict[int, Lease]] = {}
+        self._of_queue: dict[int, dict[Key, Lease]] = {}  # the living ones
+        self._over_from_ms: dict[int, int] = {}  # by queue: before this none of its living leases is over
 
     def __len__(self) -> int:
         return len(self.living) + len(self.ended)
@@ -130,16 +134,52 @@ class Leases:
         yield from self.living.items()
         yield from reversed(self.ended.items())
 
+    def has_living(self, queue_id: int) -> bool:
+        """Some lease of the queue has no end that is written down."""
+        return queue_id in self._of_queue
+
+    def over(self, queue_id: int, grace: Grace, now_ms: int) -> list[LeaseSet]:
+        """What writes down the end of leases of the queue whose time is up, up to ENDED_AT_ONCE_MAX of them.
+
+        It goes into the entry in which others get messages of the queue, or before it. Otherwise a change of master,
+        whose grace prolongs deadlines of the last moments, would bring a lease back to life of which others have
+        messages by now: its reader would renew and commit what is not its own any more.
+        """
+        if now_ms < self._over_from_ms.get(queue_id, now_ms + 1):
+            return []
+        found: list[LeaseSet] = []
+        over_from_ms = _NEVER_MS
+        for key, lease in self._of_queue.get(queue_id, {}).items():
+            if lease.lives(grace, now_ms):
+                over_from_ms = min(over_from_ms, lease.deadline_ms)
+            elif len(found) < ENDED_AT_ONCE_MAX:
+                found.append(lease.as_set(key, ended_ms=now_ms, state=LEASE_EXPIRED))
+        if not found:
+            self._over_from_ms[queue_id] = over_from_ms
+        return found
+
     def put(self, key: Key, lease: Lease) -> None:
         """It is there from now on, among the living or the ended as it says itself."""
-        self.living.pop(key, None)
-        self.ended.pop(key, None)
-        (self.ended if lease.ended_ms else self.living)[key] = lease
+        self._take_out(key)
         self._batches.setdefault(key[:3], {})[key[3]] = lease
+        if lease.ended_ms:
+            self.ended[key] = lease
+            return
+        self.living[key] = lease
+        queue_id = key[0]
+        self._of_queue.setdefault(queue_id, {})[key] = lease
+        self._over_from_ms[queue_id] = min(lease.deadline_ms, self._over_from_ms.get(queue_id, lease.deadline_ms))
+
+    def _take_out(self, key: Key) -> None:
+        self.ended.pop(key, None)
+        if self.living.pop(key, None) is not None:
+            of_queue = self._of_queue[key[0]]
+            del of_queue[key]
+            if not of_queue:
+                del self._of_queue[key[0]], self._over_from_ms[key[0]]
 
     def remove(self, key: Key) -> None:
-        self.living.pop(key, None)
-        self.ended.pop(key, None)
+        self._take_out(key)
         partitions = self._batches[key[:3]]
         del partitions[key[3]]
         if not partitions:

@@ -16,8 +16,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from elasticq.engine import mutations as m
+from elasticq.engine.contents import stored_bytes
 from elasticq.engine.deduplication import deduplication_key
 from elasticq.engine.identity import next_sequence
+from elasticq.engine.leases import ENDED_AT_ONCE_MAX
 from elasticq.engine.state import Queue, State
 from elasticq.model import limits
 from elasticq.model.names import parse_queue_arn
@@ -122,7 +124,7 @@ class _Arrivals:
             if key in self._keys or self.state.invocations.get(key, self.now_ms) is not None:
                 return []
             self._keys.add(key)
-        self._bytes += len(content.body)
+        self._bytes += stored_bytes(content)
         last = self._last.get(target.id, target.last_sequence)
         sequence = self._last[target.id] = next_sequence(last, self.term)
         stored = self._stored(target, content, sequence)
@@ -160,6 +162,10 @@ def _failed(task: m.MoveTaskSet, reason: str) -> m.MoveTaskSet:
 
 
 def _move(state: State, source: Queue, task: m.MoveTaskSet, allowed: int, arrivals: _Arrivals, step: Step) -> int:
+    over = state.leases.over(source.id, state.grace, arrivals.now_ms)
+    step.mutations += over
+    if len(over) == ENDED_AT_ONCE_MAX:
+        return 0  # no message goes before all leases that are over are known to be so
     moved: list[int] = []
     cursor, status, reason = task.cursor, m.COMPLETED, ""
     gone_before_ms = source.expired_before_ms(arrivals.now_ms)

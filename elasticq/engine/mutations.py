@@ -6,6 +6,8 @@ a tag it does not know stops (``UnknownMutation``) instead of skipping. None
 touches more than MUTATION_ROWS_MAX rows.
 """
 
+from typing import Final
+
 import msgspec
 from msgspec import Struct
 
@@ -384,6 +386,28 @@ _decoder: msgspec.msgpack.Decoder[list[Mutation]] = msgspec.msgpack.Decoder(list
 
 encode = _encoder.encode
 """list[Mutation] -> the payload of an entry."""
+
+
+_LIST_HEADS: Final = {0xDC: 3, 0xDD: 5}
+"""Bytes that say how many there are in a list of more than 15, by the first of them (msgpack)."""
+
+
+def join(payloads: list[bytes]) -> bytes:
+    """One payload of several: the bytes that ``encode`` makes of all their mutations together."""
+    if len(payloads) == 1:
+        return payloads[0]
+    count, parts = 0, [b""]
+    for payload in payloads:
+        head_bytes = _LIST_HEADS.get(payload[0], 1)
+        count += payload[0] & 15 if head_bytes == 1 else int.from_bytes(payload[1:head_bytes], "big")
+        parts.append(payload[head_bytes:])
+    if count < 16:
+        parts[0] = bytes((0x90 | count,))
+    elif count < 1 << 16:
+        parts[0] = b"\xdc" + count.to_bytes(2, "big")
+    else:
+        parts[0] = b"\xdd" + count.to_bytes(4, "big")
+    return b"".join(parts)
 
 
 def decode(payload: bytes) -> list[Mutation]:

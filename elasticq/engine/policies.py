@@ -6,11 +6,11 @@ Source: AWS's quotas for policies, the AddPermission API page, and recordings of
 import json
 from typing import Any, Final
 
+from elasticq.engine import policy_language
 from elasticq.model import limits
 from elasticq.model.errors import InvalidAttributeValue, OverLimit
 
 ATTRIBUTE: Final = "Policy"
-_VERSIONS: Final = ("2008-10-17", "2012-10-17")
 
 Statement = dict[str, Any]
 
@@ -18,37 +18,35 @@ Statement = dict[str, Any]
 def check(name: str, value: str) -> str:
     """As it reads back: as it was given; empty removes. Raises InvalidAttributeValue, OverLimit."""
     if value:
-        _check_sizes(value, read(value))
+        _check_length(value)
+        document = _document(value)
+        _check_counts(document)
+        try:
+            policy_language.statements(document)
+        except policy_language.Unreadable:
+            raise _invalid() from None
     return value
 
 
-def read(value: str) -> dict[str, Any]:
-    """The document, with ``Statement`` a list. Raises InvalidAttributeValue."""
+def _document(value: str) -> dict[str, Any]:
+    """With ``Statement`` a list; empty for none. Raises InvalidAttributeValue."""
     try:
-        document = json.loads(value) if value else {}
-    except (ValueError, RecursionError):
+        return policy_language.document(value) if value else {"Statement": []}
+    except policy_language.Unreadable:
         raise _invalid() from None
-    if not isinstance(document, dict):
-        raise _invalid()
-    statements = document.get("Statement", [])
-    if isinstance(statements, dict):
-        statements = [statements]
-    if not isinstance(statements, list) or not all(isinstance(each, dict) for each in statements):
-        raise _invalid()
-    if document.get("Version", _VERSIONS[0]) not in _VERSIONS:
-        raise _invalid()
-    if any(each.get("Effect") not in ("Allow", "Deny") for each in statements):
-        raise _invalid()
-    return {**document, "Statement": statements}
 
 
 def _invalid() -> InvalidAttributeValue:
+    """AWS says no more."""
     return InvalidAttributeValue(f"Invalid value for the parameter {ATTRIBUTE}.")
 
 
-def _check_sizes(value: str, document: dict[str, Any]) -> None:
+def _check_length(value: str) -> None:
     if len(value.encode("utf-8", "replace")) > limits.POLICY_BYTES_MAX:
         raise OverLimit("Submitted policy is over max allowed size.")
+
+
+def _check_counts(document: dict[str, Any]) -> None:
     statements: list[Statement] = document["Statement"]
     _check_count(len(statements), limits.POLICY_STATEMENTS_MAX, "statements were found in the submitted policy")
     for statement in statements:
@@ -85,7 +83,7 @@ def _alone(values: list[str]) -> str | list[str]:
 
 def with_permission(value: str, arn: str, label: str, accounts: list[str], actions: list[str]) -> str | None:
     """The policy with one more statement; None if the label is taken. Raises OverLimit."""
-    document = read(value)
+    document = _document(value)
     document.setdefault("Version", "2008-10-17")
     document.setdefault("Id", f"{arn}/SQSDefaultPolicy")
     if any(statement.get("Sid") == label for statement in document["Statement"]):
@@ -101,13 +99,14 @@ def with_permission(value: str, arn: str, label: str, accounts: list[str], actio
     head = {"Version": document.pop("Version"), "Id": document.pop("Id")}
     whole = {**head, **document, "Statement": [*document["Statement"], statement]}
     text = json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
-    _check_sizes(text, whole)
+    _check_length(text)
+    _check_counts(whole)
     return text
 
 
 def without_permission(value: str, label: str) -> str | None:
     """The policy without the label's statement, empty without any; None if there is no such label."""
-    document = read(value)
+    document = _document(value)
     left = [statement for statement in document["Statement"] if statement.get("Sid") != label]
     if len(left) == len(document["Statement"]):
         return None

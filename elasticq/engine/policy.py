@@ -1,23 +1,23 @@
 """Judges a request by a queue's Policy: allowed, denied, or not mentioned.
 
 IAM's order: a Deny that matches wins; else an Allow that matches; else nothing
-is said. A condition that is not understood (operator, key or policy variable)
-fails an Allow and fulfils a Deny, so that a policy never opens more than AWS
-would read in it. Source: IAM user guide, "Policy evaluation logic" and
-"Condition operators".
+is said. A condition that nobody can decide here (a key of AWS that no request
+here has a value for, a policy variable) fails an Allow and fulfils a Deny, so
+that a policy never opens more than AWS would read in it. Source: IAM user
+guide, "Policy evaluation logic" and "Condition operators"; how the text is
+read is ``policy_language.py``'s.
 """
 
-import ipaddress
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final
+from ipaddress import IPv6Address, ip_address
+from typing import Final
 
 from msgspec import Struct
 
-from elasticq.engine.policies import read
-from elasticq.model.errors import InvalidAttributeValue
-from elasticq.model.names import ACCOUNT
-from elasticq.model.times import extended_s
+from elasticq.engine import policy_language
+from elasticq.engine.patterns import are_alike, arn_parts, is_like
+from elasticq.engine.policy_language import VARIABLE, Condition, Principals, Statement, Unreadable
 
 ALLOW: Final = "Allow"
 DENY: Final = "Deny"
@@ -41,141 +41,112 @@ class Request(Struct, frozen=True):
 
 
 class NotUnderstood(Exception):
-    """A condition that nobody can decide here."""
+    """What nobody can decide here."""
 
 
 def evaluate(policy: str, request: Request) -> str:
-    """ALLOW, DENY or NEITHER. A policy that cannot be read denies."""
-    found = NEITHER
+    """ALLOW, DENY or NEITHER. A policy that cannot be read denies: there was a version that stored some."""
     try:
         statements = _statements(policy)
-    except InvalidAttributeValue:
+    except Unreadable:
         return DENY
+    found = NEITHER
     for statement in statements:
-        effect = statement["Effect"]
-        if (found != ALLOW or effect == DENY) and _matches(statement, effect, request):
-            if effect == DENY:
+        if (found != ALLOW or statement.is_deny) and _matches(statement, request):
+            if statement.is_deny:
                 return DENY
             found = ALLOW
     return found
 
 
-@lru_cache(maxsize=1_024)  # policies change seldom and are asked for each call; read only
-def _statements(policy: str) -> list[dict[str, Any]]:
-    statements: list[dict[str, Any]] = read(policy)["Statement"]
-    return statements
+@lru_cache(maxsize=256)  # policies change seldom and are asked for each call; 8 KiB each at most
+def _statements(policy: str) -> tuple[Statement, ...]:
+    return policy_language.statements(policy_language.document(policy))
 
 
-def _matches(statement: dict[str, Any], effect: str, request: Request) -> bool:
+def _matches(statement: Statement, request: Request) -> bool:
     return (
-        _is_meant(statement, "Principal", effect, lambda value: _is_principal(value, request))
-        and _is_meant(statement, "Action", effect, lambda value: _is_action(value, request.action))
-        and _is_meant(statement, "Resource", effect, lambda value: _is_resource(value, request.arn))
-        and _holds(statement.get("Condition", {}), effect, request)
+        _is_meant(statement, request)
+        and _is_action(statement, request.action) != statement.are_actions_excepted
+        and _is_about(statement, request.arn)
+        and all(_holds(condition, statement, request) for condition in statement.conditions)
     )
-
-
-def _is_meant(statement: dict[str, Any], name: str, effect: str, is_one: Callable[[object], bool]) -> bool:
-    """By ``name``, or by its opposite, such as NotAction. A statement without either is about everything it denies."""
-    if name in statement:
-        return is_one(statement[name])
-    if f"Not{name}" in statement:
-        return not is_one(statement[f"Not{name}"])
-    return name == "Resource" or effect == DENY  # a queue's policy is about that queue
-
-
-def _listed(value: object) -> list[str]:
-    values = value if isinstance(value, list) else [value]
-    return [str(each).lower() if isinstance(each, bool) else str(each) for each in values]
 
 
 # --- who, what, on what -----------------------------------------------------------
 
 
-def _is_principal(value: object, request: Request) -> bool:
-    if isinstance(value, dict):
-        return any(_is_user(each, request) for each in _listed(value.get("AWS", [])))
-    return value == "*"
+def _is_meant(statement: Statement, request: Request) -> bool:
+    if not statement.are_principals_excepted:
+        return _is_named(statement.principals, request)
+    return not _is_excepted(statement.principals, request)
 
 
-def _is_user(text: str, request: Request) -> bool:
-    """An account (by number or its root) means all of its users."""
-    if ACCOUNT.match(text):
-        return text == request.account
-    return text in ("*", f"arn:aws:iam::{request.account}:root", request.user_arn)
+def _is_named(principals: Principals, request: Request) -> bool:
+    """An account means all of its users."""
+    user = request.account, request.principal
+    return principals.is_everybody or request.account in principals.accounts or user in principals.users
 
 
-def _is_action(value: object, action: str) -> bool:
+def _is_excepted(principals: Principals, request: Request) -> bool:
+    """IAM: a NotPrincipal must name the user and its account, "Otherwise, the policy might deny access to the entire
+    account"; and of an account that is named with one user the others are denied."""
+    user = request.account, request.principal
+    return principals.is_everybody or (request.account in principals.accounts and user in principals.users)
+
+
+def _is_action(statement: Statement, action: str) -> bool:
     name = f"sqs:{action}".lower()
-    return any(_is_like(name, each.lower()) for each in _listed(value))
+    return any(is_like(name, pattern) for pattern in statement.actions)
 
 
-def _is_resource(value: object, arn: str) -> bool:
-    return any(_is_arn_like(arn, each) or _is_like(arn, each) for each in _listed(value))
+def _is_about(statement: Statement, arn: str) -> bool:
+    """A pattern with a variable is not understood."""
+    if statement.resources is None:
+        return True
+    if any(VARIABLE in pattern for pattern in statement.resources):
+        return statement.is_deny
+    return any(_is_resource(arn, pattern) for pattern in statement.resources) != statement.are_resources_excepted
 
 
-def _is_arn_like(arn: str, pattern: str) -> bool:
-    """Part by part, as ``*`` does not reach over a colon; a queue answers in any region, so that is not compared."""
-    parts, patterns = arn.split(":", 5), pattern.split(":", 5)
-    if len(parts) != 6 or len(patterns) != 6:
+def _is_resource(arn: str, pattern: str) -> bool:
+    """A queue answers in any region, so that is not compared."""
+    if is_like(arn, pattern):
+        return True
+    try:
+        wanted = arn_parts(pattern)
+    except ValueError:
         return False
-    is_queue = parts[2] == "sqs"
-    pairs = enumerate(zip(parts, patterns, strict=True))
-    return all((is_queue and place == 3) or _is_like(part, wanted) for place, (part, wanted) in pairs)
-
-
-def _is_like(text: str, pattern: str) -> bool:
-    """``*`` is any text, ``?`` one character; by hand, as a regular expression of many ``*`` can try for ever."""
-    at, place, star, tried = 0, 0, -1, 0
-    while at < len(text):
-        if place < len(pattern) and pattern[place] == "*":
-            star, tried = place, at
-            place += 1
-        elif place < len(pattern) and pattern[place] in ("?", text[at]):
-            at, place = at + 1, place + 1
-        elif star >= 0:  # let the last * take one more
-            tried += 1
-            at, place = tried, star + 1
-        else:
-            return False
-    return not pattern[place:].strip("*")
+    return are_alike(arn_parts(arn), [*wanted[:3], "*", *wanted[4:]])
 
 
 # --- conditions -------------------------------------------------------------------
 
 
-def _holds(conditions: object, effect: str, request: Request) -> bool:
-    """All operators, and all keys of each."""
+def _holds(condition: Condition, statement: Statement, request: Request) -> bool:
     try:
-        if not isinstance(conditions, dict):
-            raise NotUnderstood
-        for operator, keys in conditions.items():
-            if not isinstance(keys, dict):
-                raise NotUnderstood
-            for key, wanted in keys.items():
-                if not _is_fulfilled(operator, key, _listed(wanted), request):
-                    return False
+        return _is_fulfilled(condition, request)
     except NotUnderstood:
-        return effect == DENY
-    return True
+        return statement.is_deny
 
 
-def _is_fulfilled(operator: str, key: str, wanted: list[str], request: Request) -> bool:
-    value = _value(key, request)
-    if operator == "Null":
-        return (value is None) == (wanted == ["true"])
-    name = operator.removesuffix("IfExists")
-    compare, is_negated = _OPERATORS.get(name, (None, False))
-    if compare is None or any("${" in each for each in wanted):
+def _is_fulfilled(condition: Condition, request: Request) -> bool:
+    value, operator = _value(condition.key, request), condition.operator
+    if operator is None:
+        return (value is None) in condition.wanted
+    if condition.has_variables:
         raise NotUnderstood
     if value is None:
-        return is_negated or name != operator
-    return any(compare(value, each) for each in wanted) != is_negated
+        return condition.is_absent_enough
+    try:
+        read = operator.value(value)
+    except ValueError:
+        raise NotUnderstood from None
+    return any(operator.holds(read, wanted) for wanted in condition.wanted) != operator.is_negated
 
 
-def _value(key: str, request: Request) -> str | None:
-    """What the request says of a key; None: nothing, as no service and no organisation calls here."""
-    key = key.lower()
+def _value(key: str, request: Request) -> str | int | None:
+    """What the request says of a key, times in seconds; None: nothing, as no service and no organisation calls here."""
     read_value = _KEYS.get(key)
     if read_value is not None:
         return read_value(request)
@@ -184,9 +155,19 @@ def _value(key: str, request: Request) -> str | None:
     raise NotUnderstood
 
 
-_KEYS: Final[dict[str, Callable[[Request], str]]] = {
-    "aws:currenttime": lambda request: str(request.now_s),
-    "aws:epochtime": lambda request: str(request.now_s),
+def _plain_address(text: str) -> str:
+    """A socket that listens on ``::`` names IPv4 clients ::ffff:10.0.0.5; they are in IPv4's networks all the same."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return text
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return text if mapped is None else str(mapped)
+
+
+_KEYS: Final[dict[str, Callable[[Request], str | int]]] = {
+    "aws:currenttime": lambda request: request.now_s,
+    "aws:epochtime": lambda request: request.now_s,
     "aws:principalaccount": lambda request: request.account,
     "aws:principalarn": lambda request: request.user_arn,
     "aws:principaltype": lambda request: "User",
@@ -194,7 +175,7 @@ _KEYS: Final[dict[str, Callable[[Request], str]]] = {
     "aws:resourceaccount": lambda request: request.arn.split(":")[4],
     "aws:requestedregion": lambda request: request.arn.split(":")[3],
     "aws:securetransport": lambda request: "true" if request.is_secure else "false",
-    "aws:sourceip": lambda request: request.source_ip,
+    "aws:sourceip": lambda request: _plain_address(request.source_ip),
     "aws:userid": lambda request: request.principal,
     "aws:username": lambda request: request.principal,
     "aws:viaawsservice": lambda request: "false",
@@ -217,54 +198,3 @@ _ABSENT: Final = frozenset(
     )
 )
 """Known to AWS, and never part of a request here."""
-
-
-def _is_in_network(value: str, wanted: str) -> bool:
-    try:
-        return ipaddress.ip_address(value) in ipaddress.ip_network(wanted, strict=False)
-    except ValueError:
-        raise NotUnderstood from None
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise NotUnderstood from None
-
-
-def _time_s(text: str) -> float:
-    at_s = extended_s(text)
-    return _number(text) if at_s is None else float(at_s)
-
-
-_Comparison = Callable[[str, str], bool]
-
-
-def _with_opposite(name: str, opposite: str, compare: _Comparison) -> dict[str, tuple[_Comparison, bool]]:
-    return {name: (compare, False), opposite: (compare, True)}
-
-
-_OPERATORS: Final[dict[str, tuple[_Comparison | None, bool]]] = {
-    **_with_opposite("StringEquals", "StringNotEquals", lambda value, wanted: value == wanted),
-    **_with_opposite(
-        "StringEqualsIgnoreCase",
-        "StringNotEqualsIgnoreCase",
-        lambda value, wanted: value.casefold() == wanted.casefold(),
-    ),
-    **_with_opposite("StringLike", "StringNotLike", _is_like),
-    **_with_opposite("ArnEquals", "ArnNotEquals", _is_arn_like),
-    **_with_opposite("ArnLike", "ArnNotLike", _is_arn_like),
-    **_with_opposite("IpAddress", "NotIpAddress", _is_in_network),
-    **_with_opposite("NumericEquals", "NumericNotEquals", lambda value, wanted: _number(value) == _number(wanted)),
-    **_with_opposite("DateEquals", "DateNotEquals", lambda value, wanted: _time_s(value) == _time_s(wanted)),
-    "Bool": (lambda value, wanted: value == wanted.lower(), False),
-    "NumericLessThan": (lambda value, wanted: _number(value) < _number(wanted), False),
-    "NumericLessThanEquals": (lambda value, wanted: _number(value) <= _number(wanted), False),
-    "NumericGreaterThan": (lambda value, wanted: _number(value) > _number(wanted), False),
-    "NumericGreaterThanEquals": (lambda value, wanted: _number(value) >= _number(wanted), False),
-    "DateLessThan": (lambda value, wanted: _time_s(value) < _time_s(wanted), False),
-    "DateLessThanEquals": (lambda value, wanted: _time_s(value) <= _time_s(wanted), False),
-    "DateGreaterThan": (lambda value, wanted: _time_s(value) > _time_s(wanted), False),
-    "DateGreaterThanEquals": (lambda value, wanted: _time_s(value) >= _time_s(wanted), False),
-}

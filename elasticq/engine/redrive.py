@@ -3,12 +3,13 @@
 from msgspec.structs import replace
 
 from elasticq.engine import mutations as m
+from elasticq.engine.contents import stored_bytes
 from elasticq.engine.identity import next_sequence
 from elasticq.engine.redrive_policies import ALLOW_POLICY, POLICY, read_allow_policy, read_policy, refuse
 from elasticq.engine.rows import UNTOUCHED
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Turn
-from elasticq.model.limits import MUTATION_ROWS_MAX
+from elasticq.model.limits import BURIED_BYTES_MAX, MUTATION_ROWS_MAX
 from elasticq.model.names import parse_queue_arn, queue_arn
 
 
@@ -70,7 +71,7 @@ def choose(state: State, queue: Queue, limit: int, now_ms: int) -> tuple[list[in
     while True:
         living, dead = _told_apart(queue, chosen, limit, policy.receives)
         if not dead or len(chosen) < asked or len(living) == limit or asked >= MUTATION_ROWS_MAX:
-            return living, dead
+            return _at_once(queue, living, dead)
         asked = min(limit + 2 * len(dead), MUTATION_ROWS_MAX)
         chosen = queue.order.choose(now_ms, asked, expired_before_ms)
 
@@ -80,7 +81,17 @@ def told_apart(state: State, queue: Queue, chosen: list[int]) -> tuple[list[int]
     policy = queue.redrive
     if policy is None or dead_letter_queue(state, queue) is None:
         return chosen, []
-    return _told_apart(queue, chosen, len(chosen), policy.receives)
+    return _at_once(queue, *_told_apart(queue, chosen, len(chosen), policy.receives))
+
+
+def _at_once(queue: Queue, living: list[int], dead: list[int]) -> tuple[list[int], list[int]]:
+    """What fits one entry: where there are more dead letters, those that live wait until these have gone."""
+    room_bytes = BURIED_BYTES_MAX
+    for at, sequence in enumerate(dead):
+        room_bytes -= stored_bytes(queue.contents[sequence])
+        if room_bytes < 0 and at:
+            return [], dead[:at]
+    return living, dead
 
 
 def _told_apart(queue: Queue, chosen: list[int], limit: int, receives: int) -> tuple[list[int], list[int]]:

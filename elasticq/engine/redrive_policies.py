@@ -68,14 +68,22 @@ def _receives(value: str, given: object) -> int:
 def check_policy(name: str, value: str) -> str:
     """As it reads back: as it was given."""
     if value:
+        _check_size(name, value)
         read_policy(value)
     return value
 
 
 def check_allow_policy(name: str, value: str) -> str:
     if value:
+        _check_size(name, value)
         read_allow_policy(value)
     return value
+
+
+def _check_size(name: str, value: str) -> None:
+    """Of what is set from now on; a queue that has a longer one from an earlier version keeps it."""
+    if len(value.encode("utf-8", "replace")) > limits.REDRIVE_POLICY_BYTES_MAX:
+        refuse(name, value, f"Must be at most {limits.REDRIVE_POLICY_BYTES_MAX} bytes long.")
 
 
 def read_allow_policy(value: str) -> tuple[str, list[str]]:

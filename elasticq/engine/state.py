@@ -16,6 +16,7 @@ from elasticq.engine.ordering.fair import FairOrder
 from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.ordering.standard import StandardOrder
+from elasticq.engine.queue_names import QueueNames
 from elasticq.engine.redrive_policies import POLICY, Redrive, read_policy
 from elasticq.engine.rows import UNTOUCHED, Grace, Row
 from elasticq.model import limits
@@ -215,7 +216,7 @@ class State:
         self.grace = Grace()
         self.queues: dict[int, Queue] = {}
         self.doomed: dict[int, Queue] = {}  # deleted less than 60 s ago
-        self.names: dict[tuple[str, str], Queue] = {}
+        self.names = QueueNames()
         self.deleted_names: dict[tuple[str, str], int] = {}  # when; for the 60-second rule
         self.last_queue_id = 0
         self.invocations = Invocations()

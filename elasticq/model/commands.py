@@ -4,21 +4,61 @@ Field names are AWS's in snake case; the JSON 1.0 names are derived by
 ``rename="pascal"``. Absent members are None (or an empty list), never a
 default that has a meaning: defaults are the engine's. Source of every shape:
 botocore's model ``sqs/2012-11-05``; members named ``Elasticq...`` are ours, of
-JSON 1.0 only.
+JSON 1.0 only. How much each may hold stands in ``limits.MEMBERS``.
 """
+
+from typing import Annotated
 
 from msgspec import Struct, field
 
+from elasticq.model.limits import MEMBERS
+
+QueueUrl = Annotated[str, MEMBERS["QueueUrl"]]
+QueueName = Annotated[str, MEMBERS["QueueName"]]
+AccountId = Annotated[str, MEMBERS["QueueOwnerAWSAccountId"]]
+NextToken = Annotated[str, MEMBERS["NextToken"]]
+ReceiptHandle = Annotated[str, MEMBERS["ReceiptHandle"]]
+EntryId = Annotated[str, MEMBERS["Id"]]
+Label = Annotated[str, MEMBERS["Label"]]
+Arn = Annotated[str, MEMBERS["SourceArn"]]
+MessageBody = Annotated[str, MEMBERS["MessageBody"]]
+GroupId = Annotated[str, MEMBERS["MessageGroupId"]]
+DeduplicationId = Annotated[str, MEMBERS["MessageDeduplicationId"]]
+Integer = Annotated[int, MEMBERS["DelaySeconds"]]
+Attributes = Annotated[
+    dict[Annotated[str, MEMBERS["Attributes.key"]], Annotated[str, MEMBERS["Attributes.value"]]], MEMBERS["Attributes"]
+]
+Tags = Annotated[dict[Annotated[str, MEMBERS["Tags.key"]], Annotated[str, MEMBERS["Tags.value"]]], MEMBERS["Tags"]]
+AttributeNames = Annotated[list[Annotated[str, MEMBERS["AttributeNames.item"]]], MEMBERS["AttributeNames"]]
+SystemAttributeNames = Annotated[
+    list[Annotated[str, MEMBERS["MessageSystemAttributeNames.item"]]], MEMBERS["MessageSystemAttributeNames"]
+]
+MessageAttributeNames = Annotated[
+    list[Annotated[str, MEMBERS["MessageAttributeNames.item"]]], MEMBERS["MessageAttributeNames"]
+]
+
 
 class MessageAttributeValue(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """A user or system attribute of a message; lists are reserved by AWS and ignored."""
+    """A user attribute of a message; lists are reserved by AWS and ignored."""
 
-    data_type: str = ""
-    string_value: str | None = None
-    binary_value: bytes | None = None
+    data_type: Annotated[str, MEMBERS["DataType"]] = ""
+    string_value: Annotated[str, MEMBERS["StringValue"]] | None = None
+    binary_value: Annotated[bytes, MEMBERS["BinaryValue"]] | None = None
 
 
-MessageAttributes = dict[str, MessageAttributeValue]
+class MessageSystemAttributeValue(MessageAttributeValue, rename="pascal", omit_defaults=True, gc=False):
+    """A system attribute of a message."""
+
+    string_value: Annotated[str, MEMBERS["SystemStringValue"]] | None = None
+    binary_value: Annotated[bytes, MEMBERS["SystemBinaryValue"]] | None = None
+
+
+MessageAttributes = dict[Annotated[str, MEMBERS["MessageAttributes.key"]], MessageAttributeValue]
+UserAttributes = Annotated[MessageAttributes, MEMBERS["MessageAttributes"]]
+SystemAttributes = Annotated[
+    dict[Annotated[str, MEMBERS["MessageSystemAttributes.key"]], MessageSystemAttributeValue],
+    MEMBERS["MessageSystemAttributes"],
+]
 
 
 class Command(Struct, rename="pascal", gc=False):
@@ -26,157 +66,159 @@ class Command(Struct, rename="pascal", gc=False):
 
 
 class CreateQueue(Command):
-    queue_name: str | None = None
-    attributes: dict[str, str] = field(default_factory=dict)
-    tags: dict[str, str] = field(default_factory=dict, name="tags")
+    queue_name: QueueName | None = None
+    attributes: Attributes = field(default_factory=dict)
+    tags: Tags = field(default_factory=dict, name="tags")
 
 
 class GetQueueUrl(Command):
-    queue_name: str | None = None
-    queue_owner_account_id: str | None = field(default=None, name="QueueOwnerAWSAccountId")
+    queue_name: QueueName | None = None
+    queue_owner_account_id: AccountId | None = field(default=None, name="QueueOwnerAWSAccountId")
 
 
 class ListQueues(Command):
-    queue_name_prefix: str | None = None
-    max_results: int | None = None
-    next_token: str | None = None
+    queue_name_prefix: Annotated[str, MEMBERS["QueueNamePrefix"]] | None = None
+    max_results: Integer | None = None
+    next_token: NextToken | None = None
 
 
 class DeleteQueue(Command):
-    queue_url: str | None = None
+    queue_url: QueueUrl | None = None
 
 
 class PurgeQueue(Command):
-    queue_url: str | None = None
+    queue_url: QueueUrl | None = None
 
 
 class GetQueueAttributes(Command):
-    queue_url: str | None = None
-    attribute_names: list[str] = field(default_factory=list)
+    queue_url: QueueUrl | None = None
+    attribute_names: AttributeNames = field(default_factory=list)
 
 
 class SetQueueAttributes(Command):
-    queue_url: str | None = None
-    attributes: dict[str, str] = field(default_factory=dict)
+    queue_url: QueueUrl | None = None
+    attributes: Attributes = field(default_factory=dict)
 
 
 class SendMessage(Command):
-    queue_url: str | None = None
-    message_body: str | None = None
-    delay_seconds: int | None = None
-    message_attributes: MessageAttributes | None = None
-    message_system_attributes: MessageAttributes | None = None
-    message_deduplication_id: str | None = None
-    message_group_id: str | None = None
+    queue_url: QueueUrl | None = None
+    message_body: MessageBody | None = None
+    delay_seconds: Integer | None = None
+    message_attributes: UserAttributes | None = None
+    message_system_attributes: SystemAttributes | None = None
+    message_deduplication_id: DeduplicationId | None = None
+    message_group_id: GroupId | None = None
 
 
 class SendMessageBatchEntry(Struct, rename="pascal", gc=False):
-    id: str | None = None
-    message_body: str | None = None
-    delay_seconds: int | None = None
-    message_attributes: MessageAttributes | None = None
-    message_system_attributes: MessageAttributes | None = None
-    message_deduplication_id: str | None = None
-    message_group_id: str | None = None
+    id: EntryId | None = None
+    message_body: MessageBody | None = None
+    delay_seconds: Integer | None = None
+    message_attributes: UserAttributes | None = None
+    message_system_attributes: SystemAttributes | None = None
+    message_deduplication_id: DeduplicationId | None = None
+    message_group_id: GroupId | None = None
 
 
 class SendMessageBatch(Command):
-    queue_url: str | None = None
-    entries: list[SendMessageBatchEntry] = field(default_factory=list)
-    elasticq_page_size: int | None = None
+    queue_url: QueueUrl | None = None
+    entries: Annotated[list[SendMessageBatchEntry], MEMBERS["Entries"]] = field(default_factory=list)
+    elasticq_page_size: Integer | None = None
 
 
 class ReceiveMessage(Command):
-    queue_url: str | None = None
-    attribute_names: list[str] | None = None
-    message_system_attribute_names: list[str] | None = None
-    message_attribute_names: list[str] | None = None
-    max_number_of_messages: int | None = None
-    visibility_timeout: int | None = None
-    wait_time_seconds: int | None = None
-    receive_request_attempt_id: str | None = None
-    elasticq_page_size: int | None = None
+    queue_url: QueueUrl | None = None
+    attribute_names: AttributeNames | None = None
+    message_system_attribute_names: SystemAttributeNames | None = None
+    message_attribute_names: MessageAttributeNames | None = None
+    max_number_of_messages: Integer | None = None
+    visibility_timeout: Integer | None = None
+    wait_time_seconds: Integer | None = None
+    receive_request_attempt_id: Annotated[str, MEMBERS["ReceiveRequestAttemptId"]] | None = None
+    elasticq_page_size: Integer | None = None
 
 
 class DeleteMessage(Command):
-    queue_url: str | None = None
-    receipt_handle: str | None = None
+    queue_url: QueueUrl | None = None
+    receipt_handle: ReceiptHandle | None = None
 
 
 class DeleteMessageBatchEntry(Struct, rename="pascal", gc=False):
-    id: str | None = None
-    receipt_handle: str | None = None
+    id: EntryId | None = None
+    receipt_handle: ReceiptHandle | None = None
 
 
 class DeleteMessageBatch(Command):
-    queue_url: str | None = None
-    entries: list[DeleteMessageBatchEntry] = field(default_factory=list)
-    elasticq_page_size: int | None = None
+    queue_url: QueueUrl | None = None
+    entries: Annotated[list[DeleteMessageBatchEntry], MEMBERS["Entries"]] = field(default_factory=list)
+    elasticq_page_size: Integer | None = None
 
 
 class ChangeMessageVisibility(Command):
-    queue_url: str | None = None
-    receipt_handle: str | None = None
-    visibility_timeout: int | None = None
+    queue_url: QueueUrl | None = None
+    receipt_handle: ReceiptHandle | None = None
+    visibility_timeout: Integer | None = None
 
 
 class ChangeMessageVisibilityBatchEntry(Struct, rename="pascal", gc=False):
-    id: str | None = None
-    receipt_handle: str | None = None
-    visibility_timeout: int | None = None
+    id: EntryId | None = None
+    receipt_handle: ReceiptHandle | None = None
+    visibility_timeout: Integer | None = None
 
 
 class ChangeMessageVisibilityBatch(Command):
-    queue_url: str | None = None
-    entries: list[ChangeMessageVisibilityBatchEntry] = field(default_factory=list)
-    elasticq_page_size: int | None = None
+    queue_url: QueueUrl | None = None
+    entries: Annotated[list[ChangeMessageVisibilityBatchEntry], MEMBERS["Entries"]] = field(default_factory=list)
+    elasticq_page_size: Integer | None = None
 
 
 class TagQueue(Command):
-    queue_url: str | None = None
-    tags: dict[str, str] = field(default_factory=dict)
+    queue_url: QueueUrl | None = None
+    tags: Tags = field(default_factory=dict)
 
 
 class UntagQueue(Command):
-    queue_url: str | None = None
-    tag_keys: list[str] = field(default_factory=list)
+    queue_url: QueueUrl | None = None
+    tag_keys: Annotated[list[Annotated[str, MEMBERS["TagKeys.item"]]], MEMBERS["TagKeys"]] = field(default_factory=list)
 
 
 class ListQueueTags(Command):
-    queue_url: str | None = None
+    queue_url: QueueUrl | None = None
 
 
 class AddPermission(Command):
-    queue_url: str | None = None
-    label: str | None = None
-    aws_account_ids: list[str] = field(default_factory=list, name="AWSAccountIds")
-    actions: list[str] = field(default_factory=list)
+    queue_url: QueueUrl | None = None
+    label: Label | None = None
+    aws_account_ids: Annotated[list[Annotated[str, MEMBERS["AWSAccountIds.item"]]], MEMBERS["AWSAccountIds"]] = field(
+        default_factory=list, name="AWSAccountIds"
+    )
+    actions: Annotated[list[Annotated[str, MEMBERS["Actions.item"]]], MEMBERS["Actions"]] = field(default_factory=list)
 
 
 class RemovePermission(Command):
-    queue_url: str | None = None
-    label: str | None = None
+    queue_url: QueueUrl | None = None
+    label: Label | None = None
 
 
 class ListDeadLetterSourceQueues(Command):
-    queue_url: str | None = None
-    next_token: str | None = None
-    max_results: int | None = None
+    queue_url: QueueUrl | None = None
+    next_token: NextToken | None = None
+    max_results: Integer | None = None
 
 
 class StartMessageMoveTask(Command):
-    source_arn: str | None = None
-    destination_arn: str | None = None
-    max_number_of_messages_per_second: int | None = None
+    source_arn: Arn | None = None
+    destination_arn: Arn | None = None
+    max_number_of_messages_per_second: Integer | None = None
 
 
 class CancelMessageMoveTask(Command):
-    task_handle: str | None = None
+    task_handle: Annotated[str, MEMBERS["TaskHandle"]] | None = None
 
 
 class ListMessageMoveTasks(Command):
-    source_arn: str | None = None
-    max_results: int | None = None
+    source_arn: Arn | None = None
+    max_results: Integer | None = None
 
 
 class DeclareQueue(Command):

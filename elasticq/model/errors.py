@@ -70,6 +70,13 @@ class BatchEntryIdsNotDistinct(SenderError):
 class InvalidBatchEntryId(SenderError):
     code, json_type = _simple("InvalidBatchEntryId")
 
+    def __init__(
+        self,
+        message: str = "A batch entry id can only contain alphanumeric characters, hyphens and underscores. "
+        "It can be at most 80 letters long.",
+    ) -> None:
+        super().__init__(message)
+
 
 class BatchRequestTooLong(SenderError):
     code, json_type = _simple("BatchRequestTooLong")
@@ -270,4 +277,9 @@ class ServiceUnavailable(ReceiverError):
 
 
 class InternalFailure(ReceiverError):
+    """Our own fault: what happened stands in the log, and nothing of it in the answer."""
+
     code, json_type = "InternalFailure", "InternalFailure"
+
+    def __init__(self, message: str = "We encountered an internal error. Please try again.") -> None:
+        super().__init__(message)

@@ -1,6 +1,9 @@
 """What a client of elasticq may ask for besides SQS's actions."""
 
-from elasticq.model.commands import Command
+from typing import Annotated
+
+from elasticq.model.commands import Command, GroupId, Integer, QueueUrl
+from elasticq.model.limits import MEMBERS
 
 
 class Peek(Command):
@@ -10,13 +13,13 @@ class Peek(Command):
     that time or after it, before it; states: some of visible, inflight, delayed, all if there are none.
     """
 
-    queue_url: str | None = None
-    from_sequence: int | None = None
-    limit: int | None = None
-    message_group_id: str | None = None
-    sent_from_ms: int | None = None
-    sent_until_ms: int | None = None
-    states: list[str] | None = None
+    queue_url: QueueUrl | None = None
+    from_sequence: Annotated[int, MEMBERS["FromSequence"]] | None = None
+    limit: Integer | None = None
+    message_group_id: GroupId | None = None
+    sent_from_ms: Annotated[int, MEMBERS["SentFromMs"]] | None = None
+    sent_until_ms: Annotated[int, MEMBERS["SentUntilMs"]] | None = None
+    states: Annotated[list[Annotated[str, MEMBERS["States.item"]]], MEMBERS["States"]] | None = None
 
 
 class AdvanceClock(Command):

@@ -1,8 +1,8 @@
-"""SQS quotas and defaults; every number names its AWS source."""
+"""SQS quotas and defaults, each with its AWS source; what a request may hold; what this server can keep."""
 
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 # Quotas: AWS "Amazon SQS quotas" and the SendMessage API page.
 BODY_BYTES_MAX: Final = 1_048_576  # a message and the sum of a batch
@@ -10,6 +10,7 @@ BODY_BYTES_MIN_SETTING: Final = 1_024  # lowest MaximumMessageSize
 BATCH_ENTRIES_MAX: Final = 10
 BATCH_ENTRY_ID_CHARS_MAX: Final = 80
 MESSAGE_ATTRIBUTES_MAX: Final = 10
+MESSAGE_ATTRIBUTES_RELAXED_MAX: Final = 64
 MESSAGE_ATTRIBUTE_NAME_CHARS_MAX: Final = 256
 MESSAGE_ATTRIBUTE_TYPE_CHARS_MAX: Final = 256
 QUEUE_NAME_CHARS_MAX: Final = 80
@@ -25,6 +26,7 @@ TAGS_MAX: Final = 50
 TAG_KEY_CHARS_MAX: Final = 128
 TAG_VALUE_CHARS_MAX: Final = 256
 POLICY_BYTES_MAX: Final = 8_192
+REDRIVE_POLICY_BYTES_MAX: Final = 8_192  # ours, of both: ten ARNs are a sixth of it
 POLICY_STATEMENTS_MAX: Final = 20
 POLICY_PRINCIPALS_MAX: Final = 50
 POLICY_CONDITIONS_MAX: Final = 10
@@ -38,6 +40,7 @@ MOVE_TASK_MS_MAX: Final = 36 * 3_600_000
 KMS_REUSE_S_MIN: Final = 60
 KMS_REUSE_S_MAX: Final = 86_400
 GROUP_ID_CHARS_MAX: Final = 128
+TRACE_HEADER_BYTES_MAX: Final = 1_024  # ours: X-Ray's own have a few hundred
 
 # Defaults: AWS SetQueueAttributes page.
 DELAY_S_DEFAULT: Final = 0
@@ -50,9 +53,16 @@ SIXTY_SECOND_RULE_MS: Final = 60_000  # purge twice, create after delete
 # Ours: bounds of this server.
 QUEUES_MAX: Final = 100_000
 MOVE_TASKS_MAX: Final = 1_000  # remembered in all; the oldest that are over go first
+FRAME_BYTES_MAX: Final = 8 * 1_048_576  # between members, and of the log
+ENTRY_BYTES_MAX: Final = FRAME_BYTES_MAX - 65_536  # its mutations: what is around an entry has room, too
 REQUEST_BYTES_MAX: Final = 8 * 1_048_576  # a batch of 1 MiB, escaped in a form or as JSON \uXXXX
 HEAD_BYTES_MAX: Final = 16_384
-JSON_DEPTH_MAX: Final = 32
+HOST_CHARS_MAX: Final = 261  # a domain name, a colon and a port: it stands in each QueueUrl of an answer
+JSON_DEPTH_MAX: Final = 1_000  # the interpreter's recursion limit, at which msgspec refuses; commands nest four deep
+SMALL_REQUEST_BYTES: Final = 262_144  # up to here JSON of any kind is decoded in a few milliseconds
+STRINGS_MAX: Final = 60_000  # of a longer one: a batch of 1,000 messages with 10 attributes each has about as many
+LIST_ITEMS_MAX: Final = 1_000  # of a longer one
+MALFORMED_CHARS_MAX: Final = 16_384  # of a form's values whose percent-encoding is none, all together
 WAITERS_MAX: Final = 100_000
 IDEMPOTENCY_WINDOW_S_MAX: Final = 3_600  # ElasticqIdempotencyWindow
 PAGE_SIZE_MAX: Final = 1_000  # ElasticqPageSize: a receive's messages, a batch's entries
@@ -68,13 +78,82 @@ CLOCK_ADVANCE_MS_MAX = 3_660 * 86_400_000  # at once; tests turn the clock by mo
 CLOCK_AHEAD_MS_MAX = 36_600 * 86_400_000  # in all: what is made of cluster time stays a date
 RESET_QUEUES_MAX = 1_000  # that go in one entry
 
+# What a member of a request may hold at most, in characters, items or as a number. ``wire`` refuses what is beyond when
+# it decodes, with the error that AWS has for the member, and so does whoever decodes a call of another member. What is
+# legal is mostly less, and judged by the engine in AWS's words: so bounds here are rounded up from AWS's.
+INTEGER_RANGE: Final = (-(2**31), 2**31 - 1)
+LONG_RANGE: Final = (-(2**63), 2**63 - 1)
+_INTEGER: Final = Meta(ge=INTEGER_RANGE[0], le=INTEGER_RANGE[1])
+_LONG: Final = Meta(ge=LONG_RANGE[0], le=LONG_RANGE[1])
+MEMBERS: Final = {
+    "QueueUrl": Meta(max_length=1_024),
+    "QueueName": Meta(max_length=256),
+    "QueueNamePrefix": Meta(max_length=256),
+    "QueueOwnerAWSAccountId": Meta(max_length=256),
+    "NextToken": Meta(max_length=1_024),
+    "ReceiptHandle": Meta(max_length=1_024),
+    "MessageBody": Meta(max_length=REQUEST_BYTES_MAX),  # see Limits.body_bytes
+    "MessageGroupId": Meta(max_length=256),
+    "MessageDeduplicationId": Meta(max_length=256),
+    "ReceiveRequestAttemptId": Meta(max_length=256),
+    "Id": Meta(max_length=256),
+    "Label": Meta(max_length=256),
+    "SourceArn": Meta(max_length=1_024),
+    "DestinationArn": Meta(max_length=1_024),
+    "TaskHandle": Meta(max_length=2_048),  # it holds the SourceArn
+    # Lists and maps, and what is in them.
+    "Entries": Meta(max_length=PAGE_SIZE_MAX),
+    "AttributeNames": Meta(max_length=100),
+    "AttributeNames.item": Meta(max_length=256),
+    "MessageSystemAttributeNames": Meta(max_length=100),
+    "MessageSystemAttributeNames.item": Meta(max_length=256),
+    "MessageAttributeNames": Meta(max_length=1_000),
+    "MessageAttributeNames.item": Meta(max_length=256),
+    "TagKeys": Meta(max_length=1_000),
+    "TagKeys.item": Meta(max_length=256),
+    "AWSAccountIds": Meta(max_length=1_000),
+    "AWSAccountIds.item": Meta(max_length=256),
+    "Actions": Meta(max_length=100),
+    "Actions.item": Meta(max_length=256),
+    "States": Meta(max_length=100),
+    "States.item": Meta(max_length=256),
+    "Attributes": Meta(max_length=100),
+    "Attributes.key": Meta(max_length=256),
+    "Attributes.value": Meta(max_length=POLICY_BYTES_MAX),  # the longest are policies
+    "Tags": Meta(max_length=200),
+    "Tags.key": Meta(max_length=256),
+    "Tags.value": Meta(max_length=1_024),
+    "MessageAttributes": Meta(max_length=MESSAGE_ATTRIBUTES_RELAXED_MAX),
+    "MessageAttributes.key": Meta(max_length=MESSAGE_ATTRIBUTE_NAME_CHARS_MAX),
+    "MessageSystemAttributes": Meta(max_length=10),
+    "MessageSystemAttributes.key": Meta(max_length=256),
+    # Of a message's attribute; together they count as the message's size does.
+    "DataType": Meta(max_length=MESSAGE_ATTRIBUTE_TYPE_CHARS_MAX),
+    "StringValue": Meta(max_length=REQUEST_BYTES_MAX),
+    "BinaryValue": Meta(max_length=REQUEST_BYTES_MAX),
+    "SystemStringValue": Meta(max_length=TRACE_HEADER_BYTES_MAX),
+    "SystemBinaryValue": Meta(max_length=TRACE_HEADER_BYTES_MAX),
+    # Integers: AWS's have 32 bits, ours of Peek 64.
+    "DelaySeconds": _INTEGER,
+    "MaxNumberOfMessages": _INTEGER,
+    "MaxNumberOfMessagesPerSecond": _INTEGER,
+    "MaxResults": _INTEGER,
+    "VisibilityTimeout": _INTEGER,
+    "WaitTimeSeconds": _INTEGER,
+    "ElasticqPageSize": _INTEGER,
+    "Limit": _INTEGER,
+    "FromSequence": _LONG,
+    "SentFromMs": _LONG,
+    "SentUntilMs": _LONG,
+}
+
 
 class Limits(Struct, frozen=True):
     """How much one call may hold or ask for.
 
     batch_entries: of a batch; messages: that a receive may ask for; messages_max: and what it gets at most;
-    wait_s: of a long poll; body_bytes: of a message or of a batch; is_relaxed: characters, numbers and attributes
-    of messages are not looked at, and a queue's MaximumMessageSize is not.
+    wait_s: of a long poll; body_bytes: of a message or of a batch; attributes: of a message; is_relaxed: characters
+    and numbers of messages are not looked at, and a queue's MaximumMessageSize is not.
     """
 
     batch_entries: int = BATCH_ENTRIES_MAX
@@ -82,6 +161,7 @@ class Limits(Struct, frozen=True):
     messages_max: int = RECEIVE_MESSAGES_MAX
     wait_s: int = WAIT_S_MAX
     body_bytes: int = BODY_BYTES_MAX
+    attributes: int = MESSAGE_ATTRIBUTES_MAX
     is_relaxed: bool = False
 
 
@@ -92,8 +172,12 @@ RELAXED: Final = Limits(
     messages_max=100,
     wait_s=43_200,
     body_bytes=4 * 1_048_576,
+    attributes=MESSAGE_ATTRIBUTES_RELAXED_MAX,
     is_relaxed=True,
 )
 """As ElasticMQ's, with bounds: what one call makes must fit into one frame between members."""
-ANSWER_BYTES_MAX: Final = 4 * 1_048_576  # of a page, a peek or a relaxed receive; frames hold twice that
-FORWARDED_BYTES_MAX: Final = 6 * 1_048_576  # a message or batch with its copies for other queues
+ANSWER_BYTES_MAX: Final = (
+    4 * 1_048_576 + 65_536
+)  # of a page, a peek or a relaxed receive; frames hold nearly twice that
+FORWARDED_BYTES_MAX: Final = 6 * 1_048_576 + 65_536  # a message or batch with its copies for other queues
+BURIED_BYTES_MAX: Final = ANSWER_BYTES_MAX  # dead letters that go at once, unless one alone is more

@@ -72,8 +72,20 @@ class Wanted(Struct, frozen=True):
     index: int
 
 
+class Failure(Struct):
+    """Judging one command raised what no handler may: its caller was told InternalFailure, and nothing was changed.
+
+    action: the command's; cause: for the log.
+    """
+
+    action: str
+    cause: Exception
+
+
 class Effects(Struct):
     """Filled by the node, drained by its shell.
+
+    failures: to be told to whoever looks after the member; it goes on.
 
     wanted: a snapshot to be fetched; stays until the node is replaced by one over the snapshot.
     discarded: dropped entries that clients had been told are stored (modes async, one): for a file.
@@ -88,6 +100,7 @@ class Effects(Struct):
     committed: list[Committed] = field(default_factory=list)
     fetches: list[Fetch] = field(default_factory=list)
     discarded: list[Entry] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
     wanted: Wanted | None = None
     log_floor: int = 0
     token: int = 0

@@ -243,6 +243,11 @@ class Members:
 
     # --- orders (master) --------------------------------------------------------------
 
+    @property
+    def _candidates(self) -> list[str]:
+        """Learners that are there. Others are known for a while: voters that were taken out, learners that died."""
+        return [each for each in self._replica.learners if each in self.linked]
+
     def order(self, order: Order, ticket: Ticket) -> tuple[Voter, ...] | None:
         """The voters to be proposed; None: it is answered, or will be without that."""
         if self._replica.role != MASTER:
@@ -276,7 +281,7 @@ class Members:
         return False
 
     def _add(self, name: str, ticket: Ticket) -> tuple[Voter, ...] | None:
-        learner = self._find(name, self._replica.learners)
+        learner = self._find(name, tuple(self._candidates))
         if not learner:
             self._refuse(ticket, f"{name} is no learner: start it with this cluster's seeds first")
         elif old := self.predecessor(learner):
@@ -301,8 +306,8 @@ class Members:
 
     def _replace(self, name: str, ticket: Ticket) -> tuple[Voter, ...] | None:
         old = self._find(name, self._replica.voters)
-        new = next((each for each in self._replica.learners if old and self.predecessor(each) == old), "")
-        if not old and self._find(name, self._replica.learners):
+        new = next((each for each in self._candidates if old and self.predecessor(each) == old), "")
+        if not old and self._find(name, tuple(self._candidates)):
             return self._add(name, ticket)  # the old one was taken out before the mastership moved
         if not new:
             self._refuse(ticket, f"no member has come under the name of {name}")
@@ -341,7 +346,7 @@ class Members:
             if old in replica.voters:
                 return self._without(old) if len(replica.voters) > 1 else None
             del self._replacing[new]
-            if new in replica.learners:
+            if new in self._candidates:
                 if ticket is not None:
                     self.promise(ticket, f"{new} is a voter in the place of {old}")
                 return self._with(new)
@@ -355,7 +360,7 @@ class Members:
         Its predecessor may be out already, where the mastership moved meanwhile: then the voters are too few.
         """
         is_short = len(self._replica.voters) < self._settings.nodes
-        for learner in self._replica.learners:
+        for learner in self._candidates:
             peer, old = self.peers.get(learner), self.predecessor(learner)
             if not (peer and peer.is_volatile and self.has_caught_up(learner)):
                 continue

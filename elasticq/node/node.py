@@ -6,6 +6,11 @@ the log index that it rests on is committed: the reply rule. Commands that come
 while the last entry is being synced share the next one: group commit. A
 follower applies what is committed. A master that loses its term takes back,
 newest first, what was not.
+
+Judging a command (its handler, the encoding of what it decided, its own part of
+the open entry) may fail: that is an answer to its caller, and nothing was
+changed (judging.py). What follows an append, and what others committed, may
+not: an exception there is a broken invariant, and ends the member.
 """
 
 from collections import deque
@@ -18,24 +23,25 @@ from elasticq.engine import mutations as m
 from elasticq.engine.actions.declare import at_first_use
 from elasticq.engine.actions.leases import is_leased
 from elasticq.engine.actions.receive import returned, wait_s
-from elasticq.engine.apply import Undo, apply, roll_back
+from elasticq.engine.apply import Undo, apply, apply_all, roll_back
 from elasticq.engine.digest import delivery_digest
 from elasticq.engine.execute import execute, look_last
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.engine.sweep import Sweeper, reclaim
-from elasticq.engine.turn import Outcome, Turn
+from elasticq.engine.turn import Turn
 from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
-from elasticq.model.limits import WAITERS_MAX
+from elasticq.model.limits import ENTRY_BYTES_MAX, WAITERS_MAX
 from elasticq.model.names import queue_path
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
 from elasticq.node import forwarding
 from elasticq.node.clock import ClusterClock
 from elasticq.node.courier import Remote
 from elasticq.node.effects import Committed, Effects, Fetch, Frame, Reply, Ticket, Wanted
+from elasticq.node.judging import Decision, Judge
 from elasticq.node.members import Members, founding
 from elasticq.node.orders import Order, OrderDone, OrderRefused, TransferMastership, VerifyRows
 from elasticq.node.peer import Peer
@@ -63,7 +69,6 @@ ATTEMPTS_MAX = 10_000
 DIGESTS_MAX = 16
 DAMAGED = "damaged"
 UNREADABLE = "Messages of this queue cannot be read from the disk any more, and are lost; a retry passes over them."
-MUTATION_BYTES_MIN = 64  # what a mutation counts at least towards a batch's bound
 
 # After these a waiting receive of their queue may find something, or learn that the queue is gone.
 _LETTER = bytes((forwarding.FRAME_KIND,))
@@ -83,6 +88,7 @@ class Node(Observer):
         self.state = State()
         for mutation in rows:
             apply(self.state, mutation)
+        self.state.names.order()
         self.clock = ClusterClock()
         self.clock.ahead_ms = self.state.ahead_ms
         self.lottery = Lottery(entropy)
@@ -104,6 +110,7 @@ class Node(Observer):
         self._is_volatile = settings.volatile
         self._commits_alone = self.replica.commits_alone
         self._turn = Turn(0, 0, settings.region, settings.sixty_second_rules, settings.template, settings.limits)
+        self._judge = Judge(self.effects.failures)
         self._waiters = Waiters()
         self._attempts: dict[bytes, int] = {}  # answers that are out, of receives that were answered more than once
         self._sweeper = Sweeper()
@@ -121,6 +128,7 @@ class Node(Observer):
             self.members,
             self.effects,
             lambda: self.state,
+            self._judge,
             self.lottery.token(b"courier %d" % durable.applied_index, 8).hex(),  # the entropy may be an older node's
             run=self._admit,
             withdraw=self._withdraw,
@@ -138,6 +146,7 @@ class Node(Observer):
         self._open_is_early = False
         self._gathers = False  # calls that came together make one entry
         self._open: list[m.Mutation] = []
+        self._open_payloads: list[bytes] = []  # the same, encoded: one for each command
         self._open_bytes = 0
         self._open_undo: Undo = []
         self._undo: deque[tuple[int, Undo]] = deque()
@@ -172,6 +181,11 @@ class Node(Observer):
             self._leave(now_ms)
         else:
             self.effects.wake_at_ms = self._chores_at_ms()  # nothing else can be due
+
+    @property
+    def is_handing_over(self) -> bool:
+        """The mastership is being given away; calls are held meanwhile."""
+        return bool(self._hands_over_until_ms)
 
     def _is_only_joining(self) -> bool:
         """A cluster of one whose last entry is being synced: what came joined the open entry, and waits."""
@@ -210,7 +224,7 @@ class Node(Observer):
             self._attempts[result.invocation] = answers
         elif answers == 0:
             time_ms = self._open_time(now_ms)  # its GUID is forgotten, too
-            self._change(returned(self.state, result, time_ms), now_ms)
+            self._change(self._judge.own(returned(self.state, result, time_ms)), now_ms)
 
     def receive(self, frame: bytes, now_ms: int) -> None:
         """A frame of another member. Raises FrameError for bytes that are none, and changes nothing then."""
@@ -359,7 +373,8 @@ class Node(Observer):
             self.replica.lost_rows(now_ms)
         elif self.serving:
             self._open_time(now_ms)
-            self._change([m.MessagesRemoved(queue_id, part) for part in m.chunks(sequences)], now_ms)
+            removed: list[m.Mutation] = [m.MessagesRemoved(queue_id, part) for part in m.chunks(sequences)]
+            self._change(self._judge.own(removed), now_ms)
             for _, ticket in self._parked.pop(queue_id, ()):
                 self._answer(ticket, ServiceUnavailable(UNREADABLE), now_ms)
         self._leave(now_ms)
@@ -461,33 +476,34 @@ class Node(Observer):
 
     def _run(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         self._open_time(now_ms)
+        no_queue: QueueDoesNotExist | None = None
         try:
-            result, mutations = execute(self.state, call, self._turn)
-            if type(result) is ReceiveMessageResult:  # a send does not pay for what follows
-                if mutations and _found_nothing(result):
-                    result, mutations = self._look_again(call, mutations, now_ms)
-                if _found_nothing(result) and is_leased(call):
-                    if not mutations and self._wait(call, ticket, now_ms):
+            decision = self._judge.decide(execute, self.state, call, self._turn)
+            if type(decision.result) is ReceiveMessageResult:  # a send does not pay for what follows
+                if decision.mutations and _found_nothing(decision.result):
+                    decision = self._look_again(call, decision, now_ms)
+                if _found_nothing(decision.result) and is_leased(call):
+                    if not decision.mutations and self._wait(call, ticket, now_ms):
                         return
-                    result, mutations = self._look_last(call, mutations, now_ms)
+                    decision = self._look_last(call, decision, now_ms)
+            result, mutations = decision.result, decision.mutations
+            if mutations:
+                if self._attempts:
+                    self._attempts.pop(call.invocation, None)
+                self._change(decision, now_ms, call, ticket)
+                if not self._is_volatile and type(result) is ReceiveMessageResult:
+                    self._took(mutations[0])
+                return
         except SqsError as error:
-            if type(error) is QueueDoesNotExist and self._turn.template is not None:
-                self._run_with_queue(call, ticket, error, now_ms)
-            else:
+            if type(error) is not QueueDoesNotExist or self._turn.template is None:
                 self._answer(ticket, error, now_ms)
-            return
+                return
+            no_queue = error
         except ContentsMissing as missing:
             self._park(call, ticket, missing.sequences)
             return
-        if mutations:
-            if self._attempts:
-                self._attempts.pop(call.invocation, None)
-            is_send = _is_standard_send(result)
-            if is_send and self._replies.is_early:
-                self._open_is_early = True
-            self._change(mutations, now_ms, ticket, result, is_send=is_send)
-            if not self._is_volatile and type(result) is ReceiveMessageResult:
-                self._took(mutations[0])
+        if no_queue is not None:  # here, as errors of what follows would carry this one along
+            self._run_with_queue(call, ticket, no_queue, now_ms)
             return
         if type(result) is ReceiveMessageResult and not result.leased:
             if result.messages:
@@ -501,36 +517,36 @@ class Node(Observer):
 
     def _run_with_queue(self, call: Call, ticket: Ticket, error: SqsError, now_ms: int) -> None:
         """The queue of the call is made first, from the template, if it is one that its first use makes."""
-        mutations: list[m.Mutation] = []
         try:
-            mutations = at_first_use(self.state, call, self._turn)
+            decision = self._judge.decide(at_first_use, self.state, call, self._turn)
+            self._change(decision, now_ms, call)
         except SqsError as why:
-            error = why
-        if mutations:
-            self._change(mutations, now_ms)
+            self._answer(ticket, why, now_ms)
+            return
+        if decision.mutations:
             self._run(call, ticket, now_ms)
         else:
             self._answer(ticket, error, now_ms)
 
-    def _look_again(self, call: Call, mutations: list[m.Mutation], now_ms: int) -> Outcome:
+    def _look_again(self, call: Call, decision: Decision, now_ms: int) -> Decision:
         """A receive found nothing but dead letters: they go, and it looks behind them.
 
-        Where there are too many of them it ends empty, with the last of them still to go.
+        Where there are too many of them it ends empty, with the last of them still to go. Raises SqsError,
+        ContentsMissing; those that went have gone then.
         """
-        result: Result | SqsError = ReceiveMessageResult()
         for _ in range(BURIALS_MAX):
-            self._change(mutations, now_ms)
+            self._change(decision, now_ms, call)
             self._open_time(now_ms)
-            result, mutations = execute(self.state, call, self._turn)
-            if not mutations or not _found_nothing(result):
+            decision = self._judge.decide(execute, self.state, call, self._turn)
+            if not decision.mutations or not _found_nothing(decision.result):
                 break
-        return result, mutations
+        return decision
 
-    def _look_last(self, call: Call, mutations: list[m.Mutation], now_ms: int) -> Outcome:
-        """A leased receive found nothing but ``mutations`` and waits no longer: what it is told holds for ever."""
-        self._change(mutations, now_ms)
+    def _look_last(self, call: Call, decision: Decision, now_ms: int) -> Decision:
+        """A leased receive found nothing but ``decision`` and waits no longer: what it is told holds for ever."""
+        self._change(decision, now_ms, call)
         self._open_time(now_ms)
-        return look_last(self.state, call, self._turn)
+        return self._judge.decide(look_last, self.state, call, self._turn)
 
     def _park(self, call: Call, ticket: Ticket, sequences: list[int]) -> None:
         """Executed again when the contents are here; a receive waits like a long poll."""
@@ -563,33 +579,34 @@ class Node(Observer):
             del attempts[next(iter(attempts))]
 
     def _open_time(self, now_ms: int) -> int:
-        """An entry's time is fixed when its batch opens; all commands in it see that time."""
+        """Each command sees the time at which it came: an entry may be open for as long as the disk syncs the last.
+
+        A visibility timeout that began when the entry was opened would end before its consumer's time is up.
+        """
         turn = self._turn
-        if not self._open:
-            time_ms = self._stamp(now_ms)
-            if time_ms > turn.now_ms:
-                turn.now_ms = time_ms
+        time_ms = self._stamp(now_ms)
+        if time_ms > turn.now_ms:
+            turn.now_ms = time_ms
         return turn.now_ms
 
     def _stamp(self, now_ms: int) -> int:
         """Entries carry cluster time, never a wall clock."""
         return self.clock.time_ms(now_ms)
 
-    def _change(
-        self,
-        mutations: list[m.Mutation],
-        now_ms: int,
-        ticket: Ticket | None = None,
-        result: Result | SqsError | None = None,
-        *,
-        is_send: bool = False,
-    ) -> None:
-        """Apply what was decided, put it into the open entry, and answer by the reply rule."""
+    def _change(self, decision: Decision, now_ms: int, call: Call | None = None, ticket: Ticket | None = None) -> None:
+        """Apply what was decided, put it into the open entry, and answer a ticket by the reply rule.
+
+        Raises SqsError where ``call``'s part of the entry cannot be applied: then it is as if it had not come.
+        """
+        mutations, result = decision.mutations, decision.result
         if not mutations:
             return
-        self._apply(mutations)
+        self._apply(decision, now_ms, call)
+        is_send = ticket is not None and _is_standard_send(result)
+        if is_send and self._replies.is_early:
+            self._open_is_early = True
         self._close_entry_if_free(now_ms)
-        if result is not None:
+        if ticket is not None:
             if is_send and not self._commits_alone:
                 self._replies.answer_send(ticket, result, self._head_index(), now_ms)
             else:
@@ -609,15 +626,23 @@ class Node(Observer):
                 if queue_id != besides and self._waiters.is_awaited(queue_id):
                     self._serve_waiters(queue_id, now_ms)
 
-    def _apply(self, mutations: list[m.Mutation]) -> None:
-        undo = self._open_undo if self.replica.has_company else None  # a cluster of one never loses its term
+    def _apply(self, decision: Decision, now_ms: int, call: Call | None) -> None:
+        """Into the state and the open entry, wholly or not at all. Raises SqsError for a ``call``."""
+        mutations, payload = decision.mutations, decision.payload
+        if self._open and self._open_bytes + len(payload) > ENTRY_BYTES_MAX:
+            self._close_entry(now_ms)
         self.state.index = self.replica.log.last_index + 1
-        for mutation in mutations:
-            apply(self.state, mutation, undo)
+        undo: Undo = []
+        if call is None:
+            apply_all(self.state, mutations, undo)
+        else:
+            self._judge.apply(self.state, call, mutations, undo)
+        if self.replica.has_company:  # a cluster of one never loses its term
+            self._open_undo += undo
         self._senders.contents_came()
         self._open += mutations
-        if not self._commits_alone:
-            self._open_bytes += sum(map(_size_bytes, mutations))
+        self._open_payloads.append(payload)
+        self._open_bytes += len(payload)
 
     def _close_entry_if_free(self, now_ms: int) -> None:
         """Group commit: while a sync, or in memory a round, is under way the open entry grows, up to its bound."""
@@ -635,8 +660,8 @@ class Node(Observer):
 
     def _propose_open(self, now_ms: int, voters: tuple[Voter, ...] | None = None) -> None:
         mutations, is_early, undo = self._open, self._open_is_early, self._open_undo
-        payload = m.encode(mutations)
-        self._open, self._open_bytes, self._open_is_early = [], 0, False
+        payload = m.join(self._open_payloads)
+        self._open, self._open_payloads, self._open_bytes, self._open_is_early = [], [], 0, False
         time_ms = self._turn.now_ms
         # What the replica tells while it proposes finds the books in order.
         self.applied_index = index = self.replica.log.last_index + 1
@@ -675,8 +700,10 @@ class Node(Observer):
         """Register an empty receive that may wait; False for a short poll."""
         command = call.command
         assert isinstance(command, ReceiveMessage)
+        if call.invocation and self.state.invocations.get(call.invocation, self._turn.now_ms):
+            return False  # an answer again, whose queue may be gone
         seconds = wait_s(self.state, call, command)
-        if seconds <= 0 or (call.invocation and self.state.invocations.get(call.invocation, self._turn.now_ms)):
+        if seconds <= 0:
             return False
         if is_leased(call):
             call = replace(call, invocation=b"")  # all who ask get the same answer, so that nobody takes a place
@@ -701,26 +728,28 @@ class Node(Observer):
         while (waiter := self._waiters.first(queue_id)) is not None:
             self._open_time(now_ms)
             try:
-                result, mutations = execute(self.state, waiter.call, self._turn)
-                if mutations and _found_nothing(result):
-                    result, mutations = self._look_again(waiter.call, mutations, now_ms)
+                decision = self._judge.decide(execute, self.state, waiter.call, self._turn)
+                if decision.mutations and _found_nothing(decision.result):
+                    decision = self._look_again(waiter.call, decision, now_ms)
                     if waiter.is_over:  # served by what its dead letters woke
                         continue
-                if mutations and _found_nothing(result) and is_leased(waiter.call):
-                    result, mutations = self._look_last(waiter.call, mutations, now_ms)
+                if decision.mutations and _found_nothing(decision.result) and is_leased(waiter.call):
+                    decision = self._look_last(waiter.call, decision, now_ms)
                     if waiter.is_over:
                         continue
+                result, mutations = decision.result, decision.mutations
+                if not mutations and _is_plain(result):
+                    break
+                if mutations:
+                    self._apply(decision, now_ms, waiter.call)
             except SqsError as error:
                 self._answer_waiter(waiter, error, now_ms)
                 continue
             except ContentsMissing as missing:
                 self._residency.want(queue_id, missing.sequences)
                 break
-            if not mutations and _is_plain(result):
-                break
             self._waiters.remove(waiter)
             if mutations:
-                self._apply(mutations)
                 self._close_entry_if_free(now_ms)
             self._answer(waiter.ticket, result, now_ms)
             if mutations and not self._is_volatile:
@@ -748,16 +777,15 @@ class Node(Observer):
             self._post.hold(call, ticket, now_ms)
             return
         try:
-            result, mutations = self._look_last(call, [], now_ms)
+            decision = self._judge.decide(look_last, self.state, call, self._turn)
+            if decision.mutations:
+                self._change(decision, now_ms, call, ticket)
+            else:
+                self._answer(ticket, decision.result, now_ms)
         except SqsError as error:
             self._answer(ticket, error, now_ms)
         except ContentsMissing as missing:
             self._park(call, ticket, missing.sequences)
-        else:
-            if mutations:
-                self._change(mutations, now_ms, ticket, result)
-            else:
-                self._answer(ticket, result, now_ms)
 
     def _answer_waiter(self, waiter: Waiter, outcome: Result | SqsError, now_ms: int) -> None:
         self._waiters.remove(waiter)
@@ -780,7 +808,7 @@ class Node(Observer):
         mutations, is_more_waiting = self._sweeper.step(self.state, self._open_time(now_ms))
         is_more_waiting |= reclaim(self.state, self.replica.commit_index)
         self._sweep_at_ms = now_ms + (10 if is_more_waiting else SWEEP_MS)
-        self._change(mutations, now_ms)
+        self._change(self._judge.own(mutations), now_ms)
 
     def _move(self, now_ms: int) -> None:
         """The next step of the move tasks; the one before it is committed, so that they never run far ahead."""
@@ -793,7 +821,7 @@ class Node(Observer):
         self._move_at_ms = now_ms + step.wait_ms
         for queue_id, sequences in step.missing:
             self._residency.want(queue_id, sequences)
-        self._change(step.mutations, now_ms)
+        self._change(self._judge.own(step.mutations), now_ms)
 
     def _chores_at_ms(self) -> int:
         """When background work is due again."""
@@ -827,7 +855,7 @@ class Node(Observer):
             first.append(founding(self.lottery))
         grace_from_ms, grace_until_ms = self._grace(contact_ms, turn.now_ms)
         takeover = m.TookOver(replica.term, self.settings.member_id, grace_from_ms, grace_until_ms)
-        self._apply([*first, takeover])
+        self._apply(self._judge.own([*first, takeover]), now_ms, None)
         self.takeover_index = replica.log.last_index + 1
         self._propose_open(now_ms)  # records leave when the replica's caller is done
         if self._commits_alone:
@@ -851,8 +879,7 @@ class Node(Observer):
         """Take back what is not committed, newest first; what was promised to nobody is answered as unknown."""
         self.serving = False
         roll_back(self._open_undo)
-        self._open = []
-        self._open_bytes = 0
+        self._open, self._open_payloads, self._open_bytes = [], [], 0
         while self._undo:
             roll_back(self._undo.pop()[1])
         self.clock.ahead_ms = self.state.ahead_ms
@@ -1106,8 +1133,3 @@ def _is_standard_send(result: Result | SqsError) -> bool:
     if type(result) is not SendMessageBatchResult or not result.successful:
         return False
     return result.successful[0].sequence_number is None
-
-
-def _size_bytes(mutation: m.Mutation) -> int:
-    """A cheap guess of what a mutation adds to its entry; exact bodies, the rest by its least."""
-    return len(mutation.body) + MUTATION_BYTES_MIN if type(mutation) is m.MessageStored else MUTATION_BYTES_MIN

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from elasticq.engine.actions.send import check_size
 from elasticq.engine.execute import execute
 from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.engine.state import State
@@ -22,8 +23,9 @@ from elasticq.model.commands import (
     ListQueues,
     ListQueueTags,
 )
-from elasticq.model.errors import ServiceUnavailable, SqsError
+from elasticq.model.errors import InternalFailure, RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
+from elasticq.model.limits import FRAME_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
 from elasticq.node.courier import FAREWELL_MS, Courier, Remote, Sent
 from elasticq.node.effects import Effects, Frame, Reply, Ticket
@@ -40,6 +42,7 @@ from elasticq.node.forwarding import (
     forward_of,
     outcome_of,
 )
+from elasticq.node.judging import Judge
 from elasticq.node.members import Members, name_of
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.replica import MASTER, Replica
@@ -62,6 +65,7 @@ class Post:
         members: Members,
         effects: Effects,
         state: Callable[[], State],
+        judge: Judge,
         boot: str,
         *,
         run: Callable[[Call, Ticket, int], None],
@@ -73,6 +77,7 @@ class Post:
         self._members = members
         self._effects = effects
         self._state = state
+        self._judge = judge
         self._run = run
         self._withdraw = withdraw
         self._give_back = give_back
@@ -122,8 +127,26 @@ class Post:
 
     def _forward(self, call: Call, ticket: Ticket, to: str, now_ms: int, *, is_detour: bool = False) -> None:
         number = self._courier.send(call, ticket, to, now_ms, self._replica.term)
+        try:
+            self._effects.frames.append(self._frame_of(call, to, number, is_detour=is_detour))
+        except SqsError as error:
+            self._courier.arrived(number)
+            self._effects.replies.append(Reply(ticket, error, 0))
+
+    def _frame_of(self, call: Call, to: str, number: int, *, is_detour: bool) -> Frame:
+        """Raises the SqsError that its client gets where it cannot be passed on."""
         cluster, sender, boot = self._replica.cluster, self._settings.member_id, self._courier.boot
-        self._write(forward_of(call, cluster, sender, to, boot, number, is_detour=is_detour))
+        try:
+            forward = forward_of(call, cluster, sender, to, boot, number, is_detour=is_detour)
+            frame = Frame(to, encode(forward), 0)
+        except Exception as cause:
+            self._judge.failed(type(call.command).__name__, cause)
+        else:
+            if len(frame.data) > FRAME_BYTES_MAX:
+                check_size(call.command, self._settings.limits)
+                raise RequestTooLarge(f"The request is too long for other members: {len(frame.data)} bytes.")
+            return frame
+        raise InternalFailure
 
     def _refuse(self, ticket: Ticket) -> None:
         self._effects.replies.append(Reply(ticket, ServiceUnavailable(self.unready_reason()), 0))
@@ -213,7 +236,7 @@ class Post:
             return ServiceUnavailable(self.unready_reason())
         turn = Turn(time_ms, 0, self._settings.region, self._settings.sixty_second_rules)
         try:
-            result, _ = execute(self._state(), call, turn)
+            result = self._judge.decide(execute, self._state(), call, turn).result
         except SqsError as error:
             return error
         except ContentsMissing:
@@ -312,16 +335,30 @@ class Post:
                 kept.append(reply)
                 continue
             assert isinstance(outcome, (Result, SqsError)), "orders are not passed on"
-            if not self._has_left(ticket.sender):
-                forward = (ticket.sender, ticket.boot, ticket.number)
-                self._write(answer_of(outcome, forward, self._replica.cluster, self._settings.member_id))
-            elif isinstance(outcome, ReceiveMessageResult) and outcome.messages:
+            is_mailed = not self._has_left(ticket.sender) and self._mail(ticket, outcome)
+            if not is_mailed and isinstance(outcome, ReceiveMessageResult) and outcome.messages:
                 unsent.append(outcome)
         replies[:] = kept
         for result in unsent:
             self._take_back(result, now_ms, serving=serving)
         if unsent:
             self.mail_answers(now_ms, serving=serving)
+
+    def _mail(self, ticket: Remote, outcome: Result | SqsError) -> bool:
+        """False: it cannot be written, and its caller is told so instead."""
+        cluster, own_id = self._replica.cluster, self._settings.member_id
+        forward = (ticket.sender, ticket.boot, ticket.number)
+        try:
+            data = encode(answer_of(outcome, forward, cluster, own_id))
+            if len(data) > FRAME_BYTES_MAX:
+                raise ValueError(f"an answer of {len(data)} bytes")
+        except Exception as cause:
+            self._judge.failed(type(outcome).__name__, cause)
+        else:
+            self._effects.frames.append(Frame(ticket.sender, data, 0))
+            return True
+        self._write(answer_of(InternalFailure(), forward, cluster, own_id))
+        return False
 
     def _has_left(self, member_id: str) -> bool:
         return member_id not in self._members.linked and member_id in self._members.peers

@@ -16,11 +16,12 @@ from struct import Struct
 from typing import Protocol
 from zlib import crc32
 
+from elasticq.model import limits
 from elasticq.peers.errors import FrameError, UnexpectedKind, WrongChecksum, WrongLength, WrongVersion
 
 HELLO, PROOF, REFUSED, GREETING, IDLE, PING, PONG, DATA, PULL, HEAD, CHUNK, END = range(1, 13)
 
-FRAME_BYTES_MAX = 8 * 1_048_576  # a node's frame, design.md §5
+FRAME_BYTES_MAX = limits.FRAME_BYTES_MAX  # a node's
 CHUNK_BYTES_MAX = 1_048_576
 CONTROL_BYTES_MAX = 65_536
 PROOF_BYTES_MAX = 256

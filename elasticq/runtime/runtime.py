@@ -12,11 +12,15 @@ place: ``replace``.
 
 A node that raises is broken (its invariants are assertions): the runtime stops
 for ever, answers nobody any more and tells ``on_failure``, which ends the process.
+What goes wrong while one command is judged is no such thing: the node answers that
+command with an InternalFailure, and the cause goes to the log.
 """
 
 from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
 from functools import partial
+from logging import getLogger
+from traceback import format_tb
 from typing import Any, Protocol, cast
 
 from msgspec.structs import replace
@@ -37,6 +41,8 @@ from elasticq.storage.gate import SyncGate
 from elasticq.storage.interface import Storage
 
 NEVER_MS = 1 << 62
+
+_log = getLogger(__name__)
 
 
 class Ticket(Protocol):
@@ -151,6 +157,8 @@ class Runtime:
             raise RuntimeStopped from failure
         effects = self._effects
         replies = effects.replies
+        if effects.failures:
+            self._tell_failures()
         if len(replies) == 1 and not (effects.records or effects.frames or effects.committed or effects.fetches):
             reply = replies.pop()
             reply.ticket.release(reply.outcome)  # type: ignore[attr-defined]
@@ -311,6 +319,8 @@ class Runtime:
     def _drain(self) -> None:
         """Do what the node asked for."""
         effects = self._effects
+        if effects.failures:
+            self._tell_failures()
         if effects.records:
             self._append()
         if effects.committed or effects.fetches:
@@ -327,6 +337,15 @@ class Runtime:
         wake_at_ms = effects.wake_at_ms
         if wake_at_ms is not None and wake_at_ms < self._armed_at_ms:
             self._arm(wake_at_ms)
+
+    def _tell_failures(self) -> None:
+        """Where and what; not the exceptions' own texts, which may quote a request."""
+        failures = self._effects.failures
+        for failure in failures:
+            cause = failure.cause
+            where = "".join(format_tb(cause.__traceback__))
+            _log.error("command_failed %s %s\n%s", failure.action, type(cause).__name__, where)
+        failures.clear()
 
     def _tell(self) -> None:
         effects = self._effects

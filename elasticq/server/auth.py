@@ -1,6 +1,5 @@
 """The settings of the door: who may come in with which key, and which web pages may ask; TLS of a port."""
 
-import os
 import re
 import ssl
 import tomllib
@@ -12,14 +11,13 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from elasticq.server.cluster import is_loopback
+from elasticq.server.secret_files import check_mode
 from elasticq.wire.sigv4 import Key
 
 KEYS_MAX: Final = 10_000
 KEYS_FILE_BYTES_MAX: Final = 4_194_304
 TOKEN_BYTES_MAX: Final = 4_096
 TOKEN_BYTES_MIN: Final = 16
-_GROUP_AND_OTHERS: Final = 0o077
-_WRITE_OF_GROUP_AND_OTHERS: Final = 0o037
 _ORIGIN: Final = re.compile(r"https?://[^/\s*?#@]+\Z")
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}\Z|\[[0-9A-Fa-f:.]+\]\Z")
 
@@ -119,9 +117,7 @@ def read_token(token_file: str) -> str:
 def _read_closed(setting: str, path: Path, bytes_max: int) -> str:
     """A file that only its owner may read, or root's that one group may read."""
     try:
-        state = path.stat()
-        if state.st_mode & refused_mode(state.st_uid, os.geteuid()):
-            raise ValueError(f"{setting} {path} is open to other users of this machine: chmod 600 {path}")
+        check_mode(setting, path, path.stat())
         with path.open("rb") as file:
             content = file.read(bytes_max + 1)
     except OSError as error:
@@ -134,16 +130,8 @@ def _read_closed(setting: str, path: Path, bytes_max: int) -> str:
         raise ValueError(f"{setting} {path} is not UTF-8") from None
 
 
-def refused_mode(owner: int, user: int) -> int:
-    """The bits that a secret's file may not have. PostgreSQL's rule for its keys: root may hand one to a group.
-
-    So secrets come into containers: Kubernetes mounts them as root's, readable by the pod's group.
-    """
-    return _WRITE_OF_GROUP_AND_OTHERS if owner == 0 != user else _GROUP_AND_OTHERS
-
-
 def allowed_hosts(auth: Auth, host: str, public_url: str) -> list[str]:
-    """Names under which a browser may address the port that listens on ``host``."""
+    """Names under which the port that listens on ``host`` may be addressed, besides those that are always good."""
     return [*auth.allowed_hosts, host, urlsplit(public_url).hostname or ""]
 
 

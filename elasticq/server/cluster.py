@@ -7,10 +7,11 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
+from elasticq.server.secret_files import check_mode
+
 NODES_MAX: Final = 15
 SECRET_BYTES_MAX: Final = 4_096
 SECRET_BYTES_ADVISED: Final = 16
-_OTHERS: Final = 0o007
 
 
 class Cluster(Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,8 +72,7 @@ def read_secret(cluster: Cluster) -> bytes:
         return b""
     path = Path(cluster.secret_file)
     try:
-        if path.stat().st_mode & _OTHERS:
-            raise ValueError(f"cluster.secret_file {path} is open to every user of this machine: chmod 600 {path}")
+        check_mode("cluster.secret_file", path, path.stat())
         with path.open("rb") as file:
             secret = file.read(SECRET_BYTES_MAX + 1).strip()
     except OSError as error:

@@ -47,7 +47,7 @@ class Http(Struct, frozen=True, forbid_unknown_fields=True):
 
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65_535)] = 9324
-    public_url: Annotated[str, Meta(pattern=r"^(https?://[^/\s]+)?$")] = ""
+    public_url: Annotated[str, Meta(pattern=r"^(https?://[^/\s]+)?$", max_length=limits.HOST_CHARS_MAX + 8)] = ""
     context_path: Annotated[str, Meta(pattern=r"^(/[A-Za-z0-9._~-]+)*$", max_length=256)] = ""
     connections_max: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
     connections_per_address: Annotated[int, Meta(ge=0, le=1_000_000)] = 0

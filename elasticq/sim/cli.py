@@ -1,15 +1,20 @@
-"""``elasticq sim``: run seeds, replay a scenario, shrink what fails."""
+"""``elasticq sim``: run seeds, replay a scenario, shrink what fails, show what the faults met."""
 
 import argparse
+import os
 import sys
-import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from random import SystemRandom
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from elasticq.checks.history import dump_lines
-from elasticq.sim.faults import Scenario, scenario
+from elasticq.sim.faults import KINDS, Scenario, scenario
+from elasticq.sim.many import run_all
+from elasticq.sim.phases import Met, table
 from elasticq.sim.shrink import shrink
 from elasticq.sim.world import Outcome, run
 
@@ -26,6 +31,7 @@ class Totals(Struct):
     interrupted: int = 0
     simulated_ms: int = 0
     failed: int = 0
+    met: Met = field(default_factory=Counter)
 
     def add(self, outcome: Outcome) -> None:
         self.seeds += 1
@@ -37,6 +43,7 @@ class Totals(Struct):
         self.interrupted += outcome.transfers.cut
         self.simulated_ms += outcome.simulated_ms
         self.failed += bool(outcome.findings)
+        self.met.update(outcome.met)
 
     def line(self) -> str:
         return (
@@ -61,9 +68,18 @@ def describe(outcome: Outcome) -> str:
 def _arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="elasticq sim", description="Simulate clusters under seeded faults.")
     parser.add_argument("--seeds", type=int, default=20, help="how many seeds (20)")
-    parser.add_argument("--first", type=int, default=1, help="the first seed (1)")
+    parser.add_argument("--first", type=_first, default=1, help="the first seed (1), or 'random'; it is printed")
     parser.add_argument("--seed", type=int, help="this one seed only")
-    parser.add_argument("--members", type=int, choices=(1, 3, 5), default=3)
+    parser.add_argument("--members", type=int, choices=(1, 3, 5, 7), default=3)
+    parser.add_argument(
+        "--mixed", action="store_true", help="members with other bounds: memory, batches, windows, limits"
+    )
+    parser.add_argument("--processes", type=int, default=1, help="how many seeds at a time (1); 0: one a core")
+    parser.add_argument("--quiet", action="store_true", help="a line for each seed that fails, and the totals")
+    parser.add_argument("--coverage", action="store_true", help="how often each kind of fault met each phase")
+    parser.add_argument(
+        "--failing", type=Path, metavar="FILE", help="add each failing scenario to FILE, a line of JSON"
+    )
     parser.add_argument("--trace", action="store_true", help="print every traced event")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="run the scenario in FILE")
     parser.add_argument("--shrink", action="store_true", help="make each failing scenario small and print it")
@@ -72,20 +88,36 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+def _first(text: str) -> int:
+    return SystemRandom().randrange(10**6, 10**12) if text == "random" else int(text)
+
+
 def _scenarios(arguments: argparse.Namespace) -> list[Scenario]:
     if arguments.replay is not None:
         return [msgspec.json.decode(arguments.replay.read_bytes(), type=Scenario)]
     if arguments.seed is not None:
-        return [scenario(arguments.seed, arguments.members)]
-    return [scenario(seed, arguments.members) for seed in range(arguments.first, arguments.first + arguments.seeds)]
+        return [scenario(arguments.seed, arguments.members, is_mixed=arguments.mixed)]
+    seeds = range(arguments.first, arguments.first + arguments.seeds)
+    return [scenario(seed, arguments.members, is_mixed=arguments.mixed) for seed in seeds]
+
+
+def _outcomes(scenarios: list[Scenario], arguments: argparse.Namespace) -> Iterator[Outcome]:
+    """Several at a time have no history: it stays in its process."""
+    if arguments.processes == 1 or len(scenarios) == 1:
+        return (run(chosen, keeps_trace=arguments.trace) for chosen in scenarios)
+    return run_all(scenarios, arguments.processes)
 
 
 def _show(chosen: Scenario, outcome: Outcome, arguments: argparse.Namespace) -> Scenario:
-    print(*outcome.trace, describe(outcome), sep="\n" if outcome.trace else "", flush=True)
+    if outcome.findings or not arguments.quiet:
+        print(*outcome.trace, describe(outcome), sep="\n" if outcome.trace else "", flush=True)
     if outcome.findings and arguments.shrink:
         chosen = shrink(chosen, outcome.findings[0].name, lambda line: print(f"  {line}", flush=True))
     if outcome.findings:
         print(f"  scenario: {msgspec.json.encode(chosen).decode()}")
+        if arguments.failing is not None:
+            with arguments.failing.open("ab") as file:
+                file.write(msgspec.json.encode(chosen) + b"\n")
     if arguments.save is not None:
         arguments.save.write_bytes(msgspec.json.encode(chosen))
     if arguments.history is not None:
@@ -96,11 +128,14 @@ def _show(chosen: Scenario, outcome: Outcome, arguments: argparse.Namespace) -> 
 def main(argv: list[str] | None = None) -> int:
     """0 when nothing was found, 1 otherwise."""
     arguments = _arguments(sys.argv[1:] if argv is None else argv)
-    totals, started_s = Totals(), time.process_time()
-    for chosen in _scenarios(arguments):
-        outcome = run(chosen, keeps_trace=arguments.trace)
+    totals, scenarios = Totals(), _scenarios(arguments)
+    for chosen, outcome in zip(scenarios, _outcomes(scenarios, arguments), strict=True):
         totals.add(outcome)
         _show(chosen, outcome, arguments)
-    cpu_s = time.process_time() - started_s
-    print(f"{totals.line()}; {cpu_s:.1f} CPU s, {totals.seeds * 60 / max(cpu_s, 0.001):.0f} seeds a core-minute")
+    if arguments.coverage:
+        print(table(totals.met, KINDS))
+    times = os.times()
+    cpu_s = times.user + times.children_user
+    speed = f"{cpu_s:.1f} CPU s, {totals.seeds * 60 / max(cpu_s, 0.001):.0f} seeds a core-minute"
+    print(f"first seed {scenarios[0].seed}, {scenarios[0].members} members: {totals.line()}; {speed}")
     return 1 if totals.failed else 0

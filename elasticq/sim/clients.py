@@ -149,6 +149,8 @@ class Consumer(Client):
         wait_s = self.random.choice((0, 1, 2)) if draining else self.random.choice((0, 0, 1, 5))
         visibility_s = self.random.randint(1, 6) if self.random.random() < 0.3 else None
         count = self.random.choice((1, 3, 10)) if not draining else 10
+        if self.world.scenario.bounds.is_relaxed:
+            count *= 5
         has_attempt = self.load.has_attempts and queue.is_fifo and not draining
         self._ask(queue, count, wait_s, visibility_s, f"{self.name}-{self.number + 1}" if has_attempt else "")
 

@@ -9,10 +9,12 @@ A member that lives in memory has a ``Memory`` in its place: all is durable when
 it is made, and gone with the process.
 """
 
+import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 
+import msgspec
 from msgspec import Struct
 
 from elasticq.engine.dump import dump
@@ -247,6 +249,23 @@ def copy_of_memory(state: State, base: Base) -> Copy:
     data = connection.serialize()
     connection.close()
     return Copy(base, data)
+
+
+def in_a_fork(make: Callable[[], Copy]) -> Copy:
+    """What a copy of this process makes, in which a node may take back in place what is not committed (memory.py)."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            with os.fdopen(writer, "wb") as pipe:
+                pipe.write(msgspec.msgpack.encode(make()))
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        told = pipe.read()
+    os.waitpid(child, 0)
+    return msgspec.msgpack.decode(told, type=Copy)
 
 
 def _database(data: bytes = b"") -> sqlite3.Connection:

@@ -11,8 +11,10 @@ differ in character (Groce et al. 2012); a mix of everything always looks alike.
 from random import Random
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from elasticq.node.settings import Mode
+from elasticq.sim.phases import possible
 from elasticq.sim.queues import FEATURES
 
 LOAD_FROM_MS = 4_000  # the first master is elected and the queues exist
@@ -24,6 +26,7 @@ class Fault(Struct, frozen=True, omit_defaults=True):
     """One fault from ``at_ms`` to ``until_ms`` on the member number ``member`` (-1: finds its own).
 
     peer: the other end of a cut; amount: of a clock jump or an advance in ms, or 1 where a crash is a reboot.
+    phase: what it waits for from ``at_ms`` on, up to PHASE_PATIENCE_MS; then it lasts as long as it would have.
     """
 
     at_ms: int
@@ -32,6 +35,22 @@ class Fault(Struct, frozen=True, omit_defaults=True):
     member: int = -1
     peer: int = -1
     amount: int = 0
+    phase: str = ""
+
+
+class Bounds(Struct, frozen=True, omit_defaults=True):
+    """Limits of the members, which decide what they keep in memory, send at once and put into one entry.
+
+    is_relaxed: one call may ask for more, as in the server's relaxed mode.
+    """
+
+    memory_bytes: int = 8_192  # so little that contents leave memory and are fetched
+    in_flight_entries: int = 64  # so few that the log of a member that is down is not waited for
+    batch_bytes: int = 1_048_576
+    is_relaxed: bool = False
+
+
+USUAL = Bounds()
 
 
 class Scenario(Struct, frozen=True):
@@ -58,6 +77,7 @@ class Scenario(Struct, frozen=True):
     spares: int = 0
     log_kept_bytes: int = 32 * 1_048_576
     features: tuple[str, ...] = ()
+    bounds: Bounds = USUAL
 
 
 CRASH_KINDS = ("crash", "crash_all", "restart", "crash_master", "crash_next_voter", "crash_appending_master")
@@ -99,6 +119,14 @@ _LENGTHS_MS = {
 _AMOUNTS = {"clock_jump": (-_WALL_SKEW_MS, _WALL_SKEW_MS), "advance": _ADVANCE_MS}
 _SPARES_MAX = 2
 _LOG_KEPT_BYTES = (4_096, 16_384)
+PHASE_PATIENCE_MS = 8_000
+_PHASE_SHARE = 0.35  # of faults wait for a phase
+_FOCUS_SHARE = 0.3  # of scenarios mix what the rarest findings came from
+_FOCUS_KINDS = ("wipe", "transfer", "advance", "clock_jump")
+_FOCUS_FEATURES = ("leases", "fifo", "dead_letters", "move_tasks")
+_MEMORY_BYTES = (0, 1_024, 65_536, 64 * 1_048_576)
+_IN_FLIGHT_ENTRIES = (1, 8, 4_096)
+_BATCH_BYTES = (1, 512, 1_048_576)
 _EARLY_FROM_MS = 100
 
 
@@ -113,12 +141,22 @@ def scenario(
     mode: Mode | None = None,
     volatile: tuple[int, ...] | None = None,
     features: tuple[str, ...] | None = None,
+    is_mixed: bool = False,
 ) -> Scenario:
-    """The scenario of ``seed``; what is given replaces what the swarm would draw."""
+    """The scenario of ``seed``; what is given replaces what the swarm would draw.
+
+    is_mixed: members with other bounds than the usual ones.
+    """
     random = Random(f"{seed}/faults")
+    focus = Random(f"{seed}/focus")
+    is_focused = not kinds and focus.random() < _FOCUS_SHARE
     heal_ms = duration_ms * HEAL_MS // DURATION_MS
     chosen = kinds or _swarm(random, KINDS if members > 1 else KINDS_ALONE)
+    if is_focused:
+        chosen = tuple(dict.fromkeys((*chosen, *(each for each in _FOCUS_KINDS if members > 1 or each in KINDS_ALONE))))
     around = tuple(kind for kind in BACKGROUND if random.random() < 0.5) if background is None else background
+    if is_focused and background is None:
+        around = tuple(dict.fromkeys((*around, "wild_clock")))
     if members == 1:
         around = tuple(kind for kind in around if kind != "wild_clock")
     amount = count or random.randint(9, 16)
@@ -132,6 +170,12 @@ def scenario(
     drawn_mode = _mode(cluster, members)
     drawn_volatile = _volatile(cluster, members)
     joins = sum(fault.kind == "join" for fault in faults)
+    if features is None:
+        features = _features(Random(f"{seed}/features"))
+        if is_focused:
+            features = tuple(each for each in FEATURES if each in features or each in _FOCUS_FEATURES)
+    if not kinds:
+        faults = _waiting(focus, faults, possible(features, members))
     return Scenario(
         seed=seed,
         members=members,
@@ -148,7 +192,27 @@ def scenario(
         volatile=drawn_volatile if volatile is None else volatile,
         spares=min(joins, _SPARES_MAX),
         log_kept_bytes=cluster.randint(*_LOG_KEPT_BYTES),
-        features=_features(Random(f"{seed}/features")) if features is None else features,
+        features=features,
+        bounds=_bounds(focus) if is_mixed else USUAL,
+    )
+
+
+def _waiting(random: Random, faults: list[Fault], phases: tuple[str, ...]) -> list[Fault]:
+    """Some of the faults strike when the next phase of some kind comes."""
+    return [
+        replace(fault, phase=random.choice(phases))
+        if fault.at_ms >= LOAD_FROM_MS and random.random() < _PHASE_SHARE
+        else fault
+        for fault in faults
+    ]
+
+
+def _bounds(random: Random) -> Bounds:
+    return Bounds(
+        memory_bytes=random.choice(_MEMORY_BYTES),
+        in_flight_entries=random.choice(_IN_FLIGHT_ENTRIES),
+        batch_bytes=random.choice(_BATCH_BYTES),
+        is_relaxed=random.random() < 0.5,
     )
 
 

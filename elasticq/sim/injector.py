@@ -6,12 +6,16 @@ A fault that aims at a role finds its member when it strikes. An armed one
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from elasticq.node.orders import AddVoter, RemoveVoter, ReplaceVoter, TransferMastership
-from elasticq.sim.faults import Fault
+from elasticq.sim.faults import PHASE_PATIENCE_MS, Fault
+from elasticq.sim.phases import TWO_AT_ONCE, Met, phases_of
 
 if TYPE_CHECKING:
     from elasticq.sim.member import Member
@@ -32,6 +36,9 @@ class Injector:
         self.world = world
         self.random = world.random("injector")
         self.armed: list[Fault] = []
+        self.waiting: list[Fault] = []  # for a phase
+        self.active: list[Fault] = []  # those that have struck; some have ended
+        self.met: Met = Counter()
         self.struck = 0
         self._strike: dict[str, Callable[[Fault], bool]] = {
             "crash": self._crash,
@@ -68,12 +75,45 @@ class Injector:
     def strike(self, fault: Fault) -> None:
         if self.world.is_healed:
             return
+        if fault.phase:
+            self.waiting.append(fault)
+            self.look()
+            return
         self.world.trace("fault", fault.kind, fault.until_ms)
-        self.struck += self._strike[fault.kind](fault)
+        now_ms, present = self.world.now_us // 1_000, self._present()
+        if self._strike[fault.kind](fault):
+            self.struck += 1
+            self._meets(fault, present)
+        self.active = [each for each in self.active if each.until_ms > now_ms]
+        self.active.append(fault)
+
+    def look(self) -> None:
+        """After each step of a member: faults that wait for a phase that is on strike next."""
+        if not self.waiting:
+            return
+        now_ms, present = self.world.now_us // 1_000, self._present()
+        waiting, self.waiting = self.waiting, []
+        for fault in waiting:
+            if fault.phase in present:
+                ready = replace(fault, phase="", at_ms=now_ms, until_ms=now_ms + fault.until_ms - fault.at_ms)
+                self.world.schedule(0, partial(self.strike, ready))
+            elif now_ms < fault.at_ms + PHASE_PATIENCE_MS:
+                self.waiting.append(fault)
+
+    def _present(self) -> set[str]:
+        found = phases_of(self.world)
+        now_ms = self.world.now_us // 1_000
+        if any(each.until_ms > now_ms for each in self.active):
+            found.add(TWO_AT_ONCE)
+        return found
+
+    def _meets(self, fault: Fault, present: set[str]) -> None:
+        self.met.update((fault.kind, phase) for phase in present)
 
     def heal(self) -> None:
         """Everything runs and everybody hears everybody from now on."""
         self.armed.clear()
+        self.waiting.clear()
         self.world.network.mend_all()
         for member in self.world.members:
             member.disk.is_slow = False
@@ -84,17 +124,21 @@ class Injector:
 
     def voted(self, member: Member) -> None:
         """``member`` let out a granted vote."""
+        present = self._present() if self.armed else set()
         fault = self._take(ON_VOTE)
         if fault is not None and self._crashed(member, fault):
             self.struck += 1
+            self._meets(fault, present)
             self.world.schedule(self.random.randint(*RESTART_AFTER_VOTE_MS) * 1_000, lambda: self._start(member))
 
     def master_appended(self, member: Member) -> None:
         """``member`` is master and appended an entry that no other member has yet."""
+        present = self._present() if self.armed else set()
         fault = self._take(ON_APPEND)
         if fault is None:
             return
         self.struck += 1
+        self._meets(fault, present)
         if fault.kind == "crash_appending_master":
             self._crash_for(member, fault)
         else:

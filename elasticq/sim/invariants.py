@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from elasticq.checks.history import Event, Send
+from elasticq.checks.story import Jump
 from elasticq.engine import mutations
 from elasticq.engine.digest import state_digest
 from elasticq.model.errors import ServiceUnavailable, SqsError
@@ -50,9 +51,10 @@ WRITE_BELOW_QUORUM = "write_below_quorum"
 WENT_BACK = "went_back_to_a_snapshot"
 LOST_UNTOLD = "lost_untold"
 SERVING_BEFORE_TAKEOVER = "serving_before_takeover"
-CLOCK_AHEAD, CLOCK_FELL = "clock_ahead", "clock_fell"
+CLOCK_AHEAD, CLOCK_FELL, CLOCK_JUMPED = "clock_ahead", "clock_fell", "clock_jumped"
 
 CLOCK_AHEAD_MAX_MS = 510  # the skew of a sane wall clock; the median never takes an insane one; 10 for rounding
+ROUNDING_MS = 1  # two clocks of whole milliseconds
 DIGEST_EVERY = 60  # entries between two comparisons of all rows
 
 
@@ -89,6 +91,12 @@ class Invariants:
         self.seen: dict[str, _Seen] = {}  # by name
         self.early_on: dict[tuple[int, int], set[str]] = {}  # early entry -> members that had it on their disks
         self.told_discarded: set[tuple[int, int]] = set()
+        self.served_us: int | None = None  # when a master first served after the world was healed
+        self.jumps: list[Jump] = []
+        # By how much masters' clocks were ahead of true time (or behind, below 0): the least, and the most
+        # of those that follow from one another.
+        self._slowest_ms: int | None = None
+        self._fastest_ms = 0
         self.advanced: list[tuple[int, int]] = []  # (index, ms ahead of real time) of every advance that was proposed
 
     def _found(self, name: str, evidence: str) -> None:
@@ -374,6 +382,8 @@ class Invariants:
         if node.applied_index < replica.commit_index:
             evidence = f"{member.name}: applied {node.applied_index}, committed {replica.commit_index}"
             self._found(APPLIED_BEHIND, evidence)
+        if self.served_us is None and node.serving and self.world.is_healed and replica.role == "master":
+            self.served_us = self.world.now_us
         if node.serving and replica.commit_index < self.takeovers.get(replica.term, 1 << 62):
             self._found(SERVING_BEFORE_TAKEOVER, f"{member.name} in term {replica.term}")
         if node.applied_index != seen.digest_index:
@@ -393,10 +403,24 @@ class Invariants:
             self._found(VOTED_TWICE, f"{member.id} won term {term} and voted for {self.votes[member.id, term]}")
         if replica.wanted is not None:
             self._found(ACTED_WHILE_WANTING, f"{member.name} won term {term} and wants a snapshot")
+        self._note_jump(member)
         for index in range(replica.log.first_index, len(self.committed)):
             if replica.log.term_at(index) != self.committed[index]:
                 self._found(COMMITTED_MISSING, f"{member.name} is master of {term} without the committed entry {index}")
                 return
+
+    def _note_jump(self, member: Member) -> None:
+        """Only where none of its voters had heard a master's clock may a new master's be ahead of the last one's."""
+        node = member.node
+        assert node is not None
+        ahead_ms = node.clock.reading(member.boot_ms)[1] - TRUE_EPOCH_MS - self.world.now_us // 1_000
+        if not any(is_linked for is_linked, _ in node.replica.votes.values()):
+            if self._slowest_ms is not None:
+                self.jumps.append(Jump(self.world.now_us, max(0, ahead_ms - self._slowest_ms)))
+            self._fastest_ms = ahead_ms
+        elif ahead_ms > self._fastest_ms + ROUNDING_MS:
+            self._found(CLOCK_JUMPED, f"{member.name} won at {ahead_ms} ms ahead, the others at {self._fastest_ms}")
+        self._slowest_ms = ahead_ms if self._slowest_ms is None else min(self._slowest_ms, ahead_ms)
 
     def _commit_moved(self, member: Member, seen: _Seen) -> None:
         node = member.node

@@ -56,11 +56,11 @@ class Links:
         if there or back or peer is None or member.is_paused or self.greeted.get(pair) == peer:
             return
         self.greeted[pair] = peer
-        life = member.life
-        self.world.schedule(self.random.randint(*GREETING_US), partial(self._greet, member, life, peer))
+        self.world.schedule(self.random.randint(*GREETING_US), partial(self._greet, member, member.process, peer))
 
-    def _greet(self, member: Member, life: int, peer: Peer) -> None:
-        if member.life == life and self.greeted.get((member.id, peer.id)) == peer:
+    def _greet(self, member: Member, process: int, peer: Peer) -> None:
+        """The node that it has by then is told: links outlive the install of a snapshot, as the process does."""
+        if member.process == process and self.greeted.get((member.id, peer.id)) == peer:
             member.call(lambda node: node.met(peer, member.boot_ms))
 
     def _miss(self, member: Member, other: Member) -> None:
@@ -88,10 +88,10 @@ class Links:
                 is_cut = self.world.network.cuts[member_id, other.id] > 0
                 delay_us = self.random.randint(0, NOTICED_MAX_US) if is_cut else self.random.randint(50, 1_000)
                 peer = self.greeted[other.id, member_id]
-                self.world.schedule(delay_us, partial(self._notice_end, other, other.life, peer))
+                self.world.schedule(delay_us, partial(self._notice_end, other, other.process, peer))
 
-    def _notice_end(self, member: Member, life: int, peer: Peer) -> None:
-        if member.life == life and self.greeted.get((member.id, peer.id)) == peer:
+    def _notice_end(self, member: Member, process: int, peer: Peer) -> None:
+        if member.process == process and self.greeted.get((member.id, peer.id)) == peer:
             self._break(member, peer.id)
 
     def _count(self, member: Member) -> None:

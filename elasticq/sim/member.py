@@ -14,6 +14,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from elasticq.model.limits import RELAXED, STRICT
 from elasticq.model.results import ReceiveMessageResult
 from elasticq.node.effects import Fetch, Frame, Reply, Ticket
 from elasticq.node.node import Node
@@ -22,7 +23,7 @@ from elasticq.node.peer import Peer
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.messages import VoteReply, decode
 from elasticq.replication.records import Entry
-from elasticq.sim.disk import Copy, Disk, Memory, copy_of_memory
+from elasticq.sim.disk import Copy, Disk, Memory, copy_of_memory, in_a_fork
 from elasticq.sim.transfers import Transfer
 from elasticq.storage.batches import Batch
 from elasticq.storage.gate import SyncGate
@@ -38,11 +39,9 @@ Action = Callable[[Node], None]
 
 TRUE_EPOCH_MS = 1_700_000_000_000  # true wall time when a run begins
 BACKLOG_MAX = 100_000
-MEMORY_BYTES = 8_192  # so little that contents leave memory and are fetched
 TICK_US = 1_000  # a node that always wants to be ticked at once gets it this often
 TAG_AT, VOTE_TAG, APPEND_TAG = 2, 4, 5  # in a frame: version, array head, tag; an Append promises nothing: not decoded
 REPLICATION = 1  # a frame's first byte; letters between nodes have another
-IN_FLIGHT_ENTRIES_MAX = 64  # so few that the log of a member that is down is not waited for
 HAND_OVER_US, HAND_OVER_STEP_US = 1_500_000, 20_000
 
 
@@ -110,7 +109,9 @@ class Member:
             member_id=self.id,
             voters=self.voters,
             volatile=self.is_volatile,
-            memory_bytes=MEMORY_BYTES,
+            memory_bytes=scenario.bounds.memory_bytes,
+            batch_bytes_max=scenario.bounds.batch_bytes,
+            limits=RELAXED if scenario.bounds.is_relaxed else STRICT,
             boot=f"{self.id}/{self.process}",
             nodes=scenario.members,
             mode=scenario.mode,
@@ -144,7 +145,7 @@ class Member:
         self.is_syncing, self.is_flushing, self.wake_us, self.transfer = False, False, None, None
         seed = f"{self.world.scenario.seed}/{self.id}/{self.life}".encode()
         node = self.node = Node(self.settings, durable, blake2b(seed, digest_size=32).digest(), loaded.rows)
-        node.replica.in_flight_entries_max = IN_FLIGHT_ENTRIES_MAX
+        node.replica.in_flight_entries_max = self.world.scenario.bounds.in_flight_entries
         self.world.invariants.starting(self, durable.vote)
         self.call(lambda node: node.start(self.boot_ms, self.wall_ms))
         if self.node is node:
@@ -155,12 +156,11 @@ class Member:
         node = self.node
         if node is None or not self.is_volatile:
             return self.disk.copy(index)
-        replica = node.replica
-        if node._open or replica.commit_index != node.applied_index or replica.commit_index < index:
+        if node.replica.commit_index < index:
             return None
-        return copy_of_memory(
-            node.state, replica.log.base_at(replica.commit_index, replica.membership.committed_voters)
-        )
+        if node._open or node.replica.commit_index != node.applied_index:
+            return in_a_fork(lambda: copy_of_memory(*node.committed_state()))
+        return copy_of_memory(*node.committed_state())
 
     def install(self, copy: Copy) -> None:
         """The copy in the place of what this member has; whoever waits at the old node is answered."""
@@ -251,7 +251,9 @@ class Member:
         except Exception as failure:
             self.world.node_failed(self, failure)
             return
-        if self.node is node:
+        if node.effects.failures:  # clients here ask for nothing that may fail
+            self.world.node_failed(self, node.effects.failures[0].cause)
+        elif self.node is node:
             self._drain(node)
 
     def receive(self, data: bytes) -> None:
@@ -311,6 +313,7 @@ class Member:
             self.world.invariants.discarded(self, effects.discarded)
             effects.discarded.clear()
         self.world.invariants.stepped(self)
+        self.world.injector.look()
         if effects.wanted is not None and self.transfer is None:
             self.transfer = Transfer(self.world, self)
         self._arm(effects.wake_at_ms)

@@ -20,11 +20,12 @@ from zlib import crc32
 
 import msgspec
 
+from elasticq.model import limits
 from elasticq.replication.records import Record
 
 HEADER_BYTES: Final = 12
 SECTOR_BYTES: Final = 512
-RECORD_BYTES_MAX: Final = 8 * 1_048_576  # frames between members are no larger, so no entry is
+RECORD_BYTES_MAX: Final = limits.FRAME_BYTES_MAX  # frames between members are no larger, so no entry is
 FRAME_BYTES_MAX: Final = RECORD_BYTES_MAX + 16  # one largest record and the list around it
 FIRST_CRC: Final = 0
 

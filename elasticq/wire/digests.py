@@ -5,9 +5,10 @@ MD5OfMessageBody and MD5OfBody, the Java SDK the ones of attributes too.
 Nothing is stored: a digest follows from what is sent or handed out.
 """
 
+from collections.abc import Mapping
 from hashlib import md5
 
-from elasticq.model.commands import MessageAttributes, MessageAttributeValue
+from elasticq.model.commands import MessageAttributeValue
 
 
 def body_md5(body: str) -> str:
@@ -15,7 +16,7 @@ def body_md5(body: str) -> str:
     return md5(body.encode(), usedforsecurity=False).hexdigest()
 
 
-def attributes_md5(attributes: MessageAttributes | None) -> str | None:
+def attributes_md5(attributes: Mapping[str, MessageAttributeValue] | None) -> str | None:
     """MD5OfMessageAttributes and MD5OfMessageSystemAttributes; None where there are no attributes.
 
     By name: name, data type and value, each with its length in front (4 bytes,

@@ -14,6 +14,7 @@ import msgspec
 
 from elasticq.model.commands import Command, SendMessage, SendMessageBatch, SendMessageBatchEntry
 from elasticq.model.errors import SerializationError, SqsError
+from elasticq.model.limits import SMALL_REQUEST_BYTES, STRINGS_MAX
 from elasticq.model.results import (
     BatchError,
     BatchResult,
@@ -35,7 +36,8 @@ from elasticq.model.results import (
     SendMessageResult,
     SentEntry,
 )
-from elasticq.wire.depth import is_too_deep
+from elasticq.wire import careful
+from elasticq.wire.bounds import beyond_bounds
 from elasticq.wire.digests import attributes_md5, body_md5
 from elasticq.wire.operations import Operation
 
@@ -44,49 +46,72 @@ _encode_json: Final = msgspec.json.Encoder().encode
 
 
 def decode(operation: Operation, body: bytes) -> Command:
-    """The command in ``body``; nothing of it is checked beyond JSON and its types.
+    """The command in ``body``; nothing of it is checked beyond JSON, its types and its members' bounds.
 
-    SerializationError: not JSON, not UTF-8, nested too deep, a member of another type.
+    SerializationError: not JSON, not UTF-8, nested too deep, of too many parts, a member of another type. (Depth is
+    the decoder's own affair: it gives up at the interpreter's bound, JSON_DEPTH_MAX.) A member that holds more than
+    it may: see ``bounds.py``.
     """
     if not body:
         return operation.command()
     try:
-        if is_too_deep(body):
-            raise SerializationError("The request body is nested too deeply.")
         if not body.isascii():
             body.decode()  # the decoder does not look into what it skips
+        if len(body) > SMALL_REQUEST_BYTES:
+            return _decode_large(operation, body)
         return operation.decoder.decode(body)
     except msgspec.ValidationError as error:
         return _decode_without_nulls(operation, body, error)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SerializationError("The request body is not valid JSON.") from error
+        raise _unreadable(error) from error
 
 
 # --- requests off the hot path ---
 
 
+def _decode_large(operation: Operation, body: bytes) -> Command:
+    """Of a size at which the number of parts is a question of time."""
+    _check_strings(body)
+    if operation.has_lists:
+        return _bounded(operation, careful.decode(operation.command, body))
+    return operation.decoder.decode(body)
+
+
+def _check_strings(body: bytes) -> None:
+    """A member of a map has one at least. No string begins after a backslash, so at most its end is subtracted; all
+    quotation marks are counted first, as that is fast and mostly enough."""
+    quotes = body.count(b'"')
+    if quotes > 2 * STRINGS_MAX and quotes - body.count(b'\\"') > 2 * STRINGS_MAX:
+        raise SerializationError(f"The request has more than {STRINGS_MAX} strings.")
+
+
 def _decode_without_nulls(operation: Operation, body: bytes, error: msgspec.ValidationError) -> Command:
     """Second try for a body with nulls where the command wants a list or map."""
-    if b"null" not in body:
-        raise _serialization_error(error)
     try:
-        members = _without_nulls(msgspec.json.decode(body))
-        return msgspec.convert(members, operation.command)
+        return _bounded(operation, careful.decode(operation.command, body))
     except msgspec.ValidationError as other:
-        raise _serialization_error(other) from other
+        error = other
     except (msgspec.DecodeError, UnicodeError, RecursionError) as other:
-        raise SerializationError("The request body is not valid JSON.") from other
+        raise _unreadable(other) from other
+    raise _serialization_error(error)
 
 
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(member) for key, member in value.items() if member is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
-    return value
+def _bounded(operation: Operation, command: Command) -> Command:
+    """What the careful decoder has built, which knows types but no bounds."""
+    members = msgspec.to_builtins(command)
+    try:
+        return msgspec.convert(members, operation.command)
+    except msgspec.ValidationError as error:
+        raise beyond_bounds(error, members) or _serialization_error(error) from error
 
 
-_EXPECTED: Final = re.compile(r"Expected `(\w+)[^`]*`, got `(\w+)`(?: - at `(.*)`)?")
+def _unreadable(error: Exception) -> SerializationError:
+    if isinstance(error, RecursionError):
+        return SerializationError("The request body is nested too deeply.")
+    return SerializationError("The request body is not valid JSON.")
+
+
+_EXPECTED: Final = re.compile(r"Expected `(\w++)[^`]*+`, got `(\w++)`(?: - at `(.*)`)?")
 _AWS_EXPECTED: Final = {"str": "a String", "int": "an Integer"}
 _AWS_GOT: Final = {"str": "STRING_VALUE", "int": "NUMBER_VALUE", "bool": "TRUE_VALUE"}
 

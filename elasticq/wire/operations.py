@@ -9,13 +9,13 @@ API pages of SQS (singular names).
 
 from enum import Enum
 from types import UnionType
-from typing import Final, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Struct, structs
 
 from elasticq.model import commands, extensions
-from elasticq.model.commands import Command, MessageAttributeValue
+from elasticq.model.commands import Command
 
 _EXTENSION: Final = "Elasticq"
 """Members that AWS does not have begin so; the Query protocol does not read them."""
@@ -31,9 +31,9 @@ class Kind(Enum):
 
 
 class Member(Struct, frozen=True):
-    """A list or map of a command or batch entry."""
+    """A list or map of a command or batch entry; ``name`` is that of JSON 1.0."""
 
-    field: str
+    name: str
     kind: Kind
     key_name: str = "Name"
     value_name: str = "Value"
@@ -41,11 +41,10 @@ class Member(Struct, frozen=True):
 
 
 class Shape(Struct, frozen=True):
-    """The members of a class: parameter name -> field, and for lists its first part -> member."""
+    """The members of a class: names of parameters as in JSON 1.0, and for lists their first part -> member."""
 
-    build: type[Struct]
-    texts: dict[str, str]
-    integers: dict[str, str]
+    texts: set[str]
+    integers: set[str]
     lists: dict[str, Member]
 
 
@@ -56,6 +55,7 @@ class Operation(Struct, frozen=True):
     read_only: changes nothing, not even a message's visibility
     root_only: not valid on a queue's URL (Query answers InvalidAction there)
     entry_name: prefix of a batch's parameters; the answers derive from it too
+    has_lists: a member is a list, of any length
     """
 
     name: str
@@ -66,6 +66,7 @@ class Operation(Struct, frozen=True):
     read_only: bool
     root_only: bool
     entry_name: str | None
+    has_lists: bool
 
 
 # JSON member -> (Query name, key, value); Entries is named after its action.
@@ -84,34 +85,35 @@ _QUERY_NAMES: Final = {
 }
 
 
-def _without_none(annotation: object) -> object:
+def bare(annotation: Any) -> Any:
+    """Without None and bounds."""
     if get_origin(annotation) in (Union, UnionType):
         (annotation,) = (arm for arm in get_args(annotation) if arm is not type(None))
-    return annotation
+    return annotation.__origin__ if get_origin(annotation) is Annotated else annotation
 
 
 def _list_member(field: structs.FieldInfo, annotation: object, action: str) -> tuple[str, Member]:
     arguments = get_args(annotation)
     if field.encode_name == "Entries":
         entry = _shape(arguments[0], action)
-        return f"{action}RequestEntry", Member(field.name, Kind.ENTRIES, entry=entry)
+        return f"{action}RequestEntry", Member(field.encode_name, Kind.ENTRIES, entry=entry)
     name, key_name, value_name = _QUERY_NAMES[field.encode_name]
     if get_origin(annotation) is list:
-        return name, Member(field.name, Kind.NAMES)
-    kind = Kind.ATTRIBUTES if arguments[1] is MessageAttributeValue else Kind.PAIRS
-    return name, Member(field.name, kind, key_name, value_name)
+        return name, Member(field.encode_name, Kind.NAMES)
+    kind = Kind.PAIRS if bare(arguments[1]) is str else Kind.ATTRIBUTES
+    return name, Member(field.encode_name, kind, key_name, value_name)
 
 
 def _shape(build: type[Struct], action: str) -> Shape:
-    shape = Shape(build, {}, {}, {})
+    shape = Shape(set(), set(), {})
     for field in structs.fields(build):
         if field.encode_name.startswith(_EXTENSION):
             continue
-        annotation = _without_none(field.type)
+        annotation = bare(field.type)
         if annotation is str:
-            shape.texts[field.encode_name] = field.name
+            shape.texts.add(field.encode_name)
         elif annotation is int:
-            shape.integers[field.encode_name] = field.name
+            shape.integers.add(field.encode_name)
         else:
             name, member = _list_member(field, annotation, action)
             shape.lists[name] = member
@@ -126,7 +128,10 @@ def _operation(
     name = command.__name__
     shape = _shape(command, name)
     entry_name = next((key for key, member in shape.lists.items() if member.kind is Kind.ENTRIES), None)
-    return Operation(name, command, shape, msgspec.json.Decoder(command), hot, read_only, root_only, entry_name)
+    has_lists = any(get_origin(bare(each.type)) is list for each in structs.fields(command))
+    return Operation(
+        name, command, shape, msgspec.json.Decoder(command), hot, read_only, root_only, entry_name, has_lists
+    )
 
 
 _ROWS: Final = (
@@ -158,12 +163,13 @@ _ROWS: Final = (
 PEEK: Final = Operation(
     "Peek",
     extensions.Peek,
-    Shape(extensions.Peek, {}, {}, {}),
+    Shape(set(), set(), {}),
     msgspec.json.Decoder(extensions.Peek),
     hot=False,
     read_only=True,
     root_only=False,
     entry_name=None,
+    has_lists=True,
 )
 """Ours, of JSON only, and on a path of its own: no row of the table."""
 

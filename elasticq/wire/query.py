@@ -11,17 +11,19 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NoReturn
 
-from elasticq.model.commands import Command, MessageAttributes, MessageAttributeValue, ReceiveMessage
+import msgspec
+
+from elasticq.model.commands import Command, ReceiveMessage
 from elasticq.model.errors import InvalidAction, InvalidParameterValue, MissingAction, MissingParameter, SqsError
 from elasticq.model.names import ACCOUNT
 from elasticq.wire import form
+from elasticq.wire.bounds import SHOWN_CHARS_MAX, beyond_bounds
 from elasticq.wire.operations import OPERATIONS, Kind, Member, Operation, Shape
 from elasticq.wire.xml import encode, encode_error
 
 __all__ = ["decode", "encode", "encode_error", "is_queue_path"]
 
 _DIGITS_MAX: Final = 10  # of an integer or a list's number; AWS's integers have 32 bits
-_SHOWN_CHARS_MAX: Final = 256  # of a client's text that an error repeats
 
 _NOT_MEMBERS: Final = frozenset(["Action", "Version"])  # in every request
 
@@ -45,7 +47,11 @@ def decode(body: bytes, path: str = "/") -> tuple[Operation, Command]:
         if operation.root_only:
             raise _invalid_action(operation.name)
         parameters.setdefault("QueueUrl", path)
-    command = _read(operation.shape, parameters, "")
+    members = _read(operation.shape, parameters, "")
+    try:
+        command = msgspec.convert(members, operation.command)
+    except msgspec.ValidationError as error:
+        raise beyond_bounds(error, members) or InvalidParameterValue(str(error)) from None
     if type(command) is ReceiveMessage and command.attribute_names:
         command.message_system_attribute_names = None  # seen on AWS: the old name wins here, other than in JSON
     return operation, command
@@ -67,28 +73,28 @@ def _unknown_action(parameters: dict[str, str]) -> SqsError:
 
 
 def _invalid_action(action: str) -> InvalidAction:
-    return InvalidAction(f"The action {action[:_SHOWN_CHARS_MAX]} is not valid for this endpoint.")
+    return InvalidAction(f"The action {action[:SHOWN_CHARS_MAX]} is not valid for this endpoint.")
 
 
 # --- members ---
 
 
-def _read(shape: Shape, parameters: dict[str, str], where: str) -> Any:
-    """An object of ``shape.build``; ``where`` stands before the parameter's name in errors."""
+def _read(shape: Shape, parameters: dict[str, str], where: str) -> dict[str, Any]:
+    """The members of ``shape`` as JSON 1.0 names them; ``where`` stands before the parameter's name in errors."""
     texts = shape.texts
     values: dict[str, Any] = {}
     groups: dict[str, Group] = {}
     for name, value in parameters.items():
         if name in texts:
-            values[texts[name]] = value
+            values[name] = value
         elif name in shape.integers:
-            values[shape.integers[name]] = _integer(where + name, value)
+            values[name] = _integer(where + name, value)
         elif name not in _NOT_MEMBERS:
             _collect(shape, groups, name, value)
     for prefix, group in groups.items():
         member = shape.lists[prefix]
-        values[member.field] = _READERS[member.kind](member, group, where + prefix)
-    return shape.build(**values)
+        values[member.name] = _READERS[member.kind](member, group, where + prefix)
+    return values
 
 
 def _collect(shape: Shape, groups: dict[str, Group], name: str, value: str) -> None:
@@ -108,7 +114,7 @@ def _collect(shape: Shape, groups: dict[str, Group], name: str, value: str) -> N
 
 def _checked_number(number: str, name: str) -> str:
     if len(number) > _DIGITS_MAX or not _is_decimal(number):
-        raise InvalidParameterValue(f"The name of the parameter {name[:_SHOWN_CHARS_MAX]} is invalid.")
+        raise InvalidParameterValue(f"The name of the parameter {name[:SHOWN_CHARS_MAX]} is invalid.")
     return number
 
 
@@ -128,7 +134,7 @@ def _integer(name: str, value: str) -> int:
 
 
 def _refuse(name: str, value: str, reason: str) -> NoReturn:
-    shown = value[:_SHOWN_CHARS_MAX]
+    shown = value[:SHOWN_CHARS_MAX]
     raise InvalidParameterValue(f"Value {shown} for parameter {name} is invalid. Reason: {reason}")
 
 
@@ -147,21 +153,22 @@ def _read_pairs(member: Member, group: Group, where: str) -> dict[str, str]:
     return pairs
 
 
-def _read_attributes(member: Member, group: Group, where: str) -> MessageAttributes:
-    attributes: MessageAttributes = {}
+def _read_attributes(member: Member, group: Group, where: str) -> dict[str, dict[str, str | bytes]]:
+    attributes = {}
     for number, item in _in_order(group):
         place = f"{where}.{number}"
         attributes[_required(item, "Name", f"{place}.Name")] = _attribute(item, place)
     return attributes
 
 
-def _attribute(item: dict[str, str], place: str) -> MessageAttributeValue:
+def _attribute(item: dict[str, str], place: str) -> dict[str, str | bytes]:
+    value: dict[str, str | bytes] = {
+        name: item[f"Value.{name}"] for name in ("DataType", "StringValue") if f"Value.{name}" in item
+    }
     binary = item.get("Value.BinaryValue")
-    return MessageAttributeValue(
-        data_type=item.get("Value.DataType", ""),
-        string_value=item.get("Value.StringValue"),
-        binary_value=None if binary is None else _binary(f"{place}.Value.BinaryValue", binary),
-    )
+    if binary is not None:
+        value["BinaryValue"] = _binary(f"{place}.Value.BinaryValue", binary)
+    return value
 
 
 def _binary(name: str, value: str) -> bytes:
@@ -171,7 +178,7 @@ def _binary(name: str, value: str) -> bytes:
         _refuse(name, value, "Must be base64.")
 
 
-def _read_entries(member: Member, group: Group, where: str) -> list[Any]:
+def _read_entries(member: Member, group: Group, where: str) -> list[dict[str, Any]]:
     assert member.entry is not None
     return [_read(member.entry, item, f"{where}.{number}.") for number, item in _in_order(group)]
 

@@ -38,6 +38,7 @@ from elasticq.wire.digests import attributes_md5, body_md5
 from elasticq.wire.operations import Operation
 
 _NAMESPACE: Final = "http://queue.amazonaws.com/doc/2012-11-05/"
+_PLAIN: Final = bytes(range(0x20, 0x80)) + b"\t\n\r"
 _FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -74,12 +75,18 @@ def message_text(error: SqsError) -> str:
 
 
 def _escape(text: str) -> str:
-    """For text whose characters XML can carry: what message bodies are checked for when sent.
+    """For text whose characters XML can carry.
 
     A carriage return must be a reference, as XML parsers turn a bare one into a line feed.
     """
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return text.replace('"', "&quot;").replace("\r", "&#13;")
+
+
+def _escape_body(body: str) -> str:
+    """A message's: limits = relaxed take any character."""
+    is_plain = body.isascii() and not body.encode().translate(None, _PLAIN)
+    return _escape(body) if is_plain else _escape_any(body)
 
 
 def _escape_any(text: str) -> str:
@@ -200,7 +207,7 @@ def _message(message: ReceivedMessage) -> str:
     body = message.body
     written = (
         f"<Message><MessageId>{message.message_id}</MessageId><ReceiptHandle>{message.receipt_handle}</ReceiptHandle>"
-        f"<MD5OfBody>{body_md5(body)}</MD5OfBody><Body>{_escape(body)}</Body>"
+        f"<MD5OfBody>{body_md5(body)}</MD5OfBody><Body>{_escape_body(body)}</Body>"
     )
     if message.attributes:
         written += _pairs(message.attributes)

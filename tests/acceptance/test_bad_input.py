@@ -154,6 +154,28 @@ CALLS: dict[str, Bad] = {
         BAD_VALUE,
         TOO_LONG,
     ),
+    "delay beyond 64 bits": Bad("SendMessage", send(DelaySeconds=2**64), BAD_VALUE, None),
+    "trace header too long": Bad(
+        "SendMessage", send(MessageSystemAttributes={"AWSTraceHeader": string("t" * 100_000)}), BAD_VALUE, None
+    ),
+    "redrive policy too long": Bad(
+        "SetQueueAttributes", {"Attributes": {"RedrivePolicy": "{" + " " * 1_000_000 + "}"}}, BAD_VALUE, None
+    ),
+    "policy far too long": Bad(
+        "SetQueueAttributes",
+        {"Attributes": {"Policy": "{" + " " * 1_000_000 + "}"}},
+        "OverLimit",
+        "Submitted policy is over max allowed size.",
+        403,
+    ),
+    "group id far too long": Bad("SendMessage", send(MessageGroupId="g" * 100_000), BAD_VALUE, None),
+    "handle far too long": Bad("DeleteMessage", {"ReceiptHandle": "h" * 100_000}, "ReceiptHandleIsInvalid", None),
+    "a thousand and one entries": Bad(
+        "DeleteMessageBatch",
+        {"Entries": [{"Id": f"{number}"} for number in range(1_001)]},
+        SQS + "TooManyEntriesInBatchRequest",
+        "Maximum number of entries per request are 10. You have sent 1001.",
+    ),
     "delay below 0": Bad("SendMessage", send(DelaySeconds=-1), BAD_VALUE, None),
     "delay above 900": Bad("SendMessage", send(DelaySeconds=901), BAD_VALUE, None),
     "group id with a space": Bad(

@@ -2,6 +2,7 @@
 
 from elasticq.checks.history import CreateQueue, Delete, Event, HandedOut, Receive, Send, SentMessage, StartMove
 from elasticq.checks.queue import check
+from elasticq.checks.story import Jump
 
 S = 1_000_000
 
@@ -51,8 +52,8 @@ def delete(taken: Receive, at: float, position: int = 0, *, outcome: str = "ok")
 THREE = made(), send("b1", 1, 1), send("b2", 2, 2), send("b3", 3, 3)
 
 
-def names(*events: Event, bound_ms: int = 0) -> list[str]:
-    return [finding.name for finding in check(events, clock_bound_ms=bound_ms)]
+def names(*events: Event, jumps: tuple[Jump, ...] = ()) -> list[str]:
+    return [finding.name for finding in check(events, jumps=jumps)]
 
 
 # --- groups -----------------------------------------------------------------------------
@@ -160,7 +161,7 @@ def test_unanswered_send_that_made_a_second_message_is_found() -> None:
 def test_id_may_be_used_again_after_five_minutes() -> None:
     assert names(made(), send("b1", 1, 1), send("b2", 2, 301, dedup="id-b1")) == []
     assert names(made(), send("b1", 1, 1), send("b2", 2, 300, dedup="id-b1")) == ["not_deduplicated"]
-    assert names(made(), send("b1", 1, 1), send("b2", 2, 300, dedup="id-b1"), bound_ms=1_000) == []
+    assert names(made(), send("b1", 1, 1), send("b2", 2, 300, dedup="id-b1"), jumps=(Jump(200 * S, 1_000),)) == []
 
 
 def test_id_counts_for_its_group_where_that_is_the_scope() -> None:

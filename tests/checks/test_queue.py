@@ -2,6 +2,7 @@
 
 from elasticq.checks.history import Advance, ChangeVisibility, Delete, Event, HandedOut, Receive, Send, SentMessage
 from elasticq.checks.queue import check
+from elasticq.checks.story import Jump
 
 S = 1_000_000
 
@@ -51,9 +52,9 @@ def advance(seconds: float, at: float, *, outcome: str = "ok") -> Advance:
     )  # fmt: skip
 
 
-def names(*events: Event, clock_bound_ms: int = 0, drain: float | None = 60) -> list[str]:
+def names(*events: Event, jumps: tuple[Jump, ...] = (), drain: float | None = 60) -> list[str]:
     drain_us = None if drain is None else int(drain * S)
-    return [finding.name for finding in check(events, clock_bound_ms=clock_bound_ms, drain_us=drain_us)]
+    return [finding.name for finding in check(events, jumps=jumps, drain_us=drain_us)]
 
 
 def test_sent_received_and_deleted_message_is_clean() -> None:
@@ -194,11 +195,21 @@ def test_shortened_message_may_come_before_its_old_deadline() -> None:
     assert names(send("a", "1", 1), first, change(first, 3, 1), second, delete(second, 5)) == []
 
 
-def test_clock_bound_forgives_just_as_much() -> None:
+def test_one_millisecond_early_is_early_and_rounding_is_not() -> None:
+    first = receive("a", "1", 2, visibility=5)
+    for second, found in (
+        (receive("a", "1", 6, until=6.999_001, client="d"), []),
+        (receive("a", "1", 6, until=6.998_999, client="d"), ["early"]),
+    ):
+        assert names(send("a", "1", 1), first, second, delete(second, 8)) == found
+
+
+def test_jump_of_the_clock_forgives_just_as_much_and_only_across_it() -> None:
     first, second = receive("a", "1", 2), receive("a", "1", 6, client="d")
     events = send("a", "1", 1), first, second, delete(second, 8)
-    assert names(*events, clock_bound_ms=500) == ["early"]
-    assert names(*events, clock_bound_ms=1_000) == []
+    assert names(*events, jumps=(Jump(4 * S, 500),)) == ["early"]
+    assert names(*events, jumps=(Jump(4 * S, 1_000),)) == []
+    assert names(*events, jumps=(Jump(1 * S, 1_000), Jump(7 * S, 1_000))) == ["early"]
 
 
 def test_advance_of_the_clock_forgives_just_as_much() -> None:

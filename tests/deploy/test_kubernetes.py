@@ -17,7 +17,7 @@ import yaml
 from elasticq import __version__
 from elasticq.cli.follow_master import CREDENTIALS, LABEL, MASTER
 from elasticq.cli.main import _parser
-from elasticq.server.auth import refused_mode
+from elasticq.server.secret_files import refused_mode
 from elasticq.server.settings import Settings, load, warnings
 
 HERE = Path(__file__).resolve().parent

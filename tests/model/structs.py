@@ -1,7 +1,7 @@
 """Hypothesis strategies for msgspec structs, made from their fields' types."""
 
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
 from hypothesis import strategies as st
@@ -25,6 +25,9 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
     if kind in _PLAIN:
         return _PLAIN[kind]
     origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        bound = arguments[1]
+        return values(arguments[0]) if bound.le is None else st.integers(bound.ge, bound.le)
     if origin in (Union, UnionType):
         return st.one_of(*map(values, arguments))
     if origin is list:

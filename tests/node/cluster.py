@@ -15,7 +15,7 @@ from elasticq.model import commands as c
 from elasticq.model.errors import SqsError
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult, Result
-from elasticq.node.effects import Frame
+from elasticq.node.effects import Failure, Frame
 from elasticq.node.node import Node
 from elasticq.node.orders import Order, OrderOutcome
 from elasticq.node.peer import Peer
@@ -61,11 +61,17 @@ class Member:
         self.disk: list[tuple[int, Record]] = []
         self.waiting: deque[Frame] = deque()
         self.synced_token = 0
+        self.failures: list[Failure] = []
+        self.may_fail = False  # what fails in judging a command fails the test, too
         self.replies: dict[Hashable, list[Outcome]] = {}
         self.reply_indexes: dict[Hashable, int] = {}
 
     def drain(self) -> None:
         effects = self.node.effects
+        self.failures += effects.failures
+        effects.failures.clear()
+        if self.failures and not self.may_fail:
+            raise self.failures[0].cause
         self.disk += [(effects.token, record) for record in effects.records]
         self.waiting += effects.frames
         for reply in effects.replies:

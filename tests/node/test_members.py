@@ -5,7 +5,7 @@ import pytest
 from elasticq.engine.digest import state_digest
 from elasticq.model import commands as c
 from elasticq.node.members import CAUGHT_UP_ENTRIES
-from elasticq.node.orders import AddVoter, OrderDone, RemoveVoter, ReplaceVoter
+from elasticq.node.orders import AddVoter, OrderDone, OrderRefused, RemoveVoter, ReplaceVoter
 from tests.node.cluster import Cluster, member_id
 
 A, B, C, D = map(member_id, "abcd")
@@ -277,6 +277,27 @@ def test_wiped_disk_comes_as_learner_and_waits_to_be_put_in_its_place() -> None:
     assert len(voters) == 3
     cluster.advance(300)
     assert cluster.node(again).status(cluster.now_ms).ready
+
+
+def test_dead_predecessor_of_the_dead_voter_is_not_put_in_its_place() -> None:
+    """A master knows a voter that was taken out for a while yet, and it has its name: it is gone all the same."""
+    cluster = founded()
+    master = cluster.elect()
+    wiped = next(name for name in cluster.names if name != master)
+    name = wiped[0]
+    cluster.crash(wiped)
+    second, third = member_id(name, 2), member_id(name, 3)
+    cluster.join(second)
+    cluster.advance(3_000)
+    assert isinstance(cluster.obey(master, ReplaceVoter(name)), OrderDone)
+    assert wiped in cluster.node(master).replica.learners, "it is remembered for now"
+    cluster.crash(second)
+    refused = cluster.obey(master, ReplaceVoter(name))
+    assert refused == OrderRefused(f"no member has come under the name of {name}")
+    cluster.join(third)
+    cluster.advance(3_000)
+    assert cluster.obey(master, ReplaceVoter(name)) == OrderDone(f"{third} is a voter in the place of {second}")
+    assert set(cluster.node(master).replica.voters) == {*cluster.names[:3]} - {wiped} | {third}
 
 
 def test_memory_only_member_replaces_its_predecessor_by_itself() -> None:

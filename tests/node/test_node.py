@@ -169,17 +169,41 @@ def test_commands_during_a_sync_share_one_entry() -> None:
     assert len(solo.entries) == before + 2
 
 
-def test_all_commands_of_a_batch_see_the_time_of_its_opening() -> None:
+def test_each_command_of_a_batch_sees_the_time_at_which_it_came() -> None:
     solo = Solo(volatile=False)
     solo.create()
     solo.synced_at_once = False
     solo.start_call(c.SendMessage(queue_url="jobs", message_body="first"))
+    came_ms = []
     for _ in range(3):
         solo.now_ms += 5
         solo.start_call(c.SendMessage(queue_url="jobs", message_body="x"))
+        came_ms.append(solo.time_ms)
     solo.sync()
     entry = solo.entries[-1]
-    assert {mutation.sent_ms for mutation in m.decode(entry.payload)} == {entry.time_ms}
+    assert [mutation.sent_ms for mutation in m.decode(entry.payload)] == came_ms
+    assert entry.time_ms == came_ms[-1], "time never falls along the log"
+
+
+def test_visibility_counts_from_the_receive_however_long_the_disk_takes() -> None:
+    """It counted from the opening of the entry: a consumer's time was short by as much as a sync took."""
+    solo = Solo(volatile=False)
+    solo.create()
+    for _ in range(3):
+        solo.send()
+    solo.synced_at_once = False
+    for _ in range(3):  # the first is being synced, the second opens the next entry, the third joins it
+        taken = solo.poll(0)
+        taken_ms = solo.now_ms
+        solo.now_ms += 400
+    solo.sync()
+    solo.synced_at_once = True
+    solo.sync()
+    assert len(solo.answers(taken)[0].messages) == 1
+    solo.now_ms = taken_ms + 29_999
+    assert len(solo.receive(10)) == 2
+    solo.now_ms += 1
+    assert len(solo.receive(10)) == 1
 
 
 def test_full_batch_closes_before_the_sync() -> None:

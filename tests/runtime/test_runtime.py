@@ -8,8 +8,8 @@ import pytest
 
 from elasticq.engine.mutations import MessageStored
 from elasticq.model.commands import Call, CreateQueue, ListQueues, ReceiveMessage, SendMessage
-from elasticq.model.errors import SqsError
-from elasticq.model.results import EmptyResult, ReceiveMessageResult, Result
+from elasticq.model.errors import InternalFailure, SqsError
+from elasticq.model.results import EmptyResult, ReceiveMessageResult, Result, SendMessageResult
 from elasticq.node.effects import Committed, Effects, Fetch, Frame, Reply
 from elasticq.node.node import Node
 from elasticq.node.settings import NodeSettings
@@ -296,6 +296,36 @@ async def test_a_failed_invariant_stops_the_member() -> None:
     assert node.told == []
     runtime.close()
     assert storage.closed
+
+
+async def test_a_failed_command_is_answered_and_told_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log says what and where, and nothing of the request; the member goes on."""
+    failures: list[BaseException] = []
+    runtime = real(failures)
+    runtime.submit(call(CreateQueue(queue_name="orders")), Client())
+
+    sent = "the body of a message"
+
+    def failing(*arguments: object, **named: object) -> None:
+        raise KeyError(sent)
+
+    failed, other = Client(), Client()
+    with monkeypatch.context() as patch:
+        patch.setattr("elasticq.engine.actions.send._stored", failing)
+        runtime.submit(call(SendMessage(queue_url="orders", message_body=sent)), failed)
+    runtime.submit(call(SendMessage(queue_url="orders", message_body="y")), other)
+    assert [type(outcome) for outcome in failed.outcomes] == [InternalFailure]
+    assert [type(outcome) for outcome in other.outcomes] == [SendMessageResult]
+    assert failures == []
+    assert not runtime.stopped
+    (record,) = caplog.records
+    text = record.getMessage()
+    assert text.startswith("command_failed SendMessage KeyError")
+    assert "in failing" in text
+    assert sent not in text
+    runtime.close()
 
 
 def test_clocks_are_whole_milliseconds() -> None:

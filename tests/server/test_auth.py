@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from elasticq.cli import main
-from elasticq.server.auth import refused_mode
+from elasticq.server.secret_files import refused_mode
 from elasticq.server.settings import SettingsError, admin_token, keys, load, warnings
 from elasticq.wire.sigv4 import Key
 

@@ -78,6 +78,8 @@ def test_all_contradictions_are_told_at_once() -> None:
         (b"x" * 4_097, 0o600, "longer than 4096 bytes"),
         (b"a secret", 0o644, "chmod 600"),
         (b"a secret", 0o602, "chmod 600"),
+        (b"a secret", 0o660, "chmod 600"),
+        (b"a secret", 0o620, "chmod 600"),
     ],
 )
 def test_a_secret_file_that_protects_nothing_is_refused(

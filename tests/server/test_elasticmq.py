@@ -143,6 +143,7 @@ def test_included_files_are_read_and_nothing_else_is(tmp_path: Path) -> None:
         ("aws.accountId = 1234567890123", "is not 12 digits"),
         ("a = {", "no HOCON"),
         ("a = ${b}", "no HOCON"),
+        ("a = ${?$}", "no HOCON"),  # an IndexError of pyhocon
         ("queues { a { deadLettersQueue { name = b } } }", "belong together"),
         ("queues { a { copyTo = b }, b { moveTo = a } }", "lead in a circle"),
     ],

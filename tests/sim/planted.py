@@ -14,7 +14,7 @@ from elasticq.engine import redrive
 from elasticq.engine.actions import leases, receive, send
 from elasticq.engine.execute import HANDLERS, execute
 from elasticq.engine.identity import TERM_SHIFT, Identity
-from elasticq.engine.leases import Attempt, read_attempt
+from elasticq.engine.leases import Attempt, Leases, read_attempt
 from elasticq.engine.move_tasks import Mover, Step
 from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.ordering.standard import ContentsMissing
@@ -505,4 +505,56 @@ def leases_missing_in_the_rows() -> Iterator[None]:
         patch.object(Rows, "_lease_called", lambda self, mutation: None),
         patch.object(Rows, "_lease_set", lambda self, mutation: None),
     ):
+        yield
+
+
+@contextmanager
+def lapsed_lease_comes_back_with_a_takeover() -> Iterator[None]:
+    """Nobody writes down that a lease is over when others get its messages: the grace prolongs it."""
+    with patch.object(Leases, "over", lambda self, queue_id, grace, now_ms: []):
+        yield
+
+
+@contextmanager
+def older_handle_acts_on_leased_messages() -> Iterator[None]:
+    with patch.object(Leases, "has_living", lambda self, queue_id: False):
+        yield
+
+
+@contextmanager
+def receive_given_back_as_often_as_asked() -> Iterator[None]:
+    with patch.object(receive, "is_out", lambda row, hand_out, now_ms: row.hand_out == hand_out):
+        yield
+
+
+@contextmanager
+def dead_learner_becomes_a_voter() -> Iterator[None]:
+    with patch.object(Members, "_candidates", property(lambda self: list(self._replica.learners))):
+        yield
+
+
+@contextmanager
+def memory_has_no_snapshot_before_all_is_committed() -> Iterator[None]:
+    """A new master cannot commit before a follower has the snapshot, which it does not give before it has committed."""
+    honest = Member.snapshot
+
+    def strict(self: Member, index: int) -> Copy | None:
+        node = self.node
+        if node is not None and self.is_volatile and node.replica.commit_index != node.applied_index:
+            return None
+        return honest(self, index)
+
+    with patch.object(Member, "snapshot", strict):
+        yield
+
+
+@contextmanager
+def follower_links_its_clock_ahead() -> Iterator[None]:
+    """By a little: what a master's heartbeat says counts from its sending, not from a moment before it."""
+    honest = ClusterClock.link
+
+    def ahead(self: ClusterClock, real_ms: int, now_ms: int) -> None:
+        honest(self, real_ms + 40, now_ms)
+
+    with patch.object(ClusterClock, "link", ahead):
         yield

@@ -18,7 +18,7 @@ def test_seed_is_printed_with_its_totals(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["--seeds", "1", "--first", "3"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("seed 3 members 3: ")
-    assert lines[-1].startswith("1 seeds, ")
+    assert lines[-1].startswith("first seed 3, 3 members: 1 seeds, ")
     assert lines[-1].endswith("seeds a core-minute")
 
 

@@ -98,9 +98,13 @@ CASES = {
             FAILOVERS,
             features=(*DEAD, "move_tasks"),
         ),
-        Case(planted.advance_that_one_member_forgets, (rule.ROWS_DIFFER, rule.CLOCK_AHEAD), ADVANCES),
+        Case(
+            planted.advance_that_one_member_forgets,
+            (rule.ROWS_DIFFER, rule.CLOCK_AHEAD, rule.CLOCK_JUMPED),
+            ADVANCES,
+        ),
         Case(planted.rows_without_the_advances, (rule.ROWS_DIFFER, rule.CLOCK_AHEAD), ADVANCES),
-        Case(planted.advance_in_heartbeats, (rule.CLOCK_AHEAD,), ADVANCES),
+        Case(planted.advance_in_heartbeats, (rule.CLOCK_AHEAD, rule.CLOCK_JUMPED), ADVANCES),
         Case(
             planted.lease_expires_call_by_call,
             (LEASE_REVIVED, LEASE_UNSEALED, LEASE_SHORT),
@@ -120,6 +124,7 @@ CASES = {
             features=LEASES,
         ),
         Case(planted.committed_lease_keeps_its_messages, (RESURRECTED,), FAILOVERS, features=LEASES),
+        Case(planted.follower_links_its_clock_ahead, (rule.CLOCK_JUMPED,), FAILOVERS),
         Case(
             planted.leases_missing_in_the_rows, (rule.ROWS_DIFFER, LEASE_SHORT, LEASE_DIFFERS), CRASHES, features=LEASES
         ),

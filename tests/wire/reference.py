@@ -2,7 +2,8 @@
 
 import hashlib
 import struct
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 from urllib.parse import quote
 
 import msgspec
@@ -50,7 +51,12 @@ def members_of(command: msgspec.Struct) -> dict[str, Any]:
 def parameters_of(command: msgspec.Struct) -> list[tuple[str, str]]:
     """The Query parameters of a command in the order of its members."""
     action = type(command).__name__
-    return [("Action", action), ("Version", "2012-11-05"), *_parameters(members_of(command), "", action)]
+    return [("Action", action), ("Version", "2012-11-05"), *parameters_of_members(members_of(command), action)]
+
+
+def parameters_of_members(members: dict[str, Any], action: str) -> list[tuple[str, str]]:
+    """Of the members of a JSON 1.0 request."""
+    return _parameters(members, "", action)
 
 
 def form_of(parameters: list[tuple[str, str]]) -> bytes:
@@ -91,33 +97,34 @@ def _list(name: str, value: Any, is_tag: bool) -> list[tuple[str, str]]:
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 integers = st.integers(-(2**31), 2**31 - 1)
 pairs = st.dictionaries(texts, texts, max_size=4)
-attribute_values = st.builds(
-    MessageAttributeValue,
-    data_type=texts,
-    string_value=st.none() | texts,
-    binary_value=st.none() | st.binary(max_size=30),
-)
-attribute_maps = st.none() | st.dictionaries(texts, attribute_values, min_size=1, max_size=3)
+
+
+def bare(annotation: Any) -> Any:
+    """A member's type without its bound."""
+    return annotation.__origin__ if get_origin(annotation) is Annotated else annotation
+
+
+def _attribute_values(build: type[MessageAttributeValue]) -> st.SearchStrategy[MessageAttributeValue]:
+    return st.builds(
+        build, data_type=texts, string_value=st.none() | texts, binary_value=st.none() | st.binary(max_size=30)
+    )
+
+
+attribute_values = _attribute_values(MessageAttributeValue)
 
 
 def _strategy(field: msgspec.structs.FieldInfo) -> st.SearchStrategy[Any]:
-    by_type = {
-        "str | None": st.none() | texts,
-        "int | None": st.none() | integers,
-        "list[str]": st.lists(texts, max_size=4),
-        "list[str] | None": st.none() | st.lists(texts, min_size=1, max_size=4),
-        "dict[str, str]": pairs,
-    }
-    written = str(field.type)
-    if written in by_type:
-        return by_type[written]
-    if "MessageAttributeValue" in written:
-        return attribute_maps
-    if field.type == str | None:
-        return st.none() | texts
+    """By its type; all that is drawn lies inside the bounds."""
+    is_optional = get_origin(field.type) in (Union, UnionType)
+    kind = bare(get_args(field.type)[0] if is_optional else field.type)
+    if "AttributeValue" in str(kind):
+        values = _attribute_values(get_args(kind)[1])
+        return st.none() | st.dictionaries(texts, values, min_size=1, max_size=3)
     if field.name == "entries":
-        return st.lists(objects(field.type.__args__[0]), max_size=4)
-    raise AssertionError(f"a member of a new type: {field}")
+        return st.lists(objects(get_args(kind)[0]), max_size=4)
+    by_kind = {str: texts, int: integers, list: st.lists(texts, min_size=int(is_optional), max_size=4), dict: pairs}
+    drawn = by_kind[get_origin(kind) or kind]
+    return st.none() | drawn if is_optional else drawn
 
 
 def objects(build: type[msgspec.Struct]) -> st.SearchStrategy[Any]:

@@ -22,10 +22,10 @@ from elasticq.model.commands import (
     SendMessageBatch,
     SendMessageBatchEntry,
 )
-from elasticq.model.errors import SerializationError, SqsError
-from elasticq.model.limits import JSON_DEPTH_MAX
+from elasticq.model.errors import InvalidParameterValue, SerializationError, SqsError, TooManyEntriesInBatchRequest
+from elasticq.model.limits import JSON_DEPTH_MAX, LIST_ITEMS_MAX, SMALL_REQUEST_BYTES, STRINGS_MAX
 from elasticq.model.results import EmptyResult, ListQueuesResult, ReceiveMessageResult, Result, SendMessageResult
-from elasticq.wire import json
+from elasticq.wire import careful, json
 from elasticq.wire.operations import OPERATIONS
 from tests.wire.answers import ANSWERS, ID
 from tests.wire.reference import any_command, members_of
@@ -121,7 +121,10 @@ def test_request_becomes_a_command(action: str, body: bytes, command: Command) -
         (b"Action=SendMessage", None),
         (b'{"x":' + b"[" * 100_000, "The request body is nested too deeply."),
         (b'{"MessageBody":null,"x":' + b"[" * 100_000, "The request body is nested too deeply."),
-        (b'{"MessageBody":' + b'{"a":' * 100_000, "The request body is nested too deeply."),
+        (
+            b'{"MessageBody":' + b'{"a":' * 10_000,
+            "Unexpected value type in payload: expected str, got object ($.MessageBody)",
+        ),
     ],
 )
 def test_bad_request_is_a_serialization_error(body: bytes, message: str | None) -> None:
@@ -131,11 +134,64 @@ def test_bad_request_is_a_serialization_error(body: bytes, message: str | None) 
     assert message in (None, raised.value.message)
 
 
-def test_unknown_member_may_nest_up_to_the_limit() -> None:
-    inside = b"[" * (JSON_DEPTH_MAX - 1) + b"]" * (JSON_DEPTH_MAX - 1)
-    assert json.decode(OPERATIONS["SendMessage"], b'{"x":' + inside + b"}") == SendMessage()
-    with pytest.raises(SerializationError):
-        json.decode(OPERATIONS["SendMessage"], b'{"x":[' + inside + b"]}")
+@pytest.mark.parametrize("opener", [b"[", b'{"a":', b'[{"a":'])
+@pytest.mark.parametrize("members", [b"", b'"MessageAttributes":null,', b'"Entries":null,'])
+def test_unknown_member_may_nest_up_to_the_limit(opener: bytes, members: bytes) -> None:
+    def nested(levels: int) -> bytes:
+        count = levels // sum(map(opener.count, (b"[", b"{")))
+        closer = opener.replace(b'"a":', b"")[::-1].translate(bytes.maketrans(b"[{", b"]}"))
+        return b"{" + members + b'"x":' + opener * count + b"1" + closer * count + b"}"
+
+    for action in ("SendMessage", "SendMessageBatch"):
+        assert json.decode(OPERATIONS[action], nested(JSON_DEPTH_MAX // 2)) == OPERATIONS[action].command()
+        for levels in (JSON_DEPTH_MAX, 10 * JSON_DEPTH_MAX):
+            with pytest.raises(SerializationError, match="nested too deeply"):
+                json.decode(OPERATIONS[action], nested(levels))
+
+
+def large(start: bytes, unit: bytes, end: bytes, count: int) -> bytes:
+    """More than is decoded without a look at its parts."""
+    body = start + b",".join([unit % at if b"%" in unit else unit for at in range(count)]) + end
+    return body + b" " * (SMALL_REQUEST_BYTES + 1 - len(body))
+
+
+def test_of_a_large_list_no_more_is_built_than_is_refused() -> None:
+    """Counted by what is built, not by the clock: 8 MiB of entries once held the loop for a quarter of a second."""
+    for unit, count in ((b"{}", 200_000), (b'{"Id":"a"}', 25_000), (b"null,{}", 100_000)):
+        body = large(b'{"Entries":[', unit, b"]}", count)
+        command = careful.decode(SendMessageBatch, body)
+        assert isinstance(command, SendMessageBatch)
+        assert len(command.entries) == LIST_ITEMS_MAX + 1
+        with pytest.raises(TooManyEntriesInBatchRequest):
+            json.decode(OPERATIONS["SendMessageBatch"], body)
+    for count in (LIST_ITEMS_MAX, LIST_ITEMS_MAX + 1):
+        body = large(b'{"AttributeNames":[', b'"a"', b"]}", count)
+        assert careful.decode(ReceiveMessage, body).attribute_names is not None
+        with pytest.raises(InvalidParameterValue, match="AttributeNames"):
+            json.decode(OPERATIONS["ReceiveMessage"], body)
+
+
+@pytest.mark.parametrize("text", [b"", b'\\"' * 3_000, b"\\\\" * 3_000])
+def test_the_strings_of_a_large_request_are_bounded(text: bytes) -> None:
+    """A map's members have one each at least; a quotation mark in a string is none."""
+    start = b'{"MessageBody":"' + text + b'","MessageAttributes":{'
+    at_most = large(start, b'"%x":{}', b"}}", STRINGS_MAX - 4)
+    with pytest.raises(InvalidParameterValue, match="Number of message attributes"):
+        json.decode(OPERATIONS["SendMessage"], at_most)
+    with pytest.raises(SerializationError, match="more than 60000 strings"):
+        json.decode(OPERATIONS["SendMessage"], large(start, b'"%x":{}', b"}}", STRINGS_MAX + 1))
+
+
+def test_a_text_of_many_quotation_marks_is_one_string() -> None:
+    body = msgspec.json.encode({"MessageBody": '"' * 500_000})
+    assert json.decode(OPERATIONS["SendMessage"], body) == SendMessage(message_body='"' * 500_000)
+
+
+@given(any_command)
+def test_a_large_command_is_read_back(command: Command) -> None:
+    operation = OPERATIONS[type(command).__name__]
+    plain = reference_json.dumps(members_of(command)).encode() + b" " * SMALL_REQUEST_BYTES
+    assert json.decode(operation, plain) == command
 
 
 @given(any_command)

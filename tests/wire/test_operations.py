@@ -47,9 +47,9 @@ def test_every_member_of_the_service_model_is_known_to_the_command(action: str) 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_every_member_of_the_service_model_has_a_query_form(action: str) -> None:
     shape = OPERATIONS[action].shape
-    fields = {*shape.texts.values(), *shape.integers.values(), *(member.field for member in shape.lists.values())}
-    known = set(OPERATIONS[action].command.__struct_fields__)
-    assert fields == {name for name in known if not name.startswith("elasticq_")}
+    names = {*shape.texts, *shape.integers, *(member.name for member in shape.lists.values())}
+    known = set(OPERATIONS[action].command.__struct_encode_fields__)
+    assert names == {name for name in known if not name.startswith("Elasticq")}
     assert {*shape.texts, *shape.integers} == {
         name
         for name, member in SERVICE.operation_model(action).input_shape.members.items()

@@ -16,6 +16,7 @@ from elasticq.model.commands import (
     GetQueueUrl,
     ListQueues,
     MessageAttributeValue,
+    MessageSystemAttributeValue,
     ReceiveMessage,
     SendMessage,
     SendMessageBatch,
@@ -84,7 +85,7 @@ BINARY = b"Action=SendMessage&MessageAttribute.1.Name=a&MessageAttribute.1.Value
                     "n": MessageAttributeValue("String", "v"),
                     "b": MessageAttributeValue("Binary.x", binary_value=b"\x00\xff"),
                 },
-                message_system_attributes={"AWSTraceHeader": MessageAttributeValue("String", "t")},
+                message_system_attributes={"AWSTraceHeader": MessageSystemAttributeValue("String", "t")},
             ),
         ),
         (

@@ -173,3 +173,14 @@ def test_error_has_code_message_and_fault(error: SqsError, code: str, message: s
 @given(st.text(st.characters()))
 def test_error_message_of_any_characters_is_well_formed(message: str) -> None:
     ParserCreate().Parse(query.encode_error(errors.InvalidAction(message), "r"), True)
+
+
+@pytest.mark.parametrize("character", [chr(code) for code in (*range(0x20), 0x7F, 0x85, 0x2028, 0xFFFE, 0xFFFF)])
+@pytest.mark.parametrize("around", ["", "ä"])
+def test_a_body_of_any_character_is_well_formed(character: str, around: str) -> None:
+    """limits = relaxed let such bodies in; what XML cannot carry becomes U+FFFD."""
+    received = ReceivedMessage("id", "handle", f"a{character}b{around}")
+    body = query.encode(OPERATIONS["ReceiveMessage"], ReceiveMessage(), ReceiveMessageResult([received]), "request-1")
+    (message,) = result_of("ReceiveMessage", body)["Messages"]
+    can_be_carried = character in "\t\n\r" or ("\x20" <= character < "\ufffe")
+    assert message["Body"] == f"a{character if can_be_carried else chr(0xFFFD)}b{around}"

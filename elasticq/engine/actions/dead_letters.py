@@ -15,5 +15,7 @@ def list_dead_letter_source_queues(
     """Sources are of the queue's own account, as a RedrivePolicy may name no other."""
     target = named_queue(state, call, command.queue_url)
     sources = [queue.name for queue in sources_of(state, target)]
-    names, token = page(sources, command.max_results, command.next_token)
+    names, token = page(
+        lambda after: (name for name in sources if name > after), command.max_results, command.next_token
+    )
     return DeadLetterSourcesResult([queue_url(call.endpoint, target.account, name) for name in names], token), []

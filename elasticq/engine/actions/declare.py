@@ -55,16 +55,15 @@ def _differing(existing: Queue, command: c.DeclareQueue) -> list[str]:
     return [*found, "tags"] if command.tags and command.tags != existing.tags else found
 
 
-def at_first_use(state: State, call: c.Call, turn: Turn) -> list[m.Mutation]:
+def at_first_use(state: State, call: c.Call, turn: Turn) -> Outcome:
     """What makes the queue that the call names from the template; nothing if none is missing that may be made.
 
     Raises what CreateQueue would.
     """
     key = _first_used(call)
     if turn.template is None or key is None or key in state.names or key[0] != call.account:
-        return []
-    command = of_template(turn.template, key[1])
-    return declare_queue(state, call, command, turn)[1]
+        return QueueDeclaredResult(), []
+    return declare_queue(state, call, of_template(turn.template, key[1]), turn)
 
 
 def _first_used(call: c.Call) -> tuple[str, str] | None:

@@ -11,7 +11,15 @@ from elasticq.engine import mutations as m
 from elasticq.engine import redrive
 from elasticq.engine.actions import delete, receive, visibility
 from elasticq.engine.contents import check_range
-from elasticq.engine.leases import Attempt, Handle, Key, Lease, read_attempt, read_lease_handle
+from elasticq.engine.leases import (
+    ENDED_AT_ONCE_MAX,
+    Attempt,
+    Handle,
+    Key,
+    Lease,
+    read_attempt,
+    read_lease_handle,
+)
 from elasticq.engine.ordering.fifo import FifoOrder, Own
 from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.engine.state import Queue, State
@@ -85,9 +93,13 @@ def _next(
     room = limits.LEASE_MESSAGES_MAX - lease.messages
     limit = min(asked.limit, room, max(limits.IN_FLIGHT_MAX - queue.order.in_flight(turn.now_ms), 0))
     chosen, buried = _choose(state, queue, lease, limit, turn) if limit else ([], [])
+    over = state.leases.over(queue.id, state.grace, turn.now_ms)
+    if len(over) == ENDED_AT_ONCE_MAX:
+        chosen, buried = [], []  # nothing is handed out before all are over
+    buried += over
     if not chosen and room and not may_seal:
         return ReceiveMessageResult(), buried
-    chosen = receive.fitting(queue, asked, chosen, turn)
+    chosen = receive.fitting(queue, asked, chosen)
     received, messages = receive.hand_out(state, queue, asked, chosen, lease.deadline_ms, turn)
     called = m.LeaseCalled(*key, number, lease.opened_ms, lease.deadline_ms, chosen, received.hand_outs)
     taken: list[m.Mutation] = [received, called] if chosen else [called]

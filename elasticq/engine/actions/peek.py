@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Final
 
 from elasticq.engine.actions.receive import SYSTEM_ATTRIBUTES, system_attributes
-from elasticq.engine.contents import check_range, message_bytes
+from elasticq.engine.contents import check_range, stored_bytes
 from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.standard import AHEAD_MAX, ContentsMissing
 from elasticq.engine.rows import Row
@@ -48,7 +48,7 @@ def peek(state: State, call: Call, command: Peek, turn: Turn) -> Outcome:
             result.next_sequence = sequence
             break
         if is_wanted(sequence, content):
-            size_bytes += message_bytes(content.body, content.attributes)
+            size_bytes += stored_bytes(content)
             if result.messages and size_bytes > limits.ANSWER_BYTES_MAX:
                 result.next_sequence = sequence
                 break

@@ -97,8 +97,9 @@ def get_queue_url(state: State, call: Call, command: GetQueueUrl, turn: Turn) ->
 def list_queues(state: State, call: Call, command: ListQueues, turn: Turn) -> Outcome:
     """Sorted by name."""
     prefix = command.queue_name_prefix or ""
-    known = [name for account, name in state.names if account == call.account and name.startswith(prefix)]
-    names, token = page(known, command.max_results, command.next_token)
+    names, token = page(
+        lambda after: state.names.of(call.account, prefix, after), command.max_results, command.next_token
+    )
     return ListQueuesResult([queue_url(call.endpoint, call.account, name) for name in names], token), []
 
 

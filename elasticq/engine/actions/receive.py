@@ -5,11 +5,12 @@ from typing import Final
 from elasticq.engine import mutations as m
 from elasticq.engine import redrive
 from elasticq.engine.batches import check_page_size
-from elasticq.engine.contents import check_range, check_token, message_bytes
+from elasticq.engine.contents import check_range, check_token, stored_bytes
 from elasticq.engine.deduplication import attempt_key, attempt_recorded, attempted
 from elasticq.engine.identity import next_hand_out, sequence_number
+from elasticq.engine.leases import ENDED_AT_ONCE_MAX
 from elasticq.engine.ordering.standard import ContentsMissing
-from elasticq.engine.rows import UNTOUCHED
+from elasticq.engine.rows import UNTOUCHED, Row
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
@@ -30,7 +31,7 @@ SYSTEM_ATTRIBUTES: Final = (
 )
 
 
-ALWAYS_FITTING: Final = limits.ANSWER_BYTES_MAX // limits.BODY_BYTES_MAX
+CHARACTER_BYTES_MAX: Final = 4
 
 
 class Asked:
@@ -86,7 +87,11 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
         if held:
             return _held_on(state, queue, call, asked, held, m.AttemptRecorded(key, first_ms, b""), now_ms)
     chosen, dead = redrive.choose(state, queue, asked.limit, now_ms)
+    over = state.leases.over(queue.id, state.grace, now_ms)
+    if len(over) == ENDED_AT_ONCE_MAX:
+        return ReceiveMessageResult(), [*over]  # the node asks again: nothing is handed out before all are over
     buried = redrive.bury(state, queue, dead, turn) if dead else []
+    buried += over
     if not chosen:
         return ReceiveMessageResult(), buried
     room = limits.IN_FLIGHT_MAX - queue.order.in_flight(now_ms)
@@ -99,7 +104,7 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
         chosen = chosen[: max(room, 0)]
         if not chosen:
             return ReceiveMessageResult(), buried
-    chosen = fitting(queue, asked, chosen, turn)
+    chosen = fitting(queue, asked, chosen)
     received, messages = hand_out(state, queue, asked, chosen, now_ms + asked.visibility_s * 1_000, turn)
     result = ReceiveMessageResult(messages, call.invocation)
     if key:
@@ -108,14 +113,13 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
     return result, [received, *buried]
 
 
-def fitting(queue: Queue, asked: Asked, chosen: list[int], turn: Turn) -> list[int]:
+def fitting(queue: Queue, asked: Asked, chosen: list[int]) -> list[int]:
     """As many as one answer may hold, one at least: it has to fit into a frame between members."""
-    if len(chosen) <= ALWAYS_FITTING and not turn.limits.is_relaxed:
+    if len(chosen) == 1 or CHARACTER_BYTES_MAX * queue.messages.bytes <= limits.ANSWER_BYTES_MAX:
         return chosen
     room_bytes = limits.FORWARDED_BYTES_MAX if asked.limit <= limits.RECEIVE_MESSAGES_MAX else limits.ANSWER_BYTES_MAX
     for at, sequence in enumerate(chosen):
-        content = queue.contents[sequence]
-        room_bytes -= message_bytes(content.body, content.attributes)
+        room_bytes -= stored_bytes(queue.contents[sequence])
         if room_bytes < 0:
             return chosen[: max(at, 1)]
     return chosen
@@ -285,7 +289,7 @@ def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.
         receipt = state.identity.read_handle(message.receipt_handle)
         queue = state.queues.get(receipt.queue_id)
         row = queue.rows.get(receipt.sequence) if queue is not None else None
-        if row is None or row.hand_out != receipt.hand_out:
+        if row is None or not is_out(row, receipt.hand_out, now_ms):
             continue
         if attempt is not None and row.received_ms != attempt[1]:
             continue  # two calls with one ReceiveRequestAttemptId got it under one handle, and one was perhaps read
@@ -299,6 +303,11 @@ def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.
         back.first_received_ms.append(row.first_received_ms if row.receive_count > 1 else 0)
     forgotten: list[m.Mutation] = [m.AttemptRecorded(attempt[0], now_ms, b"")] if undone and attempt else []
     return [*undone.values(), *forgotten]
+
+
+def is_out(row: Row, hand_out: int, now_ms: int) -> bool:
+    """It can be given back: nobody has the message by a later hand-out, nor was this one given back already."""
+    return row.hand_out == hand_out and row.visible_at_ms > now_ms
 
 
 def wait_s(state: State, call: Call, command: ReceiveMessage) -> int:

@@ -15,7 +15,7 @@ from elasticq.engine.identity import next_sequence, sequence_number
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
-from elasticq.model.commands import Call, SendMessage, SendMessageBatch, SendMessageBatchEntry
+from elasticq.model.commands import Call, Command, SendMessage, SendMessageBatch, SendMessageBatchEntry
 from elasticq.model.errors import BatchRequestTooLong, InvalidParameterValue, MissingParameter, SqsError
 from elasticq.model.results import SendMessageBatchResult, SendMessageResult, SentEntry
 
@@ -79,7 +79,7 @@ def _copies(
     """Of the messages among ``mutations``; ``delays_s``: the own one of each."""
     copies = Copies(state, targets, turn)
     stored = [each for each in mutations if isinstance(each, m.MessageStored)]
-    size_bytes = sum(contents.message_bytes(each.body, each.attributes) for each in stored)
+    size_bytes = sum(map(contents.stored_bytes, stored))
     if size_bytes * (1 + len(targets)) > limits.FORWARDED_BYTES_MAX:
         raise contents.too_long(limits.FORWARDED_BYTES_MAX // (1 + len(targets)), in_batch=len(delays_s) > 1)
     for each, delay_s in zip(stored, delays_s, strict=False):
@@ -145,14 +145,14 @@ def _with_contents(
     in_batch: bool,
 ) -> m.MessageStored:
     """What is the same for all queues: body, attributes, their size."""
-    body = contents.check_body(entry.message_body, turn.limits)
-    attributes = entry.message_attributes
-    if attributes:
-        contents.check_attributes(attributes, turn.limits)
-    allowed = turn.limits
+    allowed, attributes = turn.limits, entry.message_attributes
     message_bytes_max = allowed.body_bytes if allowed.is_relaxed else queue.message_bytes_max
-    if contents.message_bytes(body, attributes) > message_bytes_max:
+    # First, as to look at each character of 8 MiB takes long.
+    if contents.message_bytes(entry.message_body or "", attributes) > message_bytes_max:
         raise contents.too_long(message_bytes_max, in_batch=in_batch)
+    body = contents.check_body(entry.message_body, allowed)
+    if attributes:
+        contents.check_attributes(attributes, allowed)
     stored = m.MessageStored(queue.id, sequence, body, turn.now_ms, call.principal)
     if attributes:
         stored.attributes = attributes
@@ -168,11 +168,7 @@ def send_message_batch(state: State, call: Call, command: SendMessageBatch, turn
     queue = named_queue(state, call, command.queue_url)
     entries_max = batch_entries_max(turn, command.elasticq_page_size)
     ids = check_entries(command.entries, "SendMessageBatchRequestEntry", entries_max)
-    total_bytes = sum(contents.message_bytes(x.message_body or "", x.message_attributes) for x in command.entries)
-    if total_bytes > turn.limits.body_bytes:
-        raise BatchRequestTooLong(
-            f"Batch requests cannot be longer than {turn.limits.body_bytes} bytes. You have sent {total_bytes} bytes."
-        )
+    _check_total(command, turn.limits)
     if not queue.is_forwarding:
         return _send_batch(state, queue, call, command, ids, turn)
     queue, targets = route(state, queue)
@@ -186,6 +182,26 @@ def send_message_batch(state: State, call: Call, command: SendMessageBatch, turn
         if not sent.sequence or stored.pop(sent.sequence, sent) is None
     ]
     return result, mutations + _copies(state, targets, mutations, delays_s, turn)
+
+
+def check_size(command: Command, allowed: limits.Limits) -> None:
+    """Whether a send may be so long, whatever its queue says. Raises InvalidParameterValue, BatchRequestTooLong."""
+    if isinstance(command, SendMessageBatch):
+        _check_total(command, allowed)
+        return
+    size_bytes = 0
+    if isinstance(command, SendMessage):
+        size_bytes = contents.message_bytes(command.message_body or "", command.message_attributes)
+    if size_bytes > allowed.body_bytes:
+        raise contents.too_long(allowed.body_bytes, in_batch=False)
+
+
+def _check_total(command: SendMessageBatch, allowed: limits.Limits) -> None:
+    total_bytes = sum(contents.message_bytes(x.message_body or "", x.message_attributes) for x in command.entries)
+    if total_bytes > allowed.body_bytes:
+        raise BatchRequestTooLong(
+            f"Batch requests cannot be longer than {allowed.body_bytes} bytes. You have sent {total_bytes} bytes."
+        )
 
 
 def _send_batch(

@@ -18,7 +18,7 @@ def _change(
     """(sequence, until_ms), or None where the visibility ended already: a success that changes nothing [S].
 
     In a FIFO queue that raises InvalidParameterValue. In a standard one the handle of an earlier receive
-    is as good as that of the last [S].
+    is as good as that of the last [S], but not where readers hold leases: what a lease holds is its own.
     """
     if visibility_timeout_s is None:
         raise MissingParameter("The request must contain the parameter VisibilityTimeout.")
@@ -39,7 +39,7 @@ def _change(
     is_in_flight = queue.order.is_in_flight(sequence, turn.now_ms)
     if queue.is_fifo and (row.hand_out != hand_out or not is_in_flight):
         raise has_expired(handle)
-    if not is_in_flight:
+    if not is_in_flight or (row.hand_out != hand_out and state.leases.has_living(queue.id)):
         return None
     until_ms = turn.now_ms + visibility_timeout_s * 1_000
     if until_ms > row.received_ms + limits.VISIBILITY_S_MAX * 1_000:

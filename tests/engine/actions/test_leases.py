@@ -2,14 +2,17 @@
 
 import pytest
 
+from elasticq.engine import leases as lease_table
 from elasticq.engine import mutations as m
 from elasticq.engine import sweep
 from elasticq.engine.actions import leases
+from elasticq.engine.actions import receive as receive_action
 from elasticq.engine.actions.receive import returned
 from elasticq.engine.apply import Undo, apply, roll_back
 from elasticq.engine.digest import state_digest
 from elasticq.engine.dump import dump
 from elasticq.engine.execute import look_last
+from elasticq.engine.move_tasks import Mover
 from elasticq.engine.state import State
 from elasticq.engine.sweep import Sweeper
 from elasticq.model import commands as c
@@ -28,6 +31,10 @@ from tests.engine.desk import ENDPOINT, Desk
 URL, FIFO_URL = "jobs", "jobs.fifo"
 LEASE_S = 600
 DAY_S = 86_400
+
+
+def arn_of(name: str) -> str:
+    return queue_arn(DEFAULT_REGION, DEFAULT_ACCOUNT, name)
 
 
 class LeaseDesk(Desk):
@@ -391,6 +398,97 @@ def test_who_was_told_that_a_lease_has_expired_is_told_so_after_a_takeover(desk:
     assert desk.change("lease:q/2/", 60) == EmptyResult()
     desk.wait(30)
     assert len(desk.take("q/2/0/0")) == 1
+
+
+def take_over(desk: LeaseDesk, term: int) -> None:
+    """A new master, whose grace prolongs what ended in the last second by two."""
+    desk.write([m.TookOver(term, "b", desk.turn.now_ms - 1_000, desk.turn.now_ms + 2_000)])
+    desk.turn.term = term
+
+
+@pytest.mark.parametrize("url", [URL, FIFO_URL])
+def test_lease_of_which_another_has_a_message_does_not_come_back_with_a_takeover(desk: LeaseDesk, url: str) -> None:
+    desk.fill(2, url, group="g" if url == FIFO_URL else None)
+    held = desk.messages("q/1/0/0", url=url, lease_s=5)
+    desk.wait(5)
+    (other,) = desk.receive(1, url=url, visibility_s=600)
+    assert other.message_id in {message.message_id for message in held}
+    take_over(desk, 2)
+    assert desk.is_over("q/1/0/0", url)
+    assert isinstance(desk.change("lease:q/1/0", 60, url), LeaseExpired)
+    assert isinstance(desk.delete("lease:q/1/0", url), LeaseExpired), "or its reader takes for done what another has"
+    desk.wait(601)
+    assert len(desk.receive(10, url=url)) == 2, "nothing was deleted"
+
+
+def test_lease_whose_message_went_to_another_lease_does_not_come_back_with_a_takeover(desk: LeaseDesk) -> None:
+    desk.fill(1)
+    desk.take("q/1/0/0", lease_s=5)
+    desk.wait(5)
+    assert len(desk.take("q/2/0/0")) == 1
+    take_over(desk, 2)
+    assert isinstance(desk.delete("lease:q/1/"), LeaseExpired)
+    assert len(desk.take("q/2/0/0")) == 1
+
+
+def test_lease_whose_message_became_a_dead_letter_does_not_come_back_with_a_takeover(desk: LeaseDesk) -> None:
+    desk.create("dead")
+    arn = queue_arn(DEFAULT_REGION, DEFAULT_ACCOUNT, "dead")
+    policy = f'{{"deadLetterTargetArn": "{arn}", "maxReceiveCount": 1}}'
+    desk.do(c.SetQueueAttributes(URL, {"RedrivePolicy": policy}))
+    desk.fill(1)
+    desk.take("q/1/0/0", lease_s=5)
+    desk.wait(5)
+    assert desk.receive() == []
+    assert desk.visible("dead") == 1
+    take_over(desk, 2)
+    assert isinstance(desk.delete("lease:q/1/"), LeaseExpired)
+
+
+def test_lease_whose_message_was_moved_does_not_come_back_with_a_takeover(desk: LeaseDesk) -> None:
+    desk.create("dead")
+    desk.create("source", RedrivePolicy=f'{{"deadLetterTargetArn": "{arn_of("dead")}", "maxReceiveCount": 1}}')
+    desk.send("poison", url="source")
+    for _ in range(2):
+        desk.receive(url="source", visibility_s=1)
+        desk.wait(1)
+    assert len(desk.take("q/1/0/0", url="dead", lease_s=5)) == 1
+    desk.wait(5)
+    desk.do(c.StartMessageMoveTask(arn_of("dead")))
+    desk.write(Mover().step(desk.state, desk.turn.now_ms, desk.turn.term).mutations)
+    assert desk.visible("source") == 1
+    take_over(desk, 2)
+    assert isinstance(desk.delete("lease:q/1/", "dead"), LeaseExpired)
+
+
+def test_more_leases_than_one_command_ends_are_all_over_before_a_message_goes(
+    desk: LeaseDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (lease_table, receive_action, leases):
+        monkeypatch.setattr(module, "ENDED_AT_ONCE_MAX", 2)
+    desk.fill(5)
+    for batch in range(5):
+        desk.take(f"q/{batch}/0/0", limit=1, lease_s=5)
+    desk.wait(5)
+    asked = c.ReceiveMessage(URL, max_number_of_messages=10)
+    taken = []
+    while not taken:
+        assert len(desk.steps) < 20
+        taken = desk.do(asked).messages
+        living = sum(lease.lives(desk.state.grace, 0) for lease in desk.state.leases.living.values())
+        assert not taken or not living
+    assert len(taken) == 5
+
+
+def test_handle_of_an_earlier_receive_moves_nothing_that_a_lease_holds(desk: LeaseDesk) -> None:
+    desk.fill(2)
+    (earlier,) = desk.receive(1, visibility_s=1)
+    desk.wait(1)
+    assert len(desk.take("q/1/0/0")) == 2
+    assert desk.change(earlier.receipt_handle, 0) == EmptyResult()
+    assert desk.delete(earlier.receipt_handle) == EmptyResult()
+    assert desk.visible() == 0
+    assert len(desk.take("q/1/0/0")) == 2, "the lease answers as before"
 
 
 def test_ended_lease_is_forgotten_after_a_day_in_bounded_steps(

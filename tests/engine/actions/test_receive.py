@@ -2,6 +2,7 @@
 
 import pytest
 
+from elasticq.engine import mutations as m
 from elasticq.engine.actions.receive import returned
 from elasticq.model import commands as c
 from elasticq.model import errors, limits
@@ -282,6 +283,22 @@ def test_returned_receive_takes_the_count_back_and_forgets_the_guid(desk: Desk) 
     (again,) = desk.receive(1, invocation=CALL)
     assert again.receipt_handle != first.messages[0].receipt_handle
     assert again.attributes["ApproximateReceiveCount"] == "1"
+
+
+@pytest.mark.parametrize("has_grace", [False, True])
+def test_receive_given_back_twice_takes_its_count_back_once(desk: Desk, has_grace: bool) -> None:
+    """Two members may report the same undelivered answer; in the grace after a takeover the message stays hidden."""
+    desk.send()
+    desk.receive_one(visibility_s=1)
+    desk.wait(1)
+    result = ask(desk)
+    if has_grace:
+        desk.write([m.TookOver(2, "b", desk.turn.now_ms - 1_000, desk.turn.now_ms + 2_000)])
+    give_back(desk, result)
+    give_back(desk, result)
+    desk.wait(2)
+    (message,) = ask(desk, message_system_attribute_names=["ApproximateReceiveCount"]).messages
+    assert message.attributes == {"ApproximateReceiveCount": "2"}
 
 
 def test_returned_receive_keeps_the_hand_out_number(desk: Desk) -> None:

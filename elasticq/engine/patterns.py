@@ -1,0 +1,35 @@
+"""Texts with wildcards, as policies match them: ``*`` is any text, ``?`` one character."""
+
+from typing import Final
+
+_ARN_PARTS: Final = 6
+
+
+def is_like(text: str, pattern: str) -> bool:
+    """By hand, as a regular expression of many ``*`` can try for ever."""
+    at, place, star, tried = 0, 0, -1, 0
+    while at < len(text):
+        if place < len(pattern) and pattern[place] == "*":
+            star, tried = place, at
+            place += 1
+        elif place < len(pattern) and pattern[place] in ("?", text[at]):
+            at, place = at + 1, place + 1
+        elif star >= 0:  # let the last * take one more
+            tried += 1
+            at, place = tried, star + 1
+        else:
+            return False
+    return not pattern[place:].strip("*")
+
+
+def arn_parts(text: str) -> list[str]:
+    """arn, partition, service, region, account, resource. Raises ValueError."""
+    parts = text.split(":", _ARN_PARTS - 1)
+    if len(parts) < _ARN_PARTS:
+        raise ValueError("an ARN has six parts")
+    return parts
+
+
+def are_alike(parts: list[str], patterns: list[str]) -> bool:
+    """Of an ARN, part by part, as ``*`` does not reach over a colon."""
+    return all(map(is_like, parts, patterns))

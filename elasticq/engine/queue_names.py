@@ -1,0 +1,48 @@
+"""Queues by account and name, and in the order of names: a page of them costs what is on it."""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from elasticq.engine.state import Queue
+
+Key = tuple[str, str]
+"""Account and name."""
+
+
+class QueueNames(dict[Key, "Queue"]):
+    """A dictionary whose keys are kept in order, too, from when ``order`` is called: not while a start fills it."""
+
+    __slots__ = ("_ordered",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ordered: list[Key] | None = None
+
+    def __setitem__(self, key: Key, queue: "Queue") -> None:
+        if self._ordered is not None and key not in self:
+            insort(self._ordered, key)
+        super().__setitem__(key, queue)
+
+    def __delitem__(self, key: Key) -> None:
+        super().__delitem__(key)
+        if self._ordered is not None:
+            del self._ordered[bisect_left(self._ordered, key)]
+
+    def order(self) -> list[Key]:
+        if self._ordered is None:
+            self._ordered = sorted(self)
+        return self._ordered
+
+    def of(self, account: str, prefix: str, after: str) -> Iterator[str]:
+        """The names that begin with ``prefix`` and come behind ``after``, in order."""
+        ordered = self.order()
+        place = bisect_left(ordered, (account, max(prefix, after)))
+        while place < len(ordered):
+            owner, name = ordered[place]
+            if owner != account or not name.startswith(prefix):
+                return
+            if name > after:
+                yield name
+            place += 1

@@ -1,0 +1,21 @@
+"""Who may read a file that holds a secret."""
+
+import os
+from typing import Final
+
+_GROUP_AND_OTHERS: Final = 0o077
+_WRITE_OF_GROUP_AND_OTHERS: Final = 0o037
+
+
+def check_mode(setting: str, path: object, state: os.stat_result) -> None:
+    """Raises ValueError where others could read or write it."""
+    if state.st_mode & refused_mode(state.st_uid, os.geteuid()):
+        raise ValueError(f"{setting} {path} is open to other users of this machine: chmod 600 {path}")
+
+
+def refused_mode(owner: int, user: int) -> int:
+    """The bits that a secret's file may not have. PostgreSQL's rule for its keys: root may hand one to a group.
+
+    So secrets come into containers: Kubernetes mounts them as root's, readable by the pod's group.
+    """
+    return _WRITE_OF_GROUP_AND_OTHERS if owner == 0 != user else _GROUP_AND_OTHERS

@@ -1,0 +1,145 @@
+"""What a client is told whose request has a member that holds more than it may (``limits.MEMBERS``).
+
+The decoder itself compares, and says what was beyond and where; here that becomes the error that AWS has for the
+member. The table's bounds are rounded up from AWS's: what lies between is judged by the engine, in AWS's own words.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from elasticq.model import limits
+from elasticq.model.errors import (
+    InvalidAttributeName,
+    InvalidAttributeValue,
+    InvalidBatchEntryId,
+    InvalidParameterValue,
+    OverLimit,
+    QueueDoesNotExist,
+    ReceiptHandleIsInvalid,
+    ResourceNotFound,
+    SqsError,
+    TooManyEntriesInBatchRequest,
+)
+
+SHOWN_CHARS_MAX: Final = 256  # of a client's text that an error repeats
+
+_BEYOND: Final = re.compile(
+    r"Expected `(?P<kind>\w+)` (?:of length )?[<>]= (?P<bound>-?\d+)"
+    r" - at (?P<key>`key` in )?`\$(?P<place>[^`]*\.(?P<name>\w+))(?P<inside>\[[^`]*\])?`"
+)
+_STEP: Final = re.compile(r"\.(\w+)|\[(\d+)\]")
+
+
+class Beyond(Struct, frozen=True):
+    """name: of the member; what: kind of value; bound: that it broke; value: what was sent, None where it is not known.
+
+    of: the attribute whose value it is.
+    """
+
+    name: str
+    kind: str
+    bound: int
+    value: Any
+    of: str = ""
+
+    @property
+    def shown(self) -> str:
+        return "" if self.value is None else str(self.value)[:SHOWN_CHARS_MAX]
+
+
+def beyond_bounds(error: msgspec.ValidationError, members: Any) -> SqsError | None:
+    """The error for a client whose request ``members`` gave the decoder's ``error``; None: that is of another kind."""
+    found = _BEYOND.match(str(error))
+    if found is None:
+        return None
+    name, inside, bound = found["name"], found["inside"], int(found["bound"])
+    value, of = _at(found["place"], members), ""
+    if found["key"]:
+        name, value = f"{name}.key", _longest(value)
+    elif inside == "[...]":
+        of = next((key for key, each in value.items() if len(each) > bound), "") if isinstance(value, dict) else ""
+        name, value = f"{name}.value", value.get(of) if of else None
+    elif inside:
+        name, value = f"{name}.item", _longest(value)
+    return _ERRORS.get(name, _invalid)(Beyond(name.partition(".")[0], found["kind"], bound, value, of))
+
+
+def _at(place: str, value: Any) -> Any:
+    """What the request holds there; None where the way leads through a map's values, which have no names in it."""
+    for name, number in _STEP.findall(place):
+        if name:
+            value = value.get(name) if isinstance(value, dict) else None
+        else:
+            value = value[int(number)] if isinstance(value, list) else None
+    return value
+
+
+def _longest(texts: Any) -> str | None:
+    return max((text for text in texts or () if isinstance(text, str)), key=len, default=None)
+
+
+def _invalid(beyond: Beyond) -> SqsError:
+    bound, shown = beyond.bound, ""
+    match beyond.kind:
+        case "int":
+            low, high = limits.INTEGER_RANGE if abs(bound) < 2**32 else limits.LONG_RANGE
+            reason, shown = f"Must be between {low} and {high}", f" {beyond.shown}"
+        case "str":
+            reason = f"Must be at most {bound} characters long"
+            shown = f" {beyond.shown}" if beyond.shown else ""
+        case "bytes":
+            reason = f"Must be at most {bound} bytes long"
+        case _:
+            reason = f"Must have at most {bound} members"
+    return InvalidParameterValue(f"Value{shown} for parameter {beyond.name} is invalid. Reason: {reason}.")
+
+
+def _unknown_attribute(beyond: Beyond) -> SqsError:
+    return InvalidAttributeName(f"Unknown Attribute {beyond.shown}.")
+
+
+def _attribute_value(beyond: Beyond) -> SqsError:
+    if beyond.of == "Policy":
+        return OverLimit("Submitted policy is over max allowed size.")
+    if beyond.of.startswith("Redrive"):
+        return InvalidParameterValue(
+            f"Value {beyond.shown} for parameter {beyond.of} is invalid. "
+            f"Reason: Must be at most {beyond.bound} characters long."
+        )
+    return InvalidAttributeValue(f"Invalid value for the parameter {beyond.of}.")
+
+
+def _missing_resource(beyond: Beyond) -> SqsError:
+    return ResourceNotFound(f"The resource that you specified for the {beyond.name} parameter doesn't exist.")
+
+
+_ERRORS: Final[dict[str, Callable[[Beyond], SqsError]]] = {
+    "QueueUrl": lambda beyond: QueueDoesNotExist(),
+    "ReceiptHandle": lambda beyond: ReceiptHandleIsInvalid(
+        f'The input receipt handle "{beyond.shown}" is not a valid receipt handle.'
+    ),
+    "Id": lambda beyond: InvalidBatchEntryId(),
+    "Entries": lambda beyond: TooManyEntriesInBatchRequest(
+        f"Maximum number of entries per request are {limits.BATCH_ENTRIES_MAX}. You have sent {len(beyond.value)}."
+    ),
+    "NextToken": lambda beyond: InvalidParameterValue("Invalid or expired NextToken value."),
+    "TaskHandle": lambda beyond: InvalidParameterValue("Value for parameter TaskHandle is invalid."),
+    "SourceArn": _missing_resource,
+    "DestinationArn": _missing_resource,
+    "AttributeNames.item": _unknown_attribute,
+    "MessageSystemAttributeNames.item": _unknown_attribute,
+    "Attributes.key": _unknown_attribute,
+    "Attributes.value": _attribute_value,
+    "MessageAttributes": lambda beyond: InvalidParameterValue(
+        f"Number of message attributes [{len(beyond.value)}] exceeds the allowed maximum"
+        f" [{limits.MESSAGE_ATTRIBUTES_MAX}]."
+    ),
+    "MessageAttributes.key": lambda beyond: InvalidParameterValue(
+        "Message (user) attribute name must be between 1 and 256 characters long."
+    ),
+}
+"""By the name in the table; of all others ``_invalid``."""

@@ -1,0 +1,24 @@
+"""The simulator's clients ask for nothing that may fail: a command that fails all the same is a finding."""
+
+import pytest
+
+from elasticq.engine.actions import send
+from elasticq.engine.mutations import MessageStored
+from elasticq.sim.faults import scenario
+from elasticq.sim.world import NODE_FAILED, run
+
+
+def test_a_command_that_fails_is_found_although_the_member_would_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored, left = send._stored, [5]
+
+    def failing(*arguments: object, **named: object) -> MessageStored:
+        left[0] -= 1
+        assert left[0] != 0, "planted"
+        return stored(*arguments, **named)  # type: ignore[arg-type]
+
+    chosen = scenario(1, 3, kinds=(), count=0, duration_ms=12_000)
+    assert run(chosen).findings == []
+    monkeypatch.setattr(send, "_stored", failing)
+    (finding,) = run(chosen).findings
+    assert finding.name == NODE_FAILED
+    assert "planted" in finding.evidence

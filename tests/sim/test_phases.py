@@ -1,0 +1,55 @@
+"""Faults meet the phases that they can meet: by chance, or because they wait for them."""
+
+from collections import Counter
+
+from elasticq.sim import phases
+from elasticq.sim.faults import KINDS, PHASE_PATIENCE_MS, Fault, scenario
+from elasticq.sim.many import run_all
+from elasticq.sim.world import World
+
+SEEDS = range(1, 25)
+RARE = {
+    ("crash_master", phases.ELECTION),
+    ("isolate_master", phases.ELECTION),
+    ("cut_master_from_majority", phases.ELECTION),
+    ("pause_master", phases.ELECTION),
+    ("crash_appending_master", phases.ELECTION),
+    ("isolate_appending_master", phases.ELECTION),
+    ("leave", phases.ELECTION),
+    ("wipe", phases.ELECTION),
+}
+"""They need a master: without one they do nothing."""
+
+
+def _waiting(kind: str, phase: str) -> World:
+    faults = tuple(Fault(at_ms, at_ms + 500, kind, 0, 1, phase=phase) for at_ms in (6_000, 16_000, 26_000))
+    made = scenario(11, 3, kinds=("cut",), background=(), count=1, features=("leases",), mode="majority", volatile=())
+    return World(type(made)(**{**{name: getattr(made, name) for name in made.__struct_fields__}, "faults": faults}))
+
+
+def test_fault_waits_for_its_phase() -> None:
+    world = _waiting("crash_master", phases.LEASE_SEALED)
+    assert not world.run().findings
+    assert world.injector.met["crash_master", phases.LEASE_SEALED] == world.injector.struck > 0
+
+
+def test_fault_whose_phase_does_not_come_lapses() -> None:
+    world = _waiting("crash_master", phases.MOVING)
+    assert not world.run().findings
+    assert world.injector.struck == 0
+    assert not world.injector.waiting
+    assert PHASE_PATIENCE_MS < 10_000, "the three were given at ten seconds from each other"
+
+
+def test_every_kind_meets_every_phase_that_it_can_meet_in_a_few_seeds() -> None:
+    met: phases.Met = Counter()
+    scenarios = [scenario(seed, 3, features=("leases", "dead_letters", "move_tasks", "fifo")) for seed in SEEDS]
+    for outcome in run_all(scenarios):
+        assert not outcome.findings
+        met.update(outcome.met)
+    print(phases.table(met, KINDS))
+    by_phase = Counter({phase: sum(met[kind, phase] > 0 for kind in KINDS) for phase in phases.PHASES})
+    assert not any(met[pair] for pair in RARE)
+    for phase in (phases.LEASE_OPEN, phases.LEASE_SEALED, phases.TWO_AT_ONCE):
+        assert by_phase[phase] >= len(KINDS) // 2, phase
+    assert all(by_phase[phase] >= 2 for phase in phases.PHASES), by_phase
