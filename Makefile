@@ -55,8 +55,9 @@ nightly: .venv/.installed-test  ## fresh seeds: SEEDS=n in all, those that fail 
 	share 10 --members 1 || status=1; share 10 --members 3 --mixed || status=1; share 5 --members 5 --mixed || status=1; exit $$status
 	$(MAKE) chaos KILLS=$(KILLS) MINUTES=$(MINUTES)
 
-chaos: .venv/.installed-test  ## kill -9 a server and Spark's jobs KILLS=n times each, break clusters for MINUTES=m, from seed FIRST=s; judge
+chaos: .venv/.installed-test  ## kill -9 a server, damage its disk, kill Spark's jobs KILLS=n times each, break clusters for MINUTES=m, from seed FIRST=s; judge
 	$(BIN)/python scripts/chaos.py --kills $(KILLS) --seed $(FIRST)
+	$(BIN)/python scripts/damage.py --seed $(FIRST)
 	$(BIN)/python -m pytest -m chaos tests/cluster tests/http tests/spark
 	$(BIN)/python scripts/chaos_cluster.py --minutes $(MINUTES) --seed $(FIRST) $(ARGS)
 	$(BIN)/python scripts/chaos_spark.py --kills $(KILLS) --seed $(FIRST)

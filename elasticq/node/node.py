@@ -69,6 +69,8 @@ GRACE_SPAN_MAX_MS = 10_000
 LOG_KEPT_ENTRIES = 4_096
 ATTEMPTS_MAX = 10_000
 DIGESTS_MAX = 16
+DAMAGED = "damaged"
+UNREADABLE = "Messages of this queue cannot be read from the disk any more, and are lost; a retry passes over them."
 
 # After these a waiting receive of their queue may find something, or learn that the queue is gone.
 _LETTER = bytes((forwarding.FRAME_KIND,))
@@ -353,7 +355,7 @@ class Node(Observer):
 
     def _note_digest(self, index: int, time_ms: int) -> None:
         """``time_ms``: of the entry, the same for all members."""
-        self._digests[index] = delivery_digest(self.state, time_ms).hex()
+        self._digests[index] = delivery_digest(self.state, time_ms).hex() if self.replica.is_whole else DAMAGED
         while len(self._digests) > DIGESTS_MAX:
             del self._digests[next(iter(self._digests))]
 
@@ -372,13 +374,16 @@ class Node(Observer):
         assert self.stored_index <= index <= self.replica.commit_index, "rows hold committed entries only"
         self.stored_index = index
         self._residency.stored(index)
-        self.replica.compact(index, self.settings.log_kept_bytes)
-        self.effects.log_floor = self.replica.log.base_index
+        if self.replica.is_whole:  # else the log goes on from whichever snapshot comes
+            self.replica.compact(index, self.settings.log_kept_bytes)
+            self.effects.log_floor = self.replica.log.base_index
         self._let_senders_go(now_ms)
         self._leave(now_ms)
 
     def fetched(self, fetch: Fetch, contents: list[m.MessageStored], now_ms: int) -> None:
         """The answer to a fetch: at least the first of the asked messages that still exist."""
+        if not self.replica.is_whole:
+            return  # it may lack any of them
         self._residency.fetched(fetch, contents)
         if self.serving:
             for call, ticket in self._parked.pop(fetch.queue_id, ()):
@@ -386,6 +391,23 @@ class Node(Observer):
             self._serve_waiters(fetch.queue_id, now_ms)
         self._residency.trim()
         self._leave(now_ms)
+
+    def damaged(self, queue_id: int, sequences: list[int], now_ms: int) -> bool:
+        """The contents of these messages cannot be read from the disk any more; none: nobody knows of which.
+
+        Others have them, or, alone, they are lost and go in an entry like any that is deleted. False: nobody else has
+        them, and only new rows of what is left help; until a node over these comes, this one serves nobody.
+        """
+        if self.replica.others or not sequences:
+            self.replica.lost_rows(now_ms)
+        elif self.serving:
+            self._open_time(now_ms)
+            removed: list[m.Mutation] = [m.MessagesRemoved(queue_id, part) for part in m.chunks(sequences)]
+            self._change(self._judge.own(removed), now_ms)
+            for _, ticket in self._parked.pop(queue_id, ()):
+                self._answer(ticket, ServiceUnavailable(UNREADABLE), now_ms)
+        self._leave(now_ms)
+        return bool(self.replica.others or sequences)
 
     def set_full(self, reason: str | None, now_ms: int) -> None:
         """The disk is full: sends are refused with ``reason`` until it is None again."""
@@ -1070,6 +1092,7 @@ class Node(Observer):
         replica = self.replica
         trouble = self.members.waiting_for()
         is_following = replica.role != MASTER and replica.master is not None and replica.wanted is None
+        is_following &= replica.is_whole
         is_ready = not trouble and (self.serving or is_following)
         return NodeStatus(
             member_id=self.settings.member_id,
@@ -1120,6 +1143,8 @@ class Node(Observer):
         return found
 
     def _unready_reason(self) -> str:
+        if not self.replica.is_whole:
+            return "its rows on the disk are damaged: they are being replaced"
         return "catching up: a snapshot is being taken" if self.replica.wanted else self._post.unready_reason()
 
 

@@ -368,7 +368,7 @@ class Fetch:
     async def _receive(self, session: Fetching, head: Head, part: Path) -> bytes:
         run = partial(self._loop.run_in_executor, None)
         offset = head.offset
-        with await run(open, part, "ab") as file:
+        with await run(_open_part, part) as file:
             while True:
                 kind, body = await session.next()
                 if kind == END:
@@ -391,21 +391,23 @@ class Fetch:
     def _part(self, snapshot_id: str) -> Path:
         return self._into.with_name(f"{self._into.name}.{snapshot_id}.part")
 
-    def _parts(self) -> list[Path]:
-        before, after = f"{self._into.name}.", ".part"
-        return [p for p in self._into.parent.iterdir() if p.name.startswith(before) and p.name.endswith(after)]
-
     def _partial(self) -> tuple[str, int]:
         """Id and length of what an earlier try left, ("", 0) if nothing."""
-        for part in self._parts():
+        for part in parts_of(self._into):
             snapshot_id = part.name[len(self._into.name) + 1 : -len(".part")]
             if _SAFE_ID.fullmatch(snapshot_id):
                 return snapshot_id, part.stat().st_size
         return "", 0
 
     def _drop_parts(self) -> None:
-        for part in self._parts():
+        for part in parts_of(self._into):
             part.unlink()
+
+
+def parts_of(into: Path) -> list[Path]:
+    """What earlier tries to fetch ``into``, also of an earlier process, have left."""
+    before, after = f"{into.name}.", ".part"
+    return [path for path in into.parent.iterdir() if path.name.startswith(before) and path.name.endswith(after)]
 
 
 def file_digest(path: Path) -> bytes:
@@ -414,6 +416,12 @@ def file_digest(path: Path) -> bytes:
         while piece := file.read(CHUNK_BYTES_MAX):
             digest.update(piece)
     return digest.digest()
+
+
+def _open_part(part: Path) -> BinaryIO:
+    """To be gone on with; messages are nobody else's."""
+    part.touch(0o600)
+    return part.open("ab")
 
 
 def _write(file: BinaryIO, body: bytes) -> None:

@@ -70,12 +70,14 @@ class Durable(Struct):
     vote: the newest; entries: in order, the first at ``base.index`` + 1;
     applied_index: the rows that come with it hold all entries up to here, and all of
     these are committed (base.index <= applied_index <= the last entry's index).
+    is_whole: False where some of what the rows held could not be read and is left out of them.
     """
 
     vote: Vote
     entries: list[Entry]
     base: Base = BEGINNING
     applied_index: int = 0
+    is_whole: bool = True
 
 
 NOTHING = Durable(Vote(0, None), [])

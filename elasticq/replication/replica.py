@@ -13,7 +13,8 @@ the rule; the simulator plants its faults in exactly these.
 A member that is no voter (a learner) gets the log like a follower and counts for
 nothing. One that is too far behind for entries is offered a snapshot; until that
 is installed, which is a new Replica over it, it neither votes nor stands, and
-acknowledges no more than its log holds.
+acknowledges no more than its log holds. So does one whose rows on disk are
+damaged: it wants a snapshot by itself, and its log goes on from there.
 
 Source: Ongaro, "Consensus: bridging theory and practice" (2014), §3, §4.2.3,
 §6.4, §9.6; deviations: a member keeps its term over a restart, and a master
@@ -141,6 +142,7 @@ class Replica:
         self.role = FOLLOWER
         self.master: str | None = None
         self.commit_index = durable.applied_index  # rows hold committed entries only
+        self.is_whole = durable.is_whole
         self.membership.committed(self.commit_index)
         self.followers: dict[str, Progress] = {}  # the other voters, and the learners
         self._refresh()
@@ -165,6 +167,9 @@ class Replica:
         # has passed it must not help another one, or that master's lease would lie.
         self.heard_ms = now_ms
         self._set_election_timer(now_ms)
+        if not self.is_whole:
+            self.is_whole = not self.others  # alone it goes on with what is left
+            self._want_rows()
         if self._is_alone:
             self._stand(now_ms, transfer=False)
 
@@ -185,8 +190,8 @@ class Replica:
 
     @property
     def may_vote(self) -> bool:
-        """Not while a snapshot is on its way, and not before it belongs to a cluster."""
-        return self.wanted is None and (self.membership.is_voter or bool(self.cluster))
+        """Not while a snapshot is on its way or its rows have holes, and not before it belongs to a cluster."""
+        return self.is_whole and self.wanted is None and (self.membership.is_voter or bool(self.cluster))
 
     @property
     def may_stand(self) -> bool:
@@ -222,6 +227,23 @@ class Replica:
             and self.membership.index <= self.commit_index
             and self.log.term_at(self.commit_index) == self.term
         )
+
+    def lost_rows(self, now_ms: int) -> None:
+        """Some of what the rows on disk held cannot be read: until others gave it back, this member serves nobody."""
+        if not self.is_whole:
+            return
+        self.is_whole = False
+        if self.role != FOLLOWER:
+            self._step_down(self.term, now_ms)
+        self._want_rows()
+
+    def _want_rows(self) -> None:
+        """From where the log can go on; whoever has them will do."""
+        if not self.is_whole and self.others:
+            source = self.master if self.master in self.others else self.others[0]
+            assert source is not None
+            self.wanted = (source, max(1, self.commit_index))
+            self.observer.fell_behind(*self.wanted)
 
     def _append(self, entry: Entry, now_ms: int) -> None:
         self.log.append(entry)
@@ -562,7 +584,7 @@ class Replica:
             self._answer_append(message, ok=False, match_index=self._conflict_hint(message.prev_index))
             return
         self._store(message.entries, now_ms)
-        if self.wanted is not None and message.entries:
+        if self.wanted is not None and self.is_whole and message.entries:
             self.wanted = None  # the log goes on without a snapshot
             self.observer.caught_up()
         matched = message.prev_index + len(message.entries)

@@ -18,16 +18,19 @@ command with an InternalFailure, and the cause goes to the log.
 
 from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
+from functools import partial
 from logging import getLogger
 from traceback import format_tb
 from typing import Any, Protocol, cast
+
+from msgspec.structs import replace
 
 from elasticq.engine.mutations import MessageStored
 from elasticq.model.commands import Call
 from elasticq.model.errors import SqsError
 from elasticq.model.results import Result
 from elasticq.node.effects import Fetch, Frame, Wanted
-from elasticq.node.node import Node
+from elasticq.node.node import DAMAGED, DIGESTS_MAX, Node
 from elasticq.node.orders import Order
 from elasticq.node.peer import Peer
 from elasticq.node.settings import LeaseStatus, NodeStatus
@@ -88,6 +91,7 @@ class Runtime:
         "_storage",
         "_submit",
         "_timer",
+        "_verdicts",
         "_volatile",
         "_wall_clock",
         "_wanted",
@@ -125,6 +129,7 @@ class Runtime:
         self._wall_clock = wall_clock
         self._timer: TimerHandle | None = None
         self._armed_at_ms = NEVER_MS
+        self._verdicts: dict[int, bool | None] = {}  # are the rows whole? By log index; None: that is being checked
         self.stopped = False
 
     def start(self) -> None:
@@ -268,13 +273,36 @@ class Runtime:
                 self._node.set_full(reason, self._clock())
             self._drain()
 
+    def damaged(self, queue_id: int, sequences: list[int]) -> bool:
+        """The rows on disk have lost the contents of these messages; False: new rows of what is left are wanted."""
+        if self.stopped:
+            return True
+        with _Guard(self):
+            is_done = self._node.damaged(queue_id, sequences, self._clock())
+        self._drain()
+        return is_done
+
     def fail(self, failure: BaseException) -> None:
         """What the member rests on is broken: nobody is answered any more."""
         if not self.stopped:
             self._fail(failure)
 
     def status(self) -> NodeStatus:
-        return self._node.status(self._clock())
+        status = self._node.status(self._clock())
+        if status.digests or self._verdicts:
+            status = replace(status, digests=self._checked(status.digests))
+        return status
+
+    def _checked(self, digests: dict[int, str]) -> dict[int, str]:
+        """Each is shown once all that is on the disk was read, too: a digest is made of what is in memory."""
+        for index in digests:
+            if index not in self._verdicts:
+                self._verdicts[index] = None
+                self._storage.check(partial(self._verdicts.__setitem__, index))
+        for index in sorted(self._verdicts)[:-DIGESTS_MAX]:
+            del self._verdicts[index]
+        damaged = {index: DAMAGED for index, is_whole in self._verdicts.items() if is_whole is False}
+        return {index: digest for index, digest in digests.items() if self._verdicts.get(index)} | damaged
 
     def time_ms(self) -> int:
         """Cluster time."""

@@ -6,7 +6,7 @@ import os
 from asyncio import AbstractEventLoop
 from contextlib import suppress
 from pathlib import Path
-from tempfile import gettempdir
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from elasticq.model.histogram import Histogram
@@ -19,6 +19,7 @@ from elasticq.peers.addresses import is_dialable
 from elasticq.peers.peers import Peers
 from elasticq.peers.settings import PeerSettings, PeerSettingsError
 from elasticq.peers.transfer import Snapshot as Offered
+from elasticq.peers.transfer import parts_of
 from elasticq.replication.records import Entry, Voter
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 from elasticq.server.files import PEERS_MAX
@@ -26,8 +27,8 @@ from elasticq.server.machine import memory_bytes
 from elasticq.server.settings import Settings, SettingsError, call_limits, secret, template
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.discarded import Discarded
-from elasticq.storage.errors import DataError
-from elasticq.storage.interface import Loaded, Storage
+from elasticq.storage.errors import Damaged, DataError
+from elasticq.storage.interface import Damage, Loaded, Storage
 from elasticq.storage.memory import MemoryStorage
 from elasticq.storage.snapshot import Snapshot
 from elasticq.storage.sqlite import SqliteStorage
@@ -35,6 +36,7 @@ from elasticq.storage.sqlite import SqliteStorage
 EXIT_STOPPED: Final = 0
 EXIT_FAILURE: Final = 1
 FETCH_AGAIN_S: Final = 1.0
+INCOMING: Final = "incoming.db"
 HAND_OVER_S: Final = 1.0
 MEASURE_S: Final = 1.0
 STOP_PEERS_S: Final = 3.0
@@ -71,6 +73,9 @@ class Member:
         self._runtime: Runtime | None = None
         self._peers: Peers | None = None
         self._fetching: asyncio.Task[None] | None = None
+        self._healing: asyncio.Task[None] | None = None
+        self._scratch: TemporaryDirectory[str] | None = None
+        self._has_incoming = directory is not None  # a former life may have left some
         self._trouble = ""
         self._frames: list[tuple[str, bytes]] = []  # that came in this turn of the loop, with their links
 
@@ -78,8 +83,12 @@ class Member:
 
     async def start(self) -> Runtime:
         """Read what is kept and begin; raises OSError if the peer port is taken."""
+        self._drop_incoming_of_former_lives()
         cluster = self._settings.cluster
-        node = self._node(self._storage.load())
+        try:
+            node = self._node(self._storage.load())
+        except Damaged as damaged:
+            node = self._node(self._storage.salvage(damaged))
         if node.replica.log.last_index and not node.replica.voters:
             raise SettingsError(
                 f"{self._settings.storage.data_dir} belongs to a cluster of one: start it with --nodes 1 and seeds, "
@@ -102,6 +111,8 @@ class Member:
         if self._peers is not None:
             await self._peers.start()
             self._measure()
+        elif self._has_incoming:
+            self._drop_incoming()
         return self._runtime
 
     def _measure(self) -> None:
@@ -109,6 +120,9 @@ class Member:
         if not self.ended.done():
             self.runtime.fsync_measured(self._storage.slow_sync_ms)
             self._tell_trouble()
+            if self._has_incoming and self._fetching is None and self.runtime.status().ready:
+                self._has_incoming = False
+                self._drop_incoming()
             self._loop.call_later(MEASURE_S, self._measure)
 
     def _tell_trouble(self) -> None:
@@ -139,13 +153,16 @@ class Member:
 
     async def close(self) -> None:
         """Release what is open, also after a failure."""
-        if self._fetching is not None:
-            self._fetching.cancel()
+        for task in (self._fetching, self._healing):
+            if task is not None:
+                task.cancel()
         if self._peers is not None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._peers.stop(), STOP_PEERS_S)
         if isinstance(self._storage, SqliteStorage):
             await self._storage.aclose()
+        if self._scratch is not None:
+            self._scratch.cleanup()
 
     @property
     def runtime(self) -> Runtime:
@@ -181,6 +198,7 @@ class Member:
             reserve_bytes=self._settings.storage.reserve_mb * 1_048_576,
             on_failure=self._storage_failed,
             on_full=self._set_full,
+            on_damaged=self._met_damage,
         )
 
     def _describe(self, http: str, admin: str) -> NodeSettings:
@@ -209,6 +227,8 @@ class Member:
         )
 
     def _node(self, loaded: Loaded) -> Node:
+        for line in loaded.told:
+            _log.warning("data_directory %s", line)
         return Node(self._node_settings, loaded.durable, os.urandom(32), loaded.rows)
 
     def _make_peers(self, voters: tuple[Voter, ...]) -> Peers:
@@ -291,27 +311,76 @@ class Member:
     async def _fetch_and_install(self, wanted: Wanted) -> None:
         """Until it is installed, or not wanted any more."""
         assert self._peers is not None, "snapshots are offered by peers"
-        directory = Path(gettempdir()) if self._directory is None else self._directory.path
-        path = directory / f"incoming-{self._node_settings.boot}.db"
+        path, refused = self._incoming, 0
         try:
             while self.runtime.wanted is not None and not self.runtime.stopped:
                 try:
-                    await self._peers.fetch(self.runtime.wanted, path)
+                    await self._peers.fetch(self._in_turn(self.runtime.wanted, refused), path)
                     if self.runtime.wanted is not None:
                         await self._install(path)
                         return
                 except (OSError, DataError) as error:
+                    refused += 1
                     _log.warning("snapshot_not_taken %s", error)
                     await asyncio.sleep(FETCH_AGAIN_S)
         except Exception as failure:
             self._storage_failed(failure)
         finally:
             path.unlink(missing_ok=True)
+            if self.runtime.wanted is None:
+                self._drop_incoming()
+
+    def _in_turn(self, wanted: Wanted, refused: int) -> Wanted:
+        """Of another member than before, as what came may be damaged there."""
+        sources = sorted(self.runtime.node.replica.others, key=lambda other: other != wanted.source)
+        return Wanted(sources[refused % len(sources)], wanted.index) if sources else wanted
+
+    @property
+    def _incoming(self) -> Path:
+        """The same in each life, so that a transfer goes on after a restart. Without a directory there is none."""
+        if self._directory is not None:
+            return self._directory.path / INCOMING
+        if self._scratch is None:
+            self._scratch = TemporaryDirectory(prefix="elasticq-", ignore_cleanup_errors=True)
+        return Path(self._scratch.name) / INCOMING
+
+    def _drop_incoming(self) -> None:
+        """Nobody wants it any more."""
+        for left in (self._incoming, *parts_of(self._incoming)):
+            left.unlink(missing_ok=True)
+
+    def _drop_incoming_of_former_lives(self) -> None:
+        """All but the newest, with which a transfer may go on; once this member follows, it is of no use either."""
+        if self._directory is None:
+            return
+        self._incoming.unlink(missing_ok=True)
+        for left in self._directory.path.glob("incoming-*.db*"):  # of versions that named them by the process
+            left.unlink()
+        for left in sorted(parts_of(self._incoming), key=lambda part: part.stat().st_mtime_ns)[:-1]:
+            left.unlink()
 
     async def _install(self, path: Path) -> None:
         loaded = await self._storage.install(path, lambda: self.runtime.wanted is not None)
         self.runtime.replace(self._node(loaded))
         _log.info("snapshot_installed index %d", loaded.durable.applied_index)
+
+    # --- damaged rows ------------------------------------------------------------------
+
+    def _met_damage(self, damage: Damage) -> None:
+        """Others give back what is gone, or the node lives on without it; else what is left becomes new rows."""
+        _log.error("rows_damaged %s", damage.told)
+        with suppress(RuntimeStopped):
+            if not self.runtime.damaged(damage.queue_id, damage.sequences) and self._healing is None:
+                self._healing = self._loop.create_task(self._heal())
+
+    async def _heal(self) -> None:
+        try:
+            self.runtime.replace(self._node(await self._storage.heal()))
+            _log.warning("rows_healed")
+        except Exception as failure:
+            self._storage_failed(failure)
+        finally:
+            self._healing = None
 
     # --- what goes wrong --------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from elasticq.storage.errors import DataError
 from elasticq.storage.files import DirectoryFiles
 from elasticq.storage.log import SegmentLog
 from elasticq.storage.rows import Rows
-from elasticq.storage.snapshot import flush
+from elasticq.storage.snapshot import check_all, flush
 from elasticq.storage.sqlite import load, open_rows
 
 TERMS_SKIPPED: Final = 4_096
@@ -36,6 +36,13 @@ class _Label(NamedTuple):
     messages: int
 
 
+class _Written(NamedTuple):
+    """told: of the directory's own losses."""
+
+    label: _Label
+    told: list[str]
+
+
 def backup(path: Path, file: Path) -> str:
     """Write what the data directory ``path`` holds to ``file``; the words for it. Raises DataError, OSError."""
     if file.exists():
@@ -45,15 +52,18 @@ def backup(path: Path, file: Path) -> str:
     directory = DataDirectory(path)
     try:
         partial.touch(0o600)  # messages are nobody else's
-        label = _write(directory, partial)
+        label, told = _write(directory, partial)
     except sqlite3.Error as error:
-        raise DataError(f"{file} could not be written from {path}: {error}") from error
+        raise DataError(
+            f"{file} could not be written from {path}: {error}. If the rows are damaged, 'elasticq repair DIR' "
+            "salvages what can be read and says what is lost."
+        ) from error
     finally:
         directory.close()
     sync_file(partial)
     partial.rename(file)
     sync_directory(file.parent)
-    return f"{file} holds everything up to index {label.applied_index}: {label.messages} messages"
+    return "\n".join([*told, f"{file} holds everything up to index {label.applied_index}: {label.messages} messages"])
 
 
 def restore(file: Path, path: Path) -> str:
@@ -76,7 +86,8 @@ def restore(file: Path, path: Path) -> str:
     return f"{path} holds everything up to index {label.applied_index}: {label.messages} messages"
 
 
-def _write(directory: DataDirectory, file: Path) -> _Label:
+def _write(directory: DataDirectory, file: Path) -> _Written:
+    """Every row is read and checked: a backup of what cannot be read would be none."""
     files = DirectoryFiles(directory.log)
     rows = Rows()
     loaded = load(directory, SegmentLog(files), rows)
@@ -85,6 +96,7 @@ def _write(directory: DataDirectory, file: Path) -> _Label:
     durable = loaded.durable
     connection = open_rows(directory)
     try:
+        check_all(connection, directory.rows)
         _take(connection, rows, [entry for entry in durable.entries if entry.index > durable.applied_index])
         (messages,) = connection.execute("SELECT coalesce(sum(messages), 0) FROM queues").fetchone()
         connection.execute("VACUUM INTO ?", (str(file),))
@@ -93,7 +105,7 @@ def _write(directory: DataDirectory, file: Path) -> _Label:
     index = durable.entries[-1].index if durable.entries else durable.base.index
     label = _Label(directory.member_id, durable.vote.term, index, messages)
     _put_label(file, label)
-    return label
+    return _Written(label, loaded.told)
 
 
 def _take(connection: sqlite3.Connection, rows: Rows, entries: list[Entry]) -> None:

@@ -134,8 +134,10 @@ class Draft:
             len(self._tables.tasks),
             self._tables.lease_rows,
             self._tables.ahead_ms,
+            self._tables.has_holes,
         )
         self._rows[sql.PUT_META].append(checked("applied", encode(applied)))
+        self._rows[sql.PUT_META_COPY] = self._rows[sql.PUT_META]
 
     def _add_invocations(self, pending: Pending) -> None:
         taken = self._taken

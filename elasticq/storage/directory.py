@@ -1,11 +1,13 @@
 """The data directory of one member: who uses it, which format it has, which member it is.
 
 lock           held (flock) by the process that uses the directory
-format.json    format, member_id and created; there before anything else is
+format.json    format, member_id and created; there before anything else is; and the same in format.json.copy
+log.end        how far the log reached: see log_end.py
 reserve        space set aside for receives and deletes on a full disk
 log/           segments of the log
 rows.db        committed state
 rows.new.db    another member's state that takes the place of all this: see install.py
+damaged/       what could not be read any more, as bytes, for people
 snapshots/     copies of the rows for members that are too far behind; nothing of a former life
 discarded/     entries that clients had been told are stored, and a newer master did not have
 """
@@ -13,18 +15,23 @@ discarded/     entries that clients had been told are stored, and a newer master
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
+from zlib import crc32
 
 import msgspec
 from msgspec import Struct
 
 from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 FORMAT_FILE: Final = "format.json"
 LOCK_FILE: Final = "lock"
+_COPY_FILE: Final = "format.json.copy"
 _NEW_FORMAT_FILE: Final = "format.json.new"
+_CRC_MARK: Final = b',"crc":'
+_FIRST_WITH_CRC: Final = 6
 
 
 class Format(Struct, frozen=True):
@@ -34,7 +41,8 @@ class Format(Struct, frozen=True):
     that a power cut may have torn any of them. Since format 2; what format 1 knew not may be so.
     Format 3: log and rows may name voters, which an older version would not see. Format 4: they may
     hold dead letters and FIFO messages, whose further fields an older version would drop. Format 5:
-    log and rows may hold leases, ids that senders have used, and moves of the clock by tests.
+    log and rows may hold leases, ids that senders have used, and moves of the clock by tests. Format 6:
+    the file ends with a checksum of all before it, and the rows have their two most needed ones twice.
     """
 
     format: int
@@ -55,6 +63,8 @@ class DataDirectory:
         self.reserve = path / "reserve"
         self.snapshots = path / "snapshots"
         self.discarded = path / "discarded"
+        self.damaged = path / "damaged"
+        self.log_end = path / "log.end"
         try:
             if node_id is not None:
                 _make_directories(path)
@@ -63,6 +73,7 @@ class DataDirectory:
             raise DataError(f"{path} cannot be used as data directory: {error.strerror or error}") from error
         try:
             self.format = _read_format(path) or _make_format(path, node_id)
+            _make_private(path, self.rows)
             if self.format.format < FORMAT:
                 self._change(self.format.lazy_sync)
             self.log.mkdir(mode=0o700, exist_ok=True)
@@ -140,24 +151,71 @@ def _lock(path: Path) -> int:
 def _refuse_foreign(path: Path) -> None:
     """A directory with other things in it was hardly meant."""
     names = {each.name for each in path.iterdir()}
-    if FORMAT_FILE not in names and names - {LOCK_FILE, _NEW_FORMAT_FILE}:
+    if not names & {FORMAT_FILE, _COPY_FILE} and names - {LOCK_FILE, _NEW_FORMAT_FILE}:
         raise DataError(f"{path} is not a data directory: it holds files, but no {FORMAT_FILE}")
 
 
+def _make_private(path: Path, rows: Path) -> None:
+    """Messages are nobody else's; older versions left some files to the umask. A directory may be somebody else's."""
+    for file in (path / FORMAT_FILE, *path.glob(f"{rows.name}*")):
+        _restrict(file, 0o600)
+    with suppress(PermissionError):
+        _restrict(path, 0o700)
+
+
+def _restrict(path: Path, mode: int) -> None:
+    if path.stat().st_mode & 0o777 != mode:
+        path.chmod(mode)
+
+
 def _read_format(path: Path) -> Format | None:
+    """Of the file, or where that is damaged or gone, of its copy; then both are good again."""
+    copy = _read_copy(path)
     try:
-        text = (path / FORMAT_FILE).read_bytes()
+        found = _read_one(path / FORMAT_FILE)
+    except FormatTooNew:
+        raise
+    except DataError:
+        if copy is None:
+            raise
+        found = None
+    known = found or copy
+    if known is not None and known.format >= _FIRST_WITH_CRC and not found == copy == known:
+        _write_format(path, known)
+    return known
+
+
+def _read_copy(path: Path) -> Format | None:
+    try:
+        return _read_one(path / _COPY_FILE)
+    except DataError:
+        return None
+
+
+def _read_one(file: Path) -> Format | None:
+    try:
+        text = file.read_bytes()
     except FileNotFoundError:
         return None
+    body, mark, crc = text.rpartition(_CRC_MARK)
     try:
+        if mark and int(crc.strip().removesuffix(b"}")) != crc32(body):
+            raise DataError(f"{file} is damaged: its bytes do not fit their checksum. {_FORMAT_REMEDY}")
         number = msgspec.json.decode(text)["format"]
         if isinstance(number, int) and number > FORMAT:
             raise FormatTooNew(
-                f"{path} has format {number}, this version of elasticq knows up to {FORMAT}: use a newer version"
+                f"{file.parent} has format {number}, this version of elasticq knows up to {FORMAT}: use a newer version"
             )
+        if not mark and number >= _FIRST_WITH_CRC:
+            raise DataError(f"{file} is damaged: it has no checksum. {_FORMAT_REMEDY}")
         return msgspec.json.decode(text, type=Format)
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise DataError(f"{path / FORMAT_FILE} is damaged: {error}. Restore a backup") from error
+    except (msgspec.DecodeError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{file} is damaged: {error}. {_FORMAT_REMEDY}") from error
+
+
+_FORMAT_REMEDY: Final = (
+    "Restore a backup; or, in a cluster, empty the directory, start it and give the order 'elasticq cluster replace'"
+)
 
 
 def _make_format(path: Path, node_id: str | None) -> Format:
@@ -169,9 +227,13 @@ def _make_format(path: Path, node_id: str | None) -> Format:
 
 
 def _write_format(path: Path, made: Format) -> None:
-    """Whole or not at all, whenever the machine stops."""
-    new = path / _NEW_FORMAT_FILE
-    new.write_bytes(msgspec.json.encode(made) + b"\n")
-    sync_file(new)
-    new.replace(path / FORMAT_FILE)
-    sync_directory(path)
+    """The file and then its copy, each whole or not at all, whenever the machine stops."""
+    body = msgspec.json.encode(made).removesuffix(b"}")
+    text = body + _CRC_MARK + str(crc32(body)).encode() + b"}\n"
+    for name in (FORMAT_FILE, _COPY_FILE):
+        new = path / _NEW_FORMAT_FILE
+        new.touch(0o600)
+        new.write_bytes(text)
+        sync_file(new)
+        new.replace(path / name)
+        sync_directory(path)

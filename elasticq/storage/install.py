@@ -2,14 +2,15 @@
 
     stage    the snapshot is moved beside the rows as rows.new.partial and synced     old state
              rows.new.partial is renamed to rows.new.db, and the name synced          new state from here on
-    finish   the log is reset: it keeps the vote and no entry
+    finish   the log is reset: it keeps the vote and no entry, unless it goes on from where the snapshot ends
              the WAL of the old rows goes, and the name synced: SQLite would replay it over the new ones
              rows.new.db is renamed to rows.db, and the name synced
 
 ``finish`` runs at every start before anything is read: where rows.new.db is, it
 does all its steps, of which each may have been done already. So between them
-there is no state that anybody reads. The vote has to be of the snapshot's term
-at least, as it is in every log: a member never falls back behind what it has.
+there is no state that anybody reads. A log that goes on is kept, as what it has was acknowledged: damaged rows are
+replaced like this by what is left of them, or by those of another member. The vote has to be of the snapshot's
+term at least, as it is in every log: a member never falls back behind what it has.
 """
 
 import errno
@@ -18,9 +19,10 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from elasticq.replication.records import Vote
+from elasticq.replication.records import Base, Entry, Vote
 from elasticq.storage.directory import DataDirectory, sync_file
-from elasticq.storage.log import SegmentLog
+from elasticq.storage.log import LogImage, SegmentLog
+from elasticq.storage.log_end import End, lower
 from elasticq.storage.snapshot import base_of
 
 SIDE_FILES: Final = ("-wal", "-shm")
@@ -51,21 +53,30 @@ def clean(directory: DataDirectory) -> None:
     _partial(directory).unlink(missing_ok=True)
 
 
-def finish(directory: DataDirectory, log: SegmentLog, vote: Vote) -> Vote:
-    """Go on with an install that was committed; ``log``, whose ``vote`` this is, has been loaded; the vote that counts.
+def finish(directory: DataDirectory, log: SegmentLog, image: LogImage) -> LogImage:
+    """Go on with an install that was committed; ``log``, which holds ``image``, has been loaded; what it holds then.
 
     Raises OSError, DataError.
     """
-    term = base_of(directory.new_rows).term
-    if vote.term < term:
-        vote = Vote(term, None)
-    log.reset(vote)
+    base = base_of(directory.new_rows)
+    if not _goes_on(image.entries, base):
+        vote = image.vote if image.vote.term >= base.term else Vote(base.term, None)
+        lower(directory.log_end, End(0, vote.term))
+        log.reset(vote)
+        image = LogImage(vote, [], 0)
     for suffix in SIDE_FILES:
         Path(f"{directory.rows}{suffix}").unlink(missing_ok=True)
     directory.sync()
     os.replace(directory.new_rows, directory.rows)
     directory.sync()
-    return vote
+    return image
+
+
+def _goes_on(entries: list[Entry], base: Base) -> bool:
+    """They begin right behind it, or the one at its place is of its term: then all of them up to there are its own."""
+    if not entries or not entries[0].index <= base.index + 1 <= entries[-1].index + 1:
+        return False
+    return entries[0].index == base.index + 1 or entries[base.index - entries[0].index].term == base.term
 
 
 def _partial(directory: DataDirectory) -> Path:

@@ -13,12 +13,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from elasticq.engine.mutations import MessageStored, Mutation
 from elasticq.model.histogram import Histogram
 from elasticq.node.effects import Committed, Fetch
 from elasticq.replication.records import Durable, Record
+from elasticq.storage.errors import Damaged
 from elasticq.storage.snapshot import Snapshot, SnapshotRefused
 
 OnSynced = Callable[[int], None]
@@ -27,10 +28,29 @@ OnFetched = Callable[[Fetch, list[MessageStored]], None]
 
 
 class Loaded(Struct):
-    """What is on the disk at start. ``rows``: to be applied in this order to an empty state, up to applied_index."""
+    """What is on the disk at start. ``rows``: to be applied in this order to an empty state, up to applied_index.
+
+    told: what the operator must know of it, a line each.
+    """
 
     durable: Durable
     rows: Iterator[Mutation]
+    told: list[str] = field(default_factory=list)
+
+
+class Damage(Struct, frozen=True):
+    """What cannot be read from the rows any more; ``told`` is for the operator.
+
+    sequences: messages of the queue whose contents are gone; none: nobody knows what is, and nothing is written or
+    read any more.
+    """
+
+    told: str
+    queue_id: int = 0
+    sequences: list[int] = field(default_factory=list)
+
+
+OnDamaged = Callable[[Damage], None]
 
 
 class Storage(ABC):
@@ -90,6 +110,21 @@ class Storage(ABC):
         is not good, or not wanted, and nothing has happened; anything later is a failure of the storage.
         """
         raise SnapshotRefused("this storage installs no snapshots")
+
+    def salvage(self, damaged: Damaged) -> Loaded:
+        """As ``load``, which found rows ``damaged``: without what cannot be read, if others have all of it.
+
+        Raises ``damaged`` itself for a member alone: somebody has to decide.
+        """
+        raise damaged
+
+    async def heal(self) -> Loaded:
+        """New rows of what is left in the place of damaged ones, in a living process, as by ``install``."""
+        raise AssertionError("this storage has no rows that could be damaged")
+
+    def check(self, on_checked: Callable[[bool], None]) -> None:
+        """Read all that the rows hold, and tell damage as a fetch would; then whether there was none."""
+        on_checked(True)
 
     @abstractmethod
     def close(self) -> None:

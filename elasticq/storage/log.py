@@ -111,7 +111,17 @@ class SegmentLog:
     OSError, as of a full disk, leaves the log as it was, and the same call may be made again.
     """
 
-    __slots__ = ("_at", "_failure", "_files", "_frame_bytes", "_lazy_sync", "_segment_bytes", "_segments", "_unsynced")
+    __slots__ = (
+        "_at",
+        "_failure",
+        "_files",
+        "_frame_bytes",
+        "_lazy_sync",
+        "_segment_bytes",
+        "_segments",
+        "_unsynced",
+        "torn_bytes",
+    )
 
     def __init__(
         self,
@@ -130,11 +140,17 @@ class SegmentLog:
         self._at = Position(0, FIRST_CRC)
         self._unsynced = False
         self._failure: SyncFailed | None = None
+        self.torn_bytes = 0  # of a record that was not whole at the end, and was cut by ``load``
 
     @property
     def last_index(self) -> int:
         """Of the newest entry that counts; 0 before the first one and after ``reset``."""
         return self._at.last_index
+
+    @property
+    def term(self) -> int:
+        """Of the newest vote."""
+        return self._at.vote.term
 
     def load(self, *, was_lazy: bool = False) -> LogImage:
         """Read all, cut what a crash left unfinished. Raises Damaged or FormatTooNew before anything is changed.
@@ -143,7 +159,7 @@ class SegmentLog:
         """
         reader = _Reader(self._files, self._lazy_sync or was_lazy)
         reader.read()
-        self._segments, self._at = reader.segments, reader.at
+        self._segments, self._at, self.torn_bytes = reader.segments, reader.at, reader.torn_bytes
         if reader.unfinished:
             self._files.remove(reader.unfinished)
         if not self._segments:
@@ -294,6 +310,7 @@ class _Reader:
         self.at = Position(0, FIRST_CRC)
         self.unfinished = ""
         self.torn = False
+        self.torn_bytes = 0
 
     def read(self) -> None:
         names = _segment_names(self.files)
@@ -305,7 +322,7 @@ class _Reader:
         if self.segments and number != self.segments[-1].number + 1:
             raise Damaged(name, 0, f"{segment_name(self.segments[-1].number + 1)}, the file before it, is missing")
         if is_last and self._is_unfinished(data, number):
-            self.unfinished = name
+            self.unfinished, self.torn_bytes = name, len(data)
             return
         head = self._head(name, data, number)
         frames = scan_frames(data, HEAD_BYTES, head.crc, self.lazy_sync and is_last)
@@ -315,7 +332,8 @@ class _Reader:
         self._take(name, frames, head)
         if frames.damage or (frames.torn and not is_last):
             raise Damaged(name, frames.end, frames.damage or "it ends within a record, but another file follows")
-        self.torn = frames.torn
+        if frames.torn:
+            self.torn, self.torn_bytes = True, len(data) - frames.end
 
     def _is_unfinished(self, data: bytes, number: int) -> bool:
         """A crash came while this segment was made: its beginning is short or lacks sectors, and nothing follows."""

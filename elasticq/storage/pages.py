@@ -162,6 +162,22 @@ def ranges(mask: int, first: int) -> tuple[list[int], list[int]]:
     return firsts, lasts
 
 
+def sequences_of(mask: int, first: int) -> list[int]:
+    """Of the set bits."""
+    return [sequence for begin, end in zip(*ranges(mask, first), strict=True) for sequence in range(begin, end + 1)]
+
+
+def runs_of(sequences: list[int]) -> str:
+    """For people: 5, 7-9."""
+    runs: list[tuple[int, int]] = []
+    for sequence in sorted(sequences):
+        if runs and runs[-1][1] + 1 == sequence:
+            runs[-1] = (runs[-1][0], sequence)
+        else:
+            runs.append((sequence, sequence))
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
 def weight(message: MessageStored) -> int:
     """About the bytes that its content takes."""
     if message.attributes is None:

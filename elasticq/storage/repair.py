@@ -8,18 +8,18 @@ import sqlite3
 from collections import deque
 from pathlib import Path
 
-import msgspec
-
 from elasticq.replication.records import Base, Vote
 from elasticq.storage import install
 from elasticq.storage.backup import TERMS_SKIPPED
 from elasticq.storage.directory import DataDirectory, sync_directory
-from elasticq.storage.errors import DataError, FormatTooNew
+from elasticq.storage.errors import Damaged, DataError
 from elasticq.storage.files import DirectoryFiles
+from elasticq.storage.heal import heal, keep_aside
 from elasticq.storage.log import LogImage, SegmentLog
 from elasticq.storage.log import repair as repair_log
+from elasticq.storage.log_end import End, LogEnd, lower
 from elasticq.storage.rows import Rows
-from elasticq.storage.snapshot import check
+from elasticq.storage.snapshot import check, check_all
 from elasticq.storage.sqlite import open_rows
 from elasticq.storage.start import compose
 
@@ -29,80 +29,88 @@ def repair(path: Path) -> str:
     directory = DataDirectory(path)
     files = DirectoryFiles(directory.log)
     try:
-        lines = [*repair_log(files).lines, *_finish_install(directory, files)]
-        applied, told = _repair_rows(directory)
+        end = LogEnd(directory.log_end).read()
+        told = [*repair_log(files).lines]
         log = SegmentLog(files)
-        return "\n".join([*lines, *told, *_join(log, log.load(), applied)])
+        image = log.load()
+        if directory.new_rows.exists():
+            image, lines = _finish_install(directory, log, image)
+            told += lines
+        reason = damage_of(directory)
+        if not reason:
+            told.append("The rows are not damaged, nothing was changed.")
+        else:
+            told += [f"The rows are damaged: {reason}", *heal(directory, log, image)]
+            image = log.load()
+        return "\n".join([*told, *_join(directory, log, image, end)])
     finally:
         files.close()
         directory.close()
 
 
-def _finish_install(directory: DataDirectory, files: DirectoryFiles) -> list[str]:
+def _finish_install(directory: DataDirectory, log: SegmentLog, image: LogImage) -> tuple[LogImage, list[str]]:
     """The state of another member that was about to take the place of this one's."""
-    install.clean(directory)
-    if not directory.new_rows.exists():
-        return []
     try:
         check(directory.new_rows)
     except DataError as error:
-        kept = _set_aside(directory, directory.new_rows)
-        return [f"A snapshot that was being installed cannot be read: {error}", f"It was set aside as {kept}."]
-    log = SegmentLog(files)
-    install.finish(directory, log, log.load().vote)
-    return ["A snapshot that was being installed is in its place now."]
+        kept = keep_aside(directory, directory.new_rows)
+        directory.new_rows.unlink()
+        sync_directory(directory.path)
+        return image, [f"A snapshot that was being installed cannot be read: {error}", f"It was set aside as {kept}."]
+    return install.finish(directory, log, image), ["A snapshot that was being installed is in its place now."]
 
 
-def _repair_rows(directory: DataDirectory) -> tuple[Base, list[str]]:
+# --- rows ---------------------------------------------------------------------------------
+
+
+def damage_of(directory: DataDirectory) -> str:
+    """What is wrong with the rows, after all of them were read; empty if nothing is."""
     try:
-        return _read_rows(directory), ["The rows are not damaged, nothing was changed."]
-    except FormatTooNew:
-        raise
-    except (DataError, sqlite3.Error, msgspec.DecodeError, AssertionError) as error:
-        reason = str(error) or "they contradict themselves"
-    kept = _set_aside(directory, directory.rows)
-    return _read_rows(directory), [
-        f"The rows cannot be read: {reason}",
-        f"They were set aside as {kept}. Lost: every queue and message that is not in the log any more.",
-    ]
+        connection = open_rows(directory)
+        try:
+            check_all(connection, directory.rows)
+        finally:
+            connection.close()
+    except Damaged as error:
+        return error.reason
+    except (DataError, sqlite3.Error, AssertionError) as error:
+        return str(error) or "they contradict themselves"
+    return ""
 
 
-def _read_rows(directory: DataDirectory) -> Base:
-    """Everything in them, checked, and up to where they hold it."""
+# --- log and rows ---------------------------------------------------------------------------
+
+
+def _join(directory: DataDirectory, log: SegmentLog, image: LogImage, end: End | None) -> list[str]:
+    """Log and rows must go together. Where they do not, the rows count and the log begins anew behind them."""
+    applied = _applied(directory)
+    # Records that were cut off may have held votes of terms that this process cannot know.
+    term = max(image.vote.term, applied.term, 0 if end is None else end.term) + TERMS_SKIPPED
+    told: list[str] = []
+    is_new = 0 < image.last_index < applied.index
+    try:
+        compose(Vote(term, None), image.entries, applied)
+    except DataError as error:
+        told.append(str(error))
+        is_new = True
+    reached = applied.index if is_new else max(image.last_index, applied.index)
+    lower(directory.log_end, End(0 if is_new else image.last_index, term))
+    if is_new:
+        log.reset(Vote(term, None))
+        told.append(f"The log was begun anew behind index {applied.index}: what only it held is lost.")
+    else:
+        log.append([Vote(term, None)])
+        log.sync()
+    if end is not None and end.last_index > reached:
+        told.append(f"Lost: entries {reached + 1} to {end.last_index} of the log, although they were acknowledged.")
+    return [*told, f"The rows hold all up to index {applied.index}, the log goes on to {reached}."]
+
+
+def _applied(directory: DataDirectory) -> Base:
     connection = open_rows(directory)
     try:
-        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-        if verdict != "ok":
-            raise DataError(verdict)
         applied, mutations = Rows().load(connection)
         deque(mutations, 0)
         return applied
     finally:
         connection.close()
-
-
-def _set_aside(directory: DataDirectory, file: Path) -> Path:
-    number = 1
-    while (kept := directory.path / f"damaged-{number}-{file.name}").exists():
-        number += 1
-    for suffix in install.SIDE_FILES:
-        side = directory.path / (file.name + suffix)
-        if side.exists():
-            side.rename(directory.path / (kept.name + suffix))
-    file.rename(kept)
-    sync_directory(directory.path)
-    return kept
-
-
-def _join(log: SegmentLog, image: LogImage, applied: Base) -> list[str]:
-    """Log and rows must go together. Where they do not, the rows count and the log begins anew behind them."""
-    try:
-        compose(image.vote, image.entries, applied)
-    except DataError as error:
-        # Ids of the terms that are lost must not be given again.
-        log.reset(Vote(max(image.vote.term, applied.term) + TERMS_SKIPPED, None))
-        return [f"{error}", f"The log was begun anew behind index {applied.index}: what only it held is lost."]
-    # Records that were cut off may have held votes of terms that this process cannot know.
-    log.append([Vote(max(image.vote.term, applied.term) + TERMS_SKIPPED, None)])
-    log.sync()
-    return [f"The rows hold all up to index {applied.index}, the log goes on to {image.last_index or applied.index}."]

@@ -78,8 +78,9 @@ class Restore:
     def __init__(self, connection: sqlite3.Connection, tables: Tables) -> None:
         self._connection = connection
         self._tables = tables
-        with _damage_found("meta"):
+        with damage_found("meta"):
             self._applied = _read_applied(connection)
+            tables.has_holes = self._applied.has_holes
             tables.free_pages = connection.execute("PRAGMA freelist_count").fetchone()[0]
             tables.file_pages = connection.execute("PRAGMA page_count").fetchone()[0]
             tables.last_number = connection.execute("SELECT coalesce(max(number), 0) FROM invocations").fetchone()[0]
@@ -87,7 +88,7 @@ class Restore:
 
     def mutations(self) -> Iterator[Mutation]:
         applied = self._applied
-        with _damage_found("rows"):
+        with damage_found("rows"):
             yield from self._cluster()
             rows = _read_queues(self._connection, applied.queues)
             _check_contents(self._connection)
@@ -165,13 +166,13 @@ class Restore:
 
     def _skip_reclaimed(self, pages: _ByQueue, queue_id: int) -> None:
         for row in pages.below(queue_id):
-            self._tables.reclaim.append((row[0], [_page(row)]))
+            self._tables.reclaim.append((row[0], [read_page(row)]))
 
     def _pages(self, queue: Queue, pages: _ByQueue, groups: _ByQueue) -> Iterator[Mutation]:
         queue_id = queue.row.queue_id
         gone: list[Page] = []
         for row in pages.of(queue_id):
-            page = _page(row)
+            page = read_page(row)
             if page.last < queue.floor:
                 gone.append(page)
                 continue
@@ -193,13 +194,13 @@ class Restore:
 
 def read_base(connection: sqlite3.Connection) -> Base:
     """Up to where the rows hold everything. Raises Damaged."""
-    with _damage_found("meta"):
+    with damage_found("meta"):
         return _read_applied(connection).base()
 
 
 def all_contents(connection: sqlite3.Connection, tables: Tables) -> Iterator[list[MessageStored]]:
     """Every message, a page at a time; ``tables`` were filled through the same connection. Raises Damaged."""
-    with _damage_found("contents"):
+    with damage_found("contents"):
         for row in connection.execute("SELECT queue_id, first, contents, crc FROM contents ORDER BY queue_id, first"):
             yield living_contents(tables, [row])
 
@@ -208,7 +209,7 @@ def living_contents(tables: Tables, rows: Iterable[tuple[Any, ...]]) -> list[Mes
     """What lives of the pages whose contents are read. Raises Damaged."""
     messages: list[MessageStored] = []
     for row in rows:
-        with _damage_found("contents"):
+        with damage_found("contents"):
             queue_id, first, contents, crc = row
             if contents_crc(queue_id, first, contents) != crc:
                 raise _damaged(f"contents of queue {queue_id} from {first}: bad crc")
@@ -241,13 +242,13 @@ def _read_applied(connection: sqlite3.Connection) -> Applied:
 
 
 def _read_queues(connection: sqlite3.Connection, expected: int) -> list[tuple[QueueRestored, int]]:
-    rows = [_queue(row) for row in connection.execute("SELECT * FROM queues ORDER BY id")]
+    rows = [read_queue(row) for row in connection.execute("SELECT * FROM queues ORDER BY id")]
     if len(rows) != expected:
         raise _damaged(f"{expected} queues expected, {len(rows)} found")
     return rows
 
 
-def _queue(row: tuple[Any, ...]) -> tuple[QueueRestored, int]:
+def read_queue(row: tuple[Any, ...]) -> tuple[QueueRestored, int]:
     if crc32(encode(row[:-1])) != row[-1]:
         raise _damaged(f"queue {row[0]}: bad crc")
     queue_id, account, name, attributes, tags, *numbers, messages, _ = row
@@ -255,7 +256,7 @@ def _queue(row: tuple[Any, ...]) -> tuple[QueueRestored, int]:
     return QueueRestored(queue_id, account, name, *texts, *numbers), messages
 
 
-def _page(row: tuple[Any, ...]) -> Page:
+def read_page(row: tuple[Any, ...]) -> Page:
     *values, crc = row
     if header_crc(*values) != crc:
         raise _damaged(f"page {row[1]} of queue {row[0]}: bad crc")
@@ -359,13 +360,13 @@ _NOT_DAMAGE: Final = frozenset(
 
 
 @contextmanager
-def _damage_found(where: str) -> Iterator[None]:
+def damage_found(where: str) -> Iterator[None]:
     """What reading trips over when a value has changed its type, length or meaning is damage."""
     try:
         yield
     except sqlite3.DatabaseError as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
-        if code & 0xFF in _NOT_DAMAGE:
+        if code & 0xFF in _NOT_DAMAGE and code != sqlite3.SQLITE_IOERR_READ:
             raise
         raise _damaged(f"{where}: {error}") from error
     except (LayoutError, TypeError, ValueError, msgspec.MsgspecError) as error:

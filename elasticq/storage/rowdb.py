@@ -8,6 +8,10 @@ grows beyond one batch. On a full disk a transaction is rolled back, and what
 did not fit is tried again each second; meanwhile free pages are given back to
 the file system, where else they are kept for new messages.
 
+Contents that do not fit their checksum cost their page: its bytes are kept aside,
+what lived on it is told, and everything else goes on. Where SQLite cannot find its
+way any more nothing is written or read from then on; new rows must take these ones' place.
+
 A snapshot is read in one transaction on a connection of its own, in a thread.
 Until it is over nothing can be taken out of the WAL, which grows; on a full
 disk the snapshot is given up.
@@ -18,19 +22,24 @@ import sqlite3
 from asyncio import AbstractEventLoop, Task, TimerHandle
 from collections import deque
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import aiosqlite
 
+from elasticq.engine.mutations import MessageStored
 from elasticq.node.effects import Committed, Fetch
 from elasticq.replication.records import Base
 from elasticq.storage import schema
 from elasticq.storage.batches import Batch
-from elasticq.storage.interface import OnFetched, OnStored
+from elasticq.storage.errors import Damaged
+from elasticq.storage.interface import Damage, OnDamaged, OnFetched, OnStored
+from elasticq.storage.pages import runs_of
 from elasticq.storage.rows import Rows
 from elasticq.storage.snapshot import SnapshotRefused, vacuum_into
+from elasticq.storage.statements import fetches
 from elasticq.storage.writer import OnFailure
 
 FLUSH_MESSAGES: Final = 8_192
@@ -39,6 +48,9 @@ FLUSH_S: Final = 1.0
 RECLAIM_S: Final = 0.1
 VACUUM_PAGES: Final = 500  # a second, on a full disk
 ATTEMPTS_MAX: Final = 50  # to write what a snapshot has to hold
+WATCH_EVERY_S: Final = 3_600.0  # between two checks of everything
+WATCH_STEP_S: Final = 1.0  # between two steps of one, each of some pages: about a megabyte
+_Value = TypeVar("_Value")
 _SHARED_MEMORY_FULL: Final = sqlite3.SQLITE_IOERR_SHMSIZE
 
 
@@ -53,8 +65,15 @@ class RowDatabase:
         *,
         on_failure: OnFailure,
         on_full: Callable[[], None],
+        on_damaged: OnDamaged,
+        aside: Path,
     ) -> None:
+        """``aside``: the directory for bytes that are damaged."""
         self._path = path
+        self._aside = aside
+        self._on_damaged = on_damaged
+        self._is_damaged = False
+        self._damages = 0  # that were met
         self._rows = rows
         self._loop = loop
         self._on_failure = on_failure
@@ -62,11 +81,13 @@ class RowDatabase:
         self._on_stored: OnStored = lambda index: None
         self._write_connection: aiosqlite.Connection | None = None
         self._read_connection: aiosqlite.Connection | None = None
+        self._connecting = asyncio.Lock()
         self._timer: TimerHandle | None = None
         self._flushing: Task[None] | None = None
         self._fetching: Task[None] | None = None
         self._fetches: deque[tuple[Fetch, OnFetched]] = deque()
-        self._copying: dict[asyncio.Future[Base], _Copy] = {}
+        self._copying: dict[asyncio.Future[Any], _Aside] = {}
+        self._checking: set[Task[None]] = set()
         self._is_full = False
         self._needs_checkpoint = False  # the WAL could not be emptied: nothing more may go there
         self._closed = False
@@ -80,7 +101,7 @@ class RowDatabase:
             self._timer = self._loop.call_later(RECLAIM_S, self._flush)
 
     def take(self, committed: list[Committed], on_stored: OnStored) -> None:
-        if self._closed:
+        if self._closed or self._is_damaged:
             return
         self._on_stored = on_stored
         for each in committed:
@@ -91,7 +112,7 @@ class RowDatabase:
             self._timer = self._loop.call_later(FLUSH_S, self._flush)
 
     def fetch(self, fetch: Fetch, on_fetched: OnFetched) -> None:
-        if self._closed:
+        if self._closed or self._is_damaged:
             return
         self._fetches.append((fetch, on_fetched))
         if self._fetching is None:
@@ -103,11 +124,13 @@ class RowDatabase:
         self._cancel_timer()
         self._fetches.clear()
         self._give_up_copies()
+        for task in self._checking:
+            task.cancel()
         under_way: list[asyncio.Future[Any]] = [task for task in (self._flushing, self._fetching) if task is not None]
-        under_way += self._copying  # soon over
+        under_way += [*self._copying, *self._checking]  # soon over
         if under_way:
             await asyncio.wait(under_way)
-        if may_write and self._rows.pending_index:
+        if may_write and self._rows.pending_index and not (self._rows.is_loading or self._is_damaged):
             await self._guarded(self._flush_all())
         for connection in (self._write_connection, self._read_connection):
             if connection is not None:
@@ -120,7 +143,7 @@ class RowDatabase:
 
     def _flush(self) -> None:
         self._cancel_timer()
-        if self._flushing is None and not self._closed:
+        if self._flushing is None and not (self._closed or self._is_damaged):
             self._flushing = self._loop.create_task(self._guarded(self._flush_all()))
 
     def _cancel_timer(self) -> None:
@@ -134,7 +157,7 @@ class RowDatabase:
             delay_s = await self._write_batches()
         finally:
             self._flushing = None
-        if delay_s is not None and self._timer is None and not self._closed:
+        if delay_s is not None and self._timer is None and not (self._closed or self._is_damaged):
             self._timer = self._loop.call_later(delay_s, self._flush)
 
     async def _write_batches(self) -> float | None:
@@ -166,6 +189,9 @@ class RowDatabase:
         return True
 
     def _met_full_disk(self, error: sqlite3.Error) -> None:
+        if is_damage(error):
+            self._met_damage(error)
+            return
         if not is_disk_full(error):
             raise error
         self._is_full = True
@@ -211,21 +237,141 @@ class RowDatabase:
                 await connection.execute("ROLLBACK")
             raise
 
+    # --- checking -------------------------------------------------------------------
+
+    def watch(self) -> None:
+        """Check everything again and again, slowly."""
+        self._start_check(self._watch())
+
+    def check(self, on_checked: Callable[[bool], None]) -> None:
+        """Everything once, without a pause; damage is told as by ``fetch``, and here whether there was none."""
+        self._start_check(self._check_for(on_checked))
+
+    def _start_check(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._checking.add(task)
+        task.add_done_callback(self._check_ended)
+
+    def _check_ended(self, task: Task[None]) -> None:
+        self._checking.discard(task)
+        failure = None if task.cancelled() else task.exception()
+        if failure is not None:
+            self._on_failure(failure)
+
+    async def _watch(self) -> None:
+        while not self._is_damaged:
+            await asyncio.sleep(WATCH_EVERY_S)
+            await self._check_all(pause_s=WATCH_STEP_S)
+
+    async def _check_for(self, on_checked: Callable[[bool], None]) -> None:
+        known = self._damages
+        await self._check_all(pause_s=0)
+        if not self._closed:
+            on_checked(self._damages == known and not self._rows.has_holes)
+
+    async def _check_all(self, *, pause_s: float) -> None:
+        for queue_id in self._rows.queue_ids:
+            first = -1
+            while (firsts := self._rows.pages_behind(queue_id, first)) and not self._is_damaged:
+                await self._contents(queue_id, firsts)
+                first = firsts[-1]
+                await asyncio.sleep(pause_s)
+        if not (self._closed or self._is_damaged):
+            await self._check_structure()
+
+    async def _check_structure(self) -> None:
+        """That all rows can be found, and pages are what they are taken for."""
+        try:
+            verdict = await self._read_aside(_structure)
+        except SnapshotRefused:
+            return
+        except sqlite3.Error as error:
+            if is_damage(error):
+                self._met_damage(error)
+            return  # it was given up, or had no memory: the next one may come to its end
+        if verdict != "ok":
+            self._met_damage(Damaged(self._path.name, 0, verdict))
+
+    # --- damage ---------------------------------------------------------------------
+
+    def _met_damage(self, error: Exception) -> None:
+        """SQLite cannot find its way: whatever is written now may end anywhere."""
+        if not self._is_damaged:
+            self._is_damaged = True
+            self._damages += 1
+            self._cancel_timer()
+            self._fetches.clear()
+            self._give_up_copies()
+            if not self._closed:
+                self._on_damaged(Damage(f"{self._path} is damaged: {error}"))
+
+    async def _read_singly(self, queue_id: int, firsts: list[int]) -> list[MessageStored]:
+        """Page by page, past those whose contents are damaged. Raises sqlite3.Error; Damaged where one has none."""
+        contents: list[MessageStored] = []
+        for first in firsts:
+            rows = await self._select(fetches(queue_id, [first]))
+            living = self._rows.living_in(queue_id, first)
+            if living and not rows:
+                raise Damaged(self._path.name, 0, f"the contents of queue {queue_id} from {first} are missing")
+            try:
+                contents += self._rows.decode(rows)
+            except Damaged as damaged:
+                if not living:
+                    continue
+                self._damages += 1
+                await asyncio.get_running_loop().run_in_executor(None, self._keep_aside, *rows[0][:3])
+                name, what = self._rows.name_of(queue_id), f"{damaged.file}: {damaged.reason}"
+                told = f"{what}: {len(living)} messages of queue {name}, sequences {runs_of(living)}."
+                if not self._closed:
+                    self._on_damaged(Damage(told, queue_id, living))
+        return contents
+
+    def _keep_aside(self, queue_id: int, first: int, contents: object) -> None:
+        """For people; what cannot be written is not needed by anybody else."""
+        with suppress(OSError):
+            self._aside.mkdir(mode=0o700, exist_ok=True)
+            file = self._aside / f"contents-{queue_id}-{first}"
+            file.touch(0o600)
+            file.write_bytes(contents if isinstance(contents, bytes) else repr(contents).encode())
+
     # --- reading --------------------------------------------------------------------
 
     async def _fetch_all(self) -> None:
         try:
-            if self._read_connection is None:
-                self._read_connection = await self._connect()
             while self._fetches:
                 fetch, on_fetched = self._fetches.popleft()
-                found: list[tuple[Any, ...]] = []
-                for sql, parameters in self._rows.fetch(fetch.queue_id, fetch.sequences):
-                    found += map(tuple, await self._read_connection.execute_fetchall(sql, parameters))
-                if not self._closed:
-                    on_fetched(fetch, self._rows.decode(found))
+                firsts = self._rows.pages_of(fetch.queue_id, fetch.sequences)
+                contents = await self._contents(fetch.queue_id, firsts)
+                if not (self._closed or self._is_damaged):
+                    on_fetched(fetch, contents)
         finally:
             self._fetching = None
+
+    async def _contents(self, queue_id: int, firsts: list[int]) -> list[MessageStored]:
+        """Of the pages that begin there, as far as they can be read."""
+        try:
+            rows = await self._select(fetches(queue_id, firsts))
+            with suppress(Damaged):
+                contents = self._rows.decode(rows)
+                if len(rows) == len(firsts):
+                    return contents
+            return await self._read_singly(queue_id, firsts)
+        except Damaged as damaged:
+            self._met_damage(damaged)
+        except sqlite3.Error as error:
+            if not is_damage(error):
+                raise
+            self._met_damage(error)
+        return []
+
+    async def _select(self, queries: list[tuple[str, tuple[int, ...]]]) -> list[tuple[Any, ...]]:
+        async with self._connecting:  # a fetch and a check may come at once
+            if self._read_connection is None:
+                self._read_connection = await self._connect()
+        found: list[tuple[Any, ...]] = []
+        for sql, parameters in queries:
+            found += map(tuple, await self._read_connection.execute_fetchall(sql, parameters))
+        return found
 
     # --- copying --------------------------------------------------------------------
 
@@ -236,26 +382,35 @@ class RowDatabase:
 
     async def copy(self, file: Path, index: int) -> Base:
         """Write the rows as they are at ``index`` or later to a new file; where it stands. Raises SnapshotRefused."""
+        if self._is_damaged or self._rows.has_holes:
+            raise SnapshotRefused("the rows of this member are damaged")
         await self._reach(index)
-        copy = _Copy(self._path, file)
-        copying = self._loop.run_in_executor(None, copy.run)
-        self._copying[copying] = copy
-        copying.add_done_callback(self._copied)
         try:
-            return await asyncio.shield(copying)
-        except asyncio.CancelledError:
-            copy.give_up()
-            raise
+            return await self._read_aside(lambda connection: vacuum_into(connection, file))
         except (sqlite3.Error, OSError) as error:
+            if isinstance(error, sqlite3.Error) and is_damage(error):
+                self._met_damage(error)
             raise SnapshotRefused(f"the rows could not be copied: {error}") from error
 
-    def _copied(self, copying: asyncio.Future[Base]) -> None:
-        del self._copying[copying]
-        copying.exception()  # whoever asked may be gone
+    async def _read_aside(self, work: Callable[[sqlite3.Connection], _Value]) -> _Value:
+        """In one transaction, on a connection and in a thread of its own. Raises SnapshotRefused: it was given up."""
+        aside = _Aside(self._path)
+        reading = self._loop.run_in_executor(None, aside.run, work)
+        self._copying[reading] = aside
+        reading.add_done_callback(self._have_read)
+        try:
+            return await asyncio.shield(reading)
+        except asyncio.CancelledError:
+            aside.give_up()
+            raise
+
+    def _have_read(self, reading: asyncio.Future[Any]) -> None:
+        del self._copying[reading]
+        reading.exception()  # whoever asked may be gone
 
     def _give_up_copies(self) -> None:
-        for copy in self._copying.values():
-            copy.give_up()
+        for aside in self._copying.values():
+            aside.give_up()
 
     async def _reach(self, index: int) -> None:
         """Write up to ``index``, which must have been taken."""
@@ -286,20 +441,19 @@ class RowDatabase:
             self._on_failure(failure)
 
 
-class _Copy:
-    """One copy of the rows, made in a thread."""
+class _Aside:
+    """Reads all of the rows at once, in a thread."""
 
-    def __init__(self, path: Path, file: Path) -> None:
+    def __init__(self, path: Path) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        self._file = file
         self._is_given_up = False
         self._lock = Lock()  # around the connection's end: it must not be interrupted once it is closed
 
-    def run(self) -> Base:
+    def run(self, work: Callable[[sqlite3.Connection], _Value]) -> _Value:
         try:
             if self._is_given_up:
                 raise SnapshotRefused("the copy was given up")
-            return vacuum_into(self._connection, self._file)
+            return work(self._connection)
         finally:
             with self._lock:
                 self._is_given_up = True
@@ -310,6 +464,17 @@ class _Copy:
             if not self._is_given_up:
                 self._is_given_up = True
                 self._connection.interrupt()
+
+
+def _structure(connection: sqlite3.Connection) -> str:
+    verdict: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    return verdict.splitlines()[-1]
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Bytes of the file are not what was written, or cannot be read at all."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or code == sqlite3.SQLITE_IOERR_READ
 
 
 def is_disk_full(error: sqlite3.Error) -> bool:

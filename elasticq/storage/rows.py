@@ -51,10 +51,10 @@ from elasticq.model.limits import INVOCATION_WINDOW_MS
 from elasticq.node.effects import Committed
 from elasticq.replication.records import Base
 from elasticq.storage.batches import Batch, Draft, LeaseChange, Pending, has_much_free
-from elasticq.storage.pages import Delivery, Page, Update, updated, weight
+from elasticq.storage.pages import Delivery, Page, Update, sequences_of, updated, weight
 from elasticq.storage.restore import Restore, all_contents, living_contents
 from elasticq.storage.schema import PAGE_BYTES
-from elasticq.storage.statements import fetches
+from elasticq.storage.statements import FETCH_PAGES_MAX, fetches
 from elasticq.storage.tables import FIRST_CALL, LEASE_ITSELF, NEVER, LeaseRows, Queue, Tables
 
 TAKEOVERS_KEPT: Final = 64
@@ -454,11 +454,51 @@ class Rows:
 
     # --- contents ---------------------------------------------------------------------------
 
+    @property
+    def has_holes(self) -> bool:
+        """Something of damaged rows is left out of these."""
+        return self._tables.has_holes
+
+    def accept_holes(self) -> None:
+        """Nobody else has what is left out."""
+        self._tables.has_holes = False
+
+    @property
+    def is_loading(self) -> bool:
+        """Its iterator is not at its end: nothing can be taken or written."""
+        return self._is_loading
+
     def fetch(self, queue_id: int, sequences: list[int]) -> list[tuple[str, tuple[int, ...]]]:
         """Queries for the pages in which ``sequences`` live; their rows are for ``decode``.
 
         Where the messages are large only the first ones come: who still lacks some asks again.
         """
+        return fetches(queue_id, self.pages_of(queue_id, sequences))
+
+    def living_in(self, queue_id: int, first: int) -> list[int]:
+        """The sequences that live in the page that begins there."""
+        queue = self._tables.queues.get(queue_id)
+        page = queue.directory.page_at(first) if queue is not None else None
+        if page is None:
+            return []
+        return sequences_of(page.live, page.first)
+
+    def name_of(self, queue_id: int) -> str:
+        queue = self._tables.queues.get(queue_id)
+        return queue.row.name if queue is not None else str(queue_id)
+
+    @property
+    def queue_ids(self) -> list[int]:
+        return list(self._tables.queues)
+
+    def pages_behind(self, queue_id: int, first: int) -> list[int]:
+        """Where the next pages begin behind the one that begins there, as many as one query takes."""
+        queue = self._tables.queues.get(queue_id)
+        pages = [] if queue is None else queue.directory.between(first + 1, NEVER)[: FETCH_PAGES_MAX + 1]
+        return [page.first for page in pages if page.first > first][:FETCH_PAGES_MAX]
+
+    def pages_of(self, queue_id: int, sequences: list[int]) -> list[int]:
+        """Where the pages begin in which ``sequences`` live, as far as they are fetched at once."""
         queue = self._tables.queues.get(queue_id)
         if queue is None:
             return []
@@ -471,7 +511,7 @@ class Rows:
                     break
                 wanted[page.first] = None
                 room_bytes -= page.disk_pages * PAGE_BYTES
-        return fetches(queue_id, list(wanted))
+        return list(wanted)
 
     def decode(self, rows: Iterable[tuple[Any, ...]]) -> list[MessageStored]:
         """What lives of the pages that were read. Raises Damaged."""

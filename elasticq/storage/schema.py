@@ -5,7 +5,8 @@ nobody ever received; ``contents`` holds what was sent, apart from it, so that a
 delivery never rewrites a blob; ``groups`` holds whose group each message of a
 page is, if any has one; ``touched`` is a row for each living message that was
 received or delayed; ``leases`` holds a row for each numbered receive of a lease and,
-under the call -1, one of the lease itself. Every row carries a checksum of its own, since SQLite
+under the call -1, one of the lease itself. ``meta_copy`` holds ``meta`` once more, on a page of its own, as
+nothing else makes sense without it: a repair reads it. Every row carries a checksum of its own, since SQLite
 has none: a flipped bit on the disk must not become a message.
 """
 
@@ -15,7 +16,8 @@ from typing import Final
 from elasticq.storage.errors import FormatTooNew
 
 FILE: Final = "rows.db"
-FORMAT: Final = 3
+FORMAT: Final = 4
+FORMAT_AT: Final = 60  # its byte in the file: user_version
 PAGE_BYTES: Final = 8_192
 
 PRAGMAS: Final = (
@@ -70,7 +72,12 @@ _THIRD: Final = (
         PRIMARY KEY (queue_id, name, batch, partition, call)) WITHOUT ROWID""",
 )
 
-MIGRATIONS: Final = (_FIRST, _SECOND, _THIRD)
+_FOURTH: Final = (
+    "CREATE TABLE meta_copy (name TEXT PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID",
+    "INSERT INTO meta_copy SELECT * FROM meta",
+)
+
+MIGRATIONS: Final = (_FIRST, _SECOND, _THIRD, _FOURTH)
 """MIGRATIONS[n] leads from format n to n + 1; each runs in one transaction."""
 assert len(MIGRATIONS) == FORMAT
 

@@ -20,7 +20,7 @@ from elasticq.node.effects import Committed
 from elasticq.replication.records import Base
 from elasticq.storage import schema
 from elasticq.storage.directory import sync_file
-from elasticq.storage.errors import DataError, FormatTooNew
+from elasticq.storage.errors import Damaged, DataError, FormatTooNew
 from elasticq.storage.restore import read_base
 from elasticq.storage.rows import Rows
 
@@ -151,15 +151,24 @@ def _checked(connection: sqlite3.Connection, file: Path) -> Base:
         raise FormatTooNew(f"{file} has format {version}, this version of elasticq knows up to {schema.FORMAT}")
     if version < schema.FORMAT:
         raise DataError(f"{file} has format {version}: it is no snapshot of a member of this version")
-    (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    base = check_all(connection, file)
+    if not base.index:
+        raise DataError(f"{file} holds nothing")
+    return base
+
+
+def check_all(connection: sqlite3.Connection, file: Path) -> Base:
+    """Read every row, and all pages of the file by which they are found; where it stands.
+
+    Raises DataError, sqlite3.Error; AssertionError: it contradicts itself.
+    """
+    (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":
-        raise DataError(f"{file} is damaged: {verdict}")
+        raise Damaged(file.name, 0, verdict.splitlines()[-1])
     rows = Rows()
     base, mutations = rows.load(connection)
     deque(mutations, 0)
     deque(rows.read_contents(connection), 0)
-    if not base.index:
-        raise DataError(f"{file} holds nothing")
     return base
 
 

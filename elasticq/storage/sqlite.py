@@ -14,25 +14,29 @@ from pathlib import Path
 from elasticq.engine.mutations import Mutation
 from elasticq.model.histogram import Histogram
 from elasticq.node.effects import Committed, Fetch
-from elasticq.replication.records import Base, Record
+from elasticq.replication.records import Base, Record, Vote
 from elasticq.storage import install, schema
 from elasticq.storage.directory import DataDirectory
-from elasticq.storage.errors import DataError
+from elasticq.storage.errors import Damaged, DataError, FormatTooNew
 from elasticq.storage.files import DirectoryFiles, Files
-from elasticq.storage.interface import Loaded, OnFetched, OnStored, OnSynced, Storage
-from elasticq.storage.log import LogImage, SegmentLog
+from elasticq.storage.heal import NobodyElse, heal
+from elasticq.storage.interface import Damage, Loaded, OnDamaged, OnFetched, OnStored, OnSynced, Storage
+from elasticq.storage.log import SegmentLog
+from elasticq.storage.log_end import End, LogEnd, lower
 from elasticq.storage.reserve import Reserve
+from elasticq.storage.restore import damage_found
 from elasticq.storage.rowdb import RowDatabase, is_disk_full
 from elasticq.storage.rows import Rows
 from elasticq.storage.snapshot import Snapshot, SnapshotRefused, Snapshots, check
-from elasticq.storage.start import compose
+from elasticq.storage.start import compose, judge_end, others_of
 from elasticq.storage.writer import DISK_FULL_ERRORS, SYNC_BOUNDS_S, Durability, LogWriter, OnFailure, OnFull
 
 
 class SqliteStorage(Storage):
     """``on_failure``: what was written or read cannot be trusted, the process must end.
 
-    ``on_full``: the disk is full (the reason) or has space again (None).
+    ``on_full``: the disk is full (the reason) or has space again (None). ``on_damaged``: the rows are, in part;
+    where nobody wants to know it is a failure.
     """
 
     volatile = False
@@ -46,6 +50,7 @@ class SqliteStorage(Storage):
         reserve_bytes: int = 64 * 1_048_576,
         on_failure: OnFailure,
         on_full: OnFull,
+        on_damaged: OnDamaged | None = None,
         files: Files | None = None,
     ) -> None:
         self._directory = directory
@@ -56,6 +61,7 @@ class SqliteStorage(Storage):
         self._reserve = Reserve(directory.reserve, reserve_bytes)
         self._on_failure = on_failure
         self._on_full = on_full
+        self._on_damaged = on_damaged or self._fail_damaged
         self._failed = False
         self._snapshots = Snapshots(directory.snapshots, self._copy)
         self._sync_times = Histogram(SYNC_BOUNDS_S)
@@ -64,9 +70,11 @@ class SqliteStorage(Storage):
     def _assemble(self) -> None:
         """A log and rows that nobody has loaded yet; at birth, and after an install."""
         self._log = SegmentLog(self._files, lazy_sync=self._is_lazy)
+        self._log_end = LogEnd(self._directory.log_end)
         self._rows = Rows()
         self._writer = LogWriter(
             self._log,
+            self._log_end,
             self._reserve,
             self._loop,
             durability=self._durability,
@@ -75,7 +83,13 @@ class SqliteStorage(Storage):
             sync_times=self._sync_times,
         )
         self._database = RowDatabase(
-            self._directory.rows, self._rows, self._loop, on_failure=self._fail, on_full=self._writer.make_space
+            self._directory.rows,
+            self._rows,
+            self._loop,
+            on_failure=self._fail,
+            on_full=self._writer.make_space,
+            on_damaged=self._on_damaged,
+            aside=self._directory.damaged,
         )
 
     def load(self) -> Loaded:
@@ -92,6 +106,7 @@ class SqliteStorage(Storage):
             loaded = load(self._directory, self._log, self._rows)
         self._directory.remember_lazy_sync(self._is_lazy)  # what there was is synced now
         self._writer.start()
+        self._database.watch()
         return loaded
 
     def append(self, records: list[Record], token: int, on_synced: OnSynced) -> None:
@@ -102,6 +117,9 @@ class SqliteStorage(Storage):
 
     def fetch(self, fetch: Fetch, on_fetched: OnFetched) -> None:
         self._database.fetch(fetch, on_fetched)
+
+    def check(self, on_checked: Callable[[bool], None]) -> None:
+        self._database.check(on_checked)
 
     def forget_log(self, index: int) -> None:
         self._writer.drop_through(index)
@@ -142,11 +160,39 @@ class SqliteStorage(Storage):
             self._fail(error)
             raise DataError(f"{path} could not be installed: {error}") from error
 
+    def salvage(self, damaged: Damaged) -> Loaded:
+        if damaged.file != schema.FILE:
+            raise damaged
+        self._writer.close()
+        log = SegmentLog(self._files)
+        try:
+            told = heal(self._directory, log, log.load(was_lazy=self._directory.format.lazy_sync), among_others=True)
+        except NobodyElse:
+            raise damaged from None
+        return self._load_healed([f"The rows are damaged: {damaged.reason}", *told])
+
+    async def heal(self) -> Loaded:
+        try:
+            await self._quiesce()
+            log = SegmentLog(self._files)
+            image = log.load(was_lazy=self._is_lazy)
+            return self._load_healed(await asyncio.to_thread(heal, self._directory, log, image))
+        except (OSError, DataError) as error:
+            self._fail(error)
+            raise DataError(f"the rows could not be made anew: {error}") from error
+
+    def _load_healed(self, told: list[str]) -> Loaded:
+        self._assemble()
+        loaded = self._load()
+        loaded.told[:0] = told
+        return loaded
+
     async def _quiesce(self) -> None:
         """What was appended is durable, the files are closed, and no callback comes any more."""
         self._writer.end()
         await self._database.close(may_write=False)
         await asyncio.to_thread(self._writer.close)
+        self._log_end.close()
 
     def close(self) -> None:
         """The log's part: everything in it is durable. ``aclose`` must follow."""
@@ -157,6 +203,7 @@ class SqliteStorage(Storage):
         self._writer.close()
         await self._database.close(may_write=not self._failed)
         self._snapshots.close()
+        self._log_end.close()
         if isinstance(self._files, DirectoryFiles):
             self._files.close()
         self._directory.close()
@@ -164,6 +211,9 @@ class SqliteStorage(Storage):
     def _tell_full(self, reason: str | None) -> None:
         self._database.set_full(reason is not None)
         self._on_full(reason)
+
+    def _fail_damaged(self, damage: Damage) -> None:
+        self._fail(DataError(damage.told))
 
     def _fail(self, failure: BaseException) -> None:
         if not self._failed:
@@ -177,10 +227,11 @@ class DiskFull(DataError):
 
 def load(directory: DataDirectory, log: SegmentLog, rows: Rows) -> Loaded:
     """What is on the disk; ``rows`` of the result keeps the database open until it is at its end. Raises DataError."""
+    end = LogEnd(directory.log_end).read()
     try:
         image = log.load(was_lazy=directory.format.lazy_sync)
         if directory.new_rows.exists():
-            image = LogImage(install.finish(directory, log, image.vote), [], 0)
+            image, end = install.finish(directory, log, image), None
         else:
             install.clean(directory)
     except OSError as error:
@@ -189,21 +240,42 @@ def load(directory: DataDirectory, log: SegmentLog, rows: Rows) -> Loaded:
     connection = open_rows(directory)
     try:
         applied, mutations = rows.load(connection)
-        durable = compose(image.vote, image.entries, applied)
+        others = others_of(directory.member_id, image.entries, applied)
+        was_lazy = directory.format.lazy_sync
+        told = judge_end(image, end, applied, others=others, was_lazy=was_lazy, torn_bytes=log.torn_bytes)
+        vote = image.vote
+        if end is not None and end.term > vote.term:
+            vote = Vote(end.term, None)  # ids of that term were given, and are not given again
+            log.append([vote])
+            log.sync()
+        durable = compose(vote, image.entries, applied)
+        if not others:
+            rows.accept_holes()
+        durable.is_whole = not rows.has_holes
         if 0 < image.last_index < applied.index:
-            log.reset(image.vote)  # the rows are ahead of it, so it cannot be continued where it ends
+            lower(directory.log_end, End(0, vote.term))
+            log.reset(vote)  # the rows are ahead of it, so it cannot be continued where it ends
     except BaseException:
         connection.close()
         raise
-    return Loaded(durable, _closing(connection, mutations))
+    return Loaded(durable, _closing(connection, mutations), told)
 
 
 def open_rows(directory: DataDirectory) -> sqlite3.Connection:
-    """The database, of this version's schema. Raises DataError."""
+    """The database, of this version's schema. Raises DataError.
+
+    A format above this version's is damage: it would stand in format.json, too, which was read before.
+    """
+    if not directory.rows.exists():
+        _make_file(directory.rows)
     connection = sqlite3.connect(directory.rows, isolation_level=None)
     try:
-        schema.prepare(connection)
+        with damage_found("it cannot be opened"):
+            schema.prepare(connection)
         directory.sync()
+    except FormatTooNew as error:
+        connection.close()
+        raise Damaged(directory.rows.name, schema.FORMAT_AT, str(error)) from error
     except sqlite3.Error as error:
         connection.close()
         if is_disk_full(error):
@@ -216,6 +288,15 @@ def open_rows(directory: DataDirectory) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _make_file(path: Path) -> None:
+    """Messages are nobody else's. Raises DataError."""
+    try:
+        path.touch(0o600)
+    except OSError as error:
+        kind = DiskFull if error.errno in DISK_FULL_ERRORS else DataError
+        raise kind(f"{path} cannot be made: {error}") from error
 
 
 def _closing(connection: sqlite3.Connection, mutations: Iterator[Mutation]) -> Iterator[Mutation]:

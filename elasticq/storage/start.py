@@ -2,6 +2,8 @@
 
 from elasticq.replication.records import BEGINNING, Base, Durable, Entry, Vote, Voter
 from elasticq.storage.errors import DataError
+from elasticq.storage.log import LogImage
+from elasticq.storage.log_end import End
 
 
 def compose(vote: Vote, entries: list[Entry], applied: Base) -> Durable:
@@ -37,3 +39,46 @@ def _voters_at(first: Entry, entries: list[Entry], applied: Base) -> tuple[Voter
         return first.voters
     later = entries[1 : applied.index - first.index + 1]
     return applied.voters if all(entry.voters is None for entry in later) else None
+
+
+def others_of(member_id: str, entries: list[Entry], applied: Base) -> tuple[str, ...]:
+    """The other voters, as the newest naming says; none for a member alone."""
+    named = [entry.voters for entry in entries if entry.voters is not None]
+    newest = named[-1] if named else applied.voters or ()
+    return tuple(voter.id for voter in newest if voter.id != member_id)
+
+
+def judge_end(
+    image: LogImage, end: End | None, applied: Base, *, others: tuple[str, ...], was_lazy: bool, torn_bytes: int
+) -> list[str]:
+    """What is to be told of the log's end; ``end``: how far it is known to have reached, None: that is not known.
+
+    A member alone goes on with what a cut log still has. Raises DataError where somebody has to decide: a voter that
+    forgot what it acknowledged can lose it for all, and behind rows that are ahead of it the log only begins anew.
+    ``was_lazy``: a power cut may have taken its last moments, and nothing else was promised. ``torn_bytes``: cut off.
+    """
+    is_behind = image.last_index < applied.index
+    place = f"The log ends at entry {image.last_index} in term {image.vote.term}"
+    if end is None:
+        if is_behind and image.last_index and not others and not was_lazy:
+            raise DataError(f"{place} and the rows are at entry {applied.index}: it has lost its tail. {_BEGIN_ANEW}")
+        return [f"The last {torn_bytes} bytes of the log were no whole record, and were cut."] if torn_bytes else []
+    if end.last_index <= image.last_index and end.term <= image.vote.term:
+        return []
+    told = f"{place}, and had reached entry {end.last_index} in term {end.term}: it has lost its tail."
+    if was_lazy:
+        return [f"{told} A durability that is not 'fsync' promises no more."]
+    if others:
+        raise DataError(f"{told} {_REPLACE}")
+    if is_behind:
+        raise DataError(f"{told} The rows are at entry {applied.index}. {_BEGIN_ANEW}")
+    if end.last_index <= image.last_index:
+        return [f"{told} No entry is missing."]
+    return [f"{told} Entries {image.last_index + 1} to {end.last_index} are lost, although they were acknowledged."]
+
+
+_BEGIN_ANEW = "Restore a backup, or run 'elasticq repair DIR': it begins the log anew behind the rows."
+_REPLACE = (
+    "This member must not vote any more, as it has forgotten what it acknowledged. "
+    "Empty its directory, start it, and give the order 'elasticq cluster replace'."
+)

@@ -18,6 +18,7 @@ _PRIME: Final = (1 << 31) - 1
 _FACTORS: Final = (3, 5, 7, 11, 13, 17, 19)  # of a touched row's columns, in order
 
 PUT_META: Final = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
+PUT_META_COPY: Final = "INSERT OR REPLACE INTO meta_copy VALUES (?, ?, ?)"
 PUT_TAKEOVER: Final = "INSERT OR REPLACE INTO takeovers VALUES (?, ?, ?)"
 PUT_TASK: Final = "INSERT OR REPLACE INTO move_tasks VALUES (?, ?, ?)"
 DROP_TASK: Final = "DELETE FROM move_tasks WHERE number = ?"
@@ -58,6 +59,7 @@ _RETURN: Final = (
 # In the order in which a batch runs them.
 ORDER: Final = (
     PUT_META,
+    PUT_META_COPY,
     PUT_TAKEOVER,
     DROP_TAKEOVERS,
     PUT_TASK,
@@ -89,6 +91,7 @@ class Applied(Struct, array_like=True):
     voters, last_queue_id: since format 3; the newest queue may be gone, its id is not given again.
     move_tasks: since format 4; leases: rows of their table, since format 5.
     ahead_ms: of the clock, 0 where nobody ever advanced it.
+    has_holes: what could not be read of damaged rows is left out of these, and other members have it.
     """
 
     index: int
@@ -102,6 +105,7 @@ class Applied(Struct, array_like=True):
     move_tasks: int = 0
     leases: int = 0
     ahead_ms: int = 0
+    has_holes: bool = False
 
     def base(self) -> Base:
         return Base(self.index, self.term, self.time_ms, self.voters)

@@ -53,7 +53,7 @@ class Tables(Struct):
     """last_queue_id: the newest ever given; last_number: of a row of invocations; tasks: numbers of move tasks.
 
     reclaim: pages, the last first, of which nothing lives and every row is still on the disk, by queue;
-    free_pages, file_pages: of the file, as SQLite counts them.
+    free_pages, file_pages: of the file, as SQLite counts them; has_holes: as in ``Applied``.
     """
 
     queues: dict[int, Queue] = field(default_factory=dict)
@@ -68,3 +68,4 @@ class Tables(Struct):
     reclaim: list[tuple[int, list[Page]]] = field(default_factory=list)
     free_pages: int = 0
     file_pages: int = 0
+    has_holes: bool = False

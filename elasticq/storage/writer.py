@@ -18,9 +18,10 @@ from time import monotonic
 from typing import Final, Literal
 
 from elasticq.model.histogram import Histogram
-from elasticq.replication.records import Entry, Record, Vote
+from elasticq.replication.records import Entry, Record, Truncation, Vote
 from elasticq.storage.interface import OnSynced
 from elasticq.storage.log import SegmentLog
+from elasticq.storage.log_end import End, LogEnd
 from elasticq.storage.reserve import FULL, Reserve
 
 Durability = Literal["fsync", "os", "none"]
@@ -39,6 +40,7 @@ class LogWriter:
     def __init__(
         self,
         log: SegmentLog,
+        log_end: LogEnd,
         reserve: Reserve,
         loop: AbstractEventLoop,
         *,
@@ -48,6 +50,7 @@ class LogWriter:
         sync_times: Histogram | None = None,
     ) -> None:
         self._log = log
+        self._log_end = log_end
         self._reserve = reserve
         self._loop = loop
         self._durability = durability
@@ -136,6 +139,7 @@ class LogWriter:
                     told_full = self._reserve.is_full
                     self._post(self._tell_full, FULL if told_full else None)
             self._log.sync()
+            self._log_end.tell(End(self._log.last_index, self._log.term))
         except BaseException as failure:  # whatever it is, nothing may be acknowledged after it
             self._post(self._on_failure, failure)
 
@@ -161,7 +165,10 @@ class LogWriter:
         """False: there is no space even without the reserve; they are tried again later, unacknowledged until then."""
         self._is_blocked = False
         self._written_bytes += sum(len(record.payload) for record in records if isinstance(record, Entry))
+        shortest = min((record.index for record in records if isinstance(record, Truncation)), default=0)
         try:
+            if shortest:
+                self._log_end.lower(End(shortest - 1, self._log.term))
             self._append_by_all_means(records)
         except OSError as error:
             if error.errno not in DISK_FULL_ERRORS or is_last_try:
@@ -172,6 +179,7 @@ class LogWriter:
             return False
         if self._durability == "fsync" or any(isinstance(record, Vote) for record in records):
             self._sync()
+        self._log_end.tell(End(self._log.last_index, self._log.term))
         return True
 
     def _sync(self) -> None:

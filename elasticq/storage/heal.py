@@ -1,0 +1,85 @@
+"""Puts rows that can be read in the place of damaged ones; the damaged file is kept under another name.
+
+The new ones are what salvage.py gets out of the old ones; where that is not all, and
+the log goes back to the first entry, they are made anew from the log, and nothing is lost.
+It is an install like that of a snapshot: the old state or the new one, whenever the machine stops.
+"""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from elasticq.storage import install, schema
+from elasticq.storage.directory import DataDirectory, sync_directory, sync_file
+from elasticq.storage.errors import DataError
+from elasticq.storage.log import LogImage, SegmentLog
+from elasticq.storage.salvage import NothingToSalvage, salvage
+from elasticq.storage.snapshot import base_of
+from elasticq.storage.start import others_of
+
+SALVAGED: Final = "rows.salvaged.db"
+
+
+class NobodyElse(DataError):
+    """A member alone: what cannot be read is lost, and somebody has to decide that."""
+
+
+def heal(directory: DataDirectory, log: SegmentLog, image: LogImage, *, among_others: bool = False) -> list[str]:
+    """What was lost, and where the old file is, line by line; ``log``, which holds ``image``, has been loaded.
+
+    ``among_others``: only if other members have what is lost. Raises NobodyElse, DataError, OSError.
+    """
+    install.clean(directory)
+    made = directory.path / SALVAGED
+    _remove(made)
+    lost = _make(directory, made, image)
+    if among_others and not others_of(directory.member_id, image.entries, base_of(made)):
+        _remove(made)
+        raise NobodyElse("this member is alone")
+    kept = keep_aside(directory, directory.rows)
+    sync_file(made)
+    install.stage(directory, made)
+    install.commit(directory)
+    install.finish(directory, log, image)
+    if lost and among_others:
+        lost.append("Other members have it, and this one takes their rows before it takes part again.")
+    return [*(lost or ["Nothing of them is lost."]), f"The damaged rows were set aside as {kept}."]
+
+
+def keep_aside(directory: DataDirectory, file: Path) -> Path:
+    """A second name for what is about to be replaced, under which it stays."""
+    number = 1
+    while (kept := directory.path / f"damaged-{number}-{file.name}").exists():
+        number += 1
+    for suffix in (*install.SIDE_FILES, ""):
+        side = Path(f"{file}{suffix}")
+        if side.exists():
+            os.link(side, f"{kept}{suffix}")
+    sync_directory(directory.path)
+    return kept
+
+
+def _make(directory: DataDirectory, made: Path, image: LogImage) -> list[str]:
+    """What is lost, line by line."""
+    made.touch(0o600)
+    goes_back = bool(image.entries) and image.entries[0].index == 1
+    try:
+        salvaged = salvage(directory.rows, made, image.entries)
+        if not (salvaged.lines and goes_back and image.last_index >= salvaged.applied_index):
+            return salvaged.lines
+        lines = []
+    except NothingToSalvage as error:
+        lines = [] if goes_back else [f"{error}. Lost: every queue and message that is not in the log any more."]
+    _remove(made)
+    made.touch(0o600)
+    with closing(sqlite3.connect(made, isolation_level=None)) as connection:
+        schema.prepare(connection)
+        connection.execute("PRAGMA journal_mode = DELETE").fetchall()  # one file
+    return lines
+
+
+def _remove(made: Path) -> None:
+    for suffix in ("", *install.SIDE_FILES):
+        Path(f"{made}{suffix}").unlink(missing_ok=True)

@@ -1,0 +1,475 @@
+"""A new database with all that can still be read of a damaged one, and what cannot, by queue and sequence.
+
+What is lost, by what is damaged:
+
+    contents of a page        its living messages, unless the log still has them
+    header of a page          nothing; its messages are visible again, those among them that were deleted, too
+    a received message's row  nothing; it is visible again
+    groups of a page          nothing: they are made anew from its contents
+    a queue's row             its name, attributes and tags: it comes back under the name ``recovered-ID``
+    the other small tables    the rows that are named
+
+Tables are read from both ends towards the damage, so that one bad page costs what is on it; contents are looked up by
+their keys, and what that does not find is carved out of the file (carve.py).
+"""
+
+import shutil
+import sqlite3
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from struct import error as LayoutError
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+from zlib import crc32
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from elasticq.engine.mutations import MessageStored, QueueRestored, decode
+from elasticq.model.names import DEFAULT_ACCOUNT
+from elasticq.replication.records import Entry
+from elasticq.storage import schema
+from elasticq.storage import statements as sql
+from elasticq.storage.carve import Key, carve
+from elasticq.storage.errors import DataError
+from elasticq.storage.pages import (
+    Delivery,
+    Page,
+    contents_crc,
+    decode_contents,
+    encode_groups,
+    make_page,
+    runs_of,
+    sequences_of,
+)
+from elasticq.storage.restore import read_page, read_queue
+from elasticq.storage.statements import Applied, blob_row, checked, checksum, encode, lease_row, queue_row, touched_row
+from elasticq.storage.tables import NEVER
+
+RECOVERED: Final = "recovered-"
+TABLES: Final = ("meta", "meta_copy", "queues", "takeovers", "pages", "move_tasks", "leases", "touched", "invocations")
+_BAD_VALUES: Final = (
+    LayoutError,
+    TypeError,
+    ValueError,
+    OverflowError,
+    AssertionError,
+    msgspec.MsgspecError,
+    DataError,
+)
+
+Row = tuple[Any, ...]
+
+
+class NothingToSalvage(DataError):
+    """Not even up to where the rows hold everything can be read."""
+
+
+class Salvaged(Struct):
+    """applied_index: up to where the rows held everything; lines: what is lost of it, nothing if nothing is."""
+
+    applied_index: int
+    lines: list[str]
+
+
+class _Queue(Struct):
+    """pages: by their first sequences, those that live; orphans: contents without a readable header."""
+
+    row: QueueRestored
+    pages: dict[int, Page] = field(default_factory=dict)
+    orphans: set[int] = field(default_factory=set)
+    lost: list[int] = field(default_factory=list)
+    visible_again: list[int] = field(default_factory=list)
+    perhaps_deleted: list[int] = field(default_factory=list)
+
+    @property
+    def floor(self) -> int:
+        return self.row.watermark if self.row.deleted_ms is None else NEVER
+
+    def told(self) -> list[str]:
+        name = f"queue {self.row.name}"
+        lines = []
+        if self.lost:
+            lines.append(f"Lost: {len(self.lost)} messages of {name}, sequences {runs_of(self.lost)}.")
+        if self.visible_again:
+            lines.append(
+                f"Visible again: {len(self.visible_again)} messages of {name} that had been received, sequences "
+                f"{runs_of(self.visible_again)}; where their delivery stood is lost."
+            )
+        if self.perhaps_deleted:
+            lines.append(
+                f"Visible again: {len(self.perhaps_deleted)} messages of {name}, sequences "
+                f"{runs_of(self.perhaps_deleted)}; which of them had been received or deleted is lost."
+            )
+        return lines
+
+
+def salvage(file: Path, into: Path, entries: list[Entry]) -> Salvaged:
+    """Write what ``file`` still has to the new file ``into``, and what the log's ``entries`` have of the rest.
+
+    Raises NothingToSalvage; sqlite3.Error of the new file.
+    """
+    with (
+        TemporaryDirectory(prefix=into.name, dir=into.parent) as scratch,
+        closing(_source(file, Path(scratch))) as source,
+        closing(sqlite3.connect(into, isolation_level=None)) as target,
+    ):
+        schema.prepare(target)
+        target.execute("BEGIN")
+        told = _Salvage(source, target, file, entries).run()
+        target.execute("COMMIT")
+        target.execute("PRAGMA journal_mode = DELETE").fetchall()  # one file
+        return told
+
+
+def _source(file: Path, scratch: Path) -> sqlite3.Connection:
+    """The damaged file; should its first page not say any more where its tables are, a copy of it with another one."""
+    source = _connect(file)
+    if all(_Rows(source, table, 1).is_whole for table in TABLES):
+        return source
+    source.close()
+    found: list[tuple[int, Path]] = []
+    for number, page in enumerate(_first_pages()):
+        copy = scratch / f"{number}-{file.name}"
+        for suffix in ("", "-wal"):
+            if Path(f"{file}{suffix}").exists():
+                shutil.copyfile(f"{file}{suffix}", f"{copy}{suffix}")
+        with copy.open("r+b") as opened:
+            opened.write(page)
+        with closing(_connect(copy)) as source:
+            found.append((sum(1 for table in TABLES for _ in _Rows(source, table, 1)), copy))
+    return _connect(max(found)[1])
+
+
+def _connect(file: Path) -> sqlite3.Connection:
+    source = sqlite3.connect(file, isolation_level=None)
+    source.text_factory = lambda text: text.decode(errors="replace")  # its row fails its checksum, not its table
+    return source
+
+
+def _first_pages() -> list[bytes]:
+    """As a file has it whose tables were all made here, and one that was copied: what differs is where tables begin."""
+    pages = []
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        schema.prepare(connection)
+        for _ in range(2):
+            page = bytearray(connection.serialize()[: schema.PAGE_BYTES])
+            page[18:20] = b"\x02\x02"  # with a WAL
+            page[24:40] = b"\0\0\0\1" + bytes(12)  # a file of any size, without free pages
+            page[92:96] = bytes(4)
+            pages.append(bytes(page))
+            connection.execute("VACUUM")
+    return pages
+
+
+class _Salvage:
+    def __init__(
+        self, source: sqlite3.Connection, target: sqlite3.Connection, file: Path, entries: list[Entry]
+    ) -> None:
+        self._source = source
+        self._target = target
+        self._file = file
+        self._entries = entries
+        self._queues: dict[int, _Queue] = {}
+        self._found: dict[Key, bytes] = {}  # contents that no look-up finds
+        self._told: list[str] = []
+
+    def run(self) -> Salvaged:
+        applied = self._applied()
+        self._find_queues(applied.queues)
+        self._find_pages()
+        self._find_contents(applied.index)
+        self._write_queues()
+        applied = replace(
+            applied,
+            queues=len(self._queues),
+            is_founded=self._founded(applied),
+            takeovers=self._copy("takeovers", 1, sql.PUT_TAKEOVER, _is_checked, applied.takeovers),
+            move_tasks=self._copy("move_tasks", 1, sql.PUT_TASK, _is_checked, applied.move_tasks),
+            leases=self._copy("leases", 5, sql.PUT_LEASE, _is_lease, applied.leases),
+        )
+        self._copy("invocations", 1, sql.PUT_INVOCATIONS, _is_history, None)
+        applied.has_holes |= bool(self._told)
+        self._put_meta("applied", encode(applied))
+        return Salvaged(applied.index, self._told)
+
+    # --- small tables -------------------------------------------------------------------
+
+    def _meta(self, name: str) -> bytes | None:
+        for table in ("meta", "meta_copy"):
+            for row in _Rows(self._source, table, 1):
+                if row[0] == name and _fits(_is_checked, row):
+                    value: bytes = row[1]
+                    return value
+        return None
+
+    def _put_meta(self, name: str, value: bytes) -> None:
+        for put in (sql.PUT_META, sql.PUT_META_COPY):
+            self._target.execute(put, checked(name, value))
+
+    def _applied(self) -> Applied:
+        value = self._meta("applied")
+        if value is None:
+            raise NothingToSalvage(f"{self._file.name} does not say any more up to which entry it holds everything")
+        return msgspec.msgpack.decode(value, type=Applied)
+
+    def _founded(self, applied: Applied) -> bool:
+        value = self._meta("cluster") if applied.is_founded else None
+        if value is not None:
+            self._put_meta("cluster", value)
+        elif applied.is_founded:
+            self._told.append(
+                "Lost: the cluster's id and key. It gets new ones; receipt handles are not valid any more."
+            )
+        return value is not None
+
+    def _copy(
+        self, table: str, key_columns: int, put: str, is_good: Callable[[Row], bool], expected: int | None
+    ) -> int:
+        """How many rows there are now; ``expected``: None where nobody counted them."""
+        rows = _Rows(self._source, table, key_columns)
+        found = list(rows)
+        good = [row for row in found if _fits(is_good, row)]
+        self._target.executemany(put, good)
+        if expected is not None and len(good) < expected:
+            self._told.append(f"Lost: {expected - len(good)} of {expected} rows of the table {table}.")
+        elif expected is None and (len(good) < len(found) or not rows.is_whole):
+            self._told.append(f"Lost: rows of the table {table}; a send that is tried again may be stored twice.")
+        return len(good)
+
+    # --- queues and pages -----------------------------------------------------------------
+
+    def _find_queues(self, expected: int) -> None:
+        for row in _Rows(self._source, "queues", 1):
+            if _fits(_is_queue, row):
+                self._queues[row[0]] = _Queue(read_queue(row)[0])
+        if missing := expected - len(self._queues):
+            self._recover_queues(missing)
+
+    def _recover_queues(self, missing: int) -> None:
+        """Whose rows are gone, known by their pages."""
+        known = {key[0] for key in self._keys()}
+        for queue_id in sorted(known - self._queues.keys()):
+            name = f"{RECOVERED}{queue_id}"
+            row = QueueRestored(queue_id, DEFAULT_ACCOUNT, name, {}, {}, 0, 0, None, None, 0, 0)
+            self._queues[queue_id] = _Queue(row)
+            self._told.append(f"Lost: name, attributes and tags of queue {queue_id}. It is called {name} now.")
+            missing -= 1
+        if missing > 0:
+            self._told.append(f"Lost: {missing} queues, and all messages that they may have had.")
+
+    def _keys(self) -> Iterator[Key]:
+        """Of contents; a header without any comes from another table."""
+        for row in _Rows(self._source, "contents", 2, "queue_id, first"):
+            if _fits(_is_key, row):
+                yield row[0], row[1]
+
+    def _find_pages(self) -> None:
+        dead: set[Key] = set()
+        for row in _Rows(self._source, "pages", 2):
+            if _fits(_is_page, row):
+                page, queue = read_page(row), self._queues.get(row[0])
+                if queue is None or page.last < queue.floor:
+                    dead.add((row[0], page.first))
+                else:
+                    queue.pages[page.first] = page
+        for queue_id, first in self._keys():
+            queue = self._queues.get(queue_id)
+            if (
+                queue is not None
+                and first >= queue.floor
+                and first not in queue.pages
+                and (queue_id, first) not in dead
+            ):
+                queue.orphans.add(first)
+
+    # --- contents -------------------------------------------------------------------------
+
+    def _contents(self, key: Key) -> bytes | None:
+        if key in self._found:
+            return self._found[key]
+        try:
+            row = self._source.execute("SELECT * FROM contents WHERE queue_id = ? AND first = ?", key).fetchone()
+        except sqlite3.DatabaseError:
+            return None
+        return row[2] if row is not None and _fits(_is_contents, row) else None
+
+    def _find_contents(self, index: int) -> None:
+        """Where no look-up finds them: in the file, and else what the log up to ``index`` has of them."""
+        wanted = {
+            (queue_id, first)
+            for queue_id, queue in self._queues.items()
+            for first in (*queue.pages, *queue.orphans)
+            if self._contents((queue_id, first)) is None
+        }
+        if wanted:
+            self._found.update(carve(self._file, wanted))
+            wanted -= self._found.keys()
+        logged = self._logged(wanted, index) if wanted else {}
+        for key in sorted(wanted):
+            queue = self._queues[key[0]]
+            page = queue.pages.get(key[1])
+            if page is None:
+                queue.orphans.discard(key[1])
+                self._told.append(
+                    f"Lost: what lived of a page of queue {queue.row.name}, sequences {key[1]} and after."
+                )
+                continue
+            kept = sum([1 << message.sequence - page.first for message in logged[key]])
+            queue.lost += sequences_of(page.live & ~kept, page.first)
+            page.live, page.untouched = page.live & kept, page.untouched & kept
+            if kept:
+                self._found[key] = encode(logged[key])
+            else:
+                del queue.pages[page.first]
+
+    def _logged(self, wanted: set[Key], index: int) -> dict[Key, list[MessageStored]]:
+        """The living messages of these pages that the log still has."""
+        found: dict[Key, list[MessageStored]] = {key: [] for key in wanted}
+        firsts: dict[int, list[int]] = {}
+        for queue_id, first in sorted(wanted):
+            firsts.setdefault(queue_id, []).append(first)
+        for entry in self._entries:
+            for mutation in decode(entry.payload) if entry.index <= index else ():
+                if isinstance(mutation, MessageStored) and mutation.queue_id in firsts:
+                    before = bisect_right(firsts[mutation.queue_id], mutation.sequence) - 1
+                    first = firsts[mutation.queue_id][before] if before >= 0 else -1
+                    page = self._queues[mutation.queue_id].pages.get(first)
+                    if page is not None and page.live >> mutation.sequence - first & 1:
+                        found[mutation.queue_id, first].append(mutation)
+        return found
+
+    # --- writing --------------------------------------------------------------------------
+
+    def _write_queues(self) -> None:
+        touched: dict[int, dict[int, Delivery]] = {}
+        for row in _Rows(self._source, "touched", 2):
+            if _fits(_is_touched, row):
+                touched.setdefault(row[0], {})[row[1]] = row[2:7]
+        for queue_id, queue in self._queues.items():
+            self._write_queue(queue_id, queue, touched.get(queue_id, {}))
+            self._told += queue.told()
+
+    def _write_queue(self, queue_id: int, queue: _Queue, touched: dict[int, Delivery]) -> None:
+        row, messages = queue.row, 0
+        for first in sorted((*queue.pages, *queue.orphans)):
+            contents = self._contents((queue_id, first))
+            assert contents is not None, "what has none is not among them any more"
+            run = decode_contents(contents)
+            if not row.attributes and run[0].deduplication_id is not None:
+                row.name, row.attributes = f"{row.name}.fifo", {"FifoQueue": "true"}
+            page = queue.pages.get(first)
+            if page is None:
+                page, _ = make_page(run, touched)
+                queue.perhaps_deleted += sequences_of(page.live, first)
+            messages += page.live.bit_count()
+            row.last_sequence = max(row.last_sequence, page.last)
+            self._write_page(queue_id, queue, page, contents, run, touched)
+        self._target.execute(sql.PUT_QUEUE, queue_row(row, messages))
+
+    def _write_page(
+        self,
+        queue_id: int,
+        queue: _Queue,
+        page: Page,
+        contents: bytes,
+        run: list[MessageStored],
+        touched: dict[int, Delivery],
+    ) -> None:
+        received = page.live & ~page.untouched
+        rows = []
+        for message in run:
+            bit = 1 << message.sequence - page.first
+            if received & bit:
+                if message.sequence in touched:
+                    rows.append(touched_row(queue_id, message.sequence, touched[message.sequence]))
+                else:
+                    page.untouched |= bit
+        queue.visible_again += sequences_of(received & page.untouched, page.first)
+        self._target.executemany(sql.PUT_TOUCHED, rows)
+        self._target.execute(sql.PUT_PAGE, page.header(queue_id))
+        self._target.execute(sql.PUT_CONTENTS, blob_row(queue_id, page.first, contents))
+        groups = encode_groups(run, is_fifo=queue.row.attributes.get("FifoQueue") == "true")
+        if groups:
+            self._target.execute(sql.PUT_GROUPS, blob_row(queue_id, page.first, groups))
+
+
+class _Rows:
+    """Of a table whose first columns are its key: from its beginning to the damage, and from its end back to it."""
+
+    def __init__(self, source: sqlite3.Connection, table: str, key_columns: int, columns: str = "*") -> None:
+        self._source = source
+        names = [row[1] for row in self._ask(f"PRAGMA table_info({table})")][:key_columns]
+        self._up = f"SELECT {columns} FROM {table} ORDER BY {', '.join(names)}"
+        self._down = f"SELECT {columns} FROM {table} ORDER BY {', '.join(f'{name} DESC' for name in names)}"
+        self._key_columns = key_columns
+        self.is_whole = bool(names)
+
+    def __iter__(self) -> Iterator[Row]:
+        """Each key once, whatever a damaged tree leads to twice."""
+        seen: set[Row] = set()
+        for query in (self._up, self._down):
+            for row in self._ask(query):
+                key = row[: self._key_columns]
+                if key in seen:
+                    if query is self._down:
+                        break
+                    continue
+                seen.add(key)
+                yield row
+            if self.is_whole:
+                break
+
+    def _ask(self, query: str) -> Iterator[Row]:
+        try:
+            yield from self._source.execute(query)
+        except sqlite3.DatabaseError:
+            self.is_whole = False
+
+
+# --- which rows are what was written ---
+
+
+def _fits(is_good: Callable[[Row], bool], row: Row) -> bool:
+    try:
+        return bool(is_good(row))
+    except _BAD_VALUES:
+        return False
+
+
+def _is_checked(row: Row) -> bool:
+    return bool(checked(row[0], row[1]) == row)
+
+
+def _is_lease(row: Row) -> bool:
+    return lease_row(row[:4], row[4], row[5]) == row
+
+
+def _is_history(row: Row) -> bool:
+    number, _, removed, recorded, crc = row
+    return bool(crc32(recorded, crc32(removed, number & 0xFFFFFFFF)) == crc)
+
+
+def _is_queue(row: Row) -> bool:
+    read_queue(row)
+    return True
+
+
+def _is_page(row: Row) -> bool:
+    read_page(row)
+    return True
+
+
+def _is_key(row: Row) -> bool:
+    return type(row[0]) is int and type(row[1]) is int
+
+
+def _is_contents(row: Row) -> bool:
+    return bool(contents_crc(*row[:3]) == row[3])
+
+
+def _is_touched(row: Row) -> bool:
+    return bool(checksum(row[:7]) == row[7])
