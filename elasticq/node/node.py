@@ -453,7 +453,7 @@ class Node(Observer):
             if type(error) is QueueDoesNotExist and self._turn.template is not None:
                 self._run_with_queue(call, ticket, error, now_ms)
             else:
-                self._answer(ticket, error, now_ms)
+                self._answer(ticket, error.without_frames(), now_ms)
             return
         except ContentsMissing as missing:
             self._park(call, ticket, missing.sequences)
@@ -489,7 +489,7 @@ class Node(Observer):
             self._change(mutations, now_ms)
             self._run(call, ticket, now_ms)
         else:
-            self._answer(ticket, error, now_ms)
+            self._answer(ticket, error.without_frames(), now_ms)
 
     def _look_again(self, call: Call, mutations: list[m.Mutation], now_ms: int) -> Outcome:
         """A receive found nothing but dead letters: they go, and it looks behind them.
@@ -690,7 +690,7 @@ class Node(Observer):
                     if waiter.is_over:
                         continue
             except SqsError as error:
-                self._answer_waiter(waiter, error, now_ms)
+                self._answer_waiter(waiter, error.without_frames(), now_ms)
                 continue
             except ContentsMissing as missing:
                 self._residency.want(queue_id, missing.sequences)
@@ -729,7 +729,7 @@ class Node(Observer):
         try:
             result, mutations = self._look_last(call, [], now_ms)
         except SqsError as error:
-            self._answer(ticket, error, now_ms)
+            self._answer(ticket, error.without_frames(), now_ms)
         except ContentsMissing as missing:
             self._park(call, ticket, missing.sequences)
         else:

@@ -215,7 +215,7 @@ class Post:
         try:
             result, _ = execute(self._state(), call, turn)
         except SqsError as error:
-            return error
+            return error.without_frames()
         except ContentsMissing:
             return ServiceUnavailable(f"The messages are on disk. {self.unready_reason()}")
         return StaleResult(result, stale_ms) if isinstance(result, Result) else result
