@@ -60,7 +60,7 @@ def evaluate(policy: str, request: Request) -> str:
     return found
 
 
-@lru_cache(maxsize=1_024)  # policies change seldom and are asked for each call; read only
+@lru_cache(maxsize=256)  # policies change seldom and are asked for each call; 12 MB of the largest; read only
 def _statements(policy: str) -> list[dict[str, Any]]:
     statements: list[dict[str, Any]] = read(policy)["Statement"]
     return statements

@@ -47,6 +47,9 @@ _BURST: Final = range(16)
 PARKED, WRITING, YIELDED, SLOW, CLOSING = 1, 2, 4, 8, 16
 IDLE, HEAD, BUSY = 0, 1, 2  # of a connection that is aiohttp's: for its deadline only
 
+_Pending = tuple[Head, Operation, Command, str, float]
+"""A request whose reply is outstanding: whose account, when it began."""
+_NOTHING: Final = cast(_Pending, ())
 _WITH_HEADERS: Final = (SqsError, StaleResult)
 _BARE_LF: Final = re.compile(rb"(?<!\r)\n")
 
@@ -81,7 +84,7 @@ class SqsProtocol(asyncio.Protocol):
     )
 
     _transport: asyncio.Transport
-    _pending: tuple[Head, Operation, Command, str, float]  # whose account, when it began
+    _pending: _Pending
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -260,6 +263,7 @@ class SqsProtocol(asyncio.Protocol):
             outcome = ServiceUnavailable(BUSY_TEXT)
         site.hot_requests += 1
         head, operation, command, account, began_s = self._pending
+        self._pending = _NOTHING  # the connection may be idle for long
         self._hold &= ~PARKED
         responses = site.responses
         if head.close or site.stopping or isinstance(outcome, _WITH_HEADERS):
@@ -292,6 +296,7 @@ class SqsProtocol(asyncio.Protocol):
     def _give_back(self, outcome: Result | SqsError) -> None:
         """In a callback of its own: the runtime is in the middle of releasing."""
         self._hold &= ~PARKED
+        self._pending = _NOTHING
         if isinstance(outcome, ReceiveMessageResult):
             self._site.loop.call_soon(self._site.runtime.undelivered, outcome)
 

@@ -55,6 +55,7 @@ HEAD_BYTES_MAX: Final = 16_384
 JSON_DEPTH_MAX: Final = 32
 QUOTED_CHARS_MAX: Final = 256  # of what a client sent, in an error
 ERROR_CHARS_MAX: Final = 1_024  # of an error's message
+REMEMBERED_CHARS_MAX: Final = 256  # of what clients send: longer texts are looked at anew, and are in no cache
 WAITERS_MAX: Final = 100_000
 IDEMPOTENCY_WINDOW_S_MAX: Final = 3_600  # ElasticqIdempotencyWindow
 PAGE_SIZE_MAX: Final = 1_000  # ElasticqPageSize: a receive's messages, a batch's entries

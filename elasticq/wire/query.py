@@ -12,7 +12,15 @@ from functools import lru_cache
 from typing import Any, Final, NoReturn
 
 from elasticq.model.commands import Command, MessageAttributes, MessageAttributeValue, ReceiveMessage
-from elasticq.model.errors import InvalidAction, InvalidParameterValue, MissingAction, MissingParameter, SqsError
+from elasticq.model.errors import (
+    InvalidAction,
+    InvalidParameterValue,
+    MissingAction,
+    MissingParameter,
+    SqsError,
+    quoted,
+)
+from elasticq.model.limits import REMEMBERED_CHARS_MAX
 from elasticq.model.names import ACCOUNT
 from elasticq.wire import form
 from elasticq.wire.operations import OPERATIONS, Kind, Member, Operation, Shape
@@ -21,7 +29,6 @@ from elasticq.wire.xml import encode, encode_error
 __all__ = ["decode", "encode", "encode_error", "is_queue_path"]
 
 _DIGITS_MAX: Final = 10  # of an integer or a list's number; AWS's integers have 32 bits
-_SHOWN_CHARS_MAX: Final = 256  # of a client's text that an error repeats
 
 _NOT_MEMBERS: Final = frozenset(["Action", "Version"])  # in every request
 
@@ -51,9 +58,13 @@ def decode(body: bytes, path: str = "/") -> tuple[Operation, Command]:
     return operation, command
 
 
-@lru_cache(maxsize=1_024)
 def is_queue_path(path: str) -> bool:
     """Whether a request's path names a queue: .../<account>/<name>, or ElasticMQ's old /queue/<name>."""
+    return _is_queue_path.__wrapped__(path) if len(path) > REMEMBERED_CHARS_MAX else _is_queue_path(path)
+
+
+@lru_cache(maxsize=1_024)
+def _is_queue_path(path: str) -> bool:
     parts = path.strip("/").split("/")
     if parts[:-1] == ["queue"]:
         return True
@@ -67,7 +78,7 @@ def _unknown_action(parameters: dict[str, str]) -> SqsError:
 
 
 def _invalid_action(action: str) -> InvalidAction:
-    return InvalidAction(f"The action {action[:_SHOWN_CHARS_MAX]} is not valid for this endpoint.")
+    return InvalidAction(f"The action {quoted(action)} is not valid for this endpoint.")
 
 
 # --- members ---
@@ -108,7 +119,7 @@ def _collect(shape: Shape, groups: dict[str, Group], name: str, value: str) -> N
 
 def _checked_number(number: str, name: str) -> str:
     if len(number) > _DIGITS_MAX or not _is_decimal(number):
-        raise InvalidParameterValue(f"The name of the parameter {name[:_SHOWN_CHARS_MAX]} is invalid.")
+        raise InvalidParameterValue(f"The name of the parameter {quoted(name)} is invalid.")
     return number
 
 
@@ -128,8 +139,7 @@ def _integer(name: str, value: str) -> int:
 
 
 def _refuse(name: str, value: str, reason: str) -> NoReturn:
-    shown = value[:_SHOWN_CHARS_MAX]
-    raise InvalidParameterValue(f"Value {shown} for parameter {name} is invalid. Reason: {reason}")
+    raise InvalidParameterValue(f"Value {quoted(value)} for parameter {name} is invalid. Reason: {reason}")
 
 
 # --- lists ---
