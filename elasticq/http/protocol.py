@@ -29,10 +29,10 @@ from elasticq.http.caller import invocation
 from elasticq.http.exchange import Answer
 from elasticq.http.faults import Submit
 from elasticq.http.head import JSON, BadHead, Head
-from elasticq.http.site import BUSY_TEXT, NEVER_MS, REFUSED_MAX, Site
+from elasticq.http.site import BUSY_TEXT, NEVER_MS, REFUSED_MAX, WAITING_FREE_BYTES, Site, command_bytes
 from elasticq.model.commands import Call, Command, Origin, ReceiveMessage
 from elasticq.model.errors import RequestTooLarge, ServiceUnavailable, SqsError
-from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX
+from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire import json, query
@@ -62,6 +62,7 @@ class SqsProtocol(asyncio.Protocol):
         "_body",
         "_buffer",
         "_buffers_bytes",
+        "_command_bytes",
         "_counts",
         "_door",
         "_eof",
@@ -100,6 +101,7 @@ class SqsProtocol(asyncio.Protocol):
         self._head: Head | None = None
         self._body = bytearray()
         self._buffers_bytes = 0
+        self._command_bytes = 0
         self._submitting = False
         self._eof = False
         self._reading_paused = False
@@ -240,6 +242,10 @@ class SqsProtocol(asyncio.Protocol):
         except Exception as failure:
             self._fail(head, failure, operation, account, command, began_s)
             return
+        held_bytes = command_bytes(command, len(body))
+        if held_bytes > WAITING_FREE_BYTES and not self._site.has_room(held_bytes):
+            self._fail(head, ServiceUnavailable(BUSY_TEXT), operation, account, command, began_s)
+            return
         mark = head.invocation_id and invocation(principal, operation.name, head.invocation_id, body)
         self._pending = head, operation, command, account, began_s
         self._hold = PARKED
@@ -251,6 +257,8 @@ class SqsProtocol(asyncio.Protocol):
         self._submitting = False
         if self._hold & PARKED:
             self.deadline_ms = NEVER_MS
+            if held_bytes > WAITING_FREE_BYTES:
+                self.hold_command(held_bytes)
 
     def release(self, outcome: Result | SqsError) -> None:
         """The runtime's answer: write it, or give a receive back that nobody can read any more."""
@@ -265,6 +273,8 @@ class SqsProtocol(asyncio.Protocol):
         head, operation, command, account, began_s = self._pending
         self._pending = _NOTHING  # the connection may be idle for long
         self._hold &= ~PARKED
+        if self._command_bytes:
+            self.hold_command(0)
         responses = site.responses
         if head.close or site.stopping or isinstance(outcome, _WITH_HEADERS):
             request_id = responses.request_id(site.hot_requests)
@@ -297,6 +307,7 @@ class SqsProtocol(asyncio.Protocol):
         """In a callback of its own: the runtime is in the middle of releasing."""
         self._hold &= ~PARKED
         self._pending = _NOTHING
+        self.hold_command(0)
         if isinstance(outcome, ReceiveMessageResult):
             self._site.loop.call_soon(self._site.runtime.undelivered, outcome)
 
@@ -342,7 +353,7 @@ class SqsProtocol(asyncio.Protocol):
                 self.deadline_ms = self._site.clock() + self._site.bounds.header_ms
 
     def _wait_for_body(self, head: Head, part: bytes) -> None:
-        if head.body_bytes > REQUEST_BYTES_MAX:
+        if head.body_bytes > _body_bytes_max(head):
             self._refuse_size(head)
             return
         bounds = self._site.bounds
@@ -397,15 +408,21 @@ class SqsProtocol(asyncio.Protocol):
 
     def _weigh(self, slow_bytes: int = 0) -> bool:
         """Tell the site what this connection buffers; False: there is no room for it."""
-        size_bytes = len(self._buffer) + len(self._body) + slow_bytes
+        size_bytes = len(self._buffer) + len(self._body) + self._command_bytes + slow_bytes
         if self._hold & WRITING:
             size_bytes += self._transport.get_write_buffer_size()
         old_bytes, self._buffers_bytes = self._buffers_bytes, size_bytes
         return self._site.buffer(old_bytes, size_bytes)
 
+    def hold_command(self, size_bytes: int) -> None:
+        """What a request holds while its reply is outstanding; 0: it is not any more."""
+        self._command_bytes = size_bytes
+        self._weigh()
+
     def _forget(self) -> None:
         """No request is under way any more."""
         self._buffer = b""
+        self._command_bytes = 0
         self._body = bytearray()
         self._head = None
         self._weigh()
@@ -451,7 +468,7 @@ class SqsProtocol(asyncio.Protocol):
             handler.eof_received()
 
     def _refuse_size(self, head: Head) -> None:
-        self._refuse_early(head, RequestTooLarge(f"The request is longer than {REQUEST_BYTES_MAX} bytes."))
+        self._refuse_early(head, RequestTooLarge(f"The request is longer than {_body_bytes_max(head)} bytes."))
 
     def _refuse_early(self, head: Head, error: SqsError) -> None:
         """Its body is not read to the end."""
@@ -502,7 +519,7 @@ class SqsProtocol(asyncio.Protocol):
 
     def slow_ended(self) -> None:
         self._slow_phase = IDLE
-        self._weigh()
+        self.hold_command(0)
         self.deadline_ms = self._site.idle_until_ms
 
     # --- for the site ---
@@ -529,3 +546,10 @@ class SqsProtocol(asyncio.Protocol):
     def abort(self) -> None:
         self._hold |= CLOSING
         self._transport.abort()
+
+
+def _body_bytes_max(head: Head) -> int:
+    """What is not read to its end if it is longer; a form's action stands in its body."""
+    if head.protocol != JSON:
+        return REQUEST_BYTES_MAX
+    return SMALL_REQUEST_BYTES_MAX if head.operation is None else head.operation.body_bytes_max

@@ -30,7 +30,7 @@ from elasticq.http.head import (
     wants_json,
 )
 from elasticq.http.responses import RETRY_AFTER_S
-from elasticq.http.site import BUSY_TEXT, Site
+from elasticq.http.site import BUSY_TEXT, WAITING_FREE_BYTES, Site, command_bytes
 from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
@@ -231,6 +231,7 @@ class SlowPath:
             operation, command = exchange.decode(protocol, target, form_or_body, request.rel_url.raw_path)
             action = operation.name
             self._check_method(request, operation)
+            self._make_room(connection, command, len(form_or_body))
         except SqsError as error:
             self._count(request, request_id, action, account, command, error, error.status, began_s)
             return self._respond(exchange.encode_error(protocol, error, request_id), request_id)
@@ -310,6 +311,14 @@ class SlowPath:
         if door is None:
             return self._site.callers.identify(authorization)
         return door.admit(_lines(request), authorization, body)
+
+    def _make_room(self, connection: "SqsProtocol", command: Command, body_bytes: int) -> None:
+        """Until ``slow_ended``. Raises ServiceUnavailable."""
+        held_bytes = command_bytes(command, body_bytes)
+        if held_bytes > WAITING_FREE_BYTES:
+            if not self._site.has_room(held_bytes):
+                raise ServiceUnavailable(BUSY_TEXT)
+            connection.hold_command(held_bytes)
 
     def _check_method(self, request: web.BaseRequest, operation: Operation) -> None:
         """A link or an image of any page makes a browser GET; only a signature tells that somebody meant it.

@@ -51,6 +51,7 @@ SIXTY_SECOND_RULE_MS: Final = 60_000  # purge twice, create after delete
 QUEUES_MAX: Final = 100_000
 MOVE_TASKS_MAX: Final = 1_000  # remembered in all; the oldest that are over go first
 REQUEST_BYTES_MAX: Final = 8 * 1_048_576  # a batch of 1 MiB, escaped in a form or as JSON \uXXXX
+SMALL_REQUEST_BYTES_MAX: Final = 524_288  # of what holds no messages: 1,000 handles, 50 tags and policies
 HEAD_BYTES_MAX: Final = 16_384
 JSON_DEPTH_MAX: Final = 32
 QUOTED_CHARS_MAX: Final = 256  # of what a client sent, in an error

@@ -46,10 +46,13 @@ _encode_json: Final = msgspec.json.Encoder().encode
 def decode(operation: Operation, body: bytes) -> Command:
     """The command in ``body``; nothing of it is checked beyond JSON and its types.
 
-    SerializationError: not JSON, not UTF-8, nested too deep, a member of another type.
+    SerializationError: not JSON, not UTF-8, nested too deep, a member of another type. RequestTooLarge: more than
+    the action can need.
     """
     if not body:
         return operation.command()
+    if len(body) > operation.body_bytes_max:
+        raise operation.too_large()
     try:
         if is_too_deep(body):
             raise SerializationError("The request body is nested too deeply.")

@@ -16,6 +16,8 @@ from msgspec import Struct, structs
 
 from elasticq.model import commands, extensions
 from elasticq.model.commands import Command, MessageAttributeValue
+from elasticq.model.errors import RequestTooLarge
+from elasticq.model.limits import REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
 
 _EXTENSION: Final = "Elasticq"
 """Members that AWS does not have begin so; the Query protocol does not read them."""
@@ -56,6 +58,7 @@ class Operation(Struct, frozen=True):
     read_only: changes nothing, not even a message's visibility
     root_only: not valid on a queue's URL (Query answers InvalidAction there)
     entry_name: prefix of a batch's parameters; the answers derive from it too
+    body_bytes_max: what it can need; the others of a request's 8 MiB are for messages
     """
 
     name: str
@@ -66,6 +69,11 @@ class Operation(Struct, frozen=True):
     read_only: bool
     root_only: bool
     entry_name: str | None
+    body_bytes_max: int = SMALL_REQUEST_BYTES_MAX
+
+    def too_large(self) -> RequestTooLarge:
+        """For a body of more than ``body_bytes_max``."""
+        return RequestTooLarge(f"The request is longer than {self.body_bytes_max} bytes.")
 
 
 # JSON member -> (Query name, key, value); Entries is named after its action.
@@ -120,13 +128,18 @@ def _shape(build: type[Struct], action: str) -> Shape:
     return shape
 
 
+_WITH_MESSAGES: Final = (commands.SendMessage, commands.SendMessageBatch)
+
+
 def _operation(
     command: type[Command], hot: bool = False, read_only: bool = False, root_only: bool = False
 ) -> Operation:
     name = command.__name__
     shape = _shape(command, name)
     entry_name = next((key for key, member in shape.lists.items() if member.kind is Kind.ENTRIES), None)
-    return Operation(name, command, shape, msgspec.json.Decoder(command), hot, read_only, root_only, entry_name)
+    bytes_max = REQUEST_BYTES_MAX if command in _WITH_MESSAGES else SMALL_REQUEST_BYTES_MAX
+    decoder = msgspec.json.Decoder(command)
+    return Operation(name, command, shape, decoder, hot, read_only, root_only, entry_name, bytes_max)
 
 
 _ROWS: Final = (

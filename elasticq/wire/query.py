@@ -43,11 +43,14 @@ def decode(body: bytes, path: str = "/") -> tuple[Operation, Command]:
 
     MissingAction, InvalidAction: Action is missing, or unknown, or not valid on a queue's path.
     InvalidParameterValue, MissingParameter: a parameter is no integer, no base64, or misplaced.
+    RequestTooLarge: more than the action can need.
     """
     parameters = form.parse(body)
     operation = OPERATIONS.get(parameters.get("Action", ""))
     if operation is None:
         raise _unknown_action(parameters)
+    if len(body) > operation.body_bytes_max:
+        raise operation.too_large()
     if path != "/" and is_queue_path(path):
         if operation.root_only:
             raise _invalid_action(operation.name)
