@@ -60,7 +60,7 @@ class Residency:
         size_bytes = 0
         for mutation in committed.mutations:
             if type(mutation) is m.MessageStored:
-                size_bytes += len(mutation.body) + residency.OVERHEAD_BYTES
+                size_bytes += residency.weight(mutation)
         self.pinned_bytes += size_bytes
         self._pinned.append((committed, size_bytes))
 

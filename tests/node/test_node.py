@@ -1,5 +1,7 @@
 """A cluster of one: commands in, replies out, entries in the log, work in the background."""
 
+import sys
+
 import pytest
 
 from elasticq.engine import mutations as m
@@ -305,7 +307,7 @@ def test_purge_is_one_entry_and_its_memory_comes_back_by_ticks(solo: Solo) -> No
     solo.send("after")
     solo.advance(2_000)
     assert [type(x) for x in mutations(solo, before)] == [m.QueuePurged, m.MessageStored]
-    assert solo.node.status(solo.now_ms).contents_bytes == OVERHEAD_BYTES + len("after")
+    assert solo.node.status(solo.now_ms).contents_bytes == OVERHEAD_BYTES + sys.getsizeof("after")
     assert not solo.node.state.trash
 
 
