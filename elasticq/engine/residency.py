@@ -10,7 +10,7 @@ ATTRIBUTE_BYTES: Final = 160  # the same of an attribute
 GROUP_BYTES: Final = 512  # a group of its own, in its queue's order: nobody knows yet how many will share it
 
 
-def weight(content: MessageStored) -> int:
+def content_bytes(content: MessageStored) -> int:
     """Bytes of memory, about. Of texts their size as they are kept: one odd character makes each of them four bytes."""
     size_bytes = content.body.__sizeof__() + OVERHEAD_BYTES
     if content.attributes:
@@ -26,14 +26,14 @@ def weight(content: MessageStored) -> int:
     return size_bytes
 
 
-def _weight_here(content: MessageStored) -> int:
+def weight(content: MessageStored) -> int:
     """With what stands beside it in its queue's order."""
-    return weight(content) if content.group_id is None else weight(content) + GROUP_BYTES
+    return content_bytes(content) + (0 if content.group_id is None else GROUP_BYTES)
 
 
 def keep(state: State, queue: Queue, content: MessageStored) -> None:
     """The content, which was not there, is in memory from now on."""
-    size_bytes = _weight_here(content)
+    size_bytes = weight(content)
     queue.contents[content.sequence] = content
     queue.messages.bytes += size_bytes
     state.contents_bytes += size_bytes
@@ -43,7 +43,7 @@ def drop(state: State, queue: Queue, sequence: int) -> None:
     """The content, if it is in memory, is not any more."""
     content = queue.contents.pop(sequence, None)
     if content is not None:
-        size_bytes = _weight_here(content)
+        size_bytes = weight(content)
         queue.messages.bytes -= size_bytes
         state.contents_bytes -= size_bytes
 
