@@ -49,7 +49,7 @@ simulate: .venv/.installed  ## seeded clusters with faults: SEEDS=n from FIRST=s
 
 chaos: .venv/.installed-test  ## kill -9 a server and Spark's jobs KILLS=n times each, break clusters for MINUTES=m, from seed FIRST=s; judge
 	$(BIN)/python scripts/chaos.py --kills $(KILLS) --seed $(FIRST)
-	$(BIN)/python -m pytest -m chaos tests/cluster tests/spark
+	$(BIN)/python -m pytest -m chaos tests/cluster tests/http tests/spark
 	$(BIN)/python scripts/chaos_cluster.py --minutes $(MINUTES) --seed $(FIRST) $(ARGS)
 	$(BIN)/python scripts/chaos_spark.py --kills $(KILLS) --seed $(FIRST)
 

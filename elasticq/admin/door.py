@@ -1,4 +1,7 @@
-"""Who may look and give orders: operators with the token, and no web page of somebody else."""
+"""Who may look and give orders: operators with the token, and no web page of somebody else.
+
+Without a token only the Host tells a rebound page from an operator (wire/browsers.py). Probes may use any name.
+"""
 
 from collections.abc import Awaitable, Callable
 from hmac import compare_digest
@@ -22,7 +25,8 @@ def make_door(token: str | None, browsers: Browsers | None) -> Middleware:
 
     @web.middleware
     async def door(request: web.Request, handler: Handler) -> web.StreamResponse:
-        reason = browsers.refusal(request.headers.get) if browsers is not None else ""
+        is_unsigned = token == "" and request.path not in OPEN_PAGES
+        reason = browsers.refusal(request.headers.get, is_unsigned=is_unsigned) if browsers is not None else ""
         if reason:
             return _refuse(403, reason)
         if token == "" or request.path in OPEN_PAGES:

@@ -1,11 +1,11 @@
 """One request's way through the wire room, the same for hot and slow path."""
 
 from logging import getLogger
-from traceback import format_tb
 from typing import Final
 
 from msgspec import Struct
 
+from elasticq.http.failures import Failures
 from elasticq.http.head import FORM_FOR_JSON, JSON
 from elasticq.model.commands import Command
 from elasticq.model.errors import InternalFailure, SqsError, UnknownOperation
@@ -18,6 +18,7 @@ XML_TYPE: Final = b"text/xml"
 QUERY_JSON_TYPE: Final = b"application/json"
 
 _log = getLogger(__name__)
+_failures = Failures()
 
 
 class Answer(Struct, gc=False):
@@ -81,5 +82,7 @@ def internal_failure(failure: Exception) -> InternalFailure:
 
     The exception's own text stays out of both: it may quote the request.
     """
-    _log.error("wire_failed %s\n%s", type(failure).__name__, "".join(format_tb(failure.__traceback__)))
+    line = _failures.line("wire_failed", failure, failure.__traceback__)
+    if line:
+        _log.error("%s", line)
     return InternalFailure("We encountered an internal error. Please try again.")

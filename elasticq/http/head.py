@@ -1,11 +1,12 @@
 """Reads the head of a request, strictly: the security boundary of the SQS port.
 
-A head is judged before anything of the request is acted on. Three outcomes:
+Every head of every connection is judged here, before anything of the request is acted on. Three outcomes:
 
 - ``Head`` with ``hot`` True: a POST with one plain Content-Length; the hot path serves it.
-- ``Head`` with ``hot`` False: legal, but for aiohttp (GET, chunked, HTTP/1.0, Expect, Upgrade, what browsers send ...).
-- ``BadHead``: framing that two parsers could read differently (two lengths, length with
-  Transfer-Encoding, bare LF, folded lines, NUL, odd names). Answered 400, the connection ends.
+- ``Head`` with ``hot`` False: legal, but for aiohttp (GET, chunked, HTTP/1.0, Expect, Upgrade, what browsers send,
+  a Host that is not this server's ...).
+- ``BadHead``: a head that two parsers could read differently (two lengths, length with Transfer-Encoding, bare LF,
+  folded lines, NUL, odd names, a header of ``ONCE`` twice). Answered 400, the connection ends.
 
 Speed: nearly every line of a request is equal to one seen before, so a line is
 looked up whole in a bounded dict and parsed only when it is new. A line is in
@@ -20,6 +21,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from elasticq.wire import browsers
+from elasticq.wire.headers import ONCE
 from elasticq.wire.operations import BY_TARGET, Operation
 
 EXTENSIONS: Final = ("/_elasticq/", "/_aws/", "/moto-api/")
@@ -31,6 +33,11 @@ KNOWN_LINES_MAX: Final = 1_024
 KNOWN_LINE_BYTES_MAX: Final = 512
 
 HEADERS_MAX: Final = 100
+
+CHUNKED: Final = 1 << 62
+"""The length of a body that comes in chunks: longer than all that can have come with its head."""
+
+_FRAMING: Final = frozenset(b"content-length expect te trailer transfer-encoding upgrade".split())
 
 OTHER: Final = 0
 JSON: Final = 1
@@ -46,20 +53,20 @@ class Head(Struct, gc=False):
     """What the server wants to know of a request's head."""
 
     hot: bool
-    path: str
-    body_bytes: int
-    protocol: int  # JSON or FORM; OTHER for anything else
+    path: str  # of a hot head
+    body_bytes: int  # CHUNKED: only the body's end tells
+    protocol: int  # JSON, FORM or FORM_FOR_JSON; OTHER for anything else
     operation: Operation | None  # by X-Amz-Target; None: no such header or no such operation
     endpoint: str
     invocation_id: bytes  # empty: none sent
     authorization: bytes  # empty: none sent
     trace_header: str  # X-Amzn-Trace-Id; empty: none sent, or none that a message can carry
     close: bool
-    lines: list[bytes]  # of a hot head, the request line first: what a signature is of
+    lines: list[bytes]  # the request line first: what a signature is of
 
 
-# What a line tells: the fact's name and value. Facts that may stand once are named by a small int;
-# a line of no interest is named by itself, so that only a repeated line makes a head's facts fewer than its lines.
+# What a line tells: the fact's name and value. A line of no interest is named by itself, one that may stand once
+# by its header, so that only a repeated line or header, or two of a kind, make a head's facts fewer than its lines.
 _LENGTH, _PROTOCOL, _TARGET, _HOST, _INVOCATION, _AUTHORIZATION, _CODING = range(7)
 _TRACE: Final = "trace"
 _WANTS_JSON: Final = "wants JSON"
@@ -67,10 +74,11 @@ _CLOSE: Final = "close"
 _COLD: Final = "cold"
 _Fact = tuple[object, Any]
 
-_REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}) ([\x21-\x7e]+) HTTP/1\.([01])")
+# A target is a path: a whole URL would name the host a second time.
+_REQUEST_LINE: Final = re.compile(rb"(?:DELETE|GET|HEAD|OPTIONS|PATCH|POST|PUT|TRACE) /[\x21-\x7e]* HTTP/1\.[01]")
 _HOT_LINE: Final = re.compile(rb"POST (/[\x21\x22\x24-\x3e\x40-\x7e]*) HTTP/1\.1")  # no query, no fragment
-_HEADER_LINE: Final = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)")
-_HOST_VALUE: Final = re.compile(rb"[0-9A-Za-z._~%\-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
+_HEADER_LINE: Final = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*+([\t\x20-\x7e\x80-\xff]*)")
+_HOST_VALUE: Final = re.compile(rb"(?:[0-9A-Za-z._~%\-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 _LENGTH_VALUE: Final = re.compile(rb"[0-9]{1,18}")
 _TRACE_VALUE: Final = re.compile(rb"[\x21-\x7e]{1,1024}")
 _JSON_TYPE: Final = re.compile(rb"application/x-amz-json-1\.0[ \t]*(?:;.*)?", re.IGNORECASE)
@@ -95,8 +103,15 @@ class HeadReader:
 
     __slots__ = ("_fact", "_heads", "_paths")
 
-    def __init__(self, public_url: str = "", scheme: str = "http", context_path: str = "") -> None:
-        self._fact: Callable[[bytes], _Fact] = _Lines(public_url, scheme, context_path).__getitem__
+    def __init__(
+        self,
+        public_url: str = "",
+        scheme: str = "http",
+        context_path: str = "",
+        is_foreign: Callable[[str], bool] = lambda host: False,
+    ) -> None:
+        """``is_foreign``: a request to such a Host is not hot, so that the slow path can refuse it."""
+        self._fact: Callable[[bytes], _Fact] = _Lines(public_url, scheme, context_path, is_foreign).__getitem__
         self._paths = _RequestLines()
         self._heads: dict[bytes, Head] = {}
 
@@ -125,13 +140,13 @@ class HeadReader:
         path = self._paths[first]
         facts = dict(map(self._fact, headers))
         if len(facts) != len(headers):
-            self._refuse_repetition(headers)
+            _names(headers)
         get = facts.get
         protocol = get(_PROTOCOL)
         if not path or _COLD in facts or _CODING in facts or not protocol:
-            return _cold(first, facts)
+            return _cold(lines, facts)
         if protocol == FORM and _WANTS_JSON in facts:
-            return _cold(first, facts)
+            return _cold(lines, facts)
         try:
             return Head(
                 True,
@@ -147,26 +162,49 @@ class HeadReader:
                 lines,
             )
         except KeyError:
-            return _cold(first, facts)
-
-    def _refuse_repetition(self, lines: list[bytes]) -> None:
-        """Most headers may be repeated; those that frame the request or say whose it is may not."""
-        names = [name for name, _ in map(self._fact, lines) if isinstance(name, int)]
-        if len(names) != len(set(names)):
-            raise BadHead("a header that may stand once stands twice")
+            return _cold(lines, facts)
 
 
-def _cold(first: bytes, facts: dict[object, Any]) -> Head:
+def _names(headers: list[bytes]) -> set[bytes]:
+    """Those of ``ONCE``. Most headers may be repeated; these may not."""
+    names = [name for name in (header.partition(b":")[0].lower() for header in headers) if name in ONCE]
+    if len(names) != len(set(names)):
+        raise BadHead("a header that may stand once stands twice")
+    return set(names)
+
+
+def _cold(lines: list[bytes], facts: dict[object, Any]) -> Head:
     """A legal head that is not hot, once the rules of framing are seen to hold."""
-    length, is_old = facts.get(_LENGTH), first.endswith(b"HTTP/1.0")
-    if _CODING in facts:
+    names = _names(lines[1:])  # facts that make a head cold may hide others
+    get = facts.get
+    length, coding, is_old = get(_LENGTH), get(_CODING), lines[0].endswith(b"HTTP/1.0")
+    if coding is not None:
         if length is not None:
             raise BadHead("Content-Length and Transfer-Encoding")
-        if facts[_CODING] != b"chunked" or is_old:
+        if coding != b"chunked" or is_old:
             raise BadHead("a Transfer-Encoding other than chunked, or in HTTP/1.0")
-    if _HOST not in facts and not is_old:
+    if b"host" not in names and not is_old:
         raise BadHead("no Host header")
-    return Head(False, "", length or 0, facts.get(_PROTOCOL, OTHER), None, "", b"", b"", "", _CLOSE in facts, [])
+    protocol = get(_PROTOCOL, OTHER)
+    return Head(
+        False,
+        "",
+        CHUNKED if coding else length or 0,
+        FORM_FOR_JSON if protocol == FORM and _WANTS_JSON in facts else protocol,
+        get(_TARGET),
+        get(_HOST, ""),
+        get(_INVOCATION, b""),
+        get(_AUTHORIZATION, b""),
+        get(_TRACE, ""),
+        _CLOSE in facts,
+        lines,
+    )
+
+
+def without_body(lines: list[bytes]) -> bytes:
+    """A head that was judged, for a parser that shall never see a body: without what announces one."""
+    kept = [line for line in lines if line.partition(b":")[0].lower() not in _FRAMING]
+    return b"\r\n".join(kept) + b"\r\n\r\n"
 
 
 class _RequestLines(dict[bytes, str]):
@@ -190,26 +228,29 @@ class _RequestLines(dict[bytes, str]):
 class _Lines(dict[bytes, _Fact]):
     """Header lines that were seen and the fact in each."""
 
-    __slots__ = ("_context_path", "_public_url", "_scheme")
+    __slots__ = ("_context_path", "_is_foreign", "_public_url", "_scheme")
 
-    def __init__(self, public_url: str, scheme: str, context_path: str) -> None:
+    def __init__(self, public_url: str, scheme: str, context_path: str, is_foreign: Callable[[str], bool]) -> None:
         self._context_path = context_path
+        self._is_foreign = is_foreign
         self._public_url = public_url
         self._scheme = scheme
 
     def __missing__(self, line: bytes) -> _Fact:
-        name, _, value = line.partition(b":")
+        name, colon, value = line.partition(b":")
         fact_name = _NEVER_EQUAL.get(name)
-        if fact_name is not None and not value.translate(None, _PRINTABLE):  # a third of the pattern's price
+        if fact_name is not None and colon and not value.translate(None, _PRINTABLE):  # a third of the pattern's price
             return fact_name, value.strip(b" ")
         header = _HEADER_LINE.fullmatch(line)
         if header is None:
             raise BadHead("no header line")
         name, value = header[1].lower(), header[2].rstrip(b" \t")
         read = _READERS.get(name)
-        fact = (read(value) if read else None) or (line, None)
+        fact = (read(value) if read else None) or (name if name in ONCE else line, None)
         if fact[0] == _HOST:
-            fact = _HOST, self._public_url or f"{self._scheme}://{fact[1]}{self._context_path}"
+            host = str(fact[1])
+            endpoint = self._public_url or f"{self._scheme}://{host}{self._context_path}"
+            fact = (_COLD, True) if self._is_foreign(host) else (_HOST, endpoint)
         if name in _REPEATING:
             _remember(self, line, fact)
         return fact
@@ -242,9 +283,9 @@ def trace_header(value: bytes) -> str:
     return value.decode("ascii") if _TRACE_VALUE.fullmatch(value) else ""
 
 
-def wants_json(accept: bytes) -> bool:
+def wants_json(accept: str) -> bool:
     """Whether a Query request's Accept header asks for JSON instead of XML."""
-    return b"application/json" in accept
+    return "application/json" in accept
 
 
 def _length(value: bytes) -> _Fact:
@@ -268,7 +309,7 @@ _READERS: Final[dict[bytes, Callable[[bytes], _Fact | None]]] = {
     b"amz-sdk-invocation-id": lambda value: (_INVOCATION, value),
     b"authorization": lambda value: (_AUTHORIZATION, value),
     b"x-amzn-trace-id": lambda value: (_TRACE, trace_header(value)),
-    b"accept": lambda value: (_WANTS_JSON, True) if wants_json(value) else None,
+    b"accept": lambda value: (_WANTS_JSON, True) if wants_json(value.decode("latin-1")) else None,
     b"transfer-encoding": lambda value: (_CODING, value.lower()),
     b"connection": _connection,
     b"content-encoding": lambda value: None if value.lower() == b"identity" else (_COLD, True),

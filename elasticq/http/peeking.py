@@ -15,7 +15,7 @@ import msgspec
 from elasticq.engine.contents import message_bytes
 from elasticq.http import exchange
 from elasticq.http.exchange import Answer
-from elasticq.http.head import FORM, JSON
+from elasticq.http.head import FORM, FORM_FOR_JSON, JSON
 from elasticq.model.commands import ReceiveMessage
 from elasticq.model.errors import InvalidRequest, QueueDoesNotExist, SqsError
 from elasticq.model.extensions import Peek
@@ -106,7 +106,7 @@ def members_of(query: str, content_protocol: int, body: bytes) -> tuple[dict[str
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             given = {}
         members |= {name: str(value) for name, value in given.items() if isinstance(value, (str, bool, int))}
-    elif content_protocol == FORM:
+    elif content_protocol in (FORM, FORM_FOR_JSON):
         members |= dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
     return members, members.get("Action", "")
 

@@ -1,22 +1,21 @@
-"""One connection of the SQS port: the hot path, and the hand-over to aiohttp.
+"""One connection of the SQS port: where each request ends, the hot path, and single requests for aiohttp.
 
-Who owns the connection is our own flag, never guessed from aiohttp's state:
-
-    hot ----- a legal head that is not hot, no reply outstanding -----> SLOW (aiohttp's for good)
-     |
-     +------- bad framing, too large, deadline, Connection: close ----> CLOSING
+Every head is judged by one reader (head.py) and every body is read to its end
+here, whichever path answers it: no two parsers look at the bytes of a
+connection. A request that is legal but not hot is handed to aiohttp when it is
+whole, its body apart from its head, so that nothing of a body, a trailer or
+the next request can be taken for something else (docs/adr/0015). The next one
+is looked at when aiohttp has written its answer.
 
 A hot request is one synchronous pass: bytes, command, node, result, bytes, one
 write. ``_hold`` says why the next request may not be looked at yet (0: it may):
 
     PARKED   the node keeps the reply (a long poll, or a sync); what the client
              sends ahead is buffered, beyond a bound the socket is not read
+    SLOW     aiohttp has a request; the same
     WRITING  the client does not read its replies
     YIELDED  16 requests of one burst are answered, other connections come first
-    SLOW, CLOSING  as above
-
-A head whose body is under way stays here (boto3 sends them apart), so body
-bytes are never taken for a request.
+    CLOSING  bad framing, too large, too late, Connection: close
 """
 
 import asyncio
@@ -26,9 +25,10 @@ from typing import TYPE_CHECKING, Final, cast
 
 from elasticq.http import exchange
 from elasticq.http.caller import invocation
+from elasticq.http.chunks import Chunks
 from elasticq.http.exchange import Answer
 from elasticq.http.faults import Submit
-from elasticq.http.head import JSON, BadHead, Head
+from elasticq.http.head import CHUNKED, JSON, BadHead, Head, without_body
 from elasticq.http.site import BUSY_TEXT, NEVER_MS, REFUSED_MAX, WAITING_FREE_BYTES, Site, command_bytes
 from elasticq.model.commands import Call, Command, Origin, ReceiveMessage
 from elasticq.model.errors import RequestTooLarge, ServiceUnavailable, SqsError
@@ -45,7 +45,6 @@ _BURST: Final = range(16)
 """A client that neither signs nor numbers its calls repeats its head byte for byte: 3 us less a request."""
 
 PARKED, WRITING, YIELDED, SLOW, CLOSING = 1, 2, 4, 8, 16
-IDLE, HEAD, BUSY = 0, 1, 2  # of a connection that is aiohttp's: for its deadline only
 
 _Pending = tuple[Head, Operation, Command, str, float]
 """A request whose reply is outstanding: whose account, when it began."""
@@ -55,13 +54,17 @@ _BARE_LF: Final = re.compile(rb"(?<!\r)\n")
 
 
 class SqsProtocol(asyncio.Protocol):
-    """A connection; it is the ticket of its one request in progress."""
+    """A connection; it is the ticket of its one request in progress.
+
+    slow_request: head and body of the one that aiohttp has.
+    """
 
     __slots__ = (
         "_address",
         "_body",
         "_buffer",
         "_buffers_bytes",
+        "_chunks",
         "_command_bytes",
         "_counts",
         "_door",
@@ -76,12 +79,12 @@ class SqsProtocol(asyncio.Protocol):
         "_reading_paused",
         "_site",
         "_slow",
-        "_slow_phase",
         "_submit",
         "_submitting",
         "_transport",
         "deadline_ms",
         "origin",
+        "slow_request",
     )
 
     _transport: asyncio.Transport
@@ -100,13 +103,14 @@ class SqsProtocol(asyncio.Protocol):
         self._buffer = b""
         self._head: Head | None = None
         self._body = bytearray()
+        self._chunks: Chunks | None = None
         self._buffers_bytes = 0
         self._command_bytes = 0
         self._submitting = False
         self._eof = False
         self._reading_paused = False
         self._slow: RequestHandler | None = None
-        self._slow_phase = IDLE
+        self.slow_request: tuple[Head, bytes] | None = None
         self._is_secure = False
         self.origin: Origin | None = None
         self.deadline_ms = NEVER_MS
@@ -150,11 +154,13 @@ class SqsProtocol(asyncio.Protocol):
             self._serve(data, True)
 
     def eof_received(self) -> bool | None:
-        """Open for our replies if there are any to come, except for a long poll: its client is gone."""
-        if self._slow is not None:
-            self._slow.eof_received()
-            return None
+        """Open for our replies if there are any to come, except for a long poll: its client is gone.
+
+        aiohttp's requests end with it, as any of them may be one.
+        """
         self._eof = True
+        if self._hold & SLOW:
+            return None
         if self._hold & PARKED and isinstance(self._pending[2], ReceiveMessage):
             self._leave()
             return None
@@ -172,12 +178,12 @@ class SqsProtocol(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._hold &= ~WRITING
         self._weigh()
-        if self._slow is None:
-            self._resume_soon()
-            return
-        if self._slow_phase == BUSY:
+        if self._slow is not None:
+            self._slow.resume_writing()
+        if self._hold & SLOW:
             self.deadline_ms = NEVER_MS
-        self._slow.resume_writing()
+        else:
+            self._resume_soon()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._site.connections.discard(self)
@@ -208,14 +214,13 @@ class SqsProtocol(asyncio.Protocol):
                 self._refuse(400, str(error))
                 return
             next_at = end + 4 + head.body_bytes
-            if not head.hot:
-                self._hand_over(head, data)
-            elif next_at == len(data):
-                self._execute(head, data[end + 4 :])
+            execute = self._execute if head.hot else self._hand_over
+            if next_at == len(data):
+                execute(head, data[end + 4 :])
             elif next_at > len(data):
                 self._wait_for_body(head, data[end + 4 :])
             else:
-                self._execute(head, data[end + 4 : next_at])
+                execute(head, data[end + 4 : next_at])
                 data = data[next_at:]
                 fresh = True
                 if self._hold:
@@ -353,19 +358,28 @@ class SqsProtocol(asyncio.Protocol):
                 self.deadline_ms = self._site.clock() + self._site.bounds.header_ms
 
     def _wait_for_body(self, head: Head, part: bytes) -> None:
+        self._head = head
+        if head.body_bytes == CHUNKED:
+            self._chunks = Chunks(self._site.now_ms)
+            self._receive_chunks(head, self._chunks, part)
+            return
         if head.body_bytes > _body_bytes_max(head):
             self._refuse_size(head)
             return
-        bounds = self._site.bounds
-        self._head = head
         self._body += part
-        patience_ms = bounds.body_ms + head.body_bytes * 1_000 // bounds.body_bytes_per_s
-        self.deadline_ms = self._site.now_ms + patience_ms
+        self._be_patient(self._site.now_ms, head.body_bytes)
         if part and not self._weigh():
             self._refuse_early(head, ServiceUnavailable(BUSY_TEXT))
 
+    def _be_patient(self, began_ms: int, body_bytes: int) -> None:
+        bounds = self._site.bounds
+        self.deadline_ms = began_ms + bounds.body_ms + body_bytes * 1_000 // bounds.body_bytes_per_s
+
     def _receive_body(self, head: Head, data: bytes) -> None:
         """More of the body that ``head`` announced; usually all of it in one piece."""
+        if self._chunks is not None:
+            self._receive_chunks(head, self._chunks, data)
+            return
         rest = b""
         if self._body or len(data) != head.body_bytes:
             whole = self._body
@@ -375,25 +389,40 @@ class SqsProtocol(asyncio.Protocol):
                     self._refuse_early(head, ServiceUnavailable(BUSY_TEXT))
                 return
             data, rest = bytes(whole[: head.body_bytes]), bytes(whole[head.body_bytes :])
+        self._end_of_body(head, data, rest)
+
+    def _receive_chunks(self, head: Head, chunks: Chunks, data: bytes) -> None:
+        try:
+            rest = chunks.feed(data, self._body)
+        except BadHead as error:
+            self._refuse(400, str(error))
+            return
+        if len(self._body) > _body_bytes_max(head):
+            self._refuse_size(head)
+        elif not self._weigh():
+            self._refuse_early(head, ServiceUnavailable(BUSY_TEXT))
+        elif rest is not None:
+            self._end_of_body(head, bytes(self._body), rest)
+        else:
+            self._be_patient(chunks.began_ms, len(self._body))
+
+    def _end_of_body(self, head: Head, body: bytes, rest: bytes) -> None:
+        self._head = self._chunks = None
+        if self._body:
             self._body = bytearray()
             self._weigh()
-        self._head = None
-        self._execute(head, data)
+        if head.hot:
+            self._execute(head, body)
+        else:
+            self._hand_over(head, body)
         if rest and self._hold:
             self._keep(rest)
         elif rest:
             self._serve(rest, True)
 
     def _receive_held(self, data: bytes) -> None:
-        if self._hold & CLOSING:
-            return
-        if self._slow is None:
+        if not self._hold & CLOSING:
             self._keep(self._buffer + data)
-            return
-        if self._slow_phase == IDLE:
-            self._slow_phase = HEAD
-            self.deadline_ms = self._site.clock() + self._site.bounds.header_ms
-        self._slow.data_received(data)
 
     def _keep(self, data: bytes) -> None:
         """Bytes that must wait for a reply to go out first."""
@@ -406,9 +435,11 @@ class SqsProtocol(asyncio.Protocol):
             self._reading_paused = True
             self._transport.pause_reading()
 
-    def _weigh(self, slow_bytes: int = 0) -> bool:
+    def _weigh(self) -> bool:
         """Tell the site what this connection buffers; False: there is no room for it."""
-        size_bytes = len(self._buffer) + len(self._body) + self._command_bytes + slow_bytes
+        size_bytes = len(self._buffer) + len(self._body) + self._command_bytes
+        if self.slow_request is not None:
+            size_bytes += len(self.slow_request[1])
         if self._hold & WRITING:
             size_bytes += self._transport.get_write_buffer_size()
         old_bytes, self._buffers_bytes = self._buffers_bytes, size_bytes
@@ -424,7 +455,7 @@ class SqsProtocol(asyncio.Protocol):
         self._buffer = b""
         self._command_bytes = 0
         self._body = bytearray()
-        self._head = None
+        self._head = self._chunks = self.slow_request = None
         self._weigh()
 
     def _resume_soon(self) -> None:
@@ -452,20 +483,28 @@ class SqsProtocol(asyncio.Protocol):
 
     # --- leaving the hot path ---
 
-    def _hand_over(self, head: Head, data: bytes) -> None:
-        """aiohttp owns this connection from here on, beginning with the head in ``data``."""
-        if head.body_bytes > REQUEST_BYTES_MAX:
-            self._refuse_size(head)
-            return
-        handler = self._site.slow_path.handler()
-        self._slow = handler
-        self._slow_phase = HEAD
-        self._hold = SLOW
-        self.deadline_ms = self._site.clock() + self._site.bounds.header_ms
-        handler.connection_made(self._transport)
-        handler.data_received(data)
-        if self._eof:
-            handler.eof_received()
+    def _hand_over(self, head: Head, body: bytes) -> None:
+        """A whole request is aiohttp's until ``slow_ended``. It gets the head alone; the body is ``slow_request``'s."""
+        if self._slow is None:
+            self._slow = self._site.slow_path.handler()
+            self._slow.connection_made(self._transport)
+        self._hold |= SLOW
+        self.deadline_ms = NEVER_MS
+        self.slow_request = head, body
+        self._weigh()
+        self._slow.data_received(without_body(head.lines))
+
+    def slow_ended(self, *, keeps_open: bool) -> None:
+        """The answer is written. ``keeps_open``: else aiohttp closes the connection behind it."""
+        self._hold &= ~SLOW
+        self.slow_request = None
+        self.deadline_ms = self._site.idle_until_ms
+        self.hold_command(0)
+        if not keeps_open:
+            self._hold |= CLOSING
+            self._forget()
+        elif self._buffer or self._eof or self._reading_paused:
+            self._resume_soon()
 
     def _refuse_size(self, head: Head) -> None:
         self._refuse_early(head, RequestTooLarge(f"The request is longer than {_body_bytes_max(head)} bytes."))
@@ -506,22 +545,6 @@ class SqsProtocol(asyncio.Protocol):
             self._hold |= CLOSING
             runtime.cancel(self)
 
-    # --- for the slow path ---
-
-    def slow_began(self) -> None:
-        """A handler has a request; it sets the deadline of the body while it reads."""
-        self._slow_phase = BUSY
-        self.deadline_ms = NEVER_MS
-
-    def slow_buffers(self, size_bytes: int) -> bool:
-        """Of a body that is under way; False: there is no room for it."""
-        return self._weigh(size_bytes)
-
-    def slow_ended(self) -> None:
-        self._slow_phase = IDLE
-        self.hold_command(0)
-        self.deadline_ms = self._site.idle_until_ms
-
     # --- for the site ---
 
     def expire(self) -> None:
@@ -534,10 +557,7 @@ class SqsProtocol(asyncio.Protocol):
             self._end()
 
     def stop(self) -> None:
-        if self._slow is not None:
-            if self._slow_phase != BUSY:
-                self._end()
-        elif not self._hold and self._head is None and not self._buffer:
+        if not self._hold and self._head is None and not self._buffer:
             self._end()
 
     def submit_by(self, submit: Submit) -> None:

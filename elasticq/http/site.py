@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -72,6 +72,7 @@ class Site:
 
     __slots__ = (
         "_due_s",
+        "_is_strict",
         "_slow_path",
         "_timer",
         "_wall_clock",
@@ -141,11 +142,12 @@ class Site:
         self.public_url = public_url and f"{public_url}{context_path}"
         self.context_path = context_path
         self.scheme = scheme
-        self.reader = HeadReader(self.public_url, scheme, context_path)
+        self._is_strict = auth == "strict"
+        self.browsers = browsers
+        self.reader = HeadReader(self.public_url, scheme, context_path, self._is_foreign)
         self.callers = Callers(default_account)
         wall_s = wall_clock() // 1_000
-        self.door = None if auth == "off" else Door(keys, self.callers, wall_s, is_strict=auth == "strict")
-        self.browsers = browsers
+        self.door = None if auth == "off" else Door(keys, self.callers, wall_s, is_strict=self._is_strict)
         self.responses = Responses(entropy, wall_s)
         self.connections: set[Connection] = set()
         self.addresses: Counter[str] = Counter()  # connections of each, where they are bounded
@@ -162,6 +164,14 @@ class Site:
         self.submit = submit
         for connection in self.connections:
             connection.submit_by(submit)
+
+    def _is_foreign(self, host: str) -> bool:
+        """A page could come under that name. A signature tells better: no page has the secret."""
+        return self.browsers is not None and not self._is_strict and not self.browsers.is_allowed_host(host)
+
+    def refusal(self, header: Callable[[str], str | None]) -> str:
+        """Why a request with these headers is not answered; empty: it is."""
+        return "" if self.browsers is None else self.browsers.refusal(header, is_unsigned=not self._is_strict)
 
     @property
     def slow_path(self) -> "SlowPath":

@@ -1,43 +1,43 @@
 """Everything that is not hot, by aiohttp's web.Server: odd framing, Query by URL, health and readiness.
 
 Only this module imports aiohttp, and it is imported on the first connection
-that needs it. Requests of the SQS API give the same bytes here as on the hot
-path: both go through exchange.py.
+that needs it. A request comes here whole, judged by the same reader as a hot
+one: aiohttp sees its head alone, and what is not of the head comes with
+``Asked``. Requests of the SQS API give the same bytes here as on the hot path:
+both go through exchange.py.
 """
 
 import asyncio
 from logging import LogRecord, getLogger
 from time import perf_counter
-from traceback import format_tb
 from typing import TYPE_CHECKING
 
 import msgspec
 from aiohttp import web
+from msgspec import Struct
 
 from elasticq import __version__
 from elasticq.http import exchange, peeking, testing
 from elasticq.http.caller import invocation
 from elasticq.http.exchange import Answer
+from elasticq.http.failures import Failures
 from elasticq.http.head import (
     FORM,
     FORM_FOR_JSON,
     JSON,
     OTHER,
-    BadHead,
-    checked_host,
-    content_protocol,
-    trace_header,
+    Head,
     wants_json,
 )
 from elasticq.http.responses import RETRY_AFTER_S
 from elasticq.http.site import BUSY_TEXT, WAITING_FREE_BYTES, Site, command_bytes
 from elasticq.model.commands import Call, Command
-from elasticq.model.errors import AccessDenied, RequestTooLarge, ServiceUnavailable, SqsError
+from elasticq.model.errors import AccessDenied, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
-from elasticq.model.limits import REQUEST_BYTES_MAX
+from elasticq.model.limits import HEAD_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.runtime.runtime import RuntimeStopped
-from elasticq.wire.operations import BY_TARGET, PEEK, Operation
+from elasticq.wire.operations import PEEK, Operation
 
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 UNKNOWN_OPERATION = b"<UnknownOperationException/>"
 PREFLIGHT_S = 600
+NEVER_S = 100_000_000
+"""aiohttp ends no idle connection: the site's sweep does, which knows of hot requests too."""
 CORS_HEADERS = (
     "authorization, content-type, x-amz-date, x-amz-target, x-amz-content-sha256, x-amz-security-token,"
     " x-amz-user-agent, x-amzn-query-mode, amz-sdk-invocation-id, amz-sdk-request"
@@ -54,14 +56,32 @@ CORS_HEADERS = (
 
 def _without_words(record: LogRecord) -> bool:
     """aiohttp's complaints quote what a client sent: what and where is kept, the words are not."""
-    kind, _, trace = record.exc_info or (None, None, None)
-    name = "" if kind is None else kind.__name__
-    record.msg, record.args, record.exc_info = "slow_path_failed %s\n%s", (name, "".join(format_tb(trace))), None
-    return True
+    _, failure, trace = record.exc_info or (None, None, None)
+    line = _failures.line("slow_path_failed", failure, trace)
+    record.msg, record.args, record.exc_info = "%s", (line,), None
+    return bool(line)
 
 
+_failures = Failures()
 _complaints = getLogger("elasticq.http.aiohttp")
 _complaints.addFilter(_without_words)
+
+
+class Asked(Struct):
+    """One request. aiohttp parsed nothing but the head that was judged, so its view of the headers is the reader's."""
+
+    request: web.BaseRequest
+    head: Head
+    body: bytes
+    connection: "SqsProtocol"
+
+    @property
+    def path(self) -> str:
+        return self.request.rel_url.raw_path
+
+    @property
+    def query(self) -> str:
+        return self.request.rel_url.raw_query_string
 
 
 class SlowPath:
@@ -76,10 +96,10 @@ class SlowPath:
             handler_cancellation=True,  # a long poll whose client left ends
             access_log=None,
             logger=_complaints,
-            keepalive_timeout=site.bounds.idle_ms / 1_000,
+            keepalive_timeout=NEVER_S,
             auto_decompress=False,  # no client compresses, and a bomb would unpack before any bound
-            max_line_size=8_190,
-            max_field_size=8_190,
+            max_line_size=HEAD_BYTES_MAX,
+            max_field_size=HEAD_BYTES_MAX,
         )
 
     def handler(self) -> "RequestHandler":
@@ -95,52 +115,53 @@ class SlowPath:
         if transport is None:
             raise asyncio.CancelledError
         connection: SqsProtocol = transport.get_protocol()  # type: ignore[assignment]
-        connection.slow_began()
+        assert connection.slow_request is not None
+        keeps_open = False
         try:
-            response = await self._route(request, connection)
+            response = await self._route(Asked(request, *connection.slow_request, connection))
+            if self._site.stopping:
+                response.force_close()
+            await response.prepare(request)
+            await response.write_eof()  # here, so that the next request waits until all of it is written
+            keeps_open = bool(response.keep_alive)
         finally:
-            connection.slow_ended()
-        if self._site.stopping:
-            response.force_close()
+            connection.slow_ended(keeps_open=keeps_open)
         return response
 
-    async def _route(self, request: web.BaseRequest, connection: "SqsProtocol") -> web.StreamResponse:
-        page = _PAGES.get(request.rel_url.raw_path.removeprefix(self._site.context_path))
+    async def _route(self, asked: Asked) -> web.Response:
+        request, path = asked.request, asked.path
+        page = _PAGES.get(path.removeprefix(self._site.context_path))
         if page is not None and request.method in ("GET", "HEAD"):
             return page(self._site)
-        query = request.rel_url.raw_query_string
-        reason = self._site.browsers.refusal(request.headers.get) if self._site.browsers is not None else ""
+        reason = self._site.refusal(request.headers.get)
         if reason:
-            return self._refuse(request, AccessDenied(reason))
-        path = request.rel_url.raw_path
+            return self._refuse(asked, AccessDenied(reason))
         if path in testing.PATHS:
-            return await self._test(request, connection)
+            return await self._test(asked)
         if request.method == "OPTIONS":
-            response: web.StreamResponse = self._preflight(request)
+            response = self._preflight(request)
         elif path == peeking.PEEK_PATH and request.method == "POST":
-            response = await self._peek(request, connection)
+            response = await self._peek(asked)
         elif path.startswith(peeking.LIST_PATH) and request.method in ("GET", "POST"):
-            response = await self._list_messages(request, connection)
+            response = await self._list_messages(asked)
         elif request.method == "POST":
-            response = await self._post(request, connection, query.encode())
-        elif request.method == "GET" and "Action=" in query:
-            response = await self._serve(request, connection, FORM, query.encode(), b"")
+            response = await self._post(asked)
+        elif request.method == "GET" and "Action=" in asked.query:
+            response = await self._serve(asked, FORM, asked.query.encode())
         else:
-            return self._unknown(request, b"")
+            return self._unknown(asked)
         self._allow_page(request, response)
         return response
 
-    async def _test(self, request: web.BaseRequest, connection: "SqsProtocol") -> web.Response:
+    async def _test(self, asked: Asked) -> web.Response:
         """Orders of tests: no protocol of SQS, plain JSON."""
-        site = self._site
+        site, method, path = self._site, asked.request.method, asked.path
         try:
-            body = await self._read_body(request, connection)
-            caller = self._admit(request, body)
+            caller = self._admit(asked)
             if not site.has_testing:
                 raise AccessDenied(testing.CLOSED)
-            path, invocation_id = request.rel_url.raw_path, _header(request, "amz-sdk-invocation-id")
-            mark = invocation(caller[0], path, invocation_id, body)
-            status, answer = await testing.TestingPages(site).answer(request.method, path, body, caller, mark)
+            mark = invocation(caller[0], path, asked.head.invocation_id, asked.body)
+            status, answer = await testing.TestingPages(site).answer(method, path, asked.body, caller, mark)
         except SqsError as error:
             status, answer = error.status, {"code": error.code, "message": error.message}
         except RuntimeStopped:
@@ -158,7 +179,7 @@ class SlowPath:
         }
         return web.Response(headers=headers)
 
-    def _allow_page(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
+    def _allow_page(self, request: web.BaseRequest, response: web.Response) -> None:
         """Pages of listed origins may read the answer."""
         origin, browsers = request.headers.get("Origin"), self._site.browsers
         if origin is not None and browsers is not None and browsers.is_foreign(origin):
@@ -166,169 +187,115 @@ class SlowPath:
             response.headers["Access-Control-Expose-Headers"] = "x-amzn-RequestId, x-amzn-query-error"
             response.headers["Vary"] = "Origin"
 
-    def _refuse(self, request: web.BaseRequest, error: SqsError) -> web.Response:
+    def _refuse(self, asked: Asked, error: SqsError) -> web.Response:
         """In the protocol of the request, as far as its head tells."""
-        protocol = JSON if "X-Amz-Target" in request.headers else FORM
+        protocol = JSON if _has_target(asked.request) else FORM
         request_id = self._request_id()
-        response = self._respond(exchange.encode_error(protocol, error, request_id), request_id)
-        response.force_close()  # its body was not read
-        return response
+        return self._respond(exchange.encode_error(protocol, error, request_id), request_id)
 
-    async def _post(self, request: web.BaseRequest, connection: "SqsProtocol", query: bytes) -> web.StreamResponse:
-        protocol = content_protocol(_header(request, "Content-Type"))
+    async def _post(self, asked: Asked) -> web.Response:
+        protocol, query = asked.head.protocol, asked.query.encode()
         if protocol == OTHER:
-            if "X-Amz-Target" in request.headers:
+            if _has_target(asked.request):
                 protocol = JSON
             elif b"Action=" in query:
                 protocol = FORM
             elif self._site.door is None:
                 return _not_found()
-        try:
-            body = await self._read_body(request, connection)
-        except SqsError as error:
-            request_id = self._request_id()
-            response = self._respond(exchange.encode_error(protocol, error, request_id), request_id)
-            response.force_close()
-            return response
-        if protocol == OTHER:
-            return self._unknown(request, body)
-        form_or_body = body
-        if protocol == FORM and query:
-            form_or_body = query + b"&" + body if body else query
-        return await self._serve(request, connection, protocol, form_or_body, body)
+            else:
+                return self._unknown(asked)
+        form_or_body = asked.body
+        if protocol != JSON and query:
+            form_or_body = query + b"&" + asked.body if asked.body else query
+        return await self._serve(asked, protocol, form_or_body)
 
-    async def _read_body(self, request: web.BaseRequest, connection: "SqsProtocol") -> bytes:
-        """The deadline moves with what has come. Raises an SqsError where there is too much of it."""
-        bounds, started_ms = self._site.bounds, self._site.clock()
-        body = bytearray()
-        connection.deadline_ms = started_ms + bounds.body_ms
-        async for chunk in request.content.iter_any():
-            body += chunk
-            if len(body) > REQUEST_BYTES_MAX:
-                raise RequestTooLarge(f"The request is longer than {REQUEST_BYTES_MAX} bytes.")
-            if not connection.slow_buffers(len(body)):
-                raise ServiceUnavailable(BUSY_TEXT)
-            patience_ms = bounds.body_ms + len(body) * 1_000 // bounds.body_bytes_per_s
-            connection.deadline_ms = started_ms + patience_ms
-        connection.slow_began()
-        return bytes(body)
-
-    async def _serve(
-        self, request: web.BaseRequest, connection: "SqsProtocol", protocol: int, form_or_body: bytes, body: bytes
-    ) -> web.StreamResponse:
-        """One SQS request; ``body`` is what came as one, ``form_or_body`` has a form's URL parameters too."""
-        request_id, began_s = self._request_id(), perf_counter()
-        target = BY_TARGET.get(_header(request, "X-Amz-Target"))
-        if protocol == FORM and wants_json(_header(request, "Accept")):
+    async def _serve(self, asked: Asked, protocol: int, form_or_body: bytes) -> web.Response:
+        """One SQS request; ``form_or_body``: a form has its URL's parameters too."""
+        request_id, began_s, head = self._request_id(), perf_counter(), asked.head
+        if protocol == FORM and _wants_json(asked.request):
             protocol = FORM_FOR_JSON
-        account, command, action = "", None, "" if target is None else target.name
+        account, command, action = "", None, "" if head.operation is None else head.operation.name
         try:
-            endpoint = self._endpoint(request)
-        except BadHead as error:
-            return web.Response(status=400, text=str(error))
-        try:
-            principal, account = self._admit(request, body)
-            operation, command = exchange.decode(protocol, target, form_or_body, request.rel_url.raw_path)
+            principal, account = self._admit(asked)
+            operation, command = exchange.decode(protocol, head.operation, form_or_body, asked.path)
             action = operation.name
-            self._check_method(request, operation)
-            self._make_room(connection, command, len(form_or_body))
+            self._check_method(asked, operation)
+            self._make_room(asked, command, len(form_or_body))
         except SqsError as error:
-            self._count(request, request_id, action, account, command, error, error.status, began_s)
+            self._site.count(request_id, action, account, command, error, error.status, began_s, head.lines)
             return self._respond(exchange.encode_error(protocol, error, request_id), request_id)
-        invocation_id = _header(request, "amz-sdk-invocation-id")
-        mark = invocation(principal, operation.name, invocation_id, form_or_body)
-        trace = trace_header(_header(request, "X-Amzn-Trace-Id"))
-        call = Call(command, principal, account, endpoint, mark, connection.origin, trace)
-        outcome = await self._submit(call, request)
+        mark = invocation(principal, operation.name, head.invocation_id, form_or_body)
+        call = Call(
+            command, principal, account, self._endpoint(asked), mark, asked.connection.origin, head.trace_header
+        )
+        outcome = await self._submit(call, asked.request)
         answer = exchange.encode(protocol, operation, command, outcome, request_id)
-        self._count(request, request_id, action, account, command, outcome, answer.status, began_s)
+        self._site.count(request_id, action, account, command, outcome, answer.status, began_s, head.lines)
         return self._respond(answer, request_id)
 
-    def _count(
-        self,
-        request: web.BaseRequest,
-        request_id: str,
-        action: str,
-        account: str,
-        command: Command | None,
-        outcome: Result | SqsError,
-        status: int,
-        began_s: float,
-    ) -> None:
-        headers = _lines(request) if self._site.watch.everything else []
-        self._site.count(request_id, action, account, command, outcome, status, began_s, headers)
-
-    async def _peek(self, request: web.BaseRequest, connection: "SqsProtocol") -> web.StreamResponse:
+    async def _peek(self, asked: Asked) -> web.Response:
         request_id = self._request_id()
         try:
-            body = await self._read_body(request, connection)
-            principal, account = self._admit(request, body)
-            _, command = exchange.decode(JSON, PEEK, body, "")
-            call = Call(command, principal, account, self._endpoint(request), b"", connection.origin)
+            principal, account = self._admit(asked)
+            _, command = exchange.decode(JSON, PEEK, asked.body, "")
         except SqsError as error:
             return self._respond(exchange.encode_error(JSON, error, request_id), request_id)
-        except BadHead as error:
-            return web.Response(status=400, text=str(error))
-        outcome = await self._submit(call, request)
+        call = Call(command, principal, account, self._endpoint(asked), b"", asked.connection.origin)
+        outcome = await self._submit(call, asked.request)
         return self._respond(exchange.encode(JSON, PEEK, command, outcome, request_id), request_id)
 
-    async def _list_messages(self, request: web.BaseRequest, connection: "SqsProtocol") -> web.StreamResponse:
+    async def _list_messages(self, asked: Asked) -> web.Response:
         """LocalStack's view of a queue."""
-        request_id = self._request_id()
-        given, target = content_protocol(_header(request, "Content-Type")), _header(request, "X-Amz-Target")
-        protocol = JSON if target else peeking.TREE if b"json" in _header(request, "Accept") else FORM
+        request_id, request, head = self._request_id(), asked.request, asked.head
+        target = request.headers.get("X-Amz-Target", "")
+        protocol = JSON if target else peeking.TREE if "json" in request.headers.get("Accept", "") else FORM
         try:
-            body = await self._read_body(request, connection)
-            principal, account = self._admit(request, body)
-            endpoint = self._endpoint(request)
-            members, action = peeking.members_of(request.rel_url.raw_query_string, given, body)
-            action = target.decode("latin-1").rpartition(".")[2] or action
-            listing = peeking.Listing(request.rel_url.raw_path, members, action)
+            principal, account = self._admit(asked)
+            members, action = peeking.members_of(asked.query, head.protocol, asked.body)
+            action = target.rpartition(".")[2] or action
+            listing = peeking.Listing(asked.path, members, action)
 
             async def submit(command: Peek) -> Result | SqsError:
-                call = Call(command, principal, account, endpoint, b"", connection.origin)
+                call = Call(command, principal, account, self._endpoint(asked), b"", asked.connection.origin)
                 return await self._submit(call, request)
 
             answer = peeking.encode(protocol, await listing.collect(submit), request_id)
         except SqsError as error:
             answer = peeking.encode_error(protocol, error, request_id)
-        except BadHead as error:
-            return web.Response(status=400, text=str(error))
         return self._respond(answer, request_id)
 
-    def _unknown(self, request: web.BaseRequest, body: bytes) -> web.Response:
+    def _unknown(self, asked: Asked) -> web.Response:
         """No request of SQS: whoever may not come in is not told even that."""
         try:
-            self._admit(request, body)
+            self._admit(asked)
         except SqsError as error:
-            return self._refuse(request, error)
+            return self._refuse(asked, error)
         return _not_found()
 
-    def _admit(self, request: web.BaseRequest, body: bytes) -> tuple[str, str]:
+    def _admit(self, asked: Asked) -> tuple[str, str]:
         """(principal, account). Raises the SqsError that the client gets."""
-        authorization = _header(request, "Authorization")
-        door = self._site.door
+        head, door = asked.head, self._site.door
         if door is None:
-            return self._site.callers.identify(authorization)
-        return door.admit(_lines(request), authorization, body)
+            return self._site.callers.identify(head.authorization)
+        return door.admit(head.lines, head.authorization, asked.body)
 
-    def _make_room(self, connection: "SqsProtocol", command: Command, body_bytes: int) -> None:
+    def _make_room(self, asked: Asked, command: Command, body_bytes: int) -> None:
         """Until ``slow_ended``. Raises ServiceUnavailable."""
         held_bytes = command_bytes(command, body_bytes)
         if held_bytes > WAITING_FREE_BYTES:
             if not self._site.has_room(held_bytes):
                 raise ServiceUnavailable(BUSY_TEXT)
-            connection.hold_command(held_bytes)
+            asked.connection.hold_command(held_bytes)
 
-    def _check_method(self, request: web.BaseRequest, operation: Operation) -> None:
+    def _check_method(self, asked: Asked, operation: Operation) -> None:
         """A link or an image of any page makes a browser GET; only a signature tells that somebody meant it.
 
         Without a door an Authorization header is enough, as no page can have one sent.
         """
-        if self._site.browsers is None or request.method == "POST" or operation.read_only:
+        if self._site.browsers is None or asked.request.method == "POST" or operation.read_only:
             return
-        authorization, door = _header(request, "Authorization"), self._site.door
-        if not authorization and (door is None or not door.is_signed(_lines(request), authorization)):
+        head, door = asked.head, self._site.door
+        if not head.authorization and (door is None or not door.is_signed(head.lines, head.authorization)):
             raise AccessDenied(f"{operation.name} by GET must be signed: use POST.")
 
     async def _submit(self, call: Call, request: web.BaseRequest) -> Result | SqsError:
@@ -345,15 +312,13 @@ class SlowPath:
             ticket.return_messages(outcome)
         return outcome
 
-    def _endpoint(self, request: web.BaseRequest) -> str:
-        if self._site.public_url:
-            return self._site.public_url
-        host = request.headers.get("Host")
-        if host is None and request.version == (1, 0) and request.transport is not None:
-            name, port = request.transport.get_extra_info("sockname")[:2]
-            return f"{self._site.scheme}://{name}:{port}{self._site.context_path}"
-        checked = checked_host((host or "").encode("utf-8", "surrogateescape"))
-        return f"{self._site.scheme}://{checked}{self._site.context_path}"
+    def _endpoint(self, asked: Asked) -> str:
+        """HTTP/1.0 may leave the Host out."""
+        site, transport = self._site, asked.request.transport
+        if asked.head.endpoint or site.public_url or transport is None:
+            return asked.head.endpoint or site.public_url
+        name, port = transport.get_extra_info("sockname")[:2]
+        return f"{site.scheme}://{name}:{port}{site.context_path}"
 
     def _request_id(self) -> str:
         """Its numbers have a bit that the hot path's never reach."""
@@ -370,15 +335,12 @@ class SlowPath:
         return web.Response(status=answer.status, body=answer.body, headers=headers)
 
 
-def _header(request: web.BaseRequest, name: str) -> bytes:
-    """Its bytes as they came; empty if there is none."""
-    return request.headers.get(name, "").encode("utf-8", "surrogateescape")
+def _has_target(request: web.BaseRequest) -> bool:
+    return "X-Amz-Target" in request.headers
 
 
-def _lines(request: web.BaseRequest) -> list[bytes]:
-    """Request line and header lines, as they are signed."""
-    target = request.raw_path.encode("utf-8", "surrogateescape")
-    return [b"%b %b HTTP/1.1" % (request.method.encode(), target)] + [b"%b:%b" % pair for pair in request.raw_headers]
+def _wants_json(request: web.BaseRequest) -> bool:
+    return any(wants_json(accept) for accept in request.headers.getall("Accept", ()))
 
 
 class _Ticket:

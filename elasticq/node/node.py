@@ -665,8 +665,10 @@ class Node(Observer):
         """Register an empty receive that may wait; False for a short poll."""
         command = call.command
         assert isinstance(command, ReceiveMessage)
+        if call.invocation and self.state.invocations.get(call.invocation, self._turn.now_ms):
+            return False  # an answer again, whose queue may be gone
         seconds = wait_s(self.state, call, command)
-        if seconds <= 0 or (call.invocation and self.state.invocations.get(call.invocation, self._turn.now_ms)):
+        if seconds <= 0:
             return False
         if is_leased(call):
             call = replace(call, invocation=b"")  # all who ask get the same answer, so that nobody takes a place

@@ -143,7 +143,7 @@ def refused_mode(owner: int, user: int) -> int:
 
 
 def allowed_hosts(auth: Auth, host: str, public_url: str) -> list[str]:
-    """Names under which a browser may address the port that listens on ``host``."""
+    """Names under which the port that listens on ``host`` may be addressed, besides those that are always good."""
     return [*auth.allowed_hosts, host, urlsplit(public_url).hostname or ""]
 
 

@@ -117,7 +117,9 @@ class Migrated(Struct):
 
 
 ROOTS: Final = tuple(struct_field.encode_name for struct_field in msgspec.structs.fields(ElasticMq))
-_ROOT_LINE: Final = re.compile(rf"^\s*(?:include\b|(?:{'|'.join(map(re.escape, ROOTS))})\s*[.{{=:])", re.MULTILINE)
+_ROOT_LINE: Final = re.compile(
+    rf"^[^\S\n]*+(?:include\b|(?:{'|'.join(map(re.escape, ROOTS))})\s*+[.{{=:])", re.MULTILINE
+)
 
 
 def is_elasticmq(file: Path) -> bool:
@@ -261,7 +263,7 @@ def _flag(value: Any) -> Any:
     return words.get(value.lower(), value) if isinstance(value, str) else value
 
 
-_DURATION: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.IGNORECASE)
+_DURATION: Final = re.compile(r"\s*+(\d++(?:\.\d++)?)\s*+([a-z]*+)\s*+", re.IGNORECASE)
 _UNITS_MS: Final = {
     "": 1.0,
     **dict.fromkeys(("ns", "nano", "nanos", "nanosecond", "nanoseconds"), 1e-6),

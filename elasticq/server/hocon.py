@@ -14,7 +14,8 @@ INCLUDES_MAX: Final = 10  # files deep
 FILE_BYTES_MAX: Final = 16 * 1_048_576
 
 _INCLUDE: Final = re.compile(
-    r"^\s*include\s+(?P<required>required\s*\()?\s*(?:(?P<kind>\w+)\s*\()?\s*\"(?P<name>[^\"]*)\"[\s)]*(?:(?:#|//).*)?$"
+    r"^\s*+include\s++(?P<required>required\s*+\()?\s*+(?:(?P<kind>\w++)\s*+\()?\s*+"
+    r"\"(?P<name>[^\"]*)\"[\s)]*+(?:(?:#|//).*)?$"
 )
 _INCLUDE_AT_ALL: Final = re.compile(r"\s*include\s+[\"\w]")
 _DEFAULTS: Final = ("application", "reference")  # of ElasticMQ's own archive

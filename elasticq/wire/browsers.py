@@ -4,28 +4,36 @@ A page of anybody can make a browser on this machine ask for http://localhost:93
 It cannot keep the browser from adding Origin or Sec-Fetch-Site, so a request
 that carries a mark of a browser is judged (CSRF). A page can also have the name
 of its own server resolve to 127.0.0.1 (DNS rebinding): then the browser takes
-this server for the page's own, and only the Host header tells. Clients that are
-no browsers carry no mark and are not asked where they think they are.
+this server for the page's own, adds no mark over plain HTTP but a User-Agent,
+which the page may change, and only the Host header tells. So where no signature
+does, the Host of every request must be a name that no stranger's name server
+can point here.
 """
 
 import ipaddress
+import re
 from collections.abc import Callable, Iterable
 from typing import Final
-from urllib.parse import urlsplit
 
 MARKS: Final = (b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest", b"sec-fetch-user")
 """Header names in lower case that browsers add and pages cannot take away."""
 AGENT: Final = b"Mozilla/"
-"""Beginning of every browser's User-Agent: a rebound GET over plain HTTP carries no other mark."""
+"""Beginning of every browser's User-Agent, unless a page took it away."""
 
-_LOCAL_NAMES: Final = ("localhost", "localhost.localdomain")
+HOST_CHARS_SHOWN_MAX: Final = 253
+_HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([0-9a-z._-]+?)\.?)(?::[0-9]{1,5})?")
+_LOCAL_NAMES: Final = ("localhost.localdomain", "localhost.localstack.cloud")
+"""The second is LocalStack's name for 127.0.0.1, in the code of whoever comes from there."""
+_LOCAL_ENDS: Final = (".localhost", ".local", ".internal", ".svc", ".localhost.localstack.cloud")
+"""No name server of the Internet may answer for the first three. Kubernetes' services are NAME.NAMESPACE.svc, and in
+whole NAME.NAMESPACE.svc.cluster.local."""
 
 
 class Browsers:
     """Judges requests of browsers.
 
-    hosts: names under which this server may be addressed besides loopback and plain IP addresses, which no
-    foreign name server can point here; origins: pages of elsewhere that may ask, as scheme://host[:port].
+    hosts: names under which this server may be addressed besides those that no foreign name server can point here
+    (``is_allowed_host``); origins: pages of elsewhere that may ask, as scheme://host[:port].
     """
 
     __slots__ = ("_hosts", "_origins")
@@ -34,16 +42,24 @@ class Browsers:
         self._hosts = frozenset(host.lower().strip("[]") for host in hosts if host)
         self._origins = frozenset(origin.lower().rstrip("/") for origin in origins)
 
-    def refusal(self, header: Callable[[str], str | None]) -> str:
-        """Why the request is refused; empty: it is not. ``header`` gives a header by its name."""
-        origin, site = header("Origin"), header("Sec-Fetch-Site")
+    def refusal(self, header: Callable[[str], str | None], *, is_unsigned: bool = True) -> str:
+        """Why the request is refused; empty: it is not. ``header`` gives a header by its name.
+
+        is_unsigned: its Host is judged although it has no mark of a browser. A client of HTTP/1.0 may send none.
+        """
+        origin, site = header("Origin"), (header("Sec-Fetch-Site") or "").lower()
         agent = header("User-Agent") or ""
         marked = any(header(mark.decode()) is not None for mark in MARKS)
-        if not marked and not agent.startswith(AGENT.decode()):
-            return ""
+        marked = marked or agent.startswith(AGENT.decode())
         host = header("Host") or ""
-        if not self.is_allowed_host(host):
-            return "The Host of this request is not one of this server: see allowed_hosts."
+        if (marked or (is_unsigned and host)) and not self.is_allowed_host(host):
+            shown = host[:HOST_CHARS_SHOWN_MAX].encode("ascii", "replace").decode()
+            return (
+                f"This server does not answer to the Host {shown!r}, which a name server of anybody could point here: "
+                "name it in auth.allowed_hosts or http.public_url, or use --auth strict."
+            )
+        if not marked:
+            return ""
         if origin is not None and not self.is_allowed_origin(origin, host):
             return "Pages of this origin may not use this server: see allowed_origins."
         if origin is None and site == "cross-site":
@@ -51,9 +67,14 @@ class Browsers:
         return ""
 
     def is_allowed_host(self, host: str) -> bool:
-        """host or host:port."""
-        name = _host_name(host)
-        return name in self._hosts or name in _LOCAL_NAMES or name.endswith(".localhost") or _is_address(name)
+        """host or host:port: listed, an address, a name of one label, as in networks of containers, or a local name."""
+        found = _HOST.fullmatch(host.lower())
+        if found is None:
+            return False
+        name = found[1] or found[2]
+        if name in self._hosts or name in _LOCAL_NAMES or name.endswith(_LOCAL_ENDS) or _is_address(name):
+            return True
+        return found[1] is None and "." not in name
 
     def is_allowed_origin(self, origin: str, host: str) -> bool:
         """Listed, or a page of this very server."""
@@ -63,13 +84,6 @@ class Browsers:
     def is_foreign(self, origin: str) -> bool:
         """Whether ``origin`` is a listed one: it needs CORS headers to read an answer."""
         return origin.lower() in self._origins
-
-
-def _host_name(host: str) -> str:
-    try:
-        return (urlsplit(f"//{host}").hostname or "").rstrip(".")
-    except ValueError:
-        return ""
 
 
 def _is_address(name: str) -> bool:

@@ -89,7 +89,7 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-_EXPECTED: Final = re.compile(r"Expected `(\w+)[^`]*`, got `(\w+)`(?: - at `(.*)`)?")
+_EXPECTED: Final = re.compile(r"Expected `(\w++)[^`]*+`, got `(\w++)`(?: - at `(.*)`)?")
 _AWS_EXPECTED: Final = {"str": "a String", "int": "an Integer"}
 _AWS_GOT: Final = {"str": "STRING_VALUE", "int": "NUMBER_VALUE", "bool": "TRUE_VALUE"}
 

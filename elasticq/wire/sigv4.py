@@ -11,6 +11,8 @@ ticks once a second. So after a request was found good, hash contexts that hold
 everything before the body are kept, by the very bytes that went into them (the
 request line and the signed header lines), and the next one costs a copy of
 each instead of parsing and hashing: 5 us instead of 40 (scripts/bench_auth.py).
+No header that tells what is asked for, and none that is signed, comes in unseen
+in the place of an unsigned line.
 Nothing is kept of a request that was refused, so strangers cannot fill a cache.
 
 Stricter than AWS where leniency would let two texts share a signature: query
@@ -37,6 +39,7 @@ from elasticq.model.errors import (
 )
 from elasticq.model.limits import REMEMBERED_CHARS_MAX
 from elasticq.model.times import basic, basic_s
+from elasticq.wire.headers import ONCE
 
 WINDOW_S: Final = 900  # how far a client's clock may be off, either way
 EXPIRES_S_MAX: Final = 604_800  # of a presigned URL: a week, as on AWS
@@ -56,6 +59,8 @@ _EXPIRES: Final = re.compile(rb"[0-9]{1,6}\Z")
 _PLAIN_PATH: Final = re.compile(rb"/|(?:/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)+")
 _SPACES: Final = re.compile(rb"[ \t]+")
 _PARAMETERS: Final = frozenset((b"Credential", b"SignedHeaders", b"Signature"))
+_SIGNED_WITH_TARGET: Final = (b"x-amz-target", b"content-type")
+"""Which call, and whether its body is JSON or a form: a text in one may be a call in the other."""
 _MISMATCH: Final = (
     "The request signature we calculated does not match the signature you provided. "
     "Check your AWS Secret Access Key and signing method. Consult the service documentation for details."
@@ -102,8 +107,15 @@ class _Signer(Struct):
     key: Key
     places: tuple[int, ...]  # in the head, of the request line and the signed headers
     pick: Callable[[list[bytes]], tuple[bytes, ...]]
-    signs_target: bool
+    is_closed: bool  # what is signed frames and names the call, and stands once in any head: see ``_is_closed``
+    count: int  # of lines
+    pick_others: Callable[[list[bytes]], tuple[bytes, ...]]  # the request line and the unsigned headers
+    names: tuple[bytes, ...]  # how those lines begin: method, and names with their colons
     prepared: dict[tuple[bytes, ...], _Prepared]
+
+    def is_alike(self, lines: list[bytes]) -> bool:
+        """Whether no other header stands in the place of an unsigned line."""
+        return all(map(bytes.startswith, self.pick_others(lines), self.names))
 
 
 class Verifier:
@@ -136,11 +148,8 @@ class Verifier:
         old, too new, for another service, or of something else.
         """
         signer = self._signers.get(authorization[:-_SIGNATURE_CHARS])
-        if signer is not None and (signer.signs_target or not _has_target(lines)):
-            try:
-                prepared = signer.prepared.get(signer.pick(lines))
-            except IndexError:
-                prepared = None
+        if signer is not None and len(lines) == signer.count and (signer.is_closed or signer.is_alike(lines)):
+            prepared = signer.prepared.get(signer.pick(lines))
             if (
                 prepared is not None
                 and -WINDOW_S <= now_s - prepared[3] <= WINDOW_S
@@ -206,20 +215,24 @@ class Verifier:
         headers: "_Headers",
         prepared: _Prepared,
     ) -> None:
-        """For the next request of this client; a head that repeats a signed header, or is odd otherwise, is not."""
+        """For the next request of this client, unless its head repeats a signed header, or is odd otherwise."""
         start = authorization[:-_SIGNATURE_CHARS]
         if not start.endswith(b"Signature=") or any(len(headers[name]) > 1 for name in names):
             return
         places = 0, *(headers[name][0][0] for name in names)
+        others = 0, *(place for place in range(1, len(lines)) if place not in places)
+        starts = lines[0].partition(b" ")[0], *(lines[place].partition(b":")[0] + b":" for place in others[1:])
         signer = self._signers.get(start)
         self._remembered_bytes += sum(len(lines[place]) for place in places) + len(start) + _PREPARED_BYTES
         if self._remembered_bytes > REMEMBERED_BYTES_MAX:
             self._signers.clear()
             self._remembered_bytes, signer = 0, None
-        if signer is None or signer.places != places:
+        if signer is None or (signer.count, signer.places, signer.names) != (len(lines), places, starts):
             if len(self._signers) >= SIGNERS_MAX:
                 self._signers.clear()
-            signer = _Signer(key, places, itemgetter(*places), b"x-amz-target" in names, {})
+            signer = _Signer(
+                key, places, itemgetter(*places), _is_closed(names), len(lines), itemgetter(*others), starts, {}
+            )
             self._signers[start] = signer
         if len(signer.prepared) >= PREPARED_MAX:
             signer.prepared.clear()
@@ -255,10 +268,6 @@ _Headers = dict[bytes, list[tuple[int, bytes]]]
 def _request_line(lines: list[bytes]) -> tuple[bytes, bytes]:
     method, target, _ = lines[0].split(b" ", 2)
     return method, target
-
-
-def _has_target(lines: list[bytes]) -> bool:
-    return any(line[:12].lower() == b"x-amz-target" for line in lines)
 
 
 def _query(target: bytes) -> list[tuple[bytes, bytes]]:
@@ -335,9 +344,18 @@ def _checked_names(claim: Claim, headers: _Headers) -> list[bytes]:
         raise SignatureDoesNotMatch(_MISMATCH)
     if b"host" not in names:
         raise IncompleteSignature("'Host' must be a 'SignedHeader' in the AWS Authorization.")
-    if b"x-amz-target" in headers and b"x-amz-target" not in names:
-        raise IncompleteSignature("'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization.")
+    if b"x-amz-target" in headers:
+        for name in _SIGNED_WITH_TARGET:
+            if name in headers and name not in names:
+                raise IncompleteSignature(
+                    f"'{name.decode().title()}' must be a 'SignedHeader' in the AWS Authorization."
+                )
     return names
+
+
+def _is_closed(names: list[bytes]) -> bool:
+    """Whether an unsigned line can be neither another call nor a second one of a signed header, whatever it is."""
+    return all(name in names for name in _SIGNED_WITH_TARGET) and ONCE.issuperset(names)
 
 
 def _signed_time(headers: _Headers, names: list[bytes]) -> bytes:

@@ -55,3 +55,12 @@ async def test_orders_want_the_token(aiohttp_client: Any) -> None:
 )
 async def test_pages_of_others_see_nothing(aiohttp_client: Any, headers: dict[str, str]) -> None:
     assert set((await statuses(aiohttp_client, "", **headers)).values()) == {403}
+
+
+async def test_a_page_under_a_name_of_its_own_sees_what_probes_see(aiohttp_client: Any) -> None:
+    """It can take every mark of its browser away; without a token only the Host tells."""
+    seen = await statuses(aiohttp_client, "", Host="evil.example:9325", **{"User-Agent": "x"})
+    assert seen == {"/health": 200, "/ready": 200, "/master": 200, "/cluster": 403, "/metrics": 403}
+    with_token = {"Host": "admin.example.com", "Authorization": f"Bearer {TOKEN}"}
+    assert set((await statuses(aiohttp_client, TOKEN, **with_token)).values()) == {200}
+    assert set((await statuses(aiohttp_client, "", Host="elasticq-0")).values()) == {200}

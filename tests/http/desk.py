@@ -27,7 +27,7 @@ class Line(asyncio.Transport):
     """The client's end of a connection: what was written to it, and what was done to it."""
 
     def __init__(self, address: str = "127.0.0.1") -> None:
-        super().__init__({"peername": (address, 50_000)})
+        super().__init__({"peername": (address, 50_000), "sockname": ("127.0.0.1", 9324)})
         self.received = bytearray()
         self.ended = False  # closed, aborted, or FIN sent
         self.aborted = False

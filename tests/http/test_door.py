@@ -201,6 +201,72 @@ async def test_the_target_cannot_be_added_to_a_form_that_was_good() -> None:
     await desk.close()
 
 
+SLOW = f"GET /health HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode()
+UNSIGNED = b"Accept-Encoding: identity\r\n"
+
+
+def with_unsigned_line(request: bytes) -> bytes:
+    return request.replace(b"Content-Length", UNSIGNED + b"Content-Length", 1)
+
+
+@pytest.mark.parametrize("before", [b"", SLOW], ids=["fresh", "slow"])
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_a_recorded_request_takes_no_second_target(before: bytes, is_first: bool) -> None:
+    """Who saw one request on the wire puts another action in the place of an unsigned line."""
+    desk = Desk(auth="strict", keys=KEYS)
+    await desk.ask(signed(b'{"QueueName": "orders"}', target("CreateQueue")))
+    url = f"http://{HOST}/{KEY.account}/orders".encode()
+    recorded = signed(b'{"QueueUrl": "%b", "MessageBody": "precious"}' % url, target("SendMessage"))
+    recorded = with_unsigned_line(recorded)
+    assert (await desk.ask(recorded)).status == 200
+    other = b"X-Amz-Target: AmazonSQS.DeleteQueue\r\n"
+    forged = recorded.replace(UNSIGNED, b"", 1).replace(b"Host:", other + b"Host:", 1)
+    if not is_first:
+        forged = recorded.replace(UNSIGNED, other)
+    index = desk.runtime.status().last_index
+    *_, answer = await desk.exchange(before + recorded + forged, replies=2 + bool(before))
+    assert answer.status == 400
+    assert desk.runtime.status().last_index == index + 1
+    await desk.close()
+
+
+@pytest.mark.parametrize("before", [b"", SLOW], ids=["fresh", "slow"])
+async def test_json_does_not_become_a_form_by_an_unsigned_content_type(before: bytes) -> None:
+    """A text in a JSON body may be a call, if the body is read as a form."""
+    desk = Desk(auth="strict", keys=KEYS)
+    await desk.ask(signed(b'{"QueueName": "orders"}', target("CreateQueue")))
+    url = f"http://{HOST}/{KEY.account}/orders".encode()
+    body = b'{"QueueUrl": "%b", "MessageBody": "&Action=DeleteQueue&QueueUrl=%b&x="}' % (url, url)
+    recorded = with_unsigned_line(signed(body, {"X-Amz-Target": "AmazonSQS.SendMessage"}))
+    assert (await desk.ask(recorded)).status == 200
+    forged = recorded.replace(UNSIGNED, b"Content-Type: application/x-www-form-urlencoded\r\n")
+    *_, answer = await desk.exchange(before + forged, replies=1 + bool(before))
+    assert (answer.status, error_code(answer)) == (403, "IncompleteSignature")
+    assert (await desk.ask(recorded)).status == 200
+    await desk.close()
+
+
+async def test_a_signed_header_that_may_be_repeated_is_signed_each_time() -> None:
+    desk = Desk(auth="strict", keys=KEYS)
+    recorded = with_unsigned_line(signed(headers=JSON_HEADERS | {"X-Meta": "a"}))
+    assert (await desk.ask(recorded)).status == 200
+    forged = recorded.replace(UNSIGNED, b"X-Meta: b\r\n")
+    assert await code_of(desk, forged) == (403, "SignatureDoesNotMatch")
+    await desk.close()
+
+
+async def test_a_replay_under_another_invocation_id_is_another_message() -> None:
+    """As docs/security.md says: boto3 leaves that id unsigned."""
+    desk = Desk(auth="strict", keys=KEYS)
+    await desk.ask(signed(b'{"QueueName": "orders"}', target("CreateQueue")))
+    url = f"http://{HOST}/{KEY.account}/orders".encode()
+    send = signed(b'{"QueueUrl": "%b", "MessageBody": "hello"}' % url, target("SendMessage"))
+    marked = [send.replace(b"Host:", b"amz-sdk-invocation-id: %b\r\nHost:" % mark, 1) for mark in (b"1", b"1", b"2")]
+    first, again, other = [(await desk.ask(request)).json()["MessageId"] for request in marked]
+    assert first == again != other
+    await desk.close()
+
+
 async def test_both_protocols_tell_the_refusal_in_their_shape() -> None:
     desk = Desk(auth="strict", keys=KEYS)
     answer = await desk.ask(json_request("ListQueues", {}))

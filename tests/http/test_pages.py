@@ -1,9 +1,12 @@
 """Web pages of others: what they can make a browser send is refused, and curl is not."""
 
+from unittest.mock import patch
+
 import pytest
 
 from elasticq.wire.browsers import Browsers
-from tests.http.desk import HOST, Desk, Response, form_request, json_request
+from tests.http.desk import HOST, Desk, Response, form_request, json_request, responses, until
+from tests.http.signing import KEY, signed
 
 APP = "https://app.example.com"
 FORM = "Action=CreateQueue&QueueName=orders"
@@ -26,6 +29,13 @@ REFUSED = {
     "GET of a rebound page": get("User-Agent: Mozilla/5.0", query="Action=ListQueues").replace(
         HOST.encode(), b"evil.example"
     ),
+    "GET of a rebound page that takes its marks away": get("User-Agent: x", "Authorization: x").replace(
+        HOST.encode(), b"evil.example"
+    ),
+    "JSON under a foreign name": json_request("CreateQueue", {"QueueName": "orders"}).replace(
+        HOST.encode(), b"evil.example"
+    ),
+    "form under a foreign name": form_request(FORM).replace(HOST.encode(), b"evil.example:9324"),
     "link or image": get(),
     "link with a made-up signature": get(query=f"{FORM}&X-Amz-Signature={'0' * 64}&X-Amz-Credential=a"),
     "receive by GET": get(query=f"Action=ReceiveMessage&QueueUrl=http://{HOST}/000000000000/orders"),
@@ -61,6 +71,47 @@ PASSING = {
 async def test_clients_and_listed_pages_are_served(request_bytes: bytes) -> None:
     desk = guarded()
     assert (await desk.ask(request_bytes)).status == 200
+    await desk.close()
+
+
+async def test_a_foreign_name_is_refused_in_the_protocol_of_the_request_and_keeps_the_connection() -> None:
+    desk = guarded()
+    foreign = REFUSED["JSON under a foreign name"]
+    answers = await desk.exchange(foreign + PASSING["curl"] + foreign, replies=3)
+    assert [answer.status for answer in answers] == [403, 200, 403]
+    assert answers[0].headers["x-amzn-query-error"] == "AccessDenied;Sender"
+    assert "auth.allowed_hosts" in answers[0].json()["message"]
+    await desk.close()
+
+
+async def test_a_foreign_name_does_not_hide_behind_a_second_one() -> None:
+    desk = guarded()
+    both = REFUSED["JSON under a foreign name"].replace(b"\r\n", b"\r\nHost: localhost\r\n", 1)
+    assert (await desk.ask(both)).status == 400
+    await desk.close()
+
+
+async def test_with_signatures_no_client_is_asked_for_its_host() -> None:
+    desk = Desk(browsers=Browsers(), auth="strict", keys=[KEY])
+    with patch("tests.http.signing.HOST", "sqs.example.com"):
+        request = signed()
+    assert b"Host: sqs.example.com" in request
+    assert (await desk.ask(request)).status == 200
+    assert desk.site.slow_requests == 0
+    marked = request.replace(b"Content-Length", b"Sec-Fetch-Mode: cors\r\nContent-Length")
+    assert (await desk.ask(marked)).status == 403
+    await desk.close()
+
+
+async def test_a_probe_may_use_any_name_and_a_client_of_http_1_0_none() -> None:
+    desk = guarded()
+    for page in ("/health", "/ready"):
+        assert (await desk.ask(f"GET {page} HTTP/1.1\r\nHost: lb.example.com\r\n\r\n".encode())).status == 200
+    old = form_request(FORM).replace(b"HTTP/1.1", b"HTTP/1.0").replace(f"Host: {HOST}\r\n".encode(), b"")
+    _, line = desk.connect()
+    line.protocol.data_received(old)
+    await until(lambda: line.ended)
+    assert [answer.status for answer in responses(line.received)] == [200]
     await desk.close()
 
 

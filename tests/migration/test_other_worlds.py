@@ -58,7 +58,7 @@ def test_a_queue_url_of_any_form_names_its_queue(server: Server, url: str) -> No
     sqs.delete_message(QueueUrl=url, ReceiptHandle=found["ReceiptHandle"])
 
 
-@pytest.mark.parametrize("host", ["sqs.us-east-1.localhost.localstack.cloud:4566", "queue.moto.example:5000"])
+@pytest.mark.parametrize("host", ["sqs.us-east-1.localhost.localstack.cloud:4566", "queue.moto.internal:5000"])
 def test_queue_urls_have_the_host_that_was_called(server: Server, host: str) -> None:
     status, body = get(server, "/?Action=GetQueueUrl&QueueName=jobs.fifo", host)
     assert status == 200

@@ -169,6 +169,15 @@ def test_a_joined_wait_keeps_the_first_attempts_deadline(solo: Solo) -> None:
     assert solo.answers(second) == EMPTY
 
 
+@pytest.mark.parametrize("wait_s", [None, 0, 20])
+def test_a_retry_of_a_receive_whose_queue_is_gone_gets_nothing_at_once(solo: Solo, wait_s: int | None) -> None:
+    solo.send("x")
+    receive = c.ReceiveMessage(queue_url="jobs", wait_time_seconds=wait_s)
+    assert bodies(solo, solo.start_call(receive, b"r" * 16)) == ["x"]
+    solo.do(c.DeleteQueue(queue_url="jobs"))
+    assert solo.answers(solo.start_call(receive, b"r" * 16)) == EMPTY
+
+
 def test_cancelling_the_displaced_attempt_does_not_end_the_wait(solo: Solo) -> None:
     first = solo.poll(invocation=b"r" * 16)
     second = solo.poll(invocation=b"r" * 16)

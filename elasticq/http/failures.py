@@ -1,0 +1,41 @@
+"""Tells of our own faults: what and where, never a word of the request that met one.
+
+Whoever can meet a fault can meet it as often as it likes, so each place is told
+of once a minute, with how often nothing was said meanwhile.
+"""
+
+from traceback import extract_tb, format_list
+from types import TracebackType
+from typing import Final
+
+from elasticq.runtime.clock import Clock, boot_ms
+
+QUIET_MS: Final = 60_000
+PLACES_MAX: Final = 64
+
+
+class Failures:
+    """One for each logger."""
+
+    __slots__ = ("_clock", "_told")
+
+    def __init__(self, clock: Clock = boot_ms) -> None:
+        self._clock = clock
+        self._told: dict[tuple[str, str, int], tuple[int, int]] = {}  # when, and how often nothing was said since
+
+    def line(self, event: str, failure: BaseException | None, trace: TracebackType | None) -> str:
+        """For the log; empty: the same was told within the last minute."""
+        name = "" if failure is None else type(failure).__name__
+        frames = extract_tb(trace)
+        place = (name, frames[-1].filename, frames[-1].lineno or 0) if frames else (name, "", 0)
+        now_ms, unsaid = self._clock(), 0
+        if place in self._told:
+            told_ms, unsaid = self._told[place]
+            if now_ms - told_ms < QUIET_MS:
+                self._told[place] = told_ms, unsaid + 1
+                return ""
+        elif len(self._told) >= PLACES_MAX:
+            self._told.clear()
+        self._told[place] = now_ms, 0
+        more = f" ({unsaid} more since this was told last)" if unsaid else ""
+        return f"{event} {name}{more}\n{''.join(format_list(frames))}"
