@@ -244,6 +244,7 @@ async def soak(arguments: argparse.Namespace, url: str, pid: int) -> float:
 
     async def rest(operator: Client) -> float:
         """Nothing is stored, and what is remembered for a time is over."""
+        operator.leave()  # it was idle for longer than a connection may be
         for number in range(QUEUES):
             await operator.call("DeleteQueue", {"QueueUrl": f"soak-{number}"})
         await operator.exchange(_post("", json.dumps({"advance": TURN_ON_S}).encode(), "/_elasticq/clock"))

@@ -60,6 +60,7 @@ GRACE_BEFORE_MS = 1_400  # a follower's link may have been silent this long befo
 GRACE_AFTER_MS = 2_000
 GRACE_SPAN_MAX_MS = 10_000
 LOG_KEPT_ENTRIES = 4_096
+ALONE_LOG_KEPT_BYTES = 1_048_576
 ATTEMPTS_MAX = 10_000
 DIGESTS_MAX = 16
 MUTATION_BYTES_MIN = 64  # what a mutation counts at least towards a batch's bound
@@ -796,7 +797,8 @@ class Node(Observer):
     def _compact(self) -> None:
         """Memory keeps everything, so entries are only for others."""
         log = self.replica.log
-        if len(log) > LOG_KEPT_ENTRIES or log.size_bytes > self.settings.log_kept_bytes:
+        kept_bytes = self.settings.log_kept_bytes if self.replica.has_company else ALONE_LOG_KEPT_BYTES
+        if len(log) > LOG_KEPT_ENTRIES or log.size_bytes > kept_bytes:
             self.replica.compact(log.last_index, self.settings.log_kept_bytes)
 
     # --- what the replica tells (Observer) ----------------------------------------------

@@ -1,20 +1,24 @@
 """What requests leave behind: of those that failed nothing, and no more of the others than bounds say."""
 
 import gc
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
 import pytest
+from aiohttp.web import BaseRequest
 from msgspec import Struct
 from msgspec.structs import astuple
 
+from elasticq.http.protocol import SqsProtocol
+from elasticq.http.slow import Asked
 from elasticq.model.errors import SqsError
 from elasticq.model.limits import QUOTED_CHARS_MAX
 from elasticq.wire import sigv4
 from elasticq.wire.operations import OPERATIONS
-from tests.http.desk import QUEUE_URL, Desk, chunked, form_request, json_request, responses, settle
+from tests.http.desk import QUEUE_URL, Desk, chunked, form_request, json_request, responses, settle, until
 from tests.http.signing import JSON_HEADERS, KEY, signed
 
 NOWHERE = QUEUE_URL.replace("orders", "nowhere")
@@ -221,4 +225,27 @@ async def test_no_error_repeats_more_of_what_was_sent_than_it_may(
         answer = await desk.ask(json_request(action, changed))
         if answer.status != 200 or b'"Failed"' in answer.body:
             assert character * (QUOTED_CHARS_MAX + 1) not in answer.body.decode(), (action, answer.body[:400])
+    await desk.close()
+
+
+# --- clients that leave -----------------------------------------------------------
+
+
+async def test_slow_requests_whose_clients_left_leave_nothing_behind() -> None:
+    desk = Desk()
+    await desk.ask(json_request("CreateQueue", {"QueueName": "orders"}))
+    connections = sum(isinstance(each, SqsProtocol) for each in gc.get_objects())
+    poll = chunked(json_request("ReceiveMessage", {"QueueUrl": QUEUE_URL, "WaitTimeSeconds": 20}))
+    for _ in range(5):
+        protocol, line = desk.connect()
+        protocol.data_received(poll)
+        await until(lambda: desk.runtime.status().waiters == 1)
+        line.close()
+        await until(lambda: desk.runtime.status().waiters == 0)
+        await settle()
+    del protocol, line
+    gc.collect()
+    kept = Counter(type(each) for each in gc.get_objects())
+    assert kept[SqsProtocol] - connections <= 1  # the last
+    assert kept[BaseRequest] == kept[Asked] == 0
     await desk.close()
