@@ -7,7 +7,7 @@ from typing import Final
 from elasticq.engine.mutations import MessageStored
 from elasticq.model import limits
 from elasticq.model.commands import MessageAttributes, MessageAttributeValue
-from elasticq.model.errors import InvalidMessageContents, InvalidParameterValue, MissingParameter, SqsError
+from elasticq.model.errors import InvalidMessageContents, InvalidParameterValue, MissingParameter, SqsError, quoted
 from elasticq.model.limits import STRICT, Limits
 
 # #x9 #xA #xD #x20-#xD7FF #xE000-#xFFFD #x10000-#x10FFFF: SendMessage API page
@@ -138,7 +138,7 @@ def trace_header(attributes: Mapping[str, MessageAttributeValue]) -> str | None:
     """AWSTraceHeader, the only system attribute that a sender may set. Raises InvalidParameterValue."""
     for name, value in attributes.items():
         if name != _TRACE_HEADER:
-            raise InvalidParameterValue(f"Message system attribute name '{name}' is invalid.")
+            raise InvalidParameterValue(f"Message system attribute name '{quoted(name)}' is invalid.")
         if value.data_type != "String" or not value.string_value:
             raise InvalidParameterValue(
                 f"Message (system) attribute '{name}' must contain a non-empty value of type 'String'."
@@ -154,7 +154,7 @@ def check_token(token: str, parameter: str) -> str:
     """A MessageGroupId, MessageDeduplicationId or ReceiveRequestAttemptId; raises InvalidParameterValue."""
     if not _is_token(token):
         raise InvalidParameterValue(
-            f"Value {token} for parameter {parameter} is invalid. "
+            f"Value {quoted(token)} for parameter {parameter} is invalid. "
             f"Reason: {parameter} can only include alphanumeric and punctuation characters. 1 to 128 in length."
         )
     return token
@@ -174,7 +174,7 @@ def check_delay(delay_seconds: int) -> int:
 
 def no_deduplication(value: str) -> SqsError:
     return InvalidParameterValue(
-        f"Value {value} for parameter MessageDeduplicationId is invalid. "
+        f"Value {quoted(value)} for parameter MessageDeduplicationId is invalid. "
         "Reason: The request includes a parameter that is not valid for this queue type."
     )
 

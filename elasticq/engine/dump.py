@@ -12,7 +12,7 @@ from itertools import groupby
 from elasticq.engine import mutations as m
 from elasticq.engine.leases import Key, Lease
 from elasticq.engine.ordering.fifo import FifoOrder
-from elasticq.engine.residency import weight
+from elasticq.engine.residency import content_bytes
 from elasticq.engine.state import Queue, State
 from elasticq.model.limits import MUTATION_ROWS_MAX
 
@@ -27,7 +27,7 @@ def dump(state: State) -> Iterator[list[m.Mutation]]:
     for mutation in _everything(state):
         chunk.append(mutation)
         rows += 1
-        size_bytes += weight(mutation) if type(mutation) is m.MessageStored else 0
+        size_bytes += content_bytes(mutation) if type(mutation) is m.MessageStored else 0
         if rows >= CHUNK_ROWS or size_bytes >= CHUNK_BYTES:
             yield chunk
             chunk, rows, size_bytes = [], 0, 0

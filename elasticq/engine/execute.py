@@ -33,7 +33,7 @@ from elasticq.engine.invocations import TOO_MANY, Recorded
 from elasticq.engine.state import State
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model import commands as c
-from elasticq.model import extensions
+from elasticq.model import extensions, limits
 from elasticq.model.errors import RequestThrottled, SqsError
 from elasticq.model.names import queue_url
 from elasticq.model.results import (
@@ -92,12 +92,22 @@ def execute(state: State, call: c.Call, turn: Turn) -> Outcome:
         known = state.invocations.get(call.invocation, turn.now_ms)
         if known is not None:
             return _repeated(state, call, known, turn), []
-        if state.invocations.is_full(turn.now_ms) and isinstance(command, (c.SendMessage, c.SendMessageBatch)):
-            raise RequestThrottled(TOO_MANY)
+        _check_room(state, command, turn)
     result, mutations = HANDLERS[type(command)](state, call, command, turn)
     if mutations and call.invocation and isinstance(result, Result) and not _runs_again(result):
-        mutations.append(_recorded(call, result, mutations, turn))
+        recorded = _recorded(call, result, mutations, turn)
+        if not recorded.detail or not state.invocations.are_details_full(turn.now_ms):
+            mutations.append(recorded)
     return result, mutations
+
+
+def _check_room(state: State, command: c.Command, turn: Turn) -> None:
+    """What is sent twice is two messages, so that senders wait; another call may run again. Raises RequestThrottled."""
+    if isinstance(command, (c.SendMessage, c.SendMessageBatch)) and (
+        state.invocations.is_full(turn.now_ms)
+        or (isinstance(command, c.SendMessageBatch) and state.invocations.are_details_full(turn.now_ms))
+    ):
+        raise RequestThrottled(TOO_MANY)
 
 
 def look_last(state: State, call: c.Call, turn: Turn) -> Outcome:
@@ -119,12 +129,23 @@ def _recorded(call: c.Call, result: Result, mutations: list[m.Mutation], turn: T
     stored = mutations[0]
     if isinstance(result, SendMessageResult) and isinstance(stored, m.MessageStored):
         return m.InvocationRecorded(call.invocation, turn.now_ms, stored.queue_id, stored.sequence)
-    detail = _packed(msgspec.msgpack.encode(_outcome(result, mutations)))
+    detail = _detail(result, mutations)
     recorded_ms = result.time_ms if isinstance(result, ClockResult) else turn.now_ms  # its retry comes after it
     return m.InvocationRecorded(call.invocation, recorded_ms, 0, 0, detail)
 
 
-def _outcome(result: Result, mutations: list[m.Mutation]) -> object:
+def _detail(result: Result, mutations: list[m.Mutation]) -> bytes:
+    """The outcome, packed; of many or long failures without their words, which repeat what was sent."""
+    pairs, failures = _outcome(result, mutations)
+    if failures and len(msgspec.msgpack.encode(failures)) > limits.INVOCATION_FAILURES_BYTES_MAX:
+        failures = [BatchError(each.id, each.code, FORGOTTEN, each.sender_fault) for each in failures]
+    return _packed(msgspec.msgpack.encode([pairs, failures]))
+
+
+FORGOTTEN: Final = "The entry failed at the first attempt of this call."
+
+
+def _outcome(result: Result, mutations: list[m.Mutation]) -> tuple[list[tuple[int, int]], list[BatchError]]:
     """What cannot be told from the command: sequences, handles, entries that failed."""
     match result:
         case SendMessageBatchResult():
@@ -132,24 +153,24 @@ def _outcome(result: Result, mutations: list[m.Mutation]) -> object:
             del stored[len(result.successful) :]  # copies for other queues
             if result.successful[0].sequence_number is not None:  # duplicates stored nothing
                 numbers = [int(entry.sequence_number or 0) for entry in result.successful]
-                return [[(stored[0].queue_id, number) for number in numbers], result.failed]
+                return [(stored[0].queue_id, number) for number in numbers], result.failed
             if result.successful[0].sequence:  # of a queue with an idempotency window: duplicates there, too
-                return [[(stored[0].queue_id, entry.sequence) for entry in result.successful], result.failed]
-            return [[(s.queue_id, s.sequence) for s in stored], result.failed]
+                return [(stored[0].queue_id, entry.sequence) for entry in result.successful], result.failed
+            return [(s.queue_id, s.sequence) for s in stored], result.failed
         case BatchResult():
-            return [[], result.failed]
+            return [], result.failed
         case ReceiveMessageResult():
             received = mutations[0]
             assert isinstance(received, m.MessagesReceived)
-            return [list(zip(received.sequences, received.hand_outs, strict=True)), []]
+            return list(zip(received.sequences, received.hand_outs, strict=True)), []
         case MoveTaskStartedResult():
             task = mutations[0]
             assert isinstance(task, m.MoveTaskSet)
-            return [[(0, task.number)], []]
+            return [(0, task.number)], []
         case MoveTaskCancelledResult():
-            return [[(0, result.moved)], []]
+            return [(0, result.moved)], []
         case _:
-            return [[], []]
+            return [], []
 
 
 def _packed(detail: bytes) -> bytes:

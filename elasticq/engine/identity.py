@@ -15,7 +15,7 @@ from struct import Struct as Layout
 
 from msgspec import Struct
 
-from elasticq.model.errors import ReceiptHandleIsInvalid
+from elasticq.model.errors import ReceiptHandleIsInvalid, quoted
 
 TERM_SHIFT = 40  # sequence and queue id = term << 40 | counter
 HAND_OUT_TERM_SHIFT = 32  # hand-out number = term << 32 | hand-outs so far
@@ -82,9 +82,9 @@ class Identity:
         except (Base64Error, ValueError):
             raw = b""
         if len(raw) != _HANDLE.size + _MAC_BYTES:
-            raise ReceiptHandleIsInvalid(f'The input receipt handle "{handle}" is not a valid receipt handle.')
+            raise ReceiptHandleIsInvalid(f'The input receipt handle "{quoted(handle)}" is not a valid receipt handle.')
         head = raw[: _HANDLE.size]
         kind, queue_id, sequence, hand_out = _HANDLE.unpack(head)
         if not compare_digest(self._mac(head), raw[_HANDLE.size :]) or kind != _RECEIPT:
-            raise ReceiptHandleIsInvalid(f'The input receipt handle "{handle}" is not a valid receipt handle.')
+            raise ReceiptHandleIsInvalid(f'The input receipt handle "{quoted(handle)}" is not a valid receipt handle.')
         return Receipt(queue_id, sequence, hand_out)

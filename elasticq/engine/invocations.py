@@ -3,7 +3,7 @@
 A row is 36 bytes, packed: the call's digest, then queue, sequence and time of
 the message it sent. Rows stand in small buckets of one generation (a span of
 entry time); ``bytearray.find`` looks a bucket through in C. A generation is
-dropped whole, at the same entry time on every member. Source: BlazingMQ's
+dropped whole, at the same entry time on every member, or a little after its time when nobody calls. Source: BlazingMQ's
 GUID history (300 s window); a dict of objects costs 227 bytes a row.
 """
 
@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from elasticq.engine.mutations import InvocationRecorded
 from elasticq.model.errors import RequestThrottled
-from elasticq.model.limits import INVOCATION_WINDOW_MS, INVOCATIONS_MAX
+from elasticq.model.limits import INVOCATION_DETAILS_BYTES_MAX, INVOCATION_WINDOW_MS, INVOCATIONS_MAX
 
 GENERATION_MS = 100_000
 BUCKETS = 65_536  # most are empty at a developer's load, so that a miss looks at nothing
@@ -22,6 +22,9 @@ KEY_BYTES = 16
 _VALUE = Layout(">QQI")  # queue id, sequence, time inside the generation in ms
 _ROW = Layout(">16sQQI")  # the key before it
 _ROW_BYTES = _ROW.size
+NOTHING: Final = b"\x92\x90\x90"
+"""The detail of a call of which there is nothing to tell, as nearly all deletes: it is not kept for each of them."""
+_DETAIL_BYTES = 256  # of a detail, besides itself: a key, and a place for both
 
 
 class Recorded(Struct, gc=False):
@@ -40,7 +43,12 @@ class _Generation(Struct):
     buckets: list[bytearray | None] = field(default_factory=lambda: [None] * BUCKETS)
     used: list[bytearray] = field(default_factory=list)  # the buckets that exist, for whoever reads all rows
     details: dict[bytes, bytes] = field(default_factory=dict)
+    details_bytes: int = 0
     count: int = 0
+
+    def detail(self, key: bytes, queue_id: int) -> bytes:
+        """Of a row that is there."""
+        return self.details.get(key, b"" if queue_id else NOTHING)
 
 
 def _bucket(key: bytes) -> int:
@@ -58,7 +66,7 @@ def _find(bucket: bytearray, key: bytes) -> int:
 class Invocations:
     """Rows of the last INVOCATION_WINDOW_MS by entry time; or, with a window of 0, rows until their time comes."""
 
-    __slots__ = ("_generation_ms", "_generations", "_newest_ms", "_window_ms", "count")
+    __slots__ = ("_generation_ms", "_generations", "_newest_ms", "_window_ms", "count", "details_bytes")
 
     def __init__(self, window_ms: int = INVOCATION_WINDOW_MS, generation_ms: int = GENERATION_MS) -> None:
         self._window_ms = window_ms
@@ -66,14 +74,29 @@ class Invocations:
         self._newest_ms = 0
         self._generations: dict[int, _Generation] = {}
         self.count = 0
+        self.details_bytes = 0
 
     def is_full(self, now_ms: int) -> bool:
         """Senders wait rather than ids being forgotten."""
-        if self.count < INVOCATIONS_MAX:
-            return False
+        if self.count >= INVOCATIONS_MAX:
+            self._move_on(now_ms)
+        return self.count >= INVOCATIONS_MAX
+
+    def are_details_full(self, now_ms: int) -> bool:
+        """There is no room for what calls of more than one message answered."""
+        if self.details_bytes >= INVOCATION_DETAILS_BYTES_MAX:
+            self._move_on(now_ms)
+        return self.details_bytes >= INVOCATION_DETAILS_BYTES_MAX
+
+    def _move_on(self, now_ms: int) -> None:
         self._newest_ms = max(self._newest_ms, now_ms)
         self._evict()
-        return self.count >= INVOCATIONS_MAX
+
+    def forget(self, now_ms: int) -> None:
+        """Drop what is over by cluster time, and by a span more: the clocks of members differ a little."""
+        for number in list(self._generations):
+            if (number + 2) * self._generation_ms + self._window_ms <= now_ms:
+                self._drop(number)
 
     def get(self, key: bytes, now_ms: int) -> Recorded | None:
         """The row of ``key`` if it is younger than the window."""
@@ -84,7 +107,7 @@ class Invocations:
                 queue_id, sequence, offset_ms = _VALUE.unpack_from(bucket, at + KEY_BYTES)
                 recorded_ms = number * self._generation_ms + offset_ms
                 if recorded_ms + self._window_ms > now_ms:
-                    return Recorded(recorded_ms, queue_id, sequence, generation.details.get(key, b""))
+                    return Recorded(recorded_ms, queue_id, sequence, generation.detail(key, queue_id))
         return None
 
     def first_sent(self, key: bytes, now_ms: int, too_many: str) -> int | None:
@@ -122,8 +145,9 @@ class Invocations:
             return False
         else:
             bucket += packed
-        if row.detail:
+        if row.detail and (row.queue_id or row.detail != NOTHING):
             generation.details[key] = row.detail
+            self._weigh(generation, len(row.detail) + _DETAIL_BYTES)
         generation.count += 1
         self.count += 1
         return True
@@ -140,7 +164,9 @@ class Invocations:
                 del bucket[at : at + _ROW_BYTES]
                 generation.count -= 1
                 self.count -= 1
-                detail = generation.details.pop(key, b"")
+                detail = generation.detail(key, queue_id)
+                if generation.details.pop(key, None) is not None:
+                    self._weigh(generation, -len(detail) - _DETAIL_BYTES)
                 return Recorded(number * self._generation_ms + offset_ms, queue_id, sequence, detail)
         return None
 
@@ -150,7 +176,16 @@ class Invocations:
 
     def _evict(self) -> None:
         for number in [number for number in self._generations if self._is_over(number)]:
-            self.count -= self._generations.pop(number).count
+            self._drop(number)
+
+    def _drop(self, number: int) -> None:
+        generation = self._generations.pop(number)
+        self.count -= generation.count
+        self.details_bytes -= generation.details_bytes
+
+    def _weigh(self, generation: _Generation, by_bytes: int) -> None:
+        generation.details_bytes += by_bytes
+        self.details_bytes += by_bytes
 
     def rows(self, now_ms: int) -> list[tuple[bytes, Recorded]]:
         """All rows live at ``now_ms``, sorted by key: for digests and snapshots."""
@@ -162,5 +197,6 @@ class Invocations:
                     queue_id, sequence, offset_ms = _VALUE.unpack_from(bucket, at + KEY_BYTES)
                     recorded_ms = number * self._generation_ms + offset_ms
                     if recorded_ms + self._window_ms > now_ms:
-                        found.append((key, Recorded(recorded_ms, queue_id, sequence, generation.details.get(key, b""))))
+                        detail = generation.detail(key, queue_id)
+                        found.append((key, Recorded(recorded_ms, queue_id, sequence, detail)))
         return sorted(found, key=lambda item: item[0])

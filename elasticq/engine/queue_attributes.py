@@ -12,7 +12,7 @@ from typing import Final
 from elasticq.engine import policies, redrive_policies
 from elasticq.engine.state import HIDDEN, IDEMPOTENCY_WINDOW, SCOPE_AT_CREATION
 from elasticq.model import limits
-from elasticq.model.errors import InvalidAttributeName, InvalidAttributeValue
+from elasticq.model.errors import InvalidAttributeName, InvalidAttributeValue, quoted
 
 COUNTERS: Final = {
     "ApproximateNumberOfMessages": "visible",
@@ -120,7 +120,7 @@ def checked(given: dict[str, str], *, is_fifo: bool = False) -> dict[str, str]:
             raise InvalidAttributeName(f"You can specify the {name} only for standard queues: FIFO queues have theirs.")
         check = checks.get(name)
         if check is None:
-            raise InvalidAttributeName(f"Unknown Attribute {name}.")
+            raise InvalidAttributeName(f"Unknown Attribute {quoted(name)}.")
         result[name] = check(name, value)
     if result.get("KmsMasterKeyId") and result.get("SqsManagedSseEnabled") == "true":
         raise InvalidAttributeName(

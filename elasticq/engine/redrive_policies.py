@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 from msgspec import Struct
 
 from elasticq.model import limits
-from elasticq.model.errors import InvalidParameterValue
+from elasticq.model.errors import InvalidParameterValue, quoted
 from elasticq.model.names import parse_queue_arn
 
 POLICY: Final = "RedrivePolicy"
@@ -25,7 +25,7 @@ class Redrive(Struct, frozen=True):
 
 
 def refuse(attribute: str, value: str, reason: str) -> NoReturn:
-    raise InvalidParameterValue(f"Value {value} for parameter {attribute} is invalid. Reason: {reason}")
+    raise InvalidParameterValue(f"Value {quoted(value)} for parameter {attribute} is invalid. Reason: {reason}")
 
 
 def _members(attribute: str, value: str) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def _receives(value: str, given: object) -> int:
         refuse(
             POLICY,
             value,
-            f"Invalid value for maxReceiveCount: {text}, valid values are from 1 to 1000 both inclusive.",
+            f"Invalid value for maxReceiveCount: {quoted(text)}, valid values are from 1 to 1000 both inclusive.",
         )
     return int(text)
 

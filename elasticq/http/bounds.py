@@ -14,5 +14,5 @@ class Bounds(Struct, frozen=True, kw_only=True):
     body_bytes_per_s: int = 65_536  # slowest sender that is waited for, on top of body_ms
     idle_ms: int = 75_000
     held_bytes_max: int = 262_144  # what a client may send ahead while its reply is waited for
-    buffers_bytes_max: int = 67_108_864  # of all connections: parts of requests, and replies that nobody reads
+    buffers_bytes_max: int = 67_108_864  # of all connections: requests in parts or waiting, replies that nobody reads
     linger_ms: int = 2_000  # after an early error: time for the client to read it

@@ -12,12 +12,14 @@ from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
+from elasticq.engine.contents import message_bytes
 from elasticq.http import exchange
 from elasticq.http.exchange import Answer
 from elasticq.http.head import FORM, FORM_FOR_JSON, JSON
 from elasticq.model.commands import ReceiveMessage
 from elasticq.model.errors import InvalidRequest, QueueDoesNotExist, SqsError
 from elasticq.model.extensions import Peek
+from elasticq.model.limits import ANSWER_BYTES_MAX
 from elasticq.model.results import PeekedMessage, PeekResult, ReceivedMessage, ReceiveMessageResult, Result, StaleResult
 from elasticq.wire.digests import body_md5
 from elasticq.wire.operations import OPERATIONS
@@ -25,7 +27,7 @@ from elasticq.wire.operations import OPERATIONS
 PEEK_PATH: Final = "/_elasticq/peek"
 LIST_PATH: Final = "/_aws/sqs/messages"
 MESSAGES_MAX: Final = 10_000
-LIST_BYTES_MAX: Final = 32 * 1_048_576
+LIST_BYTES_MAX: Final = ANSWER_BYTES_MAX
 PAGES_MAX: Final = 1_000
 HANDLE: Final = "SQS/BACKDOOR/ACCESS"
 TREE: Final = -1
@@ -64,7 +66,7 @@ class Listing:
                 raise outcome
             assert isinstance(outcome, PeekResult)
             found += outcome.messages
-            size_bytes += sum(len(message.body) for message in outcome.messages)
+            size_bytes += sum(map(_size_bytes, outcome.messages))
             at, pages = outcome.next_sequence, pages + 1
         return ReceiveMessageResult([self._shown(message) for message in self._chosen(found)])
 
@@ -84,6 +86,11 @@ class Listing:
         if self.is_delayed_shown:
             attributes["IsDelayed"] = str(message.state == "delayed").lower()
         return ReceivedMessage(message.message_id, HANDLE, message.body, attributes, message.message_attributes)
+
+
+def _size_bytes(message: PeekedMessage) -> int:
+    system = sum(len(name) + len(value) for name, value in message.attributes.items())
+    return message_bytes(message.body, message.message_attributes) + system
 
 
 def _fifo_group(message: PeekedMessage) -> str | None:

@@ -29,10 +29,10 @@ from elasticq.http.chunks import Chunks
 from elasticq.http.exchange import Answer
 from elasticq.http.faults import Submit
 from elasticq.http.head import CHUNKED, JSON, BadHead, Head, without_body
-from elasticq.http.site import BUSY_TEXT, NEVER_MS, Site
+from elasticq.http.site import BUSY_TEXT, NEVER_MS, WAITING_FREE_BYTES, Site, command_bytes
 from elasticq.model.commands import Call, Command, Origin, ReceiveMessage
 from elasticq.model.errors import RequestTooLarge, ServiceUnavailable, SqsError
-from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX
+from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire import json, query
@@ -46,6 +46,9 @@ _BURST: Final = range(16)
 
 PARKED, WRITING, YIELDED, SLOW, CLOSING = 1, 2, 4, 8, 16
 
+_Pending = tuple[Head, Operation, Command, str, float]
+"""A request whose reply is outstanding: whose account, when it began."""
+_NOTHING: Final = cast(_Pending, ())
 _WITH_HEADERS: Final = (SqsError, StaleResult)
 _BARE_LF: Final = re.compile(rb"(?<!\r)\n")
 
@@ -62,6 +65,7 @@ class SqsProtocol(asyncio.Protocol):
         "_buffer",
         "_buffers_bytes",
         "_chunks",
+        "_command_bytes",
         "_counts",
         "_door",
         "_eof",
@@ -84,7 +88,7 @@ class SqsProtocol(asyncio.Protocol):
     )
 
     _transport: asyncio.Transport
-    _pending: tuple[Head, Operation, Command, str, float]  # whose account, when it began
+    _pending: _Pending
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -101,6 +105,7 @@ class SqsProtocol(asyncio.Protocol):
         self._body = bytearray()
         self._chunks: Chunks | None = None
         self._buffers_bytes = 0
+        self._command_bytes = 0
         self._submitting = False
         self._eof = False
         self._reading_paused = False
@@ -242,6 +247,10 @@ class SqsProtocol(asyncio.Protocol):
         except Exception as failure:
             self._fail(head, failure, operation, account, command, began_s)
             return
+        held_bytes = command_bytes(command, len(body))
+        if held_bytes > WAITING_FREE_BYTES and not self._site.has_room(held_bytes):
+            self._fail(head, ServiceUnavailable(BUSY_TEXT), operation, account, command, began_s)
+            return
         mark = head.invocation_id and invocation(principal, operation.name, head.invocation_id, body)
         self._pending = head, operation, command, account, began_s
         self._hold = PARKED
@@ -253,6 +262,8 @@ class SqsProtocol(asyncio.Protocol):
         self._submitting = False
         if self._hold & PARKED:
             self.deadline_ms = NEVER_MS
+            if held_bytes > WAITING_FREE_BYTES:
+                self.hold_command(held_bytes)
 
     def release(self, outcome: Result | SqsError) -> None:
         """The runtime's answer: write it, or give a receive back that nobody can read any more."""
@@ -265,7 +276,10 @@ class SqsProtocol(asyncio.Protocol):
             outcome = ServiceUnavailable(BUSY_TEXT)
         site.hot_requests += 1
         head, operation, command, account, began_s = self._pending
+        self._pending = _NOTHING  # the connection may be idle for long
         self._hold &= ~PARKED
+        if self._command_bytes:
+            self.hold_command(0)
         responses = site.responses
         if head.close or site.stopping or isinstance(outcome, _WITH_HEADERS):
             request_id = responses.request_id(site.hot_requests)
@@ -297,6 +311,8 @@ class SqsProtocol(asyncio.Protocol):
     def _give_back(self, outcome: Result | SqsError) -> None:
         """In a callback of its own: the runtime is in the middle of releasing."""
         self._hold &= ~PARKED
+        self._pending = _NOTHING
+        self.hold_command(0)
         if isinstance(outcome, ReceiveMessageResult):
             self._site.loop.call_soon(self._site.runtime.undelivered, outcome)
 
@@ -347,7 +363,7 @@ class SqsProtocol(asyncio.Protocol):
             self._chunks = Chunks(self._site.now_ms)
             self._receive_chunks(head, self._chunks, part)
             return
-        if head.body_bytes > REQUEST_BYTES_MAX:
+        if head.body_bytes > _body_bytes_max(head):
             self._refuse_size(head)
             return
         self._body += part
@@ -381,7 +397,7 @@ class SqsProtocol(asyncio.Protocol):
         except BadHead as error:
             self._refuse(400, str(error))
             return
-        if len(self._body) > REQUEST_BYTES_MAX:
+        if len(self._body) > _body_bytes_max(head):
             self._refuse_size(head)
         elif not self._weigh():
             self._refuse_early(head, ServiceUnavailable(BUSY_TEXT))
@@ -421,7 +437,7 @@ class SqsProtocol(asyncio.Protocol):
 
     def _weigh(self) -> bool:
         """Tell the site what this connection buffers; False: there is no room for it."""
-        size_bytes = len(self._buffer) + len(self._body)
+        size_bytes = len(self._buffer) + len(self._body) + self._command_bytes
         if self.slow_request is not None:
             size_bytes += len(self.slow_request[1])
         if self._hold & WRITING:
@@ -429,9 +445,15 @@ class SqsProtocol(asyncio.Protocol):
         old_bytes, self._buffers_bytes = self._buffers_bytes, size_bytes
         return self._site.buffer(old_bytes, size_bytes)
 
+    def hold_command(self, size_bytes: int) -> None:
+        """What a request holds while its reply is outstanding; 0: it is not any more."""
+        self._command_bytes = size_bytes
+        self._weigh()
+
     def _forget(self) -> None:
         """No request is under way any more."""
         self._buffer = b""
+        self._command_bytes = 0
         self._body = bytearray()
         self._head = self._chunks = self.slow_request = None
         self._weigh()
@@ -477,7 +499,7 @@ class SqsProtocol(asyncio.Protocol):
         self._hold &= ~SLOW
         self.slow_request = None
         self.deadline_ms = self._site.idle_until_ms
-        self._weigh()
+        self.hold_command(0)
         if not keeps_open:
             self._hold |= CLOSING
             self._forget()
@@ -485,7 +507,7 @@ class SqsProtocol(asyncio.Protocol):
             self._resume_soon()
 
     def _refuse_size(self, head: Head) -> None:
-        self._refuse_early(head, RequestTooLarge(f"The request is longer than {REQUEST_BYTES_MAX} bytes."))
+        self._refuse_early(head, RequestTooLarge(f"The request is longer than {_body_bytes_max(head)} bytes."))
 
     def _refuse_early(self, head: Head, error: SqsError) -> None:
         """Its body is not read to the end."""
@@ -544,3 +566,10 @@ class SqsProtocol(asyncio.Protocol):
     def abort(self) -> None:
         self._hold |= CLOSING
         self._transport.abort()
+
+
+def _body_bytes_max(head: Head) -> int:
+    """What is not read to its end if it is longer; a form's action stands in its body."""
+    if head.protocol != JSON:
+        return REQUEST_BYTES_MAX
+    return SMALL_REQUEST_BYTES_MAX if head.operation is None else head.operation.body_bytes_max

@@ -13,7 +13,7 @@ from elasticq.http.faults import Faults, Submit
 from elasticq.http.head import HeadReader
 from elasticq.http.responses import Responses
 from elasticq.http.watch import Watch
-from elasticq.model.commands import Command
+from elasticq.model.commands import Command, ReceiveMessage
 from elasticq.model.errors import InternalFailure, SqsError
 from elasticq.model.results import Result, StaleResult
 from elasticq.runtime.clock import Clock, boot_ms, wall_ms
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 NEVER_MS = 1 << 62
 SWEEP_S = 1.0
 BUSY_TEXT: Final = "The server is busy with other requests; try again."
+DECODED_TIMES: Final = 20
+"""How much more memory than its JSON a list of short texts takes: 80 bytes for a text of one letter, and its place."""
+WAITING_FREE_BYTES: Final = 10_240
+"""A command that waits is not counted where it holds no more: that is nearly every one."""
 SMALL_BYTES: Final = 16_384
 """What one connection may buffer although all together hold too much, up to half as much again."""
 
@@ -49,6 +53,11 @@ class Connection(Protocol):
 
     def submit_by(self, submit: Submit) -> None:
         """Calls go this way from now on."""
+
+
+def command_bytes(command: Command, body_bytes: int) -> int:
+    """What ``command`` holds while it waits, at most: of a send the message, of a receive lists of short texts."""
+    return body_bytes * DECODED_TIMES if type(command) is ReceiveMessage else body_bytes
 
 
 class Site:
@@ -174,10 +183,17 @@ class Site:
     def buffer(self, old_bytes: int, new_bytes: int) -> bool:
         """One connection buffers ``new_bytes`` instead of ``old_bytes``; False: more than there is room for."""
         self.buffers_bytes += new_bytes - old_bytes
+        return new_bytes <= old_bytes or self._is_bearable(self.buffers_bytes, new_bytes)
+
+    def has_room(self, new_bytes: int) -> bool:
+        """For one connection that would buffer so much more."""
+        return self._is_bearable(self.buffers_bytes + new_bytes, new_bytes)
+
+    def _is_bearable(self, buffers_bytes: int, of_one_bytes: int) -> bool:
         bytes_max = self.bounds.buffers_bytes_max
-        if self.buffers_bytes <= bytes_max or new_bytes <= old_bytes:
+        if buffers_bytes <= bytes_max:
             return True
-        return new_bytes <= SMALL_BYTES and self.buffers_bytes <= bytes_max * 3 // 2
+        return of_one_bytes <= SMALL_BYTES and buffers_bytes <= bytes_max * 3 // 2
 
     def start(self) -> None:
         self._due_s = perf_counter() + SWEEP_S

@@ -30,8 +30,8 @@ from elasticq.http.head import (
     wants_json,
 )
 from elasticq.http.responses import RETRY_AFTER_S
-from elasticq.http.site import Site
-from elasticq.model.commands import Call, Origin
+from elasticq.http.site import BUSY_TEXT, WAITING_FREE_BYTES, Site, command_bytes
+from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
 from elasticq.model.limits import HEAD_BYTES_MAX
@@ -67,13 +67,13 @@ _complaints = getLogger("elasticq.http.aiohttp")
 _complaints.addFilter(_without_words)
 
 
-class Asked(Struct, gc=False):
+class Asked(Struct):
     """One request. aiohttp parsed nothing but the head that was judged, so its view of the headers is the reader's."""
 
     request: web.BaseRequest
     head: Head
     body: bytes
-    origin: Origin | None
+    connection: "SqsProtocol"
 
     @property
     def path(self) -> str:
@@ -118,7 +118,7 @@ class SlowPath:
         assert connection.slow_request is not None
         keeps_open = False
         try:
-            response = await self._route(Asked(request, *connection.slow_request, connection.origin))
+            response = await self._route(Asked(request, *connection.slow_request, connection))
             if self._site.stopping:
                 response.force_close()
             await response.prepare(request)
@@ -220,11 +220,14 @@ class SlowPath:
             operation, command = exchange.decode(protocol, head.operation, form_or_body, asked.path)
             action = operation.name
             self._check_method(asked, operation)
+            self._make_room(asked, command, len(form_or_body))
         except SqsError as error:
             self._site.count(request_id, action, account, command, error, error.status, began_s, head.lines)
             return self._respond(exchange.encode_error(protocol, error, request_id), request_id)
         mark = invocation(principal, operation.name, head.invocation_id, form_or_body)
-        call = Call(command, principal, account, self._endpoint(asked), mark, asked.origin, head.trace_header)
+        call = Call(
+            command, principal, account, self._endpoint(asked), mark, asked.connection.origin, head.trace_header
+        )
         outcome = await self._submit(call, asked.request)
         answer = exchange.encode(protocol, operation, command, outcome, request_id)
         self._site.count(request_id, action, account, command, outcome, answer.status, began_s, head.lines)
@@ -237,7 +240,7 @@ class SlowPath:
             _, command = exchange.decode(JSON, PEEK, asked.body, "")
         except SqsError as error:
             return self._respond(exchange.encode_error(JSON, error, request_id), request_id)
-        call = Call(command, principal, account, self._endpoint(asked), b"", asked.origin)
+        call = Call(command, principal, account, self._endpoint(asked), b"", asked.connection.origin)
         outcome = await self._submit(call, asked.request)
         return self._respond(exchange.encode(JSON, PEEK, command, outcome, request_id), request_id)
 
@@ -253,7 +256,7 @@ class SlowPath:
             listing = peeking.Listing(asked.path, members, action)
 
             async def submit(command: Peek) -> Result | SqsError:
-                call = Call(command, principal, account, self._endpoint(asked), b"", asked.origin)
+                call = Call(command, principal, account, self._endpoint(asked), b"", asked.connection.origin)
                 return await self._submit(call, request)
 
             answer = peeking.encode(protocol, await listing.collect(submit), request_id)
@@ -275,6 +278,14 @@ class SlowPath:
         if door is None:
             return self._site.callers.identify(head.authorization)
         return door.admit(head.lines, head.authorization, asked.body)
+
+    def _make_room(self, asked: Asked, command: Command, body_bytes: int) -> None:
+        """Until ``slow_ended``. Raises ServiceUnavailable."""
+        held_bytes = command_bytes(command, body_bytes)
+        if held_bytes > WAITING_FREE_BYTES:
+            if not self._site.has_room(held_bytes):
+                raise ServiceUnavailable(BUSY_TEXT)
+            asked.connection.hold_command(held_bytes)
 
     def _check_method(self, asked: Asked, operation: Operation) -> None:
         """A link or an image of any page makes a browser GET; only a signature tells that somebody meant it.

@@ -10,7 +10,14 @@ of the service (PurgeQueueInProgress and OverLimit answer 403, a missing
 resource of a move task 404).
 """
 
-from typing import ClassVar
+from typing import ClassVar, Self
+
+from elasticq.model.limits import ERROR_CHARS_MAX, QUOTED_CHARS_MAX
+
+
+def quoted(text: str) -> str:
+    """What a client sent, as far as an error repeats it."""
+    return text if len(text) <= QUOTED_CHARS_MAX else f"{text[:QUOTED_CHARS_MAX]}..."
 
 
 class SqsError(Exception):
@@ -22,8 +29,18 @@ class SqsError(Exception):
     sender_fault: ClassVar[bool] = True
 
     def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = message[:ERROR_CHARS_MAX]
+        super().__init__(self.message)
+
+    def without_frames(self) -> Self:
+        """For an error that was caught and is kept until it is answered.
+
+        Its traceback holds the frames that it came through, with the request in them; those of its callers
+        come to hold the answer, which holds the error: a circle that no collector finds, as answers are
+        structs that it does not look into.
+        """
+        self.__traceback__ = self.__context__ = self.__cause__ = None
+        return self
 
 
 class SenderError(SqsError):

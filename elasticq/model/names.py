@@ -9,6 +9,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from elasticq.model.limits import REMEMBERED_CHARS_MAX
+
 QUEUE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,80}\Z")
 FIFO_QUEUE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo\Z")
 QUEUE_ARN: Final = re.compile(r"arn:[a-z-]+:sqs:[a-z0-9-]*:([0-9]{12}):([A-Za-z0-9_-]{1,80}(?:\.fifo)?)\Z")
@@ -22,13 +24,19 @@ def queue_url(endpoint: str, account: str, name: str) -> str:
     return f"{endpoint}/{account}/{name}"
 
 
-@lru_cache(maxsize=4_096)  # clients name the same few queues again and again
 def queue_path(url: str, default_account: str) -> tuple[str, str]:
     """(account, name) of a QueueUrl; a bare name belongs to ``default_account``.
 
     Nothing is checked against what exists: an odd URL yields a name that no
     queue has.
     """
+    if len(url) > REMEMBERED_CHARS_MAX:
+        return _queue_path.__wrapped__(url, default_account)
+    return _queue_path(url, default_account)
+
+
+@lru_cache(maxsize=4_096)  # clients name the same few queues again and again
+def _queue_path(url: str, default_account: str) -> tuple[str, str]:
     parts = url.rstrip("/").rsplit("/", 2)
     if len(parts) >= 2 and ACCOUNT.match(parts[-2]):
         return parts[-2], parts[-1]

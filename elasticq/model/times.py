@@ -5,15 +5,20 @@ from functools import lru_cache
 from typing import Final
 
 _BASIC: Final = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\Z", re.ASCII)
+_BASIC_CHARS: Final = len("20260131T235959Z")
 _EXTENDED: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,9})?)?(?:Z|([+-])(\d\d):?(\d\d)))?\Z", re.ASCII
 )
 _DAYS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
-@lru_cache(maxsize=256)  # one a second from each client
 def basic_s(text: str) -> int | None:
     """Of 20260131T235959Z, as signatures have it; None for anything else."""
+    return _basic_s(text) if len(text) == _BASIC_CHARS else None
+
+
+@lru_cache(maxsize=256)  # one a second from each client
+def _basic_s(text: str) -> int | None:
     match = _BASIC.match(text)
     return _epoch_s(*map(int, match.groups())) if match is not None else None
 

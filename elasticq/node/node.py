@@ -60,6 +60,7 @@ from elasticq.replication.records import Base, Durable, Entry, Vote, Voter
 from elasticq.replication.replica import MASTER, Observer, Replica, Timing
 
 SWEEP_MS = 1_000
+FORGET_MS = 10_000
 MOVE_RETRY_MS = 10
 BURIALS_MAX = 10  # commands that one receive may spend on dead letters, up to 1,000 of them each
 HAND_OVER_MS = 1_000
@@ -67,6 +68,7 @@ GRACE_BEFORE_MS = 1_400  # a follower's link may have been silent this long befo
 GRACE_AFTER_MS = 2_000
 GRACE_SPAN_MAX_MS = 10_000
 LOG_KEPT_ENTRIES = 4_096
+ALONE_LOG_KEPT_BYTES = 1_048_576
 ATTEMPTS_MAX = 10_000
 DIGESTS_MAX = 16
 DAMAGED = "damaged"
@@ -117,6 +119,7 @@ class Node(Observer):
         self._attempts: dict[bytes, int] = {}  # answers that are out, of receives that were answered more than once
         self._sweeper = Sweeper()
         self._sweep_at_ms = 0
+        self._forget_at_ms = 0
         self._mover = Mover()
         self._move_at_ms = 0
         self.members = Members(settings, self.replica, self.lottery)
@@ -423,12 +426,21 @@ class Node(Observer):
         self._post.tick(now_ms, self.clock.time_ms(now_ms), self._stale_ms(now_ms))
         if self._is_volatile:
             self._compact()
+        if now_ms >= self._forget_at_ms:
+            self._forget(now_ms)
         if self.serving:
             self.clock.keep(now_ms)
             self._end_waits(now_ms)
             if not self._hands_over_until_ms:  # else the heir's log would not be the newest when it stands
                 self._work(now_ms)
         self._leave(now_ms)
+
+    def _forget(self, now_ms: int) -> None:
+        """What calls did longer ago than a retry comes: new ones drop it, too, but there may be none."""
+        self._forget_at_ms = now_ms + FORGET_MS
+        time_ms = self.clock.time_ms(now_ms)
+        self.state.invocations.forget(time_ms)
+        self.state.sent_ids.forget(time_ms)
 
     def _work(self, now_ms: int) -> None:
         """What makes entries although nobody asks."""
@@ -525,7 +537,7 @@ class Node(Observer):
                 return
         except SqsError as error:
             if type(error) is not QueueDoesNotExist or self._turn.template is None:
-                self._answer(ticket, error, now_ms)
+                self._answer(ticket, error.without_frames(), now_ms)
                 return
             no_queue = error
         except ContentsMissing as missing:
@@ -550,12 +562,12 @@ class Node(Observer):
             decision = self._judge.decide(at_first_use, self.state, call, self._turn)
             self._change(decision, now_ms, call)
         except SqsError as why:
-            self._answer(ticket, why, now_ms)
+            self._answer(ticket, why.without_frames(), now_ms)
             return
         if decision.mutations:
             self._run(call, ticket, now_ms)
         else:
-            self._answer(ticket, error, now_ms)
+            self._answer(ticket, error.without_frames(), now_ms)
 
     def _look_again(self, call: Call, decision: Decision, now_ms: int) -> Decision:
         """A receive found nothing but dead letters: they go, and it looks behind them.
@@ -772,7 +784,7 @@ class Node(Observer):
                 if mutations:
                     self._apply(decision, now_ms, waiter.call)
             except SqsError as error:
-                self._answer_waiter(waiter, error, now_ms)
+                self._answer_waiter(waiter, error.without_frames(), now_ms)
                 continue
             except ContentsMissing as missing:
                 self._residency.want(queue_id, missing.sequences)
@@ -812,7 +824,7 @@ class Node(Observer):
             else:
                 self._answer(ticket, decision.result, now_ms)
         except SqsError as error:
-            self._answer(ticket, error, now_ms)
+            self._answer(ticket, error.without_frames(), now_ms)
         except ContentsMissing as missing:
             self._park(call, ticket, missing.sequences)
 
@@ -861,7 +873,8 @@ class Node(Observer):
     def _compact(self) -> None:
         """Memory keeps everything, so entries are only for others."""
         log = self.replica.log
-        if len(log) > LOG_KEPT_ENTRIES or log.size_bytes > self.settings.log_kept_bytes:
+        kept_bytes = self.settings.log_kept_bytes if self.replica.has_company else ALONE_LOG_KEPT_BYTES
+        if len(log) > LOG_KEPT_ENTRIES or log.size_bytes > kept_bytes:
             self.replica.compact(log.last_index, self.settings.log_kept_bytes)
 
     # --- what the replica tells (Observer) ----------------------------------------------
@@ -1064,6 +1077,10 @@ class Node(Observer):
         wake_ms: int | None = None
         if replica.has_company or replica.role != MASTER:
             wake_ms = replica.wake_at_ms
+        state = self.state
+        has_history = state.invocations.count or state.sent_ids.count
+        if has_history and (wake_ms is None or self._forget_at_ms < wake_ms):
+            wake_ms = self._forget_at_ms
         lobby_ms = self._post.wake_at_ms
         if lobby_ms is not None and (wake_ms is None or lobby_ms < wake_ms):
             wake_ms = lobby_ms

@@ -241,7 +241,7 @@ class Post:
         try:
             result = self._judge.decide(execute, self._state(), call, turn).result
         except SqsError as error:
-            return error
+            return error.without_frames()
         except ContentsMissing:
             return ServiceUnavailable(f"The messages are on disk. {self.unready_reason()}")
         return StaleResult(result, stale_ms) if isinstance(result, Result) else result

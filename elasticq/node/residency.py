@@ -60,7 +60,7 @@ class Residency:
         size_bytes = 0
         for mutation in committed.mutations:
             if type(mutation) is m.MessageStored:
-                size_bytes += len(mutation.body) + residency.OVERHEAD_BYTES
+                size_bytes += residency.content_bytes(mutation)
         self.pinned_bytes += size_bytes
         self._pinned.append((committed, size_bytes))
 
@@ -106,7 +106,7 @@ class Residency:
         if self._fetching.get(fetch.queue_id) is fetch:
             del self._fetching[fetch.queue_id]
         for sequence in residency.admit(state, fetch.queue_id, contents):
-            weight = residency.weight(state.queues[fetch.queue_id].contents[sequence])
+            weight = residency.content_bytes(state.queues[fetch.queue_id].contents[sequence])
             self._fetched.append((fetch.queue_id, sequence, weight))
             self._fetched_bytes += weight
         queue = state.queues.get(fetch.queue_id)

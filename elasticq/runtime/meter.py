@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from elasticq.model.histogram import Histogram
-from elasticq.model.limits import WAIT_S_MAX
+from elasticq.model.limits import REMEMBERED_CHARS_MAX, WAIT_S_MAX
 from elasticq.model.names import queue_path
 
 BOUNDS_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0)
@@ -97,7 +97,7 @@ class Meter:
 class _Urls:
     """The queues' messages by QueueUrl, as clients write it. Several spellings are one object.
 
-    A bare name may be one of many accounts: it is counted, and not kept.
+    A bare name may be one of many accounts: it is counted, and not kept. Nor is a URL that nobody needs so long.
     """
 
     __slots__ = ("known", "queues")
@@ -115,7 +115,7 @@ class _Urls:
             if len(self.queues) >= QUEUES_MAX:
                 key = "", ""
             found = self.queues.setdefault(key, Messages())
-        if queue_path(url, "")[0]:
+        if len(url) <= REMEMBERED_CHARS_MAX and url.isascii() and queue_path(url, "")[0]:
             if len(self.known) >= SPELLINGS_MAX:
                 self.known.clear()
             self.known[url] = found

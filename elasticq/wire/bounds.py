@@ -23,9 +23,8 @@ from elasticq.model.errors import (
     ResourceNotFound,
     SqsError,
     TooManyEntriesInBatchRequest,
+    quoted,
 )
-
-SHOWN_CHARS_MAX: Final = 256  # of a client's text that an error repeats
 
 _BEYOND: Final = re.compile(
     r"Expected `(?P<kind>\w+)` (?:of length )?[<>]= (?P<bound>-?\d+)"
@@ -48,7 +47,7 @@ class Beyond(Struct, frozen=True):
 
     @property
     def shown(self) -> str:
-        return "" if self.value is None else str(self.value)[:SHOWN_CHARS_MAX]
+        return "" if self.value is None else quoted(str(self.value))
 
 
 def beyond_bounds(error: msgspec.ValidationError, members: Any) -> SqsError | None:

@@ -14,7 +14,7 @@ import msgspec
 
 from elasticq.model.commands import Command, SendMessage, SendMessageBatch, SendMessageBatchEntry
 from elasticq.model.errors import SerializationError, SqsError
-from elasticq.model.limits import SMALL_REQUEST_BYTES, STRINGS_MAX
+from elasticq.model.limits import SMALL_REQUEST_BYTES_MAX, STRINGS_MAX
 from elasticq.model.results import (
     BatchError,
     BatchResult,
@@ -50,14 +50,16 @@ def decode(operation: Operation, body: bytes) -> Command:
 
     SerializationError: not JSON, not UTF-8, nested too deep, of too many parts, a member of another type. (Depth is
     the decoder's own affair: it gives up at the interpreter's bound, JSON_DEPTH_MAX.) A member that holds more than
-    it may: see ``bounds.py``.
+    it may: see ``bounds.py``. RequestTooLarge: more than the action can need.
     """
     if not body:
         return operation.command()
+    if len(body) > operation.body_bytes_max:
+        raise operation.too_large()
     try:
         if not body.isascii():
             body.decode()  # the decoder does not look into what it skips
-        if len(body) > SMALL_REQUEST_BYTES:
+        if len(body) > SMALL_REQUEST_BYTES_MAX:
             return _decode_large(operation, body)
         return operation.decoder.decode(body)
     except msgspec.ValidationError as error:

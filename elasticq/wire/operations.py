@@ -16,6 +16,8 @@ from msgspec import Struct, structs
 
 from elasticq.model import commands, extensions
 from elasticq.model.commands import Command
+from elasticq.model.errors import RequestTooLarge
+from elasticq.model.limits import REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
 
 _EXTENSION: Final = "Elasticq"
 """Members that AWS does not have begin so; the Query protocol does not read them."""
@@ -56,6 +58,7 @@ class Operation(Struct, frozen=True):
     root_only: not valid on a queue's URL (Query answers InvalidAction there)
     entry_name: prefix of a batch's parameters; the answers derive from it too
     has_lists: a member is a list, of any length
+    body_bytes_max: what it can need; the others of a request's 8 MiB are for messages
     """
 
     name: str
@@ -67,6 +70,11 @@ class Operation(Struct, frozen=True):
     root_only: bool
     entry_name: str | None
     has_lists: bool
+    body_bytes_max: int = SMALL_REQUEST_BYTES_MAX
+
+    def too_large(self) -> RequestTooLarge:
+        """For a body of more than ``body_bytes_max``."""
+        return RequestTooLarge(f"The request is longer than {self.body_bytes_max} bytes.")
 
 
 # JSON member -> (Query name, key, value); Entries is named after its action.
@@ -122,6 +130,9 @@ def _shape(build: type[Struct], action: str) -> Shape:
     return shape
 
 
+_WITH_MESSAGES: Final = (commands.SendMessage, commands.SendMessageBatch)
+
+
 def _operation(
     command: type[Command], hot: bool = False, read_only: bool = False, root_only: bool = False
 ) -> Operation:
@@ -129,9 +140,9 @@ def _operation(
     shape = _shape(command, name)
     entry_name = next((key for key, member in shape.lists.items() if member.kind is Kind.ENTRIES), None)
     has_lists = any(get_origin(bare(each.type)) is list for each in structs.fields(command))
-    return Operation(
-        name, command, shape, msgspec.json.Decoder(command), hot, read_only, root_only, entry_name, has_lists
-    )
+    bytes_max = REQUEST_BYTES_MAX if command in _WITH_MESSAGES else SMALL_REQUEST_BYTES_MAX
+    decoder = msgspec.json.Decoder(command)
+    return Operation(name, command, shape, decoder, hot, read_only, root_only, entry_name, has_lists, bytes_max)
 
 
 _ROWS: Final = (

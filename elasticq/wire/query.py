@@ -14,10 +14,18 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from elasticq.model.commands import Command, ReceiveMessage
-from elasticq.model.errors import InvalidAction, InvalidParameterValue, MissingAction, MissingParameter, SqsError
+from elasticq.model.errors import (
+    InvalidAction,
+    InvalidParameterValue,
+    MissingAction,
+    MissingParameter,
+    SqsError,
+    quoted,
+)
+from elasticq.model.limits import REMEMBERED_CHARS_MAX
 from elasticq.model.names import ACCOUNT
 from elasticq.wire import form
-from elasticq.wire.bounds import SHOWN_CHARS_MAX, beyond_bounds
+from elasticq.wire.bounds import beyond_bounds
 from elasticq.wire.operations import OPERATIONS, Kind, Member, Operation, Shape
 from elasticq.wire.xml import encode, encode_error
 
@@ -38,11 +46,14 @@ def decode(body: bytes, path: str = "/") -> tuple[Operation, Command]:
 
     MissingAction, InvalidAction: Action is missing, or unknown, or not valid on a queue's path.
     InvalidParameterValue, MissingParameter: a parameter is no integer, no base64, or misplaced.
+    RequestTooLarge: more than the action can need.
     """
     parameters = form.parse(body)
     operation = OPERATIONS.get(parameters.get("Action", ""))
     if operation is None:
         raise _unknown_action(parameters)
+    if len(body) > operation.body_bytes_max:
+        raise operation.too_large()
     if path != "/" and is_queue_path(path):
         if operation.root_only:
             raise _invalid_action(operation.name)
@@ -57,9 +68,13 @@ def decode(body: bytes, path: str = "/") -> tuple[Operation, Command]:
     return operation, command
 
 
-@lru_cache(maxsize=1_024)
 def is_queue_path(path: str) -> bool:
     """Whether a request's path names a queue: .../<account>/<name>, or ElasticMQ's old /queue/<name>."""
+    return _is_queue_path.__wrapped__(path) if len(path) > REMEMBERED_CHARS_MAX else _is_queue_path(path)
+
+
+@lru_cache(maxsize=1_024)
+def _is_queue_path(path: str) -> bool:
     parts = path.strip("/").split("/")
     if parts[:-1] == ["queue"]:
         return True
@@ -73,7 +88,7 @@ def _unknown_action(parameters: dict[str, str]) -> SqsError:
 
 
 def _invalid_action(action: str) -> InvalidAction:
-    return InvalidAction(f"The action {action[:SHOWN_CHARS_MAX]} is not valid for this endpoint.")
+    return InvalidAction(f"The action {quoted(action)} is not valid for this endpoint.")
 
 
 # --- members ---
@@ -114,7 +129,7 @@ def _collect(shape: Shape, groups: dict[str, Group], name: str, value: str) -> N
 
 def _checked_number(number: str, name: str) -> str:
     if len(number) > _DIGITS_MAX or not _is_decimal(number):
-        raise InvalidParameterValue(f"The name of the parameter {name[:SHOWN_CHARS_MAX]} is invalid.")
+        raise InvalidParameterValue(f"The name of the parameter {quoted(name)} is invalid.")
     return number
 
 
@@ -134,8 +149,7 @@ def _integer(name: str, value: str) -> int:
 
 
 def _refuse(name: str, value: str, reason: str) -> NoReturn:
-    shown = value[:SHOWN_CHARS_MAX]
-    raise InvalidParameterValue(f"Value {shown} for parameter {name} is invalid. Reason: {reason}")
+    raise InvalidParameterValue(f"Value {quoted(value)} for parameter {name} is invalid. Reason: {reason}")
 
 
 # --- lists ---

@@ -37,6 +37,7 @@ from elasticq.model.errors import (
     MissingAuthenticationToken,
     SignatureDoesNotMatch,
 )
+from elasticq.model.limits import REMEMBERED_CHARS_MAX
 from elasticq.model.times import basic, basic_s
 from elasticq.wire.headers import ONCE
 
@@ -45,6 +46,8 @@ EXPIRES_S_MAX: Final = 604_800  # of a presigned URL: a week, as on AWS
 SIGNERS_MAX: Final = 256
 PREPARED_MAX: Final = 64  # of one signer: its actions, in this second and the last ones
 SIGNING_KEYS_MAX: Final = 1_024
+REMEMBERED_BYTES_MAX: Final = 8 * 1_048_576  # of all signers: what is signed may be as long as a head
+_PREPARED_BYTES: Final = 1_024  # of a remembered request, besides its lines
 
 _ALGORITHM: Final = b"AWS4-HMAC-SHA256"
 _SERVICE: Final = b"sqs"
@@ -118,11 +121,12 @@ class _Signer(Struct):
 class Verifier:
     """Checks requests against the configured keys."""
 
-    __slots__ = ("_keys", "_signers", "_signing_keys")
+    __slots__ = ("_keys", "_remembered_bytes", "_signers", "_signing_keys")
 
     def __init__(self, keys: Iterable[Key]) -> None:
         self._keys = {key.access_key_id.encode(): key for key in keys}
         self._signers: dict[bytes, _Signer] = {}
+        self._remembered_bytes = 0  # at most: what was forgotten since it was 0 is in it, too
         self._signing_keys: dict[tuple[bytes, bytes], tuple[_Context, _Context]] = {}
 
     def knows(self, lines: list[bytes], authorization: bytes) -> bool:
@@ -196,9 +200,10 @@ class Verifier:
             signing_key = digest(signing_key, part, "sha256")
         padded = signing_key.ljust(64, b"\0")
         contexts = _small_sha256(padded.translate(_INNER)).copy, _small_sha256(padded.translate(_OUTER)).copy
-        if len(self._signing_keys) >= SIGNING_KEYS_MAX:
-            self._signing_keys.clear()
-        self._signing_keys[key.access_key_id.encode(), scope] = contexts
+        if len(scope) <= REMEMBERED_CHARS_MAX:
+            if len(self._signing_keys) >= SIGNING_KEYS_MAX:
+                self._signing_keys.clear()
+            self._signing_keys[key.access_key_id.encode(), scope] = contexts
         return contexts
 
     def _remember(
@@ -218,6 +223,10 @@ class Verifier:
         others = 0, *(place for place in range(1, len(lines)) if place not in places)
         starts = lines[0].partition(b" ")[0], *(lines[place].partition(b":")[0] + b":" for place in others[1:])
         signer = self._signers.get(start)
+        self._remembered_bytes += sum(len(lines[place]) for place in places) + len(start) + _PREPARED_BYTES
+        if self._remembered_bytes > REMEMBERED_BYTES_MAX:
+            self._signers.clear()
+            self._remembered_bytes, signer = 0, None
         if signer is None or (signer.count, signer.places, signer.names) != (len(lines), places, starts):
             if len(self._signers) >= SIGNERS_MAX:
                 self._signers.clear()

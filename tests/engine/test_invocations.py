@@ -5,12 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elasticq.engine import invocations
-from elasticq.engine.invocations import GENERATION_MS, Invocations, Recorded
+from elasticq.engine.execute import FORGOTTEN
+from elasticq.engine.invocations import GENERATION_MS, NOTHING, Invocations, Recorded
 from elasticq.model import commands as c
-from elasticq.model.limits import INVOCATION_WINDOW_MS
+from elasticq.model.errors import RequestThrottled
+from elasticq.model.limits import INVOCATION_FAILURES_BYTES_MAX, INVOCATION_WINDOW_MS
 from tests.engine.desk import START_MS, Desk
 
 # Few buckets and keys that overlap: a find across two rows must not match.
+DETAILS = [b"", b"detail", NOTHING]
 KEYS = [bytes(text, "ascii") for text in ("a" * 16, "aab" + "a" * 13, "aabb" + "a" * 12, "a" * 15 + "b")]
 
 
@@ -26,7 +29,7 @@ def test_history_behaves_like_a_dict_with_a_window(steps: list[tuple[str, int, i
         key = KEYS[at]
         live = {k: row for k, row in model.items() if row.recorded_ms + INVOCATION_WINDOW_MS > now_ms}
         if action == "put" and key not in live:
-            row = Recorded(now_ms, at, wait_ms, b"detail" if wait_ms % 2 else b"")
+            row = Recorded(now_ms, at, wait_ms, DETAILS[wait_ms % 3] if at else NOTHING)
             assert history.put(key, row)
             assert not history.put(key, row)
             model[key] = row
@@ -38,6 +41,12 @@ def test_history_behaves_like_a_dict_with_a_window(steps: list[tuple[str, int, i
         live = {k: row for k, row in model.items() if row.recorded_ms + INVOCATION_WINDOW_MS > now_ms}
         assert history.rows(now_ms) == sorted(live.items())
         assert {k: history.get(k, now_ms) for k in KEYS} == {k: live.get(k) for k in KEYS}
+        kept = [
+            row.detail for row in live.values() if row.detail not in (b"", NOTHING) or (row.queue_id and row.detail)
+        ]
+        assert history.details_bytes >= sum(map(len, kept))
+    history.forget(now_ms + INVOCATION_WINDOW_MS + 2 * GENERATION_MS)
+    assert (history.rows(0), history.count, history.details_bytes) == ([], 0, 0)
 
 
 def test_old_generations_are_dropped_whole() -> None:
@@ -59,6 +68,23 @@ def test_a_replayed_old_row_is_counted_once_and_goes_again() -> None:
     history.put(b"y" * 16, Recorded(later_ms + 1, 0, 0, b""))
     assert [key for key, _ in history.rows(0)] == [b"y" * 16, b"z" * 16]
     assert history.count == 2
+
+
+def test_what_is_over_is_forgotten_though_nobody_calls_and_nothing_before() -> None:
+    history = Invocations()
+    history.put(b"a" * 16, Recorded(START_MS, 1, 1, b"told"))
+    history.forget(START_MS + INVOCATION_WINDOW_MS)
+    assert history.get(b"a" * 16, START_MS) is not None
+    history.forget(START_MS + INVOCATION_WINDOW_MS + 2 * GENERATION_MS)
+    assert (history.get(b"a" * 16, START_MS), history.count, history.details_bytes) == (None, 0, 0)
+
+
+def test_deletes_leave_no_detail_each() -> None:
+    history = Invocations()
+    for number in range(100):
+        history.put(number.to_bytes(16, "big"), Recorded(START_MS, 0, 0, NOTHING))
+    assert history.details_bytes == 0
+    assert history.get(bytes(16), START_MS) == Recorded(START_MS, 0, 0, NOTHING)
 
 
 def test_bound_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,3 +192,36 @@ def test_a_command_that_changed_nothing_leaves_no_row(desk: Desk) -> None:
     assert desk.state.invocations.count == 0
     desk.send()
     assert len(desk.receive(1, invocation=GUID)) == 1
+
+
+def test_words_of_many_failures_are_not_remembered(desk: Desk) -> None:
+    bad = [c.DeleteMessageBatchEntry(id=f"b{at}", receipt_handle=f"{at}" * 250) for at in range(9)]
+    desk.send()
+    good = c.DeleteMessageBatchEntry(id="good", receipt_handle=desk.receive_one().receipt_handle)
+    command = c.DeleteMessageBatch(queue_url="jobs", entries=[*bad, good])
+    first = desk.do(command, invocation=GUID)
+    again = desk.do(command, invocation=GUID)
+    assert (again.successful, [(x.id, x.code) for x in again.failed]) == (
+        first.successful,
+        [(x.id, x.code) for x in first.failed],
+    )
+    assert {x.message for x in again.failed} == {FORGOTTEN}
+    ((_, row),) = desk.state.invocations.rows(0)
+    assert len(row.detail) < INVOCATION_FAILURES_BYTES_MAX
+
+
+def test_without_room_for_details_batches_wait_and_other_calls_are_not_remembered(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(invocations, "INVOCATION_DETAILS_BYTES_MAX", 1_000)
+    batch = c.SendMessageBatch(queue_url="jobs", entries=[c.SendMessageBatchEntry(id="a", message_body="x")])
+    for number in range(4):
+        desk.do(batch, invocation=bytes([number]) * 16)
+    with pytest.raises(RequestThrottled):
+        desk.do(batch, invocation=b"5" * 16)
+    desk.send(invocation=b"6" * 16)
+    desk.receive(1, invocation=b"7" * 16)
+    assert [key[:1] for key, _ in desk.state.invocations.rows(0)] == [b"\0", b"\1", b"\2", b"\3", b"6"]
+    desk.wait((INVOCATION_WINDOW_MS + 2 * GENERATION_MS) / 1_000)
+    desk.do(batch, invocation=b"8" * 16)
+    assert desk.state.invocations.count == 1

@@ -1,7 +1,13 @@
 """What all connections together may buffer: beyond it 503 or the end, and nothing stays counted."""
 
+import sys
+
+import pytest
+
 from elasticq.http.bounds import Bounds
 from elasticq.http.site import SMALL_BYTES
+from elasticq.model.errors import ServiceUnavailable
+from elasticq.model.results import SendMessageResult
 from tests.http.desk import QUEUE_URL, Desk, chunked, json_request, responses, settle, until
 
 CREATE = json_request("CreateQueue", {"QueueName": "orders"})
@@ -106,4 +112,45 @@ async def test_a_receive_whose_reply_has_no_room_takes_no_message() -> None:
     desk.site.bounds = ROOM
     unread.connection_lost(None)
     assert len((await desk.ask(receive)).json()["Messages"]) == 1
+    await desk.close()
+
+
+@pytest.mark.parametrize("is_slow", [False, True], ids=["hot", "slow"])
+async def test_what_a_waiting_receive_holds_is_counted_as_it_is_decoded(is_slow: bool) -> None:
+    desk = Desk(Bounds(buffers_bytes_max=1_000_000))
+    await desk.ask(CREATE)
+    names = {"MessageAttributeNames": [f"{number:x}" for number in range(3_000)]}
+    request = json_request("ReceiveMessage", {"QueueUrl": QUEUE_URL, "WaitTimeSeconds": 20, **names})
+    polls = [desk.connect() for _ in range(4)]
+    for number, (protocol, _) in enumerate(polls):
+        before = desk.site.buffers_bytes
+        protocol.data_received(chunked(request) if is_slow else request)
+        await until(lambda at=number: desk.runtime.status().waiters > at or polls[at][1].received)  # type: ignore[misc]
+        if not polls[number][1].received:
+            assert desk.site.buffers_bytes - before > 3_000 * sys.getsizeof("fff")
+    answers = [responses(line.received) for _, line in polls]
+    refused = [found[0] for found in answers if found]
+    assert desk.runtime.status().waiters == len(answers) - len(refused) > 0
+    assert {(answer.status, answer.headers["retry-after"]) for answer in refused} == {(503, "1")}
+    desk.pass_ms(1_000)
+    await desk.ask(SMALL)
+    await desk.close()
+    await settle()
+    assert desk.site.buffers_bytes == 0
+
+
+async def test_a_message_that_waits_for_the_disk_is_counted() -> None:
+    desk = Desk(ROOM)
+    await desk.ask(CREATE)
+    desk.site.submit = lambda call, ticket: None  # the node keeps it
+    waiting = [desk.connect() for _ in range(4)]
+    for protocol, _ in waiting:
+        protocol.data_received(LARGE)
+    assert [len(responses(line.received)) for _, line in waiting] == [0, 0, 1, 1]
+    assert responses(waiting[2][1].received)[0].status == 503
+    assert 200_000 < desk.site.buffers_bytes < 250_000
+    waiting[0][0].release(SendMessageResult("id"))
+    assert 100_000 < desk.site.buffers_bytes < 150_000
+    waiting[1][0].release(ServiceUnavailable("no"))
+    assert desk.site.buffers_bytes == 0
     await desk.close()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from elasticq.http.peeking import LIST_BYTES_MAX
 from tests.http.desk import HOST, QUEUE_URL, Desk, json_request
 from tests.http.signing import JSON_HEADERS, KEY, OTHER_KEY, signed, target
 
@@ -75,4 +76,17 @@ async def test_connection_goes_on_after_a_peek() -> None:
     peek = json_request("Peek", {"QueueUrl": QUEUE_URL}, path=PEEK)
     answers = await desk.exchange(peek + peek, replies=2)
     assert [answer.json() for answer in answers] == [{"Messages": [], "NextSequence": None}] * 2
+    await desk.close()
+
+
+async def test_a_listing_is_bounded_in_all_that_messages_hold() -> None:
+    desk = Desk()
+    await desk.ask(json_request("CreateQueue", {"QueueName": "orders"}))
+    large = {"a": {"DataType": "String", "StringValue": "v" * 400_000}}
+    for _ in range(30):
+        message = {"QueueUrl": QUEUE_URL, "MessageBody": "x", "MessageAttributes": large}
+        assert (await desk.ask(json_request("SendMessage", message))).status == 200
+    answer = await desk.ask(f"GET /_aws/sqs/messages?QueueUrl=orders HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
+    assert answer.status == 200
+    assert LIST_BYTES_MAX / 2 < len(answer.body) < 2.1 * LIST_BYTES_MAX
     await desk.close()

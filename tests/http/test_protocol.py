@@ -5,7 +5,8 @@ import pytest
 from elasticq.http import protocol as protocol_module
 from elasticq.http.bounds import Bounds
 from elasticq.model.errors import SqsError
-from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX
+from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
+from elasticq.wire.operations import OPERATIONS
 from tests.http.desk import (
     QUEUE_URL,
     Desk,
@@ -152,14 +153,21 @@ async def test_connection_close_is_honoured() -> None:
     await desk.close()
 
 
-@pytest.mark.parametrize("kind", ["json", "form", "cold"])
-async def test_a_body_beyond_the_bound_is_refused_before_it_is_read(kind: str) -> None:
-    request = {
-        "json": json_request("SendMessage", b""),
-        "form": form_request(""),
-        "cold": json_request("SendMessage", b"", "Expect: 100-continue"),
-    }[kind]
-    request = request.replace(b"Content-Length: 0", b"Content-Length: %d" % (REQUEST_BYTES_MAX + 1))
+@pytest.mark.parametrize(
+    ("request_head", "bytes_max"),
+    [
+        (json_request("SendMessage", b""), REQUEST_BYTES_MAX),
+        (json_request("SendMessageBatch", b""), REQUEST_BYTES_MAX),
+        (json_request("ReceiveMessage", b""), SMALL_REQUEST_BYTES_MAX),
+        (json_request("DeleteMessageBatch", b""), SMALL_REQUEST_BYTES_MAX),
+        (json_request("SetQueueAttributes", b""), SMALL_REQUEST_BYTES_MAX),
+        (form_request(""), REQUEST_BYTES_MAX),
+        (json_request("SendMessage", b"", "Expect: 100-continue"), REQUEST_BYTES_MAX),
+    ],
+    ids=["send", "batch", "receive", "handles", "attributes", "form", "cold"],
+)
+async def test_a_body_beyond_the_bound_is_refused_before_it_is_read(request_head: bytes, bytes_max: int) -> None:
+    request = request_head.replace(b"Content-Length: 0", b"Content-Length: %d" % (bytes_max + 1))
     desk = Desk()
     protocol, line = desk.connect()
     protocol.data_received(request)
@@ -172,11 +180,27 @@ async def test_a_body_beyond_the_bound_is_refused_before_it_is_read(kind: str) -
     await desk.close()
 
 
-async def test_a_body_at_the_bound_is_read() -> None:
+@pytest.mark.parametrize(
+    ("action", "bytes_max"), [("SendMessage", REQUEST_BYTES_MAX), ("ListQueues", SMALL_REQUEST_BYTES_MAX)]
+)
+async def test_a_body_at_the_bound_is_read(action: str, bytes_max: int) -> None:
     desk = Desk()
-    body = b" " * (REQUEST_BYTES_MAX - 2) + b"{}"
-    answer = await desk.ask(json_request("ListQueues", body))
-    assert answer.status == 200
+    await desk.ask(json_request("CreateQueue", {"QueueName": "orders"}))
+    body = b'{"QueueUrl": "orders", "MessageBody": "x"' + b" " * (bytes_max - 42) + b"}"
+    assert len(body) == bytes_max
+    assert (await desk.ask(json_request(action, body))).status == 200
+    await desk.close()
+
+
+@pytest.mark.parametrize("action", [name for name in OPERATIONS if not name.startswith("SendMessage")])
+async def test_only_what_carries_messages_may_be_as_long_as_they_are(action: str) -> None:
+    desk = Desk()
+    padding = "x" * SMALL_REQUEST_BYTES_MAX
+    whole = json_request(action, {"More": padding})
+    form = form_request(f"Action={action}&More={padding}")
+    for request in (whole, form):
+        answer = await desk.ask(request)
+        assert (answer.status, b"RequestEntityTooLarge" in answer.body) == (413, True)
     await desk.close()
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from elasticq.model import commands as c
 from elasticq.model.results import SendMessageResult
-from tests.node.cluster import Cluster
+from tests.node.cluster import Cluster, Solo
 from tests.node.test_residency import Deep
 
 WINDOW = {"ElasticqIdempotencyWindow": "3600"}
@@ -56,3 +56,31 @@ def test_id_is_taken_after_a_failover() -> None:
     cluster.advance(5_000)
     heir = next(name for name in cluster.names if cluster.node(name).serving)
     assert cluster.do(heir, SEND) == first
+
+
+def test_idle_members_forget_what_calls_did() -> None:
+    cluster = Cluster()
+    cluster.introduce_all()
+    master = cluster.elect()
+    cluster.do(master, c.CreateQueue(queue_name="once", attributes={"ElasticqIdempotencyWindow": "400"}))
+    cluster.do(master, SEND, b"i" * 16)
+    cluster.advance(300_000)
+    known = [
+        (member.node.state.invocations.count, member.node.state.sent_ids.count) for member in cluster.members.values()
+    ]
+    assert set(known) == {(1, 1)}
+    cluster.do(master, c.DeleteQueue(queue_url="once"))
+    cluster.advance(2_000_000)
+    known = [
+        (member.node.state.invocations.count, member.node.state.sent_ids.count) for member in cluster.members.values()
+    ]
+    assert set(known) == {(0, 0)}
+
+
+def test_a_member_alone_forgets_without_a_queue() -> None:
+    solo = Solo()
+    solo.do(c.CreateQueue(queue_name="once"), b"c" * 16)
+    solo.do(c.DeleteQueue(queue_url="once"), b"d" * 16)
+    solo.advance(600_000)
+    assert solo.node.state.invocations.count == 0
+    assert solo.node.effects.wake_at_ms is None

@@ -1,5 +1,7 @@
 """A cluster of one: commands in, replies out, entries in the log, work in the background."""
 
+import sys
+
 import pytest
 
 from elasticq.engine import mutations as m
@@ -256,6 +258,13 @@ def test_memory_log_is_bounded(solo: Solo) -> None:
     assert log.last_index - log.base_index <= LOG_KEPT_ENTRIES
 
 
+def test_a_member_alone_in_memory_does_not_keep_its_messages_twice(solo: Solo) -> None:
+    for _ in range(20):
+        solo.send("x" * 200_000)
+    solo.advance(2_000)
+    assert solo.node.replica.log.size_bytes < 1_000_000
+
+
 @pytest.mark.parametrize("frame", [b"", b"\x00", b"\x01", b"\x01\x90", b"GET / HTTP/1.1", b"\x01" + b"\xff" * 40])
 def test_bytes_that_are_no_frame_change_nothing(solo: Solo, frame: bytes) -> None:
     before = solo.node.status(solo.now_ms)
@@ -329,7 +338,7 @@ def test_purge_is_one_entry_and_its_memory_comes_back_by_ticks(solo: Solo) -> No
     solo.send("after")
     solo.advance(2_000)
     assert [type(x) for x in mutations(solo, before)] == [m.QueuePurged, m.MessageStored]
-    assert solo.node.status(solo.now_ms).contents_bytes == OVERHEAD_BYTES + len("after")
+    assert solo.node.status(solo.now_ms).contents_bytes == OVERHEAD_BYTES + sys.getsizeof("after")
     assert not solo.node.state.trash
 
 

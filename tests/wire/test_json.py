@@ -23,7 +23,7 @@ from elasticq.model.commands import (
     SendMessageBatchEntry,
 )
 from elasticq.model.errors import InvalidParameterValue, SerializationError, SqsError, TooManyEntriesInBatchRequest
-from elasticq.model.limits import JSON_DEPTH_MAX, LIST_ITEMS_MAX, SMALL_REQUEST_BYTES, STRINGS_MAX
+from elasticq.model.limits import JSON_DEPTH_MAX, LIST_ITEMS_MAX, SMALL_REQUEST_BYTES_MAX, STRINGS_MAX
 from elasticq.model.results import EmptyResult, ListQueuesResult, ReceiveMessageResult, Result, SendMessageResult
 from elasticq.wire import careful, json
 from elasticq.wire.operations import OPERATIONS
@@ -152,7 +152,7 @@ def test_unknown_member_may_nest_up_to_the_limit(opener: bytes, members: bytes) 
 def large(start: bytes, unit: bytes, end: bytes, count: int) -> bytes:
     """More than is decoded without a look at its parts."""
     body = start + b",".join([unit % at if b"%" in unit else unit for at in range(count)]) + end
-    return body + b" " * (SMALL_REQUEST_BYTES + 1 - len(body))
+    return body + b" " * (SMALL_REQUEST_BYTES_MAX + 1 - len(body))
 
 
 def test_of_a_large_list_no_more_is_built_than_is_refused() -> None:
@@ -190,7 +190,7 @@ def test_a_text_of_many_quotation_marks_is_one_string() -> None:
 @given(any_command)
 def test_a_large_command_is_read_back(command: Command) -> None:
     operation = OPERATIONS[type(command).__name__]
-    plain = reference_json.dumps(members_of(command)).encode() + b" " * SMALL_REQUEST_BYTES
+    plain = reference_json.dumps(members_of(command)).encode() + b" " * SMALL_REQUEST_BYTES_MAX
     assert json.decode(operation, plain) == command
 
 

@@ -6,7 +6,7 @@ from elasticq.engine.state import Queue, State
 from elasticq.engine.sweep import expired_counts
 from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model.commands import Call, GetQueueAttributes, SetQueueAttributes
-from elasticq.model.errors import InvalidAttributeName, MissingParameter
+from elasticq.model.errors import InvalidAttributeName, MissingParameter, quoted
 from elasticq.model.names import queue_arn
 from elasticq.model.results import EmptyResult, QueueAttributesResult
 
@@ -16,7 +16,7 @@ def get_queue_attributes(state: State, call: Call, command: GetQueueAttributes, 
     names = command.attribute_names
     for name in names:
         if name != "All" and name not in queue_attributes.NAMES:
-            raise InvalidAttributeName(f"Unknown Attribute {name}.")
+            raise InvalidAttributeName(f"Unknown Attribute {quoted(name)}.")
     if not names:
         return QueueAttributesResult(), []
     everything = _all_attributes(queue, turn)

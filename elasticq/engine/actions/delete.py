@@ -7,7 +7,7 @@ from elasticq.engine.batches import batch_entries_max, check_entries, failed
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model.commands import Call, DeleteMessage, DeleteMessageBatch
-from elasticq.model.errors import InvalidParameterValue, MissingParameter, ReceiptHandleIsInvalid, SqsError
+from elasticq.model.errors import InvalidParameterValue, MissingParameter, ReceiptHandleIsInvalid, SqsError, quoted
 from elasticq.model.results import BatchResult, EmptyResult
 
 
@@ -17,7 +17,7 @@ def read_receipt(state: State, queue: Queue, handle: str | None) -> tuple[int, i
         raise MissingParameter("The request must contain the parameter ReceiptHandle.")
     receipt = state.identity.read_handle(handle)
     if receipt.queue_id != queue.id:
-        raise ReceiptHandleIsInvalid(f'The input receipt handle "{handle}" is not a valid receipt handle.')
+        raise ReceiptHandleIsInvalid(f'The input receipt handle "{quoted(handle)}" is not a valid receipt handle.')
     return receipt.sequence, receipt.hand_out
 
 

@@ -13,7 +13,7 @@ from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
 from elasticq.model.commands import Call
-from elasticq.model.errors import InvalidParameterValue
+from elasticq.model.errors import InvalidParameterValue, quoted
 from elasticq.model.extensions import Peek
 from elasticq.model.results import PeekedMessage, PeekResult
 
@@ -68,7 +68,7 @@ def _filter(queue: Queue, command: Peek, turn: Turn) -> Callable[[int, MessageSt
     unknown = sorted(states.difference(STATES))
     if unknown:
         raise InvalidParameterValue(
-            f"Value {unknown[0]} for parameter States is invalid. Reason: Must be of {', '.join(STATES)}."
+            f"Value {quoted(unknown[0])} for parameter States is invalid. Reason: Must be of {', '.join(STATES)}."
         )
     is_any_state = len(states) == len(STATES)
     from_ms, until_ms = command.sent_from_ms, command.sent_until_ms

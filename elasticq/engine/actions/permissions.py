@@ -9,7 +9,7 @@ from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
 from elasticq.model.commands import AddPermission, Call, RemovePermission
-from elasticq.model.errors import InvalidParameterValue, MissingParameter, OverLimit
+from elasticq.model.errors import InvalidParameterValue, MissingParameter, OverLimit, quoted
 from elasticq.model.names import ACCOUNT, queue_arn
 from elasticq.model.results import EmptyResult
 
@@ -73,7 +73,7 @@ def _set(queue: Queue, policy: str, turn: Turn) -> m.QueueAttributesSet:
 
 
 def _refused(value: str, parameter: str, reason: str) -> InvalidParameterValue:
-    return InvalidParameterValue(f"Value {value} for parameter {parameter} is invalid. Reason: {reason}")
+    return InvalidParameterValue(f"Value {quoted(value)} for parameter {parameter} is invalid. Reason: {reason}")
 
 
 def _checked_label(label: str | None) -> str:

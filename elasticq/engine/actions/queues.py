@@ -17,6 +17,7 @@ from elasticq.model.errors import (
     PurgeQueueInProgress,
     QueueDeletedRecently,
     QueueNameExists,
+    quoted,
 )
 from elasticq.model.names import ACCOUNT, FIFO_QUEUE_NAME, QUEUE_NAME, queue_url
 from elasticq.model.results import EmptyResult, ListQueuesResult, QueueUrlResult
@@ -89,7 +90,7 @@ def get_queue_url(state: State, call: Call, command: GetQueueUrl, turn: Turn) ->
         raise MissingParameter("The request must contain the parameter QueueName.")
     account = command.queue_owner_account_id or call.account
     if not ACCOUNT.match(account):
-        raise InvalidParameterValue(f"Value {account} for parameter QueueOwnerAWSAccountId is invalid.")
+        raise InvalidParameterValue(f"Value {quoted(account)} for parameter QueueOwnerAWSAccountId is invalid.")
     queue = state.queue(account, command.queue_name)
     return QueueUrlResult(queue_url(call.endpoint, queue.account, queue.name)), []
 

@@ -15,7 +15,7 @@ from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
 from elasticq.model.commands import Call, MessageAttributes, ReceiveMessage
-from elasticq.model.errors import InvalidAttributeName, OverLimit
+from elasticq.model.errors import InvalidAttributeName, OverLimit, quoted
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult
 
 SYSTEM_ATTRIBUTES: Final = (
@@ -72,7 +72,7 @@ def _system_names(command: ReceiveMessage) -> frozenset[str]:
         return frozenset(SYSTEM_ATTRIBUTES)
     for name in (*(old or ()), *(new or ())):
         if name not in SYSTEM_ATTRIBUTES:
-            raise InvalidAttributeName(f"Unknown Attribute {name}.")
+            raise InvalidAttributeName(f"Unknown Attribute {quoted(name)}.")
     return names
 
 

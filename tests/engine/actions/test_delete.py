@@ -85,7 +85,7 @@ def test_missing_handle_is_a_missing_parameter(desk: Desk, handle: str | None) -
 def test_garbage_is_an_invalid_handle_in_awss_words(desk: Desk, handle: str) -> None:
     with pytest.raises(errors.ReceiptHandleIsInvalid) as caught:
         delete(desk, handle)
-    assert caught.value.message == f'The input receipt handle "{handle}" is not a valid receipt handle.'
+    assert caught.value.message == f'The input receipt handle "{errors.quoted(handle)}" is not a valid receipt handle.'
     assert (caught.value.code, caught.value.status) == ("ReceiptHandleIsInvalid", 400)
 
 
