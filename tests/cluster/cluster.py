@@ -18,7 +18,9 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from elasticq.checks.story import Jump
 from tests.cluster.proxy import HOST, Network
+from tests.durability.chaos import CLOCK_BOUND_MS, now_us
 from tests.durability.connection import Connection
 from tests.durability.server import pause
 
@@ -100,6 +102,7 @@ class Member:
         self.address = f"{HOST}:{self.peer_port}"
         self.process: subprocess.Popen[bytes] | None = None
         self.is_paused = False
+        self.knows_time = False  # has heard a master since its start, for certain
 
     # The process.
 
@@ -117,6 +120,8 @@ class Member:
     def start(self) -> None:
         """Returns at once; ``until_up`` waits."""
         assert self.process is None, f"{self.name} runs"
+        self.knows_time = False
+        self.cluster.note_start()
         environment = {"PYTHONPATH": str(ROOT), "ELASTICQ_FAULT_ROUTES": str(self.routes)}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -218,9 +223,15 @@ class Member:
 
     def is_ready(self) -> bool:
         try:
-            return self.is_running() and ask(self.admin_port, "GET", "/ready").status == 200
+            is_ready = self.is_running() and ask(self.admin_port, "GET", "/ready").status == 200
         except OSError:
             return False
+        self.knows_time |= is_ready
+        return is_ready
+
+    def can_tell_time(self) -> bool:
+        """It takes the cluster's time into an election, and not that of its wall clock."""
+        return self.is_running() and (self.knows_time or (not self.is_paused and self.is_ready()))
 
     def boto3(self, service: str = "sqs", **more: Any) -> Any:
         """An SDK client with the SDK's own settings."""
@@ -264,6 +275,7 @@ class Cluster:
         self.environment = environment or {}
         self.prefix = prefix
         self.members: dict[str, Member] = {}
+        self.jumps: list[Jump] = []
         self.seeds_more: list[str] = []
         self._links: dict[tuple[str, str], int] = {}
         self._owns_network = network is None
@@ -306,6 +318,12 @@ class Cluster:
         self[name].kill9()
         self[name].start()
         self[name].until_up()
+
+    def note_start(self) -> None:
+        """One more goes by its wall clock until it hears a master: when they are a quorum, so may the cluster."""
+        ignorant = sum(not member.can_tell_time() for member in self.members.values())
+        if ignorant > min(self.founders, len(self.members)) // 2:
+            self.jumps.append(Jump(now_us(), CLOCK_BOUND_MS))
 
     def wipe(self, name: str) -> None:
         """Its disk is gone."""
