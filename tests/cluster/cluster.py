@@ -13,12 +13,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from elasticq.checks.story import Jump
+from tests.cluster.clocked import Clocks, Skew
 from tests.cluster.proxy import HOST, Network
 from tests.durability.chaos import CLOCK_BOUND_MS, now_us
 from tests.durability.connection import Connection
@@ -102,6 +103,9 @@ class Member:
         self.address = f"{HOST}:{self.peer_port}"
         self.process: subprocess.Popen[bytes] | None = None
         self.is_paused = False
+        at = len(cluster.members)
+        skewed = cluster.skews[at : at + 1]
+        self.clocks = Clocks.make(cluster.directory / f"{name}.clocks", *skewed) if skewed else None
         self.knows_time = False  # has heard a master since its start, for certain
 
     # The process.
@@ -115,7 +119,8 @@ class Member:
         arguments += ["--memory"] if cluster.memory else ["--data-dir", str(self.data)]
         if cluster.secret_file:
             arguments += ["--cluster-secret-file", str(cluster.secret_file)]
-        return [sys.executable, "-m", "elasticq", "server", *arguments, *cluster.extra]
+        module = ["tests.cluster.clocked", str(self.clocks.file)] if self.clocks else ["elasticq"]
+        return [sys.executable, "-m", *module, "server", *arguments, *cluster.extra]
 
     def start(self) -> None:
         """Returns at once; ``until_up`` waits."""
@@ -250,6 +255,7 @@ class Member:
 class Cluster:
     """``count`` members n1, n2, ... that form one cluster when ``start`` is called.
 
+    skews: of the founders' clocks, by their order; who has none goes by the machine's.
     extra: more flags for each member; environment: more variables; prefix: of the names;
     network: shared with another cluster that is to be met.
     """
@@ -262,6 +268,7 @@ class Cluster:
         memory: bool = False,
         mode: str = "majority",
         secret: bool = True,
+        skews: Sequence[Skew] = (),
         extra: tuple[str, ...] = (),
         environment: dict[str, str] | None = None,
         prefix: str = "n",
@@ -275,6 +282,10 @@ class Cluster:
         self.environment = environment or {}
         self.prefix = prefix
         self.members: dict[str, Member] = {}
+        self.skews = tuple(skews)
+        drifts_ppm = (0, *(skew.drift_ppm for skew in skews))
+        self.drift = (max(drifts_ppm) - min(drifts_ppm)) / 1_000_000
+        self.walls_ahead_ms = [0, *(skew.wall_ahead_ms for skew in skews)]
         self.jumps: list[Jump] = []
         self.seeds_more: list[str] = []
         self._links: dict[tuple[str, str], int] = {}
@@ -323,7 +334,8 @@ class Cluster:
         """One more goes by its wall clock until it hears a master: when they are a quorum, so may the cluster."""
         ignorant = sum(not member.can_tell_time() for member in self.members.values())
         if ignorant > min(self.founders, len(self.members)) // 2:
-            self.jumps.append(Jump(now_us(), CLOCK_BOUND_MS))
+            spread_ms = max(self.walls_ahead_ms) - min(self.walls_ahead_ms)
+            self.jumps.append(Jump(now_us(), spread_ms + CLOCK_BOUND_MS))
 
     def wipe(self, name: str) -> None:
         """Its disk is gone."""
@@ -478,6 +490,13 @@ class Cluster:
 
     def resume(self, name: str) -> None:
         self[name].resume()
+
+    def turn(self, name: str, **ahead_ms: int) -> None:
+        """The clocks of a member that has its own jump: boot_ahead_ms, wall_ahead_ms."""
+        clocks = self[name].clocks
+        assert clocks, f"{name} goes by the machine's clocks"
+        clocks.skew = clocks.skew._replace(**ahead_ms)
+        self.walls_ahead_ms.append(clocks.skew.wall_ahead_ms)
 
     def partition(self, *groups: Iterable[str]) -> None:
         """Members hear only those of their own group; who is in no group hears nobody. Replaces older faults."""

@@ -223,7 +223,7 @@ class Load:
             refused=self.refused,
             broken=self.broken,
             exceptions=self.exceptions,
-            findings=check(history, jumps=self.cluster.jumps, drain_us=drain_us),
+            findings=check(history, jumps=self.cluster.jumps, drift=self.cluster.drift, drain_us=drain_us),
             history=history,
         )
 
