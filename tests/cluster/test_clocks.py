@@ -21,6 +21,8 @@ SKEWS = (
 JUMP_MS = 50
 JUMPS = 8
 CHANGES = 8
+HEARTBEAT_DELAY_MS = 150
+HIDDEN_S = 12  # longer than a takeover and its grace
 
 
 def wall_ahead_ms(cluster: Cluster, name: str) -> float:
@@ -70,6 +72,34 @@ def test_clocks_that_disagree_make_nothing_early_over_many_masters(make_cluster:
         load.assert_clean()
     assert len(cluster.jumps) == founded
     cluster.same_rows()
+
+
+@pytest.mark.chaos
+def test_time_of_a_master_that_was_cut_off_does_not_come_back(make_cluster: MakeCluster) -> None:
+    """Its heartbeats took long, so its successor's time is as far behind; what that handed out stays hidden as long."""
+    cluster = make_cluster().start()
+    first = cluster.master()
+    url = cluster[first].call("CreateQueue", QueueName="hidden")["QueueUrl"]
+    cluster.slow(first, delay_ms=HEARTBEAT_DELAY_MS)
+    slow_us = now_us()
+    until(lambda: now_us() - slow_us > 1_000 * (HEARTBEAT_DELAY_MS + 500), "all heartbeats are slow")
+    cluster.isolate(first)
+    others = [name for name in cluster.names() if name != first]
+    second = cluster.master(among=others, other_than=first)
+    third = next(name for name in others if name != second)
+    until(lambda: cluster[second].ask("SendMessage", QueueUrl=url, MessageBody="x").status == 200, "it serves")
+    taken_us = now_us()
+    assert cluster[second].call("ReceiveMessage", QueueUrl=url, VisibilityTimeout=HIDDEN_S)["Messages"]
+    until(lambda: not cluster[first].is_ready(), "the first one knows that it is cut off")
+    cluster.kill9(second)
+    cluster.heal()
+
+    def comes_again() -> bool:
+        reply = cluster[third].ask("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=5)
+        return reply.status == 200 and "Messages" in reply.body
+
+    until(comes_again, "the message is there again")
+    assert now_us() - taken_us > HIDDEN_S * 1_000_000
 
 
 def test_boot_time_clock_of_a_master_that_jumps_is_found(make_cluster: MakeCluster) -> None:
