@@ -436,7 +436,7 @@ def rows_without_the_advances() -> AbstractContextManager[None]:
 @contextmanager
 def advance_in_heartbeats() -> Iterator[None]:
     """Members tell each other cluster time where real time is asked for: each adds the advances once more."""
-    with patch.object(ClusterClock, "reading", lambda self, now_ms: (self._linked, self.time_ms(now_ms))):
+    with patch.object(ClusterClock, "reading", lambda self, now_ms: (self._linked_term, self.time_ms(now_ms))):
         yield
 
 
@@ -553,8 +553,8 @@ def follower_links_its_clock_ahead() -> Iterator[None]:
     """By a little: what a master's heartbeat says counts from its sending, not from a moment before it."""
     honest = ClusterClock.link
 
-    def ahead(self: ClusterClock, real_ms: int, now_ms: int) -> None:
-        honest(self, real_ms + 40, now_ms)
+    def ahead(self: ClusterClock, term: int, real_ms: int, now_ms: int) -> None:
+        honest(self, term, real_ms + 40, now_ms)
 
     with patch.object(ClusterClock, "link", ahead):
         yield
