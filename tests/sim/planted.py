@@ -1,7 +1,7 @@
 """Faults planted in the real code by patching one method of it: the checkers must catch each (design.md §10)."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from typing import Any
@@ -545,6 +545,18 @@ def memory_has_no_snapshot_before_all_is_committed() -> Iterator[None]:
         return honest(self, index)
 
     with patch.object(Member, "snapshot", strict):
+        yield
+
+
+@contextmanager
+def time_of_any_earlier_master() -> Iterator[None]:
+    """A new master takes the highest time that any of its voters is linked to, and not the newest master's."""
+    honest = ClusterClock.win
+
+    def win(self: ClusterClock, term: int, votes: Iterable[tuple[int, int]], last_entry_ms: int, now_ms: int) -> None:
+        honest(self, term, [(min(linked_term, 1), time_ms) for linked_term, time_ms in votes], last_entry_ms, now_ms)
+
+    with patch.object(ClusterClock, "win", win):
         yield
 
 
