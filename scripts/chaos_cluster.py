@@ -3,6 +3,9 @@
 A seed gives the faults and the choices of the clients, not their interleaving. Each round is a fresh cluster
 with some faults, then everything heals, is drained, judged, and the members' rows are compared. A finding
 leaves the history of all clients and the members' logs, and their path is printed.
+
+With --clocks each member has clocks of its own: the boot-time clock runs fast or slow, the wall clock is hours off
+and jumps. Then members are never killed down to a minority: the rest would go by wall clocks, as documented.
 """
 
 import argparse
@@ -18,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from msgspec import Struct, field
 
+from tests.cluster.clocked import Skew
 from tests.cluster.cluster import Cluster, let_pass
 from tests.cluster.load import Load, Verdict
 from tests.durability.chaos import now_us
@@ -26,6 +30,10 @@ from tests.durability.verdict import NAMES
 FAULTS_A_ROUND = 8  # then everything is drained and judged, so that a finding is not far from its cause
 FAULT_S = (0.5, 6.0)
 VISIBILITY_S = (1, 6)
+HOUR_MS = 3_600_000
+WALL_AHEAD_MS = (-5 * HOUR_MS, 5 * HOUR_MS)
+BOOT_AHEAD_MS = (0, 1_000 * HOUR_MS)  # machines were booted at different times
+DRIFT_PPM = (-500, 500)  # quartz is off by a tenth of that
 BETWEEN = (50, 200)  # acknowledged writes between two faults
 
 
@@ -51,7 +59,9 @@ class Breaker:
         self.random = random
         names = ("kill_master", "kill_follower", "kill_minority", "stop_master", "pause_master", "pause_follower")
         names += ("isolate_master", "isolate_follower", "split", "deaf", "mute", "unmet", "swallow", "slow", "flap")
-        if not cluster.memory:  # else nobody would be left who knows anything
+        if cluster.skews:
+            names += ("jump_wall",)
+        elif not cluster.memory:  # else nobody would be left who knows anything
             names += ("kill_all", "kill_majority")
         self.faults: dict[str, Callable[[], None]] = {name: getattr(self, name) for name in names}
 
@@ -83,6 +93,13 @@ class Breaker:
 
     def kill_all(self) -> None:
         self.kill(self.cluster.names())
+
+    def jump_wall(self) -> None:
+        """While it runs, and it starts again by the new time."""
+        name = self.random.choice(self.cluster.names())
+        self.cluster.turn(name, wall_ahead_ms=self.random.randint(*WALL_AHEAD_MS))
+        self.last()
+        self.kill([name])
 
     def stop_master(self) -> None:
         name = self.cluster.master()
@@ -168,23 +185,26 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="of the first round; without it a random one")
     parser.add_argument("--faults", type=int, default=FAULTS_A_ROUND, help="a round (8)")
     parser.add_argument("--only", metavar="FAULT,...", help="these faults and no others")
+    parser.add_argument("--clocks", action="store_true", help="fast, slow, hours off and jumping")
     options = parser.parse_args()
+    only = options.only.split(",") if options.only else []
     seed = SystemRandom().randrange(1_000_000) if options.seed is None else options.seed
     end_s = time.monotonic() + options.minutes * 60
     rounds: list[Round] = []
     while not rounds or time.monotonic() < end_s:
-        rounds.append(one_round(seed, options.faults, (options.only or "").split(",") if options.only else []))
+        rounds.append(one_round(seed, options.faults, only, options.clocks))
         seed += 1
     return judge(rounds)
 
 
-def one_round(seed: int, faults: int, only: list[str]) -> Round:
+def one_round(seed: int, faults: int, only: list[str], clocks: bool) -> Round:
     random = Random(seed)
     count, memory = random.choice((3, 3, 5)), random.random() < 0.25
+    skews = skewed(count, Random(f"clocks of {seed}")) if clocks else ()
     done = Round(seed=seed, count=count, memory=memory)
     directory = Path(tempfile.mkdtemp(prefix="elasticq-chaos-cluster-"))
-    print(f"seed {seed}: {count} members, {'memory' if memory else 'disk'}", flush=True)
-    cluster = Cluster(directory, count, memory=memory)
+    print(f"seed {seed}: {count} members, {'memory' if memory else 'disk'}", *skews, flush=True)
+    cluster = Cluster(directory, count, memory=memory, skews=skews)
     try:
         cluster.start()
         with Load(cluster, seed=seed, visibility_s=VISIBILITY_S) as load:
@@ -197,6 +217,12 @@ def one_round(seed: int, faults: int, only: list[str]) -> Round:
         cluster.end()
     tell(done, directory)
     return done
+
+
+def skewed(count: int, random: Random) -> tuple[Skew, ...]:
+    """Of as many members."""
+    spans = DRIFT_PPM, BOOT_AHEAD_MS, WALL_AHEAD_MS
+    return tuple(Skew(*(random.randint(*span) for span in spans)) for _ in range(count))
 
 
 def break_it(done: Round, cluster: Cluster, load: Load, random: Random, faults: int, only: list[str]) -> None:

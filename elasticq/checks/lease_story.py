@@ -9,6 +9,10 @@ class LeaseStory(Struct):
     receives: list[Receive] = field(default_factory=list)
     changes: list[LeaseChange] = field(default_factory=list)
 
+    @property
+    def began_us(self) -> int:
+        return min(receive.invoke_us for receive in self.receives)
+
     def deadline_us(self, by_us: int) -> int:
         """The earliest moment at which its messages may be visible again, as far as ``by_us`` can tell.
 

@@ -97,5 +97,5 @@ def _short(story: Story, lease: str, told: LeaseStory) -> list[Finding]:
         for receive in told.receives
         if receive.is_expired and receive.complete_us is not None
         if receive.complete_us
-        < min(ends_us, told.deadline_us(receive.complete_us) - story.early_us(0, receive.complete_us))
+        < min(ends_us, told.deadline_us(receive.complete_us) - story.early_us(told.began_us, receive.complete_us))
     ]

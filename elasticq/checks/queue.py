@@ -15,6 +15,7 @@ happened somewhere between invoke and completion, so two hand-outs A and B
 overlap for certain only if each completed before the other's earliest possible
 deadline. ``jumps`` tell when and how far the server's clock may have been put
 forward: where all members restarted at once they go by their wall clocks.
+``drift`` tells by which share of true time it may run too fast.
 Nothing is known of purges and of retention: there must be none.
 """
 
@@ -27,13 +28,15 @@ from elasticq.checks.story import Finding, HandOut, Jump, Message, Story
 LOST, DUPLICATED, RESURRECTED, EARLY, UNEXPECTED = "lost", "duplicated", "resurrected", "early", "unexpected"
 
 
-def check(events: Iterable[Event], *, jumps: Iterable[Jump] = (), drain_us: int | None = None) -> list[Finding]:
+def check(
+    events: Iterable[Event], *, jumps: Iterable[Jump] = (), drift: float = 0.0, drain_us: int | None = None
+) -> list[Finding]:
     """All findings, in order of time.
 
     drain_us: from when on consumers took and deleted everything, until nothing came any more;
     None: the history was not drained, and nothing can be called lost.
     """
-    story = Story(events, jumps)
+    story = Story(events, jumps, drift)
     findings = _unexpected(story)
     for message in story.messages.values():
         findings += _duplicated(story, message)

@@ -5,6 +5,7 @@ are the places it had, a queue and a MessageId each: a dead letter keeps its id 
 another queue, a move task gives it a new one.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -105,10 +106,11 @@ class Message(Struct):
 
 
 class Story:
-    """jumps: of the server's clock."""
+    """jumps: of the server's clock. drift: by which share of true time it may run too fast (0.001: 1 ms a second)."""
 
-    def __init__(self, events: Iterable[Event], jumps: Iterable[Jump] = ()) -> None:
+    def __init__(self, events: Iterable[Event], jumps: Iterable[Jump] = (), drift: float = 0.0) -> None:
         self.jumps = list(jumps)
+        self.drift = drift
         self.queues: dict[str, CreateQueue] = {}
         self.messages: dict[tuple[str, ...], Message] = {}
         self.by_body: dict[str, Message] = {}
@@ -252,12 +254,14 @@ class Story:
     def early_us(self, from_us: int, by_us: int) -> int:
         """How much earlier than by true time something may be over that began at ``from_us`` or later.
 
-        By rounding, by a jump of the clock, and by all advances that may have had their effect between the two moments.
+        By rounding, by what the clock gained between the two moments, by its jump between them, and by all advances
+        that may have had their effect there.
         """
         advances = [each for each in self.advances if each.invoke_us <= by_us]
         late = [each for each in advances if each.outcome != "ok" or (each.complete_us or from_us) >= from_us]
         jumped_ms = max((jump.ahead_ms for jump in self.jumps if from_us <= jump.at_us <= by_us), default=0)
-        return ROUNDING_US + 1_000 * (jumped_ms + sum(each.advance_ms for each in late))
+        gained_us = math.ceil(self.drift * max(0, by_us - from_us))
+        return ROUNDING_US + gained_us + 1_000 * (jumped_ms + sum(each.advance_ms for each in late))
 
     def hidden_until_us(self, hand_out: HandOut, by_us: int) -> int:
         """The earliest moment at which the message may be visible again, as far as ``by_us`` can tell.
@@ -270,7 +274,8 @@ class Story:
         """
         taken_by = hand_out.taken_by
         if taken_by.lease:
-            return self.leases[taken_by.queue, taken_by.lease].deadline_us(by_us) - self.early_us(0, by_us)
+            told = self.leases[taken_by.queue, taken_by.lease]
+            return told.deadline_us(by_us) - self.early_us(told.began_us, by_us)
         bound_us = self.early_us(taken_by.invoke_us, by_us)
         until_us = taken_by.invoke_us + taken_by.visibility_ms * 1_000 - bound_us
         handle = hand_out.message.receipt_handle

@@ -889,7 +889,7 @@ class Node(Observer):
         self._read.clear()
         self.clock.ahead_ms = self.state.ahead_ms
         contact_ms = self.clock.contact_ms
-        self.clock.win(replica.votes.values(), replica.log.last_time_ms, now_ms)
+        self.clock.win(replica.term, replica.votes.values(), replica.log.last_time_ms, now_ms)
         turn = self._turn
         turn.term = replica.term
         turn.now_ms = max(self._stamp(now_ms), replica.log.last_time_ms)
@@ -993,7 +993,7 @@ class Node(Observer):
             self.members.was_removed = True
 
     def linked(self, time_ms: int, now_ms: int) -> None:
-        self.clock.link(time_ms, now_ms)
+        self.clock.link(self.replica.term, time_ms, now_ms)
 
     def _apply_entry(self, index: int, *, keep_undo: bool) -> None:
         assert index == self.applied_index + 1

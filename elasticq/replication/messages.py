@@ -49,12 +49,22 @@ class RequestVote(Message, tag=3):
     transfer: bool
 
 
-class VoteReply(Message, tag=4):
-    """Carries the voter's clock: ``linked`` cluster time at sending, else its wall clock."""
+class _VoteReply(Message):
+    """As members told it before they told ``linked_term``."""
 
     granted: bool
     linked: bool
     time_ms: TimeMs
+
+
+class VoteReply(_VoteReply, tag=4, kw_only=True):
+    """Carries the voter's clock: ``linked`` cluster time at sending, else its wall clock.
+
+    linked_term: of the master it is linked to; last on the wire, behind the header (so the class of its own),
+    where members of an older version do not look for it. It is 0 where they send none.
+    """
+
+    linked_term: int = 0
 
 
 class Append(Message, tag=5):

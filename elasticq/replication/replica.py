@@ -107,13 +107,13 @@ class Replica:
         timing: Timing,
         lottery: Lottery,
         observer: Observer,
-        clock: Callable[[int], tuple[bool, int]],
+        clock: Callable[[int], tuple[int, int]],
         *,
         is_volatile: bool = False,
     ) -> None:
         """``is_volatile``: records are durable when made.
 
-        ``clock(now_ms)`` gives (linked, time_ms): the member's cluster time, or its wall clock if not linked.
+        ``clock(now_ms)`` gives (term, time_ms): cluster time by the master of that term, or 0 and the wall clock.
         """
         self.member_id = member_id
         self.is_volatile = is_volatile
@@ -151,7 +151,7 @@ class Replica:
         self.lease_until_ms = 0
         self._no_lease_before_ms = 0  # rounds sent before it give none: the mastership was being handed over
         self.heard_ms: int | None = None  # newest Append of a master, of any term
-        self.votes: dict[str, tuple[bool, int]] = {}  # grants: voter -> its clock
+        self.votes: dict[str, tuple[int, int]] = {}  # grants: voter -> its clock
         self._pre_votes: set[str] = set()
         self._own_vote_token = 0
         self._campaign_term = 0  # of the pre-vote under way
@@ -535,7 +535,7 @@ class Replica:
                 self.voted_for = message.sender
                 self._persist_vote()
             self._set_election_timer(now_ms)
-        linked, time_ms = self.clock(now_ms)
+        linked_term, time_ms = self.clock(now_ms)
         self._send(
             VoteReply(
                 cluster=self.cluster,
@@ -544,8 +544,9 @@ class Replica:
                 to=message.sender,
                 term=self.term,
                 granted=granted,
-                linked=linked,
+                linked=linked_term > 0,
                 time_ms=time_ms,
+                linked_term=linked_term,
             ),
             rests_on_records=True,
         )
@@ -560,7 +561,8 @@ class Replica:
             and not self._pre_votes
             and message.sender in self.others
         ):
-            self.votes[message.sender] = (message.linked, message.time_ms)
+            # Who does not tell the term of its link is taken for linked to the first master there was.
+            self.votes[message.sender] = (message.linked_term or int(message.linked), message.time_ms)
             self._count_votes(now_ms)
 
     # --- replication: follower ----------------------------------------------------

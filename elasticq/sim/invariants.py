@@ -97,6 +97,7 @@ class Invariants:
         # of those that follow from one another.
         self._slowest_ms: int | None = None
         self._fastest_ms = 0
+        self._ahead_ms: dict[int, int] = {}  # of true time, when it won: each master's clock, by term
         self.advanced: list[tuple[int, int]] = []  # (index, ms ahead of real time) of every advance that was proposed
 
     def _found(self, name: str, evidence: str) -> None:
@@ -410,17 +411,26 @@ class Invariants:
                 return
 
     def _note_jump(self, member: Member) -> None:
-        """Only where none of its voters had heard a master's clock may a new master's be ahead of the last one's."""
+        """Only where none of its voters had heard the last master's clock may a new master's be ahead of that."""
         node = member.node
         assert node is not None
         ahead_ms = node.clock.reading(member.boot_ms)[1] - TRUE_EPOCH_MS - self.world.now_us // 1_000
-        if not any(is_linked for is_linked, _ in node.replica.votes.values()):
+        linked_term, _ = max(node.replica.votes.values())
+        if not linked_term or linked_term < self._newest_served_term():
             if self._slowest_ms is not None:
                 self.jumps.append(Jump(self.world.now_us, max(0, ahead_ms - self._slowest_ms)))
             self._fastest_ms = ahead_ms
-        elif ahead_ms > self._fastest_ms + ROUNDING_MS:
-            self._found(CLOCK_JUMPED, f"{member.name} won at {ahead_ms} ms ahead, the others at {self._fastest_ms}")
+        elif ahead_ms > (most_ms := min(self._fastest_ms, self._ahead_ms[linked_term])) + ROUNDING_MS:
+            self._found(CLOCK_JUMPED, f"{member.name} won at {ahead_ms} ms ahead, the others at {most_ms}")
+        self._ahead_ms[node.replica.term] = ahead_ms
         self._slowest_ms = ahead_ms if self._slowest_ms is None else min(self._slowest_ms, ahead_ms)
+
+    def _newest_served_term(self) -> int:
+        """Of the masters that may have handed something out: their takeovers are committed."""
+        committed = self.committed
+        return max(
+            (term for term, at in self.takeovers.items() if at < len(committed) and committed[at] == term), default=0
+        )
 
     def _commit_moved(self, member: Member, seen: _Seen) -> None:
         node = member.node

@@ -52,9 +52,9 @@ def advance(seconds: float, at: float, *, outcome: str = "ok") -> Advance:
     )  # fmt: skip
 
 
-def names(*events: Event, jumps: tuple[Jump, ...] = (), drain: float | None = 60) -> list[str]:
+def names(*events: Event, jumps: tuple[Jump, ...] = (), drift: float = 0, drain: float | None = 60) -> list[str]:
     drain_us = None if drain is None else int(drain * S)
-    return [finding.name for finding in check(events, jumps=jumps, drain_us=drain_us)]
+    return [finding.name for finding in check(events, jumps=jumps, drift=drift, drain_us=drain_us)]
 
 
 def test_sent_received_and_deleted_message_is_clean() -> None:
@@ -210,6 +210,14 @@ def test_jump_of_the_clock_forgives_just_as_much_and_only_across_it() -> None:
     assert names(*events, jumps=(Jump(4 * S, 500),)) == ["early"]
     assert names(*events, jumps=(Jump(4 * S, 1_000),)) == []
     assert names(*events, jumps=(Jump(1 * S, 1_000), Jump(7 * S, 1_000))) == ["early"]
+
+
+def test_drift_of_the_clock_forgives_its_share_of_the_time_between() -> None:
+    first, second = receive("a", "1", 2), receive("a", "1", 6.892, client="d")
+    events = send("a", "1", 1), first, second, delete(second, 8)
+    assert names(*events) == ["early"], "by 8 ms, of which rounding explains one"
+    assert names(*events, drift=0.001) == ["early"], "by 7 ms, of which 0.1 % of the time between explains five"
+    assert names(*events, drift=0.002) == []
 
 
 def test_advance_of_the_clock_forgives_just_as_much() -> None:

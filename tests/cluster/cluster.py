@@ -13,12 +13,15 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from elasticq.checks.story import Jump
+from tests.cluster.clocked import Clocks, Skew
 from tests.cluster.proxy import HOST, Network
+from tests.durability.chaos import CLOCK_BOUND_MS, now_us
 from tests.durability.connection import Connection
 from tests.durability.server import pause
 
@@ -100,6 +103,10 @@ class Member:
         self.address = f"{HOST}:{self.peer_port}"
         self.process: subprocess.Popen[bytes] | None = None
         self.is_paused = False
+        at = len(cluster.members)
+        skewed = cluster.skews[at : at + 1]
+        self.clocks = Clocks.make(cluster.directory / f"{name}.clocks", *skewed) if skewed else None
+        self.knows_time = False  # has heard a master since its start, for certain
 
     # The process.
 
@@ -112,11 +119,14 @@ class Member:
         arguments += ["--memory"] if cluster.memory else ["--data-dir", str(self.data)]
         if cluster.secret_file:
             arguments += ["--cluster-secret-file", str(cluster.secret_file)]
-        return [sys.executable, "-m", "elasticq", "server", *arguments, *cluster.extra]
+        module = ["tests.cluster.clocked", str(self.clocks.file)] if self.clocks else ["elasticq"]
+        return [sys.executable, "-m", *module, "server", *arguments, *cluster.extra]
 
     def start(self) -> None:
         """Returns at once; ``until_up`` waits."""
         assert self.process is None, f"{self.name} runs"
+        self.knows_time = False
+        self.cluster.note_start()
         environment = {"PYTHONPATH": str(ROOT), "ELASTICQ_FAULT_ROUTES": str(self.routes)}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -218,9 +228,15 @@ class Member:
 
     def is_ready(self) -> bool:
         try:
-            return self.is_running() and ask(self.admin_port, "GET", "/ready").status == 200
+            is_ready = self.is_running() and ask(self.admin_port, "GET", "/ready").status == 200
         except OSError:
             return False
+        self.knows_time |= is_ready
+        return is_ready
+
+    def can_tell_time(self) -> bool:
+        """It takes the cluster's time into an election, and not that of its wall clock."""
+        return self.is_running() and (self.knows_time or (not self.is_paused and self.is_ready()))
 
     def boto3(self, service: str = "sqs", **more: Any) -> Any:
         """An SDK client with the SDK's own settings."""
@@ -239,6 +255,7 @@ class Member:
 class Cluster:
     """``count`` members n1, n2, ... that form one cluster when ``start`` is called.
 
+    skews: of the founders' clocks, by their order; who has none goes by the machine's.
     extra: more flags for each member; environment: more variables; prefix: of the names;
     network: shared with another cluster that is to be met.
     """
@@ -251,6 +268,7 @@ class Cluster:
         memory: bool = False,
         mode: str = "majority",
         secret: bool = True,
+        skews: Sequence[Skew] = (),
         extra: tuple[str, ...] = (),
         environment: dict[str, str] | None = None,
         prefix: str = "n",
@@ -264,6 +282,11 @@ class Cluster:
         self.environment = environment or {}
         self.prefix = prefix
         self.members: dict[str, Member] = {}
+        self.skews = tuple(skews)
+        drifts_ppm = (0, *(skew.drift_ppm for skew in skews))
+        self.drift = (max(drifts_ppm) - min(drifts_ppm)) / 1_000_000
+        self.walls_ahead_ms = [0, *(skew.wall_ahead_ms for skew in skews)]
+        self.jumps: list[Jump] = []
         self.seeds_more: list[str] = []
         self._links: dict[tuple[str, str], int] = {}
         self._owns_network = network is None
@@ -306,6 +329,13 @@ class Cluster:
         self[name].kill9()
         self[name].start()
         self[name].until_up()
+
+    def note_start(self) -> None:
+        """One more goes by its wall clock until it hears a master: when they are a quorum, so may the cluster."""
+        ignorant = sum(not member.can_tell_time() for member in self.members.values())
+        if ignorant > min(self.founders, len(self.members)) // 2:
+            spread_ms = max(self.walls_ahead_ms) - min(self.walls_ahead_ms)
+            self.jumps.append(Jump(now_us(), spread_ms + CLOCK_BOUND_MS))
 
     def wipe(self, name: str) -> None:
         """Its disk is gone."""
@@ -460,6 +490,13 @@ class Cluster:
 
     def resume(self, name: str) -> None:
         self[name].resume()
+
+    def turn(self, name: str, **ahead_ms: int) -> None:
+        """The clocks of a member that has its own jump: boot_ahead_ms, wall_ahead_ms."""
+        clocks = self[name].clocks
+        assert clocks, f"{name} goes by the machine's clocks"
+        clocks.skew = clocks.skew._replace(**ahead_ms)
+        self.walls_ahead_ms.append(clocks.skew.wall_ahead_ms)
 
     def partition(self, *groups: Iterable[str]) -> None:
         """Members hear only those of their own group; who is in no group hears nobody. Replaces older faults."""

@@ -19,7 +19,7 @@ from msgspec import Struct
 from elasticq.checks.history import Event
 from elasticq.checks.queue import check
 from tests.cluster.cluster import Cluster, Member, until
-from tests.durability.chaos import CLOCK_BOUND_MS, DRAIN_VISIBILITY_S, RETRIED, Client, Plan, now_us
+from tests.durability.chaos import DRAIN_VISIBILITY_S, RETRIED, Client, Plan, now_us
 from tests.durability.connection import Broken, Connection
 from tests.durability.server import pause
 from tests.durability.verdict import Judged
@@ -223,7 +223,7 @@ class Load:
             refused=self.refused,
             broken=self.broken,
             exceptions=self.exceptions,
-            findings=check(history, clock_bound_ms=CLOCK_BOUND_MS, drain_us=drain_us),
+            findings=check(history, jumps=self.cluster.jumps, drift=self.cluster.drift, drain_us=drain_us),
             history=history,
         )
 

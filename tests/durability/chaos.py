@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from elasticq.checks.history import ChangeVisibility, Delete, Event, HandedOut, Receive, Send, SentMessage
 from elasticq.checks.queue import check
+from elasticq.checks.story import Jump
 from tests.durability.connection import Broken, Connection
 from tests.durability.server import Server
 from tests.durability.verdict import Judged
@@ -76,6 +77,7 @@ class Scene:
         self.acknowledged = 0
         self.broken = 0  # attempts, other than empty long polls, that a kill cut off
         self.failures: list[BaseException] = []
+        self.jumps: list[Jump] = []
 
     def acknowledge(self) -> None:
         with self.changed:
@@ -303,7 +305,7 @@ def run(server: Server, plan: Plan) -> Verdict:
         kills_in_flight=in_flight,
         acknowledged=scene.acknowledged,
         acknowledged_between_min=min(between, default=0),
-        findings=check(history, clock_bound_ms=CLOCK_BOUND_MS, drain_us=drain_us),
+        findings=check(history, jumps=scene.jumps, drain_us=drain_us),
         history=history,
     )
 
@@ -335,6 +337,7 @@ def _kill_again_and_again(scene: Scene) -> tuple[int, list[int]]:
         scene.up.clear()
         between.append(scene.acknowledged - before)
         scene.server.kill()
+        scene.jumps.append(Jump(now_us(), CLOCK_BOUND_MS))
         scene.server.start()
         in_flight += scene.broken > broken_before
         scene.up.set()

@@ -361,6 +361,26 @@ def test_cluster_time_neither_falls_nor_leaps_over_failovers() -> None:
     assert times == sorted(times)
 
 
+def test_new_master_goes_on_from_the_time_of_the_last_one_and_not_of_one_before_it() -> None:
+    """The time of a master that was cut off may be ahead of its successor's by what its heartbeats took."""
+    cluster = Cluster()
+    first = cluster.elect()
+    cluster.do(first, c.CreateQueue(queue_name="jobs"))
+    for name in others(cluster, first):  # as if their heartbeats had been so long on the way
+        node = cluster.node(name)
+        node.clock.link(node.replica.term, node.clock.reading(cluster.now_ms)[1] - 400, cluster.now_ms)
+    cluster.isolate(first)
+    second = cluster.elect_other(first)
+    cluster.do(second, SEND)
+    taken_ms = cluster.now_ms
+    cluster.do(second, c.ReceiveMessage(queue_url="jobs", visibility_timeout=30))
+    cluster.crash(second)
+    cluster.heal()
+    third = cluster.elect_other(second)
+    cluster.advance(taken_ms + 30_000 - 1 - cluster.now_ms)
+    assert cluster.do(third, RECEIVE).messages == []
+
+
 def test_restart_of_all_takes_the_median_of_walls_and_never_falls() -> None:
     cluster = Cluster()
     master = cluster.elect()

@@ -65,6 +65,15 @@ def test_granted_vote_is_recorded_and_its_answer_rests_on_the_record() -> None:
     assert rests_on_records
 
 
+def test_linked_vote_that_does_not_tell_its_master_counts_as_of_the_oldest() -> None:
+    bench = Bench(voters=("a", "b", "c", "d", "e"))
+    bench.campaign()
+    bench.pre_vote_reply("c", bench.replica.term + 1)
+    for sender, told in (("b", {"linked": False}), ("c", {"linked": True})):
+        bench.get(bench._of(VoteReply, sender, bench.replica.term, granted=True, time_ms=5, **told))
+    assert [bench.replica.votes[sender] for sender in "bc"] == [(0, 5), (1, 5)]
+
+
 def test_vote_in_an_older_term_is_refused_and_tells_the_newer() -> None:
     bench = Bench(with_log(term=5))
     bench.silence()

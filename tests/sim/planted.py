@@ -1,7 +1,7 @@
 """Faults planted in the real code by patching one method of it: the checkers must catch each (design.md §10)."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from typing import Any
@@ -436,7 +436,7 @@ def rows_without_the_advances() -> AbstractContextManager[None]:
 @contextmanager
 def advance_in_heartbeats() -> Iterator[None]:
     """Members tell each other cluster time where real time is asked for: each adds the advances once more."""
-    with patch.object(ClusterClock, "reading", lambda self, now_ms: (self._linked, self.time_ms(now_ms))):
+    with patch.object(ClusterClock, "reading", lambda self, now_ms: (self._linked_term, self.time_ms(now_ms))):
         yield
 
 
@@ -549,12 +549,24 @@ def memory_has_no_snapshot_before_all_is_committed() -> Iterator[None]:
 
 
 @contextmanager
+def time_of_any_earlier_master() -> Iterator[None]:
+    """A new master takes the highest time that any of its voters is linked to, and not the newest master's."""
+    honest = ClusterClock.win
+
+    def win(self: ClusterClock, term: int, votes: Iterable[tuple[int, int]], last_entry_ms: int, now_ms: int) -> None:
+        honest(self, term, [(min(linked_term, 1), time_ms) for linked_term, time_ms in votes], last_entry_ms, now_ms)
+
+    with patch.object(ClusterClock, "win", win):
+        yield
+
+
+@contextmanager
 def follower_links_its_clock_ahead() -> Iterator[None]:
     """By a little: what a master's heartbeat says counts from its sending, not from a moment before it."""
     honest = ClusterClock.link
 
-    def ahead(self: ClusterClock, real_ms: int, now_ms: int) -> None:
-        honest(self, real_ms + 40, now_ms)
+    def ahead(self: ClusterClock, term: int, real_ms: int, now_ms: int) -> None:
+        honest(self, term, real_ms + 40, now_ms)
 
     with patch.object(ClusterClock, "link", ahead):
         yield

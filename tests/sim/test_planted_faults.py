@@ -124,6 +124,7 @@ CASES = {
             features=LEASES,
         ),
         Case(planted.committed_lease_keeps_its_messages, (RESURRECTED,), FAILOVERS, features=LEASES),
+        Case(planted.time_of_any_earlier_master, (rule.CLOCK_JUMPED,), FAILOVERS),
         Case(planted.follower_links_its_clock_ahead, (rule.CLOCK_JUMPED,), FAILOVERS),
         Case(
             planted.leases_missing_in_the_rows, (rule.ROWS_DIFFER, LEASE_SHORT, LEASE_DIFFERS), CRASHES, features=LEASES
