@@ -45,7 +45,7 @@ def _within(kind: Any, meta: msgspec.Meta) -> st.SearchStrategy[Any]:
     if kind is int:
         return st.integers(meta.ge, meta.le)
     if kind is bytes:
-        return st.binary(min_size=meta.min_length, max_size=meta.max_length)
+        return st.binary(min_size=meta.min_length or 0, max_size=meta.max_length)
     if kind is not str:
         return values(kind)
     return st.text(min_size=meta.min_length or 0, max_size=12)

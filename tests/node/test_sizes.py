@@ -323,7 +323,7 @@ def test_dead_letters_go_in_as_many_entries_as_they_need(*, is_fifo: bool) -> No
 
 
 def test_a_move_task_counts_attributes_towards_its_step() -> None:
-    solo = Solo()
+    solo = Solo(volatile=False)
     solo.create("dead")
     arn = f"arn:aws:sqs:us-east-1:{DEFAULT_ACCOUNT}:dead"
     solo.create("q", RedrivePolicy=f'{{"deadLetterTargetArn":"{arn}","maxReceiveCount":1}}')

@@ -67,6 +67,10 @@ def leaves(operation: Operation, kind: Any, path: Path, bound: msgspec.Meta | No
 
 LEAVES = [leaf for operation in (*OPERATIONS.values(), PEEK) for leaf in leaves(operation, operation.command, ())]
 ALL = pytest.mark.parametrize("leaf", [pytest.param(x, id=".".join((x.operation.name, *x.path))) for x in LEAVES])
+LARGE = [leaf for leaf in LEAVES if leaf.bound is not None and leaf.bound.max_length == limits.REQUEST_BYTES_MAX]
+WITHIN = pytest.mark.parametrize(
+    "leaf", [pytest.param(x, id=".".join((x.operation.name, *x.path))) for x in LEAVES if x not in LARGE]
+)
 
 
 def members_with(path: Path, value: Any, above: str = "") -> Any:
@@ -118,7 +122,14 @@ def test_the_table_holds_nothing_else() -> None:
     assert set(limits.MEMBERS) == {leaf.name for leaf in LEAVES}
 
 
-@ALL
+def test_a_member_that_is_a_request_by_itself_makes_one_that_is_too_large() -> None:
+    assert LARGE
+    for leaf in LARGE:
+        with pytest.raises(errors.RequestTooLarge):
+            decoded(leaf.operation, members_with(leaf.path, sized(leaf, 0)), by_form=False)
+
+
+@WITHIN
 def test_what_is_beyond_gets_the_error_of_its_parameter(leaf: Leaf) -> None:
     members = members_with(leaf.path, sized(leaf, 1))
     for by_form in (False, True) if has_form(leaf) else (False,):
@@ -130,7 +141,7 @@ def test_what_is_beyond_gets_the_error_of_its_parameter(leaf: Leaf) -> None:
         assert len(error.message) < 512, "what was sent is quoted in part only"
 
 
-@ALL
+@WITHIN
 def test_what_is_as_large_as_the_bound_is_a_command(leaf: Leaf) -> None:
     members = members_with(leaf.path, sized(leaf, 0))
     commands = [

@@ -295,7 +295,8 @@ def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.
             continue  # two calls with one ReceiveRequestAttemptId got it under one handle, and one was perhaps read
         back = undone.get(receipt.queue_id)
         if back is None:
-            back = m.ReceiveReturned(receipt.queue_id, [], [], [], [], now_ms, result.invocation)
+            visible_at_ms = now_ms if row.received_ms != now_ms else now_ms - 1  # not that of a receive: see ``is_out``
+            back = m.ReceiveReturned(receipt.queue_id, [], [], [], [], visible_at_ms, result.invocation)
             undone[receipt.queue_id] = back
         back.sequences.append(receipt.sequence)
         back.hand_outs.append(receipt.hand_out)
@@ -306,8 +307,12 @@ def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.
 
 
 def is_out(row: Row, hand_out: int, now_ms: int) -> bool:
-    """It can be given back: nobody has the message by a later hand-out, nor was this one given back already."""
-    return row.hand_out == hand_out and row.visible_at_ms > now_ms
+    """It can be given back: nobody has the message by a later hand-out, nor was this one given back already.
+
+    A receive with a visibility timeout of 0 is out, too. Its message is visible from the millisecond of the receive
+    on, and ``returned`` leaves another one than that.
+    """
+    return row.hand_out == hand_out and (row.visible_at_ms > now_ms or row.visible_at_ms == row.received_ms)
 
 
 def wait_s(state: State, call: Call, command: ReceiveMessage) -> int:
