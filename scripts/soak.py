@@ -257,6 +257,7 @@ async def soak(arguments: argparse.Namespace, url: str, pid: int) -> float:
                 "CreateQueue", {"QueueName": f"soak-{number}", "Attributes": {"VisibilityTimeout": "5"}}
             )
 
+    print(f"idle:   {_rss(pid):.1f} MiB", flush=True)
     operator = Client(host, port, arguments.seed, statuses)
     await create(operator)
     await load(WARM_S, arguments.seed)

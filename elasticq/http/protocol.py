@@ -65,7 +65,6 @@ class SqsProtocol(asyncio.Protocol):
         "_buffer",
         "_buffers_bytes",
         "_chunks",
-        "_command_bytes",
         "_counts",
         "_door",
         "_eof",
@@ -77,11 +76,13 @@ class SqsProtocol(asyncio.Protocol):
         "_pending",
         "_read",
         "_reading_paused",
+        "_reply_bytes",
         "_site",
         "_slow",
         "_submit",
         "_submitting",
         "_transport",
+        "_waiting_bytes",
         "deadline_ms",
         "origin",
         "slow_request",
@@ -105,7 +106,8 @@ class SqsProtocol(asyncio.Protocol):
         self._body = bytearray()
         self._chunks: Chunks | None = None
         self._buffers_bytes = 0
-        self._command_bytes = 0
+        self._waiting_bytes = 0
+        self._reply_bytes = 0
         self._submitting = False
         self._eof = False
         self._reading_paused = False
@@ -263,7 +265,7 @@ class SqsProtocol(asyncio.Protocol):
         if self._hold & PARKED:
             self.deadline_ms = NEVER_MS
             if held_bytes > WAITING_FREE_BYTES:
-                self.hold_command(held_bytes)
+                self.hold(held_bytes)
 
     def release(self, outcome: Result | SqsError) -> None:
         """The runtime's answer: write it, or give a receive back that nobody can read any more."""
@@ -278,8 +280,8 @@ class SqsProtocol(asyncio.Protocol):
         head, operation, command, account, began_s = self._pending
         self._pending = _NOTHING  # the connection may be idle for long
         self._hold &= ~PARKED
-        if self._command_bytes:
-            self.hold_command(0)
+        if self._waiting_bytes:
+            self.hold(0)
         responses = site.responses
         if head.close or site.stopping or isinstance(outcome, _WITH_HEADERS):
             request_id = responses.request_id(site.hot_requests)
@@ -296,7 +298,8 @@ class SqsProtocol(asyncio.Protocol):
             except Exception as failure:
                 self._fail(head, failure, operation, account, command, began_s)
             else:
-                parts = start, site.hot_requests, len(body), body
+                self._reply_bytes = len(body)
+                parts = start, site.hot_requests, self._reply_bytes, body
                 self._transport.write(b"%b%012x\r\nContent-Length: %d\r\n\r\n%b" % parts)
                 self.deadline_ms = site.idle_until_ms
                 is_slow = self._counts[operation.name](command, account, outcome, began_s)
@@ -312,7 +315,7 @@ class SqsProtocol(asyncio.Protocol):
         """In a callback of its own: the runtime is in the middle of releasing."""
         self._hold &= ~PARKED
         self._pending = _NOTHING
-        self.hold_command(0)
+        self.hold(0)
         if isinstance(outcome, ReceiveMessageResult):
             self._site.loop.call_soon(self._site.runtime.undelivered, outcome)
 
@@ -437,23 +440,24 @@ class SqsProtocol(asyncio.Protocol):
 
     def _weigh(self) -> bool:
         """Tell the site what this connection buffers; False: there is no room for it."""
-        size_bytes = len(self._buffer) + len(self._body) + self._command_bytes
+        size_bytes = len(self._buffer) + len(self._body) + self._waiting_bytes
         if self.slow_request is not None:
             size_bytes += len(self.slow_request[1])
-        if self._hold & WRITING:
-            size_bytes += self._transport.get_write_buffer_size()
+        if self._hold & WRITING and not self._hold & SLOW:
+            # A reply of which the system took a part is kept whole.
+            size_bytes += max(self._transport.get_write_buffer_size(), self._reply_bytes)
         old_bytes, self._buffers_bytes = self._buffers_bytes, size_bytes
         return self._site.buffer(old_bytes, size_bytes)
 
-    def hold_command(self, size_bytes: int) -> None:
-        """What a request holds while its reply is outstanding; 0: it is not any more."""
-        self._command_bytes = size_bytes
+    def hold(self, size_bytes: int) -> None:
+        """What a request holds while its reply is outstanding, or aiohttp's reply while it is not read; 0: no more."""
+        self._waiting_bytes = size_bytes
         self._weigh()
 
     def _forget(self) -> None:
         """No request is under way any more."""
         self._buffer = b""
-        self._command_bytes = 0
+        self._waiting_bytes = 0
         self._body = bytearray()
         self._head = self._chunks = self.slow_request = None
         self._weigh()
@@ -499,7 +503,7 @@ class SqsProtocol(asyncio.Protocol):
         self._hold &= ~SLOW
         self.slow_request = None
         self.deadline_ms = self._site.idle_until_ms
-        self.hold_command(0)
+        self.hold(0)
         if not keeps_open:
             self._hold |= CLOSING
             self._forget()

@@ -185,6 +185,11 @@ class Site:
         self.buffers_bytes += new_bytes - old_bytes
         return new_bytes <= old_bytes or self._is_bearable(self.buffers_bytes, new_bytes)
 
+    @property
+    def is_full(self) -> bool:
+        """No more replies that may be long."""
+        return self.buffers_bytes > self.bounds.buffers_bytes_max
+
     def has_room(self, new_bytes: int) -> bool:
         """For one connection that would buffer so much more."""
         return self._is_bearable(self.buffers_bytes + new_bytes, new_bytes)

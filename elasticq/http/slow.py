@@ -121,6 +121,8 @@ class SlowPath:
             response = await self._route(Asked(request, *connection.slow_request, connection))
             if self._site.stopping:
                 response.force_close()
+            if isinstance(response.body, bytes):
+                connection.hold(2 * len(response.body))  # it is kept beside what the transport has of it
             await response.prepare(request)
             await response.write_eof()  # here, so that the next request waits until all of it is written
             keeps_open = bool(response.keep_alive)
@@ -285,7 +287,7 @@ class SlowPath:
         if held_bytes > WAITING_FREE_BYTES:
             if not self._site.has_room(held_bytes):
                 raise ServiceUnavailable(BUSY_TEXT)
-            asked.connection.hold_command(held_bytes)
+            asked.connection.hold(held_bytes)
 
     def _check_method(self, asked: Asked, operation: Operation) -> None:
         """A link or an image of any page makes a browser GET; only a signature tells that somebody meant it.
@@ -310,6 +312,9 @@ class SlowPath:
             raise
         if request.transport is None or request.transport.is_closing():
             ticket.return_messages(outcome)
+        elif isinstance(outcome, ReceiveMessageResult) and self._site.is_full:
+            ticket.return_messages(outcome)
+            return ServiceUnavailable(BUSY_TEXT)
         return outcome
 
     def _endpoint(self, asked: Asked) -> str:

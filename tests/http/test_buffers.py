@@ -8,7 +8,7 @@ from elasticq.http.bounds import Bounds
 from elasticq.http.site import SMALL_BYTES
 from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.results import SendMessageResult
-from tests.http.desk import QUEUE_URL, Desk, chunked, json_request, responses, settle, until
+from tests.http.desk import QUEUE_URL, Desk, Line, chunked, json_request, responses, settle, until
 
 CREATE = json_request("CreateQueue", {"QueueName": "orders"})
 POLL = json_request("ReceiveMessage", {"QueueUrl": QUEUE_URL, "WaitTimeSeconds": 20})
@@ -152,5 +152,42 @@ async def test_a_message_that_waits_for_the_disk_is_counted() -> None:
     waiting[0][0].release(SendMessageResult("id"))
     assert 100_000 < desk.site.buffers_bytes < 150_000
     waiting[1][0].release(ServiceUnavailable("no"))
+    assert desk.site.buffers_bytes == 0
+    await desk.close()
+
+
+def stop_reading(line: Line, taken_bytes: int) -> None:
+    """The client reads no more; of what is written to it the system takes ``taken_bytes``."""
+
+    def write(data: bytes | bytearray | memoryview) -> None:
+        Line.write(line, data)
+        if len(line.received) > taken_bytes:
+            line.protocol.pause_writing()
+
+    line.write = write  # type: ignore[method-assign]
+    line.get_write_buffer_size = lambda: max(0, len(line.received) - taken_bytes)  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("is_slow", [False, True], ids=["hot", "slow"])
+async def test_an_answer_that_is_read_in_part_is_held_whole(is_slow: bool) -> None:
+    desk = Desk(ROOM)
+    await desk.ask(CREATE)
+    await desk.ask(LARGE)
+    receive = json_request("ReceiveMessage", {"QueueUrl": QUEUE_URL, "VisibilityTimeout": 0})
+    receive = chunked(receive) if is_slow else receive
+    readers = [desk.connect() for _ in range(4)]
+    for protocol, line in readers:
+        stop_reading(line, 90_000)
+        protocol.data_received(receive)
+        await until(lambda line=line: line.received)  # type: ignore[misc]
+        await settle()
+    found = [(int(line.received[9:12]), line.aborted) for _, line in readers]
+    beyond = (503, False) if is_slow else (200, True)
+    assert found == [(200, False), (200, False), beyond, beyond]
+    assert desk.site.buffers_bytes > 200_000
+    for protocol, line in readers[:2]:
+        line.received.clear()
+        protocol.resume_writing()
+    await settle()
     assert desk.site.buffers_bytes == 0
     await desk.close()
