@@ -6,17 +6,19 @@ accepts that, where one message is an object and several are a list (it comes
 from an XML parser there), or JSON 1.0 for a boto3 client whose endpoint it is.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
+from elasticq.engine.contents import message_bytes
 from elasticq.http import exchange
 from elasticq.http.exchange import Answer
 from elasticq.http.head import FORM, JSON
 from elasticq.model.commands import ReceiveMessage
-from elasticq.model.errors import InvalidRequest, QueueDoesNotExist, SqsError
+from elasticq.model.errors import InvalidRequest, QueueDoesNotExist, RequestTooLarge, SqsError
 from elasticq.model.extensions import Peek
 from elasticq.model.results import PeekedMessage, PeekResult, ReceivedMessage, ReceiveMessageResult, Result, StaleResult
 from elasticq.wire.digests import body_md5
@@ -25,7 +27,8 @@ from elasticq.wire.operations import OPERATIONS
 PEEK_PATH: Final = "/_elasticq/peek"
 LIST_PATH: Final = "/_aws/sqs/messages"
 MESSAGES_MAX: Final = 10_000
-LIST_BYTES_MAX: Final = 32 * 1_048_576
+LIST_BYTES_MAX: Final = 16 * 1_048_576
+LIST_REQUEST_BYTES_MAX: Final = 16_384  # it has a QueueUrl and two flags
 PAGES_MAX: Final = 1_000
 HANDLE: Final = "SQS/BACKDOOR/ACCESS"
 TREE: Final = -1
@@ -51,8 +54,8 @@ class Listing:
         self.is_invisible_shown = members.get("ShowInvisible", "").lower() in ("true", "1")
         self.is_delayed_shown = members.get("ShowDelayed", "").lower() in ("true", "1")
 
-    async def collect(self, submit: Submit) -> ReceiveMessageResult:
-        """Page by page. Raises SqsError."""
+    async def collect(self, submit: Submit) -> list[PeekedMessage]:
+        """Page by page, and others are served between two pages. Raises SqsError."""
         found: list[PeekedMessage] = []
         at: int | None = 0
         pages = size_bytes = 0
@@ -64,8 +67,12 @@ class Listing:
                 raise outcome
             assert isinstance(outcome, PeekResult)
             found += outcome.messages
-            size_bytes += sum(len(message.body) for message in outcome.messages)
+            size_bytes += sum(message_bytes(each.body, each.message_attributes) for each in outcome.messages)
             at, pages = outcome.next_sequence, pages + 1
+            await asyncio.sleep(0)
+        return found
+
+    def result(self, found: list[PeekedMessage]) -> ReceiveMessageResult:
         return ReceiveMessageResult([self._shown(message) for message in self._chosen(found)])
 
     def _chosen(self, found: list[PeekedMessage]) -> list[PeekedMessage]:
@@ -91,7 +98,9 @@ def _fifo_group(message: PeekedMessage) -> str | None:
 
 
 def members_of(query: str, content_protocol: int, body: bytes) -> tuple[dict[str, str], str]:
-    """Parameters of a request by URL, form or JSON, and its Action if a form names one."""
+    """Parameters of a request by URL, form or JSON, and its Action if a form names one. Raises RequestTooLarge."""
+    if len(body) > LIST_REQUEST_BYTES_MAX:
+        raise RequestTooLarge(f"The request is longer than {LIST_REQUEST_BYTES_MAX} bytes.")
     members = dict(parse_qsl(query, keep_blank_values=True))
     if content_protocol == JSON and body:
         try:
@@ -102,6 +111,12 @@ def members_of(query: str, content_protocol: int, body: bytes) -> tuple[dict[str
     elif content_protocol == FORM:
         members |= dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
     return members, members.get("Action", "")
+
+
+async def answer(protocol: int, listing: Listing, submit: Submit, request_id: str) -> Answer:
+    """Written by another thread, as ten thousand messages take longer than others may wait. Raises SqsError."""
+    found = await listing.collect(submit)
+    return await asyncio.to_thread(lambda: encode(protocol, listing.result(found), request_id))
 
 
 def encode(protocol: int, result: ReceiveMessageResult, request_id: str) -> Answer:

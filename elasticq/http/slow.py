@@ -288,7 +288,7 @@ class SlowPath:
                 call = Call(command, principal, account, endpoint, b"", connection.origin)
                 return await self._submit(call, request)
 
-            answer = peeking.encode(protocol, await listing.collect(submit), request_id)
+            answer = await peeking.answer(protocol, listing, submit, request_id)
         except SqsError as error:
             answer = peeking.encode_error(protocol, error, request_id)
         except BadHead as error:
