@@ -56,6 +56,7 @@ JSON_DEPTH_MAX: Final = 1_000  # the interpreter's recursion limit, at which msg
 SMALL_REQUEST_BYTES: Final = 262_144  # up to here JSON of any kind is decoded in a few milliseconds
 STRINGS_MAX: Final = 60_000  # of a longer one: a batch of 1,000 messages with 10 attributes each has about as many
 LIST_ITEMS_MAX: Final = 1_000  # of a longer one
+FORM_BYTES_MAX: Final = 5 * 1_048_576  # a batch of 1 MiB of binary values: base64, and each character of it as %XX
 MALFORMED_CHARS_MAX: Final = 16_384  # of a form's values whose percent-encoding is none, all together
 WAITERS_MAX: Final = 100_000
 IDEMPOTENCY_WINDOW_S_MAX: Final = 3_600  # ElasticqIdempotencyWindow
