@@ -6,6 +6,7 @@ accepts that, where one message is an object and several are a list (it comes
 from an XML parser there), or JSON 1.0 for a boto3 client whose endpoint it is.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
@@ -17,7 +18,7 @@ from elasticq.http import exchange
 from elasticq.http.exchange import Answer
 from elasticq.http.head import FORM, FORM_FOR_JSON, JSON
 from elasticq.model.commands import ReceiveMessage
-from elasticq.model.errors import InvalidRequest, QueueDoesNotExist, SqsError
+from elasticq.model.errors import InvalidRequest, QueueDoesNotExist, RequestTooLarge, SqsError
 from elasticq.model.extensions import Peek
 from elasticq.model.limits import ANSWER_BYTES_MAX
 from elasticq.model.results import PeekedMessage, PeekResult, ReceivedMessage, ReceiveMessageResult, Result, StaleResult
@@ -28,6 +29,7 @@ PEEK_PATH: Final = "/_elasticq/peek"
 LIST_PATH: Final = "/_aws/sqs/messages"
 MESSAGES_MAX: Final = 10_000
 LIST_BYTES_MAX: Final = ANSWER_BYTES_MAX
+LIST_REQUEST_BYTES_MAX: Final = 16_384  # it has a QueueUrl and two flags
 PAGES_MAX: Final = 1_000
 HANDLE: Final = "SQS/BACKDOOR/ACCESS"
 TREE: Final = -1
@@ -53,8 +55,8 @@ class Listing:
         self.is_invisible_shown = members.get("ShowInvisible", "").lower() in ("true", "1")
         self.is_delayed_shown = members.get("ShowDelayed", "").lower() in ("true", "1")
 
-    async def collect(self, submit: Submit) -> ReceiveMessageResult:
-        """Page by page. Raises SqsError."""
+    async def collect(self, submit: Submit) -> list[PeekedMessage]:
+        """Page by page, and others are served between two pages. Raises SqsError."""
         found: list[PeekedMessage] = []
         at: int | None = 0
         pages = size_bytes = 0
@@ -68,6 +70,10 @@ class Listing:
             found += outcome.messages
             size_bytes += sum(map(_size_bytes, outcome.messages))
             at, pages = outcome.next_sequence, pages + 1
+            await asyncio.sleep(0)
+        return found
+
+    def result(self, found: list[PeekedMessage]) -> ReceiveMessageResult:
         return ReceiveMessageResult([self._shown(message) for message in self._chosen(found)])
 
     def _chosen(self, found: list[PeekedMessage]) -> list[PeekedMessage]:
@@ -98,7 +104,9 @@ def _fifo_group(message: PeekedMessage) -> str | None:
 
 
 def members_of(query: str, content_protocol: int, body: bytes) -> tuple[dict[str, str], str]:
-    """Parameters of a request by URL, form or JSON, and its Action if a form names one."""
+    """Parameters of a request by URL, form or JSON, and its Action if a form names one. Raises RequestTooLarge."""
+    if len(body) > LIST_REQUEST_BYTES_MAX:
+        raise RequestTooLarge(f"The request is longer than {LIST_REQUEST_BYTES_MAX} bytes.")
     members = dict(parse_qsl(query, keep_blank_values=True))
     if content_protocol == JSON and body:
         try:
@@ -109,6 +117,12 @@ def members_of(query: str, content_protocol: int, body: bytes) -> tuple[dict[str
     elif content_protocol in (FORM, FORM_FOR_JSON):
         members |= dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
     return members, members.get("Action", "")
+
+
+async def answer(protocol: int, listing: Listing, submit: Submit, request_id: str) -> Answer:
+    """Written by another thread, as ten thousand messages take longer than others may wait. Raises SqsError."""
+    found = await listing.collect(submit)
+    return await asyncio.to_thread(lambda: encode(protocol, listing.result(found), request_id))
 
 
 def encode(protocol: int, result: ReceiveMessageResult, request_id: str) -> Answer:

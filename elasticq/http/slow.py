@@ -261,7 +261,7 @@ class SlowPath:
                 call = Call(command, principal, account, self._endpoint(asked), b"", asked.connection.origin)
                 return await self._submit(call, request)
 
-            answer = peeking.encode(protocol, await listing.collect(submit), request_id)
+            answer = await peeking.answer(protocol, listing, submit, request_id)
         except SqsError as error:
             answer = peeking.encode_error(protocol, error, request_id)
         return self._respond(answer, request_id)

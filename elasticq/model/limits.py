@@ -62,6 +62,7 @@ HOST_CHARS_MAX: Final = 261  # a domain name, a colon and a port: it stands in e
 JSON_DEPTH_MAX: Final = 1_000  # the interpreter's recursion limit, at which msgspec refuses; commands nest four deep
 STRINGS_MAX: Final = 60_000  # of a longer one: a batch of 1,000 messages with 10 attributes each has about as many
 LIST_ITEMS_MAX: Final = 1_000  # of a longer one
+FORM_BYTES_MAX: Final = 5 * 1_048_576  # a batch of 1 MiB of binary values: base64, and each character of it as %XX
 MALFORMED_CHARS_MAX: Final = 16_384  # of a form's values whose percent-encoding is none, all together
 QUOTED_CHARS_MAX: Final = 256  # of what a client sent, in an error
 ERROR_CHARS_MAX: Final = 1_024  # of an error's message

@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from elasticq.model.errors import InvalidParameterValue
-from elasticq.model.limits import MALFORMED_CHARS_MAX
+from elasticq.model.errors import InvalidParameterValue, RequestTooLarge
+from elasticq.model.limits import FORM_BYTES_MAX, MALFORMED_CHARS_MAX
 
 PARAMETERS_MAX: Final = 2_000  # the largest legal request, a batch of 10 with 10 attributes each, has about 400
 URL_CHARS_MAX: Final = 192
@@ -28,8 +28,10 @@ _FROM_STAND_INS: Final = bytes.maketrans(_STAND_INS, _OWN_SIGNS)
 def parse(body: bytes) -> dict[str, str]:
     """The parameters, unquoted; of two with one name the last wins.
 
-    InvalidParameterValue: not UTF-8, more than PARAMETERS_MAX, or too much that is malformed.
+    InvalidParameterValue: not UTF-8, more than PARAMETERS_MAX, or too much that is malformed. RequestTooLarge.
     """
+    if len(body) > FORM_BYTES_MAX:
+        raise RequestTooLarge(f"A form can have at most {FORM_BYTES_MAX} bytes.")
     if body.count(b"&") >= PARAMETERS_MAX:
         raise InvalidParameterValue(f"A request can have at most {PARAMETERS_MAX} parameters.")
     parameters: dict[str, str] = {}

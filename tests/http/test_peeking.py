@@ -1,8 +1,16 @@
 """The doors of /_elasticq/peek and /_aws/sqs/messages: who may look, and that odd requests are answered."""
 
+import asyncio
+import threading
+from typing import Any
+
 import pytest
 
-from elasticq.http.peeking import LIST_BYTES_MAX
+from elasticq.http import peeking
+from elasticq.http.head import JSON
+from elasticq.model.commands import MessageAttributeValue
+from elasticq.model.extensions import Peek
+from elasticq.model.results import PeekedMessage, PeekResult
 from tests.http.desk import HOST, QUEUE_URL, Desk, json_request
 from tests.http.signing import JSON_HEADERS, KEY, OTHER_KEY, signed, target
 
@@ -88,5 +96,49 @@ async def test_a_listing_is_bounded_in_all_that_messages_hold() -> None:
         assert (await desk.ask(json_request("SendMessage", message))).status == 200
     answer = await desk.ask(f"GET /_aws/sqs/messages?QueueUrl=orders HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
     assert answer.status == 200
-    assert LIST_BYTES_MAX / 2 < len(answer.body) < 2.1 * LIST_BYTES_MAX
+    assert peeking.LIST_BYTES_MAX / 2 < len(answer.body) < 2.1 * peeking.LIST_BYTES_MAX
+    await desk.close()
+
+
+async def test_others_are_served_between_the_pages_of_a_listing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted by turns of the loop, not by the clock; bodies and attributes both count towards what is listed."""
+    turns = 0
+    message = PeekedMessage("id", "x", 1, "visible", {}, {"a": MessageAttributeValue("String", "v" * 250_000)})
+    asked: list[int] = []
+
+    async def submit(command: Peek) -> PeekResult:
+        asked.append(turns)
+        return PeekResult([message] * 4, next_sequence=len(asked))
+
+    def turn() -> None:
+        nonlocal turns
+        turns += 1
+        loop.call_soon(turn)
+
+    loop = asyncio.get_running_loop()
+    loop.call_soon(turn)
+    listing = peeking.Listing(peeking.LIST_PATH, {"QueueUrl": QUEUE_URL}, "")
+    found = await listing.collect(submit)
+    assert len(found) * 250_000 <= peeking.LIST_BYTES_MAX + 4 * 250_000
+    assert len(set(asked)) == len(asked) == 5
+    writers = set()
+    plain = peeking.encode
+
+    def noted(*arguments: Any) -> Any:
+        writers.add(threading.current_thread())
+        return plain(*arguments)
+
+    monkeypatch.setattr(peeking, "encode", noted)
+    answer = await peeking.answer(JSON, listing, submit, "request-1")
+    assert (answer.status, threading.current_thread() in writers) == (200, False)
+
+
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "application/x-amz-json-1.0"])
+async def test_a_long_request_for_a_listing_is_refused_unread(kind: str) -> None:
+    desk = Desk()
+    head = (
+        f"POST {peeking.LIST_PATH} HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: {kind}\r\nContent-Length: 100000\r\n\r\n"
+    )
+    answer = await desk.ask(head.encode() + b"%" * 100_000)
+    assert (answer.status, b"longer than 16384 bytes" in answer.body) == (413, True)
     await desk.close()

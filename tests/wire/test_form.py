@@ -1,13 +1,14 @@
 """Form bytes in, parameters out, with urllib as the yardstick."""
 
+from base64 import b64encode
 from urllib.parse import quote_plus, unquote_plus, unquote_to_bytes
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elasticq.model.errors import InvalidParameterValue
-from elasticq.model.limits import MALFORMED_CHARS_MAX
+from elasticq.model.errors import InvalidParameterValue, RequestTooLarge
+from elasticq.model.limits import BODY_BYTES_MAX, FORM_BYTES_MAX, MALFORMED_CHARS_MAX
 from elasticq.wire import form
 
 
@@ -103,3 +104,11 @@ def test_signs_of_quoted_printable_mean_nothing(parts: list[str]) -> None:
     else:
         with pytest.raises(InvalidParameterValue):
             form.parse(f"a={text}".encode())
+
+
+def test_a_form_is_as_long_as_the_largest_batch_can_be() -> None:
+    each_escaped = b"MessageBody=" + b"%2F" * len(b64encode(bytes(BODY_BYTES_MAX)))
+    assert len(each_escaped) < FORM_BYTES_MAX
+    assert form.parse(each_escaped)["MessageBody"] == "/" * len(b64encode(bytes(BODY_BYTES_MAX)))
+    with pytest.raises(RequestTooLarge):
+        form.parse(b"a=" + b"x" * FORM_BYTES_MAX)
