@@ -115,4 +115,5 @@ def test_boot_time_clock_of_a_master_that_jumps_is_found(make_cluster: MakeClust
         verdict = load.judge()
     print(verdict.line())
     assert verdict.count("early") > 0, verdict.line()
-    assert verdict.count("early") == len(verdict.findings), verdict.evidence()
+    others = {finding.name for finding in verdict.findings} - {"early"}
+    assert others <= {"resurrected"}, verdict.evidence()  # deleted by a handle that only the jump made old
