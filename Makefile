@@ -5,6 +5,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 ARGS ?=
 SEEDS ?= 100
+JOBS ?= 2
 FIRST ?= 1
 KILLS ?= 200
 MESSAGES ?= 10000000
@@ -23,8 +24,8 @@ run: .venv/.installed  ## serve SQS on http://127.0.0.1:9324; more options by AR
 cluster: .venv/.installed  ## three local members: SQS on 9324, 9334 and 9344; options for all of them by ARGS
 	@exec $(BIN)/python scripts/cluster.py $(ARGS)
 
-test: .venv/.installed-test  ## all tests
-	$(BIN)/python -m pytest $(ARGS)
+test: .venv/.installed-test  ## all tests, JOBS=n at a time
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 quick: .venv/.installed-test  ## tests of the pure rooms, under a minute
 	$(BIN)/python -m pytest -q $(PURE_TESTS) $(ARGS)
