@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.durability import chaos
 from tests.durability.server import Server
+from tests.durability.verdict import NAMES
 
 KILLS_A_ROUND = 50  # then everything is drained and judged, so that a finding is not far from its cause
 IN_FLIGHT_MIN = 0.3
@@ -51,7 +52,7 @@ def one_round(seed: int, kills: int, clients: int) -> chaos.Verdict:
 def judge(verdicts: list[chaos.Verdict]) -> int:
     kills = sum(verdict.kills for verdict in verdicts)
     in_flight = sum(verdict.kills_in_flight for verdict in verdicts)
-    found = ", ".join(f"{name} {sum(verdict.count(name) for verdict in verdicts)}" for name in chaos.NAMES)
+    found = ", ".join(f"{name} {sum(verdict.count(name) for verdict in verdicts)}" for name in NAMES)
     print(
         f"all: {kills} kills, {in_flight} with requests in flight ({in_flight / max(1, kills):.0%}), "
         f"{sum(verdict.acknowledged for verdict in verdicts)} acknowledged operations, at least "
