@@ -17,6 +17,9 @@ by ever sees it: not heartbeats, not votes, not timers of elections.
 
 from collections.abc import Iterable
 
+ROUNDING_MS = 1
+"""Clocks are read in whole milliseconds: one that is taken from another could be ahead of it by nearly one."""
+
 
 class ClusterClock:
     """All arguments and results are ms; ``now_ms`` is the member's boot-time clock.
@@ -50,7 +53,7 @@ class ClusterClock:
 
     def link(self, term: int, real_ms: int, now_ms: int) -> None:
         """A heartbeat of the present master, that of ``term``, said ``real_ms``."""
-        self._offset_ms = real_ms - now_ms
+        self._offset_ms = real_ms - ROUNDING_MS - now_ms
         self._linked_term = term
         self.contact_ms = real_ms
 
@@ -61,7 +64,9 @@ class ClusterClock:
         """
         readings = list(votes)
         newest_term, chosen_ms = max(readings)
-        if not newest_term:
+        if newest_term:
+            chosen_ms -= ROUNDING_MS
+        else:
             walls = sorted(time_ms for _, time_ms in readings)
             chosen_ms = walls[(len(walls) - 1) // 2]
         self._offset_ms = max(chosen_ms, last_entry_ms - self.ahead_ms) - now_ms

@@ -8,6 +8,7 @@ from elasticq.model.errors import InvalidParameterValue, LeaseExpired, PurgeQueu
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.limits import CLOCK_ADVANCE_MS_MAX
 from elasticq.model.results import ClockResult, QueuesDeletedResult, ReceiveMessageResult
+from elasticq.node.clock import ROUNDING_MS
 from elasticq.replication.records import Base, Durable, Vote
 from tests.node.cluster import WALL_MS, Cluster, Solo
 from tests.node.test_move_tasks import PREFIX, redrive, task
@@ -204,14 +205,19 @@ def times(cluster: Cluster) -> set[int]:
     return {cluster.node(name).status(cluster.now_ms).time_ms - WALL_MS - cluster.now_ms for name in cluster.members}
 
 
+def assert_ahead(cluster: Cluster, ms: int) -> None:
+    """No member's clock is further ahead, nor behind by more than what rounding costs in two changes of master."""
+    assert all(ms - 4 * ROUNDING_MS <= each <= ms for each in times(cluster)), times(cluster)
+
+
 def test_all_members_follow_and_nobody_stands_for_election(cluster: Cluster) -> None:
     master = cluster.elect()
     term = cluster.node(master).replica.term
     cluster.do(next(name for name in cluster.names if name != master), ADVANCE)  # forwarded
     cluster.advance(10)
-    assert times(cluster) == {30_000}
+    assert_ahead(cluster, 30_000)
     cluster.advance(5_000)
-    assert times(cluster) == {30_000}
+    assert_ahead(cluster, 30_000)
     assert cluster.serving() == [master]
     assert cluster.node(master).replica.term == term
 
@@ -223,11 +229,11 @@ def test_new_master_has_the_advanced_time_once(cluster: Cluster) -> None:
     cluster.crash(master)
     new = cluster.elect_other(master)
     cluster.advance(500)
-    assert times(cluster) == {30_000}
+    assert_ahead(cluster, 30_000)
     cluster.do(new, ADVANCE)
     cluster.restart(master)
     cluster.advance(1_000)
-    assert times(cluster) == {60_000}
+    assert_ahead(cluster, 60_000)
 
 
 def test_all_restarted_members_have_the_advanced_time(cluster: Cluster) -> None:
@@ -239,7 +245,7 @@ def test_all_restarted_members_have_the_advanced_time(cluster: Cluster) -> None:
         cluster.restart(name)
     cluster.elect()
     cluster.advance(500)
-    assert times(cluster) == {30_000}
+    assert_ahead(cluster, 30_000)
 
 
 def test_advance_of_a_master_that_nobody_heard_is_taken_back(cluster: Cluster) -> None:
@@ -250,7 +256,7 @@ def test_advance_of_a_master_that_nobody_heard_is_taken_back(cluster: Cluster) -
     cluster.elect_other(old)
     cluster.heal()
     cluster.advance(2_000)
-    assert times(cluster) == {0}
+    assert_ahead(cluster, 0)
 
 
 def test_member_over_a_snapshot_has_the_advanced_time(cluster: Cluster) -> None:
@@ -260,4 +266,4 @@ def test_member_over_a_snapshot_has_the_advanced_time(cluster: Cluster) -> None:
     late = next(name for name in cluster.names if name != master)
     assert cluster.install(late, master)
     cluster.advance(1_000)
-    assert times(cluster) == {30_000}
+    assert_ahead(cluster, 30_000)
