@@ -436,8 +436,13 @@ class Node(Observer):
         self._leave(now_ms)
 
     def _forget(self, now_ms: int) -> None:
-        """What calls did longer ago than a retry comes: new ones drop it, too, but there may be none."""
+        """What calls did longer ago than a retry comes: new ones drop it, too, but there may be none.
+
+        Not by a wall clock, which may be hours ahead, nor by an advance of the clock that may be taken back yet.
+        """
         self._forget_at_ms = now_ms + FORGET_MS
+        if not self.clock.is_linked or self._undo or self._open:
+            return
         time_ms = self.clock.time_ms(now_ms)
         self.state.invocations.forget(time_ms)
         self.state.sent_ids.forget(time_ms)

@@ -2,9 +2,13 @@
 
 import pytest
 
+from elasticq.engine import mutations as m
 from elasticq.model import commands as c
 from elasticq.model.results import SendMessageResult
-from tests.node.cluster import Cluster, Solo
+from elasticq.node.node import Node
+from elasticq.node.settings import NodeSettings
+from elasticq.replication.records import Base, Durable, Vote
+from tests.node.cluster import WALL_MS, Cluster, Solo
 from tests.node.test_residency import Deep
 
 WINDOW = {"ElasticqIdempotencyWindow": "3600"}
@@ -84,3 +88,14 @@ def test_a_member_alone_forgets_without_a_queue() -> None:
     solo.advance(600_000)
     assert solo.node.state.invocations.count == 0
     assert solo.node.effects.wake_at_ms is None
+
+
+def test_a_wall_clock_that_is_hours_ahead_makes_nobody_forget() -> None:
+    """A member that restarted goes by its wall clock until it hears a master; what it forgets then sends twice."""
+    durable = Durable(Vote(2, None), [], Base(5, 2, WALL_MS), 5)
+    recorded = m.InvocationRecorded(b"g" * 16, WALL_MS, 1 << 40, 1 << 40)
+    settings = NodeSettings(member_id="a", voters=("a", "b", "c"))
+    node = Node(settings, durable, b"e" * 32, [m.ClusterFounded("c", b"k" * 32, 1), recorded])
+    node.start(1_000, WALL_MS + 6 * 3_600_000)
+    node.tick(100_000)
+    assert node.state.invocations.count == 1
