@@ -223,5 +223,8 @@ DIFFERENCES = (
     "A move task that ran for 36 hours is FAILED with the reason `TaskTimedOut`; AWS's reason is not known.",
     "After a restart or a failover, messages whose visibility timeout ended meanwhile stay hidden a little longer, so "
     "that nobody who could not extend it loses them.",
+    "AWSTraceHeader has at most 1,024 bytes, RedrivePolicy and RedriveAllowPolicy 8,192, integers 32 bits; far longer "
+    "ids, names and lists than AWS's fail the whole call, entries of a batch too; a request without messages has at "
+    "most 262,144 bytes. AWS's bounds and words for these are not known.",
     "Ours, and only where asked for: `ElasticqPageSize`, `ElasticqIdempotencyWindow`, peeks ([client](client.md)).",
 )
