@@ -46,9 +46,8 @@ def _repetition_owned_what_it_got() -> AbstractContextManager[object]:
 CURES = {
     "abandoned_attempt_gave_messages_back": (_attempts_not_counted, "early"),
     "lost_repetition_gave_messages_back": (_repetition_owned_what_it_got, "early"),
-    "lapsed_lease_came_back_with_a_takeover": (planted.lapsed_lease_comes_back_with_a_takeover, "resurrected"),
+    "lapsed_lease_came_back_with_a_takeover": (planted.lapsed_lease_comes_back_with_a_takeover, "early"),
     "older_handle_moved_what_a_lease_held": (planted.older_handle_acts_on_leased_messages, "early"),
-    "answer_was_given_back_twice": (planted.receive_given_back_as_often_as_asked, "moved_early"),
     "dead_learner_became_a_voter": (planted.dead_learner_becomes_a_voter, "order_not_done"),
     "master_in_memory_had_no_snapshot_before_it_had_committed": (
         planted.memory_has_no_snapshot_before_all_is_committed,

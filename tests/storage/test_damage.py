@@ -54,7 +54,12 @@ def entries_of(seed: int) -> list[list[m.Mutation]]:
             found.append([stored(queue_id, sequence + at + 1, body) for at, body in enumerate(bodies)])
             got = list(range(sequence + 5, sequence + 15))
             found.append([m.MessagesReceived(queue_id, 9, 99_999, got, [1] * 10, [1] * 10, [9] * 10)])
-            found.append([m.MessagesRemoved(queue_id, got[:4]), m.InvocationRecorded(b"%016d" % (sequence % 10**16), 9, 1, 1, b"")])
+            found.append(
+                [
+                    m.MessagesRemoved(queue_id, got[:4]),
+                    m.InvocationRecorded(b"%016d" % (sequence % 10**16), 9, 1, 1, b""),
+                ]
+            )
             sequence += 25
     return found
 
