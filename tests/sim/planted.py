@@ -522,12 +522,6 @@ def older_handle_acts_on_leased_messages() -> Iterator[None]:
 
 
 @contextmanager
-def receive_given_back_as_often_as_asked() -> Iterator[None]:
-    with patch.object(receive, "is_out", lambda row, hand_out, now_ms: row.hand_out == hand_out):
-        yield
-
-
-@contextmanager
 def dead_learner_becomes_a_voter() -> Iterator[None]:
     with patch.object(Members, "_candidates", property(lambda self: list(self._replica.learners))):
         yield
