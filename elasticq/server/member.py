@@ -37,6 +37,7 @@ EXIT_STOPPED: Final = 0
 EXIT_FAILURE: Final = 1
 FETCH_AGAIN_S: Final = 1.0
 INCOMING: Final = "incoming.db"
+HEALS_MAX: Final = 3  # of one process
 HAND_OVER_S: Final = 1.0
 MEASURE_S: Final = 1.0
 STOP_PEERS_S: Final = 3.0
@@ -74,6 +75,7 @@ class Member:
         self._peers: Peers | None = None
         self._fetching: asyncio.Task[None] | None = None
         self._healing: asyncio.Task[None] | None = None
+        self._heals = 0
         self._scratch: TemporaryDirectory[str] | None = None
         self._has_incoming = directory is not None  # a former life may have left some
         self._trouble = ""
@@ -369,9 +371,19 @@ class Member:
     def _met_damage(self, damage: Damage) -> None:
         """Others give back what is gone, or the node lives on without it; else what is left becomes new rows."""
         _log.error("rows_damaged %s", damage.told)
-        with suppress(RuntimeStopped):
-            if not self.runtime.damaged(damage.queue_id, damage.sequences) and self._healing is None:
-                self._healing = self._loop.create_task(self._heal())
+        try:
+            is_done = self.runtime.damaged(damage.queue_id, damage.sequences)
+        except RuntimeStopped:
+            return  # its failure is known, and the process about to end
+        if is_done or self._healing is not None:
+            return
+        self._heals += 1
+        if self._heals > HEALS_MAX:  # each keeps a file of the old rows
+            self._storage_failed(
+                DataError(f"{damage.told}; the disk goes on damaging what is written: use another one")
+            )
+        else:
+            self._healing = self._loop.create_task(self._heal())
 
     async def _heal(self) -> None:
         try:
