@@ -43,7 +43,13 @@ class Links:
             for other in living:
                 if member is not other and member.node is not None:
                     self._look_at(member, other, peers.get(other.id))
-            self._count(member)
+        self.count()
+
+    def count(self) -> None:
+        """Who reaches a quorum: looked at now and then, and when a cut is over, as another may come at once."""
+        for member in self.world.members:
+            if member.node is not None:
+                self._count(member)
 
     def _look_at(self, member: Member, other: Member, peer: Peer | None) -> None:
         pair = member.id, other.id

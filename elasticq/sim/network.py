@@ -37,6 +37,7 @@ class Network:
         self.jitter_us = jitter_us
         self.straggler_share = straggler_share
         self.cuts: Counter[tuple[str, str]] = Counter()
+        self.mended: Callable[[], None] = lambda: None  # told of each cut that is over
         self.bursts = 0
         self.frames = 0
 
@@ -62,6 +63,7 @@ class Network:
 
     def mend(self, sender: str, to: str) -> None:
         self.cuts[sender, to] = max(0, self.cuts[sender, to] - 1)
+        self.mended()
 
     def mend_all(self) -> None:
         """No faults from now on: neither cuts nor bursts, loss nor duplicates nor stragglers."""

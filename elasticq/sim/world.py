@@ -104,6 +104,7 @@ class World:
             straggler_share=scenario.straggler_share,
         )
         self.links = Links(self)
+        self.network.mended = self.links.count
         self.operator = Operator(self)
         self.injector = Injector(self)
         self.load = Load(self)
