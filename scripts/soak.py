@@ -210,8 +210,9 @@ MIX: tuple[tuple[Callable[[Client], Awaitable[None]], int], ...] = (
 )
 
 
-async def work(client: Client, until_s: float) -> None:
-    steps, weights = zip(*MIX, strict=True)
+async def work(client: Client, until_s: float, only: str) -> None:
+    chosen = [(step, weight) for step, weight in MIX if only in ("", step.__name__)]
+    steps, weights = zip(*chosen, strict=True)
     while time.monotonic() < until_s:
         (step,) = client.random.choices(steps, weights)
         try:
@@ -233,7 +234,7 @@ async def soak(arguments: argparse.Namespace, url: str, pid: int) -> float:
     async def load(seconds: float, seed: int) -> None:
         until_s = time.monotonic() + seconds
         clients = [Client(host, port, seed + at, statuses) for at in range(arguments.clients)]
-        works = [asyncio.create_task(work(client, until_s)) for client in clients]
+        works = [asyncio.create_task(work(client, until_s, arguments.only)) for client in clients]
         while time.monotonic() < until_s:
             await asyncio.sleep(min(60.0, max(0.1, until_s - time.monotonic())))
             print(
@@ -279,6 +280,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", choices=[step.__name__ for step, _ in MIX], help="one kind of call")
     parser.add_argument("--durable", action="store_true", help="with a data directory, not in memory")
     parser.add_argument("--rise-mb", type=float, default=20, help="by how much memory may have grown")
     arguments = parser.parse_args()

@@ -13,6 +13,7 @@ from typing import Any
 from elasticq.engine import idempotency
 from elasticq.engine import mutations as m
 from elasticq.engine.identity import Identity
+from elasticq.engine.invocations import SWEPT
 from elasticq.engine.leases import Key, Lease, key_of
 from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.residency import drop, keep
@@ -498,6 +499,9 @@ def _clock_advanced(state: State, mutation: m.ClockAdvanced, undo: Undo | None) 
 
 
 def _invocation_recorded(state: State, mutation: m.InvocationRecorded, undo: Undo | None) -> None:
+    if mutation.invocation == SWEPT:
+        state.invocations.forget(mutation.recorded_ms)
+        state.sent_ids.forget(mutation.recorded_ms)
     is_new = state.invocations.put(mutation.invocation, mutation)
     if is_new and undo is not None:
         undo.append((state.invocations.remove, mutation.invocation))

@@ -3,7 +3,8 @@
 A row is 36 bytes, packed: the call's digest, then queue, sequence and time of
 the message it sent. Rows stand in small buckets of one generation (a span of
 entry time); ``bytearray.find`` looks a bucket through in C. A generation is
-dropped whole, at the same entry time on every member, or a little after its time when nobody calls. Source: BlazingMQ's
+dropped whole, at the same entry time on every member; where nobody calls any more the sweeper writes that
+time down, as a row of its own. Source: BlazingMQ's
 GUID history (300 s window); a dict of objects costs 227 bytes a row.
 """
 
@@ -36,6 +37,8 @@ class Recorded(Struct, gc=False):
     detail: bytes
 
 
+SWEPT: Final = bytes(KEY_BYTES)
+"""The key of the sweeper's row: no call has it."""
 TOO_MANY: Final = "Too many calls in the last 300 seconds; try again later."
 
 
@@ -45,6 +48,10 @@ class _Generation(Struct):
     details: dict[bytes, bytes] = field(default_factory=dict)
     details_bytes: int = 0
     count: int = 0
+
+    def holds(self, key: bytes) -> bool:
+        bucket = self.buckets[_bucket(key)]
+        return bucket is not None and _find(bucket, key) >= 0
 
     def detail(self, key: bytes, queue_id: int) -> bytes:
         """Of a row that is there."""
@@ -92,11 +99,17 @@ class Invocations:
         self._newest_ms = max(self._newest_ms, now_ms)
         self._evict()
 
+    def is_any_over(self, now_ms: int) -> bool:
+        """Whether ``forget`` would give memory back; not of a row of the sweeper alone."""
+        return any(
+            (number + 1) * self._generation_ms + self._window_ms <= now_ms
+            and (generation.count > 1 or not generation.holds(SWEPT))
+            for number, generation in self._generations.items()
+        )
+
     def forget(self, now_ms: int) -> None:
-        """Drop what is over by cluster time, and by a span more: the clocks of members differ a little."""
-        for number in list(self._generations):
-            if (number + 2) * self._generation_ms + self._window_ms <= now_ms:
-                self._drop(number)
+        """Drop what is over at this time of an entry."""
+        self._move_on(now_ms)
 
     def get(self, key: bytes, now_ms: int) -> Recorded | None:
         """The row of ``key`` if it is younger than the window."""

@@ -10,6 +10,7 @@ from heapq import heappop
 from itertools import islice
 
 from elasticq.engine import mutations as m
+from elasticq.engine.invocations import SWEPT
 from elasticq.engine.leases import Key
 from elasticq.engine.ordering.standard import Counts
 from elasticq.engine.state import Queue, State
@@ -126,9 +127,12 @@ class Sweeper:
         """The next step's mutations, and whether more is waiting already."""
         found: list[m.Mutation] = [
             m.QueueReclaimed(queue.id)
-            for queue in list(state.doomed.values())[:QUEUES_A_STEP]
+            for queue in islice(state.doomed.values(), QUEUES_A_STEP)
             if queue.deleted_ms is not None and now_ms >= queue.deleted_ms + SIXTY_SECOND_RULE_MS
         ]
+        is_more_doomed = len(found) == QUEUES_A_STEP
+        if state.invocations.is_any_over(now_ms) or state.sent_ids.is_any_over(now_ms):
+            found.append(m.InvocationRecorded(SWEPT, now_ms, 0, 0))
         rows = 0
         if not self._due:
             self._due = list(state.queues)
@@ -147,7 +151,7 @@ class Sweeper:
                 self._due.append(due.id)
                 return found, True
         ended, is_more = self._leases(state, now_ms)
-        return found + ended, is_more
+        return found + ended, is_more or is_more_doomed
 
     def _leases(self, state: State, now_ms: int) -> tuple[list[m.Mutation], bool]:
         """The end of some whose time is up is written down, some that ended long ago are forgotten."""

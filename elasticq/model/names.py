@@ -43,6 +43,11 @@ def _queue_path(url: str, default_account: str) -> tuple[str, str]:
     return default_account, parts[-1]
 
 
+def names_account(url: str) -> bool:
+    """Else it names a queue of whoever says it."""
+    return bool(_queue_path.__wrapped__(url, "")[0])
+
+
 def queue_arn(region: str, account: str, name: str) -> str:
     return f"arn:aws:sqs:{region}:{account}:{name}"
 

@@ -43,11 +43,6 @@ class ClusterClock:
         """(term of the link, real time), or (0, wall clock) without one: what other members are told."""
         return self._linked_term, now_ms + (self._offset_ms if self._linked_term else self._wall_offset_ms)
 
-    @property
-    def is_linked(self) -> bool:
-        """A master was heard, or this is one: cluster time is known."""
-        return self._linked_term > 0
-
     def time_ms(self, now_ms: int) -> int:
         """Cluster time."""
         return now_ms + (self._offset_ms if self._linked_term else self._wall_offset_ms) + self.ahead_ms

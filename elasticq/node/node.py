@@ -60,7 +60,6 @@ from elasticq.replication.records import Base, Durable, Entry, Vote, Voter
 from elasticq.replication.replica import MASTER, Observer, Replica, Timing
 
 SWEEP_MS = 1_000
-FORGET_MS = 10_000
 MOVE_RETRY_MS = 10
 BURIALS_MAX = 10  # commands that one receive may spend on dead letters, up to 1,000 of them each
 HAND_OVER_MS = 1_000
@@ -119,7 +118,6 @@ class Node(Observer):
         self._attempts: dict[bytes, int] = {}  # answers that are out, of receives that were answered more than once
         self._sweeper = Sweeper()
         self._sweep_at_ms = 0
-        self._forget_at_ms = 0
         self._mover = Mover()
         self._move_at_ms = 0
         self.members = Members(settings, self.replica, self.lottery)
@@ -426,26 +424,12 @@ class Node(Observer):
         self._post.tick(now_ms, self.clock.time_ms(now_ms), self._stale_ms(now_ms))
         if self._is_volatile:
             self._compact()
-        if now_ms >= self._forget_at_ms:
-            self._forget(now_ms)
         if self.serving:
             self.clock.keep(now_ms)
             self._end_waits(now_ms)
             if not self._hands_over_until_ms:  # else the heir's log would not be the newest when it stands
                 self._work(now_ms)
         self._leave(now_ms)
-
-    def _forget(self, now_ms: int) -> None:
-        """What calls did longer ago than a retry comes: new ones drop it, too, but there may be none.
-
-        Not by a wall clock, which may be hours ahead, nor by an advance of the clock that may be taken back yet.
-        """
-        self._forget_at_ms = now_ms + FORGET_MS
-        if not self.clock.is_linked or self._undo or self._open:
-            return
-        time_ms = self.clock.time_ms(now_ms)
-        self.state.invocations.forget(time_ms)
-        self.state.sent_ids.forget(time_ms)
 
     def _work(self, now_ms: int) -> None:
         """What makes entries although nobody asks."""
@@ -875,6 +859,10 @@ class Node(Observer):
             return self._move_at_ms
         return self._sweep_at_ms
 
+    def _has_chores(self) -> bool:
+        state = self.state
+        return bool(state.queues or state.doomed or state.sent_ids.count) or state.invocations.count > 1
+
     def _compact(self) -> None:
         """Memory keeps everything, so entries are only for others."""
         log = self.replica.log
@@ -1082,10 +1070,6 @@ class Node(Observer):
         wake_ms: int | None = None
         if replica.has_company or replica.role != MASTER:
             wake_ms = replica.wake_at_ms
-        state = self.state
-        has_history = state.invocations.count or state.sent_ids.count
-        if has_history and (wake_ms is None or self._forget_at_ms < wake_ms):
-            wake_ms = self._forget_at_ms
         lobby_ms = self._post.wake_at_ms
         if lobby_ms is not None and (wake_ms is None or lobby_ms < wake_ms):
             wake_ms = lobby_ms
@@ -1096,7 +1080,7 @@ class Node(Observer):
         for candidate_ms in (
             self._waiters.next_deadline_ms() if self._waiters.count else None,
             None if due_ms is None else self.clock.boot_ms(due_ms),
-            self._chores_at_ms() if (self.state.queues or self.state.doomed) and not is_leaving else None,
+            self._chores_at_ms() if self._has_chores() and not is_leaving else None,
             self._replies.wake_at_ms,
             self._hands_over_until_ms or None,
         ):

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from elasticq.model.histogram import Histogram
 from elasticq.model.limits import REMEMBERED_CHARS_MAX, WAIT_S_MAX
-from elasticq.model.names import queue_path
+from elasticq.model.names import names_account, queue_path
 
 BOUNDS_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0)
 LAG_BOUNDS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -115,7 +115,7 @@ class _Urls:
             if len(self.queues) >= QUEUES_MAX:
                 key = "", ""
             found = self.queues.setdefault(key, Messages())
-        if len(url) <= REMEMBERED_CHARS_MAX and url.isascii() and queue_path(url, "")[0]:
+        if len(url) <= REMEMBERED_CHARS_MAX and url.isascii() and names_account(url):
             if len(self.known) >= SPELLINGS_MAX:
                 self.known.clear()
             self.known[url] = found

@@ -73,8 +73,10 @@ def test_a_replayed_old_row_is_counted_once_and_goes_again() -> None:
 def test_what_is_over_is_forgotten_though_nobody_calls_and_nothing_before() -> None:
     history = Invocations()
     history.put(b"a" * 16, Recorded(START_MS, 1, 1, b"told"))
+    assert not history.is_any_over(START_MS + INVOCATION_WINDOW_MS)
     history.forget(START_MS + INVOCATION_WINDOW_MS)
     assert history.get(b"a" * 16, START_MS) is not None
+    assert history.is_any_over(START_MS + INVOCATION_WINDOW_MS + 2 * GENERATION_MS)
     history.forget(START_MS + INVOCATION_WINDOW_MS + 2 * GENERATION_MS)
     assert (history.get(b"a" * 16, START_MS), history.count, history.details_bytes) == (None, 0, 0)
 

@@ -4,8 +4,9 @@ import pytest
 
 from elasticq.engine import mutations as m
 from elasticq.engine.identity import next_sequence
+from elasticq.engine.invocations import SWEPT
 from elasticq.engine.residency import evict
-from elasticq.engine.sweep import RECLAIMED_A_STEP, Sweeper, expired_counts, reclaim, removable
+from elasticq.engine.sweep import QUEUES_A_STEP, RECLAIMED_A_STEP, Sweeper, expired_counts, reclaim, removable
 from elasticq.model import commands as c
 from elasticq.model.limits import MUTATION_ROWS_MAX
 from tests.engine.desk import Desk
@@ -134,3 +135,33 @@ def test_expired_messages_on_disk_are_removed_by_their_age(desk: Desk) -> None:
     desk.wait(31)
     assert sweep(desk) == [10, 0]
     assert queue.count == 10
+
+
+def test_many_deleted_queues_go_without_a_pause() -> None:
+    desk = Desk()
+    for number in range(QUEUES_A_STEP + 1):
+        desk.create(f"q{number}")
+        desk.do(c.DeleteQueue(queue_url=f"q{number}"))
+    desk.wait(61)
+    sweeper, steps = Sweeper(), []
+    for _ in range(2):
+        mutations, is_more = sweeper.step(desk.state, desk.turn.now_ms)
+        desk.write(mutations)
+        steps.append((len(mutations), is_more))
+    assert steps == [(QUEUES_A_STEP, True), (1, False)]
+    assert not desk.state.doomed
+
+
+def test_history_that_is_over_is_swept_once() -> None:
+    desk = Desk()
+    desk.create()
+    desk.send(invocation=b"i" * 16)
+    sweeper = Sweeper()
+    assert sweeper.step(desk.state, desk.turn.now_ms)[0] == []
+    desk.wait(600)
+    mutations, _ = sweeper.step(desk.state, desk.turn.now_ms)
+    assert mutations == [m.InvocationRecorded(SWEPT, desk.turn.now_ms, 0, 0)]
+    desk.write(mutations)
+    assert [key for key, _ in desk.state.invocations.rows(0)] == [SWEPT]
+    desk.wait(600)
+    assert sweeper.step(desk.state, desk.turn.now_ms)[0] == []

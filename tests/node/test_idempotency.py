@@ -3,6 +3,7 @@
 import pytest
 
 from elasticq.engine import mutations as m
+from elasticq.engine.invocations import SWEPT
 from elasticq.model import commands as c
 from elasticq.model.results import SendMessageResult
 from elasticq.node.node import Node
@@ -78,7 +79,7 @@ def test_idle_members_forget_what_calls_did() -> None:
     known = [
         (member.node.state.invocations.count, member.node.state.sent_ids.count) for member in cluster.members.values()
     ]
-    assert set(known) == {(0, 0)}
+    assert set(known) == {(1, 0)}
 
 
 def test_a_member_alone_forgets_without_a_queue() -> None:
@@ -86,7 +87,10 @@ def test_a_member_alone_forgets_without_a_queue() -> None:
     solo.do(c.CreateQueue(queue_name="once"), b"c" * 16)
     solo.do(c.DeleteQueue(queue_url="once"), b"d" * 16)
     solo.advance(600_000)
-    assert solo.node.state.invocations.count == 0
+    assert [key for key, _ in solo.node.state.invocations.rows(0)] == [SWEPT]
+    entries = len(solo.entries)
+    solo.advance(3_600_000)
+    assert len(solo.entries) == entries
     assert solo.node.effects.wake_at_ms is None
 
 
