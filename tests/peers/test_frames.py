@@ -81,8 +81,14 @@ def test_a_flipped_bit_never_passes(
     stream = bytearray(written(sent, is_keyed=is_keyed))
     at = data.draw(st.integers(0, len(stream) - 1))
     stream[at] ^= 1 << data.draw(st.integers(0, 7))
+    reader = make_reader(is_keyed=is_keyed)
+    try:
+        assert len(read(reader, bytes(stream), sizes)) < len(sent)
+    except FrameError:
+        return
+    # It became the header of a longer frame of another kind, whose end is awaited: that does not fit either.
     with pytest.raises(FrameError):
-        read(make_reader(is_keyed=is_keyed), bytes(stream), sizes)
+        read(reader, bytes(FRAME_BYTES_MAX), [FRAME_BYTES_MAX])
 
 
 @given(st.binary(max_size=2_000), cuts, st.booleans())
