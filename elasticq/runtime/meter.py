@@ -121,6 +121,11 @@ class _Urls:
             self.known[url] = found
         return found
 
+    def deleted(self, url: str | None, account: str) -> None:
+        """Its queue is no more, under any spelling: many that live for a moment are not kept for as long as others."""
+        if self.queues.pop(queue_path(url or "", account), None) is not None:
+            self.known.clear()
+
     def forget(self, exists: Callable[[tuple[str, str]], bool]) -> None:
         """Queues that are no more; only where there are so many that room is wanted."""
         if len(self.queues) >= QUEUES_MAX // 2:
@@ -232,10 +237,21 @@ def _batch_deleted(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]
     return count, read
 
 
+def _queue_deleted(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
+    count_call, read = _plain(urls, slow, slow_s)
+
+    def count(command: Any, account: str, result: Any, began_s: float) -> bool:
+        urls.deleted(command.queue_url, account)
+        return count_call(command, account, result, began_s)
+
+    return count, read
+
+
 _KINDS: Final[dict[str, Callable[[_Urls, Slow, float], tuple[Count, Read]]]] = {
     "SendMessage": _sent,
     "SendMessageBatch": _batch_sent,
     "ReceiveMessage": _received,
     "DeleteMessage": _deleted,
     "DeleteMessageBatch": _batch_deleted,
+    "DeleteQueue": _queue_deleted,
 }

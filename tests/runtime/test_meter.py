@@ -4,7 +4,7 @@ from time import perf_counter
 
 import pytest
 
-from elasticq.model.commands import Command, DeleteMessage, DeleteMessageBatch, ReceiveMessage, SendMessage
+from elasticq.model.commands import Command, DeleteMessage, DeleteMessageBatch, DeleteQueue, ReceiveMessage, SendMessage
 from elasticq.model.commands import SendMessageBatch as Batch
 from elasticq.model.results import (
     BatchResult,
@@ -93,3 +93,15 @@ def test_urls_and_queues_that_are_counted_are_bounded(monkeypatch: pytest.Monkey
     assert list(meter.by_queue()) == [("000000000000", "queue-2")]
     count(meter, SendMessage(queue_url="http://host0/000000000000/queue-9"), EmptyResult())
     assert meter.by_queue()[("000000000000", "queue-9")].sent == 1
+
+
+def test_a_queue_that_is_deleted_counts_no_more_and_anew_when_it_is_made_again() -> None:
+    meter = Meter(OPERATIONS)
+    spellings = [URL, URL.replace("http", "https")]
+    for url in [*spellings, *spellings]:
+        count(meter, SendMessage(queue_url=url), EmptyResult())
+    assert [found.sent for found in meter.by_queue().values()] == [4]
+    count(meter, DeleteQueue(queue_url=spellings[1]), EmptyResult())
+    assert meter.by_queue() == {}
+    count(meter, SendMessage(queue_url=URL), EmptyResult())
+    assert [found.sent for found in meter.by_queue().values()] == [1]
