@@ -86,30 +86,26 @@ class Invocations:
     def is_full(self, now_ms: int) -> bool:
         """Senders wait rather than ids being forgotten."""
         if self.count >= INVOCATIONS_MAX:
-            self._move_on(now_ms)
+            self.forget(now_ms)
         return self.count >= INVOCATIONS_MAX
 
     def are_details_full(self, now_ms: int) -> bool:
         """There is no room for what calls of more than one message answered."""
         if self.details_bytes >= INVOCATION_DETAILS_BYTES_MAX:
-            self._move_on(now_ms)
+            self.forget(now_ms)
         return self.details_bytes >= INVOCATION_DETAILS_BYTES_MAX
-
-    def _move_on(self, now_ms: int) -> None:
-        self._newest_ms = max(self._newest_ms, now_ms)
-        self._evict()
 
     def is_any_over(self, now_ms: int) -> bool:
         """Whether ``forget`` would give memory back; not of a row of the sweeper alone."""
         return any(
-            (number + 1) * self._generation_ms + self._window_ms <= now_ms
-            and (generation.count > 1 or not generation.holds(SWEPT))
+            self._is_over(number, now_ms) and (generation.count > 1 or not generation.holds(SWEPT))
             for number, generation in self._generations.items()
         )
 
     def forget(self, now_ms: int) -> None:
         """Drop what is over at this time of an entry."""
-        self._move_on(now_ms)
+        self._newest_ms = max(self._newest_ms, now_ms)
+        self._evict()
 
     def get(self, key: bytes, now_ms: int) -> Recorded | None:
         """The row of ``key`` if it is younger than the window."""
@@ -145,7 +141,7 @@ class Invocations:
         generation = self._generations.get(number)
         if generation is None:
             self._evict()
-            if self._is_over(number):
+            if self._is_over(number, self._newest_ms):
                 return False
             generation = self._generations[number] = _Generation()
         bucket_number = key[0] | key[1] << 8
@@ -183,12 +179,12 @@ class Invocations:
                 return Recorded(number * self._generation_ms + offset_ms, queue_id, sequence, detail)
         return None
 
-    def _is_over(self, number: int) -> bool:
+    def _is_over(self, number: int, now_ms: int) -> bool:
         """Every row of the generation is older than the window."""
-        return (number + 1) * self._generation_ms + self._window_ms <= self._newest_ms
+        return (number + 1) * self._generation_ms + self._window_ms <= now_ms
 
     def _evict(self) -> None:
-        for number in [number for number in self._generations if self._is_over(number)]:
+        for number in [number for number in self._generations if self._is_over(number, self._newest_ms)]:
             self._drop(number)
 
     def _drop(self, number: int) -> None:

@@ -93,11 +93,10 @@ class Invariants:
         self.told_discarded: set[tuple[int, int]] = set()
         self.served_us: int | None = None  # when a master first served after the world was healed
         self.jumps: list[Jump] = []
-        # By how much masters' clocks were ahead of true time (or behind, below 0): the least, and the most
-        # of those that follow from one another.
-        self._slowest_ms: int | None = None
+        # By how much a master's clock was ahead of true time when it won (or behind, below 0): of each, by term,
+        # and of the last one whose voters had heard no master's.
+        self._ahead_ms: dict[int, int] = {}
         self._fastest_ms = 0
-        self._ahead_ms: dict[int, int] = {}  # of true time, when it won: each master's clock, by term
         self.advanced: list[tuple[int, int]] = []  # (index, ms ahead of real time) of every advance that was proposed
 
     def _found(self, name: str, evidence: str) -> None:
@@ -417,13 +416,12 @@ class Invariants:
         ahead_ms = node.clock.reading(member.boot_ms)[1] - TRUE_EPOCH_MS - self.world.now_us // 1_000
         linked_term, _ = max(node.replica.votes.values())
         if not linked_term or linked_term < self._newest_served_term():
-            if self._slowest_ms is not None:
-                self.jumps.append(Jump(self.world.now_us, max(0, ahead_ms - self._slowest_ms)))
+            if self._ahead_ms:
+                self.jumps.append(Jump(self.world.now_us, max(0, ahead_ms - min(self._ahead_ms.values()))))
             self._fastest_ms = ahead_ms
         elif ahead_ms > (most_ms := min(self._fastest_ms, self._ahead_ms[linked_term])) + ROUNDING_MS:
             self._found(CLOCK_JUMPED, f"{member.name} won at {ahead_ms} ms ahead, the others at {most_ms}")
         self._ahead_ms[node.replica.term] = ahead_ms
-        self._slowest_ms = ahead_ms if self._slowest_ms is None else min(self._slowest_ms, ahead_ms)
 
     def _newest_served_term(self) -> int:
         """Of the masters that may have handed something out: their takeovers are committed."""

@@ -72,9 +72,9 @@ def decode(operation: Operation, body: bytes) -> Command:
 
 
 def _decode_large(operation: Operation, body: bytes) -> Command:
-    """Of a size at which the number of parts is a question of time."""
+    """Of a size at which the number of parts is a question of time: one message, or a batch of them."""
     _check_strings(body)
-    if operation.has_lists:
+    if operation.entry_name is not None:
         return _bounded(operation, careful.decode(operation.command, body))
     return operation.decoder.decode(body)
 
@@ -100,7 +100,7 @@ def _decode_without_nulls(operation: Operation, body: bytes, error: msgspec.Vali
 
 def _bounded(operation: Operation, command: Command) -> Command:
     """What the careful decoder has built, which knows types but no bounds."""
-    members = msgspec.to_builtins(command)
+    members = msgspec.to_builtins(command, builtin_types=(bytes,))
     try:
         return msgspec.convert(members, operation.command)
     except msgspec.ValidationError as error:

@@ -57,7 +57,6 @@ class Operation(Struct, frozen=True):
     read_only: changes nothing, not even a message's visibility
     root_only: not valid on a queue's URL (Query answers InvalidAction there)
     entry_name: prefix of a batch's parameters; the answers derive from it too
-    has_lists: a member is a list, of any length
     body_bytes_max: what it can need; the others of a request's 8 MiB are for messages
     """
 
@@ -69,7 +68,6 @@ class Operation(Struct, frozen=True):
     read_only: bool
     root_only: bool
     entry_name: str | None
-    has_lists: bool
     body_bytes_max: int = SMALL_REQUEST_BYTES_MAX
 
     def too_large(self) -> RequestTooLarge:
@@ -139,10 +137,9 @@ def _operation(
     name = command.__name__
     shape = _shape(command, name)
     entry_name = next((key for key, member in shape.lists.items() if member.kind is Kind.ENTRIES), None)
-    has_lists = any(get_origin(bare(each.type)) is list for each in structs.fields(command))
     bytes_max = REQUEST_BYTES_MAX if command in _WITH_MESSAGES else SMALL_REQUEST_BYTES_MAX
     decoder = msgspec.json.Decoder(command)
-    return Operation(name, command, shape, decoder, hot, read_only, root_only, entry_name, has_lists, bytes_max)
+    return Operation(name, command, shape, decoder, hot, read_only, root_only, entry_name, bytes_max)
 
 
 _ROWS: Final = (
@@ -180,7 +177,6 @@ PEEK: Final = Operation(
     read_only=True,
     root_only=False,
     entry_name=None,
-    has_lists=True,
 )
 """Ours, of JSON only, and on a path of its own: no row of the table."""
 
