@@ -288,10 +288,7 @@ class Injector:
             return False
         spare.is_wanted = True
         spare.start()
-        member_id = spare.id
-        self.world.operator.want(
-            lambda: AddVoter(member_id), lambda: spare.id != member_id or self._is_voter(member_id)
-        )
+        self._add(spare)
         return True
 
     def _leave(self, fault: Fault) -> bool:
@@ -349,6 +346,23 @@ class Injector:
                 lambda: AddVoter(new) if self._is_none(old) else ReplaceVoter(old), lambda: self._is_voter(new)
             )
         return True
+
+    def add_who_lost_its_place(self) -> None:
+        """Add members in memory that came back where the voters were enough without them (docs/operations.md)."""
+        master = self.world.master
+        if master is None or master.node is None:
+            return
+        members, replica = master.node.members, master.node.replica
+        if len(replica.voters) < master.node.settings.nodes:
+            return
+        learners = [each for each in self.world.members if each.is_wanted and each.id in replica.learners]
+        for member in learners:
+            if member.is_volatile and not members.predecessor(member.id):
+                self._add(member)
+
+    def _add(self, member: Member) -> None:
+        added = member.id
+        self.world.operator.want(lambda: AddVoter(added), lambda: member.id != added or self._is_voter(added))
 
     def _stop(self, fault: Fault) -> bool:
         member = self.world.members[fault.member] if fault.amount else self.world.master

@@ -95,8 +95,8 @@ class Invariants:
         self.jumps: list[Jump] = []
         # By how much a master's clock was ahead of true time when it won (or behind, below 0): of each, by term,
         # and of the last one whose voters had heard no master's.
-        self._ahead_ms: dict[int, int] = {}
-        self._fastest_ms = 0
+        self._ahead_ms: dict[int, int] = {}  # term -> how far its master's clock was ahead of true time
+        self._slowest_ms: dict[int, int] = {}  # term -> the slowest of the masters that its clock comes down from
         self.advanced: list[tuple[int, int]] = []  # (index, ms ahead of real time) of every advance that was proposed
 
     def _found(self, name: str, evidence: str) -> None:
@@ -405,7 +405,8 @@ class Invariants:
             self._found(ACTED_WHILE_WANTING, f"{member.name} won term {term} and wants a snapshot")
         self._note_jump(member)
         for index in range(replica.log.first_index, len(self.committed)):
-            if replica.log.term_at(index) != self.committed[index]:
+            # A candidate that was paused may learn late that it won: newer masters have committed entries by then.
+            if self.committed[index] < term and replica.log.term_at(index) != self.committed[index]:
                 self._found(COMMITTED_MISSING, f"{member.name} is master of {term} without the committed entry {index}")
                 return
 
@@ -415,13 +416,16 @@ class Invariants:
         assert node is not None
         ahead_ms = node.clock.reading(member.boot_ms)[1] - TRUE_EPOCH_MS - self.world.now_us // 1_000
         linked_term, _ = max(node.replica.votes.values())
+        slowest_ms = ahead_ms
         if not linked_term or linked_term < self._newest_served_term():
             if self._ahead_ms:
                 self.jumps.append(Jump(self.world.now_us, max(0, ahead_ms - min(self._ahead_ms.values()))))
-            self._fastest_ms = ahead_ms
-        elif ahead_ms > (most_ms := min(self._fastest_ms, self._ahead_ms[linked_term])) + ROUNDING_MS:
-            self._found(CLOCK_JUMPED, f"{member.name} won at {ahead_ms} ms ahead, the others at {most_ms}")
+        else:  # a master between the two that served nobody, and that nobody of them heard, sets no measure
+            slowest_ms = self._slowest_ms[linked_term]
+            if ahead_ms > slowest_ms + ROUNDING_MS:
+                self._found(CLOCK_JUMPED, f"{member.name} won at {ahead_ms} ms ahead, the others at {slowest_ms}")
         self._ahead_ms[node.replica.term] = ahead_ms
+        self._slowest_ms[node.replica.term] = min(slowest_ms, ahead_ms)
 
     def _newest_served_term(self) -> int:
         """Of the masters that may have handed something out: their takeovers are committed."""

@@ -225,6 +225,7 @@ class World:
         self.is_healed = True
         self.injector.heal()
         self.schedule(LOAD_AFTER_HEAL_MS * 1_000, self.load.drain)
+        self.schedule(RECOVERY_MAX_US, self.injector.add_who_lost_its_place)
 
     def _at_rest(self) -> None:
         """All faults are over and all is drained: the history is judged, the rows are compared."""
