@@ -1,4 +1,4 @@
-"""What must hold after every step of the world (design.md §10), each rule under its own name.
+"""What must hold after every step of the world (docs/guarantees.md), each rule under its own name.
 
 A step touches one member, so only what that member did is looked at: records
 it made, frames and replies it let out, and its role, term and indexes if they moved.

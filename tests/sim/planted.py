@@ -1,4 +1,4 @@
-"""Faults planted in the real code by patching one method of it: the checkers must catch each (design.md §10)."""
+"""Faults planted in the real code by patching one method of it: the checkers must catch each."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator

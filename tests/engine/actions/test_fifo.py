@@ -1,6 +1,6 @@
 """FIFO queues as clients see them: duplicates, order of groups, expired handles, repeated receives.
 
-Most come from recordings of AWS (sqs-behaviour.md §6, §8).
+Most come from recordings of AWS (docs/aws.md).
 """
 
 from hashlib import sha256
