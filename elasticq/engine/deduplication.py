@@ -77,6 +77,8 @@ def attempted(state: State, queue: Queue, key: bytes, attempt_id: str, now_ms: i
                 f"Value {attempt_id} for parameter ReceiveRequestAttemptId is invalid. Reason: "
                 "The receiveRequestAttemptId is not valid anymore since the receive call is not retryable."
             )
-        if row.hand_out == hand_out and queue.order.is_in_flight(sequence, now_ms):
+        if row.hand_out != hand_out:
+            return known.recorded_ms, []  # another receive has it: the time-out that they share has ended
+        if queue.order.is_in_flight(sequence, now_ms):
             held.append(sequence)
     return known.recorded_ms, held

@@ -173,19 +173,23 @@ class Members:
         )
 
     def founded(self) -> None:
-        """The first entry is here: its cluster id is this member's, committed or not, as all founders have the same."""
-        entry = self._founding_entry()
-        if entry is not None:
-            first = m.decode(entry.payload)[0]
-            assert isinstance(first, m.ClusterFounded)
+        """Where the first entry is in the log its cluster id is this member's, whether it knows of its commit or not.
+
+        All founders have the same one. Who is no voter got it from a master that had committed it: such a member may
+        have gone down before it heard of that, and would belong nowhere, yet could not join as a fresh one either.
+        """
+        entry = self._founding_entry() if self._replica.membership.is_voter else self._first_entry()
+        first = m.decode(entry.payload)[0] if entry is not None else None
+        if isinstance(first, m.ClusterFounded):
             self._replica.cluster = first.cluster_id
 
-    def _founding_entry(self) -> Entry | None:
+    def _first_entry(self) -> Entry | None:
         log = self._replica.log
-        if log.base_index == 0 and log.last_index > 0:
-            entry = log.entry(1)
-            return entry if entry.term == FOUNDING_TERM and entry.voters is not None else None
-        return None
+        return log.entry(1) if log.base_index == 0 and log.last_index > 0 else None
+
+    def _founding_entry(self) -> Entry | None:
+        entry = self._first_entry()
+        return entry if entry and entry.term == FOUNDING_TERM and entry.voters is not None else None
 
     def _pass_on_founding(self, to: str) -> None:
         entry = self._founding_entry()

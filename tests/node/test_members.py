@@ -191,6 +191,23 @@ def test_learner_knows_its_cluster_again_after_a_restart_over_its_snapshot() -> 
     check_equal_states(cluster)
 
 
+def test_learner_that_went_down_before_it_heard_of_a_commit_knows_its_cluster_again() -> None:
+    """It has entries of a cluster that was one member's alone, and has applied none of them."""
+    cluster = Cluster([A])
+    cluster.do(A, CREATE)
+    cluster.join(B)
+    cluster.advance(3_000)
+    cluster.crash(B)
+    cluster.isolate(A)
+    cluster.restart(B)
+    assert (cluster.node(B).applied_index, cluster.node(B).replica.log.base_index) == (0, 0)
+    assert cluster.node(B).introduce().cluster == cluster.node(A).replica.cluster
+    cluster.heal()
+    cluster.do(A, SEND)
+    cluster.advance(3_000)
+    check_equal_states(cluster)
+
+
 def test_calls_of_a_member_that_installed_a_second_snapshot_are_executed() -> None:
     """Its numbers begin anew, so its letters must be of another life."""
     cluster = founded()

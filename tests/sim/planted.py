@@ -528,6 +528,35 @@ def dead_learner_becomes_a_voter() -> Iterator[None]:
 
 
 @contextmanager
+def learner_forgets_its_cluster() -> Iterator[None]:
+    """Unless its first entry is one that founders wrote together."""
+    honest = Members.founded
+
+    def forgetful(self: Members) -> None:
+        if self._founding_entry() is not None:
+            honest(self)
+
+    with patch.object(Members, "founded", forgetful):
+        yield
+
+
+@contextmanager
+def repeated_receive_gives_what_others_left() -> Iterator[None]:
+    """Of the messages of a first attempt those that no other consumer has taken meanwhile."""
+    honest = receive.received_again
+
+    def partly(
+        state: State, call: Call, command: ReceiveMessage, turn: Turn, handles: list[tuple[int, int]]
+    ) -> ReceiveMessageResult:
+        rows = receive.named_queue(state, call, command.queue_url).rows
+        own = [(at, number) for at, number in handles if (row := rows.get(at)) is not None and row.hand_out == number]
+        return honest(state, call, command, turn, own)
+
+    with patch.object(receive, "received_again", partly):
+        yield
+
+
+@contextmanager
 def memory_has_no_snapshot_before_all_is_committed() -> Iterator[None]:
     """A new master cannot commit before a follower has the snapshot, which it does not give before it has committed."""
     honest = Member.snapshot

@@ -259,6 +259,8 @@ def received_again(
 ) -> ReceiveMessageResult:
     """The answer to a retry: of (sequence, hand-out) those whose handle is still the newest and in flight.
 
+    Of a FIFO queue none once another receive has one of them. They shared a deadline, which has passed then, although
+    the grace of a later takeover may move it for the rest: these would overtake what the other consumer has.
     Raises ContentsMissing.
     """
     queue = named_queue(state, call, command.queue_url)
@@ -266,7 +268,10 @@ def received_again(
     held = []
     for sequence, hand_out in handles:
         row = queue.rows.get(sequence)
-        if row is not None and row.hand_out == hand_out and queue.order.is_in_flight(sequence, turn.now_ms):
+        is_newest = row is not None and row.hand_out == hand_out
+        if row is not None and not is_newest and queue.is_fifo:
+            return ReceiveMessageResult([], call.invocation)
+        if is_newest and queue.order.is_in_flight(sequence, turn.now_ms):
             held.append(sequence)
     missing = [sequence for sequence in held if sequence not in queue.contents]
     if missing:
