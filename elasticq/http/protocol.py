@@ -29,7 +29,7 @@ from elasticq.http.chunks import Chunks
 from elasticq.http.exchange import Answer
 from elasticq.http.faults import Submit
 from elasticq.http.head import CHUNKED, JSON, BadHead, Head, without_body
-from elasticq.http.site import BUSY_TEXT, NEVER_MS, WAITING_FREE_BYTES, Site, command_bytes
+from elasticq.http.site import BUSY_TEXT, NEVER_MS, WAITING_FREE_BYTES, Site, SlowPath, command_bytes
 from elasticq.model.commands import Call, Command, Origin, ReceiveMessage
 from elasticq.model.errors import RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
@@ -490,7 +490,7 @@ class SqsProtocol(asyncio.Protocol):
     def _hand_over(self, head: Head, body: bytes) -> None:
         """A whole request is aiohttp's until ``slow_ended``. It gets the head alone; the body is ``slow_request``'s."""
         if self._slow is None:
-            self._slow = self._site.slow_path.handler()
+            self._slow = _slow_path(self._site).handler()
             self._slow.connection_made(self._transport)
         self._hold |= SLOW
         self.deadline_ms = NEVER_MS
@@ -570,6 +570,15 @@ class SqsProtocol(asyncio.Protocol):
     def abort(self) -> None:
         self._hold |= CLOSING
         self._transport.abort()
+
+
+def _slow_path(site: Site) -> SlowPath:
+    """aiohttp's part, imported when first needed: it is most of a start's CPU, and boto3 never needs it."""
+    if site.slow_path is None:
+        from elasticq.http import slow
+
+        site.slow_path = slow.SlowPath(site)
+    return site.slow_path
 
 
 def _body_bytes_max(head: Head) -> int:

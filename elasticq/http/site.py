@@ -10,10 +10,10 @@ from elasticq.http.bounds import Bounds
 from elasticq.http.caller import Callers
 from elasticq.http.door import Door
 from elasticq.http.faults import Faults, Submit
-from elasticq.http.head import HeadReader
+from elasticq.http.head import Head, HeadReader
 from elasticq.http.responses import Responses
 from elasticq.http.watch import Watch
-from elasticq.model.commands import Command, ReceiveMessage
+from elasticq.model.commands import Command, Origin, ReceiveMessage
 from elasticq.model.errors import InternalFailure, SqsError
 from elasticq.model.results import Result, StaleResult
 from elasticq.runtime.clock import Clock, boot_ms, wall_ms
@@ -24,7 +24,7 @@ from elasticq.wire.operations import OPERATIONS
 from elasticq.wire.sigv4 import Key
 
 if TYPE_CHECKING:
-    from elasticq.http.slow import SlowPath
+    from aiohttp.web_protocol import RequestHandler
 
 NEVER_MS = 1 << 62
 SWEEP_S = 1.0
@@ -38,9 +38,15 @@ SMALL_BYTES: Final = 16_384
 
 
 class Connection(Protocol):
-    """What the site wants of a connection."""
+    """What the site and the slow path want of a connection.
+
+    slow_request: head and body of the request that the slow path answers, None between two.
+    origin: where the client's calls come from, None where no policy asks for it.
+    """
 
     deadline_ms: int
+    slow_request: tuple[Head, bytes] | None
+    origin: Origin | None
 
     def expire(self) -> None:
         """The deadline is past."""
@@ -54,6 +60,22 @@ class Connection(Protocol):
     def submit_by(self, submit: Submit) -> None:
         """Calls go this way from now on."""
 
+    def hold(self, size_bytes: int) -> None:
+        """The slow path holds so much memory for this connection from now on; 0: none."""
+
+    def slow_ended(self, *, keeps_open: bool) -> None:
+        """The slow path has written its answer; ``keeps_open`` is False where it closes the connection after it."""
+
+
+class SlowPath(Protocol):
+    """What a connection and the site want of aiohttp's part of the port (slow.py)."""
+
+    def handler(self) -> "RequestHandler":
+        """A protocol of aiohttp for one connection."""
+
+    async def close(self) -> None:
+        """End every request that it still has."""
+
 
 def command_bytes(command: Command, body_bytes: int) -> int:
     """What ``command`` holds while it waits, at most: of a send the message, of a receive lists of short texts."""
@@ -66,12 +88,12 @@ class Site:
     context_path: "/x" before all paths, in queue URLs too.
     auth: off, lax or strict; browsers: None where nobody asks from which page a request came (csrf = off).
     submit: how calls reach the runtime; another way only while tests have ordered faults.
+    slow_path: None until the first connection needs aiohttp, and sets it.
     """
 
     __slots__ = (
         "_due_s",
         "_is_strict",
-        "_slow_path",
         "_timer",
         "_wall_clock",
         "addresses",
@@ -97,6 +119,7 @@ class Site:
         "responses",
         "runtime",
         "scheme",
+        "slow_path",
         "slow_requests",
         "stopping",
         "submit",
@@ -155,7 +178,7 @@ class Site:
         self.stopping = False
         self.now_ms = clock()
         self.idle_until_ms = self.now_ms + self.bounds.idle_ms
-        self._slow_path: SlowPath | None = None
+        self.slow_path: SlowPath | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def _submit_by(self, submit: Submit) -> None:
@@ -170,15 +193,6 @@ class Site:
     def refusal(self, header: Callable[[str], str | None]) -> str:
         """Why a request with these headers is not answered; empty: it is."""
         return "" if self.browsers is None else self.browsers.refusal(header, is_unsigned=not self._is_strict)
-
-    @property
-    def slow_path(self) -> "SlowPath":
-        """aiohttp's part, imported when first needed: it is most of a start's CPU, and boto3 never needs it."""
-        if self._slow_path is None:
-            from elasticq.http.slow import SlowPath
-
-            self._slow_path = SlowPath(self)
-        return self._slow_path
 
     def buffer(self, old_bytes: int, new_bytes: int) -> bool:
         """One connection buffers ``new_bytes`` instead of ``old_bytes``; False: more than there is room for."""
@@ -261,7 +275,7 @@ class Site:
             await asyncio.sleep(0.01)
         for connection in list(self.connections):
             connection.abort()
-        if self._slow_path is not None:
-            await self._slow_path.close()
+        if self.slow_path is not None:
+            await self.slow_path.close()
         if self._timer is not None:
             self._timer.cancel()

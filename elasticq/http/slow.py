@@ -30,7 +30,7 @@ from elasticq.http.head import (
     wants_json,
 )
 from elasticq.http.responses import RETRY_AFTER_S
-from elasticq.http.site import BUSY_TEXT, WAITING_FREE_BYTES, Site, command_bytes
+from elasticq.http.site import BUSY_TEXT, WAITING_FREE_BYTES, Connection, Site, command_bytes
 from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
@@ -41,8 +41,6 @@ from elasticq.wire.operations import PEEK, Operation
 
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
-
-    from elasticq.http.protocol import SqsProtocol
 
 UNKNOWN_OPERATION = b"<UnknownOperationException/>"
 PREFLIGHT_S = 600
@@ -73,7 +71,7 @@ class Asked(Struct):
     request: web.BaseRequest
     head: Head
     body: bytes
-    connection: "SqsProtocol"
+    connection: Connection
 
     @property
     def path(self) -> str:
@@ -114,7 +112,7 @@ class SlowPath:
         transport = request.transport
         if transport is None:
             raise asyncio.CancelledError
-        connection: SqsProtocol = transport.get_protocol()  # type: ignore[assignment]
+        connection: Connection = transport.get_protocol()  # type: ignore[assignment]
         assert connection.slow_request is not None
         keeps_open = False
         try:

@@ -11,21 +11,19 @@ want a signature, and an account reaches its own queues only.
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
 from elasticq.http.faults import Fault, Order
+from elasticq.http.site import Site
 from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, InvalidParameterValue, SqsError
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.limits import CLOCK_ADVANCE_MS_MAX
 from elasticq.model.results import ClockResult, QueuesDeletedResult, Result
 from elasticq.wire.operations import OPERATIONS
-
-if TYPE_CHECKING:
-    from elasticq.http.site import Site
 
 PATHS: Final = ("/_elasticq/clock", "/_elasticq/reset", "/moto-api/reset", "/_elasticq/faults")
 METHODS: Final = {
@@ -64,7 +62,7 @@ class TestingPages:
 
     __test__ = False  # for pytest
 
-    def __init__(self, site: "Site") -> None:
+    def __init__(self, site: Site) -> None:
         self._site = site
 
     async def answer(
