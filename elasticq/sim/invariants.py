@@ -1,4 +1,4 @@
-"""What must hold after every step of the world (design.md §10), each rule under its own name.
+"""What must hold after every step of a run (design.md §10), each rule under its own name.
 
 A step touches one member, so only what that member did is looked at: records
 it made, frames and replies it let out, and its role, term and indexes if they moved.
@@ -7,8 +7,6 @@ Every check is a dictionary look-up or less, except when a member becomes master
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from elasticq.checks.history import Event, Send
 from elasticq.checks.story import Jump
@@ -20,12 +18,10 @@ from elasticq.node.effects import Reply
 from elasticq.node.settings import Mode
 from elasticq.replication.messages import AnyMessage, AppendReply, PreVote, RequestVote, VoteReply
 from elasticq.replication.records import Entry, Record, Truncation, Vote, Voter
+from elasticq.sim.cluster import Cluster
 from elasticq.sim.disk import Copy
-from elasticq.sim.member import TRUE_EPOCH_MS
-
-if TYPE_CHECKING:
-    from elasticq.sim.member import Member
-    from elasticq.sim.world import World
+from elasticq.sim.links import Links
+from elasticq.sim.member import TRUE_EPOCH_MS, Member
 
 TWO_MASTERS = "two_masters"
 LOG_MISMATCH = "log_mismatch"
@@ -72,10 +68,14 @@ class _Seen:
 
 
 class Invariants:
-    """Told of everything by the members; reports findings to the world."""
+    """The judge of a run: members tell it everything that they do; what breaks a rule is found by the trace."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, cluster: Cluster, links: Links) -> None:
+        self.cluster = cluster
+        self.scheduler = cluster.scheduler
+        self.trace = cluster.trace
+        self.links = links
+        self.elections = 0
         self.masters: dict[int, str] = {}
         self.entries: dict[tuple[int, int], Entry] = {}  # (index, term)
         self.committed: list[int] = [0]  # term by index
@@ -91,7 +91,7 @@ class Invariants:
         self.seen: dict[str, _Seen] = {}  # by name
         self.early_on: dict[tuple[int, int], set[str]] = {}  # early entry -> members that had it on their disks
         self.told_discarded: set[tuple[int, int]] = set()
-        self.served_us: int | None = None  # when a master first served after the world was healed
+        self.served_us: int | None = None  # when a master first served after the faults ended
         self.jumps: list[Jump] = []
         # By how much a master's clock was ahead of true time when it won (or behind, below 0): of each, by term,
         # and of the last one whose voters had heard no master's.
@@ -100,7 +100,7 @@ class Invariants:
         self.advanced: list[tuple[int, int]] = []  # (index, ms ahead of real time) of every advance that was proposed
 
     def _found(self, name: str, evidence: str) -> None:
-        self.world.found(name, evidence)
+        self.trace.found(name, evidence)
 
     # --- life -----------------------------------------------------------------
 
@@ -181,7 +181,7 @@ class Invariants:
         made = mutations.decode(entry.payload)
         advanced_ms = max([ms for index, ms in self.advanced if index < entry.index], default=0)
         self.advanced += [(entry.index, each.ahead_ms) for each in made if type(each) is mutations.ClockAdvanced]
-        ahead_ms = entry.time_ms - TRUE_EPOCH_MS - self.world.now_us // 1_000 - advanced_ms
+        ahead_ms = entry.time_ms - TRUE_EPOCH_MS - self.scheduler.now_us // 1_000 - advanced_ms
         if ahead_ms > CLOCK_AHEAD_MAX_MS:
             self._found(CLOCK_AHEAD, f"{member.name} stamped entry {entry.index} {ahead_ms} ms ahead of true time")
         if entry.voters is not None:
@@ -296,12 +296,12 @@ class Invariants:
                 self._found(IDENTITY_UNKNOWN, f"{member.name} told {identity}, which no entry made")
             else:
                 self._rests_on(member, outcome, place, self._mode if is_send else "majority")
-        if _is_send(outcome) and reply.index and self.world.links.is_below_quorum(member):
+        if _is_send(outcome) and reply.index and self.links.is_below_quorum(member):
             self._found(WRITE_BELOW_QUORUM, f"{member.name} answered {type(outcome).__name__} at {reply.index}")
 
     @property
     def _mode(self) -> Mode:
-        return self.world.scenario.mode
+        return self.cluster.scenario.mode
 
     def _rests_on(self, member: Member, outcome: Result | SqsError, place: tuple[int, int | None], mode: Mode) -> None:
         index, term = place
@@ -309,16 +309,16 @@ class Invariants:
             return
         node = member.node
         assert node is not None
-        master = self.world.master  # who answers for it may not know yet who the voters are
+        master = self.cluster.master  # who answers for it may not know yet who the voters are
         voters = set((node if master is None or master.node is None else master.node).replica.voters)
         needed = {"one": min(2, len(voters)), "all": len(voters)}.get(mode, len(voters) // 2 + 1)
-        views = {other.id: other.disk.view for other in self.world.members}
-        views |= self.world.gone  # whoever acknowledged it and was lost then: its frame may be on its way
+        views = {other.id: other.disk.view for other in self.cluster.members}
+        views |= self.cluster.gone  # whoever acknowledged it and was lost then: its frame may be on its way
         holders = 0
         for voter in voters:
             view = views[voter]
             has_it = index <= view.base_index or view.has(index, term or 0)
-            holders += has_it or (voter in self.world.gone and mode in ("one", "all"))
+            holders += has_it or (voter in self.cluster.gone and mode in ("one", "all"))
         if term is None or holders < needed:
             answer = type(outcome).__name__
             evidence = f"{member.name} answered {answer} resting on index {index}: {holders} of {needed}, mode {mode}"
@@ -358,7 +358,7 @@ class Invariants:
             send.outcome = "unknown"
 
     def _tell_if_silent(self, place: tuple[int, int]) -> None:
-        living = {member.id for member in self.world.members if member.is_wanted}
+        living = {member.id for member in self.cluster.members if member.is_wanted}
         had = self.early_on.get(place, set()) & living  # a wiped disk tells nothing, nor who left
         if had and place not in self.told_discarded:
             self._found(LOST_UNTOLD, f"entry {place} was on {sorted(had)}, was dropped, and nobody said so")
@@ -382,8 +382,8 @@ class Invariants:
         if node.applied_index < replica.commit_index:
             evidence = f"{member.name}: applied {node.applied_index}, committed {replica.commit_index}"
             self._found(APPLIED_BEHIND, evidence)
-        if self.served_us is None and node.serving and self.world.is_healed and replica.role == "master":
-            self.served_us = self.world.now_us
+        if self.served_us is None and node.serving and self.cluster.is_healed and replica.role == "master":
+            self.served_us = self.scheduler.now_us
         if node.serving and replica.commit_index < self.takeovers.get(replica.term, 1 << 62):
             self._found(SERVING_BEFORE_TAKEOVER, f"{member.name} in term {replica.term}")
         if node.applied_index != seen.digest_index:
@@ -395,8 +395,8 @@ class Invariants:
         node = member.node
         assert node is not None
         replica, term = node.replica, node.replica.term
-        self.world.elections += 1
-        self.world.trace("master", member.name, term)
+        self.elections += 1
+        self.trace.note("master", member.name, term)
         if self.masters.setdefault(term, member.id) != member.id:
             self._found(TWO_MASTERS, f"{self.masters[term]} and {member.id} in term {term}")
         if self.votes.setdefault((member.id, term), member.id) != member.id:
@@ -413,11 +413,11 @@ class Invariants:
         """Only where none of its voters had heard the last master's clock may a new master's be ahead of that."""
         node = member.node
         assert node is not None
-        ahead_ms = node.clock.reading(member.boot_ms)[1] - TRUE_EPOCH_MS - self.world.now_us // 1_000
+        ahead_ms = node.clock.reading(member.boot_ms)[1] - TRUE_EPOCH_MS - self.scheduler.now_us // 1_000
         linked_term, _ = max(node.replica.votes.values())
         if not linked_term or linked_term < self._newest_served_term():
             if self._ahead_ms:
-                self.jumps.append(Jump(self.world.now_us, max(0, ahead_ms - min(self._ahead_ms.values()))))
+                self.jumps.append(Jump(self.scheduler.now_us, max(0, ahead_ms - min(self._ahead_ms.values()))))
             self._fastest_ms = ahead_ms
         elif ahead_ms > (most_ms := min(self._fastest_ms, self._ahead_ms[linked_term])) + ROUNDING_MS:
             self._found(CLOCK_JUMPED, f"{member.name} won at {ahead_ms} ms ahead, the others at {most_ms}")

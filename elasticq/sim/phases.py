@@ -8,10 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from elasticq.sim.world import World
 
 ELECTION = "election"  # nobody is master
 TAKEOVER = "takeover"  # the newest master's Takeover is not committed
@@ -25,27 +21,6 @@ ALONE = (LEASE_OPEN, LEASE_SEALED, MOVING, TWO_AT_ONCE)  # those that a cluster 
 
 Met = Counter[tuple[str, str]]
 """(kind of fault, phase) -> how often."""
-
-
-def phases_of(world: World) -> set[str]:
-    """All that are on now, but ``TWO_AT_ONCE``, which only the injector knows."""
-    found = set()
-    master = world.master
-    if master is None or master.node is None:
-        found.add(ELECTION)
-    else:
-        node = master.node
-        if not node.serving:
-            found.add(TAKEOVER)
-        if node.is_handing_over:
-            found.add(HAND_OVER)
-        if node.state.moving:
-            found.add(MOVING)
-        for lease in node.state.leases.living.values():
-            found.add(LEASE_SEALED if lease.is_sealed else LEASE_OPEN)
-    if any(member.transfer is not None for member in world.members):
-        found.add(SNAPSHOT)
-    return found
 
 
 def possible(features: Iterable[str], members: int) -> tuple[str, ...]:

@@ -17,8 +17,8 @@ from msgspec import Struct
 from elasticq.checks.history import CreateQueue as QueueCreated
 from elasticq.model.commands import CreateQueue
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION, queue_arn, queue_url
-from elasticq.sim.client import ENDPOINT
 
+ENDPOINT = "http://sim:9324"
 NAMES = ("orders", "invoices")
 QUEUE_VISIBILITY_S = 4
 RECEIVES_MAX = {"orders": 1, "invoices": 2}

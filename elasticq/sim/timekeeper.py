@@ -15,6 +15,6 @@ class Timekeeper(Client):
         """False while an earlier advance is under way."""
         if self.running is not None:
             return False
-        event = Advance(client=self.name, queue="", invoke_us=self.world.now_us, advance_ms=advance_ms)
+        event = Advance(client=self.name, queue="", invoke_us=self.scheduler.now_us, advance_ms=advance_ms)
         self.begin(AdvanceClock(advance_ms=advance_ms), event, lambda _: None)
         return True
