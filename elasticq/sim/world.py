@@ -1,11 +1,10 @@
-"""A run of a scenario: scheduler, cluster, clients and faults wired together, and the judgement at the end."""
+"""A run of a scenario: scheduler, cluster, clients, faults and judge wired together, and what the run showed."""
 
 from __future__ import annotations
 
 from msgspec import Struct, field
 
 from elasticq.checks.history import Event
-from elasticq.checks.queue import check
 from elasticq.checks.story import Finding
 from elasticq.sim.clients import Clients
 from elasticq.sim.cluster import Cluster
@@ -20,16 +19,11 @@ from elasticq.sim.scheduler import Scheduler
 from elasticq.sim.timekeeper import Timekeeper
 from elasticq.sim.trace import Trace
 from elasticq.sim.transfers import Transfer, Transfers
+from elasticq.sim.verdict import judge_at_rest
 from elasticq.sim.workload import Workload
 
 LOAD_AFTER_HEAL_MS = 3_000
 RUN_PAST_END_MAX_MS = 60_000
-RECOVERY_MAX_US = 5_000_000  # design: faults stop, and a master serves and commits what it is sent
-CLIENT_TURNS_US = 3_000_000  # an attempt may hang for so long before its client turns to another member
-NO_PROGRESS, NO_MASTER = "no_progress", "no_master"
-MOVE_STUCK = "move_stuck"
-ORDER_NOT_DONE, LEFT_BEHIND, LEFT_OUT = "order_not_done", "left_behind", "left_out"
-BEHIND_ENTRIES_MAX = 20
 
 
 class Outcome(Struct):
@@ -107,7 +101,7 @@ class World:
         ):
             self.scheduler.run_until(self.scheduler.now_us + 500_000)
         if not self.trace.findings:
-            self._at_rest()
+            judge_at_rest(self.cluster, self.judge, self.workload, self.clients, self.operator)
         return self._outcome()
 
     def _heal(self) -> None:
@@ -115,43 +109,6 @@ class World:
         self.cluster.is_healed = True
         self.injector.heal()
         self.scheduler.schedule(LOAD_AFTER_HEAL_MS * 1_000, self.workload.drain)
-
-    def _at_rest(self) -> None:
-        """All faults are over and all is drained: the history is judged, the rows are compared."""
-        if self.cluster.master is None:
-            self.trace.found(NO_MASTER, "no master at the end")
-        heal_us = self.scenario.heal_ms * 1_000
-        first_us = self.workload.first_write_after_heal_us
-        if first_us is None or first_us - heal_us > RECOVERY_MAX_US + CLIENT_TURNS_US:
-            self.trace.found(NO_PROGRESS, f"healed at {heal_us} us, the first write succeeded at {first_us}")
-        served_us = self.judge.served_us
-        if served_us is None or served_us - heal_us > RECOVERY_MAX_US:
-            self.trace.found(NO_PROGRESS, f"healed at {heal_us} us, a master served at {served_us}")
-        undone = [task for task in self.operator.tasks if not task.is_tried_once and not task.is_void()]
-        if undone:
-            orders = ", ".join(str(task.order()) for task in undone)
-            self.trace.found(ORDER_NOT_DONE, f"{orders}: still not done at {self.scheduler.now_us} us")
-        master = self.cluster.master
-        if master is not None and master.node is not None and master.node.state.moving:
-            self.trace.found(MOVE_STUCK, f"{list(master.node.state.moving.values())} at the end")
-        for member in self.cluster.members:
-            if member.node is not None:
-                self.judge.compare_rows(member)
-            self._look_after(member)
-        drain_us = self.workload.drain_us if self.clients.is_drained else None
-        history = self.judge.without_excused(self.workload.history)
-        for finding in check(history, jumps=self.judge.jumps, drain_us=drain_us):
-            self.trace.found(finding.name, finding.evidence)
-
-    def _look_after(self, member: Member) -> None:
-        """Whoever belongs to the cluster has followed; one that lives in memory is a voter again."""
-        master, node = self.cluster.master, member.node
-        if master is None or master.node is None or node is None or not member.is_wanted:
-            return
-        if node.applied_index + BEHIND_ENTRIES_MAX < master.node.replica.commit_index:
-            self.trace.found(LEFT_BEHIND, f"{member.name} has applied {node.applied_index} at the end")
-        if member.is_volatile and member.id not in master.node.replica.voters:
-            self.trace.found(LEFT_OUT, f"{member.id} is no voter at the end")
 
     def _outcome(self) -> Outcome:
         return Outcome(
