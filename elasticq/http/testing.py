@@ -58,7 +58,7 @@ class _FaultRow(Struct):
 
 
 class TestingPages:
-    """Answers by (status, object for JSON). Raises the SqsError that the client gets."""
+    """Answers each page by a status and an object for JSON."""
 
     __test__ = False  # for pytest
 
@@ -68,7 +68,10 @@ class TestingPages:
     async def answer(
         self, method: str, path: str, body: bytes, caller: tuple[str, str], invocation: bytes
     ) -> tuple[int, object]:
-        """``caller``: (principal, account); ``invocation``: of a client that numbers its calls."""
+        """Return status and object. Raises the SqsError that the client gets.
+
+        caller: principal and account; invocation: what all attempts of one SDK call share, empty without.
+        """
         if method not in METHODS[path]:
             return 405, {"message": f"{path} takes {' and '.join(METHODS[path])}."}
         match path:
@@ -151,7 +154,7 @@ def _row(fault: Fault) -> _FaultRow:
 
 
 def _read(body: bytes, kind: Callable[..., T]) -> T:
-    """An empty body is an empty object."""
+    """Decode a body as a ``kind``; an empty one counts as an empty object. Raises InvalidParameterValue."""
     try:
         return msgspec.json.decode(body or b"{}", type=kind)  # type: ignore[no-any-return]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
