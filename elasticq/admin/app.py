@@ -67,7 +67,7 @@ class _Pages:
         return _json(200, document(self._source.node_name, self._source.status()))
 
     async def leases(self, _: web.Request) -> web.Response:
-        """List the leases that live, then those that ended last; ``total`` counts the ones that live and ended."""
+        """List the leases that live, then those that ended last; ``total`` counts all that are remembered."""
         return _json(200, {"leases": self._source.leases(LEASES_SHOWN_MAX), "total": self._source.status().leases})
 
     async def metrics(self, _: web.Request) -> web.Response:

@@ -68,7 +68,7 @@ class _Families(Collector):
 
 
 def _process() -> CollectorRegistry:
-    """Yield the figures of the process and its interpreter, under the names that dashboards know."""
+    """Return the figures of the process and its interpreter, under the names that dashboards know."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)

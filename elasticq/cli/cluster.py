@@ -83,7 +83,7 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def describe(seen: dict[str, Any]) -> str:
-    """For people: what this member is and knows, then a line per member."""
+    """Return for people to read what this member is and knows, then a line for each member."""
     state = "ready" if seen["ready"] else f"not ready: {seen['reason']}"
     head = [
         f"{seen['node']} is {seen['role']}, {state}",

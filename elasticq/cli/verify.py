@@ -14,7 +14,7 @@ PAUSE_S: Final = 0.1
 
 
 def verify(client: AdminClient, wait_s: float) -> tuple[bool, str]:
-    """Whether all linked voters are equal, and a line for the operator. Raises BadUrl, Unreachable, Failure."""
+    """Return whether all linked voters are equal, and a line for the operator. Raises BadUrl, Unreachable, Failure."""
     master = client.master()
     before = _newest(master.view())
     master.order("verify")
@@ -45,7 +45,7 @@ def _judge(client: AdminClient, seen: dict[str, Any], index: int, deadline_s: fl
 
 
 def _digest_of(client: AdminClient, member: dict[str, Any], index: int, deadline_s: float) -> str:
-    """A member that lags, or restarts, gets until the deadline."""
+    """Return a member's digest at ``index``; one that lags, or restarts, gets until the deadline."""
     name, admin = member["name"], member["admin"]
     if not admin:
         raise Failure(f"{name} has no admin port: its rows cannot be compared")

@@ -1,4 +1,4 @@
-"""One simulated client: its operation under way, retried like an SDK does, and the event it leaves in the history.
+"""One simulated client: the operation that it has under way, retried as an SDK does, and its event in the history.
 
 A client has one operation under way. An attempt that is refused, answered 503
 or unanswered for too long is made again at the next member under the same
@@ -106,7 +106,7 @@ class Client(ABC):
             self._try_again(running)
 
     def _broken(self, ticket: Ticket) -> None:
-        """The connection broke under the attempt: the member is well and may see the retry before the end."""
+        """The connection broke under the attempt. The member is well and may see the retry before it notices."""
         running = self._current(ticket)
         if running is None:
             return
@@ -142,7 +142,7 @@ class Client(ABC):
             self._finish(running, outcome)
 
     def _try_again(self, running: Running) -> None:
-        """Elsewhere, after a while: nobody says who the master is."""
+        """Try another member after a while; nothing tells a client who the master is."""
         running.is_uncertain = True
         running.attempt += 1  # whatever still comes for the last attempt is too late
         self.guess = (self.guess + 1) % len(self.cluster.members)
@@ -153,7 +153,7 @@ class Client(ABC):
         self.scheduler.schedule(self.random.randint(*BACKOFF_US), lambda: self._attempt(number))
 
     def _note_ids(self, ticket: Ticket, result: Result) -> None:
-        """Also from answers that came too late: two ids for one message are a finding."""
+        """Note the ids in an answer, even in one that came too late: two ids for one message are a finding."""
         assert isinstance(ticket, tuple)
         event = self.sent.get(ticket[1])
         if event is None:
