@@ -91,7 +91,7 @@ def export(client: "Sqs", url: str, file: str, total: int, *, drain: bool) -> in
 
 @contextmanager
 def _target(file: str) -> Iterator[IO[str]]:
-    """Open a new file. One that exists is refused: its lines would be lost, or two exports be mixed."""
+    """Open a new file, or stdout for ``-``. One that exists is refused: its lines would be lost, or mixed up."""
     if file == "-":
         yield sys.stdout
         return

@@ -1,4 +1,4 @@
-"""Simulated producers and consumers: real commands against the scenario's queues, everything written into a history."""
+"""Simulated producers and consumers: they send real commands to the scenario's queues and record a history."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Producer(Client):
         return messages
 
     def _again(self, queue: LoadQueue, before: SentMessage, message: SentMessage) -> SentMessage:
-        """A duplicate: of the same group; of another if that is no other message; sometimes with another body."""
+        """Return a duplicate of ``before``: of its group unless ids are by queue, maybe with another body."""
         group = before.group if queue.is_by_group else self.random.choice((before.group, message.group))
         keeps_body = queue.is_content_based or self.random.random() < 0.7
         return SentMessage(
@@ -179,7 +179,7 @@ class Consumer(Client):
     def _received_once(
         self, event: Receive, queue: LoadQueue, ask: Callable[[str], None], result: Result | None
     ) -> None:
-        """As if the answer had been lost on the way to the application: asked again, whatever it was."""
+        """Ask again whatever the answer was, as if it had been lost on the way to the application."""
         self._note(event, result)
         ask(event.attempt_id)
 
@@ -235,7 +235,7 @@ class Consumer(Client):
 
 
 class Clients:
-    """All that send and receive in a run, but for those that a fault or an operator sets to work."""
+    """All clients that send and receive by themselves in a run."""
 
     def __init__(self, cluster: Cluster, workload: Workload) -> None:
         self.scheduler = cluster.scheduler
@@ -252,7 +252,7 @@ class Clients:
         self.redrivers = [Redriver(cluster, workload, "redriver", dead)] if has_redriver else []
 
     def start(self) -> None:
-        """The queues are created first."""
+        """Let the queues be created; then the others begin."""
         self.founder.start()
 
     def _begin(self) -> None:
@@ -261,7 +261,7 @@ class Clients:
 
     @property
     def is_drained(self) -> bool:
-        """Everything acknowledged was deleted, or nothing has come for so long that it never will."""
+        """Whether everything acknowledged was deleted, or has not come for so long that it never will."""
         if not self.workload.is_draining:
             return False
         quiet_us = self.scheduler.now_us - self.workload.last_message_us

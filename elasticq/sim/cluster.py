@@ -12,7 +12,10 @@ from elasticq.sim.trace import Trace
 
 
 class Cluster:
-    """``is_healed``: no faults from now on; ``gone``: by member id, what members had on disk that are no more."""
+    """The members of a run, and the network between them.
+
+    is_healed: no faults strike from now on; gone: by member id, the disks of members that were lost.
+    """
 
     def __init__(self, scenario: Scenario, scheduler: Scheduler, trace: Trace, observer: Observer) -> None:
         self.scenario = scenario
@@ -48,12 +51,12 @@ class Cluster:
 
     @property
     def master(self) -> Member | None:
-        """Of the living masters the one with the highest term: an older one does not know yet."""
+        """The living master with the highest term; one with a lower term does not know yet that it is none."""
         return max(filter(_is_master, self.members), key=_term, default=None)
 
     @property
     def lost_voters(self) -> list[str]:
-        """Voters whose disks are gone for good."""
+        """Voters whose disks are lost for good."""
         master = self.master
         assert master is not None
         assert master.node is not None
@@ -61,7 +64,7 @@ class Cluster:
         return [each for each in master.node.replica.voters if each not in ids]
 
     def may_forget(self, member: Member) -> bool:
-        """What it has may be lost for good: the other voters are sure to have it all, and are a quorum."""
+        """Tell whether a member's data may be lost: the other voters have all of it, and are a quorum."""
         master = self.master
         if master is None or master.node is None:
             return False

@@ -29,7 +29,7 @@ STOPPED_US = 1_600_000  # longer than a graceful stop may take
 
 
 class Injector:
-    """``struck`` counts the faults that did something."""
+    """Strikes with the scenario's faults. ``struck`` counts the faults that did something."""
 
     def __init__(self, cluster: Cluster, operator: Operator, timekeeper: Timekeeper) -> None:
         self.cluster = cluster
@@ -90,7 +90,7 @@ class Injector:
         self.active.append(fault)
 
     def look(self) -> None:
-        """After each step of a member: faults that wait for a phase that is on strike next."""
+        """Schedule the waiting faults whose phase is on. Called after each step of a member."""
         if not self.waiting:
             return
         now_ms, present = self.scheduler.now_us // 1_000, self._present()
@@ -113,7 +113,7 @@ class Injector:
         self.met.update((fault.kind, phase) for phase in present)
 
     def heal(self) -> None:
-        """Everything runs and everybody hears everybody from now on."""
+        """End all faults: everything runs, and everybody hears everybody from now on."""
         self.armed.clear()
         self.waiting.clear()
         self.cluster.network.mend_all()
@@ -174,7 +174,7 @@ class Injector:
             member.start()
 
     def _crashed(self, member: Member, fault: Fault, *, keeps_cache: bool = False) -> bool:
-        """Unless it lives in memory and the others cannot spare what it has."""
+        """Crash a member, unless it lives in memory and the others need what it has; tell whether it crashed."""
         if member.node is None or (member.is_volatile and not self.cluster.may_forget(member)):
             return False
         member.crash(reboots=bool(fault.amount) and not keeps_cache, keeps_cache=keeps_cache)
@@ -191,7 +191,7 @@ class Injector:
         return any(crashed)
 
     def _restart(self, fault: Fault) -> bool:
-        """Only the process dies: the page cache survives."""
+        """Kill the process only: the page cache survives."""
         member = self.cluster.members[fault.member]
         if not self._crashed(member, fault, keeps_cache=True):
             return False
@@ -219,7 +219,7 @@ class Injector:
         return True
 
     def _flap(self, fault: Fault) -> bool:
-        """A link that comes and goes."""
+        """Cut a link again and again for short times."""
         begin_us, end_us = self.scheduler.now_us, fault.until_ms * 1_000
         while begin_us < end_us:
             cut_us = begin_us + self.random.randint(*FLAP_MS) * 1_000
@@ -233,14 +233,14 @@ class Injector:
             self._cut_pairs(fault, [(fault.member, fault.peer), (fault.peer, fault.member)])
 
     def _bridge(self, fault: Fault) -> bool:
-        """Two halves that do not hear each other; one member hears both."""
+        """Cut the others in two halves that do not hear each other; this member hears both."""
         others = [member.index for member in self.cluster.members if member.index != fault.member]
         half = len(others) // 2
         pairs = [(one, other) for one in others[:half] for other in others[half:]]
         return self._cut_pairs(fault, pairs + [(other, one) for one, other in pairs])
 
     def _isolate(self, member: Member | None, fault: Fault, friends: int = 0) -> bool:
-        """Cut it from everybody but the ``friends`` next to it."""
+        """Cut a member from everybody but the ``friends`` next to it."""
         if member is None:
             return False
         count = len(self.cluster.members)
@@ -250,7 +250,7 @@ class Injector:
         return self._cut_pairs(fault, out + back)
 
     def _cut_master_from_majority(self, fault: Fault) -> bool:
-        """The master keeps all the followers that do not make a quorum; in odd cases they hear the others still."""
+        """Leave the master too few followers for a quorum; those hear the other members still."""
         return self._isolate(self.cluster.master, fault, friends=(len(self.cluster.members) - 1) // 2 - 1)
 
     def _loss_burst(self, fault: Fault) -> bool:
@@ -274,7 +274,7 @@ class Injector:
         return True
 
     def _clock_jump(self, fault: Fault) -> bool:
-        """The wall clock is set; a wild one stays wild, or two of them could outvote the sane."""
+        """Set the wall clock, unless it is hours off: two such clocks could outvote the sane ones."""
         member = self.cluster.members[fault.member]
         if abs(member.wall_skew_ms) > 1_000:
             return False
@@ -284,7 +284,7 @@ class Injector:
     # --- members that come and go -----------------------------------------------------
 
     def _join(self, fault: Fault) -> bool:
-        """A new member appears; once it has caught up, it is made a voter."""
+        """Start a new member, and make it a voter once it has caught up."""
         spare = next((member for member in self.cluster.members if not member.is_wanted and not member.process), None)
         if spare is None:
             return False
@@ -295,7 +295,7 @@ class Injector:
         return True
 
     def _leave(self, fault: Fault) -> bool:
-        """A voter is taken out, and its process ends then."""
+        """Take a voter out, and end its process then."""
         member = self.cluster.members[fault.member]
         wanted = [each for each in self.cluster.members if each.is_wanted]
         if member.is_volatile or len(wanted) <= VOTERS_MIN or self._is_unsettled:
@@ -314,7 +314,7 @@ class Injector:
 
     @property
     def _is_unsettled(self) -> bool:
-        """Something is under way with the voters, or one of them is gone for good, or nobody knows."""
+        """Whether a change of voters is under way, a voter is lost for good, or there is no master to ask."""
         return self.cluster.master is None or bool(self.cluster.lost_voters) or bool(self.operator.tasks)
 
     def _is_voter(self, member_id: str) -> bool:
@@ -327,14 +327,14 @@ class Injector:
 
     @property
     def _voters(self) -> list[str] | None:
-        """As the present master has committed them; None where nobody knows."""
+        """The voters that the present master has committed; None without a master."""
         master = self.cluster.master
         if master is None or master.node is None:
             return None
         return [voter.id for voter in master.node.replica.membership.committed_voters]
 
     def _wipe(self, fault: Fault) -> bool:
-        """The disk is lost: another member comes back under the name and is put in the old one's place."""
+        """Lose a disk: another member comes back under the name and is put in the old one's place."""
         member = self.cluster.members[fault.member]
         if member.is_volatile or not member.is_wanted or self._is_unsettled:
             return False

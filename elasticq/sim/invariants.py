@@ -68,7 +68,7 @@ class _Seen:
 
 
 class Invariants:
-    """The judge of a run: members tell it everything that they do; what breaks a rule is found by the trace."""
+    """The judge of a run: members tell it everything that they do, and the trace is told which rule is broken."""
 
     def __init__(self, cluster: Cluster, links: Links) -> None:
         self.cluster = cluster
@@ -108,7 +108,7 @@ class Invariants:
         self.seen[member.name] = _Seen(vote.term)
 
     def installing(self, member: Member, copy: Copy) -> None:
-        """What it has acknowledged as committed, or stored, must not be less afterwards than others count on."""
+        """A snapshot must not take back what the member has said is committed or stored: others count on it."""
         node = member.node
         assert node is not None
         replica = node.replica
@@ -119,7 +119,7 @@ class Invariants:
             self._found(COMMITTED_CHANGED, f"{member.name} installs index {index} of term {copy.base.term}")
 
     def installed(self, member: Member) -> None:
-        """Equal rows, wherever they came from."""
+        """The rows must be equal to the others', wherever they came from."""
         self.compare_rows(member)
 
     def started(self, member: Member, vote: Vote) -> None:
@@ -148,7 +148,7 @@ class Invariants:
                 truncated = record
 
     def _truncated(self, member: Member, truncation: Truncation, entry: Entry) -> None:
-        """The entry that takes the place of what was cut is another one, or there was nothing to cut for."""
+        """The entry that takes the place of what was cut must be another one, or there was no conflict."""
         before = self._last_known(member, truncation.index)
         if before is not None and before.term == entry.term:
             self._found(
@@ -157,7 +157,7 @@ class Invariants:
 
     @staticmethod
     def _last_known(member: Member, index: int) -> Entry | None:
-        """The entry at ``index`` on the disk, or appended to it, before the newest truncation."""
+        """Return the entry at ``index`` on the disk or appended to it, before the newest truncation."""
         found: Entry | None = None
         newest: Entry | None = member.disk.view.entries.get(index)
         for record, _ in member.disk.unsynced:
@@ -204,7 +204,7 @@ class Invariants:
                 self._minted(member, identity, place)
 
     def _named(self, member: Member, entry: Entry, voters: tuple[Voter, ...]) -> None:
-        """Adjacent configurations differ by one voter, so that their majorities meet; one change at a time."""
+        """Adjacent configurations differ by one voter, so that their majorities meet; one change comes at a time."""
         node = member.node
         assert node is not None
         named = node.replica.membership._named
@@ -261,7 +261,7 @@ class Invariants:
             self._found(VOTE_NOT_DURABLE, f"{name} votes for {candidate} in {term}, on its disk stands {view.vote}")
 
     def decided(self, member: Member, vote: VoteReply) -> None:
-        """A vote is made; its frame leaves later, when the log may have grown already."""
+        """A vote is made: no voter votes for a shorter log. Its frame leaves later, when the log may have grown."""
         node = member.node
         assert node is not None
         log = node.replica.log
@@ -330,7 +330,7 @@ class Invariants:
     # --- modes ------------------------------------------------------------------
 
     def synced(self, member: Member, records: list[Record]) -> None:
-        """What was acknowledged early and has reached a disk may be dropped, but not silently."""
+        """Note which entries that were acknowledged early a disk has: they may be dropped, but not silently."""
         for record in records:
             if type(record) is Entry and record.is_early:
                 self.early_on.setdefault((record.index, record.term), set()).add(member.id)
@@ -339,7 +339,10 @@ class Invariants:
         self.told_discarded.update((entry.index, entry.term) for entry in entries)
 
     def without_excused(self, history: list[Event]) -> list[Event]:
-        """Modes async and one may lose sends that standard queues acknowledged early: those are of unknown outcome."""
+        """Return the history in which sends that may be lost are of unknown outcome.
+
+        Modes async and one may lose what standard queues acknowledged early.
+        """
         if self._mode in ("async", "one"):
             for event in history:
                 if isinstance(event, Send) and not event.queue.endswith(".fifo"):
@@ -410,7 +413,7 @@ class Invariants:
                 return
 
     def _note_jump(self, member: Member) -> None:
-        """Only where none of its voters had heard the last master's clock may a new master's be ahead of that."""
+        """Check a new master's clock: it may be ahead only if none of its voters heard the last master's."""
         node = member.node
         assert node is not None
         ahead_ms = node.clock.reading(member.boot_ms)[1] - TRUE_EPOCH_MS - self.scheduler.now_us // 1_000
@@ -424,7 +427,7 @@ class Invariants:
         self._ahead_ms[node.replica.term] = ahead_ms
 
     def _newest_served_term(self) -> int:
-        """Of the masters that may have handed something out: their takeovers are committed."""
+        """Return the term of the newest master that may have handed something out: its takeover is committed."""
         committed = self.committed
         return max(
             (term for term, at in self.takeovers.items() if at < len(committed) and committed[at] == term), default=0
@@ -451,7 +454,7 @@ class Invariants:
             self._found(COMMITTED_CHANGED, f"{member.name} holds index {index} of term {term} for committed")
 
     def compare_rows(self, member: Member) -> None:
-        """Equal entries applied, equal rows: hashes of all rows are compared now and then, and at the end."""
+        """Equal entries applied make equal rows: hashes of all rows are compared now and then, and at the end."""
         node = member.node
         assert node is not None
         index = node.applied_index
@@ -471,14 +474,14 @@ def _is_send(outcome: Result | SqsError) -> bool:
 
 
 def _is_standard_send(outcome: Result | SqsError) -> bool:
-    """Acknowledgement modes are for these only."""
+    """Tell whether it answers a send to a standard queue; acknowledgement modes are for these only."""
     if isinstance(outcome, SendMessageBatchResult):
         return any(entry.sequence_number is None for entry in outcome.successful)
     return isinstance(outcome, SendMessageResult) and outcome.sequence_number is None
 
 
 def _told(outcome: Result | SqsError) -> list[str]:
-    """The ids and handles in an answer."""
+    """Return the ids and handles in an answer."""
     match outcome:
         case SendMessageResult():
             return [outcome.message_id]
@@ -490,7 +493,10 @@ def _told(outcome: Result | SqsError) -> list[str]:
 
 
 def _attempts(made: list[mutations.Mutation]) -> dict[tuple[str, *tuple[int, ...]], bytes]:
-    """By hand-out the attempt that got it: it stands behind its receive. (Two queues may have equal numbers.)"""
+    """Return by hand-out the attempt that got it, which stands behind its receive in an entry.
+
+    Hand-outs of two queues may have equal numbers.
+    """
     found: dict[tuple[str, *tuple[int, ...]], bytes] = {}
     received: mutations.MessagesReceived | None = None
     for mutation in made:

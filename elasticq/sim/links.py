@@ -1,8 +1,8 @@
-"""Links between members: who has greeted whom, when a greeting is renewed, and when a link is missed.
+"""Links between members: who has greeted whom, when a greeting is renewed, and when a broken link is noticed.
 
 A link is whole while both directions are. One that is cut in both is noticed
-after a while; the end of a process is noticed at once, where it can be heard.
-What a member says of itself is looked at now and then and told when it changed.
+after a while; the end of a process is noticed at once by members that can hear it.
+What a member says of itself is compared now and then, and told when it changed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ BELOW_QUORUM_MAX_US = 2_500_000  # election_min, and what is under way and slow
 
 
 class Links:
-    """``below_quorum_us``: since when a member cannot exchange frames with a majority of its voters."""
+    """All links of a cluster.
+
+    below_quorum_us: by member id, since when it cannot exchange frames with a majority of its voters.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -44,7 +47,7 @@ class Links:
         self.count()
 
     def count(self) -> None:
-        """Who reaches a quorum: looked at now and then, and when a cut is over, as another may come at once."""
+        """Note who reaches a quorum. Called now and then, and when a cut ends, as another may begin at once."""
         for member in self.cluster.members:
             if member.node is not None:
                 self._count(member)
@@ -63,7 +66,7 @@ class Links:
         self.scheduler.schedule(self.random.randint(*GREETING_US), partial(self._greet, member, member.process, peer))
 
     def _greet(self, member: Member, process: int, peer: Peer) -> None:
-        """The node that it has by then is told: links outlive the install of a snapshot, as the process does."""
+        """Tell the node that the member has by then: links outlive the install of a snapshot, as the process does."""
         if member.process == process and self.greeted.get((member.id, peer.id)) == peer:
             member.call(lambda node: node.met(peer, member.boot_ms))
 
@@ -82,7 +85,7 @@ class Links:
             member.call(lambda node: node.lost(other, member.boot_ms))
 
     def ended(self, member_id: str) -> None:
-        """A process ended: its connections close, for those who can hear it."""
+        """A process ended: its connections close for those who can hear it."""
         for heard, of in list(self.greeted):
             if heard == member_id:
                 del self.greeted[heard, of]
@@ -105,7 +108,7 @@ class Links:
             self.below_quorum_us.setdefault(member.id, self.scheduler.now_us)
 
     def _reaches_quorum(self, member: Member) -> bool:
-        """Whom it can talk with, as the network is: what it believes itself is no matter."""
+        """Tell whether it can talk with a quorum as the network is, whatever the member itself believes."""
         node = member.node
         if node is None:  # what it was told just now was too much for it
             return True
@@ -120,7 +123,7 @@ class Links:
         return reached >= node.replica.membership.quorum
 
     def is_below_quorum(self, member: Member) -> bool:
-        """For so long that it must have noticed, and still."""
+        """Tell whether it has reached no quorum for so long that it must have noticed, and still reaches none."""
         since_us = self.below_quorum_us.get(member.id)
         is_long = since_us is not None and self.scheduler.now_us - since_us > BELOW_QUORUM_MAX_US
         return is_long and not self._reaches_quorum(member)

@@ -47,7 +47,7 @@ NODE_FAILED = "node_failed"
 
 
 def void(_: object) -> None:
-    """An action gives nothing back."""
+    """Drop what a call gives back, as an action gives back nothing."""
 
 
 def decode_vote(data: bytes) -> VoteReply:
@@ -57,7 +57,7 @@ def decode_vote(data: bytes) -> VoteReply:
 
 
 class Caller(Protocol):
-    """Whose request a member answers."""
+    """A client whose request a member answers."""
 
     def refused(self, ticket: Ticket) -> None:
         """The connection was refused or reset."""
@@ -67,7 +67,7 @@ class Caller(Protocol):
 
 
 class OrderGiver(Protocol):
-    """Whose order a member carries out."""
+    """Whoever gave an order that a member carries out."""
 
     def refused(self, ticket: Ticket) -> None:
         """The member went down."""
@@ -77,7 +77,7 @@ class OrderGiver(Protocol):
 
 
 class Judge(Protocol):
-    """Whom a member tells what it does, so that the rules of a run are checked at each step."""
+    """Checks the rules of a run at each step, so a member tells it what it does."""
 
     def starting(self, member: Member, vote: Vote) -> None:
         """A node was made over a log whose newest vote is ``vote``."""
@@ -89,7 +89,7 @@ class Judge(Protocol):
         """A snapshot is about to take the place of what the member has."""
 
     def installed(self, member: Member) -> None:
-        """It has, and a new node has started over it."""
+        """The snapshot is in place, and a new node has started over it."""
 
     def crashed(self, member: Member) -> None:
         """The process ends."""
@@ -117,7 +117,7 @@ class Judge(Protocol):
 
 
 class Observer(Protocol):
-    """What a member tells the rest of the world at once: others react to it in the same moment."""
+    """Reacts in the same moment to what a member does."""
 
     @property
     def judge(self) -> Judge:
@@ -140,7 +140,7 @@ class Observer(Protocol):
 
 
 class Member:
-    """``node`` is None while the member is down; ``transfer`` while no snapshot is on its way to it."""
+    """A member: ``node`` is None while it is down, ``transfer`` while no snapshot is on its way to it."""
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class Member:
         self.become_another()
 
     def become_another(self) -> None:
-        """An empty disk, and the new member id that is made with it."""
+        """Begin anew with an empty disk, and the new member id that is made with it."""
         if self.id:
             self.gone.setdefault(self.id, self.disk.view)
         self.number += 1
@@ -236,7 +236,7 @@ class Member:
         self._begin(self.disk.load())
 
     def _begin(self, loaded: Loaded) -> None:
-        """A node over what was loaded: at the start of a process, and after an install."""
+        """Make and start a node over what was loaded: at the start of a process, and after an install."""
         self.life += 1
         self.trace.note("start", self.name, self.life)
         durable = loaded.durable
@@ -251,7 +251,7 @@ class Member:
             self.observer.judge.started(self, durable.vote)
 
     def snapshot(self, index: int) -> Copy | None:
-        """What this member has committed, up to ``index`` at least."""
+        """Return a snapshot of what this member has committed, None if that does not reach ``index``."""
         node = self.node
         if node is None or not self.is_volatile:
             return self.disk.copy(index)
@@ -262,7 +262,7 @@ class Member:
         return copy_of_memory(*node.committed_state())
 
     def install(self, copy: Copy) -> None:
-        """The copy in the place of what this member has; whoever waits at the old node is answered."""
+        """Put the copy in the place of what this member has; calls that wait at the old node are answered."""
         old = self.node
         assert old is not None
         self.observer.judge.installing(self, copy)
@@ -305,7 +305,7 @@ class Member:
             self.become_another()
 
     def stop(self) -> None:
-        """Gracefully: the mastership is given away first, then the process ends and everything written is kept."""
+        """Stop gracefully: give the mastership away, then end the process; everything written is kept."""
         if self.node is not None and not self.is_paused:
             self.call(lambda node: node.close_waiters(self.boot_ms))
             self.call(lambda node: void(node.hand_over(self.boot_ms)))
@@ -337,7 +337,7 @@ class Member:
     # --- what comes in ----------------------------------------------------------
 
     def call(self, action: Action) -> None:
-        """One entry into the node, and all that follows from it."""
+        """Call the node once, and do all that follows from it."""
         node = self.node
         if node is None:
             return
@@ -356,7 +356,7 @@ class Member:
             self._drain(node)
 
     def _failed(self, failure: Exception) -> None:
-        """An assertion of the core, or worse: the member would stop, the run does."""
+        """An assertion of the core failed, or worse: where a real member would stop, the run does."""
         where = "".join(traceback.format_exception(failure)[-3:])
         self.trace.found(NODE_FAILED, f"{self.name}: {where}")
         self.crash()
@@ -373,7 +373,7 @@ class Member:
         self.call(lambda node: node.order(order, ticket, self.boot_ms))
 
     def request(self, client: Caller, ticket: Ticket, call: Call) -> None:
-        """A client's attempt arrives; a dead member refuses the connection."""
+        """Submit a client's attempt; a dead member refuses the connection."""
         if self.node is None:
             self.scheduler.after_latency(client.refused, ticket)
             return
@@ -381,7 +381,7 @@ class Member:
         self.call(lambda node: node.submit(call, ticket, self.boot_ms))
 
     def disconnect(self, ticket: Ticket) -> None:
-        """The client gave up on its attempt and closed the connection."""
+        """End an attempt whose client gave up and closed the connection."""
         if self.tickets.pop(ticket, None) is not None:
             self.call(lambda node: node.cancel(ticket, self.boot_ms))
 
@@ -424,7 +424,7 @@ class Member:
         self._arm(effects.wake_at_ms)
 
     def _follow(self, node: Node) -> None:
-        """The rows on disk take what is committed and give the contents that are asked for."""
+        """Give the rows on disk what is committed, and fetch the contents that the node asks for."""
         effects = node.effects
         for committed in effects.committed:
             self.disk.take(committed)
@@ -509,7 +509,7 @@ class Member:
         self._transmit(self.gate.synced(token))
 
     def _arm(self, wake_at_ms: int | None) -> None:
-        """See to it that the node is ticked at ``wake_at_ms``; a later one waits for the earlier to fire."""
+        """Have the node ticked at ``wake_at_ms``; an earlier tick that is scheduled already looks again."""
         if wake_at_ms is None:
             return
         now_us = self.scheduler.now_us

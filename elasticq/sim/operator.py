@@ -1,4 +1,4 @@
-"""Who looks after the cluster: orders what a scenario asks for, again until it is done.
+"""A simulated operator of the cluster: gives the orders that a scenario asks for, again until each is done.
 
 An order goes to the member that is master as far as anybody can see; refused,
 lost or unanswered, it is given again after a while, as an operator would.
@@ -17,7 +17,7 @@ ANSWER_US = 4_000_000
 
 
 class Task:
-    """One order until it is done, or ``is_void`` (done already, or pointless by now)."""
+    """One order, given until it is done or ``is_void`` says that it is done already or pointless by now."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Task:
 
 
 class Operator:
-    """``tasks``: what is not done yet; ``done``: how many orders were."""
+    """Gives orders. ``tasks``: those that are not done yet; ``done``: how many are."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster

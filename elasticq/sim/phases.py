@@ -1,7 +1,7 @@
-"""In which phases the cluster is when a fault strikes, and how often each kind of fault has met each.
+"""The phases in which a cluster can be when a fault strikes, and how often each kind of fault has met each.
 
-Some faults wait for a phase (``Fault.phase``): the short ones, an election or a takeover that is not
-committed yet, would else be met by chance only.
+Some faults wait for a phase (``Fault.phase``), as they would meet the short ones by chance only: an election, or
+a takeover that is not committed yet.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ PHASES = (ELECTION, TAKEOVER, SNAPSHOT, LEASE_OPEN, LEASE_SEALED, MOVING, HAND_O
 ALONE = (LEASE_OPEN, LEASE_SEALED, MOVING, TWO_AT_ONCE)  # those that a cluster of one has for long enough
 
 Met = Counter[tuple[str, str]]
-"""(kind of fault, phase) -> how often."""
+"""Maps (kind of fault, phase) to how often they met."""
 
 
 def possible(features: Iterable[str], members: int) -> tuple[str, ...]:
-    """The phases that a scenario with these features and members can have."""
+    """Return the phases that a scenario with these features and members can have."""
     has = set(features)
     lacking = set() if "leases" in has else {LEASE_OPEN, LEASE_SEALED}
     if not {"dead_letters", "move_tasks"} <= has:
@@ -33,7 +33,7 @@ def possible(features: Iterable[str], members: int) -> tuple[str, ...]:
 
 
 def table(met: Met, kinds: Iterable[str]) -> str:
-    """A line for each kind, a column for each phase."""
+    """Return a table with a line for each kind and a column for each phase."""
     width = max(map(len, kinds))
     lines = [" " * width + "".join(f"{phase:>14}" for phase in PHASES)]
     lines += [f"{kind:<{width}}" + "".join(f"{met[kind, phase]:>14}" for phase in PHASES) for kind in kinds]

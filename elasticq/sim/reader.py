@@ -1,8 +1,8 @@
-"""Simulated readers of batches under leases, as a Spark source is one, and a shadow that asks what they ask.
+"""Simulated readers of batches under leases, as a Spark source is one, and a shadow that repeats their calls.
 
 A reader takes each partition of a batch call by call, reads some of it again as a retried task would, renews,
-and in the end commits, gives back or forgets it; then it tries ids of what is over. It commits only what it was
-told whole: a call that stayed without an answer makes it drop the batch.
+and in the end commits, gives back or forgets it; then it tries ids of leases that are over. It commits only batches
+of which it got every answer: a call that stayed without one makes it drop the batch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Action = Literal["commit", "renew", "give_back"]
 
 
 class LeaseClient(Client):
-    """What asks for leased calls."""
+    """A client that makes leased calls."""
 
     def ask(self, call: LeasedCall, wait_s: int, done: Callable[[Receive], None]) -> None:
         event = Receive(
@@ -62,7 +62,7 @@ class LeaseClient(Client):
 
 
 class Reader(LeaseClient):
-    """One batch after the other, each of a random queue."""
+    """Reads one batch after the other, each from a random queue."""
 
     def __init__(self, cluster: Cluster, workload: Workload, name: str) -> None:
         super().__init__(cluster, workload, name)
@@ -132,7 +132,7 @@ class Reader(LeaseClient):
             self.scheduler.schedule(self.random.randint(0, 1_500_000 * self.lease_s), self._drop_batch)
 
     def _change(self, action: Action, done: Callable[[bool], None]) -> None:
-        """Of the whole batch."""
+        """Commit, renew or give back the lease of the whole batch."""
         lease = f"{self.name}/{self.batch}/"
         told = self.told
         event = LeaseChange(
@@ -159,7 +159,7 @@ class Reader(LeaseClient):
         self._drop_batch()
 
     def _drop_batch(self) -> None:
-        """Sometimes all of it is asked for once more: it is over as a whole, or not at all."""
+        """Forget the batch; sometimes ask for all of it once more: it must be over as a whole, or not at all."""
         self.late = list(self.calls) if self.random.random() < LATE_SHARE else []
         self._ask_late()
 
@@ -171,7 +171,7 @@ class Reader(LeaseClient):
 
 
 class Shadow(LeaseClient):
-    """Asks for the newest call of a reader, too: a task that runs twice."""
+    """Repeats the newest call of a reader, as a task that runs twice does."""
 
     def start(self) -> None:
         self.scheduler.schedule(self.random.randint(*SHADOW_PAUSE_US), self._ask)

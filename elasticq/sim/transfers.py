@@ -1,9 +1,8 @@
 """Snapshots on their way: from the rows of one member to another that wants them, in chunks, over links that break.
 
-A source makes one immutable copy and serves it as long as it lives. A link that
-is cut is waited for; a source that died is forgotten, and the copy begun anew
-at any other that reaches as far. What came is checked before it is installed,
-and installed only where it is wanted still: the old node has gone on meanwhile.
+A source makes one immutable copy and serves it as long as it lives. A transfer waits for a link that is cut.
+When its source died it begins anew at another that reaches as far. The copy is checked before it is installed,
+and installed only where the node still wants it, as the node has gone on meanwhile.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Transfers(Struct):
 
 
 class Transfer:
-    """One member's way to a snapshot, in one life of it."""
+    """The transfer of a snapshot to one member, in one life of it."""
 
     def __init__(self, cluster: Cluster, member: Member, random: Random, counts: Transfers) -> None:
         self.cluster = cluster
@@ -52,7 +51,7 @@ class Transfer:
 
     @property
     def _index(self) -> int:
-        """Of the snapshot that is wanted; 0: none any more."""
+        """The index of the snapshot that the member wants, 0 if it wants none any more."""
         node = self.member.node
         if node is None or self.member.life != self.life or node.effects.wanted is None:
             return 0
@@ -63,7 +62,7 @@ class Transfer:
             self.member.transfer = None
 
     def begin(self) -> None:
-        """Ask the one that offered it first, then the others in turn."""
+        """Ask the member that offered the snapshot first, then the others in turn."""
         index, node = self._index, self.member.node
         if not index or node is None or node.effects.wanted is None:
             self._over()

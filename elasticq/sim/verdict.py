@@ -20,7 +20,7 @@ ORDER_NOT_DONE, LEFT_BEHIND, LEFT_OUT = "order_not_done", "left_behind", "left_o
 def judge_at_rest(
     cluster: Cluster, judge: Invariants, workload: Workload, clients: Clients, operator: Operator
 ) -> None:
-    """Judge recovery, orders, members, rows and the history; what is wrong is found by the trace."""
+    """Judge recovery, orders, members, rows and the history; the trace is told what is wrong."""
     trace, now_us = cluster.trace, cluster.scheduler.now_us
     if cluster.master is None:
         trace.found(NO_MASTER, "no master at the end")
@@ -49,7 +49,7 @@ def judge_at_rest(
 
 
 def _look_after(cluster: Cluster, member: Member) -> None:
-    """Whoever belongs to the cluster has followed; one that lives in memory is a voter again."""
+    """A member of the cluster must have followed; one that lives in memory must be a voter again."""
     master, node = cluster.master, member.node
     if master is None or master.node is None or node is None or not member.is_wanted:
         return
