@@ -216,7 +216,7 @@ class State:
         self.grace = Grace()
         self.queues: dict[int, Queue] = {}
         self.doomed: dict[int, Queue] = {}  # deleted less than 60 s ago
-        self.names = QueueNames()
+        self.names: QueueNames[Queue] = QueueNames()
         self.deleted_names: dict[tuple[str, str], int] = {}  # when; for the 60-second rule
         self.last_queue_id = 0
         self.invocations = Invocations()

@@ -1,4 +1,4 @@
-"""One request's way through the wire room, the same for hot and slow path."""
+"""Decodes requests and encodes answers by the wire room, for the hot path and the slow path alike."""
 
 from logging import getLogger
 from typing import Final
@@ -22,9 +22,10 @@ _failures = Failures()
 
 
 class Answer(Struct, gc=False):
-    """What goes back; ``query_error`` is the x-amzn-query-error header, JSON errors only.
+    """A response without its standard headers.
 
-    stale_ms: x-elasticq-stale, of a member without a master: how old its news is; -1: not stale.
+    query_error: the header x-amzn-query-error, of JSON errors only.
+    stale_ms: the header x-elasticq-stale, how old the state is that a member without a master answers from; -1: none.
     """
 
     status: int
@@ -35,7 +36,7 @@ class Answer(Struct, gc=False):
 
 
 def decode(protocol: int, operation: Operation | None, body: bytes, path: str) -> tuple[Operation, Command]:
-    """The operation and command of a request. Raises an SqsError for whatever is wrong with it."""
+    """Return operation and command of a request. Raises an SqsError for whatever is wrong with it."""
     try:
         if protocol != JSON:
             return query.decode(body, path)
@@ -51,7 +52,7 @@ def decode(protocol: int, operation: Operation | None, body: bytes, path: str) -
 def encode(
     protocol: int, operation: Operation, command: Command, outcome: Result | SqsError, request_id: str
 ) -> Answer:
-    """The answer to an executed command."""
+    """Return the answer to an executed command."""
     if isinstance(outcome, SqsError):
         return encode_error(protocol, outcome, request_id)
     if isinstance(outcome, StaleResult):
@@ -78,7 +79,7 @@ def encode_error(protocol: int, error: SqsError, request_id: str) -> Answer:
 
 
 def internal_failure(failure: Exception) -> InternalFailure:
-    """Our own fault: where goes to the log, nothing of it to the client.
+    """Log where an unexpected exception was raised; return the error for the client, which tells nothing of it.
 
     The exception's own text stays out of both: it may quote the request.
     """

@@ -1,4 +1,4 @@
-"""Queues that stand in the settings: ``[queues.NAME]`` tables, and the template for queues made at their first use."""
+"""Queues in the settings: ``[queues.NAME]`` tables, and the template for queues made at their first use."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -18,9 +18,9 @@ FIFO: Final = ".fifo"
 
 
 class QueueSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One queue. It is made at the start if there is none; one that exists keeps its attributes.
+    """One queue. It is created at the start if there is none; one that exists keeps its attributes.
 
-    attributes: any others, under AWS's names; created_ms, modified_ms: when it was made and changed elsewhere.
+    attributes: any others, under AWS's names; created_ms, modified_ms: when it was created and changed elsewhere.
     """
 
     visibility_timeout_s: Annotated[int, Meta(ge=0, le=limits.VISIBILITY_S_MAX)] | None = None
@@ -39,9 +39,9 @@ class QueueSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 class AutoCreate(Struct, frozen=True, forbid_unknown_fields=True):
-    """Queues made at their first use by SendMessage, ReceiveMessage, GetQueueUrl or GetQueueAttributes.
+    """Creates queues at their first use by SendMessage, ReceiveMessage, GetQueueUrl or GetQueueAttributes.
 
-    template: what they are made with, as a ``[queues.NAME]`` table. The master's settings are in force.
+    template: how they are created, as a ``[queues.NAME]`` table. The master's settings are in force.
     """
 
     enabled: bool = False
@@ -49,7 +49,7 @@ class AutoCreate(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Declarations:
-    """The commands that make the queues, dead-letter queues first; ``wrong``: what cannot be meant."""
+    """The commands that create the queues, dead-letter queues first. ``wrong``: settings that contradict themselves."""
 
     def __init__(self, queues: Mapping[str, QueueSettings], region: str, account: str) -> None:
         self.wrong: list[str] = []
@@ -62,7 +62,7 @@ class Declarations:
         self.commands = [made[name] for name in self._in_order()]
 
     def _named(self, queues: Mapping[str, QueueSettings]) -> dict[str, QueueSettings]:
-        """By the whole name: .fifo is appended where it is missing."""
+        """Return the queues by whole name: .fifo is appended where it is missing."""
         found: dict[str, QueueSettings] = {}
         for name, queue in queues.items():
             whole = f"{name}{FIFO}" if queue.fifo and not name.endswith(FIFO) else name
@@ -74,7 +74,7 @@ class Declarations:
         return found
 
     def _whole(self, target: str) -> str:
-        """The name of a queue that another one names, with .fifo where only such a queue stands there."""
+        """Return the name of a queue that another names, with .fifo where only that queue exists."""
         is_fifo = target and target not in self._queues and f"{target}{FIFO}" in self._queues
         return f"{target}{FIFO}" if is_fifo else target
 
@@ -112,7 +112,7 @@ class Declarations:
                 yield key, self._whole(target)
 
     def _circle(self, name: str, keys: tuple[str, ...]) -> list[str]:
-        """From ``name`` back to it, or nothing."""
+        """Return the way from ``name`` back to it by dead-letter queues; empty if there is none."""
         ways, passed = [[name]], set()
         while ways:
             way = ways.pop()
@@ -125,7 +125,7 @@ class Declarations:
         return []
 
     def _in_order(self) -> list[str]:
-        """A dead-letter queue stands before the queues that name it."""
+        """Return the queues so that a dead-letter queue stands before those that name it."""
         placed: dict[str, None] = {}
         for name in self._queues:
             way: list[str] = []
@@ -139,7 +139,7 @@ class Declarations:
 
 
 def attributes_of(queue: QueueSettings, dead_letter_arn: str, *, is_fifo: bool) -> dict[str, str]:
-    """Under AWS's names."""
+    """Return a queue's attributes under AWS's names."""
     given: dict[str, Any] = {
         "VisibilityTimeout": queue.visibility_timeout_s,
         "DelaySeconds": queue.delay_s,
@@ -169,7 +169,7 @@ def _faults(name: str, queue: QueueSettings, attributes: dict[str, str], *, is_f
 
 
 def template_of(made: AutoCreate, region: str, account: str) -> DeclareQueue | None:
-    """What a queue is made from at its first use; None: an unknown queue is an error."""
+    """Return what a queue is created from at its first use; None where an unknown queue is an error."""
     if not made.enabled:
         return None
     queue = made.template
@@ -179,7 +179,7 @@ def template_of(made: AutoCreate, region: str, account: str) -> DeclareQueue | N
 
 
 def template_faults(made: AutoCreate) -> list[str]:
-    """Checked as that of a FIFO queue, which may have all that a standard one may."""
+    """Check the template as that of a FIFO queue, which may have all attributes that a standard queue may."""
     attributes = attributes_of(made.template, "", is_fifo=True)
     return [
         f"auto_create.template: {reason}" for reason in _faults("template", made.template, attributes, is_fifo=True)
