@@ -19,6 +19,7 @@ class Action(NamedTuple):
     is_owner_only: never allowed to another account, whatever a policy says
     is_read_only: changes nothing, not even a message's visibility
     is_root_only: not valid on a queue's URL (Query answers InvalidAction there)
+    has_messages: a request holds bodies of messages, so that it may be long
     """
 
     name: str
@@ -27,9 +28,10 @@ class Action(NamedTuple):
     is_owner_only: bool
     is_read_only: bool
     is_root_only: bool
+    has_messages: bool
 
 
-def _action(
+def action(
     name: str,
     result: str = "EmptyResult",
     permission: str = "",
@@ -37,47 +39,49 @@ def _action(
     owner_only: bool = False,
     read_only: bool = False,
     root_only: bool = False,
+    messages: bool = False,
 ) -> Action:
-    return Action(name, result, permission or name, owner_only, read_only, root_only)
+    """A row; without ``permission`` a policy allows the action by its own name."""
+    return Action(name, result, permission or name, owner_only, read_only, root_only, messages)
 
 
 TARGET_PREFIX: Final = "AmazonSQS"
 """A JSON 1.0 request names its action in the header X-Amz-Target, as AmazonSQS.SendMessage."""
 
 ACTIONS: Final = (
-    _action("CreateQueue", "QueueUrlResult", owner_only=True, root_only=True),
-    _action("GetQueueUrl", "QueueUrlResult", read_only=True),
-    _action("ListQueues", "ListQueuesResult", owner_only=True, read_only=True, root_only=True),
-    _action("DeleteQueue", owner_only=True),
-    _action("GetQueueAttributes", "QueueAttributesResult", read_only=True),
-    _action("SetQueueAttributes", owner_only=True),
-    _action("SendMessage", "SendMessageResult"),
-    _action("SendMessageBatch", "SendMessageBatchResult", permission="SendMessage"),
-    _action("ReceiveMessage", "ReceiveMessageResult"),
-    _action("DeleteMessage"),
-    _action("DeleteMessageBatch", "BatchResult", permission="DeleteMessage"),
-    _action("ChangeMessageVisibility"),
-    _action("ChangeMessageVisibilityBatch", "BatchResult", permission="ChangeMessageVisibility"),
-    _action("PurgeQueue"),
-    _action("TagQueue", owner_only=True),
-    _action("UntagQueue", owner_only=True),
-    _action("ListQueueTags", "QueueTagsResult", owner_only=True, read_only=True),
-    _action("AddPermission", owner_only=True),
-    _action("RemovePermission", owner_only=True),
-    _action("ListDeadLetterSourceQueues", "DeadLetterSourcesResult", read_only=True),
-    _action("StartMessageMoveTask", "MoveTaskStartedResult", owner_only=True),
-    _action("CancelMessageMoveTask", "MoveTaskCancelledResult", owner_only=True),
-    _action("ListMessageMoveTasks", "MoveTasksResult", owner_only=True, read_only=True),
+    action("CreateQueue", "QueueUrlResult", owner_only=True, root_only=True),
+    action("GetQueueUrl", "QueueUrlResult", read_only=True),
+    action("ListQueues", "ListQueuesResult", owner_only=True, read_only=True, root_only=True),
+    action("DeleteQueue", owner_only=True),
+    action("GetQueueAttributes", "QueueAttributesResult", read_only=True),
+    action("SetQueueAttributes", owner_only=True),
+    action("SendMessage", "SendMessageResult", messages=True),
+    action("SendMessageBatch", "SendMessageBatchResult", permission="SendMessage", messages=True),
+    action("ReceiveMessage", "ReceiveMessageResult"),
+    action("DeleteMessage"),
+    action("DeleteMessageBatch", "BatchResult", permission="DeleteMessage"),
+    action("ChangeMessageVisibility"),
+    action("ChangeMessageVisibilityBatch", "BatchResult", permission="ChangeMessageVisibility"),
+    action("PurgeQueue"),
+    action("TagQueue", owner_only=True),
+    action("UntagQueue", owner_only=True),
+    action("ListQueueTags", "QueueTagsResult", owner_only=True, read_only=True),
+    action("AddPermission", owner_only=True),
+    action("RemovePermission", owner_only=True),
+    action("ListDeadLetterSourceQueues", "DeadLetterSourcesResult", read_only=True),
+    action("StartMessageMoveTask", "MoveTaskStartedResult", owner_only=True),
+    action("CancelMessageMoveTask", "MoveTaskCancelledResult", owner_only=True),
+    action("ListMessageMoveTasks", "MoveTasksResult", owner_only=True, read_only=True),
 )
 """SQS's actions."""
 
-PEEK: Final = _action("Peek", "PeekResult", permission="ReceiveMessage", read_only=True)
+PEEK: Final = action("Peek", "PeekResult", permission="ReceiveMessage", read_only=True)
 """Ours, of JSON 1.0 only, and on a path of its own; for policies it is a receive."""
 
 INTERNAL: Final = (
-    _action("DeclareQueue", "QueueDeclaredResult"),
-    _action("AdvanceClock", "ClockResult"),
-    _action("DeleteAllQueues", "QueuesDeletedResult"),
+    action("DeclareQueue", "QueueDeclaredResult"),
+    action("AdvanceClock", "ClockResult"),
+    action("DeleteAllQueues", "QueuesDeletedResult"),
 )
 """Commands that no client can write: of the settings, and of tests. No policy is asked about them."""
 

@@ -1,7 +1,8 @@
 """What an executed command answers; the wire room writes it out and adds the MD5s.
 
 MD5 digests are not in here: they follow from the command (sends) or from the
-message returned (receives), and the wire computes them when it writes.
+message returned (receives), and the wire computes them when it writes. A list,
+map or text that has a default here is left out of an answer when it is empty.
 """
 
 from msgspec import Struct, field
@@ -112,7 +113,7 @@ class QueueTagsResult(Result):
 class DeadLetterSourcesResult(Result):
     """ListDeadLetterSourceQueues; JSON writes its list as ``queueUrls``, in lower case."""
 
-    queue_urls: list[str] = field(default_factory=list)
+    queue_urls: list[str]
     next_token: str | None = None
 
 
@@ -143,7 +144,7 @@ class MoveTask(Struct, rename="pascal", omit_defaults=True, gc=False):
 class MoveTasksResult(Result):
     """ListMessageMoveTasks, newest first."""
 
-    results: list[MoveTask] = field(default_factory=list)
+    results: list[MoveTask]
 
 
 class ClockResult(Result):

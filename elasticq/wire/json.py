@@ -3,7 +3,8 @@
 A request's body is a JSON object whose members are those of the command; an
 answer is one too, or nothing at all where the action has no result. Members
 that a client sets to null count as absent, as on AWS, and unknown ones are
-skipped. Keys whose list or map would be empty are left out (seen on AWS).
+skipped. Keys whose list or map would be empty are left out (seen on AWS). A
+result is written by its fields; those of the hot path are written by hand.
 """
 
 import re
@@ -18,17 +19,9 @@ from elasticq.model.limits import SMALL_REQUEST_BYTES_MAX, STRINGS_MAX
 from elasticq.model.results import (
     BatchError,
     BatchResult,
-    DeadLetterSourcesResult,
     EmptyResult,
-    ListQueuesResult,
-    MoveTaskCancelledResult,
-    MoveTasksResult,
-    MoveTaskStartedResult,
     PeekedMessage,
     PeekResult,
-    QueueAttributesResult,
-    QueueTagsResult,
-    QueueUrlResult,
     ReceivedMessage,
     ReceiveMessageResult,
     Result,
@@ -39,9 +32,8 @@ from elasticq.model.results import (
 from elasticq.wire import careful
 from elasticq.wire.bounds import beyond_bounds
 from elasticq.wire.digests import attributes_md5, body_md5
-from elasticq.wire.operations import Operation
+from elasticq.wire.operations import Operation, Service
 
-_TYPE_PREFIX: Final = "com.amazonaws.sqs#"
 _encode_json: Final = msgspec.json.Encoder().encode
 
 
@@ -135,51 +127,22 @@ def _serialization_error(error: msgspec.ValidationError) -> SerializationError:
 
 def encode(operation: Operation, command: Command, result: Result) -> bytes:
     """The answer's body; empty where the action has no result."""
-    return _WRITERS[type(result)](command, result)
+    try:
+        write = _WRITERS[type(result)]
+    except KeyError:
+        return _encode_json(_members(operation, result))
+    return write(command, result)
 
 
-def encode_error(error: SqsError) -> tuple[bytes, str]:
+def encode_error(service: Service, error: SqsError) -> tuple[bytes, str]:
     """Body and the value of the x-amzn-query-error header (the Query protocol's code; whose fault)."""
     message = error.message.encode("utf-8", "replace").decode()  # a lone surrogate cannot be written
-    body = _encode_json({"__type": _TYPE_PREFIX + error.json_type, "message": message})
+    body = _encode_json({"__type": service.error_prefix + error.json_type, "message": message})
     return body, f"{error.code};{'Sender' if error.sender_fault else 'Receiver'}"
 
 
 def _write_empty(command: Command, result: EmptyResult) -> bytes:
     return b""
-
-
-def _write_queue_url(command: Command, result: QueueUrlResult) -> bytes:
-    return _encode_json({"QueueUrl": result.queue_url})
-
-
-def _write_queues(command: Command, result: ListQueuesResult) -> bytes:
-    return _encode_json(_present(QueueUrls=result.queue_urls, NextToken=result.next_token))
-
-
-def _write_attributes(command: Command, result: QueueAttributesResult) -> bytes:
-    return _encode_json(_present(Attributes=result.attributes))
-
-
-def _write_tags(command: Command, result: QueueTagsResult) -> bytes:
-    return _encode_json(_present(Tags=result.tags))
-
-
-def _write_sources(command: Command, result: DeadLetterSourcesResult) -> bytes:
-    """``queueUrls`` is a required member of the service model, so it stays when empty."""
-    return _encode_json({"queueUrls": result.queue_urls} | _present(NextToken=result.next_token))
-
-
-def _write_task_started(command: Command, result: MoveTaskStartedResult) -> bytes:
-    return _encode_json({"TaskHandle": result.task_handle})
-
-
-def _write_task_cancelled(command: Command, result: MoveTaskCancelledResult) -> bytes:
-    return _encode_json({"ApproximateNumberOfMessagesMoved": result.moved})
-
-
-def _write_tasks(command: Command, result: MoveTasksResult) -> bytes:
-    return _encode_json({"Results": result.results})
 
 
 def _write_sent(command: SendMessage, result: SendMessageResult) -> bytes:
@@ -281,23 +244,21 @@ def _peeked(message: PeekedMessage) -> dict[str, Any]:
     return written
 
 
-def _present(**members: Any) -> dict[str, Any]:
-    return {name: value for name, value in members.items() if value}
+def _members(operation: Operation, result: Result) -> dict[str, Any]:
+    """The members of the answer, for a result that is not written by hand."""
+    members = {}
+    for member in operation.result:
+        value = getattr(result, member.field)
+        if value or member.is_required:
+            members[member.name] = value
+    return members
 
 
 _WRITERS: Final[dict[type[Result], Callable[[Any, Any], bytes]]] = {
     EmptyResult: _write_empty,
-    QueueUrlResult: _write_queue_url,
-    ListQueuesResult: _write_queues,
-    QueueAttributesResult: _write_attributes,
     SendMessageResult: _write_sent,
     SendMessageBatchResult: _write_sent_batch,
     BatchResult: _write_batch,
     ReceiveMessageResult: _write_messages,
-    QueueTagsResult: _write_tags,
-    DeadLetterSourcesResult: _write_sources,
-    MoveTaskStartedResult: _write_task_started,
-    MoveTaskCancelledResult: _write_task_cancelled,
-    MoveTasksResult: _write_tasks,
     PeekResult: _write_peeked,
 }

@@ -40,6 +40,7 @@ from elasticq.model.errors import (
 from elasticq.model.limits import REMEMBERED_CHARS_MAX
 from elasticq.model.times import basic, basic_s
 from elasticq.wire.headers import ONCE
+from elasticq.wire.operations import SQS, Service
 
 WINDOW_S: Final = 900  # how far a client's clock may be off, either way
 EXPIRES_S_MAX: Final = 604_800  # of a presigned URL: a week, as on AWS
@@ -50,7 +51,6 @@ REMEMBERED_BYTES_MAX: Final = 8 * 1_048_576  # of all signers: what is signed ma
 _PREPARED_BYTES: Final = 1_024  # of a remembered request, besides its lines
 
 _ALGORITHM: Final = b"AWS4-HMAC-SHA256"
-_SERVICE: Final = b"sqs"
 _TERMINATOR: Final = b"aws4_request"
 _SIGNATURE: Final = re.compile(rb"[0-9a-f]{64}\Z")
 _SIGNATURE_CHARS: Final = 64
@@ -119,11 +119,12 @@ class _Signer(Struct):
 
 
 class Verifier:
-    """Checks requests against the configured keys."""
+    """Checks requests of one API against the configured keys."""
 
-    __slots__ = ("_keys", "_remembered_bytes", "_signers", "_signing_keys")
+    __slots__ = ("_keys", "_remembered_bytes", "_service", "_signers", "_signing_keys")
 
-    def __init__(self, keys: Iterable[Key]) -> None:
+    def __init__(self, keys: Iterable[Key], service: Service = SQS) -> None:
+        self._service = service
         self._keys = {key.access_key_id.encode(): key for key in keys}
         self._signers: dict[bytes, _Signer] = {}
         self._remembered_bytes = 0  # at most: what was forgotten since it was 0 is in it, too
@@ -170,7 +171,7 @@ class Verifier:
         names = _checked_names(claim, headers)
         time = claim.time or _signed_time(headers, names)
         signed_s = _checked_time(claim, time, now_s)
-        _check_scope(claim, time)
+        _check_scope(claim, time, self._service.signing_name)
         _check_payload(headers, body)
         canonical = b"\n".join(
             (
@@ -387,13 +388,13 @@ def _checked_time(claim: Claim, time: bytes, now_s: int) -> int:
     return signed_s
 
 
-def _check_scope(claim: Claim, time: bytes) -> None:
+def _check_scope(claim: Claim, time: bytes, signing_name: str) -> None:
     """Any region will do: there is one server, and the region is display."""
     day, _, service, terminator = claim.scope.split(b"/")
     if day != time[:8]:
         raise SignatureDoesNotMatch("Date in Credential scope does not match YYYYMMDD from the date of the request.")
-    if service != _SERVICE:
-        raise SignatureDoesNotMatch("Credential should be scoped to correct service: 'sqs'.")
+    if service != signing_name.encode():
+        raise SignatureDoesNotMatch(f"Credential should be scoped to correct service: '{signing_name}'.")
     if terminator != _TERMINATOR:
         raise SignatureDoesNotMatch("Credential should be scoped with a valid terminator: 'aws4_request'.")
 
