@@ -4,17 +4,21 @@ What differs from boto3: nothing is checked before it is sent, there are no
 proxies, paginators and waiters, and errors are ``SqsError``. All attempts of a
 call carry one amz-sdk-invocation-id, by which elasticq knows them for one: a
 repeated send stores nothing, a repeated receive gets the same messages.
+
+Calls about messages are written out here, as their answers are checked; all
+others are made from the table of actions (``model/actions.py``).
 """
 
 import json
 import os
+import re
 import threading
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from hashlib import md5
 from itertools import count
 from time import time
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 from weakref import WeakSet
 
@@ -23,6 +27,7 @@ from elasticq.client.credentials import Credentials, find_credentials, find_regi
 from elasticq.client.errors import DigestMismatch, SqsError, Unreachable
 from elasticq.client.retries import Retries
 from elasticq.client.signing import Signer
+from elasticq.model.actions import ACTIONS, TARGET_PREFIX
 
 Members = dict[str, Any]
 
@@ -98,7 +103,12 @@ class Sqs:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    # --- messages -------------------------------------------------------------------
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Callable[..., Members]:
+            """The methods that are made from the table of actions."""
+
+    # --- messages: all other actions get their methods below the class ----------------
 
     def send_message(self, **members: Any) -> Members:
         return self._call("SendMessage", members, _check_sent)
@@ -129,50 +139,6 @@ class Sqs:
         Messages and NextSequence, which is None at the end.
         """
         return self._call("Peek", members, _decode_attributes)
-
-    # --- queues ---------------------------------------------------------------------
-
-    def create_queue(self, **members: Any) -> Members:
-        return self._call("CreateQueue", members)
-
-    def delete_queue(self, **members: Any) -> Members:
-        return self._call("DeleteQueue", members)
-
-    def purge_queue(self, **members: Any) -> Members:
-        return self._call("PurgeQueue", members)
-
-    def get_queue_url(self, **members: Any) -> Members:
-        return self._call("GetQueueUrl", members)
-
-    def list_queues(self, **members: Any) -> Members:
-        return self._call("ListQueues", members)
-
-    def get_queue_attributes(self, **members: Any) -> Members:
-        return self._call("GetQueueAttributes", members)
-
-    def set_queue_attributes(self, **members: Any) -> Members:
-        return self._call("SetQueueAttributes", members)
-
-    def tag_queue(self, **members: Any) -> Members:
-        return self._call("TagQueue", members)
-
-    def untag_queue(self, **members: Any) -> Members:
-        return self._call("UntagQueue", members)
-
-    def list_queue_tags(self, **members: Any) -> Members:
-        return self._call("ListQueueTags", members)
-
-    def list_dead_letter_source_queues(self, **members: Any) -> Members:
-        return self._call("ListDeadLetterSourceQueues", members)
-
-    def start_message_move_task(self, **members: Any) -> Members:
-        return self._call("StartMessageMoveTask", members)
-
-    def cancel_message_move_task(self, **members: Any) -> Members:
-        return self._call("CancelMessageMoveTask", members)
-
-    def list_message_move_tasks(self, **members: Any) -> Members:
-        return self._call("ListMessageMoveTasks", members)
 
     # --- a call -----------------------------------------------------------------------
 
@@ -223,7 +189,7 @@ class Sqs:
         path, start = head
         signature = b""
         if self._signer is not None:
-            target = "" if action == "Peek" else f"AmazonSQS.{action}"
+            target = "" if action == "Peek" else f"{TARGET_PREFIX}.{action}"
             signature = self._signer.headers(path, _JSON_TYPE, target, body, int(time()))
         return b"%bamz-sdk-invocation-id: %b\r\n%bContent-Length: %d\r\n\r\n%b" % (
             start,
@@ -237,7 +203,7 @@ class Sqs:
         if action == "Peek":
             return _PEEK_PATH, f"POST {_PEEK_PATH} HTTP/1.1\r\n".encode() + self._start
         line = f"POST {self._path} HTTP/1.1\r\n"
-        target = f"X-Amz-Target: AmazonSQS.{action}\r\nx-amzn-query-mode: true\r\n"
+        target = f"X-Amz-Target: {TARGET_PREFIX}.{action}\r\nx-amzn-query-mode: true\r\n"
         return self._path, line.encode() + self._start + target.encode()
 
     def _connection(self) -> Connection:
@@ -250,6 +216,26 @@ class Sqs:
                 self._connections.add(kept.connection)
         connection: Connection = kept.connection
         return connection
+
+
+def _method(action: str) -> Callable[..., Members]:
+    def call(self: Sqs, **members: Any) -> Members:
+        return self._call(action, members)
+
+    call.__name__ = _method_name(action)
+    call.__qualname__ = f"Sqs.{call.__name__}"
+    call.__doc__ = f"{action}, with boto3's keywords and answer."
+    return call
+
+
+def _method_name(action: str) -> str:
+    """As boto3 calls it: get_queue_url for GetQueueUrl."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", action).lower()
+
+
+for _row in ACTIONS:
+    if not hasattr(Sqs, _method_name(_row.name)):
+        setattr(Sqs, _method_name(_row.name), _method(_row.name))
 
 
 # --- answers ------------------------------------------------------------------------------
