@@ -62,7 +62,7 @@ class Sqs:
         retry_s: float = RETRY_S_DEFAULT,
         verify: bool | str = True,
     ) -> None:
-        """``credentials``: None looks for them as boto3 does, UNSIGNED signs nothing.
+        """Opens no connection yet. ``credentials``: None finds them as boto3 does, UNSIGNED signs nothing.
 
         endpoint: scheme://host[:port], AWS's own for the region if empty; retry_s: how long a call is tried
         again after a refused connection, a 5xx or throttling; verify: of https, False or a file of CAs.
@@ -117,7 +117,7 @@ class Sqs:
         return self._call("SendMessageBatch", members, _check_sent_batch)
 
     def receive_message(self, **members: Any) -> Members:
-        """Besides boto3's keywords ElasticqPageSize, 1 to 1,000, in place of MaxNumberOfMessages."""
+        """Takes boto3's keywords, and ElasticqPageSize (1 to 1,000) instead of MaxNumberOfMessages."""
         return self._call("ReceiveMessage", members, _check_received, members.get("WaitTimeSeconds") or 0)
 
     def delete_message(self, **members: Any) -> Members:
@@ -133,10 +133,10 @@ class Sqs:
         return self._call("ChangeMessageVisibilityBatch", members)
 
     def peek(self, **members: Any) -> Members:
-        """Messages as they lie in the queue; nothing changes. Of elasticq only.
+        """Reads messages without receiving them; only elasticq can.
 
-        QueueUrl, FromSequence, Limit (to 1,000), MessageGroupId, SentFromMs, SentUntilMs, States; answers
-        Messages and NextSequence, which is None at the end.
+        Keywords: QueueUrl, FromSequence, Limit (1 to 1,000), MessageGroupId, SentFromMs, SentUntilMs, States. The
+        answer has Messages and NextSequence, which is None after the newest message.
         """
         return self._call("Peek", members, _decode_attributes)
 
@@ -149,7 +149,7 @@ class Sqs:
         check: Callable[[Members, Members], None] | None = None,
         wait_s: float = 0,
     ) -> Members:
-        """Raises SqsError, Unreachable, DigestMismatch."""
+        """The answer, after as many attempts as it takes. Raises SqsError, Unreachable, DigestMismatch."""
         body = _encode(members).encode()
         invocation_id = f"{self._mark}{next(self._calls):012x}".encode()
         retries: Retries | None = None
@@ -170,7 +170,7 @@ class Sqs:
                 return result
 
     def _attempt(self, action: str, body: bytes, invocation_id: bytes, wait_s: float) -> Answer:
-        """One more on a fresh connection at once where the kept one turned out to be closed."""
+        """One exchange; a second one at once where the kept connection turns out to have been closed."""
         connection = self._connection()
         was_used = connection.is_used
         request = self._request(action, body, invocation_id)
@@ -207,7 +207,7 @@ class Sqs:
         return self._path, line.encode() + self._start + target.encode()
 
     def _connection(self) -> Connection:
-        """This thread's; a forked process never uses its parent's."""
+        """The connection of this thread; a forked process opens its own."""
         kept = self._of_thread
         if getattr(kept, "pid", 0) != os.getpid():
             kept.connection = Connection(self._host, self._port, self._tls, self._connect_s, self._read_s)
@@ -307,7 +307,7 @@ def _decode_attributes(members: Members, result: Members) -> None:
 
 
 def _decode_binary(attributes: dict[str, Members]) -> None:
-    """As boto3 hands them out: bytes."""
+    """Turns base64 into bytes, which is what boto3 returns."""
     for attribute in attributes.values():
         if "BinaryValue" in attribute:
             attribute["BinaryValue"] = b64decode(attribute["BinaryValue"])

@@ -40,9 +40,9 @@ _encode_json: Final = msgspec.json.Encoder().encode
 def decode(operation: Operation, body: bytes) -> Command:
     """The command in ``body``; nothing of it is checked beyond JSON, its types and its members' bounds.
 
-    SerializationError: not JSON, not UTF-8, nested too deep, of too many parts, a member of another type. (Depth is
-    the decoder's own affair: it gives up at the interpreter's bound, JSON_DEPTH_MAX.) A member that holds more than
-    it may: see ``bounds.py``. RequestTooLarge: more than the action can need.
+    Raises SerializationError for a body that is not JSON or not UTF-8, is nested too deep, has too many parts or a
+    member of another type (the decoder itself gives up at the depth of JSON_DEPTH_MAX); the errors of ``bounds.py``
+    for a member that holds more than it may; RequestTooLarge for more bytes than the action can need.
     """
     if not body:
         return operation.command()
@@ -64,7 +64,7 @@ def decode(operation: Operation, body: bytes) -> Command:
 
 
 def _decode_large(operation: Operation, body: bytes) -> Command:
-    """Of a size at which the number of parts is a question of time: one message, or a batch of them."""
+    """A long body could have so many parts that decoding takes too long. Only a message or a batch is so long."""
     _check_strings(body)
     if operation.entry_name is not None:
         return _bounded(operation, careful.decode(operation.command, body))
@@ -72,15 +72,18 @@ def _decode_large(operation: Operation, body: bytes) -> Command:
 
 
 def _check_strings(body: bytes) -> None:
-    """A member of a map has one at least. No string begins after a backslash, so at most its end is subtracted; all
-    quotation marks are counted first, as that is fast and mostly enough."""
+    """Raises SerializationError where there are too many strings, and so too many members of maps.
+
+    A quotation mark behind a backslash is not counted. It may be the end of a string, never a beginning. All marks
+    are counted first, as that is fast and mostly enough.
+    """
     quotes = body.count(b'"')
     if quotes > 2 * STRINGS_MAX and quotes - body.count(b'\\"') > 2 * STRINGS_MAX:
         raise SerializationError(f"The request has more than {STRINGS_MAX} strings.")
 
 
 def _decode_without_nulls(operation: Operation, body: bytes, error: msgspec.ValidationError) -> Command:
-    """Second try for a body with nulls where the command wants a list or map."""
+    """The second attempt, for a body that may have nulls where the command wants a list or map."""
     try:
         return _bounded(operation, careful.decode(operation.command, body))
     except msgspec.ValidationError as other:
@@ -91,7 +94,7 @@ def _decode_without_nulls(operation: Operation, body: bytes, error: msgspec.Vali
 
 
 def _bounded(operation: Operation, command: Command) -> Command:
-    """What the careful decoder has built, which knows types but no bounds."""
+    """``command``, whose types the careful decoder has checked, with its bounds checked as well."""
     members = msgspec.to_builtins(command, builtin_types=(bytes,))
     try:
         return msgspec.convert(members, operation.command)
@@ -111,7 +114,7 @@ _AWS_GOT: Final = {"str": "STRING_VALUE", "int": "NUMBER_VALUE", "bool": "TRUE_V
 
 
 def _serialization_error(error: msgspec.ValidationError) -> SerializationError:
-    """AWS's words where they are known ("STRING_VALUE can not be converted to an Integer"), and the place."""
+    """Says the place and, where AWS's words are known ("STRING_VALUE can not be converted to an Integer"), those."""
     match = _EXPECTED.match(str(error))
     if match is None:
         return SerializationError(str(error))
@@ -135,7 +138,7 @@ def encode(operation: Operation, command: Command, result: Result) -> bytes:
 
 
 def encode_error(service: Service, error: SqsError) -> tuple[bytes, str]:
-    """Body and the value of the x-amzn-query-error header (the Query protocol's code; whose fault)."""
+    """The body, and the value of the x-amzn-query-error header: the Query protocol's code, and whose fault it is."""
     message = error.message.encode("utf-8", "replace").decode()  # a lone surrogate cannot be written
     body = _encode_json({"__type": service.error_prefix + error.json_type, "message": message})
     return body, f"{error.code};{'Sender' if error.sender_fault else 'Receiver'}"

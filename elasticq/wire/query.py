@@ -44,9 +44,9 @@ def decode(service: Service, body: bytes, path: str = "/") -> tuple[Operation, C
 
     path: the request's path; a queue's path is the QueueUrl where the form has none.
 
-    MissingAction, InvalidAction: Action is missing, or unknown, or not valid on a queue's path.
-    InvalidParameterValue, MissingParameter: a parameter is no integer, no base64, or misplaced.
-    RequestTooLarge: more than the action can need.
+    Raises MissingAction, or InvalidAction where it is unknown or not valid on a queue's path; InvalidParameterValue
+    or MissingParameter where a parameter is no integer, no base64, or incomplete; the errors of ``bounds.py``;
+    RequestTooLarge for more bytes than the action can need.
     """
     parameters = form.parse(body)
     operation = service.operations.get(parameters.get("Action", ""))

@@ -60,7 +60,7 @@ _PLAIN_PATH: Final = re.compile(rb"/|(?:/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)+")
 _SPACES: Final = re.compile(rb"[ \t]+")
 _PARAMETERS: Final = frozenset((b"Credential", b"SignedHeaders", b"Signature"))
 _SIGNED_WITH_TARGET: Final = (b"x-amz-target", b"content-type")
-"""Which call, and whether its body is JSON or a form: a text in one may be a call in the other."""
+"""The headers that say which action is asked for, and whether the body is JSON or a form: a text could be both."""
 _MISMATCH: Final = (
     "The request signature we calculated does not match the signature you provided. "
     "Check your AWS Secret Access Key and signing method. Consult the service documentation for details."
@@ -96,13 +96,13 @@ class Claim(Struct, frozen=True):
 
 
 _Context = Callable[[], Any]
-"""The ``copy`` of a hash that was fed with what repeats."""
+"""The ``copy`` method of a hash that has taken in what repeats."""
 _Prepared = tuple[_Context, _Context, _Context, int]
-"""Canonical request, inner and outer hash of the HMAC, and the time that was signed."""
+"""The hashes of the canonical request and of the HMAC's inner and outer part, and the time that was signed."""
 
 
 class _Signer(Struct):
-    """All requests with one Authorization, but for their signatures; ``pick`` takes the lines at ``places``."""
+    """What requests share whose Authorization differs only in the signature; ``pick`` takes the lines at ``places``."""
 
     key: Key
     places: tuple[int, ...]  # in the head, of the request line and the signed headers
@@ -192,7 +192,7 @@ class Verifier:
         return key
 
     def _signing_contexts(self, key: Key, scope: bytes) -> tuple[_Context, _Context]:
-        """The HMAC's two hashes, fed with the signing key: it holds for a day."""
+        """The HMAC's two hashes that have taken in the signing key, which holds for a day."""
         known = self._signing_keys.get((key.access_key_id.encode(), scope))
         if known is not None:
             return known
@@ -216,7 +216,7 @@ class Verifier:
         headers: "_Headers",
         prepared: _Prepared,
     ) -> None:
-        """For the next request of this client, unless its head repeats a signed header, or is odd otherwise."""
+        """Keeps ``prepared`` for the client's next request, unless this one repeats a signed header or is odd."""
         start = authorization[:-_SIGNATURE_CHARS]
         if not start.endswith(b"Signature=") or any(len(headers[name]) > 1 for name in names):
             return
@@ -355,12 +355,12 @@ def _checked_names(claim: Claim, headers: _Headers) -> list[bytes]:
 
 
 def _is_closed(names: list[bytes]) -> bool:
-    """Whether an unsigned line can be neither another call nor a second one of a signed header, whatever it is."""
+    """Whether no unsigned line can name another action or repeat a signed header, whatever it says."""
     return all(name in names for name in _SIGNED_WITH_TARGET) and ONCE.issuperset(names)
 
 
 def _signed_time(headers: _Headers, names: list[bytes]) -> bytes:
-    """Of the header form: X-Amz-Date, else Date; either is signed."""
+    """The time of a request that is signed by a header: X-Amz-Date, else Date. It must be among the signed ones."""
     for name in (b"x-amz-date", b"date"):
         if name in headers:
             if name not in names:
@@ -389,7 +389,7 @@ def _checked_time(claim: Claim, time: bytes, now_s: int) -> int:
 
 
 def _check_scope(claim: Claim, time: bytes, signing_name: str) -> None:
-    """Any region will do: there is one server, and the region is display."""
+    """Refuses another day or service. Any region will do, as one server is all regions."""
     day, _, service, terminator = claim.scope.split(b"/")
     if day != time[:8]:
         raise SignatureDoesNotMatch("Date in Credential scope does not match YYYYMMDD from the date of the request.")
@@ -400,7 +400,7 @@ def _check_scope(claim: Claim, time: bytes, signing_name: str) -> None:
 
 
 def _check_payload(headers: _Headers, body: bytes) -> None:
-    """A client may say what it takes for the body's hash; UNSIGNED-PAYLOAD is none."""
+    """Refuses a body that has another hash than the client says; UNSIGNED-PAYLOAD is no hash."""
     for _, value in headers.get(b"x-amz-content-sha256", ()):
         if value.strip(b" \t") != sha256(body).hexdigest().encode():
             raise SignatureDoesNotMatch(
@@ -413,7 +413,7 @@ def _canonical_value(values: list[tuple[int, bytes]]) -> bytes:
 
 
 def _canonical_path(path: bytes) -> bytes:
-    """Dots and double slashes resolved, then quoted once more than the client did, as for all services but S3."""
+    """The path with dots and double slashes resolved, quoted once more than the client did (all services but S3)."""
     if _PLAIN_PATH.fullmatch(path):
         return path
     parts: list[bytes] = []

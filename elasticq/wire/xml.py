@@ -71,7 +71,7 @@ def message_text(error: SqsError) -> str:
 
 
 def _escape(text: str) -> str:
-    """For text whose characters XML can carry.
+    """Escapes text whose characters XML can carry.
 
     A carriage return must be a reference, as XML parsers turn a bare one into a line feed.
     """
@@ -80,13 +80,13 @@ def _escape(text: str) -> str:
 
 
 def _escape_body(body: str) -> str:
-    """A message's: limits = relaxed take any character."""
+    """Escapes the body of a message; with ``limits = relaxed`` it may have any character."""
     is_plain = body.isascii() and not body.encode().translate(None, _PLAIN)
     return _escape(body) if is_plain else _escape_any(body)
 
 
 def _escape_any(text: str) -> str:
-    """For text that may hold anything; a character that XML cannot carry becomes U+FFFD."""
+    """Escapes any text; a character that XML cannot carry becomes U+FFFD."""
     return _escape(_FORBIDDEN.sub("\ufffd", text))
 
 
