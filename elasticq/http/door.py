@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from elasticq.http.caller import Callers
 from elasticq.model.commands import Origin
+from elasticq.wire.operations import SQS, Service
 from elasticq.wire.sigv4 import Key, Verifier
 
 
@@ -17,8 +18,10 @@ class Door:
 
     __slots__ = ("_callers", "_verifier", "is_strict", "now_s")
 
-    def __init__(self, keys: Iterable[Key], callers: Callers, now_s: int, *, is_strict: bool) -> None:
-        self._verifier = Verifier(keys)
+    def __init__(
+        self, keys: Iterable[Key], callers: Callers, now_s: int, *, is_strict: bool, service: Service = SQS
+    ) -> None:
+        self._verifier = Verifier(keys, service)
         self._callers = callers
         self.is_strict = is_strict
         self.now_s = now_s

@@ -15,7 +15,7 @@ look. Lines with secrets or with values that never repeat stay out.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -23,7 +23,7 @@ from msgspec import Struct
 from elasticq.model.limits import HOST_CHARS_MAX
 from elasticq.wire import browsers
 from elasticq.wire.headers import ONCE
-from elasticq.wire.operations import BY_TARGET, Operation
+from elasticq.wire.operations import SQS, Operation, Service
 
 EXTENSIONS: Final = ("/_elasticq/", "/_aws/", "/moto-api/")
 """Paths that begin so are not SQS's, whatever else the head says: the slow path answers them."""
@@ -110,9 +110,11 @@ class HeadReader:
         scheme: str = "http",
         context_path: str = "",
         is_foreign: Callable[[str], bool] = lambda host: False,
+        service: Service = SQS,
     ) -> None:
         """``is_foreign``: tells of a Host whether the slow path must judge the request, so that it is not hot."""
-        self._fact: Callable[[bytes], _Fact] = _Lines(public_url, scheme, context_path, is_foreign).__getitem__
+        lines = _Lines(public_url, scheme, context_path, is_foreign, service.by_target)
+        self._fact: Callable[[bytes], _Fact] = lines.__getitem__
         self._paths = _RequestLines()
         self._heads: dict[bytes, Head] = {}
 
@@ -230,9 +232,17 @@ class _RequestLines(dict[bytes, str]):
 class _Lines(dict[bytes, _Fact]):
     """Maps header lines that were seen to the fact that each states."""
 
-    __slots__ = ("_context_path", "_is_foreign", "_public_url", "_scheme")
+    __slots__ = ("_by_target", "_context_path", "_is_foreign", "_public_url", "_scheme")
 
-    def __init__(self, public_url: str, scheme: str, context_path: str, is_foreign: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        public_url: str,
+        scheme: str,
+        context_path: str,
+        is_foreign: Callable[[str], bool],
+        by_target: Mapping[bytes, Operation],
+    ) -> None:
+        self._by_target = by_target
         self._context_path = context_path
         self._is_foreign = is_foreign
         self._public_url = public_url
@@ -253,6 +263,8 @@ class _Lines(dict[bytes, _Fact]):
             host = str(fact[1])
             endpoint = self._public_url or f"{self._scheme}://{host}{self._context_path}"
             fact = (_COLD, True) if self._is_foreign(host) else (_HOST, endpoint)
+        elif fact[0] == _TARGET:
+            fact = _TARGET, self._by_target.get(value)
         if name in _REPEATING:
             _remember(self, line, fact)
         return fact
@@ -306,7 +318,7 @@ def _connection(value: bytes) -> _Fact | None:
 _READERS: Final[dict[bytes, Callable[[bytes], _Fact | None]]] = {
     b"content-length": _length,
     b"content-type": lambda value: (_PROTOCOL, content_protocol(value)),
-    b"x-amz-target": lambda value: (_TARGET, BY_TARGET.get(value)),
+    b"x-amz-target": lambda value: (_TARGET, value),
     b"host": lambda value: (_HOST, checked_host(value)),
     b"amz-sdk-invocation-id": lambda value: (_INVOCATION, value),
     b"authorization": lambda value: (_AUTHORIZATION, value),

@@ -23,7 +23,7 @@ from elasticq.model.extensions import Peek
 from elasticq.model.limits import ANSWER_BYTES_MAX
 from elasticq.model.results import PeekedMessage, PeekResult, ReceivedMessage, ReceiveMessageResult, Result, StaleResult
 from elasticq.wire.digests import body_md5
-from elasticq.wire.operations import OPERATIONS
+from elasticq.wire.operations import SQS
 
 PEEK_PATH: Final = "/_elasticq/peek"
 LIST_PATH: Final = "/_aws/sqs/messages"
@@ -37,7 +37,7 @@ TREE: Final = -1
 JSON_TYPE: Final = b"application/json"
 
 Submit = Callable[[Peek], Awaitable[Result | SqsError]]
-_RECEIVE: Final = OPERATIONS["ReceiveMessage"]
+_RECEIVE: Final = SQS.operations["ReceiveMessage"]
 
 
 class Listing:
@@ -130,7 +130,7 @@ async def answer(protocol: int, listing: Listing, submit: Submit, request_id: st
 
 def encode(protocol: int, result: ReceiveMessageResult, request_id: str) -> Answer:
     if protocol != TREE:
-        return exchange.encode(protocol, _RECEIVE, ReceiveMessage(), result, request_id)
+        return exchange.encode(SQS, protocol, _RECEIVE, ReceiveMessage(), result, request_id)
     messages = [_tree(message) for message in result.messages]
     inside = {"Message": messages[0] if len(messages) == 1 else messages} if messages else None
     answer = {"ReceiveMessageResult": inside, "ResponseMetadata": {"RequestId": request_id}}
@@ -139,7 +139,7 @@ def encode(protocol: int, result: ReceiveMessageResult, request_id: str) -> Answ
 
 def encode_error(protocol: int, error: SqsError, request_id: str) -> Answer:
     if protocol != TREE:
-        return exchange.encode_error(protocol, error, request_id)
+        return exchange.encode_error(SQS, protocol, error, request_id)
     written = {"Type": "Sender" if error.sender_fault else "Receiver", "Code": error.code, "Message": error.message}
     body = msgspec.json.encode({"ErrorResponse": {"Error": written, "RequestId": request_id}})
     return Answer(error.status, JSON_TYPE, body)

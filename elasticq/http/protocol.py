@@ -248,7 +248,7 @@ class SqsProtocol(asyncio.Protocol):
             if operation is not None and head.protocol == JSON:
                 command = json.decode(operation, body)
             else:
-                operation, command = exchange.decode(head.protocol, operation, body, head.path)
+                operation, command = exchange.decode(self._site.service, head.protocol, operation, body, head.path)
         except Exception as failure:
             self._fail(head, failure, operation, account, command, began_s)
             return
@@ -288,7 +288,7 @@ class SqsProtocol(asyncio.Protocol):
         responses = site.responses
         if head.close or site.stopping or isinstance(outcome, _WITH_HEADERS):
             request_id = responses.request_id(site.hot_requests)
-            answer = exchange.encode(head.protocol, operation, command, outcome, request_id)
+            answer = exchange.encode(site.service, head.protocol, operation, command, outcome, request_id)
             self._write(head, answer, request_id)
             site.count(request_id, operation.name, account, command, outcome, answer.status, began_s, head.lines)
         else:
@@ -335,7 +335,8 @@ class SqsProtocol(asyncio.Protocol):
         self._site.hot_requests += 1
         error = failure if isinstance(failure, SqsError) else exchange.internal_failure(failure)
         request_id = self._site.responses.request_id(self._site.hot_requests)
-        self._write(head, exchange.encode_error(head.protocol, error, request_id), request_id)
+        answer = exchange.encode_error(self._site.service, head.protocol, error, request_id)
+        self._write(head, answer, request_id)
         action = "" if operation is None else operation.name
         self._site.count(request_id, action, account, command, error, error.status, began_s, head.lines)
 
@@ -522,7 +523,7 @@ class SqsProtocol(asyncio.Protocol):
     def _refuse_early(self, head: Head, error: SqsError) -> None:
         """Answer an error to a request whose body is not read to its end, and end the connection."""
         request_id = self._site.responses.request_id(0)
-        answer = exchange.encode_error(head.protocol, error, request_id)
+        answer = exchange.encode_error(self._site.service, head.protocol, error, request_id)
         self._linger(self._site.responses.write(answer, request_id, True))
 
     def _refuse(self, status: int, reason: str) -> None:

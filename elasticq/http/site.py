@@ -20,7 +20,7 @@ from elasticq.runtime.clock import Clock, boot_ms, wall_ms
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import Runtime
 from elasticq.wire.browsers import Browsers
-from elasticq.wire.operations import OPERATIONS
+from elasticq.wire.operations import SQS, Service
 from elasticq.wire.sigv4 import Key
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ class Site:
     auth: off, lax or strict; browsers: judges which web pages may ask, None where all may (csrf = off).
     submit: the function by which calls reach the runtime; another one only while a test's faults are in force.
     slow_path: aiohttp's part; None until a connection needs it and sets it.
+    service: the API that is spoken on the port.
     """
 
     __slots__ = (
@@ -122,6 +123,7 @@ class Site:
         "responses",
         "runtime",
         "scheme",
+        "service",
         "slow_path",
         "slow_requests",
         "stopping",
@@ -148,6 +150,7 @@ class Site:
         meter: Meter | None = None,
         watch: Watch | None = None,
         has_testing: bool = False,
+        service: Service = SQS,
         clock: Clock = boot_ms,
         wall_clock: Clock = wall_ms,
     ) -> None:
@@ -159,19 +162,22 @@ class Site:
         self.node_name = node_name
         self.health = health
         self.bounds = bounds or Bounds()
-        self.meter = meter or Meter(OPERATIONS)
+        self.meter = meter or Meter(service.operations)
         self.watch = watch or Watch("off")
         self.clock = clock
         self._wall_clock = wall_clock
         self.public_url = public_url and f"{public_url}{context_path}"
         self.context_path = context_path
+        self.service = service
         self.scheme = scheme
         self._is_strict = auth == "strict"
         self.browsers = browsers
-        self.reader = HeadReader(self.public_url, scheme, context_path, self._is_foreign)
+        self.reader = HeadReader(self.public_url, scheme, context_path, self._is_foreign, service)
         self.callers = Callers(default_account)
         wall_s = wall_clock() // 1_000
-        self.door = None if auth == "off" else Door(keys, self.callers, wall_s, is_strict=self._is_strict)
+        self.door = (
+            None if auth == "off" else Door(keys, self.callers, wall_s, is_strict=self._is_strict, service=service)
+        )
         self.responses = Responses(entropy, wall_s)
         self.connections: set[Connection] = set()
         self.addresses: Counter[str] = Counter()  # connections of each, where they are bounded

@@ -37,7 +37,7 @@ from elasticq.model.extensions import Peek
 from elasticq.model.limits import HEAD_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.runtime.runtime import RuntimeStopped
-from elasticq.wire.operations import PEEK, Operation
+from elasticq.wire.operations import PEEK, SQS, Operation
 
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
@@ -191,7 +191,7 @@ class SlowPath:
         """Answer an error in the protocol of the request, as far as its head tells that."""
         protocol = JSON if _has_target(asked.request) else FORM
         request_id = self._request_id()
-        return self._respond(exchange.encode_error(protocol, error, request_id), request_id)
+        return self._respond(exchange.encode_error(self._site.service, protocol, error, request_id), request_id)
 
     async def _post(self, asked: Asked) -> web.Response:
         protocol, query = asked.head.protocol, asked.query.encode()
@@ -217,19 +217,19 @@ class SlowPath:
         account, command, action = "", None, "" if head.operation is None else head.operation.name
         try:
             principal, account = self._admit(asked)
-            operation, command = exchange.decode(protocol, head.operation, form_or_body, asked.path)
+            operation, command = exchange.decode(self._site.service, protocol, head.operation, form_or_body, asked.path)
             action = operation.name
             self._check_method(asked, operation)
             self._make_room(asked, command, len(form_or_body))
         except SqsError as error:
             self._site.count(request_id, action, account, command, error, error.status, began_s, head.lines)
-            return self._respond(exchange.encode_error(protocol, error, request_id), request_id)
+            return self._respond(exchange.encode_error(self._site.service, protocol, error, request_id), request_id)
         mark = invocation(principal, operation.name, head.invocation_id, form_or_body)
         call = Call(
             command, principal, account, self._endpoint(asked), mark, asked.connection.origin, head.trace_header
         )
         outcome = await self._submit(call, asked.request)
-        answer = exchange.encode(protocol, operation, command, outcome, request_id)
+        answer = exchange.encode(self._site.service, protocol, operation, command, outcome, request_id)
         self._site.count(request_id, action, account, command, outcome, answer.status, began_s, head.lines)
         return self._respond(answer, request_id)
 
@@ -237,12 +237,12 @@ class SlowPath:
         request_id = self._request_id()
         try:
             principal, account = self._admit(asked)
-            _, command = exchange.decode(JSON, PEEK, asked.body, "")
+            _, command = exchange.decode(SQS, JSON, PEEK, asked.body, "")
         except SqsError as error:
-            return self._respond(exchange.encode_error(JSON, error, request_id), request_id)
+            return self._respond(exchange.encode_error(SQS, JSON, error, request_id), request_id)
         call = Call(command, principal, account, self._endpoint(asked), b"", asked.connection.origin)
         outcome = await self._submit(call, asked.request)
-        return self._respond(exchange.encode(JSON, PEEK, command, outcome, request_id), request_id)
+        return self._respond(exchange.encode(SQS, JSON, PEEK, command, outcome, request_id), request_id)
 
     async def _list_messages(self, asked: Asked) -> web.Response:
         """Answer LocalStack's page of a queue's messages."""

@@ -23,7 +23,6 @@ from elasticq.model.errors import AccessDenied, InvalidParameterValue, SqsError
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.limits import CLOCK_ADVANCE_MS_MAX
 from elasticq.model.results import ClockResult, QueuesDeletedResult, Result
-from elasticq.wire.operations import OPERATIONS
 
 PATHS: Final = ("/_elasticq/clock", "/_elasticq/reset", "/moto-api/reset", "/_elasticq/faults")
 METHODS: Final = {
@@ -130,7 +129,7 @@ class TestingPages:
         if method == "DELETE":
             return {"faults": [_row(fault) for fault in faults.remove(_read(body, _Removal).id)]}
         order = _read(body, Order)
-        if order.action != "*" and order.action not in OPERATIONS:
+        if order.action != "*" and order.action not in self._site.service.operations:
             raise InvalidParameterValue(f"{order.action} is no action of SQS.")
         if self._is_strict:
             order = msgspec.structs.replace(order, account=caller[1])

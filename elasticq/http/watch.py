@@ -17,7 +17,6 @@ Requests = Literal["off", "failed", "all"]
 
 LINES_A_SECOND_MAX: Final = 50
 """Failed and slow requests that are logged in one second; the others are counted. ``all`` logs all."""
-PARENTS: Final = ("traceparent", "tracestate", "x-amzn-trace-id")
 _PARENT: Final = re.compile(
     rb"(traceparent|tracestate|x-amzn-trace-id):[ \t]*([\x21-\x7e]{1,512})[ \t]*\Z", re.IGNORECASE
 )

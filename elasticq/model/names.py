@@ -44,7 +44,7 @@ def _queue_path(url: str, default_account: str) -> tuple[str, str]:
 
 
 def names_account(url: str) -> bool:
-    """Else it names a queue of whoever says it."""
+    """Whether a QueueUrl names an account; one that does not names a queue of the caller's own account."""
     return bool(_queue_path.__wrapped__(url, "")[0])
 
 
