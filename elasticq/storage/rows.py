@@ -16,7 +16,6 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from elasticq.engine.apply import as_invocation
 from elasticq.engine.leases import Key, key_of
 from elasticq.engine.mutations import (
     AttemptRecorded,
@@ -47,6 +46,7 @@ from elasticq.engine.mutations import (
     TookOver,
     VisibilityChanged,
 )
+from elasticq.engine.writers.history import as_invocation
 from elasticq.model.limits import INVOCATION_WINDOW_MS
 from elasticq.node.effects import Committed
 from elasticq.replication.records import Base
