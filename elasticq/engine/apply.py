@@ -1,5 +1,8 @@
 """The only writer of state: a mutation changes rows and, with them, the indexes.
 
+What happens to messages is here; the other nouns have a file each in ``writers/``. A mutation
+that touches a small table declares there, too, what it does to the rows on disk.
+
 ``apply`` reads no configuration, clock or hash order, and applied twice it
 changes nothing more. Every write leaves in ``undo`` how to take it back; a
 master that loses its term runs those, newest first. Serves own proposals, log
@@ -7,14 +10,16 @@ entries, rows at start and transfer chunks alike.
 """
 
 from heapq import heappush
+from typing import Final
 
 from elasticq.engine import mutations as m
 from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.residency import drop, keep
 from elasticq.engine.rows import UNTOUCHED, Row
 from elasticq.engine.state import Queue, State
-from elasticq.engine.writers import cluster, history, leases, move_tasks, queues
-from elasticq.engine.writers.contract import Undo, Writer, roll_back
+from elasticq.engine.tables import RowChange
+from elasticq.engine.writers import cluster, history, leases, move_tasks, plain, queues
+from elasticq.engine.writers.contract import Declare, Undo, Writer, roll_back
 from elasticq.engine.writers.history import forget_invocation
 
 __all__ = ["Undo", "apply", "apply_all", "roll_back"]
@@ -23,6 +28,11 @@ __all__ = ["Undo", "apply", "apply_all", "roll_back"]
 def apply(state: State, mutation: m.Mutation, undo: Undo | None = None) -> None:
     """Write ``mutation``; with ``undo`` also note how to take it back."""
     _WRITERS[type(mutation)](state, mutation, undo)
+
+
+def row_changes(mutation: m.Mutation) -> list[RowChange]:
+    """What ``mutation`` does to the small tables on disk; only of the kinds in ROWS."""
+    return ROWS[type(mutation)](mutation)
 
 
 def apply_all(state: State, mutations: list[m.Mutation], undo: Undo) -> None:
@@ -181,6 +191,11 @@ def _groups_served(state: State, mutation: m.GroupsServed, undo: Undo | None) ->
             queue.order.note_served(name, received_ms)
 
 
+def _groups_served_rows(mutation: m.GroupsServed) -> list[RowChange]:
+    """None: which group waits longest is forgotten with memory. Then the one with the oldest message does."""
+    return []
+
+
 def _rows_restored(state: State, mutation: m.RowsRestored, undo: Undo | None) -> None:
     queue = state.queues[mutation.queue_id]
     for sequence, *columns in zip(
@@ -196,7 +211,21 @@ def _rows_restored(state: State, mutation: m.RowsRestored, undo: Undo | None) ->
         queue.order.insert(sequence, row)
 
 
-_WRITERS: dict[type, Writer] = {
+def _plain(state: State, mutation: m.Mutation, undo: Undo | None) -> None:
+    plain.write(state, row_changes(mutation), undo)
+
+
+ROWS: Final[dict[type, Declare]] = {
+    **cluster.ROWS,
+    **queues.ROWS,
+    **move_tasks.ROWS,
+    **leases.ROWS,
+    m.GroupsServed: _groups_served_rows,
+}
+"""What the storage writes from this declaration alone. It has its own ways for messages and for histories."""
+
+_WRITERS: Final[dict[type, Writer]] = {
+    **dict.fromkeys(ROWS, _plain),  # what has no writer of its own
     **cluster.WRITERS,
     **queues.WRITERS,
     **history.WRITERS,

@@ -5,7 +5,8 @@ from typing import Final
 from elasticq.engine import mutations as m
 from elasticq.engine.identity import Identity
 from elasticq.engine.state import State
-from elasticq.engine.writers.contract import Undo, Writer
+from elasticq.engine.tables import AHEAD_MS, Change, Put, Raise, RowChange
+from elasticq.engine.writers.contract import Declare, Undo, Writer
 
 GRACE_SPANS_MAX: Final = 64  # a span matters while a deadline can lie in it: 12 h; older ones go first
 
@@ -16,10 +17,18 @@ def _cluster_founded(state: State, mutation: m.ClusterFounded, undo: Undo | None
     _found(state, mutation.cluster_id, mutation.mac_key, mutation.feature_level)
 
 
+def _cluster_founded_rows(mutation: m.ClusterFounded) -> list[RowChange]:
+    return [Put(m.META, m.CLUSTER, mutation)]
+
+
 def _cluster_renamed(state: State, mutation: m.ClusterRenamed, undo: Undo | None) -> None:
     if undo is not None:
         undo.append((_found, state, state.cluster_id, state.mac_key, state.feature_level))
     _found(state, mutation.cluster_id, state.mac_key, state.feature_level)
+
+
+def _cluster_renamed_rows(mutation: m.ClusterRenamed) -> list[RowChange]:
+    return [Change(m.META, m.CLUSTER, {"cluster_id": mutation.cluster_id})]
 
 
 def _found(state: State, cluster_id: str, mac_key: bytes, feature_level: int) -> None:
@@ -42,6 +51,10 @@ def _took_over(state: State, mutation: m.TookOver, undo: Undo | None) -> None:
             queue.order.hide_again(span[0])
 
 
+def _took_over_rows(mutation: m.TookOver) -> list[RowChange]:
+    return [Put(m.TAKEOVERS, mutation.term, mutation)]
+
+
 def _untake(state: State, term: int, spans: list[tuple[int, int]]) -> None:
     state.takeover_term = term
     state.grace.spans = spans
@@ -56,9 +69,20 @@ def _clock_advanced(state: State, mutation: m.ClockAdvanced, undo: Undo | None) 
         state.ahead_ms = mutation.ahead_ms
 
 
-WRITERS: dict[type, Writer] = {
+def _clock_advanced_rows(mutation: m.ClockAdvanced) -> list[RowChange]:
+    return [Raise(AHEAD_MS, mutation.ahead_ms)]
+
+
+WRITERS: Final[dict[type, Writer]] = {
     m.ClusterFounded: _cluster_founded,
     m.ClusterRenamed: _cluster_renamed,
     m.TookOver: _took_over,
     m.ClockAdvanced: _clock_advanced,
+}
+
+ROWS: Final[dict[type, Declare]] = {
+    m.ClusterFounded: _cluster_founded_rows,
+    m.ClusterRenamed: _cluster_renamed_rows,
+    m.TookOver: _took_over_rows,
+    m.ClockAdvanced: _clock_advanced_rows,
 }

@@ -1,5 +1,7 @@
 """What mutations do to the histories: calls that had their effect, and deduplication ids that are taken."""
 
+from typing import Final
+
 from elasticq.engine import idempotency
 from elasticq.engine import mutations as m
 from elasticq.engine.invocations import SWEPT
@@ -42,7 +44,7 @@ def forget_invocation(state: State, key: bytes, undo: Undo | None) -> None:
         undo.append((state.invocations.put, key, row))
 
 
-WRITERS: dict[type, Writer] = {
+WRITERS: Final[dict[type, Writer]] = {
     m.InvocationRecorded: _invocation_recorded,
     m.SentIdTaken: _sent_id_taken,
     m.AttemptRecorded: _attempt_recorded,

@@ -1,9 +1,12 @@
 """What mutations do to leases."""
 
+from typing import Final
+
 from elasticq.engine import mutations as m
 from elasticq.engine.leases import Key, Lease, key_of
 from elasticq.engine.state import State
-from elasticq.engine.writers.contract import Undo, Writer
+from elasticq.engine.tables import Drop, Put, RowChange
+from elasticq.engine.writers.contract import Declare, Undo, Writer
 
 
 def _lease_called(state: State, mutation: m.LeaseCalled, undo: Undo | None) -> None:
@@ -22,6 +25,10 @@ def _lease_called(state: State, mutation: m.LeaseCalled, undo: Undo | None) -> N
     lease.messages += len(mutation.sequences)
     if not mutation.sequences:
         lease.state = m.LEASE_SEALED
+
+
+def _lease_called_rows(mutation: m.LeaseCalled) -> list[RowChange]:
+    return [Put(m.LEASES, key_of(mutation), mutation, mutation.call)]
 
 
 def _uncall(lease: Lease, call: int, state: str) -> None:
@@ -47,6 +54,13 @@ def _lease_set(state: State, mutation: m.LeaseSet, undo: Undo | None) -> None:
     state.leases.put(key, lease)
 
 
+def _lease_set_rows(mutation: m.LeaseSet) -> list[RowChange]:
+    """One that ended has no calls any more."""
+    key = key_of(mutation)
+    itself = Put(m.LEASES, key, mutation, m.LEASE_ITSELF)
+    return [Drop(m.LEASES, key), itself] if mutation.ended_ms else [itself]
+
+
 def _lease_forgotten(state: State, mutation: m.LeaseForgotten, undo: Undo | None) -> None:
     key = key_of(mutation)
     old = state.leases.get(key)
@@ -56,6 +70,10 @@ def _lease_forgotten(state: State, mutation: m.LeaseForgotten, undo: Undo | None
         state.leases.remove(key)
 
 
+def _lease_forgotten_rows(mutation: m.LeaseForgotten) -> list[RowChange]:
+    return [Drop(m.LEASES, key_of(mutation))]
+
+
 def _put_lease(state: State, key: Key, lease: Lease | None) -> None:
     if lease is None:
         state.leases.remove(key)
@@ -63,8 +81,14 @@ def _put_lease(state: State, key: Key, lease: Lease | None) -> None:
         state.leases.put(key, lease)
 
 
-WRITERS: dict[type, Writer] = {
+WRITERS: Final[dict[type, Writer]] = {
     m.LeaseCalled: _lease_called,
     m.LeaseSet: _lease_set,
     m.LeaseForgotten: _lease_forgotten,
+}
+
+ROWS: Final[dict[type, Declare]] = {
+    m.LeaseCalled: _lease_called_rows,
+    m.LeaseSet: _lease_set_rows,
+    m.LeaseForgotten: _lease_forgotten_rows,
 }

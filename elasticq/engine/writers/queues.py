@@ -1,8 +1,11 @@
 """What mutations do to queues: their attributes and tags, their names, and all of their messages at once."""
 
+from typing import Final
+
 from elasticq.engine import mutations as m
 from elasticq.engine.state import Messages, Queue, State
-from elasticq.engine.writers.contract import Undo, Writer
+from elasticq.engine.tables import LAST_QUEUE_ID, Change, Drop, Put, Raise, RowChange
+from elasticq.engine.writers.contract import Declare, Undo, Writer
 
 
 def _queue_of(state: State, mutation: m.QueueCreated | m.QueueRestored) -> Queue:
@@ -45,6 +48,23 @@ def _queue_created(state: State, mutation: m.QueueCreated, undo: Undo | None) ->
     state.last_queue_id = max(state.last_queue_id, queue.id)
 
 
+def _queue_created_rows(mutation: m.QueueCreated) -> list[RowChange]:
+    row = m.QueueRestored(
+        queue_id=mutation.queue_id,
+        account=mutation.account,
+        name=mutation.name,
+        attributes=mutation.attributes,
+        tags=mutation.tags,
+        created_ms=mutation.created_ms,
+        modified_ms=mutation.created_ms,
+        deleted_ms=None,
+        purged_ms=None,
+        watermark=0,
+        last_sequence=0,
+    )
+    return [Raise(LAST_QUEUE_ID, mutation.queue_id), Put(m.QUEUES, mutation.queue_id, row)]
+
+
 def _uncreate(state: State, queue: Queue, last_queue_id: int) -> None:
     del state.queues[queue.id]
     if state.names.get((queue.account, queue.name)) is queue:
@@ -61,6 +81,11 @@ def _queue_attributes_set(state: State, mutation: m.QueueAttributesSet, undo: Un
     _reset_attributes(queue, mutation.attributes, mutation.modified_ms)
 
 
+def _queue_attributes_set_rows(mutation: m.QueueAttributesSet) -> list[RowChange]:
+    fields = {"attributes": mutation.attributes, "modified_ms": mutation.modified_ms}
+    return [Change(m.QUEUES, mutation.queue_id, fields)]
+
+
 def _reset_attributes(queue: Queue, attributes: dict[str, str], modified_ms: int) -> None:
     queue.set_attributes(attributes)
     queue.modified_ms = modified_ms
@@ -73,6 +98,10 @@ def _queue_tagged(state: State, mutation: m.QueueTagged, undo: Undo | None) -> N
     if undo is not None:
         undo.append((setattr, queue, "tags", queue.tags))
     queue.tags = mutation.tags
+
+
+def _queue_tagged_rows(mutation: m.QueueTagged) -> list[RowChange]:
+    return [Change(m.QUEUES, mutation.queue_id, {"tags": mutation.tags})]
 
 
 def _queue_deleted(state: State, mutation: m.QueueDeleted, undo: Undo | None) -> None:
@@ -88,6 +117,10 @@ def _queue_deleted(state: State, mutation: m.QueueDeleted, undo: Undo | None) ->
     if state.names.get(key) is queue:
         del state.names[key]
     state.deleted_names[key] = mutation.deleted_ms
+
+
+def _queue_deleted_rows(mutation: m.QueueDeleted) -> list[RowChange]:
+    return [Change(m.QUEUES, mutation.queue_id, {"deleted_ms": mutation.deleted_ms})]
 
 
 def _undelete(state: State, queue: Queue, messages: Messages, deleted_before_ms: int | None) -> None:
@@ -115,6 +148,10 @@ def _queue_reclaimed(state: State, mutation: m.QueueReclaimed, undo: Undo | None
         state.deleted_names.pop(key, None)
 
 
+def _queue_reclaimed_rows(mutation: m.QueueReclaimed) -> list[RowChange]:
+    return [Drop(m.QUEUES, mutation.queue_id)]
+
+
 def _unreclaim(state: State, queue: Queue, deleted_ms: int | None) -> None:
     state.doomed[queue.id] = queue
     if deleted_ms is not None:
@@ -130,6 +167,11 @@ def _queue_purged(state: State, mutation: m.QueuePurged, undo: Undo | None) -> N
     _throw_away(state, queue)
     queue.watermark = mutation.watermark
     queue.purged_ms = mutation.purged_ms
+
+
+def _queue_purged_rows(mutation: m.QueuePurged) -> list[RowChange]:
+    fields = {"watermark": mutation.watermark, "purged_ms": mutation.purged_ms}
+    return [Change(m.QUEUES, mutation.queue_id, fields, grows="watermark")]
 
 
 def _unpurge(state: State, queue: Queue, messages: Messages, watermark: int, purged_ms: int | None) -> None:
@@ -153,7 +195,7 @@ def _fetch_back(state: State, queue: Queue, messages: Messages) -> None:
     queue.hold(messages)
 
 
-WRITERS: dict[type, Writer] = {
+WRITERS: Final[dict[type, Writer]] = {
     m.QueueRestored: _queue_restored,
     m.QueueCreated: _queue_created,
     m.QueueAttributesSet: _queue_attributes_set,
@@ -161,4 +203,13 @@ WRITERS: dict[type, Writer] = {
     m.QueueDeleted: _queue_deleted,
     m.QueueReclaimed: _queue_reclaimed,
     m.QueuePurged: _queue_purged,
+}
+
+ROWS: Final[dict[type, Declare]] = {
+    m.QueueCreated: _queue_created_rows,
+    m.QueueAttributesSet: _queue_attributes_set_rows,
+    m.QueueTagged: _queue_tagged_rows,
+    m.QueueDeleted: _queue_deleted_rows,
+    m.QueueReclaimed: _queue_reclaimed_rows,
+    m.QueuePurged: _queue_purged_rows,
 }
