@@ -1,10 +1,16 @@
 """What mutations declare for the small tables: columns, and changes of parts of rows."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from elasticq.engine import mutations as m
-from elasticq.engine.apply import ROWS, row_changes
-from elasticq.engine.tables import Change, Drop, Put, Raise, changed
+from elasticq.engine.apply import ROWS, apply, row_changes
+from elasticq.engine.digest import state_digest
+from elasticq.engine.dump import dump
+from elasticq.engine.state import State
+from elasticq.engine.tables import AHEAD_MS, LAST_QUEUE_ID, Change, Put, Raise, Table, changed
+from tests.model.structs import structs
 
 TASK = m.MoveTaskSet(7, "id", "a", 3, "arn", "", 0, m.RUNNING, 1, 0, 9, 5, 99)
 
@@ -29,34 +35,29 @@ def test_change_of_a_row_that_must_grow(fields: dict[str, int], grows: str, move
     assert (TASK.moved, TASK.cursor) == (0, 5), "the old row stays as it was"
 
 
-def test_each_declaration_names_a_table_that_is_stored() -> None:
-    """Of one mutation of each kind: what it declares is for a table of TABLES, for the queues, or a number."""
-    ones: list[m.Mutation] = [
-        m.ClusterFounded("c", b"k", 1),
-        m.ClusterRenamed("d"),
-        m.TookOver(3, "a", 1, 2),
-        m.ClockAdvanced(5),
-        m.QueueCreated(7, "a", "q", {}, {}, 1),
-        m.QueueAttributesSet(7, {"DelaySeconds": "1"}, 2),
-        m.QueueTagged(7, {"k": "v"}),
-        m.QueuePurged(7, 9, 3),
-        m.QueueDeleted(7, 4),
-        m.QueueReclaimed(7),
-        TASK,
-        m.MoveTaskForgotten(7),
-        m.LeaseCalled(7, "q", 1, 0, 0, 1, 9, [5], [6]),
-        m.LeaseSet(7, "q", 1, 0, 1, 9, m.LEASE_COMMITTED, 8, 1),
-        m.LeaseForgotten(7, "q", 1, 0),
-        m.GroupsServed(7, ["g"], [1]),
-    ]
-    told: dict[type, list[str]] = {}
-    for mutation in ones:
-        for change in row_changes(mutation):
-            what = change.number if isinstance(change, Raise) else f"{type(change).__name__} {change.table.name}"
-            told.setdefault(type(mutation), []).append(what)
-            assert isinstance(change, Raise) or change.table in (*m.TABLES, m.QUEUES)
-            assert not isinstance(change, Put) or isinstance(change.row, change.table.row)
-    assert told.keys() | {m.GroupsServed} == ROWS.keys()
-    assert told[m.QueueCreated] == ["last_queue_id", "Put queues"]
-    assert told[m.LeaseSet] == ["Drop leases", "Put leases"]
-    assert told[m.QueueReclaimed] == [f"{Drop.__name__} queues"]
+@pytest.mark.parametrize("kind", ROWS, ids=lambda kind: kind.__name__)
+@given(st.data())
+def test_each_declaration_names_a_table_that_is_stored(kind: type, data: st.DataObject) -> None:
+    """Of TABLES, or that of the queues, or a number; with a key that has the table's columns, and its kind of row."""
+    for change in row_changes(data.draw(structs(kind))):
+        if isinstance(change, Raise):
+            assert change.number in (AHEAD_MS, LAST_QUEUE_ID)
+            continue
+        table = change.table
+        assert table in (*m.TABLES, m.QUEUES)
+        assert len(change.key if isinstance(change.key, tuple) else (change.key,)) == len(table.key)
+        if isinstance(change, Put):
+            assert isinstance(change.row, table.row)
+        elif isinstance(change, Change):
+            assert table.is_held or table.is_plain or table is m.QUEUES
+
+
+@pytest.mark.parametrize("table", [table for table in m.TABLES if table.is_plain], ids=lambda table: table.name)
+@given(st.data())
+def test_row_that_the_state_holds_as_it_is_is_hashed_and_told(table: Table, data: st.DataObject) -> None:
+    row = data.draw(structs(table.row))
+    state = State()
+    apply(state, row)
+    assert list(state.tables[table.name].values()) == [row]
+    assert [mutation for chunk in dump(state) for mutation in chunk] == [row]
+    assert state_digest(state) != state_digest(State())

@@ -8,12 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elasticq.engine import mutations as m
+from elasticq.engine.apply import ROWS
 from elasticq.engine.tables import Change, Drop, Put, Table
 from elasticq.node.effects import Committed
 from elasticq.storage import schema
 from elasticq.storage.errors import Damaged
 from elasticq.storage.rows import Rows
 from elasticq.storage.small import SmallTable
+from tests.model.structs import structs
 from tests.storage.test_rows import flush, opened, task
 
 LATER = Table("later", ("account", "number"), m.QueueTagged, member="part", since=schema.FORMAT + 1)
@@ -151,3 +153,15 @@ def test_lost_or_changed_row_of_a_lease_is_found() -> None:
         connection.execute(harm)
         with pytest.raises(Damaged):
             list(Rows().load(connection)[1])
+
+
+@pytest.mark.parametrize("table", m.TABLES, ids=lambda table: table.name)
+@given(st.data())
+def test_rows_of_each_table_come_back_as_they_were(table: Table, data: st.DataObject) -> None:
+    """Written by way of what mutations declare, and read by the next start."""
+    kinds = [kind for kind in ROWS if isinstance(kind, type) and issubclass(kind, table.row)]
+    connection, rows = opened(), Rows()
+    row = data.draw(structs(data.draw(st.sampled_from(kinds))))
+    rows.take(Committed(1, 1, 1, [row]))
+    flush(rows, connection)
+    assert list(Rows().load(connection)[1]) == [row]
