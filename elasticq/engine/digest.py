@@ -77,9 +77,13 @@ def _digest(state: State, now_ms: int, rows: Callable[[Queue], list[object]]) ->
         sorted((key, queue.id) for key, queue in state.names.items()),
         sorted(state.deleted_names.items()),
         state.invocations.rows(now_ms),
-        [state.move_tasks[number] for number in sorted(state.move_tasks)],
+        list(state.move_tasks.values()),
         [(key, *_lease_row(lease)) for key, lease in sorted(state.leases.items(), key=lambda item: item[0])],
     ]
     if sent_ids := state.sent_ids.rows(now_ms):
         everything.append(sent_ids)
+    # Members of a version that does not know a table yet have the same digest as long as it is empty.
+    everything += [
+        (name, list(rows.items())) for name, rows in state.tables.items() if rows and rows is not state.move_tasks
+    ]
     return blake2b(msgspec.msgpack.encode(everything), digest_size=16).digest()

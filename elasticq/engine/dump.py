@@ -54,7 +54,8 @@ def _everything(state: State) -> Iterator[m.Mutation]:
         yield from _queue(queue)
     yield from _invocations(state)
     yield from _sent_ids(state)
-    yield from state.move_tasks.values()
+    for rows in state.tables.values():
+        yield from rows.values()
     for key, lease in state.leases.items():
         yield from _lease(key, lease)
 

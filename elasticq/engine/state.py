@@ -6,12 +6,13 @@ messages that were never touched it is a range of sequences.
 """
 
 from collections import deque
+from typing import Any
 
 from elasticq.engine.ages import Ages
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Invocations
 from elasticq.engine.leases import Leases
-from elasticq.engine.mutations import MessageStored, MoveTaskSet
+from elasticq.engine.mutations import MOVE_TASKS, TABLES, MessageStored, MoveTaskSet
 from elasticq.engine.ordering.fair import FairOrder
 from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.ordering.ranges import Ranges
@@ -202,6 +203,7 @@ class State:
         "names",
         "queues",
         "sent_ids",
+        "tables",
         "takeover_term",
         "trash",
     )
@@ -221,7 +223,8 @@ class State:
         self.last_queue_id = 0
         self.invocations = Invocations()
         self.sent_ids = Invocations(0, SENT_ID_GENERATION_MS)
-        self.move_tasks: dict[int, MoveTaskSet] = {}  # by number
+        self.tables: dict[str, dict[Any, Any]] = {table.name: {} for table in TABLES if table.is_plain}
+        self.move_tasks: dict[int, MoveTaskSet] = self.tables[MOVE_TASKS.name]  # by number
         self.moving: dict[int, MoveTaskSet] = {}  # those that are not over
         self.leases = Leases()
         self.contents_bytes = 0  # weight of all contents in memory

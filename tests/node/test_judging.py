@@ -32,7 +32,9 @@ from elasticq.node.node import Node
 from tests.node.cluster import Cluster, Solo
 
 ENGINE = str(Path(elasticq.engine.__file__).parent)
-BOOKS = tuple(f"{ENGINE}/{name}" for name in ("apply.py", "state.py", "invocations.py", "residency.py", "ordering/"))
+BOOKS = tuple(
+    f"{ENGINE}/{name}" for name in ("apply.py", "writers/", "state.py", "invocations.py", "residency.py", "ordering/")
+)
 """What keeps the state itself; all else of the engine is what handlers are made of."""
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:"
