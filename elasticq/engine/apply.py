@@ -15,7 +15,6 @@ from elasticq.engine import mutations as m
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import SWEPT
 from elasticq.engine.leases import Key, Lease, key_of
-from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.residency import drop, keep
 from elasticq.engine.rows import UNTOUCHED, Row
 from elasticq.engine.state import Messages, Queue, State
@@ -212,7 +211,7 @@ def _groups_restored(state: State, mutation: m.GroupsRestored, undo: Undo | None
 
 def _groups_served(state: State, mutation: m.GroupsServed, undo: Undo | None) -> None:
     queue = state.queues.get(mutation.queue_id)
-    if queue is not None and isinstance(queue.order, FifoOrder):
+    if queue is not None:
         for name, received_ms in zip(mutation.names, mutation.received_ms, strict=True):
             queue.order.note_served(name, received_ms)
 

@@ -11,7 +11,6 @@ from itertools import groupby
 
 from elasticq.engine import mutations as m
 from elasticq.engine.leases import Key, Lease
-from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.residency import content_bytes
 from elasticq.engine.state import Queue, State
 from elasticq.model.limits import MUTATION_ROWS_MAX
@@ -85,11 +84,10 @@ def _queue(queue: Queue) -> Iterator[m.Mutation]:
     yield from _messages(queue)
     if not is_newest_purged:
         yield from newest
-    if isinstance(queue.order, FifoOrder):
-        served = queue.order.served()
-        for at in range(0, len(served), MUTATION_ROWS_MAX):
-            names, received_ms = zip(*served[at : at + MUTATION_ROWS_MAX], strict=True)
-            yield m.GroupsServed(queue.id, list(names), list(received_ms))
+    served = queue.order.served()
+    for at in range(0, len(served), MUTATION_ROWS_MAX):
+        names, received_ms = zip(*served[at : at + MUTATION_ROWS_MAX], strict=True)
+        yield m.GroupsServed(queue.id, list(names), list(received_ms))
     if queue.deleted_ms is not None:
         yield m.QueueDeleted(queue.id, queue.deleted_ms)
 

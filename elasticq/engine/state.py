@@ -12,7 +12,8 @@ from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Invocations
 from elasticq.engine.leases import Leases
 from elasticq.engine.mutations import MessageStored, MoveTaskSet
-from elasticq.engine.ordering.fair import FairOrder
+from elasticq.engine.ordering.contract import Order
+from elasticq.engine.ordering.fair import with_groups
 from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.ordering.standard import StandardOrder
@@ -54,11 +55,8 @@ class Messages:
         self.issued = Ranges()
         self.ages = Ages()
         self.late: list[tuple[int, int]] = []
-        self.order: StandardOrder | FairOrder | FifoOrder
-        if is_fifo:
-            self.order = FifoOrder(self.rows, self.contents, grace, self.ages)
-        else:
-            self.order = StandardOrder(self.rows, self.contents, grace)
+        order = FifoOrder if is_fifo else StandardOrder
+        self.order: Order = order(self.rows, self.contents, grace, self.ages)
         self.bytes = 0
 
 
@@ -161,8 +159,8 @@ class Queue:
     def join(self, sequence: int, group: str) -> None:
         """The message is of this group. The first one in a standard queue makes its order a fair one."""
         order = self.order
-        if isinstance(order, StandardOrder) and not isinstance(order, FairOrder):
-            order = self.order = self.messages.order = FairOrder(order, self.ages)
+        if not order.has_groups:
+            order = self.order = self.messages.order = with_groups(order)
         order.join(sequence, group)
 
     @property

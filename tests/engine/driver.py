@@ -14,8 +14,8 @@ from elasticq.engine.digest import state_digest
 from elasticq.engine.execute import execute, look_last
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.ordering import fair
+from elasticq.engine.ordering.contract import Counts
 from elasticq.engine.ordering.fair import FairOrder
-from elasticq.engine.ordering.standard import Counts
 from elasticq.engine.residency import weight
 from elasticq.engine.state import Queue, State
 from elasticq.engine.sweep import Sweeper

@@ -16,8 +16,8 @@ from elasticq.engine.execute import HANDLERS, execute
 from elasticq.engine.identity import TERM_SHIFT, Identity
 from elasticq.engine.leases import Attempt, Leases, read_attempt
 from elasticq.engine.move_tasks import Mover, Step
+from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.fifo import FifoOrder
-from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model.commands import Call, DeleteMessage, ReceiveMessage

@@ -20,8 +20,8 @@ from elasticq.engine.leases import (
     read_attempt,
     read_lease_handle,
 )
-from elasticq.engine.ordering.fifo import FifoOrder, Own
-from elasticq.engine.ordering.standard import ContentsMissing
+from elasticq.engine.ordering.contract import ContentsMissing
+from elasticq.engine.ordering.lease_groups import LeaseGroups
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
@@ -109,12 +109,11 @@ def _next(
 def _choose(state: State, queue: Queue, lease: Lease, limit: int, turn: Turn) -> tuple[list[int], list[m.Mutation]]:
     """As for any receive, then behind the lease's own messages in groups that nobody else has messages of."""
     chosen, dead = redrive.choose(state, queue, limit, turn.now_ms)
-    order = queue.order
-    if isinstance(order, FifoOrder) and lease.messages and len(chosen) < limit and not dead:
-        own = lease.own = lease.own or Own()
-        own.learn(lease.calls)
-        sent_after_ms = queue.expired_before_ms(turn.now_ms)
-        found = order.choose_behind(own, turn.now_ms, limit - len(chosen), sent_after_ms, may_miss=bool(chosen))
+    if queue.is_fifo and lease.messages and len(chosen) < limit and not dead:
+        groups = lease.groups = lease.groups or LeaseGroups()
+        groups.learn(lease.calls)
+        sent_after_ms, room = queue.expired_before_ms(turn.now_ms), limit - len(chosen)
+        found = queue.order.choose_behind(groups, turn.now_ms, room, sent_after_ms, may_miss=bool(chosen))
         living, dead = redrive.told_apart(state, queue, found)
         chosen += living
     return chosen, redrive.bury(state, queue, dead, turn) if dead else []

@@ -7,7 +7,7 @@ from typing import Final
 from elasticq.engine.actions.receive import SYSTEM_ATTRIBUTES, system_attributes
 from elasticq.engine.contents import check_range, stored_bytes
 from elasticq.engine.mutations import MessageStored
-from elasticq.engine.ordering.standard import AHEAD_MAX, ContentsMissing
+from elasticq.engine.ordering.contract import AHEAD_MAX, ContentsMissing
 from elasticq.engine.rows import Row
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
