@@ -100,12 +100,12 @@ def _message_stored(state: State, mutation: m.MessageStored, undo: Undo | None) 
     keep(state, queue, mutation)
     queue.issued.add(sequence)
     queue.ages.note(sequence, mutation.sent_ms)
-    if mutation.dead_letter is not None and not queue.is_fifo:
+    if mutation.dead_letter is not None and not queue.kind.renews_dead_letters:
         heappush(queue.messages.late, (mutation.sent_ms, sequence))
     row = UNTOUCHED
     if mutation.visible_at_ms:
         row = queue.rows[sequence] = Row(mutation.visible_at_ms)
-    if mutation.group_id is not None and not queue.is_fifo:
+    if mutation.group_id is not None and not queue.kind.needs_group:
         queue.join(sequence, mutation.group_id)
     queue.order.insert(sequence, row)
     if sequence > queue.last_sequence:
@@ -336,7 +336,7 @@ def _throw_away(state: State, queue: Queue) -> None:
     """All messages are gone at once; the memory they take is given back in steps (sweep.reclaim)."""
     state.trash.append((state.index, queue.messages))
     state.contents_bytes -= queue.messages.bytes
-    queue.hold(Messages(state.grace, is_fifo=queue.is_fifo))
+    queue.hold(Messages(state.grace, queue.kind))
 
 
 def _fetch_back(state: State, queue: Queue, messages: Messages) -> None:

@@ -16,6 +16,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")  # no encoding takes half a ch
 _PLAIN: Final = bytes(range(0x20, 0x80)) + b"\t\n\r"
 _NUMBER: Final = re.compile(r"[+-]?(\d++\.?\d*|\.\d+)([eE][+-]?\d{1,4})?\Z")
 _is_token: Final = re.compile(r"[!-~]{1,128}\Z").match  # letters, digits and the 32 punctuation marks of ASCII
+NO_GROUP: Final = "The request must contain the parameter MessageGroupId."
 _TRACE_HEADER: Final = "AWSTraceHeader"
 _AROUND_BYTES: Final = 768  # of a message: names of members and system attributes, numbers, its ids and handle
 _AROUND_ATTRIBUTE_BYTES: Final = 64
@@ -176,6 +177,12 @@ def no_deduplication(value: str) -> SqsError:
     return InvalidParameterValue(
         f"Value {quoted(value)} for parameter MessageDeduplicationId is invalid. "
         "Reason: The request includes a parameter that is not valid for this queue type."
+    )
+
+
+def deduplication_missing() -> SqsError:
+    return InvalidParameterValue(
+        "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
     )
 
 

@@ -30,6 +30,7 @@ from elasticq.engine.actions import (
 )
 from elasticq.engine.identity import sequence_number
 from elasticq.engine.invocations import TOO_MANY, Recorded
+from elasticq.engine.ordering.kinds import kind_named
 from elasticq.engine.state import State
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model import commands as c
@@ -195,8 +196,8 @@ _decoder: msgspec.msgpack.Decoder[tuple[list[tuple[int, int]], list[BatchError]]
 
 def _ids_of(state: State, queue_url: str | None, queue_id: int, sequence: int) -> tuple[str, str | None]:
     """MessageId and SequenceNumber of a message that may be gone, with its queue."""
-    is_fifo = (queue_url or "").rstrip("/").endswith(".fifo")
-    return state.identity.message_id(queue_id, sequence), sequence_number(sequence) if is_fifo else None
+    has_number = kind_named((queue_url or "").rstrip("/")).has_sequence_numbers
+    return state.identity.message_id(queue_id, sequence), sequence_number(sequence) if has_number else None
 
 
 def _repeated(state: State, call: c.Call, known: Recorded, turn: Turn) -> Result:

@@ -46,7 +46,7 @@ def _landing(state: State, queue: Queue) -> Queue:
 
 def _target(state: State, queue: Queue, name: str) -> Queue | None:
     target = state.names.get((queue.account, name)) if name else None
-    return target if target is not None and target.is_fifo == queue.is_fifo else None
+    return target if target is not None and target.kind.exchanges_with(queue.kind) else None
 
 
 def goes_in_a_circle(state: State, account: str, name: str, copy_to: str, move_to: str) -> bool:
@@ -79,9 +79,8 @@ class Copies:
     def add(self, stored: m.MessageStored, delay_seconds: int | None) -> None:
         """``delay_seconds``: the message's own delay; a copy without one has its queue's."""
         for target in self._targets:
-            key = b""
-            if target.is_fifo:
-                key = deduplication_key(target, stored.group_id or "", stored.deduplication_id or "")
+            key = deduplication_key(target, stored)
+            if key:
                 if key in self._keys or self._state.invocations.get(key, self._turn.now_ms) is not None:
                     continue
                 self._keys.add(key)
@@ -96,7 +95,6 @@ class Copies:
         sequence = self._lasts[target.id] = next_sequence(last, self._turn.term)
         visible_at_ms = stored.visible_at_ms
         if delay_seconds is None:
-            has_delay = target.delay_s and not target.is_fifo  # which stands in no message there
-            visible_at_ms = self._turn.now_ms + target.delay_s * 1_000 if has_delay else 0
+            visible_at_ms = target.delayed_until_ms(self._turn.now_ms)
         origin = (stored.queue_id, stored.sequence)
         return replace(stored, queue_id=target.id, sequence=sequence, visible_at_ms=visible_at_ms, origin=origin)

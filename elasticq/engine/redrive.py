@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from elasticq.engine import mutations as m
 from elasticq.engine.contents import stored_bytes
 from elasticq.engine.identity import next_sequence
+from elasticq.engine.ordering.kinds import Kind
 from elasticq.engine.redrive_policies import ALLOW_POLICY, POLICY, read_allow_policy, read_policy, refuse
 from elasticq.engine.rows import UNTOUCHED
 from elasticq.engine.state import Queue, State
@@ -13,10 +14,10 @@ from elasticq.model.limits import BURIED_BYTES_MAX, MUTATION_ROWS_MAX
 from elasticq.model.names import parse_queue_arn, queue_arn
 
 
-def check_target(state: State, account: str, name: str, given: dict[str, str]) -> None:
+def check_target(state: State, account: str, name: str, kind: Kind, given: dict[str, str]) -> None:
     """The dead-letter queue exists, is of the same account and type and allows this source.
 
-    given: checked attributes that are being set on the queue (account, name). Raises InvalidParameterValue.
+    given: checked attributes that are being set on the queue (account, name), of ``kind``. Raises InvalidParameterValue.
     """
     value = given.get(POLICY)
     if not value:
@@ -27,7 +28,7 @@ def check_target(state: State, account: str, name: str, given: dict[str, str]) -
     target = state.names.get(policy.target)
     if target is None:
         refuse(POLICY, value, "Dead letter target does not exist.")
-    if policy.target[1].endswith(".fifo") != name.endswith(".fifo"):
+    if not target.kind.exchanges_with(kind):
         refuse(POLICY, value, "Dead-letter queue must be same type of queue as the source.")
     if not _allows(target, (account, name)):
         refuse(POLICY, value, "The dead letter target's RedriveAllowPolicy does not allow this source queue.")
@@ -134,9 +135,9 @@ def _buried(
         content,
         queue_id=target.id,
         sequence=new_sequence,
-        sent_ms=turn.now_ms if target.is_fifo else content.sent_ms,
+        sent_ms=turn.now_ms if target.kind.renews_dead_letters else content.sent_ms,
         visible_at_ms=0,
         origin=origin,
         dead_letter=m.DeadLetter(arn, before + queue.rows.get(sequence, UNTOUCHED).receive_count),
-        deduplication_id=state.identity.message_id(*origin) if target.is_fifo else None,
+        deduplication_id=state.identity.message_id(*origin) if target.kind.deduplicates_all else None,
     )

@@ -6,6 +6,7 @@ from msgspec import Struct, field
 
 from elasticq.engine.leases import Key
 from elasticq.engine.mutations import ClusterFounded, MessageStored, QueueRestored
+from elasticq.engine.ordering.kinds import kind_of
 from elasticq.storage.pages import Delivery, Directory, Page
 
 NEVER: Final = 1 << 63
@@ -30,11 +31,11 @@ class Queue:
     sequence whose header or rows on disk are older; messages: how many live in all.
     """
 
-    __slots__ = ("directory", "floor", "is_fifo", "last_sequence", "messages", "row", "stale", "stored", "touched")
+    __slots__ = ("directory", "floor", "last_sequence", "messages", "needs_groups", "row", "stale", "stored", "touched")
 
     def __init__(self, row: QueueRestored) -> None:
         self.row = row
-        self.is_fifo = row.attributes.get("FifoQueue") == "true"
+        self.needs_groups = kind_of(row.attributes).needs_group
         self.floor = row.watermark if row.deleted_ms is None else NEVER
         self.last_sequence = row.last_sequence
         self.messages = 0

@@ -262,7 +262,7 @@ def availability(queue: Queue, state: State, now_ms: int) -> tuple[dict[int, int
 def check_indexes(state: State, now_ms: int) -> None:
     """Every queue's index says what its rows say."""
     for queue in state.queues.values():
-        if queue.is_fifo:
+        if queue.kind.blocks_groups:
             check_groups(queue, state, now_ms)
             continue
         since_ms, counts = availability(queue, state, now_ms)

@@ -312,7 +312,7 @@ def fifo_order_forgotten_at_takeover() -> Iterator[None]:
     def forgetful(self: Node, now_ms: int) -> None:
         honest(self, now_ms)
         for queue in self.state.queues.values():
-            if queue.is_fifo:
+            if queue.kind.blocks_groups:
                 queue.order = queue.messages.order = _ungrouped(self.state, queue)
 
     with patch.object(Node, "became_master", forgetful):

@@ -39,14 +39,14 @@ def _deletable(
     """The sequence to remove; None where the message is gone: a success that changes nothing.
 
     So it is where the handle is an earlier receive's and a later one's is in flight: its consumer may be at it.
-    Raises ``expired`` where the message of a FIFO queue is there, but not in flight under this handle.
+    Raises ``expired`` where handles are strict, the message is there, but not in flight under this handle.
     """
     sequence, hand_out = read_receipt(state, queue, handle)
     row = queue.row(sequence)
     if row is None:
         return None
     is_in_flight = queue.order.is_in_flight(sequence, turn.now_ms)
-    if queue.is_fifo and (row.hand_out != hand_out or not is_in_flight):
+    if queue.kind.has_strict_handles and (row.hand_out != hand_out or not is_in_flight):
         raise expired(handle)
     return sequence if row.hand_out == hand_out or not is_in_flight else None
 

@@ -109,7 +109,7 @@ def _next(
 def _choose(state: State, queue: Queue, lease: Lease, limit: int, turn: Turn) -> tuple[list[int], list[m.Mutation]]:
     """As for any receive, then behind the lease's own messages in groups that nobody else has messages of."""
     chosen, dead = redrive.choose(state, queue, limit, turn.now_ms)
-    if queue.is_fifo and lease.messages and len(chosen) < limit and not dead:
+    if queue.kind.blocks_groups and lease.messages and len(chosen) < limit and not dead:
         groups = lease.groups = lease.groups or LeaseGroups()
         groups.learn(lease.calls)
         sent_after_ms, room = queue.expired_before_ms(turn.now_ms), limit - len(chosen)

@@ -44,7 +44,7 @@ def start_message_move_task(state: State, call: Call, command: StartMessageMoveT
     destination_arn = command.destination_arn or ""
     if destination_arn:
         destination = _named(state, destination_arn, "DestinationArn")
-        if destination.is_fifo != source.is_fifo:
+        if not destination.kind.exchanges_with(source.kind):
             raise InvalidParameterValue("Source queue and destination queue must be of the same type.")
     rate = command.max_number_of_messages_per_second
     if rate is not None:

@@ -96,7 +96,7 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
         return ReceiveMessageResult(), buried
     room = limits.IN_FLIGHT_MAX - queue.order.in_flight(now_ms)
     if room < len(chosen):
-        if room <= 0 and asked.wait_s == 0 and not queue.is_fifo:
+        if room <= 0 and asked.wait_s == 0 and queue.kind.refuses_when_full:
             raise OverLimit(
                 "Too many messages have been received without being deleted. "
                 "Please delete your received messages or let them timeout before receiving more."
@@ -148,12 +148,12 @@ def hand_out(
 
 
 def _attempt_key(queue: Queue, command: ReceiveMessage) -> bytes:
-    """Of a FIFO queue's ReceiveRequestAttemptId, else empty. Raises InvalidParameterValue.
+    """Of a ReceiveRequestAttemptId where the queue's kind remembers them, else empty. Raises InvalidParameterValue.
 
     Standard queues take it and ignore it: old Spring versions send it to them.
     """
     attempt_id = command.receive_request_attempt_id
-    if attempt_id is None or not queue.is_fifo:
+    if attempt_id is None or not queue.kind.remembers_attempts:
         return b""
     return attempt_key(queue, check_token(attempt_id, "ReceiveRequestAttemptId"))
 
@@ -233,7 +233,7 @@ def system_attributes(
         everything["AWSTraceHeader"] = content.trace_header
     if content.group_id is not None:
         everything["MessageGroupId"] = content.group_id
-    if queue.is_fifo:
+    if queue.kind.has_sequence_numbers:
         everything["SequenceNumber"] = sequence_number(content.sequence)
     if content.deduplication_id is not None:
         everything["MessageDeduplicationId"] = content.deduplication_id

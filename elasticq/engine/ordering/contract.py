@@ -1,4 +1,5 @@
-"""What an ordering policy must do: keep the index of one queue's messages and say which of them go next.
+"""What a kind of queue must do: an order keeps the index of a queue's messages and says which of them go next; rules
+judge what is sent to it.
 
 Every message of the queue is in one of these states, which follow from its row, the time and the queue's settings:
 
@@ -27,6 +28,7 @@ from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.lease_groups import LeaseGroups
 from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.rows import Grace, Row
+from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
 SKIPPED_MAX: Final = 1_000  # expired messages passed over in one choice; the sweeper takes them away
 AHEAD_MAX: Final = 512  # contents asked for at once: some pages
@@ -47,6 +49,35 @@ class Counts(Struct, gc=False):
     visible: int
     in_flight: int
     delayed: int
+
+
+class Rules(ABC):
+    """What the attributes of one queue say of the messages sent to it.
+
+    idempotency_ms: for so long a MessageDeduplicationId is taken where messages need none; 0: they may not have one.
+    """
+
+    __slots__ = ("idempotency_ms",)
+
+    def __init__(self, idempotency_ms: int) -> None:
+        self.idempotency_ms = idempotency_ms
+
+    @abstractmethod
+    def complete(
+        self, stored: MessageStored, entry: SendMessage | SendMessageBatchEntry, delay_s: int, now_ms: int
+    ) -> None:
+        """Check the entry's delay, group and deduplication id and write them into ``stored``, whose contents are right.
+
+        delay_s: the queue's. Raises InvalidParameterValue.
+        """
+
+    @abstractmethod
+    def check_batch(self, entries: list[SendMessageBatchEntry]) -> None:
+        """Raises the InvalidParameterValue with which one of the entries fails the whole SendMessageBatch."""
+
+    @abstractmethod
+    def scoped_id(self, group_id: str, deduplication_id: str) -> str:
+        """Under which text a message's deduplication id is taken: the same id elsewhere in the queue may be another."""
 
 
 class Order(ABC):

@@ -20,10 +20,12 @@ sent time: ``_ripe`` is the newest untouched message whose delay is over.
 """
 
 from collections.abc import Iterable
+from hashlib import sha256
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import Final
 
+from elasticq.engine import contents
 from elasticq.engine.ages import Ages
 from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import (
@@ -33,13 +35,54 @@ from elasticq.engine.ordering.contract import (
     ContentsMissing,
     Counts,
     Order,
+    Rules,
 )
 from elasticq.engine.ordering.groups import Group, Groups
 from elasticq.engine.ordering.lease_groups import GroupProgress, LeaseGroups
 from elasticq.engine.rows import Grace, Row
+from elasticq.model.commands import SendMessage, SendMessageBatchEntry
+from elasticq.model.errors import InvalidParameterValue
 
 GROUPS_AHEAD_MAX: Final = 128  # groups in line whose next contents are looked for
 GROUP_AHEAD_MAX: Final = 10  # messages of each: one receive
+
+
+SCOPE_AT_CREATION: Final = "elasticq.DeduplicationScope"
+"""Among the attributes, but not shown: a later change of DeduplicationScope does not change what is a duplicate [S]."""
+
+
+class FifoRules(Rules):
+    """A message has a group and a deduplication id, if need be that of its body; it has no delay of its own."""
+
+    __slots__ = ("_is_by_content", "_is_by_group")
+
+    def __init__(self, attributes: dict[str, str]) -> None:
+        super().__init__(0)
+        self._is_by_content = attributes.get("ContentBasedDeduplication") == "true"
+        self._is_by_group = attributes.get(SCOPE_AT_CREATION) == "messageGroup"
+
+    def complete(
+        self, stored: MessageStored, entry: SendMessage | SendMessageBatchEntry, delay_s: int, now_ms: int
+    ) -> None:
+        if entry.delay_seconds:
+            raise contents.no_delay(entry.delay_seconds)
+        stored.group_id = contents.check_token(entry.message_group_id or "", "MessageGroupId")
+        if entry.message_deduplication_id is not None:
+            stored.deduplication_id = contents.check_token(entry.message_deduplication_id, "MessageDeduplicationId")
+        elif self._is_by_content:
+            stored.deduplication_id = sha256(stored.body.encode()).hexdigest()
+        else:
+            raise contents.deduplication_missing()
+
+    def check_batch(self, entries: list[SendMessageBatchEntry]) -> None:
+        """An entry without a group, or that cannot be deduplicated, fails the whole call [S]."""
+        if any(entry.message_group_id is None for entry in entries):
+            raise InvalidParameterValue(contents.NO_GROUP)
+        if not self._is_by_content and any(entry.message_deduplication_id is None for entry in entries):
+            raise contents.deduplication_missing()
+
+    def scoped_id(self, group_id: str, deduplication_id: str) -> str:
+        return f"{group_id} {deduplication_id}" if self._is_by_group else deduplication_id  # no id holds a space
 
 
 class FifoOrder(Order):

@@ -19,14 +19,47 @@ from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import TypeVar
 
+from elasticq.engine import contents
 from elasticq.engine.ages import Ages
 from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import AHEAD_MAX as AHEAD_MAX
-from elasticq.engine.ordering.contract import SKIPPED_MAX, Counts, Order
+from elasticq.engine.ordering.contract import SKIPPED_MAX, Counts, Order, Rules
 from elasticq.engine.ordering.contract import ContentsMissing as ContentsMissing
 from elasticq.engine.rows import Grace, Row
+from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
 RETURNED_AHEAD_MAX = 64
+IDEMPOTENCY_WINDOW = "ElasticqIdempotencyWindow"
+"""Ours, of standard queues: for so many seconds a MessageDeduplicationId is taken."""
+
+
+class StandardRules(Rules):
+    """A message may have a delay of its own, a group, and an id where the queue has an idempotency window."""
+
+    __slots__ = ()
+
+    def __init__(self, attributes: dict[str, str]) -> None:
+        super().__init__(int(attributes.get(IDEMPOTENCY_WINDOW, 0)) * 1_000)
+
+    def complete(
+        self, stored: MessageStored, entry: SendMessage | SendMessageBatchEntry, delay_s: int, now_ms: int
+    ) -> None:
+        if entry.delay_seconds is not None:
+            delay_s = contents.check_delay(entry.delay_seconds)
+        if entry.message_deduplication_id is not None:
+            if not self.idempotency_ms:
+                raise contents.no_deduplication(entry.message_deduplication_id)
+            stored.deduplication_id = contents.check_token(entry.message_deduplication_id, "MessageDeduplicationId")
+        if delay_s:
+            stored.visible_at_ms = now_ms + delay_s * 1_000
+        if entry.message_group_id is not None:
+            stored.group_id = contents.check_token(entry.message_group_id, "MessageGroupId")
+
+    def check_batch(self, entries: list[SendMessageBatchEntry]) -> None:
+        """Each entry fails by itself."""
+
+    def scoped_id(self, group_id: str, deduplication_id: str) -> str:
+        return deduplication_id
 
 
 class StandardOrder(Order):
