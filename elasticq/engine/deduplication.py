@@ -29,8 +29,10 @@ def deduplication_key(queue: Queue, message: m.MessageStored) -> bytes:
     """
     if not queue.kind.deduplicates_all:
         return b""
-    scoped_id = queue.rules.scoped_id(message.group_id or "", message.deduplication_id or "")
-    return blake2b(_QUEUE.pack(queue.id, queue.watermark, _ID) + scoped_id.encode(), digest_size=16).digest()
+    deduplication_id = message.deduplication_id or ""
+    if queue.rules.has_ids_by_group:  # no id holds a space
+        deduplication_id = f"{message.group_id or ''} {deduplication_id}"
+    return blake2b(_QUEUE.pack(queue.id, queue.watermark, _ID) + deduplication_id.encode(), digest_size=16).digest()
 
 
 def first_sent(state: State, key: bytes, now_ms: int) -> int | None:

@@ -17,7 +17,7 @@ from elasticq.model.names import parse_queue_arn, queue_arn
 def check_target(state: State, account: str, name: str, kind: Kind, given: dict[str, str]) -> None:
     """The dead-letter queue exists, is of the same account and type and allows this source.
 
-    given: checked attributes that are being set on the queue (account, name), of ``kind``. Raises InvalidParameterValue.
+    given: checked attributes that are being set on (account, name), a queue of ``kind``. Raises InvalidParameterValue.
     """
     value = given.get(POLICY)
     if not value:

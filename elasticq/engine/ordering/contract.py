@@ -55,12 +55,14 @@ class Rules(ABC):
     """What the attributes of one queue say of the messages sent to it.
 
     idempotency_ms: for so long a MessageDeduplicationId is taken where messages need none; 0: they may not have one.
+    has_ids_by_group: the same deduplication id in another group is another one.
     """
 
-    __slots__ = ("idempotency_ms",)
+    __slots__ = ("has_ids_by_group", "idempotency_ms")
 
-    def __init__(self, idempotency_ms: int) -> None:
+    def __init__(self, *, idempotency_ms: int = 0, has_ids_by_group: bool = False) -> None:
         self.idempotency_ms = idempotency_ms
+        self.has_ids_by_group = has_ids_by_group
 
     @abstractmethod
     def complete(
@@ -74,10 +76,6 @@ class Rules(ABC):
     @abstractmethod
     def check_batch(self, entries: list[SendMessageBatchEntry]) -> None:
         """Raises the InvalidParameterValue with which one of the entries fails the whole SendMessageBatch."""
-
-    @abstractmethod
-    def scoped_id(self, group_id: str, deduplication_id: str) -> str:
-        """Under which text a message's deduplication id is taken: the same id elsewhere in the queue may be another."""
 
 
 class Order(ABC):

@@ -54,12 +54,11 @@ SCOPE_AT_CREATION: Final = "elasticq.DeduplicationScope"
 class FifoRules(Rules):
     """A message has a group and a deduplication id, if need be that of its body; it has no delay of its own."""
 
-    __slots__ = ("_is_by_content", "_is_by_group")
+    __slots__ = ("_is_by_content",)
 
     def __init__(self, attributes: dict[str, str]) -> None:
-        super().__init__(0)
+        super().__init__(has_ids_by_group=attributes.get(SCOPE_AT_CREATION) == "messageGroup")
         self._is_by_content = attributes.get("ContentBasedDeduplication") == "true"
-        self._is_by_group = attributes.get(SCOPE_AT_CREATION) == "messageGroup"
 
     def complete(
         self, stored: MessageStored, entry: SendMessage | SendMessageBatchEntry, delay_s: int, now_ms: int
@@ -80,9 +79,6 @@ class FifoRules(Rules):
             raise InvalidParameterValue(contents.NO_GROUP)
         if not self._is_by_content and any(entry.message_deduplication_id is None for entry in entries):
             raise contents.deduplication_missing()
-
-    def scoped_id(self, group_id: str, deduplication_id: str) -> str:
-        return f"{group_id} {deduplication_id}" if self._is_by_group else deduplication_id  # no id holds a space
 
 
 class FifoOrder(Order):

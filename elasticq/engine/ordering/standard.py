@@ -39,7 +39,7 @@ class StandardRules(Rules):
     __slots__ = ()
 
     def __init__(self, attributes: dict[str, str]) -> None:
-        super().__init__(int(attributes.get(IDEMPOTENCY_WINDOW, 0)) * 1_000)
+        super().__init__(idempotency_ms=int(attributes.get(IDEMPOTENCY_WINDOW, 0)) * 1_000)
 
     def complete(
         self, stored: MessageStored, entry: SendMessage | SendMessageBatchEntry, delay_s: int, now_ms: int
@@ -57,9 +57,6 @@ class StandardRules(Rules):
 
     def check_batch(self, entries: list[SendMessageBatchEntry]) -> None:
         """Each entry fails by itself."""
-
-    def scoped_id(self, group_id: str, deduplication_id: str) -> str:
-        return deduplication_id
 
 
 class StandardOrder(Order):
