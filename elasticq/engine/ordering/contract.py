@@ -170,7 +170,7 @@ class Order(ABC):
 
     @abstractmethod
     def progress(self, sequence: int) -> int:
-        """How far delivery has come once ``sequence`` was handed out, for ``look_again_at``; it never goes back."""
+        """How far delivery has come once ``sequence`` was handed out, for ``look_again_at``."""
 
     @abstractmethod
     def look_again_at(self, ahead: list[int], sequence: int) -> int:
