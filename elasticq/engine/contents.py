@@ -42,7 +42,7 @@ def text_bytes(text: str) -> int:
 
 
 def attributes_bytes(attributes: MessageAttributes) -> int:
-    """Name + type + value of each user attribute; binary values by raw bytes."""
+    """The sum of name, type and value of each user attribute; binary values count by their raw bytes."""
     total_bytes = 0
     for name, value in attributes.items():
         total_bytes += text_bytes(name) + text_bytes(value.data_type) + len(value.binary_value or b"")
@@ -168,7 +168,7 @@ def check_range(value: int, low: int, high: int, parameter: str, words: str) -> 
 
 
 def check_delay(delay_seconds: int) -> int:
-    """A message's own delay, which beats the queue's, 0 too."""
+    """A message's own delay, which counts instead of the queue's, also where it is 0. Raises InvalidParameterValue."""
     words = "DelaySeconds must be >= 0 and <= 900"
     return check_range(delay_seconds, 0, limits.DELAY_S_MAX, "DelaySeconds", words)
 

@@ -103,7 +103,10 @@ def execute(state: State, call: c.Call, turn: Turn) -> Outcome:
 
 
 def _check_room(state: State, command: c.Command, turn: Turn) -> None:
-    """What is sent twice is two messages, so that senders wait; another call may run again. Raises RequestThrottled."""
+    """Refuse a send that could not be remembered: sent again, it would be two messages. Raises RequestThrottled.
+
+    Any other call may run twice.
+    """
     if isinstance(command, (c.SendMessage, c.SendMessageBatch)) and (
         state.invocations.is_full(turn.now_ms)
         or (isinstance(command, c.SendMessageBatch) and state.invocations.are_details_full(turn.now_ms))
@@ -119,7 +122,7 @@ def look_last(state: State, call: c.Call, turn: Turn) -> Outcome:
 
 
 def _runs_again(result: Result) -> bool:
-    """A receive that found dead letters at most: a retry may look again. A lease knows by itself what it answered."""
+    """Whether a retry of the call may run again: a receive that handed out nothing, or one that its lease remembers."""
     return type(result) is ReceiveMessageResult and (result.leased or not result.messages)
 
 
@@ -136,7 +139,7 @@ def _recorded(call: c.Call, result: Result, mutations: list[m.Mutation], turn: T
 
 
 def _detail(result: Result, mutations: list[m.Mutation]) -> bytes:
-    """The outcome, packed; of many or long failures without their words, which repeat what was sent."""
+    """The outcome, packed. Many or long failures lose their messages, which repeat what was sent."""
     pairs, failures = _outcome(result, mutations)
     if failures and len(msgspec.msgpack.encode(failures)) > limits.INVOCATION_FAILURES_BYTES_MAX:
         failures = [BatchError(each.id, each.code, FORGOTTEN, each.sender_fault) for each in failures]
@@ -147,7 +150,7 @@ FORGOTTEN: Final = "The entry failed at the first attempt of this call."
 
 
 def _outcome(result: Result, mutations: list[m.Mutation]) -> tuple[list[tuple[int, int]], list[BatchError]]:
-    """What cannot be told from the command: sequences, handles, entries that failed."""
+    """What a repeated answer needs and the command does not say: sequences, handles, entries that failed."""
     match result:
         case SendMessageBatchResult():
             stored = [x for x in mutations if isinstance(x, m.MessageStored)]
@@ -175,9 +178,9 @@ def _outcome(result: Result, mutations: list[m.Mutation]) -> tuple[list[tuple[in
 
 
 def _packed(detail: bytes) -> bytes:
-    """A page of 1,000 messages would be remembered with 20 kB; its numbers are nearly a sequence, so 2 kB do.
+    """Compressed if that pays: the numbers of a page of 1,000 messages take 2 kB instead of 20.
 
-    What is not packed begins with msgpack's byte for an array.
+    What is not compressed begins with msgpack's byte for an array, and so can be told.
     """
     return compress(detail, 1) if len(detail) > _PACKED_FROM_BYTES else detail
 

@@ -2,7 +2,7 @@
 
 Values are strings on the wire and are kept as AWS shows them. Source:
 SetQueueAttributes API page; texts and the list shown by ``All`` from
-recordings of AWS (sqs-behaviour.md §5, §6).
+recordings of AWS.
 """
 
 import json
@@ -64,7 +64,7 @@ def _boolean(name: str, value: str) -> str:
 
 
 def _chosen(name: str, value: str, kind: Kind) -> str:
-    """What makes the kind is said at the creation; the same may be said again."""
+    """A value of the choices of ``kind``. The one that made the queue of its kind may be repeated, but not changed."""
     choices = kind.choices[name]
     if choices == BOOLEAN:
         value = value.lower()
@@ -144,7 +144,7 @@ def at_creation(given: dict[str, str]) -> dict[str, str]:
 
 
 def shown(attributes: dict[str, str]) -> dict[str, str]:
-    """What reads back of the settable ones: defaults filled in."""
+    """The settable attributes as GetQueueAttributes shows them, with their defaults."""
     result = {**DEFAULTS, **kind_of(attributes).defaults, **attributes}
     for name in HIDDEN:
         result.pop(name, None)
@@ -156,7 +156,7 @@ def shown(attributes: dict[str, str]) -> dict[str, str]:
 
 
 def is_same(name: str, given: str, present: str) -> bool:
-    """Whether a given value is the present one; of JSON documents, whatever their spelling."""
+    """Whether a given value is the present one. JSON documents are compared by what they say, not by their spelling."""
     if given == present or name not in _DOCUMENTS or not given or not present:
         return given == present
     return bool(json.loads(given) == json.loads(present))

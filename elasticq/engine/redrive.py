@@ -43,7 +43,7 @@ def _allows(target: Queue, source: tuple[str, str]) -> bool:
 
 
 def dead_letter_queue(state: State, queue: Queue) -> Queue | None:
-    """Where what was received too often goes; None also where that queue was deleted: then it stays."""
+    """The queue that takes the dead letters; None if there is none or it was deleted: then they stay in ``queue``."""
     return state.names.get(queue.redrive.target) if queue.redrive is not None else None
 
 
@@ -78,7 +78,7 @@ def choose(state: State, queue: Queue, limit: int, now_ms: int) -> tuple[list[in
 
 
 def told_apart(state: State, queue: Queue, chosen: list[int]) -> tuple[list[int], list[int]]:
-    """Those that live, and the dead letters before the last of them."""
+    """Of ``chosen`` the messages that are no dead letters, and the dead letters before the last of those."""
     policy = queue.redrive
     if policy is None or dead_letter_queue(state, queue) is None:
         return chosen, []
@@ -86,7 +86,7 @@ def told_apart(state: State, queue: Queue, chosen: list[int]) -> tuple[list[int]
 
 
 def _at_once(queue: Queue, living: list[int], dead: list[int]) -> tuple[list[int], list[int]]:
-    """What fits one entry: where there are more dead letters, those that live wait until these have gone."""
+    """As many dead letters as fit one entry; if some are left over, no living messages until they are gone."""
     room_bytes = BURIED_BYTES_MAX
     for at, sequence in enumerate(dead):
         room_bytes -= stored_bytes(queue.contents[sequence])
@@ -125,8 +125,8 @@ def _buried(
 ) -> m.MessageStored:
     """MessageId, body, attributes and trace header stay; the receive count goes on.
 
-    Age: in a standard queue from the original send, in a FIFO queue from the move. A FIFO queue's
-    deduplication id becomes the MessageId (both: AWS's guide).
+    Where the target's kind ``renews_dead_letters`` its age counts from the move, else from the original send. Where it
+    ``deduplicates_all`` its deduplication id becomes the MessageId. Source of both: AWS's developer guide.
     """
     content = queue.contents[sequence]
     origin = content.origin or (queue.id, sequence)

@@ -111,7 +111,7 @@ class Queue:
         self.set_attributes(attributes)
 
     def hold(self, messages: Messages) -> None:
-        """These are the queue's messages from now on."""
+        """Make these the messages of the queue."""
         self.messages = messages
         self.rows = messages.rows
         self.contents = messages.contents
@@ -139,7 +139,7 @@ class Queue:
         self.redrive: Redrive | None = read_policy(redrive) if redrive else None
 
     def row(self, sequence: int) -> Row | None:
-        """Where delivery of the message stands; None if there is no such message."""
+        """The delivery state of a message; None if there is no such message."""
         row = self.rows.get(sequence)
         if row is None and self.order.is_untouched(sequence):
             return UNTOUCHED
@@ -158,12 +158,12 @@ class Queue:
 
     @property
     def count(self) -> int:
-        """Messages, wherever their contents are."""
+        """How many messages there are, in memory or on disk."""
         return len(self.rows) + self.order.untouched_count
 
     @property
     def is_cold(self) -> bool:
-        """Some contents are on disk only."""
+        """Whether some contents are on disk only."""
         return len(self.contents) < len(self.rows) + self.order.untouched_count
 
     def expired_before_ms(self, now_ms: int) -> int:

@@ -60,7 +60,7 @@ def overdue(queue: Queue, now_ms: int, limit: int = MUTATION_ROWS_MAX) -> list[i
 
 
 def _expired(queue: Queue, now_ms: int) -> list[int]:
-    """What ``removable`` and ``overdue`` would find."""
+    """The messages that ``removable`` and ``overdue`` would find, up to COUNTED_MAX each."""
     expired = removable(queue, now_ms, COUNTED_MAX)
     gone_before_ms = queue.expired_before_ms(now_ms)
     late = queue.messages.late

@@ -49,7 +49,7 @@ def _made(
 
 
 def _differing(existing: Queue, command: c.DeclareQueue) -> list[str]:
-    """The attributes, and perhaps "tags", that are another in the queue that exists."""
+    """The names of the attributes, and perhaps "tags", that differ in the queue that exists."""
     present = queue_attributes.shown(existing.attributes)
     given = queue_attributes.checked(command.attributes, existing.kind)
     found = [name for name, value in given.items() if not queue_attributes.is_same(name, value, present.get(name, ""))]
@@ -57,7 +57,7 @@ def _differing(existing: Queue, command: c.DeclareQueue) -> list[str]:
 
 
 def at_first_use(state: State, call: c.Call, turn: Turn) -> Outcome:
-    """What makes the queue that the call names from the template; nothing if none is missing that may be made.
+    """Makes the queue that the call names from the template, if it is missing and may be made; else changes nothing.
 
     Raises what CreateQueue would.
     """

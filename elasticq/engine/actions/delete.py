@@ -1,4 +1,4 @@
-"""DeleteMessage and DeleteMessageBatch. A FIFO queue refuses a handle whose visibility has ended."""
+"""DeleteMessage and DeleteMessageBatch. Where handles are strict, one whose visibility has ended is refused."""
 
 from collections.abc import Callable
 
@@ -22,14 +22,14 @@ def read_receipt(state: State, queue: Queue, handle: str | None) -> tuple[int, i
 
 
 def has_expired(handle: str | None) -> SqsError:
-    """The message of a FIFO queue is not this handle's any more."""
+    """The error for a strict handle whose message is not in flight under it any more."""
     return InvalidParameterValue(
         f"Value {handle} for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
     )
 
 
 def _has_expired_in_batch(handle: str | None) -> SqsError:
-    """DeleteMessageBatch says it in other words."""
+    """The same error in the words of DeleteMessageBatch."""
     return ReceiptHandleIsInvalid("The receipt handle has expired")
 
 

@@ -63,7 +63,7 @@ class Asked:
 
 
 def _system_names(command: ReceiveMessage) -> frozenset[str]:
-    """Union of the old and the new member."""
+    """The names of AttributeNames and of MessageSystemAttributeNames together. Raises InvalidAttributeName."""
     old, new = command.attribute_names, command.message_system_attribute_names
     if not old and not new:
         return frozenset()
@@ -114,7 +114,7 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
 
 
 def fitting(queue: Queue, asked: Asked, chosen: list[int]) -> list[int]:
-    """As many as one answer may hold, one at least: it has to fit into a frame between members."""
+    """The first of ``chosen``, as many as fit into an answer, which must fit a frame between members; one at least."""
     if len(chosen) == 1 or CHARACTER_BYTES_MAX * queue.messages.bytes <= limits.ANSWER_BYTES_MAX:
         return chosen
     room_bytes = limits.FORWARDED_BYTES_MAX if asked.limit <= limits.RECEIVE_MESSAGES_MAX else limits.ANSWER_BYTES_MAX
@@ -148,9 +148,9 @@ def hand_out(
 
 
 def _attempt_key(queue: Queue, command: ReceiveMessage) -> bytes:
-    """Of a ReceiveRequestAttemptId where the queue's kind remembers them, else empty. Raises InvalidParameterValue.
+    """The key of the call's ReceiveRequestAttemptId; empty if there is none. Raises InvalidParameterValue.
 
-    Standard queues take it and ignore it: old Spring versions send it to them.
+    A kind that does not remember attempts ignores the id: old Spring versions send it to standard queues.
     """
     attempt_id = command.receive_request_attempt_id
     if attempt_id is None or not queue.kind.remembers_attempts:
@@ -190,7 +190,7 @@ def _held_on(
 
 
 def message_again(state: State, queue: Queue, sequence: int, asked: Asked) -> ReceivedMessage:
-    """A message in flight under the handle that it has."""
+    """A message that is in flight, as it is handed out once more under the handle that it has."""
     content, row = queue.contents[sequence], queue.rows[sequence]
     message = _handed_out(state, queue.id, sequence, content, row.hand_out)
     _add_attributes(queue, message, content, row.receive_count, row.first_received_ms, asked)
@@ -219,7 +219,7 @@ def _add_attributes(
 def system_attributes(
     queue: Queue, content: m.MessageStored, count: int, first_received_ms: int, names: frozenset[str]
 ) -> dict[str, str]:
-    """Those of ``names`` that the message has; ``count``: how often this queue handed it out."""
+    """The attributes of ``names`` that the message has. ``count``: how often this queue handed it out."""
     dead_letter = content.dead_letter
     if dead_letter is not None:
         count += dead_letter.receive_count
@@ -280,7 +280,10 @@ def received_again(
 
 
 def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.Mutation]:
-    """What undoes a receive whose answer reached nobody: visible again, the count taken back, its GUID forgotten."""
+    """The mutations that undo a receive whose answer reached nobody.
+
+    The messages are visible again, their receive counts are taken back, and the call's GUID is forgotten.
+    """
     undone: dict[int, m.ReceiveReturned] = {}
     attempt = result.request_attempt
     if result.leased:

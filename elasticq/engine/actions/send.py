@@ -59,7 +59,7 @@ def _taken(queue: Queue, key: bytes, sequence: int, turn: Turn) -> m.Mutation:
 
 
 def _send_on(state: State, queue: Queue, call: Call, command: SendMessage, turn: Turn) -> Outcome:
-    """To a queue with copyTo or moveTo."""
+    """The outcome of a send to a queue with copyTo or moveTo."""
     queue, targets = route(state, queue)
     result, mutations = _send(state, queue, call, command, turn)
     return result, mutations + _copies(state, targets, mutations, [command.delay_seconds], turn)
@@ -68,7 +68,7 @@ def _send_on(state: State, queue: Queue, call: Call, command: SendMessage, turn:
 def _copies(
     state: State, targets: list[Queue], mutations: list[m.Mutation], delays_s: list[int | None], turn: Turn
 ) -> list[m.Mutation]:
-    """Of the messages among ``mutations``; ``delays_s``: the own one of each."""
+    """The copies of the messages among ``mutations``. ``delays_s``: the own delay of each message."""
     copies = Copies(state, targets, turn)
     stored = [each for each in mutations if isinstance(each, m.MessageStored)]
     size_bytes = sum(map(contents.stored_bytes, stored))
@@ -121,7 +121,8 @@ def send_message_batch(state: State, call: Call, command: SendMessageBatch, turn
     queue, targets = route(state, queue)
     result, mutations = _send_batch(state, queue, call, command, ids, turn)
     assert isinstance(result, SendMessageBatchResult)
-    # A FIFO queue's messages have no own delays; a standard queue's duplicates are told by their sequences.
+    # Duplicates, which store nothing, are told by their sequences. A result without one is of a queue whose messages
+    # have no own delays, or no ids.
     stored = {each.sequence: None for each in mutations if isinstance(each, m.MessageStored)}
     delays_s = [
         command.entries[sent.position].delay_seconds

@@ -15,10 +15,10 @@ from elasticq.model.results import BatchResult, EmptyResult
 def _change(
     state: State, queue: Queue, handle: str | None, visibility_timeout_s: int | None, turn: Turn
 ) -> tuple[int, int] | None:
-    """(sequence, until_ms), or None where the visibility ended already: a success that changes nothing [S].
+    """(sequence, until_ms), or None where the visibility ended already: a success that changes nothing.
 
     Where handles are strict that raises InvalidParameterValue. Else the handle of an earlier receive is as good as
-    that of the last [S], but not where readers hold leases: what a lease holds is its own.
+    that of the last, as on AWS, but not where readers hold leases: what a lease holds is its own.
     """
     if visibility_timeout_s is None:
         raise MissingParameter("The request must contain the parameter VisibilityTimeout.")

@@ -136,7 +136,7 @@ class FairOrder(StandardOrder):
         return True
 
     def _line_up(self, tenant: Tenant) -> None:
-        """Its next message may be another one: the line has it."""
+        """Enter the tenant into the line with its next message, which may be another one now."""
         entry = self._next_of(tenant)
         if entry == tenant.listed:
             return
@@ -150,7 +150,7 @@ class FairOrder(StandardOrder):
             heapify(self._line)
 
     def _next_of(self, tenant: Tenant) -> Next | None:
-        """What ``_merged`` of it begins with."""
+        """The message of the tenant that ``_waiting`` begins with; None if it has none to deliver."""
         first = tenant.first
         if tenant.returned is None:
             return (self._sent_ms(first), first) if first else None
@@ -168,11 +168,11 @@ class FairOrder(StandardOrder):
     # --- read by handlers -----------------------------------------------------
 
     def _waiting(self, tenant: Tenant) -> Iterator[Next]:
-        """What can be delivered of a tenant."""
+        """The messages of a tenant that can be delivered, longest available first."""
         return self._merged(tenant, tenant.in_return() or {})
 
     def _merged(self, untouched: Iterable[int], returned: Mapping[int, int]) -> Iterator[Next]:
-        """Longest available first; they must not be changed meanwhile."""
+        """Untouched and returned messages together, longest available first; they must not be changed meanwhile."""
         came_back = iter(returned.items())
         back = next(came_back, None)
         for sequence in untouched:
@@ -293,7 +293,7 @@ class _Look:
         return sequence
 
     def _meet(self) -> None:
-        """Tenants that stand before all that was met; all of the line where only noisy ones were."""
+        """Take from the line the tenants that come before the next message; all of them while only noisy ones came."""
         line, heads, order = self._line, self._heads, self._order
         while line and (not heads or line[0] < heads[0]):
             entry = heappop(line)
@@ -307,7 +307,7 @@ class _Look:
                 self._push(order._waiting(tenant))
 
     def _next_of_noisy(self) -> int | None:
-        """Of the one with the fewest in flight; what this look took of it counts."""
+        """The next message of the noisy tenant with the fewest in flight, those counted that this look took of it."""
         if self._ranks is None:
             self._ranks = []
             for tenant in self._noisy:

@@ -48,7 +48,7 @@ GROUP_AHEAD_MAX: Final = 10  # messages of each: one receive
 
 
 SCOPE_AT_CREATION: Final = "elasticq.DeduplicationScope"
-"""Among the attributes, but not shown: a later change of DeduplicationScope does not change what is a duplicate [S]."""
+"""Among the attributes, but not shown: a later change of DeduplicationScope does not change what is a duplicate."""
 
 
 class FifoRules(Rules):
@@ -74,7 +74,7 @@ class FifoRules(Rules):
             raise contents.deduplication_missing()
 
     def check_batch(self, entries: list[SendMessageBatchEntry]) -> None:
-        """An entry without a group, or that cannot be deduplicated, fails the whole call [S]."""
+        """An entry without a group, or that cannot be deduplicated, fails the whole call, as on AWS."""
         if any(entry.message_group_id is None for entry in entries):
             raise InvalidParameterValue(contents.NO_GROUP)
         if not self._is_by_content and any(entry.message_deduplication_id is None for entry in entries):
@@ -164,7 +164,7 @@ class FifoOrder(Order):
                 self._ripe = sequence - 1
 
     def _line_up(self, group: Group) -> None:
-        """The group's first message, or where it stands, has changed: into the line, or out of it."""
+        """Enter the group into the line, or take it out, after its first message or that one's delivery has changed."""
         first = group.first
         if group.listed != first and group.listed:
             del self._free[group.listed]

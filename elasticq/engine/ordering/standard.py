@@ -86,7 +86,6 @@ class StandardOrder(Order):
     # --- written by apply ---------------------------------------------------
 
     def insert(self, sequence: int, row: Row) -> None:
-        """A row that is in none of the three."""
         if not row.visible_at_ms:
             self._untouched.add(sequence)
             return
@@ -100,7 +99,6 @@ class StandardOrder(Order):
             heapify(self._heap)
 
     def remove(self, sequence: int, row: Row) -> None:
-        """Forget ``row``, wherever it is."""
         if not row.visible_at_ms:
             self._untouched.discard(sequence)
         elif self._deadlines.pop(sequence, None) is None:
@@ -109,7 +107,6 @@ class StandardOrder(Order):
             self._delayed -= 1
 
     def replace(self, sequence: int, old: Row, row: Row) -> None:
-        """Another delivery state of a message."""
         self.remove(sequence, old)
         self.insert(sequence, row)
 
@@ -163,7 +160,7 @@ class StandardOrder(Order):
             self._returned = OrderedDict(sorted(self._returned.items(), key=lambda item: item[1]))
 
     def _put_back(self, sequence: int, due_ms: int) -> bool:
-        """It is available since then. False if what came back later is there already."""
+        """Note that the message is available since ``due_ms``. False if one that came back later is noted already."""
         self._returned[sequence] = due_ms
         if due_ms < self._newest_return_ms:
             return False
