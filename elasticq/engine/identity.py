@@ -1,10 +1,10 @@
 """Ids that are never given twice: queue ids, sequences, hand-out numbers, MessageIds, receipt handles.
 
-Numbers carry the term they were made in: after a lost tail a new master cannot
-give the same number to another message, so an old consumer's delete never
-removes what it did not receive. Nothing is stored for a handle: kind, queue id,
-sequence and hand-out number stand in it under a MAC, so it is valid on every
-member, after failover and restart.
+Numbers carry the term they were made in (design.md §2): after a lost tail a
+new master cannot give the same number to another message, so an old consumer's
+delete never removes what it did not receive. Nothing is stored for a handle:
+kind, queue id, sequence and hand-out number stand in it under a MAC, so it is
+valid on every member, after failover and restart.
 """
 
 from binascii import Error as Base64Error

@@ -3,8 +3,8 @@
 The ReceiveRequestAttemptId ``NAME/BATCH/PARTITION/CALL`` makes a receive one of the lease (queue, NAME, BATCH,
 PARTITION): the same id answers the same messages as long as the lease lives, an empty answer seals it, all its
 messages share one deadline, and once it is over no id of it is ever answered with messages again. The handles
-``lease:NAME/BATCH/`` and ``lease:NAME/BATCH/PARTITION`` commit, renew and give back. How readers use
-them: docs/leases.md.
+``lease:NAME/BATCH/`` and ``lease:NAME/BATCH/PARTITION`` commit, renew and give back. What makes a source of these
+that loses nothing when it is killed: shared/spark.md §6.
 """
 
 import re

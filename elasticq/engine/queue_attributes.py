@@ -2,7 +2,7 @@
 
 Values are strings on the wire and are kept as AWS shows them. Source:
 SetQueueAttributes API page; texts and the list shown by ``All`` from
-recordings of AWS.
+recordings of AWS (sqs-behaviour.md §5, §6).
 """
 
 import json

@@ -28,7 +28,7 @@ class Grace:
     """Spans of time in which nobody could extend a visibility timeout because there was no master.
 
     A deadline of a message in flight (never of a delay) that falls into a span counts as the span's
-    end; spans chain.
+    end; spans chain. Source: design.md §5.
     """
 
     __slots__ = ("spans",)
