@@ -88,7 +88,7 @@ def _request(call: c.Call, turn: Turn, action: str, account: str, name: str) -> 
 
 
 def _denied(request: policy.Request, why: str) -> AccessDenied:
-    """AWS's words."""
+    """The AccessDenied in AWS's words."""
     return AccessDenied(
         f"User: {request.user_arn} is not authorized to perform: sqs:{request.action.lower()}"
         f" on resource: {request.arn} {why}"

@@ -13,7 +13,6 @@ from heapq import heappush
 from typing import Final
 
 from elasticq.engine import mutations as m
-from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.residency import drop, keep
 from elasticq.engine.rows import UNTOUCHED, Row
 from elasticq.engine.state import Queue, State
@@ -101,12 +100,12 @@ def _message_stored(state: State, mutation: m.MessageStored, undo: Undo | None) 
     keep(state, queue, mutation)
     queue.issued.add(sequence)
     queue.ages.note(sequence, mutation.sent_ms)
-    if mutation.dead_letter is not None and not queue.is_fifo:
+    if mutation.dead_letter is not None and not queue.kind.renews_dead_letters:
         heappush(queue.messages.late, (mutation.sent_ms, sequence))
     row = UNTOUCHED
     if mutation.visible_at_ms:
         row = queue.rows[sequence] = Row(mutation.visible_at_ms)
-    if mutation.group_id is not None and not queue.is_fifo:
+    if mutation.group_id is not None and not queue.kind.needs_group:
         queue.join(sequence, mutation.group_id)
     queue.order.insert(sequence, row)
     if sequence > queue.last_sequence:
@@ -186,7 +185,7 @@ def _groups_restored(state: State, mutation: m.GroupsRestored, undo: Undo | None
 
 def _groups_served(state: State, mutation: m.GroupsServed, undo: Undo | None) -> None:
     queue = state.queues.get(mutation.queue_id)
-    if queue is not None and isinstance(queue.order, FifoOrder):
+    if queue is not None:
         for name, received_ms in zip(mutation.names, mutation.received_ms, strict=True):
             queue.order.note_served(name, received_ms)
 

@@ -13,7 +13,7 @@ Read = Callable[[int, list[int]], list[MessageStored]]
 
 
 def _contents(queue: Queue, read: Read | None) -> list[MessageStored]:
-    """Of all messages in the order of their sequences, from memory or from disk."""
+    """The contents of all messages in the order of their sequences, from memory or from disk."""
     cold = [sequence for sequence in queue.issued if sequence not in queue.contents and queue.row(sequence) is not None]
     contents = dict(queue.contents)
     if cold:

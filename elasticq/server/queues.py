@@ -2,19 +2,17 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
 from elasticq.engine import queue_attributes
 from elasticq.engine.actions.tags import check_count, check_tags
-from elasticq.engine.queue_attributes import FIFO_DEFAULTS
+from elasticq.engine.ordering.kinds import FIFO, STANDARD, Kind, kind_named, kind_of
 from elasticq.model import limits
 from elasticq.model.commands import DeclareQueue
 from elasticq.model.errors import SqsError
-from elasticq.model.names import FIFO_QUEUE_NAME, QUEUE_NAME, queue_arn
-
-FIFO: Final = ".fifo"
+from elasticq.model.names import FIFO_SUFFIX, has_fifo_suffix, queue_arn
 
 
 class QueueSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -65,24 +63,26 @@ class Declarations:
         """Return the queues by whole name: .fifo is appended where it is missing."""
         found: dict[str, QueueSettings] = {}
         for name, queue in queues.items():
-            whole = f"{name}{FIFO}" if queue.fifo and not name.endswith(FIFO) else name
+            whole = f"{name}{FIFO_SUFFIX}" if queue.fifo and not has_fifo_suffix(name) else name
             if whole in found:
                 self.wrong.append(f"queues.{whole} stands there twice")
-            if not (FIFO_QUEUE_NAME if whole.endswith(FIFO) else QUEUE_NAME).match(whole):
+            if not kind_named(whole).name_pattern.match(whole):
                 self.wrong.append(f"queues.{name}: a name has 1 to 80 letters, digits, - or _")
             found[whole] = queue
         return found
 
     def _whole(self, target: str) -> str:
         """Return the name of a queue that another names, with .fifo where only that queue exists."""
-        is_fifo = target and target not in self._queues and f"{target}{FIFO}" in self._queues
-        return f"{target}{FIFO}" if is_fifo else target
+        is_short = target and target not in self._queues and f"{target}{FIFO_SUFFIX}" in self._queues
+        return f"{target}{FIFO_SUFFIX}" if is_short else target
 
     def _command(self, name: str, queue: QueueSettings) -> DeclareQueue:
         target = self._whole(queue.dead_letter_queue)
         arn = queue_arn(self._region, self._account, target) if target else ""
-        attributes = attributes_of(queue, arn, is_fifo=name.endswith(FIFO))
-        faults = _faults(name, queue, attributes, is_fifo=name.endswith(FIFO))
+        kind = kind_named(name)
+        attributes = attributes_of(queue, arn, kind)
+        asked = kind_of(attributes)
+        faults = _faults(name, queue, attributes, asked if asked.exchanges_with(kind) else kind)
         self.wrong += [f"queues.{name}: {reason}" for reason in faults]
         return DeclareQueue(
             name,
@@ -96,7 +96,7 @@ class Declarations:
 
     def _check_targets(self, name: str) -> None:
         for key, target in self._targets(name):
-            if target.endswith(FIFO) != name.endswith(FIFO):
+            if not kind_named(target).exchanges_with(kind_named(name)):
                 self.wrong.append(f"queues.{name}.{key}: {target} is not of the same type, FIFO or standard")
             elif target not in self._queues:
                 self.doubts.append(f"queues.{name}.{key}: no queue {target} stands in the settings")
@@ -138,13 +138,13 @@ class Declarations:
         return list(placed)
 
 
-def attributes_of(queue: QueueSettings, dead_letter_arn: str, *, is_fifo: bool) -> dict[str, str]:
-    """Return a queue's attributes under AWS's names."""
+def attributes_of(queue: QueueSettings, dead_letter_arn: str, kind: Kind) -> dict[str, str]:
+    """Return a queue's attributes under AWS's names; ``kind``: the one that its name tells."""
     given: dict[str, Any] = {
         "VisibilityTimeout": queue.visibility_timeout_s,
         "DelaySeconds": queue.delay_s,
         "ReceiveMessageWaitTimeSeconds": queue.receive_wait_s,
-        "FifoQueue": "true" if is_fifo else None,
+        kind.marker: kind.marker_value or None,
         "ContentBasedDeduplication": "true" if queue.content_based_deduplication else None,
     }
     attributes = {name: str(value) for name, value in given.items() if value is not None}
@@ -154,14 +154,14 @@ def attributes_of(queue: QueueSettings, dead_letter_arn: str, *, is_fifo: bool) 
     return {**attributes, **queue.attributes}
 
 
-def _faults(name: str, queue: QueueSettings, attributes: dict[str, str], *, is_fifo: bool) -> Iterator[str]:
+def _faults(name: str, queue: QueueSettings, attributes: dict[str, str], kind: Kind) -> Iterator[str]:
     if bool(queue.dead_letter_queue) != bool(queue.max_receive_count):
         yield "dead_letter_queue and max_receive_count (1 to 1000) belong together"
-    if queue.content_based_deduplication and not is_fifo:
+    if queue.content_based_deduplication and not kind.deduplicates_all:
         yield "content_based_deduplication is for FIFO queues"
-        attributes = {key: value for key, value in attributes.items() if key not in FIFO_DEFAULTS}
+        attributes = {key: value for key, value in attributes.items() if key not in FIFO.defaults}
     try:
-        queue_attributes.merged({}, queue_attributes.checked(attributes, is_fifo=is_fifo))
+        queue_attributes.merged({}, queue_attributes.checked(attributes, kind))
         check_tags(queue.tags)
         check_count(queue.tags, name)
     except SqsError as error:
@@ -174,16 +174,14 @@ def template_of(made: AutoCreate, region: str, account: str) -> DeclareQueue | N
         return None
     queue = made.template
     arn = queue_arn(region, account, queue.dead_letter_queue) if queue.dead_letter_queue else ""
-    attributes = attributes_of(queue, arn, is_fifo=queue.fifo)
+    attributes = attributes_of(queue, arn, FIFO if queue.fifo else STANDARD)
     return DeclareQueue("", attributes, dict(queue.tags), queue.copy_to, queue.move_to)
 
 
 def template_faults(made: AutoCreate) -> list[str]:
     """Check the template as that of a FIFO queue, which may have all attributes that a standard queue may."""
-    attributes = attributes_of(made.template, "", is_fifo=True)
-    return [
-        f"auto_create.template: {reason}" for reason in _faults("template", made.template, attributes, is_fifo=True)
-    ]
+    attributes = attributes_of(made.template, "", FIFO)
+    return [f"auto_create.template: {reason}" for reason in _faults("template", made.template, attributes, FIFO)]
 
 
 def template_doubts(made: AutoCreate) -> list[str]:

@@ -137,7 +137,7 @@ class Draft:
             queue.directory.add(page)
             self._rows[sql.PUT_PAGE].append(page.header(queue_id))
             self._rows[sql.PUT_CONTENTS].append(blob_row(queue_id, page.first, contents))
-            groups = encode_groups(run, is_fifo=queue.is_fifo)
+            groups = encode_groups(run, needs_groups=queue.needs_groups)
             page.has_groups = bool(groups)
             if groups:
                 self._rows[sql.PUT_GROUPS].append(blob_row(queue_id, page.first, groups))

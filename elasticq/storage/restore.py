@@ -144,7 +144,7 @@ class Restore:
             yield UntouchedRestored(queue_id, page.first, page.last, firsts, lasts, page.last_sent_ms)
             restored = _groups(page, groups.at(queue_id, page.first))
             page.has_groups = restored is not None
-            if queue.is_fifo and (restored is None or len(restored.sequences) < page.live.bit_count()):
+            if queue.needs_groups and (restored is None or len(restored.sequences) < page.live.bit_count()):
                 raise _damaged(f"groups of page {page.first} of queue {queue_id}: missing")
             if restored is not None and restored.sequences:
                 yield restored

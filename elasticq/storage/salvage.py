@@ -29,6 +29,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from elasticq.engine.mutations import CLUSTER, META, TABLES, MessageStored, QueueRestored, decode
+from elasticq.engine.ordering.kinds import kind_of
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.replication.records import Entry
 from elasticq.storage import schema
@@ -401,7 +402,7 @@ class _Salvage:
         self._target.executemany(sql.PUT_TOUCHED, rows)
         self._target.execute(sql.PUT_PAGE, page.header(queue_id))
         self._target.execute(sql.PUT_CONTENTS, blob_row(queue_id, page.first, contents))
-        groups = encode_groups(run, is_fifo=queue.row.attributes.get("FifoQueue") == "true")
+        groups = encode_groups(run, needs_groups=kind_of(queue.row.attributes).needs_group)
         if groups:
             self._target.execute(sql.PUT_GROUPS, blob_row(queue_id, page.first, groups))
 

@@ -5,6 +5,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from elasticq.engine.mutations import MessageStored, QueueRestored
+from elasticq.engine.ordering.kinds import kind_of
 from elasticq.engine.tables import AHEAD_MS, LAST_QUEUE_ID
 from elasticq.storage.pages import Delivery, Directory, Page
 from elasticq.storage.small import SmallTable, small_tables
@@ -20,11 +21,11 @@ class Queue:
     sequence whose header or rows on disk are older; messages: how many live in all.
     """
 
-    __slots__ = ("directory", "floor", "is_fifo", "last_sequence", "messages", "row", "stale", "stored", "touched")
+    __slots__ = ("directory", "floor", "last_sequence", "messages", "needs_groups", "row", "stale", "stored", "touched")
 
     def __init__(self, row: QueueRestored) -> None:
         self.row = row
-        self.is_fifo = row.attributes.get("FifoQueue") == "true"
+        self.needs_groups = kind_of(row.attributes).needs_group
         self.floor = floor_of(row)
         self.last_sequence = row.last_sequence
         self.messages = 0

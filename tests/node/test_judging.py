@@ -333,7 +333,7 @@ def test_a_failed_call_leaves_the_open_entry_to_the_others() -> None:
     solo.create("q")
     solo.synced_at_once = False
     tickets = [solo.start_call(c.SendMessage("q", "0")), solo.start_call(c.SendMessage("q", "1"))]
-    with failing_in(send, "_with_contents", times=1):
+    with failing_in(send, "_stored", times=1):
         failed = solo.start_call(c.SendMessage("q", "2"))
     tickets.append(solo.start_call(c.SendMessage("q", "3")))
     solo.synced_at_once = True

@@ -16,8 +16,8 @@ from elasticq.engine.execute import HANDLERS, execute
 from elasticq.engine.identity import TERM_SHIFT, Identity
 from elasticq.engine.leases import Attempt, Leases, read_attempt
 from elasticq.engine.move_tasks import Mover, Step
+from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.fifo import FifoOrder
-from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model.commands import Call, DeleteMessage, ReceiveMessage
@@ -312,7 +312,7 @@ def fifo_order_forgotten_at_takeover() -> Iterator[None]:
     def forgetful(self: Node, now_ms: int) -> None:
         honest(self, now_ms)
         for queue in self.state.queues.values():
-            if queue.is_fifo:
+            if queue.kind.blocks_groups:
                 queue.order = queue.messages.order = _ungrouped(self.state, queue)
 
     with patch.object(Node, "became_master", forgetful):

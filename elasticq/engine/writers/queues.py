@@ -184,7 +184,7 @@ def _throw_away(state: State, queue: Queue) -> None:
     """All messages are gone at once; the memory they take is given back in steps (sweep.reclaim)."""
     state.trash.append((state.index, queue.messages))
     state.contents_bytes -= queue.messages.bytes
-    queue.hold(Messages(state.grace, is_fifo=queue.is_fifo))
+    queue.hold(Messages(state.grace, queue.kind))
 
 
 def _fetch_back(state: State, queue: Queue, messages: Messages) -> None:

@@ -37,7 +37,7 @@ class FifoDesk(Desk):
     def put(self, group: str = "g", body: str = "", dedup: str | None = None, guid: bytes = b"") -> tuple[str, str]:
         """(MessageId, SequenceNumber)."""
         self.sent += 1
-        if dedup is None and not self.queue(URL).is_content_deduplicated:
+        if dedup is None and self.queue(URL).attributes.get("ContentBasedDeduplication") != "true":
             dedup = f"id-{self.sent}"
         command = c.SendMessage(URL, body or f"{group}{self.sent}", None, None, None, dedup, group)
         result = self.do(command, invocation=guid)
