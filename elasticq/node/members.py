@@ -54,6 +54,7 @@ class Members:
         self.peers: dict[str, Peer] = {}
         self.linked: set[str] = set()
         self.was_removed = False
+        self._was_voter = replica.membership.is_voter
         self.answered: list[tuple[Ticket, OrderOutcome]] = []
         self._promises: list[_Promise] = []
         self._replacing: dict[str, tuple[str, Ticket | None]] = {}  # new id -> (old id, who asked)
@@ -191,6 +192,18 @@ class Members:
         entry = self._founding_entry()
         if entry is not None and entry.voters is not None and any(voter.id == to for voter in entry.voters):
             self._replica.send_founding(to, entry)
+
+    def voters_changed(self) -> None:
+        """The newest entry of the log that names voters is another one."""
+        if self._replica.membership.is_voter:
+            self._was_voter, self.was_removed = True, False
+
+    def commit_moved(self) -> None:
+        """A voter that a committed entry names no more was removed."""
+        replica = self._replica
+        membership = replica.membership
+        if self._was_voter and not membership.is_voter and membership.index <= replica.commit_index:
+            self.was_removed = True
 
     # --- what is wrong ----------------------------------------------------------------
 

@@ -13,7 +13,6 @@ changed (judging.py). What follows an append, and what others committed, may
 not: an exception there is a broken invariant, and ends the member.
 """
 
-from collections import deque
 from collections.abc import Iterable
 from itertools import islice
 
@@ -23,28 +22,29 @@ from elasticq.engine import mutations as m
 from elasticq.engine.actions.declare import at_first_use
 from elasticq.engine.actions.leases import is_leased
 from elasticq.engine.actions.receive import returned, wait_s
-from elasticq.engine.apply import Undo, apply, apply_all, roll_back
-from elasticq.engine.digest import delivery_digest
+from elasticq.engine.apply import apply
 from elasticq.engine.execute import execute, look_last
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.engine.sweep import Sweeper, reclaim
-from elasticq.engine.turn import Turn
 from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
-from elasticq.model.limits import ENTRY_BYTES_MAX, WAITERS_MAX
+from elasticq.model.limits import WAITERS_MAX
 from elasticq.model.names import queue_path
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
 from elasticq.node import forwarding
 from elasticq.node.clock import ClusterClock
 from elasticq.node.courier import Remote
-from elasticq.node.effects import Committed, Effects, Fetch, Frame, Reply, Ticket, Wanted
+from elasticq.node.digests import Digests
+from elasticq.node.effects import Effects, Fetch, Reply, Ticket, Wanted
 from elasticq.node.forwarding import UnknownKind
+from elasticq.node.journal import Journal
 from elasticq.node.judging import Decision, Judge
-from elasticq.node.members import Members, founding, read_payload
+from elasticq.node.members import Members, founding
 from elasticq.node.orders import Order, OrderDone, OrderRefused, TransferMastership, VerifyRows
+from elasticq.node.outlet import Outlet
 from elasticq.node.peer import Peer
 from elasticq.node.post import Post
 from elasticq.node.replies import Replies
@@ -56,7 +56,7 @@ from elasticq.replication import messages
 from elasticq.replication.judge import judge
 from elasticq.replication.lottery import Lottery
 from elasticq.replication.messages import FrameError
-from elasticq.replication.records import Base, Durable, Entry, Vote, Voter
+from elasticq.replication.records import Base, Durable, Entry, Vote
 from elasticq.replication.replica import MASTER, Observer, Replica, Timing
 
 SWEEP_MS = 1_000
@@ -106,13 +106,10 @@ class Node(Observer):
             self.clock.reading,
             is_volatile=settings.volatile,
         )
-        self.applied_index = durable.applied_index
         self.stored_index = durable.applied_index
         self.serving = False
         self.takeover_index = 0
         self._is_volatile = settings.volatile
-        self._commits_alone = self.replica.commits_alone
-        self._turn = Turn(0, 0, settings.region, settings.sixty_second_rules, settings.template, settings.limits)
         self._judge = Judge(self.effects.failures)
         self._waiters = Waiters()
         self._attempts: dict[bytes, int] = {}  # answers that are out, of receives that were answered more than once
@@ -120,6 +117,23 @@ class Node(Observer):
         self._sweep_at_ms = 0
         self._mover = Mover()
         self._move_at_ms = 0
+        self._advances_seen = 0
+        self._digests = Digests(self.state, self.replica)
+        self._outlet = Outlet(self.replica, self.effects, is_volatile=settings.volatile)
+        self._residency = Residency(self.state, self.effects.fetches, settings.memory_bytes)
+        self.journal = Journal(
+            settings,
+            self.state,
+            self.replica,
+            self.clock,
+            self.effects,
+            self._outlet,
+            self._judge,
+            self._residency,
+            self._digests,
+            self._mover,
+            durable.applied_index,
+        )
         self.members = Members(settings, self.replica, self.lottery)
         self.members.founded()
         if self.state.cluster_id:
@@ -137,25 +151,9 @@ class Node(Observer):
             withdraw=self._withdraw,
             give_back=self._give_back,
         )
-        if not self.replica.cluster:
-            self.replica.cluster = self.state.cluster_id  # of the rows, where the log does not begin at 1
-        self._was_voter = self.replica.membership.is_voter
         self._master_seen: str | None = None
         self._hands_over_until_ms = 0
         self._heir = ""
-        self._read: dict[int, tuple[bytes, list[m.Mutation]]] = {}  # entries of the log that are not applied yet
-        self._undo_from = 0  # entries from here on can be taken back
-        self.discarded = 0
-        self._digests: dict[int, str] = {}
-        self._open_is_early = False
-        self._gathers = False  # calls that came together make one entry
-        self._open: list[m.Mutation] = []
-        self._open_payloads: list[bytes] = []  # the same, encoded: one for each command
-        self._open_bytes = 0
-        self._open_undo: Undo = []
-        self._undo: deque[tuple[int, Undo]] = deque()
-        self._uncommitted: deque[Committed] = deque()
-        self._residency = Residency(self.state, self.effects.fetches, settings.memory_bytes)
         self._parked: dict[int, list[tuple[Call, Ticket]]] = {}  # by queue: they need contents that are on disk
         memory_bytes_max = settings.memory_bytes_max if settings.volatile else 0
         self._senders = Senders(self.state, self._residency, self.effects.replies, memory_bytes_max)
@@ -181,25 +179,20 @@ class Node(Observer):
         if self._senders.is_watching and self._senders.hold(call, ticket):
             return
         self._run(call, ticket, now_ms)
-        if self._waiters.count or not (self._commits_alone or self._is_only_joining()):
+        if self._waiters.count or not (self.replica.commits_alone or self.journal.is_only_joining()):
             self._leave(now_ms)
         else:
             self.effects.wake_at_ms = self._chores_at_ms()  # nothing else can be due
 
     @property
+    def applied_index(self) -> int:
+        """The newest log entry that is applied."""
+        return self.journal.applied_index
+
+    @property
     def is_handing_over(self) -> bool:
         """The mastership is being given away; calls are held meanwhile."""
         return bool(self._hands_over_until_ms)
-
-    def _is_only_joining(self) -> bool:
-        """A cluster of one whose last entry is being synced: what came joined the open entry, and waits."""
-        replica = self.replica
-        return (
-            bool(self._open)
-            and not replica.has_company
-            and replica.durable_index < replica.log.last_index
-            and not replica.outbox.records
-        )
 
     def cancel(self, ticket: Ticket, now_ms: int) -> None:
         """The client of a waiting receive left; harmless for any other ticket."""
@@ -227,7 +220,7 @@ class Node(Observer):
         if answers > 0:
             self._attempts[result.invocation] = answers
         elif answers == 0:
-            time_ms = self._open_time(now_ms)  # its GUID is forgotten, too
+            time_ms = self.journal.stamp_command(now_ms)  # its GUID is forgotten, too
             self._change(self._judge.own(returned(self.state, result, time_ms)), now_ms)
 
     def receive(self, frame: bytes, now_ms: int, link: str = "") -> None:
@@ -245,7 +238,7 @@ class Node(Observer):
         """
         refused: dict[str, FrameError] = {}
         unknown: list[tuple[str, FrameError]] = []
-        self._gathers = True
+        self.journal.gathers = True
         for link, frame in frames:
             if link in refused:
                 continue
@@ -255,7 +248,7 @@ class Node(Observer):
                 unknown.append((link, error))
             except FrameError as error:
                 refused[link] = error
-        self._gathers = False
+        self.journal.gathers = False
         self._leave(now_ms)
         return [*refused.items(), *unknown]
 
@@ -270,19 +263,10 @@ class Node(Observer):
         if message.to == self.settings.member_id and self._is_ours(message):
             judge(message, self.replica)
             if isinstance(message, messages.Append):
-                self._read_entries(message)
+                self.journal.read_ahead(message)
             self.replica.receive(message, now_ms)
             if type(message) is messages.Found:
                 self.members.founded()
-
-    def _read_entries(self, message: messages.Append) -> None:
-        """What the log is about to get is read now: an entry that cannot be applied must not get there."""
-        log = self.replica.log
-        if message.term < self.replica.term or message.prev_index < log.base_index:
-            return
-        if log.term_at(message.prev_index) == message.prev_term:
-            fresh = [entry for entry in message.entries if log.term_at(entry.index) != entry.term]
-            self._read |= {entry.index: (entry.payload, read_payload(entry)) for entry in fresh}
 
     def _is_ours(self, message: messages.AnyMessage) -> bool:
         """Of this cluster, or the founding of one that this member may be part of."""
@@ -325,12 +309,12 @@ class Node(Observer):
             self._verify(ticket, now_ms)
         elif isinstance(order, TransferMastership):
             self._transfer(order.member, ticket, now_ms)
-        elif self.serving and self.replica.commit_index + 1 < self._undo_from:
+        elif self.serving and not self.journal.may_be_taken_back:
             self.members.answered.append((ticket, OrderRefused("not yet: try again")))
         else:
             voters = self.members.order(order, ticket)
             if voters is not None:
-                self._propose_voters(voters, now_ms)
+                self.journal.propose_voters(voters, now_ms)
         self._leave(now_ms)
 
     def _transfer(self, name: str, ticket: Ticket, now_ms: int) -> None:
@@ -346,24 +330,13 @@ class Node(Observer):
         if not self.serving:
             self.members.answered.append((ticket, OrderRefused("this member is not the master: ask the master")))
             return
-        self._open_time(now_ms)
-        if self._open:
-            self._close_entry(now_ms)
+        self.journal.stamp_command(now_ms)
+        if self.journal.is_open:
+            self.journal.close(now_ms)
         self.members.promise(ticket, f"digest at {self.replica.log.last_index + 1}")
-        self._close_entry(now_ms)
+        self.journal.close(now_ms)
         self.members.keep_promises()  # alone in memory it is committed by now
-        self._note_digest(self.applied_index, self._turn.now_ms)
-
-    def _note_digest(self, index: int, time_ms: int) -> None:
-        """``time_ms``: of the entry, the same for all members."""
-        self._digests[index] = delivery_digest(self.state, time_ms).hex() if self.replica.is_whole else DAMAGED
-        while len(self._digests) > DIGESTS_MAX:
-            del self._digests[next(iter(self._digests))]
-
-    def _propose_voters(self, voters: tuple[Voter, ...], now_ms: int) -> None:
-        """The change is an entry of its own kind: it takes what is open with it."""
-        self._open_time(now_ms)
-        self._close_entry(now_ms, voters)
+        self._digests.note(self.journal.applied_index, self.journal.turn.now_ms)
 
     def synced(self, token: int, now_ms: int) -> None:
         """All records handed out up to ``token`` are durable."""
@@ -402,7 +375,7 @@ class Node(Observer):
         if self.replica.others or not sequences:
             self.replica.lost_rows(now_ms)
         elif self.serving:
-            self._open_time(now_ms)
+            self.journal.stamp_command(now_ms)
             removed: list[m.Mutation] = [m.MessagesRemoved(queue_id, part) for part in m.chunks(sequences)]
             self._change(self._judge.own(removed), now_ms)
             for _, ticket in self._parked.pop(queue_id, ()):
@@ -435,7 +408,7 @@ class Node(Observer):
         """What makes entries although nobody asks."""
         voters = self.members.next_change()
         if voters is not None:
-            self._propose_voters(voters, now_ms)
+            self.journal.propose_voters(voters, now_ms)
         self._serve_due(now_ms)
         self._sweep(now_ms)
         if self.state.moving:
@@ -465,20 +438,15 @@ class Node(Observer):
     def _hand_over_if_due(self, now_ms: int) -> None:
         if now_ms >= self._hands_over_until_ms:
             self._hands_over_until_ms = 0
-        elif not self._open and self.replica.commit_index == self.replica.log.last_index:
+        elif not self.journal.is_open and self.replica.commit_index == self.replica.log.last_index:
             heir = self._heir or self.replica.heir()
             if self.replica.hand_over(now_ms, heir):
                 self._heir = heir  # the same until it is over: two that stand at once split the votes
-            self._hand_out(now_ms)
+            self._outlet.drain(now_ms)
 
     def committed_state(self) -> tuple[State, Base]:
         """For a snapshot in a process of its own that is a copy of this one: what is not committed is taken back."""
-        replica = self.replica
-        roll_back(self._open_undo)
-        while self._undo:
-            roll_back(self._undo.pop()[1])
-        index = replica.commit_index
-        return self.state, replica.log.base_at(index, replica.membership.committed_voters)
+        return self.journal.committed_state()
 
     @property
     def vote(self) -> Vote:
@@ -490,8 +458,7 @@ class Node(Observer):
 
         Its log goes with it: of what is not known to be committed nobody can tell any more whether it is.
         """
-        log, first = self.replica.log, self.replica.commit_index + 1
-        self.dropped([log.entry(index) for index in range(first, log.last_index + 1)])
+        self.journal.retire()
         self._post.retire()
         self._post.mail_answers(now_ms, serving=False)
 
@@ -505,10 +472,10 @@ class Node(Observer):
             self._run(call, ticket, now_ms)
 
     def _run(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        self._open_time(now_ms)
+        self.journal.stamp_command(now_ms)
         no_queue: QueueDoesNotExist | None = None
         try:
-            decision = self._judge.decide(execute, self.state, call, self._turn)
+            decision = self._judge.decide(execute, self.state, call, self.journal.turn)
             if type(decision.result) is ReceiveMessageResult:  # a send does not pay for what follows
                 if decision.mutations and _found_nothing(decision.result):
                     decision = self._look_again(call, decision, now_ms)
@@ -525,7 +492,7 @@ class Node(Observer):
                     self._took(mutations[0])
                 return
         except SqsError as error:
-            if type(error) is not QueueDoesNotExist or self._turn.template is None:
+            if type(error) is not QueueDoesNotExist or self.journal.turn.template is None:
                 self._answer(ticket, error.without_frames(), now_ms)
                 return
             no_queue = error
@@ -541,14 +508,14 @@ class Node(Observer):
             elif self._wait(call, ticket, now_ms):
                 return
         if _is_standard_send(result) and not self._replies.is_early:  # a retry: mode all waits for all again
-            self._replies.answer_send(ticket, result, self._head_index(), now_ms)
+            self._replies.answer_send(ticket, result, self.journal.head_index(), now_ms)
             return
         self._answer(ticket, result, now_ms)
 
     def _run_with_queue(self, call: Call, ticket: Ticket, error: SqsError, now_ms: int) -> None:
         """The queue of the call is made first, from the template, if it is one that its first use makes."""
         try:
-            decision = self._judge.decide(at_first_use, self.state, call, self._turn)
+            decision = self._judge.decide(at_first_use, self.state, call, self.journal.turn)
             self._change(decision, now_ms, call)
         except SqsError as why:
             self._answer(ticket, why.without_frames(), now_ms)
@@ -566,8 +533,8 @@ class Node(Observer):
         """
         for _ in range(BURIALS_MAX):
             self._change(decision, now_ms, call)
-            self._open_time(now_ms)
-            decision = self._judge.decide(execute, self.state, call, self._turn)
+            self.journal.stamp_command(now_ms)
+            decision = self._judge.decide(execute, self.state, call, self.journal.turn)
             if not decision.mutations or not _found_nothing(decision.result):
                 break
         return decision
@@ -575,8 +542,8 @@ class Node(Observer):
     def _look_last(self, call: Call, decision: Decision, now_ms: int) -> Decision:
         """A leased receive found nothing but ``decision`` and waits no longer: what it is told holds for ever."""
         self._change(decision, now_ms, call)
-        self._open_time(now_ms)
-        return self._judge.decide(look_last, self.state, call, self._turn)
+        self.journal.stamp_command(now_ms)
+        return self._judge.decide(look_last, self.state, call, self.journal.turn)
 
     def _park(self, call: Call, ticket: Ticket, sequences: list[int]) -> None:
         """Executed again when the contents are here; a receive waits like a long poll."""
@@ -608,21 +575,6 @@ class Node(Observer):
         if len(attempts) > ATTEMPTS_MAX:
             del attempts[next(iter(attempts))]
 
-    def _open_time(self, now_ms: int) -> int:
-        """Each command sees the time at which it came: an entry may be open for as long as the disk syncs the last.
-
-        A visibility timeout that began when the entry was opened would end before its consumer's time is up.
-        """
-        turn = self._turn
-        time_ms = self._stamp(now_ms)
-        if time_ms > turn.now_ms:
-            turn.now_ms = time_ms
-        return turn.now_ms
-
-    def _stamp(self, now_ms: int) -> int:
-        """Entries carry cluster time, never a wall clock."""
-        return self.clock.time_ms(now_ms)
-
     def _change(self, decision: Decision, now_ms: int, call: Call | None = None, ticket: Ticket | None = None) -> None:
         """Apply what was decided, put it into the open entry, and answer a ticket by the reply rule.
 
@@ -631,14 +583,15 @@ class Node(Observer):
         mutations, result = decision.mutations, decision.result
         if not mutations:
             return
-        self._apply(decision, now_ms, call)
+        self.journal.append(decision, now_ms, call)
+        self._senders.contents_came()
         is_send = ticket is not None and _is_standard_send(result)
         if is_send and self._replies.is_early:
-            self._open_is_early = True
-        self._close_entry_if_free(now_ms)
+            self.journal.open_is_early = True
+        self.journal.close_if_free(now_ms)
         if ticket is not None:
-            if is_send and not self._commits_alone:
-                self._replies.answer_send(ticket, result, self._head_index(), now_ms)
+            if is_send and not self.replica.commits_alone:
+                self._replies.answer_send(ticket, result, self.journal.head_index(), now_ms)
             else:
                 self._answer(ticket, result, now_ms)
         if self._waiters.count:
@@ -656,73 +609,14 @@ class Node(Observer):
                 if queue_id != besides and self._waiters.is_awaited(queue_id):
                     self._serve_waiters(queue_id, now_ms)
 
-    def _apply(self, decision: Decision, now_ms: int, call: Call | None) -> None:
-        """Into the state and the open entry, wholly or not at all. Raises SqsError for a ``call``."""
-        mutations, payload = decision.mutations, decision.payload
-        if self._open and self._open_bytes + len(payload) > ENTRY_BYTES_MAX:
-            self._close_entry(now_ms)
-        self.state.index = self.replica.log.last_index + 1
-        undo: Undo = []
-        if call is None:
-            apply_all(self.state, mutations, undo)
-        else:
-            self._judge.apply(self.state, call, mutations, undo)
-        if self.replica.has_company:  # a cluster of one never loses its term
-            self._open_undo += undo
-        self._senders.contents_came()
-        self._open += mutations
-        self._open_payloads.append(payload)
-        self._open_bytes += len(payload)
-
-    def _close_entry_if_free(self, now_ms: int) -> None:
-        """Group commit: while a sync, or in memory a round, is under way the open entry grows, up to its bound."""
-        replica = self.replica
-        if self._gathers and self._open_bytes < self.settings.batch_bytes_max:
-            return
-        known_index = replica.commit_index if self._is_volatile else replica.durable_index
-        if known_index >= replica.log.last_index or self._open_bytes >= self.settings.batch_bytes_max:
-            self._close_entry(now_ms)
-
-    def _close_entry(self, now_ms: int, voters: tuple[Voter, ...] | None = None) -> None:
-        self._propose_open(now_ms, voters)
-        if not self._commits_alone:
-            self._hand_out(now_ms)
-
-    def _propose_open(self, now_ms: int, voters: tuple[Voter, ...] | None = None) -> None:
-        mutations, is_early, undo = self._open, self._open_is_early, self._open_undo
-        payload = m.join(self._open_payloads)
-        self._open, self._open_payloads, self._open_bytes, self._open_is_early = [], [], 0, False
-        time_ms = self._turn.now_ms
-        # What the replica tells while it proposes finds the books in order.
-        self.applied_index = index = self.replica.log.last_index + 1
-        if not self._is_volatile:
-            self._uncommitted.append(Committed(index, self.replica.term, time_ms, mutations, voters))
-        if undo:
-            self._undo.append((index, undo))
-            self._open_undo = []
-        self.replica.propose(payload, time_ms, now_ms, voters=voters, is_early=is_early)
-        if self.clock.ahead_ms != self.state.ahead_ms:
-            self._clock_advanced()
-
-    def _clock_advanced(self) -> None:
-        """An entry moved cluster time: background work looks again at once, and waits that became due with ``tick``."""
-        by_ms, self.clock.ahead_ms = self.state.ahead_ms - self.clock.ahead_ms, self.state.ahead_ms
-        self._mover.advanced(self.state, by_ms, self._turn.now_ms + by_ms)
-        self._sweep_at_ms = self._move_at_ms = 0
-
     # --- replies ------------------------------------------------------------------
-
-    def _head_index(self) -> int:
-        """The newest index that a computation made now rests on."""
-        last = self.replica.log.last_index
-        return last + 1 if self._open else last
 
     def _answer(self, ticket: Ticket | None, outcome: Result | SqsError, now_ms: int) -> None:
         replica = self.replica
-        if self._commits_alone:  # everything is committed, and nobody else can be master
+        if self.replica.commits_alone:  # everything is committed, and nobody else can be master
             self.effects.replies.append(Reply(ticket, outcome, replica.commit_index))
             return
-        self._replies.answer(ticket, outcome, self._head_index(), now_ms)
+        self._replies.answer(ticket, outcome, self.journal.head_index(), now_ms)
 
     # --- long polls ----------------------------------------------------------------
 
@@ -730,7 +624,7 @@ class Node(Observer):
         """Register an empty receive that may wait; False for a short poll."""
         command = call.command
         assert isinstance(command, ReceiveMessage)
-        if call.invocation and self.state.invocations.get(call.invocation, self._turn.now_ms):
+        if call.invocation and self.state.invocations.get(call.invocation, self.journal.turn.now_ms):
             return False  # an answer again, whose queue may be gone
         seconds = wait_s(self.state, call, command)
         if seconds <= 0:
@@ -756,9 +650,9 @@ class Node(Observer):
     def _serve_waiters(self, queue_id: int, now_ms: int) -> None:
         """Hand out to those who wait, in their order, as long as there is something."""
         while (waiter := self._waiters.first(queue_id)) is not None:
-            self._open_time(now_ms)
+            self.journal.stamp_command(now_ms)
             try:
-                decision = self._judge.decide(execute, self.state, waiter.call, self._turn)
+                decision = self._judge.decide(execute, self.state, waiter.call, self.journal.turn)
                 if decision.mutations and _found_nothing(decision.result):
                     decision = self._look_again(waiter.call, decision, now_ms)
                     if waiter.is_over:  # served by what its dead letters woke
@@ -771,7 +665,8 @@ class Node(Observer):
                 if not mutations and _is_plain(result):
                     break
                 if mutations:
-                    self._apply(decision, now_ms, waiter.call)
+                    self.journal.append(decision, now_ms, waiter.call)
+                    self._senders.contents_came()
             except SqsError as error:
                 self._answer_waiter(waiter, error.without_frames(), now_ms)
                 continue
@@ -780,7 +675,7 @@ class Node(Observer):
                 break
             self._waiters.remove(waiter)
             if mutations:
-                self._close_entry_if_free(now_ms)
+                self.journal.close_if_free(now_ms)
             self._answer(waiter.ticket, result, now_ms)
             if mutations and not self._is_volatile:
                 self._took(mutations[0])
@@ -807,7 +702,7 @@ class Node(Observer):
             self._post.hold(call, ticket, now_ms)
             return
         try:
-            decision = self._judge.decide(look_last, self.state, call, self._turn)
+            decision = self._judge.decide(look_last, self.state, call, self.journal.turn)
             if decision.mutations:
                 self._change(decision, now_ms, call, ticket)
             else:
@@ -826,28 +721,36 @@ class Node(Observer):
             self._give_up_waiting(waiter, now_ms)
 
     def _serve_due(self, now_ms: int) -> None:
-        time_ms = self._open_time(now_ms)
+        time_ms = self.journal.stamp_command(now_ms)
         while (queue_id := self._waiters.pop_due(time_ms)) is not None:
             self._serve_waiters(queue_id, now_ms)
 
     # --- background ------------------------------------------------------------------
 
+    def _note_advances(self) -> None:
+        """An entry moved cluster time: background work looks again at once."""
+        if self._advances_seen != self.journal.advances:
+            self._advances_seen = self.journal.advances
+            self._sweep_at_ms = self._move_at_ms = 0
+
     def _sweep(self, now_ms: int) -> None:
+        self._note_advances()
         if now_ms < self._sweep_at_ms:
             return
-        mutations, is_more_waiting = self._sweeper.step(self.state, self._open_time(now_ms))
+        mutations, is_more_waiting = self._sweeper.step(self.state, self.journal.stamp_command(now_ms))
         is_more_waiting |= reclaim(self.state, self.replica.commit_index)
         self._sweep_at_ms = now_ms + (10 if is_more_waiting else SWEEP_MS)
         self._change(self._judge.own(mutations), now_ms)
 
     def _move(self, now_ms: int) -> None:
         """The next step of the move tasks; the one before it is committed, so that they never run far ahead."""
+        self._note_advances()
         if now_ms < self._move_at_ms:
             return
         self._move_at_ms = now_ms + MOVE_RETRY_MS
         if self._senders.is_watching or self.replica.commit_index < self.replica.log.last_index:
             return
-        step = self._mover.step(self.state, self._open_time(now_ms), self._turn.term)
+        step = self._mover.step(self.state, self.journal.stamp_command(now_ms), self.journal.turn.term)
         self._move_at_ms = now_ms + step.wait_ms
         for queue_id, sequences in step.missing:
             self._residency.want(queue_id, sequences)
@@ -855,6 +758,7 @@ class Node(Observer):
 
     def _chores_at_ms(self) -> int:
         """When background work is due again."""
+        self._note_advances()
         if self.state.moving and self._move_at_ms < self._sweep_at_ms:
             return self._move_at_ms
         return self._sweep_at_ms
@@ -874,27 +778,20 @@ class Node(Observer):
 
     def became_master(self, now_ms: int) -> None:
         """Take over: state to the log's end, fix the clock, say so in the log; serve when that is committed."""
-        assert self.applied_index == self.replica.commit_index, "a follower applies what is committed"
         replica = self.replica
-        self._commits_alone = replica.commits_alone  # those who heard it are forgotten with a term
-        for index in range(self.applied_index + 1, replica.log.last_index + 1):
-            self._apply_entry(index, keep_undo=replica.has_company)
-        self._read.clear()
-        self.clock.ahead_ms = self.state.ahead_ms
+        self.journal.apply_to_end()
         contact_ms = self.clock.contact_ms
         self.clock.win(replica.term, replica.votes.values(), replica.log.last_time_ms, now_ms)
-        turn = self._turn
-        turn.term = replica.term
-        turn.now_ms = max(self._stamp(now_ms), replica.log.last_time_ms)
+        self.journal.begin_term(now_ms)
         first: list[m.Mutation] = []
         if not self.state.cluster_id:
             first.append(founding(self.lottery))
-        grace_from_ms, grace_until_ms = self._grace(contact_ms, turn.now_ms)
+        grace_from_ms, grace_until_ms = self._grace(contact_ms, self.journal.turn.now_ms)
         takeover = m.TookOver(replica.term, self.settings.member_id, grace_from_ms, grace_until_ms)
-        self._apply(self._judge.own([*first, takeover]), now_ms, None)
+        self.journal.append(self._judge.own([*first, takeover]), now_ms, None)
         self.takeover_index = replica.log.last_index + 1
-        self._propose_open(now_ms)  # records leave when the replica's caller is done
-        if self._commits_alone:
+        self.journal.propose(now_ms)  # records leave when the replica's caller is done
+        if self.replica.commits_alone:
             self.commit_moved(now_ms)
 
     def _grace(self, contact_ms: int | None, time_ms: int) -> tuple[int, int]:
@@ -914,16 +811,7 @@ class Node(Observer):
     def lost_mastership(self, now_ms: int) -> None:
         """Take back what is not committed, newest first; what was promised to nobody is answered as unknown."""
         self.serving = False
-        roll_back(self._open_undo)
-        self._open, self._open_payloads, self._open_bytes = [], [], 0
-        while self._undo:
-            roll_back(self._undo.pop()[1])
-        self.clock.ahead_ms = self.state.ahead_ms
-        self.applied_index = self.replica.commit_index
-        self._uncommitted.clear()
-        self._open_is_early = False
-        for index in [each for each in self._digests if each > self.applied_index]:
-            del self._digests[index]
+        self.journal.lost_mastership()
         self._hands_over_until_ms = 0
         lost = ServiceUnavailable("The mastership was lost; the outcome is unknown, a retry is safe.")
         waiting, self._waiters = self._waiters.all(), Waiters()
@@ -940,21 +828,12 @@ class Node(Observer):
         self.members.lost_mastership()
 
     def members_changed(self, now_ms: int) -> None:
-        replica = self.replica
-        if self._commits_alone != replica.commits_alone:
-            self._commits_alone = replica.commits_alone
-        if replica.has_company and not self._undo_from:
-            self._undo_from = replica.log.last_index + 1 + bool(self._open)
-        if not replica.has_company:
-            self._undo_from = 0
-        if replica.membership.is_voter:
-            self._was_voter, self.members.was_removed = True, False
+        self.journal.members_changed()
+        self.members.voters_changed()
 
     def dropped(self, entries: list[Entry]) -> None:
         """What was acknowledged before it was committed and is not in the newer master's log."""
-        early = [entry for entry in entries if entry.is_early]
-        self.discarded += len(early)
-        self.effects.discarded += early
+        self.journal.dropped(entries)
 
     def fell_behind(self, source: str, index: int) -> None:
         self.effects.wanted = Wanted(source, index)
@@ -963,60 +842,29 @@ class Node(Observer):
         self.effects.wanted = None
 
     def commit_moved(self, now_ms: int) -> None:
-        replica = self.replica
-        if replica.role == MASTER:
-            while self._undo and self._undo[0][0] <= replica.commit_index:
-                self._undo.popleft()
+        self.journal.commit_moved()
+        if self.replica.role == MASTER:
             if not self.serving:
                 self._serve_if_committed()
             self.members.keep_promises()
-        else:
-            for index in range(self.applied_index + 1, replica.commit_index + 1):
-                self._apply_entry(index, keep_undo=False)
-        uncommitted = self._uncommitted
-        while uncommitted and uncommitted[0].index <= replica.commit_index:
-            committed = uncommitted.popleft()
-            self._residency.pin(committed)
-            self.effects.committed.append(committed)
         self._senders.contents_pinned()
         if self.state.cluster_id:
-            replica.cluster = self.state.cluster_id
-        membership = replica.membership
-        if self._was_voter and not membership.is_voter and membership.index <= replica.commit_index:
-            self.members.was_removed = True
+            self.replica.cluster = self.state.cluster_id
+        self.members.commit_moved()
 
     def linked(self, time_ms: int, now_ms: int) -> None:
         self.clock.link(self.replica.term, time_ms, now_ms)
-
-    def _apply_entry(self, index: int, *, keep_undo: bool) -> None:
-        assert index == self.applied_index + 1
-        undo: Undo | None = [] if keep_undo else None
-        entry = self.replica.log.entry(index)
-        payload, mutations = self._read.pop(index, (b"", []))
-        if payload is not entry.payload:  # it stood in the log at the start, or was taken for another one
-            mutations = m.decode(entry.payload)
-        self.state.index = index
-        if not self._is_volatile:
-            self._uncommitted.append(Committed(index, entry.term, entry.time_ms, mutations, entry.voters))
-        for mutation in mutations:
-            apply(self.state, mutation, undo)
-        if undo:
-            self._undo.append((index, undo))
-        self.applied_index = index
-        self.clock.ahead_ms = self.state.ahead_ms
-        if not mutations and entry.voters is None:
-            self._note_digest(index, entry.time_ms)
 
     # --- effects ----------------------------------------------------------------------
 
     def _leave(self, now_ms: int) -> None:
         """Everything that is due after an input."""
-        self._hand_out(now_ms)
-        if self._open:
-            self._close_entry_if_free(now_ms)
+        self._outlet.drain(now_ms)
+        if self.journal.is_open:
+            self.journal.close_if_free(now_ms)
         if self.replica.followers:
             self.replica.settle(now_ms)
-            self._hand_out(now_ms)
+            self._outlet.drain(now_ms)
         if self.replica.master != self._master_seen or self._post.has_lobby or self.members.answered:
             self._leave_company(now_ms)
         if self._replies:
@@ -1044,26 +892,6 @@ class Node(Observer):
         for ticket, outcome in answered:
             self.effects.replies.append(Reply(ticket, outcome, 0))
         answered.clear()
-
-    def _hand_out(self, now_ms: int) -> None:
-        """Move the replica's outbox into effects; with volatile storage its records are durable at once."""
-        outbox = self.replica.outbox
-        while outbox.records or outbox.messages:
-            if outbox.records:
-                self._hand_out_records()
-            for message, rests_on_records in outbox.messages:
-                token = self.effects.token if rests_on_records and not self._is_volatile else 0
-                self.effects.frames.append(Frame(message.to, messages.encode(message), token))
-            outbox.messages.clear()
-            if self._is_volatile:
-                self.replica.synced(self.effects.token, now_ms)
-
-    def _hand_out_records(self) -> None:
-        outbox, effects = self.replica.outbox, self.effects
-        effects.token += 1
-        effects.records += outbox.records
-        outbox.records.clear()
-        self.replica.handed_out(effects.token)
 
     def _wake_at(self, now_ms: int) -> int | None:
         replica = self.replica
@@ -1106,7 +934,7 @@ class Node(Observer):
             master=replica.master,
             term=replica.term,
             commit_index=replica.commit_index,
-            applied_index=self.applied_index,
+            applied_index=self.journal.applied_index,
             last_index=replica.log.last_index,
             ready=is_ready,
             reason="" if is_ready else self._unready_reason(),
@@ -1119,8 +947,8 @@ class Node(Observer):
             cluster_id=replica.cluster,
             members=self.members.statuses(),
             stale_ms=self._stale_ms(now_ms),
-            discarded=self.discarded,
-            digests=dict(self._digests),
+            discarded=self.journal.discarded,
+            digests=dict(self._digests.by_index),
             leases=len(self.state.leases),
         )
 

@@ -97,7 +97,7 @@ class Member:
                 "and let others join it ('elasticq cluster add')"
             )
         if self._discarded is not None:
-            node.discarded = self._discarded.count
+            node.journal.discarded = self._discarded.count
         self._runtime = Runtime(
             node,
             self._storage,

@@ -158,7 +158,7 @@ class Member:
             return self.disk.copy(index)
         if node.replica.commit_index < index:
             return None
-        if node._open or node.replica.commit_index != node.applied_index:
+        if node.journal.is_open or node.replica.commit_index != node.applied_index:
             return in_a_fork(lambda: copy_of_memory(*node.committed_state()))
         return copy_of_memory(*node.committed_state())
 

@@ -23,9 +23,11 @@ from elasticq.engine.turn import Outcome, Turn
 from elasticq.model.commands import Call, DeleteMessage, ReceiveMessage
 from elasticq.model.errors import LeaseExpired
 from elasticq.model.results import ReceiveMessageResult
+from elasticq.node import journal as journal_module
 from elasticq.node import node as node_module
 from elasticq.node.clock import ClusterClock
 from elasticq.node.effects import Committed, Reply, Ticket
+from elasticq.node.journal import Journal
 from elasticq.node.members import Members
 from elasticq.node.node import Node
 from elasticq.node.replies import Replies
@@ -82,8 +84,8 @@ def dedup_hit_before_commit() -> Iterator[None]:
     honest = Node._run
 
     def hasty(self: Node, call: Call, ticket: Ticket, now_ms: int) -> None:
-        turn = self._turn
-        turn.now_ms = self._open_time(now_ms)
+        turn = self.journal.turn
+        self.journal.stamp_command(now_ms)
         if call.invocation and self.state.invocations.get(call.invocation, turn.now_ms) is not None:
             try:
                 result, _ = execute(self.state, call, turn)
@@ -146,7 +148,7 @@ def restarted_member_raises_its_term() -> Iterator[None]:
 
 @contextmanager
 def wall_clock_stamps() -> Iterator[None]:
-    with patch.object(Node, "_stamp", lambda self, now_ms: now_ms + self.clock._wall_offset_ms):
+    with patch.object(Journal, "_stamp", lambda self, now_ms: now_ms + self._clock._wall_offset_ms):
         yield
 
 
@@ -174,14 +176,14 @@ def rows_without_the_guid_table() -> AbstractContextManager[None]:
 @contextmanager
 def apply_that_reads_a_clock() -> Iterator[None]:
     """``apply`` stamps a send with a clock of its own; here one that ticks whenever it is read."""
-    honest, clock = node_module.apply, count()
+    honest, clock = journal_module.apply, count()
 
     def reading(state: Any, mutation: m.Mutation, undo: Any = None) -> None:
         if isinstance(mutation, m.MessageStored):
             mutation.sent_ms += next(clock)
         honest(state, mutation, undo)
 
-    with patch.object(node_module, "apply", reading):
+    with patch.object(journal_module, "apply", reading):
         yield
 
 
@@ -414,18 +416,18 @@ def attempt_forgets_what_it_got() -> Iterator[None]:
 @contextmanager
 def advance_that_one_member_forgets() -> Iterator[None]:
     """What the log says of the clock never reaches the rows of the followers."""
-    honest = node_module.apply
+    honest = journal_module.apply
 
-    def deaf(self: Node, index: int, *, keep_undo: bool) -> None:
+    def deaf(self: Journal, index: int, *, keep_undo: bool) -> None:
         def forgetful(state: State, mutation: m.Mutation, undo: Any = None) -> None:
-            if type(mutation) is not m.ClockAdvanced or not self.settings.member_id.startswith("m2"):
+            if type(mutation) is not m.ClockAdvanced or not self._replica.member_id.startswith("m2"):
                 honest(state, mutation, undo)
 
-        with patch.object(node_module, "apply", forgetful):
+        with patch.object(journal_module, "apply", forgetful):
             faithful(self, index, keep_undo=keep_undo)
 
-    faithful = Node._apply_entry
-    with patch.object(Node, "_apply_entry", deaf):
+    faithful = Journal._apply_entry
+    with patch.object(Journal, "_apply_entry", deaf):
         yield
 
 
