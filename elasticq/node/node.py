@@ -42,7 +42,8 @@ from elasticq.node.effects import Effects, Fetch, Reply, Ticket, Wanted
 from elasticq.node.forwarding import UnknownKind
 from elasticq.node.journal import Journal
 from elasticq.node.judging import Decision, Judge
-from elasticq.node.members import Members, founding
+from elasticq.node.leadership import Leadership
+from elasticq.node.members import Members
 from elasticq.node.orders import Order, OrderDone, OrderRefused, TransferMastership, VerifyRows
 from elasticq.node.outlet import Outlet
 from elasticq.node.peer import Peer
@@ -62,10 +63,6 @@ from elasticq.replication.replica import MASTER, Observer, Replica, Timing
 SWEEP_MS = 1_000
 MOVE_RETRY_MS = 10
 BURIALS_MAX = 10  # commands that one receive may spend on dead letters, up to 1,000 of them each
-HAND_OVER_MS = 1_000
-GRACE_BEFORE_MS = 1_400  # a follower's link may have been silent this long before it was noticed
-GRACE_AFTER_MS = 2_000
-GRACE_SPAN_MAX_MS = 10_000
 LOG_KEPT_ENTRIES = 4_096
 ALONE_LOG_KEPT_BYTES = 1_048_576
 ATTEMPTS_MAX = 10_000
@@ -107,8 +104,6 @@ class Node(Observer):
             is_volatile=settings.volatile,
         )
         self.stored_index = durable.applied_index
-        self.serving = False
-        self.takeover_index = 0
         self._is_volatile = settings.volatile
         self._judge = Judge(self.effects.failures)
         self._waiters = Waiters()
@@ -152,8 +147,9 @@ class Node(Observer):
             give_back=self._give_back,
         )
         self._master_seen: str | None = None
-        self._hands_over_until_ms = 0
-        self._heir = ""
+        self.leadership = Leadership(
+            self.state, self.replica, self.clock, self.lottery, self._judge, self.journal, self._outlet
+        )
         self._parked: dict[int, list[tuple[Call, Ticket]]] = {}  # by queue: they need contents that are on disk
         memory_bytes_max = settings.memory_bytes_max if settings.volatile else 0
         self._senders = Senders(self.state, self._residency, self.effects.replies, memory_bytes_max)
@@ -168,12 +164,12 @@ class Node(Observer):
 
     def submit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         """Execute; the answer comes out as a Reply, now or after a later input."""
-        if not self.serving:
+        if not self.leadership.serving:
             self._post.submit(call, ticket, now_ms)
             if self._post.has_lobby:
                 self._leave(now_ms)
             return
-        if self._hands_over_until_ms:
+        if self.leadership.hands_over_until_ms:
             self._post.hold(call, ticket, now_ms)
             return
         if self._senders.is_watching and self._senders.hold(call, ticket):
@@ -190,9 +186,14 @@ class Node(Observer):
         return self.journal.applied_index
 
     @property
+    def serving(self) -> bool:
+        """This member is master, and executes calls."""
+        return self.leadership.serving
+
+    @property
     def is_handing_over(self) -> bool:
         """The mastership is being given away; calls are held meanwhile."""
-        return bool(self._hands_over_until_ms)
+        return bool(self.leadership.hands_over_until_ms)
 
     def cancel(self, ticket: Ticket, now_ms: int) -> None:
         """The client of a waiting receive left; harmless for any other ticket."""
@@ -208,7 +209,7 @@ class Node(Observer):
     def undelivered(self, result: Result, now_ms: int) -> None:
         """The answer of a receive could not be written: its messages become visible again."""
         if isinstance(result, ReceiveMessageResult) and result.messages and not result.leased:
-            if self.serving:
+            if self.leadership.serving:
                 self._give_back(result, now_ms)
             else:
                 self._post.undelivered(result)
@@ -256,7 +257,7 @@ class Node(Observer):
         if frame[:1] == _LETTER:
             letter = forwarding.decode(frame)
             _check_sender(letter.sender, link)
-            self._post.read(letter, now_ms, serving=self.serving)
+            self._post.read(letter, now_ms, serving=self.leadership.serving)
             return
         message = messages.decode(frame)
         _check_sender(message.sender, link)
@@ -282,7 +283,7 @@ class Node(Observer):
         known = self.members.peers.get(peer.id)
         if known is not None and known.boot != peer.boot:
             self._forget_waiting(peer.id)
-            self._post.master_changed(now_ms, serving=self.serving)
+            self._post.master_changed(now_ms, serving=self.leadership.serving)
         self.members.met(peer, now_ms)
         self._leave(now_ms)
 
@@ -290,7 +291,7 @@ class Node(Observer):
         """The link to another member broke: its waiting receives go."""
         self.members.lost(member_id, now_ms)
         self._forget_waiting(member_id)
-        self._post.master_changed(now_ms, serving=self.serving)
+        self._post.master_changed(now_ms, serving=self.leadership.serving)
         self._leave(now_ms)
 
     def _forget_waiting(self, sender: str) -> None:
@@ -309,7 +310,7 @@ class Node(Observer):
             self._verify(ticket, now_ms)
         elif isinstance(order, TransferMastership):
             self._transfer(order.member, ticket, now_ms)
-        elif self.serving and not self.journal.may_be_taken_back:
+        elif self.leadership.serving and not self.journal.may_be_taken_back:
             self.members.answered.append((ticket, OrderRefused("not yet: try again")))
         else:
             voters = self.members.order(order, ticket)
@@ -327,7 +328,7 @@ class Node(Observer):
 
     def _verify(self, ticket: Ticket, now_ms: int) -> None:
         """An entry without a mutation asks each member for the digest of its rows at this place of the log."""
-        if not self.serving:
+        if not self.leadership.serving:
             self.members.answered.append((ticket, OrderRefused("this member is not the master: ask the master")))
             return
         self.journal.stamp_command(now_ms)
@@ -359,7 +360,7 @@ class Node(Observer):
         if not self.replica.is_whole:
             return  # it may lack any of them
         self._residency.fetched(fetch, contents)
-        if self.serving:
+        if self.leadership.serving:
             for call, ticket in self._parked.pop(fetch.queue_id, ()):
                 self._run(call, ticket, now_ms)
             self._serve_waiters(fetch.queue_id, now_ms)
@@ -374,7 +375,7 @@ class Node(Observer):
         """
         if self.replica.others or not sequences:
             self.replica.lost_rows(now_ms)
-        elif self.serving:
+        elif self.leadership.serving:
             self.journal.stamp_command(now_ms)
             removed: list[m.Mutation] = [m.MessagesRemoved(queue_id, part) for part in m.chunks(sequences)]
             self._change(self._judge.own(removed), now_ms)
@@ -394,13 +395,13 @@ class Node(Observer):
     def tick(self, now_ms: int) -> None:
         """Time passed: elections, heartbeats, ends of waits, deadlines of messages, background work."""
         self.replica.tick(now_ms)
-        self._post.tick(now_ms, self.clock.time_ms(now_ms), self._stale_ms(now_ms))
+        self._post.tick(now_ms, self.clock.time_ms(now_ms), self.leadership.stale_ms(now_ms))
         if self._is_volatile:
             self._compact()
-        if self.serving:
+        if self.leadership.serving:
             self.clock.keep(now_ms)
             self._end_waits(now_ms)
-            if not self._hands_over_until_ms:  # else the heir's log would not be the newest when it stands
+            if self.leadership.may_write:  # else the heir's log would not be the newest when it stands
                 self._work(now_ms)
         self._leave(now_ms)
 
@@ -425,24 +426,11 @@ class Node(Observer):
         self.replica.fsync_ms = slow_ms
 
     def hand_over(self, now_ms: int, to: str = "") -> bool:
-        """Give the mastership to ``to``, or to who has the newest log; True if there is anybody.
-
-        Until that member has everything, and the mastership, calls are held; after ``HAND_OVER_MS`` it was in vain.
-        """
-        if not self.serving or not self.replica.others:
-            return False
-        self._heir, self._hands_over_until_ms = to, now_ms + HAND_OVER_MS
-        self._leave(now_ms)
-        return True
-
-    def _hand_over_if_due(self, now_ms: int) -> None:
-        if now_ms >= self._hands_over_until_ms:
-            self._hands_over_until_ms = 0
-        elif not self.journal.is_open and self.replica.commit_index == self.replica.log.last_index:
-            heir = self._heir or self.replica.heir()
-            if self.replica.hand_over(now_ms, heir):
-                self._heir = heir  # the same until it is over: two that stand at once split the votes
-            self._outlet.drain(now_ms)
+        """Give the mastership to ``to``, or to who has the newest log; False if there is nobody. Calls wait meanwhile."""
+        is_due = self.leadership.hand_over(now_ms, to)
+        if is_due:
+            self._leave(now_ms)
+        return is_due
 
     def committed_state(self) -> tuple[State, Base]:
         """For a snapshot in a process of its own that is a copy of this one: what is not committed is taken back."""
@@ -466,7 +454,7 @@ class Node(Observer):
 
     def _admit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         """Execute a call that another member passed on, or that has waited, or let it wait like any other."""
-        if self._hands_over_until_ms:
+        if self.leadership.hands_over_until_ms:
             self._post.hold(call, ticket, now_ms)
         elif not (self._senders.is_watching and self._senders.hold(call, ticket)):
             self._run(call, ticket, now_ms)
@@ -562,7 +550,7 @@ class Node(Observer):
         senders.look()
         while (sender := senders.next()) is not None:
             call, ticket = sender
-            if not self.serving:
+            if not self.leadership.serving:
                 self._post.submit(call, ticket, now_ms)
             elif not senders.hold(call, ticket):
                 self._run(call, ticket, now_ms)
@@ -698,7 +686,7 @@ class Node(Observer):
             self._answer_waiter(waiter, ReceiveMessageResult(), now_ms)
             return
         self._waiters.remove(waiter)
-        if self._hands_over_until_ms:  # an entry now would make the heir's log old
+        if self.leadership.hands_over_until_ms:  # an entry now would make the heir's log old
             self._post.hold(call, ticket, now_ms)
             return
         try:
@@ -777,42 +765,14 @@ class Node(Observer):
     # --- what the replica tells (Observer) ----------------------------------------------
 
     def became_master(self, now_ms: int) -> None:
-        """Take over: state to the log's end, fix the clock, say so in the log; serve when that is committed."""
-        replica = self.replica
-        self.journal.apply_to_end()
-        contact_ms = self.clock.contact_ms
-        self.clock.win(replica.term, replica.votes.values(), replica.log.last_time_ms, now_ms)
-        self.journal.begin_term(now_ms)
-        first: list[m.Mutation] = []
-        if not self.state.cluster_id:
-            first.append(founding(self.lottery))
-        grace_from_ms, grace_until_ms = self._grace(contact_ms, self.journal.turn.now_ms)
-        takeover = m.TookOver(replica.term, self.settings.member_id, grace_from_ms, grace_until_ms)
-        self.journal.append(self._judge.own([*first, takeover]), now_ms, None)
-        self.takeover_index = replica.log.last_index + 1
-        self.journal.propose(now_ms)  # records leave when the replica's caller is done
+        self.leadership.take_over(now_ms)
         if self.replica.commits_alone:
             self.commit_moved(now_ms)
 
-    def _grace(self, contact_ms: int | None, time_ms: int) -> tuple[int, int]:
-        """From when to when consumers may have been unable to extend a visibility timeout."""
-        known_ms = None if contact_ms is None else contact_ms + self.clock.ahead_ms
-        last_ms = known_ms if known_ms is not None else self.replica.log.last_time_ms
-        if not last_ms:
-            return 0, 0
-        from_ms = last_ms - GRACE_BEFORE_MS
-        return from_ms, min(time_ms + GRACE_AFTER_MS, from_ms + GRACE_SPAN_MAX_MS)
-
-    def _serve_if_committed(self) -> None:
-        """Serve only when the own Takeover is committed: then everything before it is, too."""
-        if self.replica.role == MASTER and self.replica.commit_index >= self.takeover_index:
-            self.serving = True
-
     def lost_mastership(self, now_ms: int) -> None:
         """Take back what is not committed, newest first; what was promised to nobody is answered as unknown."""
-        self.serving = False
+        self.leadership.lost_mastership()
         self.journal.lost_mastership()
-        self._hands_over_until_ms = 0
         lost = ServiceUnavailable("The mastership was lost; the outcome is unknown, a retry is safe.")
         waiting, self._waiters = self._waiters.all(), Waiters()
         for ticket in self._replies.give_up():
@@ -844,8 +804,7 @@ class Node(Observer):
     def commit_moved(self, now_ms: int) -> None:
         self.journal.commit_moved()
         if self.replica.role == MASTER:
-            if not self.serving:
-                self._serve_if_committed()
+            self.leadership.commit_moved()
             self.members.keep_promises()
         self._senders.contents_pinned()
         if self.state.cluster_id:
@@ -869,10 +828,10 @@ class Node(Observer):
             self._leave_company(now_ms)
         if self._replies:
             self._replies.release(now_ms)
-        if self._hands_over_until_ms:
-            self._hand_over_if_due(now_ms)
+        if self.leadership.hands_over_until_ms:
+            self.leadership.go_on_handing_over(now_ms)
         if self._has_mail:
-            self._post.mail_answers(now_ms, serving=self.serving)
+            self._post.mail_answers(now_ms, serving=self.leadership.serving)
         self.effects.wake_at_ms = self._wake_at(now_ms)
 
     @property
@@ -882,7 +841,7 @@ class Node(Observer):
     def _leave_company(self, now_ms: int) -> None:
         """What only a member among others has to look after."""
         master = self.replica.master
-        may_serve = self.serving and not self._hands_over_until_ms
+        may_serve = self.leadership.may_write
         if master != self._master_seen:
             self._master_seen = master
             self._post.master_changed(now_ms, serving=may_serve)
@@ -901,16 +860,16 @@ class Node(Observer):
         lobby_ms = self._post.wake_at_ms
         if lobby_ms is not None and (wake_ms is None or lobby_ms < wake_ms):
             wake_ms = lobby_ms
-        if not self.serving:
+        if not self.leadership.serving:
             return wake_ms
-        is_leaving = bool(self._hands_over_until_ms)
+        is_leaving = not self.leadership.may_write
         due_ms = self._waiters.next_due_ms() if self._waiters.count and not is_leaving else None
         for candidate_ms in (
             self._waiters.next_deadline_ms() if self._waiters.count else None,
             None if due_ms is None else self.clock.boot_ms(due_ms),
             self._chores_at_ms() if self._has_chores() and not is_leaving else None,
             self._replies.wake_at_ms,
-            self._hands_over_until_ms or None,
+            self.leadership.hands_over_until_ms or None,
         ):
             if candidate_ms is not None and (wake_ms is None or candidate_ms < wake_ms):
                 wake_ms = candidate_ms
@@ -918,16 +877,12 @@ class Node(Observer):
 
     # --- status -------------------------------------------------------------------------
 
-    def _stale_ms(self, now_ms: int) -> int:
-        heard_ms = self.replica.heard_ms
-        return 0 if self.serving or heard_ms is None else now_ms - heard_ms
-
     def status(self, now_ms: int) -> NodeStatus:
         replica = self.replica
         trouble = self.members.waiting_for()
         is_following = replica.role != MASTER and replica.master is not None and replica.wanted is None
         is_following &= replica.is_whole
-        is_ready = not trouble and (self.serving or is_following)
+        is_ready = not trouble and (self.leadership.serving or is_following)
         return NodeStatus(
             member_id=self.settings.member_id,
             role=replica.role,
@@ -946,7 +901,7 @@ class Node(Observer):
             contents_bytes=self.state.contents_bytes,
             cluster_id=replica.cluster,
             members=self.members.statuses(),
-            stale_ms=self._stale_ms(now_ms),
+            stale_ms=self.leadership.stale_ms(now_ms),
             discarded=self.journal.discarded,
             digests=dict(self._digests.by_index),
             leases=len(self.state.leases),

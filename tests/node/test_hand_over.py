@@ -6,7 +6,7 @@ from elasticq.engine.digest import state_digest
 from elasticq.model import commands as c
 from elasticq.model.errors import SqsError
 from elasticq.node.effects import Frame
-from elasticq.node.node import HAND_OVER_MS
+from elasticq.node.leadership import HAND_OVER_MS
 from elasticq.node.orders import OrderDone, OrderRefused, TransferMastership
 from elasticq.replication import messages
 from elasticq.replication.messages import PROTOCOL_VERSION

@@ -129,7 +129,7 @@ def serving_before_takeover() -> Iterator[None]:
 
     def eager(self: Node, now_ms: int) -> None:
         honest(self, now_ms)
-        self.serving = True
+        self.leadership.serve()
 
     with patch.object(Node, "became_master", eager):
         yield
