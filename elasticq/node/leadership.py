@@ -25,6 +25,7 @@ HAND_OVER_MS: Final = 1_000
 GRACE_BEFORE_MS: Final = 1_400  # a follower's link may have been silent this long before it was noticed
 GRACE_AFTER_MS: Final = 2_000
 GRACE_SPAN_MAX_MS: Final = 10_000
+TAKING_OVER: Final = "The master is taking over; try again."
 
 
 class Leadership:

@@ -251,7 +251,7 @@ def books(node: Node) -> tuple[object, ...]:
         journal._open_bytes,
         len(journal._open_undo),
         bool(node._replies),
-        node._waiters.count,
+        node._executor.waiters.count,
     )
 
 
@@ -321,7 +321,7 @@ def test_a_waiting_receive_that_fails_is_answered_alone() -> None:
     assert type(solo.answers(first)[0]) is InternalFailure
     (message,) = solo.answers(second)[0].messages  # type: ignore[union-attr]
     assert message.body == "x"
-    assert solo.node._waiters.count == 0
+    assert solo.node._executor.waiters.count == 0
     assert [failure.action for failure in solo.member.failures] == ["ReceiveMessage"]
 
 

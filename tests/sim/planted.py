@@ -23,10 +23,11 @@ from elasticq.engine.turn import Outcome, Turn
 from elasticq.model.commands import Call, DeleteMessage, ReceiveMessage
 from elasticq.model.errors import LeaseExpired
 from elasticq.model.results import ReceiveMessageResult
+from elasticq.node import executor as executor_module
 from elasticq.node import journal as journal_module
-from elasticq.node import node as node_module
 from elasticq.node.clock import ClusterClock
 from elasticq.node.effects import Committed, Reply, Ticket
+from elasticq.node.executor import Executor
 from elasticq.node.journal import Journal
 from elasticq.node.members import Members
 from elasticq.node.node import Node
@@ -81,22 +82,22 @@ def reply_before_commit() -> Iterator[None]:
 @contextmanager
 def dedup_hit_before_commit() -> Iterator[None]:
     """A retry is answered from the GUID history at once, wherever its entry stands."""
-    honest = Node._run
+    honest = Executor._execute
 
-    def hasty(self: Node, call: Call, ticket: Ticket, now_ms: int) -> None:
-        turn = self.journal.turn
-        self.journal.stamp_command(now_ms)
-        if call.invocation and self.state.invocations.get(call.invocation, turn.now_ms) is not None:
+    def hasty(self: Executor, call: Call, ticket: Ticket, now_ms: int) -> None:
+        turn = self._turn
+        self._journal.stamp_command(now_ms)
+        if call.invocation and self._state.invocations.get(call.invocation, turn.now_ms) is not None:
             try:
-                result, _ = execute(self.state, call, turn)
+                result, _ = execute(self._state, call, turn)
             except ContentsMissing:
                 honest(self, call, ticket, now_ms)
                 return
-            self.effects.replies.append(Reply(ticket, result, self.replica.commit_index))
+            self._due.append(Reply(ticket, result, self._replica.commit_index))
             return
         honest(self, call, ticket, now_ms)
 
-    with patch.object(Node, "_run", hasty):
+    with patch.object(Executor, "_execute", hasty):
         yield
 
 
@@ -476,14 +477,14 @@ def id_of_an_expired_lease_receives_anew() -> Iterator[None]:
 @contextmanager
 def lease_is_sealed_in_words_only() -> Iterator[None]:
     """An empty answer is final for who reads it, but nothing is written down."""
-    honest = node_module.look_last
+    honest = executor_module.look_last
 
     def silent(state: State, call: Call, turn: Turn) -> Outcome:
         result, mutations = honest(state, call, turn)
         is_seal = isinstance(result, ReceiveMessageResult) and not result.messages
         return result, [] if is_seal else mutations
 
-    with patch.object(node_module, "look_last", silent):
+    with patch.object(executor_module, "look_last", silent):
         yield
 
 
