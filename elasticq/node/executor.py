@@ -84,8 +84,8 @@ class Executor:
     # --- calls ---------------------------------------------------------------------
 
     def admit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        """Execute a call, or let it wait: for the end of a transfer of the mastership, or a send for room."""
-        if self._leadership.hands_over_until_ms:
+        """The one gate of all calls: execute it, or let it wait for the end of a transfer, or a send for room."""
+        if not self._leadership.may_write:
             self._hold(call, ticket, now_ms)
         elif not (self._senders.is_watching and self._senders.hold(call, ticket)):
             self._execute(call, ticket, now_ms)
@@ -255,8 +255,7 @@ class Executor:
         while (sender := senders.next()) is not None:
             assert self._leadership.serving, "whoever loses the mastership holds nobody back"
             call, ticket = sender
-            if not senders.hold(call, ticket):
-                self._execute(call, ticket, now_ms)
+            self.admit(call, ticket, now_ms)
 
     # --- long polls ----------------------------------------------------------------
 
@@ -350,7 +349,7 @@ class Executor:
             self._answer_waiter(waiter, ReceiveMessageResult(), now_ms)
             return
         self.waiters.remove(waiter)
-        if self._leadership.hands_over_until_ms:  # an entry now would make the heir's log old
+        if not self._leadership.may_write:  # an entry now would make the heir's log old
             self._hold(call, ticket, now_ms)
             return
         try:
