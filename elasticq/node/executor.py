@@ -31,6 +31,7 @@ from elasticq.node.lobby import Lobby
 from elasticq.node.replies import Replies
 from elasticq.node.residency import Residency
 from elasticq.node.senders import Senders
+from elasticq.node.settings import NodeSettings
 from elasticq.node.waiters import Waiter, Waiters
 from elasticq.replication.replica import Replica
 
@@ -50,6 +51,7 @@ class Executor:
 
     def __init__(
         self,
+        settings: NodeSettings,
         state: State,
         replica: Replica,
         clock: ClusterClock,
@@ -61,8 +63,6 @@ class Executor:
         senders: Senders,
         lobby: Lobby,
         due: list[Reply],
-        *,
-        is_volatile: bool,
     ) -> None:
         self.waiters = Waiters()
         self._state = state
@@ -77,7 +77,7 @@ class Executor:
         self._senders = senders
         self._lobby = lobby
         self._due = due
-        self._is_volatile = is_volatile
+        self._is_volatile = settings.volatile
         self._parked: dict[int, list[tuple[Call, Ticket]]] = {}  # by queue: they need contents that are on disk
         self._attempts: dict[bytes, int] = {}  # answers that are out, of receives that were answered more than once
 

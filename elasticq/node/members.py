@@ -25,7 +25,7 @@ from elasticq.node.orders import (
 from elasticq.node.peer import Peer
 from elasticq.node.settings import MemberStatus, NodeSettings
 from elasticq.replication.lottery import Lottery
-from elasticq.replication.messages import Found, FrameError
+from elasticq.replication.messages import AnyMessage, Found, FrameError
 from elasticq.replication.records import Entry, Voter
 from elasticq.replication.replica import MASTER, Replica
 
@@ -172,6 +172,15 @@ class Members:
             and len(voters) == self._settings.nodes
             and any(voter.id == self._settings.member_id for voter in voters)
         )
+
+    def is_ours(self, message: AnyMessage) -> bool:
+        """It is of this cluster, or founds one that this member may be part of. FrameError for what founds nothing."""
+        if type(message) is Found:
+            return self.accepts(message)
+        cluster = self._replica.cluster
+        if message.cluster and cluster:
+            return message.cluster == cluster
+        return bool(cluster) or self._replica.membership.is_voter
 
     def founded(self) -> None:
         """The first entry is here: its cluster id is this member's, committed or not, as all founders have the same."""

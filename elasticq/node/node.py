@@ -14,13 +14,11 @@ not: an exception there is a broken invariant, and ends the member.
 """
 
 from collections.abc import Iterable
-from itertools import islice
 
 from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.state import State
-from elasticq.engine.sweep import Sweeper, reclaim
 from elasticq.model.commands import Call
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.node import forwarding
@@ -29,6 +27,7 @@ from elasticq.node.digests import Digests
 from elasticq.node.effects import Effects, Fetch, Reply, Ticket, Wanted
 from elasticq.node.executor import Executor
 from elasticq.node.forwarding import UnknownKind
+from elasticq.node.housekeeping import Housekeeping
 from elasticq.node.journal import Journal
 from elasticq.node.judging import Judge
 from elasticq.node.leadership import Leadership
@@ -42,27 +41,15 @@ from elasticq.node.replies import Replies
 from elasticq.node.residency import Residency
 from elasticq.node.senders import Senders
 from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus
+from elasticq.node.status import StatusReport
 from elasticq.replication import messages
 from elasticq.replication.judge import judge
 from elasticq.replication.lottery import Lottery
 from elasticq.replication.messages import FrameError
-from elasticq.replication.records import Base, Durable, Entry, Vote
+from elasticq.replication.records import Durable, Entry, Vote
 from elasticq.replication.replica import MASTER, Observer, Replica, Timing
 
-SWEEP_MS = 1_000
-MOVE_RETRY_MS = 10
-BURIALS_MAX = 10  # commands that one receive may spend on dead letters, up to 1,000 of them each
-LOG_KEPT_ENTRIES = 4_096
-ALONE_LOG_KEPT_BYTES = 1_048_576
-ATTEMPTS_MAX = 10_000
-DIGESTS_MAX = 16
-DAMAGED = "damaged"
-UNREADABLE = "Messages of this queue cannot be read from the disk any more, and are lost; a retry passes over them."
-
-# After these a waiting receive of their queue may find something, or learn that the queue is gone.
-_LETTER = bytes((forwarding.FRAME_KIND,))
-_WAKING = (m.MessageStored, m.VisibilityChanged, m.ReceiveReturned, m.QueueDeleted, m.QueueAttributesSet)
-_FREEING = (m.MessagesRemoved, m.RangeRemoved)  # in a FIFO queue: the next of their group may be free
+_FORWARDED = bytes((forwarding.FRAME_KIND,))
 
 
 class Node(Observer):
@@ -73,88 +60,49 @@ class Node(Observer):
     ) -> None:
         """``rows``: what the rows on disk hold, up to ``durable.applied_index``."""
         self.settings = settings
-        self.effects = Effects()
-        self.state = State()
+        self.effects = effects = Effects()
+        self.state = state = State()
         for mutation in rows:
-            apply(self.state, mutation)
-        self.state.names.order()
-        self.clock = ClusterClock()
-        self.clock.ahead_ms = self.state.ahead_ms
-        self.lottery = Lottery(entropy)
+            apply(state, mutation)
+        state.names.order()
+        self.clock = clock = ClusterClock()
+        clock.ahead_ms = state.ahead_ms
+        lottery = Lottery(entropy)
         timing = Timing(settings.heartbeat_ms, settings.election_min_ms, settings.election_max_ms)
-        self.replica = Replica(
-            settings.member_id,
-            settings.voters,
-            durable,
-            timing,
-            self.lottery,
-            self,
-            self.clock.reading,
-            is_volatile=settings.volatile,
+        is_volatile, replies = settings.volatile, effects.replies
+        self.replica = replica = Replica(
+            settings.member_id, settings.voters, durable, timing, lottery, self, clock.reading, is_volatile=is_volatile
         )
-        self.stored_index = durable.applied_index
-        self._is_volatile = settings.volatile
-        self._judge = Judge(self.effects.failures)
-        self._sweeper = Sweeper()
-        self._sweep_at_ms = 0
-        self._mover = Mover()
-        self._move_at_ms = 0
-        self._advances_seen = 0
-        self._digests = Digests(self.state, self.replica)
-        self._outlet = Outlet(self.replica, self.effects, is_volatile=settings.volatile)
-        self._residency = Residency(self.state, self.effects.fetches, settings.memory_bytes)
-        self.journal = Journal(
-            settings,
-            self.state,
-            self.replica,
-            self.clock,
-            self.effects,
-            self._outlet,
-            self._judge,
-            self._residency,
-            self._digests,
-            self._mover,
-            durable.applied_index,
+        self.members = members = Members(settings, replica, lottery)
+        members.founded()
+        if state.cluster_id:
+            replica.cluster = state.cluster_id
+        boot = lottery.token(b"courier %d" % durable.applied_index, 8).hex()  # the entropy may be an older node's
+        index = durable.applied_index
+        judge, mover, lobby = Judge(effects.failures), Mover(), Lobby(settings.read_wait_ms)
+        outlet, digests = Outlet(replica, effects, is_volatile=is_volatile), Digests(state, replica)
+        residency = Residency(state, effects.fetches, settings.memory_bytes)
+        senders = Senders(state, residency, replies, settings.memory_bytes_max if is_volatile else 0)
+        held = Replies(replica, replies, settings.mode, settings.all_timeout_ms)
+
+        self.journal = journal = Journal(
+            settings, state, replica, clock, effects, outlet, judge, residency, digests, mover, index
         )
-        self.members = Members(settings, self.replica, self.lottery)
-        self.members.founded()
-        if self.state.cluster_id:
-            self.replica.cluster = self.state.cluster_id
-        self._replies = Replies(self.replica, self.effects.replies, settings.mode, settings.all_timeout_ms)
+        self.leadership = leadership = Leadership(state, replica, clock, lottery, judge, journal, outlet)
+        self._executor = executor = Executor(
+            settings, state, replica, clock, judge, journal, leadership, held, residency, senders, lobby, replies
+        )
+        self._housekeeping = Housekeeping(
+            settings, state, replica, members, judge, journal, executor, residency, senders, mover
+        )
+        self._post = post = Post(
+            settings, state, replica, members, clock, effects, judge, leadership, executor, lobby, boot
+        )
+        self._report = StatusReport(state, replica, members, clock, journal, digests, leadership, executor, post)
+        self._outlet, self._digests, self._residency = outlet, digests, residency
+        self._senders, self._lobby, self._replies = senders, lobby, held
+        self._stored_index = index
         self._master_seen: str | None = None
-        self.leadership = Leadership(
-            self.state, self.replica, self.clock, self.lottery, self._judge, self.journal, self._outlet
-        )
-        memory_bytes_max = settings.memory_bytes_max if settings.volatile else 0
-        self._senders = Senders(self.state, self._residency, self.effects.replies, memory_bytes_max)
-        self._lobby = Lobby(settings.read_wait_ms)
-        self._executor = Executor(
-            self.state,
-            self.replica,
-            self.clock,
-            self._judge,
-            self.journal,
-            self.leadership,
-            self._replies,
-            self._residency,
-            self._senders,
-            self._lobby,
-            self.effects.replies,
-            is_volatile=settings.volatile,
-        )
-        self._post = Post(
-            settings,
-            self.state,
-            self.replica,
-            self.members,
-            self.clock,
-            self.effects,
-            self._judge,
-            self.leadership,
-            self._executor,
-            self._lobby,
-            self.lottery.token(b"courier %d" % durable.applied_index, 8).hex(),  # the entropy may be an older node's
-        )
 
     # --- inputs -------------------------------------------------------------------
 
@@ -175,7 +123,7 @@ class Node(Observer):
         if self._executor.waiters.count or not (self.replica.commits_alone or self.journal.is_only_joining()):
             self._leave(now_ms)
         else:
-            self.effects.wake_at_ms = self._chores_at_ms()  # nothing else can be due
+            self.effects.wake_at_ms = self._housekeeping.next_at_ms()  # nothing else can be due
 
     @property
     def applied_index(self) -> int:
@@ -186,11 +134,6 @@ class Node(Observer):
     def serving(self) -> bool:
         """This member is master, and executes calls."""
         return self.leadership.serving
-
-    @property
-    def is_handing_over(self) -> bool:
-        """The mastership is being given away; calls are held meanwhile."""
-        return bool(self.leadership.hands_over_until_ms)
 
     def cancel(self, ticket: Ticket, now_ms: int) -> None:
         """The client of a waiting receive left; harmless for any other ticket."""
@@ -237,29 +180,20 @@ class Node(Observer):
         return [*refused.items(), *unknown]
 
     def _take_frame(self, frame: bytes, now_ms: int, link: str) -> None:
-        if frame[:1] == _LETTER:
+        if frame[:1] == _FORWARDED:
             letter = forwarding.decode(frame)
             _check_sender(letter.sender, link)
             self._post.read(letter, now_ms)
             return
         message = messages.decode(frame)
         _check_sender(message.sender, link)
-        if message.to == self.settings.member_id and self._is_ours(message):
+        if message.to == self.settings.member_id and self.members.is_ours(message):
             judge(message, self.replica)
             if isinstance(message, messages.Append):
                 self.journal.read_ahead(message)
             self.replica.receive(message, now_ms)
             if type(message) is messages.Found:
                 self.members.founded()
-
-    def _is_ours(self, message: messages.AnyMessage) -> bool:
-        """Of this cluster, or the founding of one that this member may be part of."""
-        if type(message) is messages.Found:
-            return self.members.accepts(message)
-        cluster = self.replica.cluster
-        if message.cluster and cluster:
-            return message.cluster == cluster
-        return bool(cluster) or self.replica.membership.is_voter
 
     def met(self, peer: Peer, now_ms: int) -> None:
         """Another member said what it is, for the first time or anew."""
@@ -323,8 +257,8 @@ class Node(Observer):
 
     def stored(self, index: int, now_ms: int) -> None:
         """The rows on disk hold everything up to ``index``: its contents may leave memory, its entries the log."""
-        assert self.stored_index <= index <= self.replica.commit_index, "rows hold committed entries only"
-        self.stored_index = index
+        assert self._stored_index <= index <= self.replica.commit_index, "rows hold committed entries only"
+        self._stored_index = index
         self._residency.stored(index)
         if self.replica.is_whole:  # else the log goes on from whichever snapshot comes
             self.replica.compact(index, self.settings.log_kept_bytes)
@@ -364,24 +298,14 @@ class Node(Observer):
         """Time passed: elections, heartbeats, ends of waits, deadlines of messages, background work."""
         self.replica.tick(now_ms)
         self._post.tick(now_ms)
-        if self._is_volatile:
-            self._compact()
+        if self.settings.volatile:
+            self._housekeeping.compact()
         if self.leadership.serving:
             self.clock.keep(now_ms)
             self._executor.end_waits(now_ms)
             if self.leadership.may_write:  # else the heir's log would not be the newest when it stands
-                self._work(now_ms)
+                self._housekeeping.work(now_ms)
         self._leave(now_ms)
-
-    def _work(self, now_ms: int) -> None:
-        """What makes entries although nobody asks."""
-        voters = self.members.next_change()
-        if voters is not None:
-            self.journal.propose_voters(voters, now_ms)
-        self._executor.serve_due(now_ms)
-        self._sweep(now_ms)
-        if self.state.moving:
-            self._move(now_ms)
 
     def close_waiters(self, now_ms: int) -> None:
         """Graceful stop: all long polls are answered, empty."""
@@ -399,10 +323,6 @@ class Node(Observer):
             self._leave(now_ms)
         return is_due
 
-    def committed_state(self) -> tuple[State, Base]:
-        """For a snapshot in a process of its own that is a copy of this one: what is not committed is taken back."""
-        return self.journal.committed_state()
-
     @property
     def vote(self) -> Vote:
         """Its term, and whom it voted for in it."""
@@ -416,61 +336,6 @@ class Node(Observer):
         self.journal.retire()
         self._post.retire()
         self._post.mail_answers(now_ms)
-
-    # --- commands -------------------------------------------------------------------
-
-    # --- replies ------------------------------------------------------------------
-
-    # --- long polls ----------------------------------------------------------------
-
-    # --- background ------------------------------------------------------------------
-
-    def _note_advances(self) -> None:
-        """An entry moved cluster time: background work looks again at once."""
-        if self._advances_seen != self.journal.advances:
-            self._advances_seen = self.journal.advances
-            self._sweep_at_ms = self._move_at_ms = 0
-
-    def _sweep(self, now_ms: int) -> None:
-        self._note_advances()
-        if now_ms < self._sweep_at_ms:
-            return
-        mutations, is_more_waiting = self._sweeper.step(self.state, self.journal.stamp_command(now_ms))
-        is_more_waiting |= reclaim(self.state, self.replica.commit_index)
-        self._sweep_at_ms = now_ms + (10 if is_more_waiting else SWEEP_MS)
-        self._executor.change(self._judge.own(mutations), now_ms)
-
-    def _move(self, now_ms: int) -> None:
-        """The next step of the move tasks; the one before it is committed, so that they never run far ahead."""
-        self._note_advances()
-        if now_ms < self._move_at_ms:
-            return
-        self._move_at_ms = now_ms + MOVE_RETRY_MS
-        if self._senders.is_watching or self.replica.commit_index < self.replica.log.last_index:
-            return
-        step = self._mover.step(self.state, self.journal.stamp_command(now_ms), self.journal.turn.term)
-        self._move_at_ms = now_ms + step.wait_ms
-        for queue_id, sequences in step.missing:
-            self._residency.want(queue_id, sequences)
-        self._executor.change(self._judge.own(step.mutations), now_ms)
-
-    def _chores_at_ms(self) -> int:
-        """When background work is due again."""
-        self._note_advances()
-        if self.state.moving and self._move_at_ms < self._sweep_at_ms:
-            return self._move_at_ms
-        return self._sweep_at_ms
-
-    def _has_chores(self) -> bool:
-        state = self.state
-        return bool(state.queues or state.doomed or state.sent_ids.count) or state.invocations.count > 1
-
-    def _compact(self) -> None:
-        """Memory keeps everything, so entries are only for others."""
-        log = self.replica.log
-        kept_bytes = self.settings.log_kept_bytes if self.replica.has_company else ALONE_LOG_KEPT_BYTES
-        if len(log) > LOG_KEPT_ENTRIES or log.size_bytes > kept_bytes:
-            self.replica.compact(log.last_index, self.settings.log_kept_bytes)
 
     # --- what the replica tells (Observer) ----------------------------------------------
 
@@ -529,13 +394,9 @@ class Node(Observer):
             self._replies.release(now_ms)
         if self.leadership.hands_over_until_ms:
             self.leadership.go_on_handing_over(now_ms)
-        if self._has_mail:
+        if self.effects.replies and self.members.peers:  # also when the last link is gone
             self._post.mail_answers(now_ms)
         self.effects.wake_at_ms = self._wake_at(now_ms)
-
-    @property
-    def _has_mail(self) -> bool:
-        return bool(self.effects.replies) and bool(self.members.peers)  # also when the last link is gone
 
     def _leave_company(self, now_ms: int) -> None:
         """What only a member among others has to look after."""
@@ -558,14 +419,14 @@ class Node(Observer):
         lobby_ms = self._post.wake_at_ms
         if lobby_ms is not None and (wake_ms is None or lobby_ms < wake_ms):
             wake_ms = lobby_ms
-        if not self.leadership.serving:
+        leadership = self.leadership
+        if not leadership.serving:
             return wake_ms
-        is_leaving = not self.leadership.may_write
         for candidate_ms in (
             self._executor.wake_at_ms(),
-            self._chores_at_ms() if self._has_chores() and not is_leaving else None,
+            self._housekeeping.next_at_ms() if leadership.may_write and self._housekeeping.has_work() else None,
             self._replies.wake_at_ms,
-            self.leadership.hands_over_until_ms or None,
+            leadership.hands_over_until_ms or None,
         ):
             if candidate_ms is not None and (wake_ms is None or candidate_ms < wake_ms):
                 wake_ms = candidate_ms
@@ -574,63 +435,12 @@ class Node(Observer):
     # --- status -------------------------------------------------------------------------
 
     def status(self, now_ms: int) -> NodeStatus:
-        replica = self.replica
-        trouble = self.members.waiting_for()
-        is_following = replica.role != MASTER and replica.master is not None and replica.wanted is None
-        is_following &= replica.is_whole
-        is_ready = not trouble and (self.leadership.serving or is_following)
-        return NodeStatus(
-            member_id=self.settings.member_id,
-            role=replica.role,
-            master=replica.master,
-            term=replica.term,
-            commit_index=replica.commit_index,
-            applied_index=self.journal.applied_index,
-            last_index=replica.log.last_index,
-            ready=is_ready,
-            reason="" if is_ready else self._unready_reason(),
-            time_ms=self.clock.time_ms(now_ms),
-            voters=replica.voters,
-            match={other: progress.match_index for other, progress in replica.followers.items()},
-            queues=len(self.state.queues),
-            waiters=self._executor.waiters.count,
-            contents_bytes=self.state.contents_bytes,
-            cluster_id=replica.cluster,
-            members=self.members.statuses(),
-            stale_ms=self.leadership.stale_ms(now_ms),
-            discarded=self.journal.discarded,
-            digests=dict(self._digests.by_index),
-            leases=len(self.state.leases),
-        )
+        """The member as a whole."""
+        return self._report.status(now_ms)
 
     def leases(self, now_ms: int, limit: int) -> list[LeaseStatus]:
         """As this member knows them: up to ``limit``, the living ones and then those that ended last."""
-        state, time_ms = self.state, self.clock.time_ms(now_ms)
-        found = []
-        for key, lease in islice(state.leases.newest(), limit):
-            queue_id, name, batch, partition = key
-            queue = state.queues.get(queue_id) or state.doomed.get(queue_id)
-            is_told = bool(lease.ended_ms) or lease.lives(state.grace, time_ms)
-            found.append(
-                LeaseStatus(
-                    account=queue.account if queue is not None else "",
-                    queue=queue.name if queue is not None else "",
-                    name=name,
-                    batch=batch,
-                    partition=partition,
-                    messages=lease.messages,
-                    opened_ms=lease.opened_ms,
-                    deadline_ms=state.grace.until_ms(lease.deadline_ms),
-                    state=lease.state if is_told else m.LEASE_EXPIRED,
-                    ended_ms=lease.ended_ms,
-                )
-            )
-        return found
-
-    def _unready_reason(self) -> str:
-        if not self.replica.is_whole:
-            return "its rows on the disk are damaged: they are being replaced"
-        return "catching up: a snapshot is being taken" if self.replica.wanted else self._post.unready_reason()
+        return self._report.leases(now_ms, limit)
 
 
 def _check_sender(sender: str, link: str) -> None:

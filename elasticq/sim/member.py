@@ -159,8 +159,8 @@ class Member:
         if node.replica.commit_index < index:
             return None
         if node.journal.is_open or node.replica.commit_index != node.applied_index:
-            return in_a_fork(lambda: copy_of_memory(*node.committed_state()))
-        return copy_of_memory(*node.committed_state())
+            return in_a_fork(lambda: copy_of_memory(*node.journal.committed_state()))
+        return copy_of_memory(*node.journal.committed_state())
 
     def install(self, copy: Copy) -> None:
         """The copy in the place of what this member has; whoever waits at the old node is answered."""

@@ -37,7 +37,7 @@ def phases_of(world: World) -> set[str]:
         node = master.node
         if not node.serving:
             found.add(TAKEOVER)
-        if node.is_handing_over:
+        if node.leadership.hands_over_until_ms:
             found.add(HAND_OVER)
         if node.state.moving:
             found.add(MOVING)

@@ -10,8 +10,9 @@ from elasticq.engine.residency import OVERHEAD_BYTES
 from elasticq.model import commands as c
 from elasticq.model import errors, limits
 from elasticq.model.results import ReceiveMessageResult, SendMessageBatchResult
+from elasticq.node.housekeeping import LOG_KEPT_ENTRIES
 from elasticq.node.leadership import GRACE_AFTER_MS, GRACE_BEFORE_MS
-from elasticq.node.node import LOG_KEPT_ENTRIES, Node
+from elasticq.node.node import Node
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.messages import FrameError
 from elasticq.replication.records import NOTHING, Entry, Vote
