@@ -1,16 +1,34 @@
 """One member of a cluster, whole and pure: commands, frames and time in, effects out.
 
-A master executes a command on its state at once (apply at append, so that the
-next receive cannot take the same message) and lets the answer out only when
-the log index that it rests on is committed: the reply rule. Commands that come
-while the last entry is being synced share the next one: group commit. A
-follower applies what is committed. A master that loses its term takes back,
-newest first, what was not.
+Node takes the inputs, hands each to the part that does the work, and drains what the parts left into ``effects``. Each
+part owns its fields, and knows only parts below it:
 
-Judging a command (its handler, the encoding of what it decided, its own part of
-the open entry) may fail: that is an answer to its caller, and nothing was
-changed (judging.py). What follows an append, and what others committed, may
-not: an exception there is a broken invariant, and ends the member.
+    Node            inputs, what the replica tells (Observer), draining
+    StatusReport    what a member tells of itself
+    Housekeeping    background work of a master
+    Post            calls of and for other members; Courier: those that are under way
+    Executor        calls on a master, from admission to answer; Waiters, Senders, Lobby: those that wait
+    Leadership      when this member may decide
+    Journal         log entries between decision and commit; Outlet, Digests, Residency
+    Replica         the order of entries among the members (replication/)
+
+These rules cross the parts:
+
+1. Reply index. An answer leaves when the newest entry at its computation is committed, an error or an empty receive
+   like any other: Executor tells Replies the journal's head at that moment, the open entry included.
+2. Serving. Calls are executed only when the own TookOver is committed, and with it everything before it
+   (Leadership.commit_moved).
+3. Transfer. While the mastership is handed over no call and no background work makes an entry, or the log of the heir
+   would not be the newest when it stands: whoever would make one asks Leadership.may_write. Only what is given back and
+   what the operator orders is still taken, and then the heir waits for it.
+4. Time. Each command has the time at which it came, an entry that of its last command, and time never falls, neither
+   within the open entry nor along the log (Journal.stamp_command).
+5. Roll-back. A master applies at append, so that the next receive cannot take the same message. One that loses its term
+   takes back what is not committed, newest first (Journal.lost_mastership): state, applied index and clock agree again
+   before any call is passed on.
+6. Failing. Judging a command (its handler, the encoding of what it decided, its own part of the open entry) may fail:
+   that is an answer to its caller, and nothing was changed (judging.py). What follows an append, and what others
+   committed, may not: an exception there is a broken invariant, and ends the member.
 """
 
 from collections.abc import Iterable
