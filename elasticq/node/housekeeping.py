@@ -10,10 +10,10 @@ from elasticq.engine.sweep import Sweeper, reclaim
 from elasticq.node.executor import Executor
 from elasticq.node.journal import Journal
 from elasticq.node.judging import Judge
-from elasticq.node.members import Members
 from elasticq.node.residency import Residency
 from elasticq.node.senders import Senders
 from elasticq.node.settings import NodeSettings
+from elasticq.node.voter_changes import VoterChanges
 from elasticq.replication.replica import Replica
 
 SWEEP_MS: Final = 1_000
@@ -32,7 +32,6 @@ class Housekeeping:
         "_journal",
         "_judge",
         "_log_kept_bytes",
-        "_members",
         "_move_at_ms",
         "_mover",
         "_replica",
@@ -41,6 +40,7 @@ class Housekeeping:
         "_state",
         "_sweep_at_ms",
         "_sweeper",
+        "_voter_changes",
     )
 
     def __init__(
@@ -48,7 +48,7 @@ class Housekeeping:
         settings: NodeSettings,
         state: State,
         replica: Replica,
-        members: Members,
+        voter_changes: VoterChanges,
         judge: Judge,
         journal: Journal,
         executor: Executor,
@@ -58,7 +58,7 @@ class Housekeeping:
     ) -> None:
         self._state = state
         self._replica = replica
-        self._members = members
+        self._voter_changes = voter_changes
         self._judge = judge
         self._journal = journal
         self._executor = executor
@@ -73,7 +73,7 @@ class Housekeeping:
 
     def work(self, now_ms: int) -> None:
         """The next steps, as far as they are due. Only where this member may write."""
-        voters = self._members.next_change()
+        voters = self._voter_changes.next_change()
         if voters is not None:
             self._journal.propose_voters(voters, now_ms)
         self._executor.serve_due(now_ms)

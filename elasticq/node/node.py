@@ -8,7 +8,7 @@ part owns its fields, and knows only parts below it:
     Housekeeping    background work of a master
     Post            calls of and for other members; Courier: those that are under way
     Executor        calls on a master, from admission to answer; Waiters, Senders, Lobby: those that wait
-    Leadership      when this member may decide
+    Leadership      when this member may decide; Members, VoterChanges: who belongs to the cluster
     Journal         log entries between decision and commit; Outlet, Digests, Residency
     Replica         the order of entries among the members (replication/)
 
@@ -60,6 +60,7 @@ from elasticq.node.residency import Residency
 from elasticq.node.senders import Senders
 from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus
 from elasticq.node.status import StatusReport
+from elasticq.node.voter_changes import VoterChanges
 from elasticq.replication import messages
 from elasticq.replication.judge import judge
 from elasticq.replication.lottery import Lottery
@@ -95,6 +96,7 @@ class Node(Observer):
         members.founded()
         if state.cluster_id:
             replica.cluster = state.cluster_id
+        self._voter_changes = changes = VoterChanges(settings, replica, members)
         boot = lottery.token(b"courier %d" % durable.applied_index, 8).hex()  # the entropy may be an older node's
         index = durable.applied_index
         judge, mover, lobby = Judge(effects.failures), Mover(), Lobby(settings.read_wait_ms)
@@ -111,7 +113,7 @@ class Node(Observer):
             settings, state, replica, clock, judge, journal, leadership, held, residency, senders, lobby, replies
         )
         self._housekeeping = Housekeeping(
-            settings, state, replica, members, judge, journal, executor, residency, senders, mover
+            settings, state, replica, changes, judge, journal, executor, residency, senders, mover
         )
         self._post = post = Post(
             settings, state, replica, members, clock, effects, judge, leadership, executor, lobby, boot
@@ -240,32 +242,32 @@ class Node(Observer):
         elif isinstance(order, TransferMastership):
             self._transfer(order.member, ticket, now_ms)
         elif self.leadership.serving and not self.journal.may_be_taken_back:
-            self.members.answered.append((ticket, OrderRefused("not yet: try again")))
+            self._voter_changes.answered.append((ticket, OrderRefused("not yet: try again")))
         else:
-            voters = self.members.order(order, ticket)
+            voters = self._voter_changes.order(order, ticket)
             if voters is not None:
                 self.journal.propose_voters(voters, now_ms)
         self._leave(now_ms)
 
     def _transfer(self, name: str, ticket: Ticket, now_ms: int) -> None:
-        to = self.members.other_voter(name) if name else ""
+        to = self._voter_changes.other_voter(name) if name else ""
         if (name and not to) or not self.hand_over(now_ms, to):
             reason = f"{name or 'anybody else'} is no other voter, or this member is not the master"
-            self.members.answered.append((ticket, OrderRefused(reason)))
+            self._voter_changes.answered.append((ticket, OrderRefused(reason)))
         else:
-            self.members.answered.append((ticket, OrderDone("the mastership is being handed over")))
+            self._voter_changes.answered.append((ticket, OrderDone("the mastership is being handed over")))
 
     def _verify(self, ticket: Ticket, now_ms: int) -> None:
         """An entry without a mutation asks each member for the digest of its rows at this place of the log."""
         if not self.leadership.serving:
-            self.members.answered.append((ticket, OrderRefused("this member is not the master: ask the master")))
+            self._voter_changes.answered.append((ticket, OrderRefused("this member is not the master: ask the master")))
             return
         self.journal.stamp_command(now_ms)
         if self.journal.is_open:
             self.journal.close(now_ms)
-        self.members.promise(ticket, f"digest at {self.replica.log.last_index + 1}")
+        self._voter_changes.promise(ticket, f"digest at {self.replica.log.last_index + 1}")
         self.journal.close(now_ms)
-        self.members.keep_promises()  # alone in memory it is committed by now
+        self._voter_changes.keep_promises()  # alone in memory it is committed by now
         self._digests.note(self.journal.applied_index, self.journal.turn.now_ms)
 
     def synced(self, token: int, now_ms: int) -> None:
@@ -367,7 +369,7 @@ class Node(Observer):
         self.leadership.lost_mastership()
         self.journal.lost_mastership()
         self._post.go_on_with(self._executor.lost_mastership(), now_ms)
-        self.members.lost_mastership()
+        self._voter_changes.lost_mastership()
 
     def members_changed(self, now_ms: int) -> None:
         self.journal.members_changed()
@@ -387,7 +389,7 @@ class Node(Observer):
         self.journal.commit_moved()
         if self.replica.role == MASTER:
             self.leadership.commit_moved()
-            self.members.keep_promises()
+            self._voter_changes.keep_promises()
         self._senders.contents_pinned()
         if self.state.cluster_id:
             self.replica.cluster = self.state.cluster_id
@@ -406,7 +408,7 @@ class Node(Observer):
         if self.replica.followers:
             self.replica.settle(now_ms)
             self._outlet.drain(now_ms)
-        if self.replica.master != self._master_seen or self._lobby or self.members.answered:
+        if self.replica.master != self._master_seen or self._lobby or self._voter_changes.answered:
             self._leave_company(now_ms)
         if self._replies:
             self._replies.release(now_ms)
@@ -424,7 +426,7 @@ class Node(Observer):
             self._post.master_changed(now_ms)
         elif self._lobby:
             self._post.open_lobby(now_ms)
-        answered = self.members.answered
+        answered = self._voter_changes.answered
         for ticket, outcome in answered:
             self.effects.replies.append(Reply(ticket, outcome, 0))
         answered.clear()

@@ -32,6 +32,7 @@ from elasticq.node.journal import Journal
 from elasticq.node.members import Members
 from elasticq.node.node import Node
 from elasticq.node.replies import Replies
+from elasticq.node.voter_changes import VoterChanges
 from elasticq.replication.membership import Membership
 from elasticq.replication.messages import AppendReply, Offer
 from elasticq.replication.records import Entry, Vote, Voter
@@ -272,7 +273,7 @@ def memory_member_keeps_its_id() -> Iterator[None]:
 def two_changes_of_voters_at_once() -> Iterator[None]:
     """A replacement is one entry, and nobody waits for the change before it."""
 
-    def together(self: Members) -> tuple[Voter, ...] | None:
+    def together(self: VoterChanges) -> tuple[Voter, ...] | None:
         if not self._replacing:
             self._replace_volatile()
         for new, (old, ticket) in list(self._replacing.items()):
@@ -286,7 +287,7 @@ def two_changes_of_voters_at_once() -> Iterator[None]:
         patch.object(Replica, "_assert_change", lambda self, voters: None),
         patch.object(Replica, "may_change", lambda self: self.role == MASTER),
         patch.object(Membership, "allows", lambda self, voters: bool(voters)),
-        patch.object(Members, "next_change", together),
+        patch.object(VoterChanges, "next_change", together),
     ):
         yield
 
@@ -526,7 +527,7 @@ def older_handle_acts_on_leased_messages() -> Iterator[None]:
 
 @contextmanager
 def dead_learner_becomes_a_voter() -> Iterator[None]:
-    with patch.object(Members, "_candidates", property(lambda self: list(self._replica.learners))):
+    with patch.object(VoterChanges, "_candidates", property(lambda self: list(self._replica.learners))):
         yield
 
 
