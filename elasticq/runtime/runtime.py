@@ -29,8 +29,9 @@ from elasticq.engine.mutations import MessageStored
 from elasticq.model.commands import Call
 from elasticq.model.errors import SqsError
 from elasticq.model.results import Result
+from elasticq.node.digests import DAMAGED, DIGESTS_MAX
 from elasticq.node.effects import Fetch, Frame, Wanted
-from elasticq.node.node import DAMAGED, DIGESTS_MAX, Node
+from elasticq.node.node import Node
 from elasticq.node.orders import Order
 from elasticq.node.peer import Peer
 from elasticq.node.settings import LeaseStatus, NodeStatus
@@ -262,7 +263,7 @@ class Runtime:
             self._node.retire(self._clock())
         self._release()
         self._tell()
-        node.discarded = self._node.discarded
+        node.journal.discarded = self._node.journal.discarded
         linked = self._node.members.linked_peers
         self._node, self._effects, self._submit = node, node.effects, node.submit
         self._gate = SyncGate()

@@ -97,7 +97,7 @@ class Member:
                 "and let others join it ('elasticq cluster add')"
             )
         if self._discarded is not None:
-            node.discarded = self._discarded.count
+            node.journal.discarded = self._discarded.count
         self._runtime = Runtime(
             node,
             self._storage,
@@ -192,7 +192,7 @@ class Member:
 
     def _open(self) -> Storage:
         if self._directory is None:
-            return MemoryStorage(lambda: self.runtime.node.committed_state(), lambda: self.runtime.node.vote)
+            return MemoryStorage(lambda: self.runtime.node.journal.committed_state(), lambda: self.runtime.node.vote)
         return SqliteStorage(
             self._directory,
             self._loop,

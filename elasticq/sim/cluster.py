@@ -86,7 +86,7 @@ class Cluster:
             node = master.node
             if not node.serving:
                 found.add(TAKEOVER)
-            if node.is_handing_over:
+            if node.leadership.hands_over_until_ms:
                 found.add(HAND_OVER)
             if node.state.moving:
                 found.add(MOVING)

@@ -463,7 +463,7 @@ class Invariants:
         assert node is not None
         index = node.applied_index
         term = node.replica.log.term_at(index)
-        if term is None or node._open:  # while an entry is open, the state is ahead of any index
+        if term is None or node.journal.is_open:  # while an entry is open, the state is ahead of any index
             return
         self.seen[member.name].digest_index = index
         digest = state_digest(node.state, read=member.disk.read)

@@ -258,9 +258,9 @@ class Member:
             return self.disk.copy(index)
         if node.replica.commit_index < index:
             return None
-        if node._open or node.replica.commit_index != node.applied_index:
-            return in_a_fork(lambda: copy_of_memory(*node.committed_state()))
-        return copy_of_memory(*node.committed_state())
+        if node.journal.is_open or node.replica.commit_index != node.applied_index:
+            return in_a_fork(lambda: copy_of_memory(*node.journal.committed_state()))
+        return copy_of_memory(*node.journal.committed_state())
 
     def install(self, copy: Copy) -> None:
         """Put the copy in the place of what this member has; calls that wait at the old node are answered."""

@@ -241,18 +241,19 @@ def failing_in(module: ModuleType, name: str, *, times: int) -> Iterator[None]:
 
 def books(node: Node) -> tuple[object, ...]:
     """All that a command may change."""
-    now_ms = node._turn.now_ms
+    journal = node.journal
+    now_ms = journal.turn.now_ms
     return (
         state_digest(node.state, now_ms),
         [(queue.order.counts(now_ms), sorted(queue.contents)) for _, queue in sorted(node.state.queues.items())],
         node.state.contents_bytes,
         node.replica.log.last_index,
-        len(node._open),
-        len(node._open_payloads),
-        node._open_bytes,
-        len(node._open_undo),
+        len(journal._open),
+        len(journal._open_payloads),
+        journal._open_bytes,
+        len(journal._open_undo),
         bool(node._replies),
-        node._waiters.count,
+        node._executor.waiters.count,
     )
 
 
@@ -322,7 +323,7 @@ def test_a_waiting_receive_that_fails_is_answered_alone() -> None:
     assert type(solo.answers(first)[0]) is InternalFailure
     (message,) = solo.answers(second)[0].messages  # type: ignore[union-attr]
     assert message.body == "x"
-    assert solo.node._waiters.count == 0
+    assert solo.node._executor.waiters.count == 0
     assert [failure.action for failure in solo.member.failures] == ["ReceiveMessage"]
 
 

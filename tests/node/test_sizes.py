@@ -284,7 +284,7 @@ def test_a_command_beyond_an_entry_is_refused_and_changes_nothing(monkeypatch: p
 
 def test_commands_share_an_entry_as_long_as_it_fits_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replies still rest on the entry in which their own part stands."""
-    monkeypatch.setattr("elasticq.node.node.ENTRY_BYTES_MAX", 10_000)
+    monkeypatch.setattr("elasticq.node.journal.ENTRY_BYTES_MAX", 10_000)
     solo = Solo(volatile=False)
     solo.create("q")
     solo.synced_at_once = False

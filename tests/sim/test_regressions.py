@@ -12,7 +12,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine.actions import receive
 from elasticq.engine.turn import Outcome
 from elasticq.model.results import ReceiveMessageResult
-from elasticq.node.node import Node
+from elasticq.node.executor import Executor
 from elasticq.sim.faults import Scenario
 from elasticq.sim.world import run
 from tests.sim import planted
@@ -21,10 +21,10 @@ FOLDER = Path(__file__).parent / "regressions"
 
 
 def _attempts_not_counted() -> AbstractContextManager[object]:
-    def forget(node: Node, result: ReceiveMessageResult) -> None:
+    def forget(executor: Executor, result: ReceiveMessageResult) -> None:
         """The attempt that a client gave up may give back what its retry holds."""
 
-    return patch.object(Node, "_count_attempt", forget)
+    return patch.object(Executor, "_count_attempt", forget)
 
 
 def _repetition_owned_what_it_got() -> AbstractContextManager[object]:
