@@ -70,7 +70,6 @@ class Queue:
         "delay_s",
         "deleted_ms",
         "id",
-        "is_fifo",
         "is_forwarding",
         "issued",
         "kind",
@@ -106,7 +105,6 @@ class Queue:
         self.watermark = 0
         self.last_sequence = 0
         self.kind = kind_of(attributes)
-        self.is_fifo = self.kind.blocks_groups
         self.delay_s = 0
         self.hold(Messages(grace, self.kind))
         self.set_attributes(attributes)

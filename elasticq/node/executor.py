@@ -13,7 +13,7 @@ from elasticq.engine.actions.declare import at_first_use
 from elasticq.engine.actions.leases import is_leased
 from elasticq.engine.actions.receive import returned, wait_s
 from elasticq.engine.execute import execute, look_last
-from elasticq.engine.ordering.standard import ContentsMissing
+from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable, SqsError
@@ -286,14 +286,14 @@ class Executor:
         account, name = queue_path(command.queue_url or "", call.account)
         return self._state.queue(account, name).id
 
-    def _is_fifo(self, queue_id: int) -> bool:
+    def _blocks(self, queue_id: int) -> bool:
         queue = self._state.queues.get(queue_id)
-        return queue is not None and queue.is_fifo
+        return queue is not None and queue.kind.blocks_groups
 
     def _wake(self, mutations: list[m.Mutation], now_ms: int, *, besides: int = 0) -> None:
         """Whoever waits for what these bring; ``besides``: a queue whose waiters are being served."""
         for mutation in mutations:
-            if isinstance(mutation, _WAKING) or (isinstance(mutation, _FREEING) and self._is_fifo(mutation.queue_id)):
+            if isinstance(mutation, _WAKING) or (isinstance(mutation, _FREEING) and self._blocks(mutation.queue_id)):
                 queue_id = mutation.queue_id
                 if queue_id != besides and self.waiters.is_awaited(queue_id):
                     self._serve_waiters(queue_id, now_ms)

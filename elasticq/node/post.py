@@ -11,7 +11,7 @@ from typing import Final
 from elasticq.engine.actions.send import check_size
 from elasticq.engine.execute import execute
 from elasticq.engine.invocations import KEY_BYTES
-from elasticq.engine.ordering.standard import ContentsMissing
+from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.engine.turn import Turn
 from elasticq.model.commands import (

@@ -22,9 +22,7 @@ from typing import TypeVar
 from elasticq.engine import contents
 from elasticq.engine.ages import Ages
 from elasticq.engine.mutations import MessageStored
-from elasticq.engine.ordering.contract import AHEAD_MAX as AHEAD_MAX
-from elasticq.engine.ordering.contract import SKIPPED_MAX, Counts, Order, Rules
-from elasticq.engine.ordering.contract import ContentsMissing as ContentsMissing
+from elasticq.engine.ordering.contract import AHEAD_MAX, SKIPPED_MAX, ContentsMissing, Counts, Order, Rules
 from elasticq.engine.rows import Grace, Row
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
