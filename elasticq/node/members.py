@@ -258,7 +258,7 @@ class Members:
     @property
     def _candidates(self) -> list[str]:
         """Learners that are there. Others are known for a while: voters that were taken out, learners that died."""
-        return [each for each in self._replica.learners if each in self.linked]
+        return [each for each in self._replica.tracker.learners if each in self.linked]
 
     def order(self, order: Order, ticket: Ticket) -> tuple[Voter, ...] | None:
         """The voters to be proposed; None: it is answered, or will be without that."""
@@ -436,7 +436,7 @@ class Members:
     def _lag(self, member_id: str) -> int | None:
         replica = self._replica
         if member_id == self._settings.member_id:
-            return max(0, replica.commit_index - replica.durable_index)
+            return max(0, replica.commit_index - replica.durability.durable_index)
         progress = replica.followers.get(member_id)
         return None if progress is None else max(0, replica.commit_index - progress.match_index)
 

@@ -53,11 +53,12 @@ from elasticq.node.senders import Senders
 from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus
 from elasticq.node.waiters import Waiter, Waiters
 from elasticq.replication import messages
+from elasticq.replication.election import Timing
 from elasticq.replication.judge import judge
 from elasticq.replication.lottery import Lottery
 from elasticq.replication.messages import FrameError
 from elasticq.replication.records import Base, Durable, Entry, Vote, Voter
-from elasticq.replication.replica import MASTER, Observer, Replica, Timing
+from elasticq.replication.replica import MASTER, Observer, Replica
 
 SWEEP_MS = 1_000
 MOVE_RETRY_MS = 10
@@ -197,7 +198,7 @@ class Node(Observer):
         return (
             bool(self._open)
             and not replica.has_company
-            and replica.durable_index < replica.log.last_index
+            and replica.durability.durable_index < replica.log.last_index
             and not replica.outbox.records
         )
 
@@ -449,7 +450,7 @@ class Node(Observer):
 
     def fsync_measured(self, slow_ms: int) -> None:
         """How long the disk's slow syncs take: elections wait for them."""
-        self.replica.fsync_ms = slow_ms
+        self.replica.election.fsync_ms = slow_ms
 
     def hand_over(self, now_ms: int, to: str = "") -> bool:
         """Give the mastership to ``to``, or to who has the newest log; True if there is anybody.
@@ -466,7 +467,7 @@ class Node(Observer):
         if now_ms >= self._hands_over_until_ms:
             self._hands_over_until_ms = 0
         elif not self._open and self.replica.commit_index == self.replica.log.last_index:
-            heir = self._heir or self.replica.heir()
+            heir = self._heir or self.replica.tracker.heir()
             if self.replica.hand_over(now_ms, heir):
                 self._heir = heir  # the same until it is over: two that stand at once split the votes
             self._hand_out(now_ms)
@@ -679,7 +680,7 @@ class Node(Observer):
         replica = self.replica
         if self._gathers and self._open_bytes < self.settings.batch_bytes_max:
             return
-        known_index = replica.commit_index if self._is_volatile else replica.durable_index
+        known_index = replica.commit_index if self._is_volatile else replica.durability.durable_index
         if known_index >= replica.log.last_index or self._open_bytes >= self.settings.batch_bytes_max:
             self._close_entry(now_ms)
 
@@ -882,7 +883,7 @@ class Node(Observer):
         self._read.clear()
         self.clock.ahead_ms = self.state.ahead_ms
         contact_ms = self.clock.contact_ms
-        self.clock.win(replica.term, replica.votes.values(), replica.log.last_time_ms, now_ms)
+        self.clock.win(replica.term, replica.election.votes.values(), replica.log.last_time_ms, now_ms)
         turn = self._turn
         turn.term = replica.term
         turn.now_ms = max(self._stamp(now_ms), replica.log.last_time_ms)
@@ -1091,7 +1092,7 @@ class Node(Observer):
     # --- status -------------------------------------------------------------------------
 
     def _stale_ms(self, now_ms: int) -> int:
-        heard_ms = self.replica.heard_ms
+        heard_ms = self.replica.election.heard_ms
         return 0 if self.serving or heard_ms is None else now_ms - heard_ms
 
     def status(self, now_ms: int) -> NodeStatus:

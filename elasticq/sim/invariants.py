@@ -414,7 +414,7 @@ class Invariants:
         node = member.node
         assert node is not None
         ahead_ms = node.clock.reading(member.boot_ms)[1] - TRUE_EPOCH_MS - self.world.now_us // 1_000
-        linked_term, _ = max(node.replica.votes.values())
+        linked_term, _ = max(node.replica.election.votes.values())
         if not linked_term or linked_term < self._newest_served_term():
             if self._ahead_ms:
                 self.jumps.append(Jump(self.world.now_us, max(0, ahead_ms - min(self._ahead_ms.values()))))

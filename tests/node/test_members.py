@@ -290,7 +290,7 @@ def test_dead_predecessor_of_the_dead_voter_is_not_put_in_its_place() -> None:
     cluster.join(second)
     cluster.advance(3_000)
     assert isinstance(cluster.obey(master, ReplaceVoter(name)), OrderDone)
-    assert wiped in cluster.node(master).replica.learners, "it is remembered for now"
+    assert wiped in cluster.node(master).replica.tracker.learners, "it is remembered for now"
     cluster.crash(second)
     refused = cluster.obey(master, ReplaceVoter(name))
     assert refused == OrderRefused(f"no member has come under the name of {name}")
@@ -356,13 +356,13 @@ def test_learner_that_is_gone_is_forgotten_and_asks_again_when_it_is_back() -> N
     master = cluster.elect()
     cluster.join(D)
     cluster.advance(2_000)
-    assert cluster.node(master).replica.learners == (D,)
+    assert cluster.node(master).replica.tracker.learners == (D,)
     cluster.crash(D)
     cluster.advance(15_000)
-    assert cluster.node(master).replica.learners == ()
+    assert cluster.node(master).replica.tracker.learners == ()
     cluster.restart(D)
     cluster.advance(3_000)
-    assert cluster.node(master).replica.learners == (D,)
+    assert cluster.node(master).replica.tracker.learners == (D,)
     check_equal_states(cluster)
 
 

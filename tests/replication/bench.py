@@ -2,12 +2,23 @@
 
 from typing import Any
 
+from elasticq.replication.election import Timing
 from elasticq.replication.lottery import Lottery
 from elasticq.replication.messages import AnyMessage, Append, AppendReply, PreVote, PreVoteReply, RequestVote, VoteReply
 from elasticq.replication.records import NOTHING, Durable, Entry, Record, Vote
-from elasticq.replication.replica import Observer, Replica, Timing
+from elasticq.replication.replica import Observer, Replica
 
 TIMING = Timing(heartbeat_ms=100, election_min_ms=700, election_max_ms=1_400)
+
+
+def entry(index: int, term: int, payload: bytes = b"") -> Entry:
+    return Entry(index, term, 1_000, payload)
+
+
+def with_log(*terms: int, term: int | None = None, voted_for: str | None = None) -> Durable:
+    """A log whose entries have these terms."""
+    newest = max(terms, default=0) if term is None else term
+    return Durable(Vote(newest, voted_for), [entry(index, made) for index, made in enumerate(terms, 1)])
 
 
 class Heard(Observer):
@@ -114,7 +125,7 @@ class Bench:
         self, sender: str, match: int, *, ok: bool = True, term: int | None = None, round_: int | None = None
     ) -> list[AnyMessage]:
         term = self.replica.term if term is None else term
-        round_ = self.replica.round if round_ is None else round_
+        round_ = self.replica.lease.round if round_ is None else round_
         return self.get(self._of(AppendReply, sender, term, ok=ok, match_index=match, round=round_))
 
     def pre_vote(self, sender: str, term: int, last: tuple[int, int] = (0, 0)) -> PreVoteReply:

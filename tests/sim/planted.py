@@ -29,8 +29,10 @@ from elasticq.node.effects import Committed, Reply, Ticket
 from elasticq.node.members import Members
 from elasticq.node.node import Node
 from elasticq.node.replies import Replies
+from elasticq.replication.election import Election
 from elasticq.replication.membership import Membership
 from elasticq.replication.messages import AppendReply, Offer
+from elasticq.replication.raft_state import RaftState
 from elasticq.replication.records import Entry, Vote, Voter
 from elasticq.replication.replica import MASTER, Replica
 from elasticq.sim.disk import Copy, Disk
@@ -57,16 +59,16 @@ def one_sync_removed() -> Iterator[None]:
 
 @contextmanager
 def vote_not_persisted() -> Iterator[None]:
-    def without_vote(self: Replica) -> None:
-        self._record(Vote(self.term, None))
+    def without_vote(self: RaftState) -> None:
+        self.record(Vote(self.term, None))
 
-    with patch.object(Replica, "_persist_vote", without_vote):
+    with patch.object(RaftState, "persist_vote", without_vote):
         yield
 
 
 @contextmanager
 def vote_for_a_stale_log() -> Iterator[None]:
-    with patch.object(Replica, "_is_up_to_date", lambda self, last_term, last_index: True):
+    with patch.object(Election, "is_up_to_date", lambda self, last_term, last_index: True):
         yield
 
 
@@ -135,12 +137,15 @@ def serving_before_takeover() -> Iterator[None]:
 
 @contextmanager
 def restarted_member_raises_its_term() -> Iterator[None]:
-    def raising(self: Replica) -> None:
+    honest = Replica.start
+
+    def raising(self: Replica, now_ms: int) -> None:
         if self.log.last_index:
             self.term, self.voted_for = self.term + 1, None
-            self._persist_vote()
+            self.persist_vote()
+        honest(self, now_ms)
 
-    with patch.object(Replica, "_restart_term", raising):
+    with patch.object(Replica, "start", raising):
         yield
 
 
@@ -193,7 +198,7 @@ def acknowledging_above_the_snapshot() -> Iterator[None]:
     def hasty(self: Replica, message: Offer, now_ms: int) -> None:
         honest(self, message, now_ms)
         if self.wanted is not None:
-            self._send(
+            self.send(
                 AppendReply(
                     cluster=self.cluster,
                     group=0,
@@ -523,7 +528,7 @@ def older_handle_acts_on_leased_messages() -> Iterator[None]:
 
 @contextmanager
 def dead_learner_becomes_a_voter() -> Iterator[None]:
-    with patch.object(Members, "_candidates", property(lambda self: list(self._replica.learners))):
+    with patch.object(Members, "_candidates", property(lambda self: list(self._replica.tracker.learners))):
         yield
 
 
