@@ -57,8 +57,17 @@ from elasticq.replication.election import Timing
 from elasticq.replication.judge import judge
 from elasticq.replication.lottery import Lottery
 from elasticq.replication.messages import FrameError
+from elasticq.replication.ready import (
+    BecameMaster,
+    CommitMoved,
+    Dropped,
+    FellBehind,
+    Linked,
+    LostMastership,
+    MembersChanged,
+)
 from elasticq.replication.records import Base, Durable, Entry, Vote, Voter
-from elasticq.replication.replica import MASTER, Observer, Replica
+from elasticq.replication.replica import MASTER, Replica
 
 SWEEP_MS = 1_000
 MOVE_RETRY_MS = 10
@@ -80,7 +89,7 @@ _WAKING = (m.MessageStored, m.VisibilityChanged, m.ReceiveReturned, m.QueueDelet
 _FREEING = (m.MessagesRemoved, m.RangeRemoved)  # in a FIFO queue: the next of their group may be free
 
 
-class Node(Observer):
+class Node:
     """One member. All times are ms; ``now_ms`` is the boot-time clock. Effects are drained after each call."""
 
     def __init__(
@@ -103,7 +112,6 @@ class Node(Observer):
             durable,
             timing,
             self.lottery,
-            self,
             self.clock.reading,
             is_volatile=settings.volatile,
         )
@@ -199,7 +207,7 @@ class Node(Observer):
             bool(self._open)
             and not replica.has_company
             and replica.durability.durable_index < replica.log.last_index
-            and not replica.outbox.records
+            and not replica.ready.records
         )
 
     def cancel(self, ticket: Ticket, now_ms: int) -> None:
@@ -273,6 +281,7 @@ class Node(Observer):
             if isinstance(message, messages.Append):
                 self._read_entries(message)
             self.replica.receive(message, now_ms)
+            self._handle_events(now_ms)
             if type(message) is messages.Found:
                 self.members.founded()
 
@@ -422,6 +431,7 @@ class Node(Observer):
     def tick(self, now_ms: int) -> None:
         """Time passed: elections, heartbeats, ends of waits, deadlines of messages, background work."""
         self.replica.tick(now_ms)
+        self._handle_events(now_ms)
         self._post.tick(now_ms, self.clock.time_ms(now_ms), self._stale_ms(now_ms))
         if self._is_volatile:
             self._compact()
@@ -694,7 +704,6 @@ class Node(Observer):
         payload = m.join(self._open_payloads)
         self._open, self._open_payloads, self._open_bytes, self._open_is_early = [], [], 0, False
         time_ms = self._turn.now_ms
-        # What the replica tells while it proposes finds the books in order.
         self.applied_index = index = self.replica.log.last_index + 1
         if not self._is_volatile:
             self._uncommitted.append(Committed(index, self.replica.term, time_ms, mutations, voters))
@@ -871,7 +880,30 @@ class Node(Observer):
         if len(log) > LOG_KEPT_ENTRIES or log.size_bytes > kept_bytes:
             self.replica.compact(log.last_index, self.settings.log_kept_bytes)
 
-    # --- what the replica tells (Observer) ----------------------------------------------
+    # --- what the replica tells ---------------------------------------------------------
+
+    def _handle_events(self, now_ms: int) -> None:
+        """Hear what happened in the replica, in that order, before anything else is done with it."""
+        ready = self.replica.ready
+        while ready.events:
+            events, ready.events = ready.events, []
+            for event in events:
+                if isinstance(event, CommitMoved):  # a match would cost each committed entry twice as much
+                    self.commit_moved(event.index, is_master=event.is_master)
+                elif isinstance(event, Linked):
+                    self.clock.link(event.term, event.time_ms, now_ms)
+                elif isinstance(event, BecameMaster):
+                    self.became_master(now_ms)
+                elif isinstance(event, LostMastership):
+                    self.lost_mastership(event.commit_index, now_ms)
+                elif isinstance(event, MembersChanged):
+                    self.members_changed(event)
+                elif isinstance(event, Dropped):
+                    self.dropped(event.entries)
+                elif isinstance(event, FellBehind):
+                    self.effects.wanted = Wanted(event.source, event.index)
+                else:
+                    self.effects.wanted = None
 
     def became_master(self, now_ms: int) -> None:
         """Take over: state to the log's end, fix the clock, say so in the log; serve when that is committed."""
@@ -894,9 +926,10 @@ class Node(Observer):
         takeover = m.TookOver(replica.term, self.settings.member_id, grace_from_ms, grace_until_ms)
         self._apply(self._judge.own([*first, takeover]), now_ms, None)
         self.takeover_index = replica.log.last_index + 1
-        self._propose_open(now_ms)  # records leave when the replica's caller is done
+        self._propose_open(now_ms)
+        replica.ask_round(now_ms)  # it carries that entry: one round trip less
         if self._commits_alone:
-            self.commit_moved(now_ms)
+            self.commit_moved(replica.commit_index, is_master=True)
 
     def _grace(self, contact_ms: int | None, time_ms: int) -> tuple[int, int]:
         """From when to when consumers may have been unable to extend a visibility timeout."""
@@ -907,12 +940,7 @@ class Node(Observer):
         from_ms = last_ms - GRACE_BEFORE_MS
         return from_ms, min(time_ms + GRACE_AFTER_MS, from_ms + GRACE_SPAN_MAX_MS)
 
-    def _serve_if_committed(self) -> None:
-        """Serve only when the own Takeover is committed: then everything before it is, too."""
-        if self.replica.role == MASTER and self.replica.commit_index >= self.takeover_index:
-            self.serving = True
-
-    def lost_mastership(self, now_ms: int) -> None:
+    def lost_mastership(self, commit_index: int, now_ms: int) -> None:
         """Take back what is not committed, newest first; what was promised to nobody is answered as unknown."""
         self.serving = False
         roll_back(self._open_undo)
@@ -920,7 +948,7 @@ class Node(Observer):
         while self._undo:
             roll_back(self._undo.pop()[1])
         self.clock.ahead_ms = self.state.ahead_ms
-        self.applied_index = self.replica.commit_index
+        self.applied_index = commit_index
         self._uncommitted.clear()
         self._open_is_early = False
         for index in [each for each in self._digests if each > self.applied_index]:
@@ -940,15 +968,15 @@ class Node(Observer):
                 self._post.hold(call, ticket, now_ms)
         self.members.lost_mastership()
 
-    def members_changed(self, now_ms: int) -> None:
+    def members_changed(self, event: MembersChanged) -> None:
         replica = self.replica
         if self._commits_alone != replica.commits_alone:
             self._commits_alone = replica.commits_alone
         if replica.has_company and not self._undo_from:
-            self._undo_from = replica.log.last_index + 1 + bool(self._open)
+            self._undo_from = event.last_index + 1 + bool(self._open)
         if not replica.has_company:
             self._undo_from = 0
-        if replica.membership.is_voter:
+        if event.is_voter:
             self._was_voter, self.members.was_removed = True, False
 
     def dropped(self, entries: list[Entry]) -> None:
@@ -957,25 +985,19 @@ class Node(Observer):
         self.discarded += len(early)
         self.effects.discarded += early
 
-    def fell_behind(self, source: str, index: int) -> None:
-        self.effects.wanted = Wanted(source, index)
-
-    def caught_up(self) -> None:
-        self.effects.wanted = None
-
-    def commit_moved(self, now_ms: int) -> None:
+    def commit_moved(self, commit_index: int, *, is_master: bool) -> None:
         replica = self.replica
-        if replica.role == MASTER:
-            while self._undo and self._undo[0][0] <= replica.commit_index:
+        if is_master:
+            while self._undo and self._undo[0][0] <= commit_index:
                 self._undo.popleft()
-            if not self.serving:
-                self._serve_if_committed()
+            if commit_index >= self.takeover_index:
+                self.serving = True  # as the own Takeover is committed: then everything before it is, too
             self.members.keep_promises()
         else:
-            for index in range(self.applied_index + 1, replica.commit_index + 1):
+            for index in range(self.applied_index + 1, commit_index + 1):
                 self._apply_entry(index, keep_undo=False)
         uncommitted = self._uncommitted
-        while uncommitted and uncommitted[0].index <= replica.commit_index:
+        while uncommitted and uncommitted[0].index <= commit_index:
             committed = uncommitted.popleft()
             self._residency.pin(committed)
             self.effects.committed.append(committed)
@@ -985,9 +1007,6 @@ class Node(Observer):
         membership = replica.membership
         if self._was_voter and not membership.is_voter and membership.index <= replica.commit_index:
             self.members.was_removed = True
-
-    def linked(self, time_ms: int, now_ms: int) -> None:
-        self.clock.link(self.replica.term, time_ms, now_ms)
 
     def _apply_entry(self, index: int, *, keep_undo: bool) -> None:
         assert index == self.applied_index + 1
@@ -1047,23 +1066,26 @@ class Node(Observer):
         answered.clear()
 
     def _hand_out(self, now_ms: int) -> None:
-        """Move the replica's outbox into effects; with volatile storage its records are durable at once."""
-        outbox = self.replica.outbox
-        while outbox.records or outbox.messages:
-            if outbox.records:
+        """Hear what the replica tells, and move the rest of it into effects; volatile records are durable at once."""
+        ready = self.replica.ready
+        if ready.events:
+            self._handle_events(now_ms)
+        while ready.records or ready.messages:
+            if ready.records:
                 self._hand_out_records()
-            for message, rests_on_records in outbox.messages:
+            for message, rests_on_records in ready.messages:
                 token = self.effects.token if rests_on_records and not self._is_volatile else 0
                 self.effects.frames.append(Frame(message.to, messages.encode(message), token))
-            outbox.messages.clear()
+            ready.messages.clear()
             if self._is_volatile:
                 self.replica.synced(self.effects.token, now_ms)
+                self._handle_events(now_ms)
 
     def _hand_out_records(self) -> None:
-        outbox, effects = self.replica.outbox, self.effects
+        ready, effects = self.replica.ready, self.effects
         effects.token += 1
-        effects.records += outbox.records
-        outbox.records.clear()
+        effects.records += ready.records
+        ready.records.clear()
         self.replica.handed_out(effects.token)
 
     def _wake_at(self, now_ms: int) -> int | None:

@@ -1,8 +1,8 @@
 """What all parts of a replica know of the member: its term and vote, its log, and who the voters are.
 
 Replica extends it and alone writes its fields. The parts (election.py, progress.py,
-appends.py) hold it by this type: they read it and leave records and messages in its
-outbox, and cannot call anything that changes the member's role.
+appends.py) hold it by this type: they read it and leave what they want done in
+``ready``, and cannot call anything that changes the member's role.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from elasticq.replication.log import Log
 from elasticq.replication.membership import Membership
 from elasticq.replication.messages import AnyMessage
-from elasticq.replication.ready import Outbox
+from elasticq.replication.ready import Event, Ready
 from elasticq.replication.records import Durable, Record, Vote
 
 
@@ -34,14 +34,17 @@ class RaftState:
         self.others = self.membership.others
         self.quorum = self.membership.quorum
         self.clock = clock
-        self.outbox = Outbox()
+        self.ready = Ready()
 
     def record(self, record: Record) -> None:
-        self.outbox.records.append(record)
+        self.ready.records.append(record)
 
     def send(self, message: AnyMessage, *, rests_on_records: bool) -> None:
         """``rests_on_records``: it may not leave before all records made so far are durable."""
-        self.outbox.messages.append((message, rests_on_records))
+        self.ready.messages.append((message, rests_on_records))
+
+    def tell(self, event: Event) -> None:
+        self.ready.events.append(event)
 
     def persist_vote(self) -> None:
         """Term and vote are durable before anybody hears of them."""

@@ -10,10 +10,10 @@ its own, and no part calls back: votes and timers (election.py), what is known
 of the followers (progress.py), what is sent to them (appends.py), the lease
 (lease.py), what is durable (durability.py).
 
-What the replica wants done is left in ``outbox``: records in order, and messages
-with the sync token they rest on. It knows nothing of what entries mean. Rules
-that safety hangs on have a method each, named after the rule; the simulator
-plants its faults in exactly these.
+What the replica wants done is left in ``ready``: records in order, messages and
+whether they rest on these, and events for the node. It knows nothing of what
+entries mean. Rules that safety hangs on have a method each, named after the
+rule; the simulator plants its faults in exactly these.
 
 A member that is no voter (a learner) gets the log like a follower and counts for
 nothing. One that is too far behind for entries is offered a snapshot; until that
@@ -49,33 +49,19 @@ from elasticq.replication.messages import (
 )
 from elasticq.replication.progress import Progress, ProgressTracker
 from elasticq.replication.raft_state import RaftState
+from elasticq.replication.ready import (
+    BecameMaster,
+    CaughtUp,
+    CommitMoved,
+    Dropped,
+    FellBehind,
+    Linked,
+    LostMastership,
+    MembersChanged,
+)
 from elasticq.replication.records import Durable, Entry, Truncation, Voter
 
 FOLLOWER, CANDIDATE, MASTER = "follower", "candidate", "master"
-
-
-class Observer:
-    """What the node hears of. Called inside replica calls; must not call back."""
-
-    def became_master(self, now_ms: int) -> None: ...
-
-    def lost_mastership(self, now_ms: int) -> None: ...
-
-    def commit_moved(self, now_ms: int) -> None: ...
-
-    def linked(self, time_ms: int, now_ms: int) -> None: ...
-
-    def members_changed(self, now_ms: int) -> None:
-        """Other voters, or other learners at a master."""
-
-    def dropped(self, entries: list[Entry]) -> None:
-        """A newer master's log has others in their place."""
-
-    def fell_behind(self, source: str, index: int) -> None:
-        """Only a snapshot helps: ``source`` has one at ``index`` or above."""
-
-    def caught_up(self) -> None:
-        """No snapshot is needed any more."""
 
 
 class Replica(RaftState):
@@ -88,7 +74,6 @@ class Replica(RaftState):
         durable: Durable,
         timing: Timing,
         lottery: Lottery,
-        observer: Observer,
         clock: Callable[[int], tuple[int, int]],
         *,
         is_volatile: bool = False,
@@ -100,7 +85,6 @@ class Replica(RaftState):
         super().__init__(member_id, voters, durable, clock)
         self.is_volatile = is_volatile
         self.timing = timing
-        self.observer = observer
         self.acquaintances: set[str] = set()  # members of the cluster that were met: whom a learner asks
         self.wanted: tuple[str, int] | None = None  # (source, index) of the snapshot that is being taken
         self.is_whole = durable.is_whole
@@ -192,7 +176,7 @@ class Replica(RaftState):
             source = self.master if self.master in self.others else self.others[0]
             assert source is not None
             self.wanted = (source, max(1, self.commit_index))
-            self.observer.fell_behind(*self.wanted)
+            self.tell(FellBehind(*self.wanted))
 
     def _append(self, entry: Entry, now_ms: int) -> None:
         self.log.append(entry)
@@ -204,12 +188,12 @@ class Replica(RaftState):
         if self.role == MASTER:
             self.tracker.follow_voters(self.others, now_ms)
         self._refresh()
-        self.observer.members_changed(now_ms)
+        self.tell(MembersChanged(self.log.last_index, self.membership.is_voter))
 
     def _forget_follower(self, other: str, now_ms: int) -> None:
         self.tracker.forget(other)
         self._refresh()
-        self.observer.members_changed(now_ms)
+        self.tell(MembersChanged(self.log.last_index, self.membership.is_voter))
 
     def _on_join(self, message: Join, now_ms: int) -> None:
         if self.role == MASTER and message.sender not in self.followers:
@@ -218,7 +202,7 @@ class Replica(RaftState):
     def _add_learner(self, other: str, now_ms: int) -> None:
         self.tracker.add(other, now_ms)
         self._refresh()
-        self.observer.members_changed(now_ms)
+        self.tell(MembersChanged(self.log.last_index, self.membership.is_voter))
         self.appender.send_append(other, now_ms, force=True)
 
     def _ask_to_join(self, now_ms: int) -> None:
@@ -258,7 +242,7 @@ class Replica(RaftState):
             self._count_votes(now_ms)
 
     def handed_out(self, token: int) -> None:
-        """The node gave the outbox's records to the storage under ``token``."""
+        """The node gave the records of ``ready`` to the storage under ``token``."""
         self.durability.handed_out(token, self.log.last_index)
 
     # --- terms and elections --------------------------------------------------
@@ -278,7 +262,7 @@ class Replica(RaftState):
             self.tracker.end()
             self._refresh()
             self.election.set_timer(now_ms)
-            self.observer.lost_mastership(now_ms)
+            self.tell(LostMastership(self.commit_index))
 
     def _ask_pre_votes(self, now_ms: int) -> None:
         self.election.set_timer(now_ms)
@@ -309,8 +293,8 @@ class Replica(RaftState):
         self.tracker.begin(now_ms)
         self._refresh()
         self.lease.begin()
-        self.observer.became_master(now_ms)
-        self.appender.broadcast(now_ms)
+        self.appender.heartbeat_at_ms = now_ms  # the node asks for a round at once, behind the first entry of the term
+        self.tell(BecameMaster())
 
     def _hears_master(self, now_ms: int) -> bool:
         return self.role == MASTER or self.election.heard_lately(now_ms)
@@ -398,7 +382,7 @@ class Replica(RaftState):
         self.master = message.sender
         self.election.heard_ms = now_ms
         self.election.set_timer(now_ms)
-        self.observer.linked(message.time_ms, now_ms)
+        self.tell(Linked(message.term, message.time_ms))
         if message.prev_index < self.log.base_index:
             # Everything up to the base is committed, so it matches by itself.
             self._answer_append(message, ok=True, match_index=self.log.base_index)
@@ -410,7 +394,7 @@ class Replica(RaftState):
         self._store(message.entries, now_ms)
         if self.wanted is not None and self.is_whole and message.entries:
             self.wanted = None  # the log goes on without a snapshot
-            self.observer.caught_up()
+            self.tell(CaughtUp())
         matched = message.prev_index + len(message.entries)
         if self.membership.knows(message.sender):  # else its log has yet to say that it may be master
             self._move_commit(min(message.commit_index, matched), now_ms)
@@ -431,7 +415,7 @@ class Replica(RaftState):
 
     def _truncate(self, index: int, now_ms: int) -> None:
         assert index > self.commit_index, "what is committed is never cut"
-        self.observer.dropped(self.log.truncate(index))
+        self.tell(Dropped(self.log.truncate(index)))
         self.record(Truncation(index))
         if self.membership.truncated(index):
             self._members_changed(now_ms)
@@ -455,7 +439,7 @@ class Replica(RaftState):
     def _on_offer(self, message: Offer, now_ms: int) -> None:
         if message.term == self.term and message.sender == self.master and message.index > self.commit_index:
             if self.wanted is None:
-                self.observer.fell_behind(message.sender, message.index)
+                self.tell(FellBehind(message.sender, message.index))
             self.wanted = (message.sender, message.index)
 
     # --- replication: master --------------------------------------------------------
@@ -530,7 +514,7 @@ class Replica(RaftState):
         return self.role == MASTER and (self._is_alone or self.lease.is_valid(now_ms))
 
     def ask_round(self, now_ms: int) -> None:
-        """Renew the lease now instead of at the next heartbeat."""
+        """Send a heartbeat round now instead of when it is due: it renews the lease, and tells of a new master."""
         if self.role == MASTER:
             self.appender.broadcast(now_ms)
 
@@ -594,7 +578,7 @@ class Replica(RaftState):
             assert index <= self.log.last_index
             self.commit_index = index
             self.membership.committed(index)
-            self.observer.commit_moved(now_ms)
+            self.tell(CommitMoved(index, self.role == MASTER))
 
     def compact(self, index: int, kept_bytes: int = 0) -> None:
         """Forget committed entries up to ``index``, but keep what others may want within ``kept_bytes``."""

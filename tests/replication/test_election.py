@@ -39,8 +39,8 @@ def test_granted_vote_is_recorded_and_its_answer_rests_on_the_record() -> None:
     bench = Bench()
     bench.silence()
     bench.replica.receive(bench._of(RequestVote, "b", 5, last_index=0, last_term=0, transfer=False), bench.now_ms)
-    assert Vote(5, "b") in bench.replica.outbox.records
-    ((reply, rests_on_records),) = bench.replica.outbox.messages
+    assert Vote(5, "b") in bench.replica.ready.records
+    ((reply, rests_on_records),) = bench.replica.ready.messages
     assert isinstance(reply, VoteReply)
     assert rests_on_records
 

@@ -1,4 +1,4 @@
-"""What all parts of a replica know of the member at its start, and what they leave in its outbox."""
+"""What all parts of a replica know of the member at its start, and what they leave in ``ready``."""
 
 from elasticq.replication.messages import Join
 from elasticq.replication.raft_state import RaftState
@@ -31,5 +31,5 @@ def test_vote_is_a_record_and_messages_tell_whether_they_rest_on_it() -> None:
     state.send(message, rests_on_records=False)
     state.persist_vote()
     state.send(message, rests_on_records=True)
-    assert state.outbox.records == [Vote(3, "b")]
-    assert state.outbox.messages == [(message, False), (message, True)]
+    assert state.ready.records == [Vote(3, "b")]
+    assert state.ready.messages == [(message, False), (message, True)]

@@ -3,6 +3,7 @@
 import pytest
 
 from elasticq.replication.messages import Append, AppendReply, RequestVote, TimeoutNow
+from elasticq.replication.ready import BecameMaster, Linked, LostMastership
 from elasticq.replication.records import Truncation, Vote
 from elasticq.replication.replica import FOLLOWER, MASTER
 from tests.replication.bench import TIMING, Bench, entry, with_log
@@ -38,7 +39,7 @@ def test_acknowledgement_rests_on_the_records() -> None:
         Append, "b", 1, prev_index=0, prev_term=0, commit_index=0, round=1, time_ms=0, entries=[entry(1, 1)]
     )
     bench.replica.receive(message, bench.now_ms)
-    ((reply, rests_on_records),) = bench.replica.outbox.messages
+    ((reply, rests_on_records),) = bench.replica.ready.messages
     assert isinstance(reply, AppendReply)
     assert rests_on_records
 
@@ -109,7 +110,7 @@ def test_heartbeat_links_the_clock_and_holds_the_election_off() -> None:
         bench.now_ms += 600
         bench.append("b", 1)
         assert bench.tick() == []
-    assert len(bench.heard.links) == 5
+    assert sum(type(event) is Linked for event in bench.events) == 5
     assert bench.replica.role == FOLLOWER
 
 
@@ -178,7 +179,7 @@ def test_acknowledgement_of_another_term_is_not_counted() -> None:
     assert commit_of(bench) == 0
     bench.append_reply("c", 1, term=2)
     assert (bench.replica.role, bench.replica.term) == (FOLLOWER, 2)
-    assert bench.heard.events == ["won", "lost"]
+    assert bench.events == [BecameMaster(), LostMastership(0)]
 
 
 def test_master_without_a_quorum_steps_down_within_the_silence() -> None:

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from typing import Any
 from unittest.mock import patch
+from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
@@ -29,7 +30,9 @@ from elasticq.node.effects import Committed, Reply, Ticket
 from elasticq.node.members import Members
 from elasticq.node.node import Node
 from elasticq.node.replies import Replies
+from elasticq.node.settings import NodeSettings
 from elasticq.replication.election import Election
+from elasticq.replication.lottery import Lottery
 from elasticq.replication.membership import Membership
 from elasticq.replication.messages import AppendReply, Offer
 from elasticq.replication.raft_state import RaftState
@@ -249,12 +252,21 @@ def guid_table_missing_in_the_snapshot() -> Iterator[None]:
 def quorum_by_who_is_seen() -> Iterator[None]:
     """The majority of the voters that are linked, as ElasticMQ's group membership of 2012 had it."""
 
+    honest, members_of = Members.__init__, WeakKeyDictionary[Replica, Members]()
+
+    def noting(self: Members, settings: NodeSettings, replica: Replica, lottery: Lottery) -> None:
+        honest(self, settings, replica, lottery)
+        members_of[replica] = self
+
     def seen(self: Replica) -> int:
-        members: Members | None = getattr(self.observer, "members", None)
+        members = members_of.get(self)
         linked = members.linked if members is not None else set(self.others)
         return (1 + len(linked.intersection(self.others))) // 2 + 1
 
-    with patch.object(Replica, "quorum", property(seen, lambda self, quorum: None), create=True):
+    with (
+        patch.object(Members, "__init__", noting),
+        patch.object(Replica, "quorum", property(seen, lambda self, quorum: None), create=True),
+    ):
         yield
 
 
