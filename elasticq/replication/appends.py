@@ -2,9 +2,10 @@
 
 from elasticq.replication.lease import LeaderLease
 from elasticq.replication.messages import Append, Offer
-from elasticq.replication.progress import Progress, ProgressTracker
+from elasticq.replication.progress import Progress
 from elasticq.replication.raft_state import RaftState
 from elasticq.replication.records import Entry
+from elasticq.replication.tracker import ProgressTracker
 
 APPEND_ENTRIES_MAX = 512
 APPEND_BYTES_MAX = 4 * 1_048_576
@@ -16,7 +17,7 @@ class Appender:
     def __init__(self, state: RaftState, tracker: ProgressTracker, lease: LeaderLease, heartbeat_ms: int) -> None:
         self._state = state
         self._tracker = tracker
-        self._followers = tracker.followers
+        self._followers = state.followers
         self._lease = lease
         self._heartbeat_ms = heartbeat_ms
         self.heartbeat_at_ms = 0  # when the next round is due

@@ -6,9 +6,9 @@
        +-------------------------------------------------------- master
 
 Roles and dispatch are here. What each part decides by itself is in a file of
-its own, and no part calls back: votes and timers (election.py), what is known
-of the followers (progress.py), what is sent to them (appends.py), the lease
-(lease.py), what is durable (durability.py).
+its own, and no part calls back: term, log and voters (raft_state.py), votes and
+timers (election.py), what is known of the followers (tracker.py), what is sent
+to them (appends.py), the lease (lease.py), what is durable (durability.py).
 
 What the replica wants done is left in ``ready``: records in order, messages and
 whether they rest on these, and events for the node. It knows nothing of what
@@ -28,9 +28,7 @@ applies at append (docs/adr/0003).
 
 from collections.abc import Callable
 
-from elasticq.model.ranges import TERM_MAX
 from elasticq.replication.appends import Appender
-from elasticq.replication.durability import Durability
 from elasticq.replication.election import Election, Timing
 from elasticq.replication.lease import LeaderLease
 from elasticq.replication.lottery import Lottery
@@ -47,19 +45,17 @@ from elasticq.replication.messages import (
     TimeoutNow,
     VoteReply,
 )
-from elasticq.replication.progress import Progress, ProgressTracker
+from elasticq.replication.progress import Progress
 from elasticq.replication.raft_state import RaftState
 from elasticq.replication.ready import (
     BecameMaster,
     CaughtUp,
-    CommitMoved,
-    Dropped,
     FellBehind,
     Linked,
     LostMastership,
-    MembersChanged,
 )
-from elasticq.replication.records import Durable, Entry, Truncation, Voter
+from elasticq.replication.records import Durable, Entry, Voter
+from elasticq.replication.tracker import ProgressTracker
 
 FOLLOWER, CANDIDATE, MASTER = "follower", "candidate", "master"
 
@@ -82,21 +78,15 @@ class Replica(RaftState):
 
         ``clock(now_ms)`` gives (term, time_ms): cluster time by the master of that term, or 0 and the wall clock.
         """
-        super().__init__(member_id, voters, durable, clock)
-        self.is_volatile = is_volatile
+        super().__init__(member_id, voters, durable, clock, is_volatile=is_volatile)
         self.timing = timing
         self.acquaintances: set[str] = set()  # members of the cluster that were met: whom a learner asks
-        self.wanted: tuple[str, int] | None = None  # (source, index) of the snapshot that is being taken
-        self.is_whole = durable.is_whole
         self.role = FOLLOWER
         self.master: str | None = None
-        self.durability = Durability(self.log.last_index)
         self.election = Election(self, timing, lottery)
         self.lease = LeaderLease(timing.election_min_ms)
         self.tracker = ProgressTracker(self)
-        self.followers = self.tracker.followers  # the same: to be read
         self.appender = Appender(self, self.tracker, self.lease, timing.heartbeat_ms)
-        self._refresh()
 
     # --- life ---------------------------------------------------------------
 
@@ -108,33 +98,10 @@ class Replica(RaftState):
         if not self.is_whole:
             self.is_whole = not self.others  # alone it goes on with what is left
             self._want_rows()
-        if self._is_alone:
+        if self.is_alone:
             self._stand(now_ms, transfer=False)
 
     # --- members ------------------------------------------------------------
-
-    def _refresh(self) -> None:
-        """What follows from who the members are."""
-        membership = self.membership
-        self.others = membership.others
-        self.quorum = membership.quorum
-        self.has_company = bool(self.others or self.followers)
-        self._is_alone = membership.is_voter and not self.others
-        self.commits_alone = self.is_volatile and self._is_alone and not self.followers  # nobody to ask or tell
-
-    @property
-    def voters(self) -> tuple[str, ...]:
-        return self.membership.ids
-
-    @property
-    def may_vote(self) -> bool:
-        """Not while a snapshot is on its way or its rows have holes, and not before it belongs to a cluster."""
-        return self.is_whole and self.wanted is None and (self.membership.is_voter or bool(self.cluster))
-
-    @property
-    def may_stand(self) -> bool:
-        """Not where there is no higher term: what a master of it made could not be numbered."""
-        return self.may_vote and self.membership.is_voter and self.term < TERM_MAX
 
     def found(self, entry: Entry, now_ms: int) -> None:
         """Be a founder: the first entry is the same for all of them, and nobody is master in its term."""
@@ -143,7 +110,7 @@ class Replica(RaftState):
         assert entry.index == 1
         self.term = entry.term
         self.persist_vote()
-        self._append(entry, now_ms)
+        self.append(entry)
         self.election.set_timer(now_ms)
 
     def send_founding(self, to: str, entry: Entry) -> None:
@@ -178,31 +145,13 @@ class Replica(RaftState):
             self.wanted = (source, max(1, self.commit_index))
             self.tell(FellBehind(*self.wanted))
 
-    def _append(self, entry: Entry, now_ms: int) -> None:
-        self.log.append(entry)
-        self.record(entry)
-        if self.membership.appended(entry):
-            self._members_changed(now_ms)
-
-    def _members_changed(self, now_ms: int) -> None:
-        if self.role == MASTER:
-            self.tracker.follow_voters(self.others, now_ms)
-        self._refresh()
-        self.tell(MembersChanged(self.log.last_index, self.membership.is_voter))
-
-    def _forget_follower(self, other: str, now_ms: int) -> None:
+    def _forget_follower(self, other: str) -> None:
         self.tracker.forget(other)
-        self._refresh()
-        self.tell(MembersChanged(self.log.last_index, self.membership.is_voter))
-
-    def _on_join(self, message: Join, now_ms: int) -> None:
-        if self.role == MASTER and message.sender not in self.followers:
-            self._add_learner(message.sender, now_ms)
+        self.members_changed()
 
     def _add_learner(self, other: str, now_ms: int) -> None:
         self.tracker.add(other, now_ms)
-        self._refresh()
-        self.tell(MembersChanged(self.log.last_index, self.membership.is_voter))
+        self.members_changed()
         self.appender.send_append(other, now_ms, force=True)
 
     def _ask_to_join(self, now_ms: int) -> None:
@@ -221,10 +170,14 @@ class Replica(RaftState):
 
     def tick(self, now_ms: int) -> None:
         if self.role == MASTER:
-            if now_ms >= self.appender.heartbeat_at_ms and self._has_quorum(now_ms):
-                for other in self.tracker.drop_silent(now_ms):
-                    self._forget_follower(other, now_ms)
-                self.appender.broadcast(now_ms)
+            if now_ms < self.appender.heartbeat_at_ms:
+                return
+            if not self.tracker.majority_heard_since(now_ms - self.election.patience_ms):
+                self._step_down(self.term, now_ms)  # check-quorum: others may have another master by now
+                return
+            for other in self.tracker.drop_silent(now_ms):
+                self._forget_follower(other)
+            self.appender.broadcast(now_ms)
         elif now_ms >= self.election.at_ms:
             if not self.membership.is_voter:
                 self._ask_to_join(now_ms)
@@ -260,13 +213,13 @@ class Replica(RaftState):
         self.election.end()
         if was_master:
             self.tracker.end()
-            self._refresh()
+            self.take_members()
             self.election.set_timer(now_ms)
             self.tell(LostMastership(self.commit_index))
 
     def _ask_pre_votes(self, now_ms: int) -> None:
         self.election.set_timer(now_ms)
-        if self._is_alone:
+        if self.is_alone:
             self._stand(now_ms, transfer=False)
             return
         self.role = CANDIDATE
@@ -291,7 +244,7 @@ class Replica(RaftState):
         self.master = self.member_id
         self.election.refused_by = None
         self.tracker.begin(now_ms)
-        self._refresh()
+        self.take_members()
         self.lease.begin()
         self.appender.heartbeat_at_ms = now_ms  # the node asks for a round at once, behind the first entry of the term
         self.tell(BecameMaster())
@@ -323,7 +276,8 @@ class Replica(RaftState):
                 if is_asked and self.may_stand:
                     self._stand(now_ms, transfer=True)
             case Join():
-                self._on_join(message, now_ms)
+                if self.role == MASTER and message.sender not in self.followers:
+                    self._add_learner(message.sender, now_ms)
             case Offer():
                 self._on_offer(message, now_ms)
             case Found():
@@ -391,35 +345,15 @@ class Replica(RaftState):
             hint = self.log.conflict_hint(message.prev_index, self.commit_index)
             self._answer_append(message, ok=False, match_index=hint)
             return
-        self._store(message.entries, now_ms)
+        self.store(message.entries)
         if self.wanted is not None and self.is_whole and message.entries:
             self.wanted = None  # the log goes on without a snapshot
             self.tell(CaughtUp())
         matched = message.prev_index + len(message.entries)
         if self.membership.knows(message.sender):  # else its log has yet to say that it may be master
-            self._move_commit(min(message.commit_index, matched), now_ms)
+            self.move_commit(min(message.commit_index, matched), is_master=False)
         if not message.is_news:
             self._answer_append(message, ok=True, match_index=matched)
-
-    def _store(self, entries: list[Entry], now_ms: int) -> None:
-        for entry in entries:
-            if entry.index <= self.log.last_index:
-                if self._agrees(entry):
-                    continue
-                self._truncate(entry.index, now_ms)
-            self._append(entry, now_ms)
-
-    def _agrees(self, entry: Entry) -> bool:
-        """Truncate on a real conflict only: a late frame must not cut what it does not know of."""
-        return self.log.term_at(entry.index) == entry.term
-
-    def _truncate(self, index: int, now_ms: int) -> None:
-        assert index > self.commit_index, "what is committed is never cut"
-        self.tell(Dropped(self.log.truncate(index)))
-        self.record(Truncation(index))
-        if self.membership.truncated(index):
-            self._members_changed(now_ms)
-        self.durability.truncated(index)
 
     def _answer_append(self, message: Append, *, ok: bool, match_index: int) -> None:
         self.send(
@@ -463,7 +397,10 @@ class Replica(RaftState):
             self.log.append(entry)
             self.durability.durable_index = self.commit_index = entry.index
             return entry.index
-        self._append(entry, now_ms)
+        before = self.others
+        self.append(entry)
+        if voters is not None:
+            self.tracker.follow_voters(before, now_ms)
         if self.followers:
             self.appender.replicate(now_ms)
         return entry.index
@@ -504,26 +441,19 @@ class Replica(RaftState):
         progress.next_index = max(progress.next_index, progress.match_index + 1)
         if progress.is_leaving and match_index >= self.membership.index and self.commit_index >= self.membership.index:
             self.appender.send_append(message.sender, now_ms, force=True)  # with the commit index, so that it knows
-            self._forget_follower(message.sender, now_ms)
+            self._forget_follower(message.sender)
             return
         if was_probing or progress.next_index <= self.log.last_index:
             self.appender.send_append(message.sender, now_ms, force=False)
 
     def lease_is_valid(self, now_ms: int) -> bool:
         """No other master can exist now; a cluster of one has no other."""
-        return self.role == MASTER and (self._is_alone or self.lease.is_valid(now_ms))
+        return self.role == MASTER and (self.is_alone or self.lease.is_valid(now_ms))
 
     def ask_round(self, now_ms: int) -> None:
         """Send a heartbeat round now instead of when it is due: it renews the lease, and tells of a new master."""
         if self.role == MASTER:
             self.appender.broadcast(now_ms)
-
-    def _has_quorum(self, now_ms: int) -> bool:
-        """Check-quorum: a master that a quorum has not answered for election_min steps down."""
-        if self.tracker.majority_heard_since(now_ms - self.election.patience_ms):
-            return True
-        self._step_down(self.term, now_ms)
-        return False
 
     def hand_over(self, now_ms: int, to: str = "") -> bool:
         """Ask ``to``, or the voter with the newest log, to stand now; True if it has everything."""
@@ -544,10 +474,10 @@ class Replica(RaftState):
     # --- commit -------------------------------------------------------------------------
 
     def _advance_commit(self, now_ms: int) -> None:
-        index = self.tracker.majority_index(self.durability.durable_index)
+        index = self.tracker.majority_index()
         if index > self.commit_index and self._may_commit(index):
             names_voters = self.commit_index < self.membership.index <= index
-            self._move_commit(index, now_ms)
+            self.move_commit(index, is_master=True)
             if names_voters:
                 self.appender.push_commit(now_ms)
                 self._voters_committed(now_ms)
@@ -555,14 +485,10 @@ class Replica(RaftState):
     def _voters_committed(self, now_ms: int) -> None:
         """Those who were taken out were told by the last push; a master that took itself out ends here."""
         for other in self.tracker.told_to_leave():
-            self._forget_follower(other, now_ms)
+            self._forget_follower(other)
         if not self.membership.is_voter:
             self.hand_over(now_ms)
             self._step_down(self.term, now_ms)
-
-    def durable_on(self, others: int) -> int:
-        """The newest index that this master and so many other voters have durable."""
-        return self.tracker.durable_on(others, self.durability.durable_index)
 
     def _may_commit(self, index: int) -> bool:
         """An entry of an older term is committed by one of the own term above it, never by counting."""
@@ -573,16 +499,9 @@ class Replica(RaftState):
         if self.role == MASTER and self.commit_index == self.log.last_index:
             self.appender.push_commit(now_ms)
 
-    def _move_commit(self, index: int, now_ms: int) -> None:
-        if index > self.commit_index:
-            assert index <= self.log.last_index
-            self.commit_index = index
-            self.membership.committed(index)
-            self.tell(CommitMoved(index, self.role == MASTER))
-
     def compact(self, index: int, kept_bytes: int = 0) -> None:
         """Forget committed entries up to ``index``, but keep what others may want within ``kept_bytes``."""
         floor = min(index, self.commit_index)
-        if self.has_company or not self._is_alone:
+        if self.has_company or not self.is_alone:
             floor = min(floor, self.log.floor_of(kept_bytes))
         self.log.compact(self.tracker.compaction_floor(floor, kept_bytes))

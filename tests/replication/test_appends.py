@@ -2,7 +2,7 @@
 
 from elasticq.replication.appends import APPEND_ENTRIES_MAX
 from elasticq.replication.messages import Append
-from elasticq.replication.progress import IN_FLIGHT_ENTRIES_MAX
+from elasticq.replication.tracker import IN_FLIGHT_ENTRIES_MAX
 from tests.replication.bench import TIMING, Bench, with_log
 
 

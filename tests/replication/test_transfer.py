@@ -2,17 +2,17 @@
 
 import pytest
 
-from elasticq.replication import progress
+from elasticq.replication import tracker
 from elasticq.replication.messages import Append, AppendReply, Join, Offer, PreVote, TimeoutNow
-from elasticq.replication.progress import LEARNER_SILENT_MS, PINNED_FACTOR
 from elasticq.replication.records import Base, Durable, Entry, Vote, Voter
+from elasticq.replication.tracker import LEARNER_SILENT_MS, PINNED_FACTOR
 from tests.replication.bench import TIMING, Bench
 
 
 @pytest.fixture(autouse=True)
 def short_window(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is fewer entries behind than may be in flight is waited for anyway."""
-    monkeypatch.setattr(progress, "IN_FLIGHT_ENTRIES_MAX", 4)
+    monkeypatch.setattr(tracker, "IN_FLIGHT_ENTRIES_MAX", 4)
 
 
 def entry(index: int, term: int = 1, payload: bytes = b"x") -> Entry:

@@ -119,10 +119,10 @@ def old_term_committed_by_counting() -> Iterator[None]:
 def truncate_without_conflict() -> Iterator[None]:
     """Whatever is sent again above commit cuts the log, the same or not."""
 
-    def distrusting(self: Replica, entry: Entry) -> bool:
+    def distrusting(self: RaftState, entry: Entry) -> bool:
         return entry.index <= self.commit_index
 
-    with patch.object(Replica, "_agrees", distrusting):
+    with patch.object(RaftState, "agrees", distrusting):
         yield
 
 
