@@ -59,7 +59,7 @@ nightly: .venv/.installed-test  ## fresh seeds: SEEDS=n in all, those that fail 
 chaos: .venv/.installed-test  ## kill -9 a server, damage its disk, kill Spark's jobs KILLS=n times each, break clusters for MINUTES=m, from seed FIRST=s; judge
 	$(BIN)/python scripts/chaos.py --kills $(KILLS) --seed $(FIRST)
 	$(BIN)/python scripts/damage.py --seed $(FIRST)
-	$(BIN)/python -m pytest -m chaos tests/cluster tests/http tests/spark
+	$(BIN)/python -m pytest -m chaos tests/system/cluster tests/http tests/spark
 	$(BIN)/python scripts/chaos_cluster.py --minutes $(MINUTES) --seed $(FIRST) $(ARGS)
 	$(BIN)/python scripts/chaos_cluster.py --clocks --minutes $(MINUTES) --seed $(FIRST) $(ARGS)
 	$(BIN)/python scripts/chaos_spark.py --kills $(KILLS) --seed $(FIRST)
