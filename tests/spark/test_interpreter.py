@@ -31,7 +31,7 @@ def test_workers_import_the_installed_pyspark_and_not_the_zip_before_it(
     environment = os.environ | {"PYTHONPATH": zipped}
     said = subprocess.run([python, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout
     place, executable = said.splitlines()
-    assert Path(place).resolve().parent == installed
+    assert Path(place).resolve().parent == installed.resolve()
     assert executable == sys.executable
 
 
