@@ -37,8 +37,10 @@ async def test_an_address_is_dialled_until_it_answers_and_again_when_its_link_is
     dialled.dialler.follow(["a:1"])
     assert [await dialled.next() for _ in range(3)] == ["a:1"] * 3
     dialled.linked.add("member at a:1")
-    while not dialled.attempts.empty() or dialled.dialler._targets["a:1"].wanted.is_set():
-        dialled.attempts.get_nowait() if not dialled.attempts.empty() else await asyncio.sleep(0)
+    wanted = dialled.dialler._targets["a:1"].wanted
+    async with asyncio.timeout(PATIENCE_S):
+        while wanted.is_set():
+            await dialled.attempts.get()
     assert dialled.attempts.empty()
     dialled.linked.clear()
     dialled.dialler.lost("member at a:1")
