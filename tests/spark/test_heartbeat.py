@@ -42,14 +42,19 @@ def test_a_renewal_that_failed_is_told_and_the_next_one_comes(caplog: pytest.Log
 
 
 def test_nothing_is_renewed_between_two_batches() -> None:
-    renewed: SimpleQueue[Offset] = SimpleQueue()
-    heart = Heartbeat(0.001, renewed.put)
+    renewed: SimpleQueue[Offset | None] = SimpleQueue()
+    beats: SimpleQueue[Offset] = SimpleQueue()
+    heart, other = Heartbeat(0.001, renewed.put), Heartbeat(0.001, beats.put)
     heart.cover(None)
     assert heart._thread is None
     heart.cover(FIRST)
-    renewed.get(timeout=PATIENCE_S)
+    assert renewed.get(timeout=PATIENCE_S) == FIRST
     heart.cover(None)
+    other.cover(FIRST)
+    for _ in range(20):
+        beats.get(timeout=PATIENCE_S)
+    other.stop()
     heart.cover(SECOND)
-    while renewed.get(timeout=PATIENCE_S) != SECOND:
-        pass
+    while (offset := renewed.get(timeout=PATIENCE_S)) != SECOND:
+        assert offset == FIRST
     heart.stop()
