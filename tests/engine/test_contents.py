@@ -1,7 +1,7 @@
 """What a message may hold, at the edges of each bound."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from elasticq.engine.contents import (
@@ -24,6 +24,14 @@ def text(value: str, kind: str = "String") -> MessageAttributeValue:
 
 
 @given(st.characters())
+@example("\x1f")
+@example("\ud7ff")
+@example("\ud800")
+@example("\udfff")
+@example("\ue000")
+@example("\ufffd")
+@example("\ufffe")
+@example("\U00010000")
 def test_a_body_may_hold_what_xml_can(character: str) -> None:
     code = ord(character)
     allowed = code in (9, 10, 13) or 0x20 <= code <= 0xD7FF or 0xE000 <= code <= 0xFFFD or code >= 0x10000

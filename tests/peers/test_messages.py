@@ -39,7 +39,7 @@ def test_a_message_is_read_as_it_was_written_and_as_no_greeting(message: Any) ->
         msgspec.msgpack.encode(["s", 0, 1 << 62]),
         msgspec.msgpack.encode(["s" * 1_025, 0, 7]),
         msgspec.msgpack.encode(["s", 0]),
-        msgspec.msgpack.encode([b"\xff", 0, 7]),
+        b"\x93\xa1\xff\x00\x07",  # a text that is no UTF-8
     ],
 )
 def test_what_is_out_of_range_is_no_message(body: bytes) -> None:

@@ -10,7 +10,7 @@ from elasticq.testing.process import ServerProcess
 
 
 def test_a_process_listens_until_it_is_stopped_and_takes_no_settings_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ELASTICQ_HTTP__PORT", "none")
+    monkeypatch.setenv("ELASTICQ_CLUSTER__NODES", "none")
     process = ServerProcess({"http": {"port": 0}, "admin": {"port": -1}, "storage": {"memory": True}})
     with urllib.request.urlopen(f"{process.url}/health", timeout=10) as answer:
         assert answer.read().startswith(b"OK")
