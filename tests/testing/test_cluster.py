@@ -80,4 +80,6 @@ def test_nothing_is_left_of_a_cluster_that_stopped() -> None:
     with Cluster() as cluster:
         cluster.queue("jobs").create()
         cluster.kill(cluster.master)
+    for thread in set(threading.enumerate()) - threads:
+        thread.join(10)  # SQLite's tell that they are closed a moment before they end
     assert set(threading.enumerate()) == threads
