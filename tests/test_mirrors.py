@@ -73,7 +73,7 @@ ELSEWHERE = (
     Elsewhere("what can still be read of a damaged file shows in its repair, and in its backup",
               "storage/salvage.py storage/backup.py", "storage/test_repair.py cli/test_data.py"),
     Elsewhere("servers and clusters inside a test: each part by what a test does with them",
-              "testing/asynchronous.py testing/host.py testing/member.py testing/view.py",
+              "testing/asynchronous.py testing/host.py testing/view.py",
               "testing/test_server.py testing/test_cluster.py"),
 )  # fmt: skip
 
