@@ -1,7 +1,7 @@
 """Makes dist/elasticq_spark.zip: what spark-submit --py-files needs, so that no executor needs an installation.
 
-It holds pyspark_elasticq, elasticq.client and elasticq.spark, which import nothing but the standard library, and
-pyspark and pyarrow, which are there where Spark is. boto3 is used where it is installed.
+It holds pyspark_elasticq, elasticq.client with its table of actions, and elasticq.spark. They import nothing but the
+standard library, and pyspark and pyarrow, which are there where Spark is. boto3 is used where it is installed.
 """
 
 import argparse
@@ -10,7 +10,14 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ("pyspark_elasticq.py", "elasticq/__init__.py", "elasticq/client/**/*.py", "elasticq/spark/**/*.py")
+PARTS = (
+    "pyspark_elasticq.py",
+    "elasticq/__init__.py",
+    "elasticq/client/**/*.py",
+    "elasticq/spark/**/*.py",
+    "elasticq/model/__init__.py",
+    "elasticq/model/actions.py",
+)
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the same sources make the same file
 
 

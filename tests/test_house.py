@@ -28,6 +28,7 @@ UNSAFE_BUILTINS = frozenset(["eval", "exec"])
 # Written so that neither pattern matches its own text.
 MACHINE_PATH = re.compile(r"(?<![\w.$)}-])/(?:work|root|tmp|mnt|home/[\w-]+|Users/[\w-]+)/(?=[\w.])")
 REGISTRY = re.compile(r"pypi\.org|pythonhosted\.org|npmjs\.org|maven\.org|proxy\.golang\.org|crates\.io", re.IGNORECASE)
+PAGE = re.compile(r"(?<![\w.*{}-])(?:\w[\w./-]*/)?[a-z][\w-]*\.md\b|docs/adr/\d{4}")
 TEXT_SUFFIXES = frozenset(["", ".py", ".md", ".cfg", ".toml", ".txt", ".ini", ".json", ".sh", ".yml", ".yaml", ".html"])
 
 
@@ -139,6 +140,33 @@ def test_file_names_no_machine_and_no_registry(path: Path) -> None:
 )
 def test_module_tells_its_duty(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text())), "the first line of a module's docstring names its duty"
+
+
+def missing_pages(source: str) -> list[str]:
+    """Pages that a text cites and that the repository does not have, be it in its root, in docs/ or in docs/adr/."""
+    found = []
+    for cited in sorted(set(PAGE.findall(source))):
+        if cited.startswith("docs/adr/") and not cited.endswith(".md"):
+            exists = any((ROOT / "docs" / "adr").glob(f"{cited[-4:]}-*.md"))
+        else:
+            exists = any((folder / cited).is_file() for folder in (ROOT, ROOT / "docs", ROOT / "docs" / "adr"))
+        if not exists:
+            found.append(cited)
+    return found
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in PYTHON_FILES if path.relative_to(ROOT).parts[0] == "elasticq"], ids=name_of
+)
+def test_cited_pages_are_in_the_repository(path: Path) -> None:
+    assert missing_pages(path.read_text()) == []
+
+
+def test_page_of_somewhere_else_is_found() -> None:
+    assert missing_pages("see wisdom.md, docs/aws.md, docs/adr/9999 and docs/adr/0003") == [
+        "docs/adr/9999",
+        "wisdom.md",
+    ]
 
 
 def test_imports_keep_their_contracts() -> None:

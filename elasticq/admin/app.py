@@ -1,7 +1,7 @@
 """The pages of the admin port: /health, /ready, /master, /cluster, /leases, /metrics, and orders for the cluster.
 
-Who gets here passed door.py. Orders are not taken from any web page: one can make a
-browser post here, but only with an Origin header or as a plain form.
+Requests have passed door.py. Orders are taken from no web page: a page can make a browser post here, but only
+with an Origin header or as a plain form.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire.browsers import Browsers
 
 ORDERS_MAX: Final = 16
-"""Orders that wait at the same time; the cluster does one change after the other anyway."""
+"""Orders that may wait at the same time; the cluster carries out one after the other anyway."""
 ORDER_S: Final = 60
 LEASES_SHOWN_MAX: Final = 1_000
 
@@ -49,7 +49,7 @@ class _Pages:
         self._orders = 0
 
     async def health(self, _: web.Request) -> web.Response:
-        """Alive: this process answers. Says so when its durability is not the full one."""
+        """Tell that this process answers, and its durability where that is not the full one."""
         return web.Response(text=self._source.health())
 
     async def ready(self, _: web.Request) -> web.Response:
@@ -59,7 +59,7 @@ class _Pages:
         return web.Response(text="OK") if status.ready else web.Response(status=503, text=status.reason)
 
     async def master(self, _: web.Request) -> web.Response:
-        """200 on the master alone, for who sends traffic to that one only."""
+        """Answer 200 on the master alone, for load balancers that send traffic to the master only."""
         role = "stopping" if self._source.stopping else self._source.status().role
         return web.Response(status=200 if role == "master" else 503, text=role)
 
@@ -67,11 +67,11 @@ class _Pages:
         return _json(200, document(self._source.node_name, self._source.status()))
 
     async def leases(self, _: web.Request) -> web.Response:
-        """The living ones, then those that ended last; ``total``: how many there are of all."""
+        """List the leases that live, then those that ended last; ``total`` counts all that are remembered."""
         return _json(200, {"leases": self._source.leases(LEASES_SHOWN_MAX), "total": self._source.status().leases})
 
     async def metrics(self, _: web.Request) -> web.Response:
-        """One look after the other; the first brings the library, which is not imported in the loop's thread."""
+        """Answer one request at a time. The first one imports the library, in another thread than the loop's."""
         async with self._looking:
             await asyncio.get_running_loop().run_in_executor(None, import_module, "elasticq.admin.metrics")
             from elasticq.admin import metrics

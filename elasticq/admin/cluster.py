@@ -4,7 +4,7 @@ from elasticq.node.settings import MemberStatus, NodeStatus
 
 
 def document(node_name: str, status: NodeStatus) -> dict[str, object]:
-    """Names are ``--node-id``; ids are member ids, which are unique for ever."""
+    """Return the page as a JSON object. A name is a member's ``--node-id``; an id is its member id, unique for ever."""
     master = _member(status, status.master)
     return {
         "node": node_name,

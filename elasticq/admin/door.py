@@ -1,6 +1,7 @@
-"""Who may look and give orders: operators with the token, and no web page of somebody else.
+"""Admits operators who show the token, and refuses web pages of other origins.
 
-Without a token only the Host tells a rebound page from an operator (wire/browsers.py). Probes may use any name.
+Without a token only the Host header tells a page under a rebound name from an operator (wire/browsers.py).
+Probes may use any name.
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,7 +21,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def make_door(token: str | None, browsers: Browsers | None) -> Middleware:
-    """token: empty: nothing is asked for; None: nobody may pass. browsers: None: pages are not judged."""
+    """Return the middleware that admits requests.
+
+    token: empty where none is asked for, None where nobody may pass; browsers: None where pages are not judged.
+    """
     wanted = b"Bearer " + (token or "").encode()
 
     @web.middleware

@@ -1,9 +1,9 @@
-"""Where connections of the admin port wait until they have said a whole request; only that goes on to aiohttp.
+"""Holds connections of the admin port until each has sent a whole request; only that goes on to aiohttp.
 
     waiting --- head and body are here ---> inside (aiohttp answers; more may follow) --- silence ---> ended
        '------- too long, too slow, or others want the place ------------------------------------------> ended
 
-Without it a client that begins and never ends a request would hold a connection for ever, and some hundreds of them
+Otherwise a client that begins and never ends a request would hold a connection for ever, and some hundreds of them
 the port: probes would find this member dead. Orders and questions are small, so that they may be kept until they are
 whole.
 """
@@ -18,27 +18,27 @@ SILENT_S: Final = 75.0  # after a request was whole; an order is answered within
 ORDER_BYTES_MAX: Final = 4_096
 
 WAITING, ASKED, ORDERED = 0, 1, 2
-"""How much it is to be spared when others want the place, the least first."""
+"""Ranks of connections: where others want the place, those of the lowest rank are closed first."""
 
 _HEAD_ENDS: Final = b"\r\n\r\n"
 _LENGTH, _CODING = b"content-length", b"transfer-encoding"
 
 
 class Owner(Protocol):
-    """The port."""
+    """What a doorstep wants of the port."""
 
     def came(self, step: "Doorstep") -> asyncio.Protocol | None:
-        """Who answers its requests; None: nobody, the port stops."""
+        """A whole request is here: return the protocol that answers it, None if the port stops."""
 
     def gone(self, step: "Doorstep") -> None: ...
 
 
 class Refused(Exception):
-    """The status line of the answer."""
+    """The request is refused; the text is the status line of the answer."""
 
 
 class Doorstep(asyncio.Protocol):
-    """One connection. until_s: by then it must have said something whole; address: where it comes from."""
+    """One connection. until_s: when it must have sent a whole request; address: the client's."""
 
     __slots__ = ("_buffer", "_handler", "_loop", "_owner", "_transport", "address", "state", "until_s")
 
@@ -101,7 +101,7 @@ class Doorstep(asyncio.Protocol):
 
 
 def _whole(data: bytes) -> int:
-    """The length of the first request; 0: it has not all come. Raises Refused."""
+    """Return the length of the first request in ``data``, 0 while it is incomplete. Raises Refused."""
     end = data.find(_HEAD_ENDS)
     if end < 0 and len(data) <= HEAD_BYTES_MAX:
         return 0

@@ -1,9 +1,9 @@
 """GET /metrics: what this member counts, in the text format of Prometheus, written by its own library.
 
-Everything is collected when somebody looks. Ten thousand queues are 80,000 lines, so families are
-written in parts with the loop free in between. The figures of a queue are of the master only: every member
-holds the same, and whoever sums over instances shall see each message once.
-Imported at the first look: nothing else here needs prometheus_client.
+Everything is collected when the page is asked for. Ten thousand queues are 80,000 lines, so families are
+written in parts, and the loop serves others in between. Only the master shows the figures of queues: every member
+holds the same, and a sum over all instances must count each message once.
+The first request imports this module: nothing else needs prometheus_client.
 """
 
 import asyncio
@@ -24,15 +24,15 @@ from elasticq.runtime.meter import Messages, Meter
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 PREFIX: Final = "elasticq_"
 QUEUES_MAX: Final = 10_000
-"""Queues that are shown one by one; ``elasticq_queues`` counts all."""
+"""Queues whose figures are shown; ``elasticq_queues`` counts all."""
 PART: Final = 100
-"""Queues, or their lines of one family, between two looks of the loop at its clients: about a millisecond."""
+"""Queues, or lines of one family, that are done before the loop serves others: about a millisecond's work."""
 
 Key = tuple[str, str]
 Family = TypeVar("Family", bound=Metric)
 Row = TypeVar("Row")
 Lines = Iterator[bytes]
-"""A family in parts; whoever takes them lets the loop go in between."""
+"""A family in parts; between two parts the loop serves others."""
 
 _MESSAGES: Final[list[tuple[str, str, Callable[[Messages], int]]]] = [
     ("messages_sent", "Messages that clients sent through this member.", lambda each: each.sent),
@@ -43,7 +43,7 @@ _MESSAGES: Final[list[tuple[str, str, Callable[[Messages], int]]]] = [
 
 
 async def expose(source: AdminSource) -> bytes:
-    """The whole page."""
+    """Return the whole page."""
     status = source.status()
     parts = [generate_latest(_Families(_of_member(status, source))), generate_latest(_process())]
     await asyncio.sleep(0)
@@ -58,7 +58,7 @@ async def expose(source: AdminSource) -> bytes:
 
 
 class _Families(Collector):
-    """For ``generate_latest``: it writes what a collector collects."""
+    """A collector of given families: ``generate_latest`` writes what a collector collects."""
 
     def __init__(self, families: Iterable[Metric]) -> None:
         self._families = families
@@ -68,7 +68,7 @@ class _Families(Collector):
 
 
 def _process() -> CollectorRegistry:
-    """The process and its interpreter, under the names that dashboards know."""
+    """Return the figures of the process and its interpreter, under the names that dashboards know."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
@@ -157,7 +157,7 @@ def _of_requests(meter: Meter) -> Iterator[Metric]:
 
 
 async def _queues(source: AdminSource) -> list[QueueFigures]:
-    """In parts, each as of its moment."""
+    """Return the figures of queues, taken in parts, each part at its own moment."""
     found: list[QueueFigures] = []
     queues = islice(source.queues(), QUEUES_MAX)
     while part := list(islice(queues, PART)):
@@ -167,7 +167,7 @@ async def _queues(source: AdminSource) -> list[QueueFigures]:
 
 
 def _counted(meter: Meter, queues: Sequence[QueueFigures], *, is_master: bool) -> list[tuple[Key, Messages]]:
-    """What was counted of queues that exist, as far as this member knows: a follower shows all that it counted."""
+    """Return what was counted of queues that exist; a follower does not know which do, and shows all."""
     if is_master:
         existing = {(queue.account, queue.name) for queue in queues}
         meter.forget(existing.__contains__)
@@ -206,7 +206,7 @@ def _of_messages(counted: Sequence[tuple[Key, Messages]]) -> Iterator[Lines]:
 
 
 def _lines(make: Callable[[], Family], rows: Sequence[Row], add: Callable[[Family, Row], None]) -> Lines:
-    """The heading stands above the first part only."""
+    """Yield the lines of a family in parts; only the first part has the heading."""
     for at in range(0, len(rows), PART):
         family = make()
         for row in rows[at : at + PART]:
@@ -227,6 +227,6 @@ def _counter(name: str, told: str, value: float) -> Metric:
 
 
 def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
-    """Each holds those below it, too."""
+    """Return cumulative counts: each bucket includes all below it."""
     totals = accumulate(histogram.counts)
     return list(zip((*map(str, histogram.bounds), "+Inf"), totals, strict=True))

@@ -26,7 +26,7 @@ _decoder: Final = msgspec.json.Decoder(_Request)
 
 
 def read_order(body: bytes) -> Order:
-    """Raises BadOrder."""
+    """Return the order that a request's body gives. Raises BadOrder."""
     try:
         request = _decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

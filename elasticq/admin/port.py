@@ -1,8 +1,8 @@
 """Listens on the admin port.
 
-aiohttp is most of a start's CPU, so nothing here imports it before ``start``. A connection gets its place at once:
-where there is none left, one that has not said a whole request gives it up, else one that is silent, so that probes
-and scrapers are answered whoever else comes.
+aiohttp is most of a start's CPU, so nothing here imports it before ``start``. A new connection always gets a place:
+where none is left, one that has not sent a whole request is closed, else one that is idle, so that probes and
+scrapers are answered whoever else comes.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ SWEEP_S: Final = 1.0
 
 
 class AdminPort:
-    """One listening socket, taken at birth: ``port`` is known and a taken one is an OSError at once."""
+    """One listening socket, bound by the constructor, which raises OSError if the port is in use."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class AdminPort:
         self.port: int = self._listener.getsockname()[1]
 
     async def start(self) -> None:
-        """Answer; clients that came before wait in the backlog."""
+        """Begin to answer; clients that connected before have waited in the backlog."""
         from aiohttp.web import AppRunner
 
         from elasticq.admin.app import make_app
@@ -76,7 +76,7 @@ class AdminPort:
         self._sweep()
 
     async def stop(self) -> None:
-        """Requests under way get a moment; harmless when it never started."""
+        """Stop answering; requests under way get a moment. Harmless if it was never started."""
         if self._timer is not None:
             self._timer.cancel()
         if self._acceptor is not None:

@@ -1,4 +1,4 @@
-"""What the admin port wants to know of its member; the server gives it."""
+"""What the admin port asks of its member; the server provides it."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -11,7 +11,7 @@ from elasticq.runtime.meter import Meter
 
 
 class AdminSource(Protocol):
-    """The member behind an admin port. Called in the loop; only ``order`` may take time."""
+    """The member behind an admin port. Its methods are called in the loop; only ``order`` may take time."""
 
     @property
     def node_name(self) -> str:
@@ -19,28 +19,28 @@ class AdminSource(Protocol):
 
     @property
     def stopping(self) -> bool:
-        """No longer ready, whatever the status says."""
+        """Whether the member stops: it is not ready then, whatever ``status`` says."""
 
     def health(self) -> str:
-        """One line: OK, and how durable."""
+        """Return one line: OK, and the durability where that is not the full one."""
 
     def status(self) -> NodeStatus:
-        """As of now."""
+        """Return the node's status at this moment."""
 
     def leases(self, limit: int) -> list[LeaseStatus]:
-        """As of now, on this member."""
+        """Return at most ``limit`` leases as this member knows them at this moment."""
 
     def metrics(self) -> dict[str, float]:
-        """More figures by name without ``elasticq_``; a name that ends in ``_total`` is a counter."""
+        """Return more figures by name without ``elasticq_``; a name that ends in ``_total`` is a counter."""
 
     def histograms(self) -> dict[str, tuple[str, Histogram]]:
-        """What took how many seconds: (meaning, figures) by name without ``elasticq_``."""
+        """Return what took how many seconds: (meaning, figures) by name without ``elasticq_``."""
 
     def meter(self) -> Meter:
-        """What clients asked of this member."""
+        """Return the counts of what clients asked of this member."""
 
     def queues(self) -> Iterator[QueueFigures]:
-        """Of each queue as it is when it is asked for; may be asked slowly."""
+        """Yield the figures of each queue as they are when it is its turn; the caller may take its time."""
 
     async def order(self, order: Order) -> OrderOutcome:
-        """What became of it. Raises RuntimeStopped when no answer can be given any more."""
+        """Carry out an order and return what became of it. Raises RuntimeStopped if the runtime stops meanwhile."""

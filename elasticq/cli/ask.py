@@ -1,6 +1,6 @@
 """One HTTP request to a server, by the standard library.
 
-Its HTTP is imported by the first request: every command knows this module, and a server that starts asks nobody.
+Its HTTP is imported by the first request: every command imports this module, and a server that starts sends none.
 """
 
 import json
@@ -14,15 +14,15 @@ ANSWER_BYTES_MAX: Final = 1_048_576
 
 
 class BadUrl(Exception):
-    """Not an http URL with a host."""
+    """The URL is not an http URL with a host."""
 
 
 class Unreachable(Exception):
-    """Nobody answers there, or not in HTTP."""
+    """Nobody answers at the URL, or the answer is not HTTP."""
 
 
 class Answer(NamedTuple):
-    """``document``: the JSON object in the body, empty if there is none."""
+    """A response. ``document``: the JSON object in its body, empty if there is none."""
 
     status: int
     document: dict[str, Any]
@@ -37,9 +37,9 @@ def ask(
     port: int | None = None,
     token: str = "",
 ) -> Answer:
-    """Ask ``path`` of the server at ``url``; ``port`` where that has none. Raises BadUrl, Unreachable.
+    """Send a request to the server at ``url`` and return its answer; ``port`` where the URL has none.
 
-    A certificate is judged by the system's authorities, or those in SSL_CERT_FILE.
+    Raises BadUrl, Unreachable. A certificate is judged by the system's authorities, or those in SSL_CERT_FILE.
     """
     from http.client import HTTPException
 

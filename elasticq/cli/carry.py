@@ -1,11 +1,11 @@
-"""Messages as JSON lines: out of a queue, into a queue.
+"""Exports messages of a queue as JSON lines, and imports them into a queue.
 
 A line has the names of SendMessage, so that it can be sent again (MessageBody, MessageAttributes with
-binary values in base64, MessageSystemAttributes, MessageGroupId, MessageDeduplicationId), and beside them what
-was: MessageId, SentTimestamp, ReceiveCount and so on, which import passes over.
+binary values in base64, MessageSystemAttributes, MessageGroupId, MessageDeduplicationId), and also
+MessageId, SentTimestamp, ReceiveCount and others, which import ignores.
 
-Export without --drain only looks. With it a message is deleted when its line is on the disk:
-interrupted in between, it is in the file and in the queue, never in neither.
+Export without --drain changes nothing. With it a message is deleted when its line is on the disk:
+interrupted in between, the message is in the file and in the queue, never in neither.
 """
 
 import json
@@ -38,11 +38,11 @@ OF_SYSTEM: Final = ("SentTimestamp", "SenderId", "SequenceNumber", "DeadLetterQu
 
 
 class Stopped(Exception):
-    """What was asked for is not done, or not to its end; the text says how far it came."""
+    """The command has not done all that it was asked for; the text says how far it came."""
 
 
 def must_be_elasticq(endpoint: str, wish: str) -> None:
-    """Raises Stopped."""
+    """Raise Stopped if the endpoint is another server than elasticq."""
     from elasticq.client import is_elasticq
 
     if not is_elasticq(endpoint):
@@ -53,7 +53,7 @@ def must_be_elasticq(endpoint: str, wish: str) -> None:
 
 
 def line_of(message: dict[str, Any]) -> dict[str, Any]:
-    """Of a received or a peeked message."""
+    """Return the line of a received or a peeked message."""
     system = message.get("Attributes", {})
     line: dict[str, Any] = {"MessageBody": message["Body"]}
     if message.get("MessageAttributes"):
@@ -91,7 +91,7 @@ def export(client: "Sqs", url: str, file: str, total: int, *, drain: bool) -> in
 
 @contextmanager
 def _target(file: str) -> Iterator[IO[str]]:
-    """Never one that is there: its lines would be lost, or two exports be mixed."""
+    """Open a new file, or stdout for ``-``. One that exists is refused: its lines would be lost, or mixed up."""
     if file == "-":
         yield sys.stdout
         return
@@ -108,7 +108,7 @@ def _look(client: "Sqs", url: str, interrupt: Interrupt) -> Iterator[list[dict[s
 
 
 def _drain(client: "Sqs", url: str, interrupt: Interrupt) -> Iterator[list[dict[str, Any]]]:
-    """Each yield returns when its lines are safe."""
+    """Receive and delete messages; each yield returns when the lines that it gave are safe."""
     wanted = {"MaxNumberOfMessages": BATCH, "WaitTimeSeconds": DRAIN_WAIT_S, "VisibilityTimeout": DRAIN_VISIBILITY_S}
     names = {"AttributeNames": ["All"], "MessageAttributeNames": ["All"]}
     while not interrupt.asked:
@@ -147,7 +147,7 @@ def _entry(line: str, number: int) -> dict[str, Any]:
 def send_all(
     client: "Sqs", url: str, entries: Iterator[dict[str, Any]], done: str, *, before: int = 0, as_json: bool = False
 ) -> int:
-    """In their order, batch after batch; ``before``: lines that were passed over."""
+    """Send the lines in their order, batch after batch. ``before``: how many lines were skipped."""
     sent = 0
     with Interrupt() as interrupt, bar("sending", None) as show:
         try:
@@ -173,7 +173,7 @@ def _how_to_go_on(lines: int, done: str) -> str:
 
 
 def _batches(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """As many as one call may have; what does not fit alone either is the server's to refuse."""
+    """Yield as many lines at a time as one call may have. A line that is too long even alone is left to the server."""
     batch: list[dict[str, Any]] = []
     size_bytes = 0
     for entry in entries:

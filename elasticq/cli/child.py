@@ -1,6 +1,6 @@
 """``python -m elasticq.cli.child``: the command line for a parent that holds the other end of standard input.
 
-When that ends, which the kernel sees to however the parent died, so does this process, at once: nothing
+When standard input ends, which the kernel sees to however the parent died, this process ends at once: nothing
 that was acknowledged is lost by it, and nobody is left to ask for a slower end.
 """
 

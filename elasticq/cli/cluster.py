@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from elasticq.cli import data
-from elasticq.cli.ask import Answer, BadUrl, Unreachable, ask
+from elasticq.cli.admin_client import AdminClient, Failure
+from elasticq.cli.ask import BadUrl, Unreachable
 from elasticq.cli.exits import fail, refuse
+from elasticq.cli.verify import verify
 
 DEFAULT_ADMIN: Final = "http://127.0.0.1:9325"
 STALE_MS: Final = 1_500  # heartbeats come every 100
-ADMIN_PORT: Final = 9325
 TOKEN_VARIABLE: Final = "ELASTICQ_ADMIN__TOKEN_FILE"
-STATUS_S: Final = 5
-ORDER_S: Final = 65
-"""A little more than the admin port itself waits (admin/app.py)."""
 
 _COLUMNS: Final = ("NAME", "ROLE", "VOTER", "LINKED", "LAG", "PEERS", "SQS", "ADMIN", "MEMBER")
 
@@ -33,8 +31,8 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
         _add(commands, name, told, _order).add_argument("member", metavar="MEMBER", help="its --node-id or member id")
     transfer = _add(commands, "transfer", "hand the mastership over, to MEMBER or the one with the newest log", _order)
     transfer.add_argument("member", nargs="?", default="", metavar="MEMBER")
-    verify = _add(commands, "verify", "compare the rows of all members at one place in the log", _verify)
-    verify.add_argument("--wait-s", type=float, default=60, metavar="S", help="for the slowest member (60)")
+    check = _add(commands, "verify", "compare the rows of all members at one place in the log", _verify)
+    check.add_argument("--wait-s", type=float, default=60, metavar="S", help="for the slowest member (60)")
     force = commands.add_parser("force-new", help="make DIR of a stopped server a cluster of one, when most are lost")
     force.add_argument("directory", type=Path, metavar="DIR")
     force.set_defaults(run=data.force_new)
@@ -48,54 +46,14 @@ def _add(commands: Any, name: str, told: str, run: Any) -> argparse.ArgumentPars
     return parser
 
 
-class Failure(Exception):
-    """The order was not done, or nobody knows; the text is for the operator."""
-
-
-def view(admin: str, token: str = "") -> dict[str, Any]:
-    """/cluster of the member at ``admin``. Raises BadUrl, Unreachable, Failure."""
-    answer = ask(admin, "GET", "/cluster", STATUS_S, port=ADMIN_PORT, token=token)
-    if answer.status in (401, 403):
-        raise Failure(_refusal(admin, answer))
-    if answer.status != 200 or "members" not in answer.document:
-        raise Failure(f"{admin} is no admin port of elasticq (HTTP {answer.status})")
-    return answer.document
-
-
-def master_of(admin: str, token: str = "") -> str:
-    """The admin URL of the master that the member at ``admin`` knows. Raises as ``view``."""
-    seen = view(admin, token)
-    if seen["role"] == "master":
-        return admin  # also where its own URL is one that only the other members reach
-    if seen["master"] is None:
-        raise Failure(f"{seen['node']} knows no master: {seen['reason'] or 'wait for an election'}")
-    if not seen["master_admin"]:
-        raise Failure(f"the admin port of the master {seen['master']} is not known: ask it with --admin URL")
-    return str(seen["master_admin"])
-
-
-def give_order(master: str, order: str, member: str = "", token: str = "") -> str:
-    """What the master says it did. Raises BadUrl, Unreachable, Failure."""
-    document = {"order": order, "member": member} if member else {"order": order}
-    answer = ask(master, "POST", "/cluster/orders", ORDER_S, document, port=ADMIN_PORT, token=token)
-    if answer.status == 200 and "done" in answer.document:
-        return str(answer.document["done"])
-    raise Failure(_refusal(master, answer))
-
-
-def _token(options: argparse.Namespace) -> str:
-    """Raises Failure."""
+def _client(options: argparse.Namespace) -> AdminClient:
+    """A client of the member that ``--admin`` names. Raises Failure where the token's file cannot be read."""
     from elasticq.server.auth import read_token
 
     try:
-        return read_token(options.token_file or os.environ.get(TOKEN_VARIABLE, ""))
+        return AdminClient(options.admin, read_token(options.token_file or os.environ.get(TOKEN_VARIABLE, "")))
     except ValueError as error:
         raise Failure(str(error)) from error
-
-
-def _refusal(master: str, answer: Answer) -> str:
-    told = answer.document.get("refused") or answer.document.get("error")
-    return str(told) if told else f"{master} answers HTTP {answer.status}"
 
 
 def _told(run: Any, options: argparse.Namespace) -> int:
@@ -108,27 +66,24 @@ def _told(run: Any, options: argparse.Namespace) -> int:
 
 
 def _order(options: argparse.Namespace) -> int:
-    token = _token(options)
-    print(give_order(master_of(options.admin, token), options.order, options.member, token))
+    print(_client(options).master().order(options.order, options.member))
     return 0
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from elasticq.cli.verify import verify
-
-    equal, told = verify(options.admin, options.wait_s, _token(options))
+    equal, told = verify(_client(options), options.wait_s)
     print(told)
     return 0 if equal else 1
 
 
 def _status(options: argparse.Namespace) -> int:
-    seen = view(options.admin, _token(options))
+    seen = _client(options).view()
     print(json.dumps(seen, indent=2) if options.json else describe(seen))
     return 0
 
 
 def describe(seen: dict[str, Any]) -> str:
-    """For people: what this member is and knows, then a line per member."""
+    """Return for people to read what this member is and knows, then a line for each member."""
     state = "ready" if seen["ready"] else f"not ready: {seen['reason']}"
     head = [
         f"{seen['node']} is {seen['role']}, {state}",

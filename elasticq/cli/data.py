@@ -46,7 +46,7 @@ def _repair(options: argparse.Namespace) -> int:
 
 
 def _with_data(work: Callable[[], str]) -> int:
-    """Print what ``work`` tells, or why the data cannot be used."""
+    """Print what ``work`` returns, or why the data cannot be used."""
     from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
 
     try:

@@ -1,4 +1,4 @@
-"""Exit status of the commands, and how a refusal is told.
+"""Exit status of the commands, and how errors are printed.
 
 0 stopped by a signal or all is well, 1 failure, 2 usage or settings, 3 port taken,
 4 data directory in use or of a newer format.
@@ -13,12 +13,12 @@ EXIT_DATA_IN_USE: Final = 4
 
 
 def fail(reason: str) -> int:
-    """Tell on stderr why it did not work."""
+    """Print on stderr why the command failed, and return EXIT_FAILURE."""
     print(f"elasticq: {reason}", file=sys.stderr)
     return EXIT_FAILURE
 
 
 def refuse(reason: str) -> int:
-    """Tell on stderr what is wrong with the question."""
+    """Print on stderr what is wrong with the command's arguments, and return EXIT_USAGE."""
     print(f"elasticq: {reason}", file=sys.stderr)
     return EXIT_USAGE

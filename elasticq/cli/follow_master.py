@@ -25,17 +25,20 @@ MASTER: Final = "master"
 CREDENTIALS: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 EVERY_S: Final = 1.0
 AGAIN_S: Final = 60.0
-"""The label is set anew after this: somebody may have taken it away."""
+"""The label is set again after this time, as somebody may have removed it."""
 TIMEOUT_S: Final = 3.0
 ANSWER_BYTES_MAX: Final = 65_536
 
 
 class NotLabelled(Exception):
-    """The API server did not do it; the text says why."""
+    """The API server did not set the label; the text says why."""
 
 
 class Pod:
-    """One pod's labels, by the API server. ``credentials``: directory with token and ca.crt, as kubelet mounts it."""
+    """Sets one pod's labels by the API server.
+
+    credentials: the directory with token and ca.crt, as kubelet mounts it.
+    """
 
     def __init__(self, api: str, namespace: str, name: str, credentials: Path) -> None:
         self._api = urlsplit(api)
@@ -43,7 +46,7 @@ class Pod:
         self._credentials = credentials
 
     def label(self, value: str | None) -> None:
-        """None takes the label away. Raises NotLabelled."""
+        """Set the label to this value; None removes it. Raises NotLabelled."""
         from http.client import HTTPException
 
         body = json.dumps({"metadata": {"labels": {LABEL: value}}})
@@ -77,7 +80,7 @@ class Pod:
 
 
 class Follower:
-    """Brings the label to what the member says, one look at a time."""
+    """Asks the member again and again whether it is the master, and sets the label to that."""
 
     def __init__(self, admin: str, pod: Pod) -> None:
         self._admin = admin
@@ -87,7 +90,7 @@ class Follower:
         self._trouble = ""
 
     def look(self, now_s: float) -> None:
-        """Raises BadUrl."""
+        """Ask once, and set the label if it has to change. Raises BadUrl."""
         is_master = self._is_master()
         if is_master is self._known and now_s < self._known_until_s:
             return
@@ -102,14 +105,14 @@ class Follower:
         self._known, self._known_until_s, self._trouble = is_master, now_s + AGAIN_S, ""
 
     def _is_master(self) -> bool:
-        """A member that does not answer cannot be sent to."""
+        """Tell whether the member is the master; one that does not answer counts as none: it cannot be sent to."""
         try:
             return ask(self._admin, "GET", "/master", TIMEOUT_S).status == 200
         except Unreachable:
             return False
 
     def _tell(self, trouble: str) -> None:
-        """Once each time it changes."""
+        """Print a text, but not twice in a row."""
         if trouble != self._trouble:
             self._trouble = trouble
             fail(trouble)
@@ -127,13 +130,13 @@ def add_follow_master(parser: argparse.ArgumentParser) -> None:
 
 
 def _api() -> str:
-    """As Kubernetes tells each container."""
+    """Return the API server's address, as Kubernetes gives it to each container."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     return f"https://{f'[{host}]' if ':' in host else host}:{port}" if host else ""
 
 
 def _follow(options: argparse.Namespace) -> int:
-    """Until a signal."""
+    """Look again and again until a signal comes."""
     missing = [flag for flag in ("pod", "namespace", "api") if not getattr(options, flag)]
     if missing:
         return refuse(f"not in a pod: give --{' and --'.join(missing)}")
@@ -154,7 +157,7 @@ def _end(number: int, frame: object) -> None:
 
 
 def _message(text: bytes) -> str:
-    """What the API server's Status says."""
+    """Return the text in a Status answer of the API server."""
     try:
         document: Any = json.loads(text)
     except ValueError:

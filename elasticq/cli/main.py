@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _without_java(argv: Sequence[str]) -> list[str]:
-    """What stands in ElasticMQ's command line for java alone is dropped, with a word."""
+    """Drop the arguments that ElasticMQ's command line has for java alone, and say so."""
     arguments: list[str] = []
     given = iter(argv)
     for argument in given:

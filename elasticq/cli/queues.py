@@ -29,7 +29,7 @@ BODY_SHOWN: Final = 60
 
 
 class Failure(Exception):
-    """It was not done; the text is for the operator."""
+    """The command failed; the text is for the operator."""
 
 
 def add_queues(parser: argparse.ArgumentParser) -> None:
@@ -100,7 +100,7 @@ def _told(run: Any, options: argparse.Namespace) -> int:
 
 
 def url_of(client: "Sqs", queue: str) -> str:
-    """Of a name; a URL is one already. Raises SqsError."""
+    """Return the URL of a queue that is given by name or URL. Raises SqsError."""
     return queue if "://" in queue else str(client.get_queue_url(QueueName=queue)["QueueUrl"])
 
 

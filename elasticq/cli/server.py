@@ -1,4 +1,4 @@
-"""Commands on settings: serve with them, or only look at them; -D takes what ElasticMQ's java command takes."""
+"""Commands on settings: serve with them, or print them. -D takes what ElasticMQ's java command takes."""
 
 import argparse
 import json
@@ -69,7 +69,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _properties(given: list[str], file: Path | None) -> tuple[Path | None, list[tuple[str, str]]]:
-    """The file that is named in either way, and the other properties. Raises ValueError."""
+    """Return the file, which may be named in two ways, and the other properties. Raises ValueError."""
     properties = []
     for each in given:
         key, _, value = each.partition("=")
@@ -90,7 +90,7 @@ def _tell(notes: list[str]) -> None:
 
 
 def _flags(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """Those that were given, by section."""
+    """Return the flags that were given, by section."""
     cluster = {
         "nodes": options.nodes,
         "name": options.cluster_name,
@@ -113,7 +113,7 @@ def _flags(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
 
 
 def _storage(options: argparse.Namespace) -> dict[str, Any]:
-    """A directory that is named on the command line is used, whatever the file says of memory."""
+    """Use the directory that the command line names, even if the file of settings wants memory."""
     if options.data_dir is not None:
         return {"data_dir": str(options.data_dir), "memory": False}
     return {"memory": True} if options.memory else {}
@@ -124,7 +124,7 @@ def _given(flags: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check(options: argparse.Namespace) -> int:
-    """The settings in force as TOML, which can be used as a file; what is doubtful goes to stderr."""
+    """Print the settings in force as TOML, which can be used as a file; warnings go to stderr."""
     import msgspec
 
     from elasticq.server.auth import shown
@@ -162,5 +162,5 @@ def _value(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """JSON's strings, numbers and truth values are TOML's, but for one character."""
+    """Return a value as TOML. JSON writes strings, numbers and truth values alike, but for one character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

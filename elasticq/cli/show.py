@@ -1,4 +1,4 @@
-"""How commands talk: tables and bars on a terminal, plain lines elsewhere; and how Ctrl-C ends them between two steps.
+"""Prints tables and bars on a terminal, plain lines elsewhere, and lets Ctrl-C end a command between two steps.
 
 rich is imported on a terminal only.
 """
@@ -12,11 +12,11 @@ from types import FrameType
 from typing import Any, Final
 
 EXIT_INTERRUPTED: Final = 130
-"""What shells expect of a program that Ctrl-C ended."""
+"""The exit status that shells expect of a program ended by Ctrl-C."""
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """On stdout; columns by spaces where it is no terminal."""
+    """Print a table on stdout; where that is no terminal, in columns made by spaces."""
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.table import Table
@@ -39,18 +39,21 @@ def json_lines(documents: Sequence[dict[str, Any]]) -> None:
 
 
 def one_line(text: str) -> str:
-    """Nothing of a message moves the cursor of whoever looks at it."""
+    """Return ``text`` with escapes for control characters, so that a message cannot move the reader's cursor."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def tell(text: str) -> None:
-    """To whoever started the command; stdout is for what was asked for."""
+    """Print a line for whoever started the command, on stderr; stdout is for what was asked for."""
     print(f"elasticq: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def bar(told: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Call it with how much is done; on a terminal it is drawn on stderr. total: None where nobody knows."""
+    """Yield a function to call with how much is done; on a terminal it draws a bar on stderr.
+
+    total: None where it is not known.
+    """
     if not sys.stderr.isatty():
         yield lambda done: None
         return
@@ -64,7 +67,10 @@ def bar(told: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 
 class Interrupt:
-    """While entered, Ctrl-C and SIGTERM set ``asked``: the command ends after its step; a second one ends it now."""
+    """While it is entered, Ctrl-C and SIGTERM set ``asked``, so that the command ends after its step.
+
+    A second one ends the command at once.
+    """
 
     def __init__(self) -> None:
         self.asked = False

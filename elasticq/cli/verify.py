@@ -7,34 +7,34 @@ that entry and shows it by log index, so members are compared at the same state 
 import time
 from typing import Any, Final
 
+from elasticq.cli.admin_client import AdminClient, Failure
 from elasticq.cli.ask import BadUrl, Unreachable
-from elasticq.cli.cluster import Failure, give_order, master_of, view
 
 PAUSE_S: Final = 0.1
 
 
-def verify(admin: str, wait_s: float, token: str = "") -> tuple[bool, str]:
-    """Whether all linked voters are equal, and a line for the operator. Raises BadUrl, Unreachable, Failure."""
-    master = master_of(admin, token)
-    before = _newest(view(master, token))
-    give_order(master, "verify", token=token)
+def verify(client: AdminClient, wait_s: float) -> tuple[bool, str]:
+    """Return whether all linked voters are equal, and a line for the operator. Raises BadUrl, Unreachable, Failure."""
+    master = client.master()
+    before = _newest(master.view())
+    master.order("verify")
     deadline_s = time.monotonic() + wait_s
-    seen = view(master, token)
+    seen = master.view()
     while _newest(seen) <= before:
         _pause(deadline_s, "the master noted no digest")
-        seen = view(master, token)
+        seen = master.view()
     index = min(int(noted) for noted in seen["digests"] if int(noted) > before)
-    return _judge(seen, index, deadline_s, token)
+    return _judge(client, seen, index, deadline_s)
 
 
-def _judge(seen: dict[str, Any], index: int, deadline_s: float, token: str) -> tuple[bool, str]:
+def _judge(client: AdminClient, seen: dict[str, Any], index: int, deadline_s: float) -> tuple[bool, str]:
     digests = {str(seen["node"]): str(seen["digests"][str(index)])}
     skipped: list[str] = []
     for member in seen["members"]:
         if member["id"] == seen["member"] or not member["voter"]:
             continue
         if member["linked"]:
-            digests[member["name"]] = _digest_of(member, index, deadline_s, token)
+            digests[member["name"]] = _digest_of(client, member, index, deadline_s)
         else:
             skipped.append(member["name"])
     told = f" (not linked, not compared: {', '.join(skipped)})" if skipped else ""
@@ -44,15 +44,15 @@ def _judge(seen: dict[str, Any], index: int, deadline_s: float, token: str) -> t
     return False, f"different at index {index}: {listed}{told}"
 
 
-def _digest_of(member: dict[str, Any], index: int, deadline_s: float, token: str) -> str:
-    """A member that lags, or restarts, gets until the deadline."""
+def _digest_of(client: AdminClient, member: dict[str, Any], index: int, deadline_s: float) -> str:
+    """Return a member's digest at ``index``; one that lags, or restarts, gets until the deadline."""
     name, admin = member["name"], member["admin"]
     if not admin:
         raise Failure(f"{name} has no admin port: its rows cannot be compared")
     while True:
         reason = f"{name} has not come to index {index}"
         try:
-            digest = view(admin, token)["digests"].get(str(index))
+            digest = client.to(admin).view()["digests"].get(str(index))
             if digest is not None:
                 return str(digest)
         except (Unreachable, BadUrl) as error:

@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 
 
 class Connection:
-    """Of one thread. Every failure closes it and is an Unreachable; the next exchange opens it again."""
+    """The connection of one thread. A failure closes it and raises Unreachable; the next exchange opens it again."""
 
     __slots__ = ("__weakref__", "_address", "_connect_s", "_read_s", "_socket", "_tls", "is_used")
 
@@ -45,10 +45,10 @@ class Connection:
         self._tls = tls
         self._connect_s = connect_s
         self._read_s = read_s
-        self.is_used = False  # an answer came over it: that it breaks now may only mean that it was idle for long
+        self.is_used = False  # whether an answer came over it; if it breaks then, it may only have been idle for long
 
     def exchange(self, request: bytes, patience_s: float = 0) -> Answer:
-        """``patience_s``: how much longer than the read time-out the answer may take. Raises Unreachable."""
+        """The answer, which may take ``patience_s`` longer than the read time-out. Raises Unreachable."""
         try:
             sock = self._socket or self._open()
             if patience_s:
@@ -71,14 +71,14 @@ class Connection:
         return answer
 
     def close(self) -> None:
-        """Harmless when it is closed."""
+        """Closes the connection; does nothing if it is closed."""
         sock, self._socket = self._socket, None
         self.is_used = False
         if sock is not None:
             sock.close()
 
     def __del__(self) -> None:
-        """Its thread ended."""
+        """A thread that ends drops its connection."""
         self.close()
 
     def _open(self) -> socket.socket:
@@ -95,7 +95,7 @@ class Connection:
         return sock
 
     def _read(self, sock: socket.socket) -> tuple[Answer, bool]:
-        """An answer, and whether the connection may be used again."""
+        """The answer, and whether the connection may be used again."""
         data = sock.recv(CHUNK_BYTES)
         while (end := data.find(b"\r\n\r\n")) < 0:
             if not data or len(data) > HEAD_BYTES_MAX:
@@ -163,7 +163,7 @@ class Connection:
 
 
 def tls_context(verify: bool | str) -> ssl.SSLContext:
-    """``verify`` as boto3 has it: False, or a file of CAs in place of AWS_CA_BUNDLE and the system's."""
+    """``verify`` as in boto3: False checks nothing, a file of CAs stands in for AWS_CA_BUNDLE and the system's."""
     if verify is False:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

@@ -1,4 +1,4 @@
-"""Whose key signs: given ones, the environment's, or those of a profile, in boto3's order."""
+"""Finds the access key and the region where boto3 looks for them: in the environment, then in profiles."""
 
 import configparser
 import os
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 
 class Credentials(NamedTuple):
-    """An access key; empty in all parts for calls that are not signed."""
+    """An access key; all parts are empty where calls are not signed."""
 
     access_key_id: str
     secret_access_key: str
@@ -24,9 +24,9 @@ REGION_DEFAULT: Final = "us-east-1"
 
 
 def find_credentials(profile: str = "", environment: Mapping[str, str] | None = None) -> Credentials:
-    """Of the profile if one is named, else of the environment, else of AWS_PROFILE or ``default``; else UNSIGNED.
+    """The credentials of ``profile`` if it is given, else of the environment, else of AWS_PROFILE or ``default``.
 
-    Raises LookupError where a profile is named that is not there or has no key.
+    UNSIGNED if there are none. Raises LookupError if a named profile does not exist or has no key.
     """
     variables = os.environ if environment is None else environment
     if not profile:

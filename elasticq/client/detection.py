@@ -10,7 +10,7 @@ PATIENCE_S: Final = 5.0
 
 
 def is_elasticq(endpoint: str, *, verify: bool | str = True) -> bool:
-    """Asked once for each endpoint and remembered. Raises Unreachable where nobody answers, which is not."""
+    """Whether elasticq answers there. An answer is remembered; raises Unreachable if nobody answers, each time."""
     return _is_elasticq(endpoint.rstrip("/"), verify)
 
 

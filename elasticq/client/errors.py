@@ -16,8 +16,8 @@ class ClientError(Exception):
 class SqsError(ClientError):
     """An error answer. ``response`` has the shape of botocore's ClientError.response.
 
-    code: that of the Query protocol, as boto3 tells it (AWS.SimpleQueueService.NonExistentQueue), else the type;
-    type: the short JSON type (QueueDoesNotExist); status: of HTTP; sender_fault: a retry cannot help.
+    code: the code of the Query protocol, as in boto3 (AWS.SimpleQueueService.NonExistentQueue), or else the type;
+    type: the last part of the JSON type (QueueDoesNotExist); status: of HTTP; sender_fault: a retry cannot help.
     """
 
     def __init__(self, action: str, code: str, kind: str, message: str, status: int, sender_fault: bool) -> None:
@@ -39,8 +39,8 @@ class SqsError(ClientError):
 
 
 class DigestMismatch(ClientError):
-    """The MD5 that the server tells is not that of the body: damaged on its way."""
+    """A body was damaged on its way: its MD5 is not the one that the server tells."""
 
 
 class Unreachable(ClientError, OSError):
-    """The server did not answer; whether it did what was asked is not known."""
+    """The server did not answer; it is not known whether it did what was asked."""

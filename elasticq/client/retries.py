@@ -1,4 +1,4 @@
-"""Which failures are worth another attempt, and how long to wait before it: as the SDKs' standard mode, by time."""
+"""Decides whether a failed call is tried again, and when: as the SDKs' standard mode, but until a time is up."""
 
 from random import random
 from time import monotonic, sleep
@@ -31,7 +31,7 @@ LONGEST_S: Final = 5.0
 
 
 class Retries:
-    """Of one call: attempts until ``budget_s`` has passed, with waits that double and vary."""
+    """The attempts of one call until ``budget_s`` has passed, with random waits between them that double."""
 
     __slots__ = ("_until_s", "attempts")
 
@@ -40,7 +40,7 @@ class Retries:
         self.attempts = 0
 
     def wait(self, failure: Exception) -> bool:
-        """False: give up. Waits before it says True."""
+        """Waits and returns True if the call is worth another attempt; returns False at once if it is not."""
         self.attempts += 1
         left_s = self._until_s - monotonic()
         if left_s <= 0 or not is_transient(failure):

@@ -18,7 +18,7 @@ _TARGETS_MAX = 64
 
 
 class _Prepared:
-    """What repeats for one path and target within one second."""
+    """The parts of a signature that repeat for one path and target within one second."""
 
     __slots__ = ("canonical", "head", "inner", "outer", "second")
 
@@ -31,7 +31,7 @@ class _Prepared:
 
 
 class Signer:
-    """Signs POSTs of one client; several threads may use it at once, as what is kept is only ever replaced whole."""
+    """Signs the POSTs of one client. Threads may share it: a kept part is replaced as a whole, never changed."""
 
     def __init__(self, credentials: Credentials, region: str, host: str) -> None:
         self._credentials = credentials

@@ -4,17 +4,21 @@ What differs from boto3: nothing is checked before it is sent, there are no
 proxies, paginators and waiters, and errors are ``SqsError``. All attempts of a
 call carry one amz-sdk-invocation-id, by which elasticq knows them for one: a
 repeated send stores nothing, a repeated receive gets the same messages.
+
+Calls about messages are written out here, as their answers are checked; all
+others are made from the table of actions (``model/actions.py``).
 """
 
 import json
 import os
+import re
 import threading
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from hashlib import md5
 from itertools import count
 from time import time
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 from weakref import WeakSet
 
@@ -23,6 +27,7 @@ from elasticq.client.credentials import Credentials, find_credentials, find_regi
 from elasticq.client.errors import DigestMismatch, SqsError, Unreachable
 from elasticq.client.retries import Retries
 from elasticq.client.signing import Signer
+from elasticq.model.actions import ACTIONS, TARGET_PREFIX
 
 Members = dict[str, Any]
 
@@ -57,7 +62,7 @@ class Sqs:
         retry_s: float = RETRY_S_DEFAULT,
         verify: bool | str = True,
     ) -> None:
-        """``credentials``: None looks for them as boto3 does, UNSIGNED signs nothing.
+        """Opens no connection yet. ``credentials``: None finds them as boto3 does, UNSIGNED signs nothing.
 
         endpoint: scheme://host[:port], AWS's own for the region if empty; retry_s: how long a call is tried
         again after a refused connection, a 5xx or throttling; verify: of https, False or a file of CAs.
@@ -98,7 +103,12 @@ class Sqs:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    # --- messages -------------------------------------------------------------------
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Callable[..., Members]:
+            """The methods that are made from the table of actions."""
+
+    # --- messages: all other actions get their methods below the class ----------------
 
     def send_message(self, **members: Any) -> Members:
         return self._call("SendMessage", members, _check_sent)
@@ -107,7 +117,7 @@ class Sqs:
         return self._call("SendMessageBatch", members, _check_sent_batch)
 
     def receive_message(self, **members: Any) -> Members:
-        """Besides boto3's keywords ElasticqPageSize, 1 to 1,000, in place of MaxNumberOfMessages."""
+        """Takes boto3's keywords, and ElasticqPageSize (1 to 1,000) instead of MaxNumberOfMessages."""
         return self._call("ReceiveMessage", members, _check_received, members.get("WaitTimeSeconds") or 0)
 
     def delete_message(self, **members: Any) -> Members:
@@ -123,56 +133,12 @@ class Sqs:
         return self._call("ChangeMessageVisibilityBatch", members)
 
     def peek(self, **members: Any) -> Members:
-        """Messages as they lie in the queue; nothing changes. Of elasticq only.
+        """Reads messages without receiving them; only elasticq can.
 
-        QueueUrl, FromSequence, Limit (to 1,000), MessageGroupId, SentFromMs, SentUntilMs, States; answers
-        Messages and NextSequence, which is None at the end.
+        Keywords: QueueUrl, FromSequence, Limit (1 to 1,000), MessageGroupId, SentFromMs, SentUntilMs, States. The
+        answer has Messages and NextSequence, which is None after the newest message.
         """
         return self._call("Peek", members, _decode_attributes)
-
-    # --- queues ---------------------------------------------------------------------
-
-    def create_queue(self, **members: Any) -> Members:
-        return self._call("CreateQueue", members)
-
-    def delete_queue(self, **members: Any) -> Members:
-        return self._call("DeleteQueue", members)
-
-    def purge_queue(self, **members: Any) -> Members:
-        return self._call("PurgeQueue", members)
-
-    def get_queue_url(self, **members: Any) -> Members:
-        return self._call("GetQueueUrl", members)
-
-    def list_queues(self, **members: Any) -> Members:
-        return self._call("ListQueues", members)
-
-    def get_queue_attributes(self, **members: Any) -> Members:
-        return self._call("GetQueueAttributes", members)
-
-    def set_queue_attributes(self, **members: Any) -> Members:
-        return self._call("SetQueueAttributes", members)
-
-    def tag_queue(self, **members: Any) -> Members:
-        return self._call("TagQueue", members)
-
-    def untag_queue(self, **members: Any) -> Members:
-        return self._call("UntagQueue", members)
-
-    def list_queue_tags(self, **members: Any) -> Members:
-        return self._call("ListQueueTags", members)
-
-    def list_dead_letter_source_queues(self, **members: Any) -> Members:
-        return self._call("ListDeadLetterSourceQueues", members)
-
-    def start_message_move_task(self, **members: Any) -> Members:
-        return self._call("StartMessageMoveTask", members)
-
-    def cancel_message_move_task(self, **members: Any) -> Members:
-        return self._call("CancelMessageMoveTask", members)
-
-    def list_message_move_tasks(self, **members: Any) -> Members:
-        return self._call("ListMessageMoveTasks", members)
 
     # --- a call -----------------------------------------------------------------------
 
@@ -183,7 +149,7 @@ class Sqs:
         check: Callable[[Members, Members], None] | None = None,
         wait_s: float = 0,
     ) -> Members:
-        """Raises SqsError, Unreachable, DigestMismatch."""
+        """The answer, after as many attempts as it takes. Raises SqsError, Unreachable, DigestMismatch."""
         body = _encode(members).encode()
         invocation_id = f"{self._mark}{next(self._calls):012x}".encode()
         retries: Retries | None = None
@@ -204,7 +170,7 @@ class Sqs:
                 return result
 
     def _attempt(self, action: str, body: bytes, invocation_id: bytes, wait_s: float) -> Answer:
-        """One more on a fresh connection at once where the kept one turned out to be closed."""
+        """One exchange; a second one at once where the kept connection turns out to have been closed."""
         connection = self._connection()
         was_used = connection.is_used
         request = self._request(action, body, invocation_id)
@@ -223,7 +189,7 @@ class Sqs:
         path, start = head
         signature = b""
         if self._signer is not None:
-            target = "" if action == "Peek" else f"AmazonSQS.{action}"
+            target = "" if action == "Peek" else f"{TARGET_PREFIX}.{action}"
             signature = self._signer.headers(path, _JSON_TYPE, target, body, int(time()))
         return b"%bamz-sdk-invocation-id: %b\r\n%bContent-Length: %d\r\n\r\n%b" % (
             start,
@@ -237,11 +203,11 @@ class Sqs:
         if action == "Peek":
             return _PEEK_PATH, f"POST {_PEEK_PATH} HTTP/1.1\r\n".encode() + self._start
         line = f"POST {self._path} HTTP/1.1\r\n"
-        target = f"X-Amz-Target: AmazonSQS.{action}\r\nx-amzn-query-mode: true\r\n"
+        target = f"X-Amz-Target: {TARGET_PREFIX}.{action}\r\nx-amzn-query-mode: true\r\n"
         return self._path, line.encode() + self._start + target.encode()
 
     def _connection(self) -> Connection:
-        """This thread's; a forked process never uses its parent's."""
+        """The connection of this thread; a forked process opens its own."""
         kept = self._of_thread
         if getattr(kept, "pid", 0) != os.getpid():
             kept.connection = Connection(self._host, self._port, self._tls, self._connect_s, self._read_s)
@@ -250,6 +216,26 @@ class Sqs:
                 self._connections.add(kept.connection)
         connection: Connection = kept.connection
         return connection
+
+
+def _method(action: str) -> Callable[..., Members]:
+    def call(self: Sqs, **members: Any) -> Members:
+        return self._call(action, members)
+
+    call.__name__ = _method_name(action)
+    call.__qualname__ = f"Sqs.{call.__name__}"
+    call.__doc__ = f"{action}, with boto3's keywords and answer."
+    return call
+
+
+def _method_name(action: str) -> str:
+    """As boto3 calls it: get_queue_url for GetQueueUrl."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", action).lower()
+
+
+for _row in ACTIONS:
+    if not hasattr(Sqs, _method_name(_row.name)):
+        setattr(Sqs, _method_name(_row.name), _method(_row.name))
 
 
 # --- answers ------------------------------------------------------------------------------
@@ -321,7 +307,7 @@ def _decode_attributes(members: Members, result: Members) -> None:
 
 
 def _decode_binary(attributes: dict[str, Members]) -> None:
-    """As boto3 hands them out: bytes."""
+    """Turns base64 into bytes, which is what boto3 returns."""
     for attribute in attributes.values():
         if "BinaryValue" in attribute:
             attribute["BinaryValue"] = b64decode(attribute["BinaryValue"])

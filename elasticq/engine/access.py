@@ -1,7 +1,8 @@
 """Who may do what to a queue, where callers are proven (auth = strict).
 
-The owner's account may do everything that the queue's Policy does not deny; what mends a policy cannot
-be denied to it. Another account may do what the Policy allows it, and never what is the owner's alone.
+The owner's account may do everything that the queue's Policy does not deny; the actions by which it mends a policy
+that locks it out cannot be denied to it. Another account may do what the Policy allows it, and never what is the
+owner's alone. Which actions are, and under which name a policy allows the others, stands in ``model/actions.py``.
 A queue that does not exist answers a stranger like one that does, so that names cannot be tried out.
 """
 
@@ -12,27 +13,10 @@ from elasticq.engine.actions.move_tasks import handle_of
 from elasticq.engine.state import State
 from elasticq.engine.turn import Turn
 from elasticq.model import commands as c
+from elasticq.model.actions import BY_NAME, OWNER_ONLY
 from elasticq.model.errors import AccessDenied
-from elasticq.model.extensions import AdvanceClock, DeleteAllQueues, Peek
+from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.names import parse_queue_arn, queue_arn, queue_path
-
-OWNER_ONLY: Final = frozenset(
-    (
-        "AddPermission",
-        "CancelMessageMoveTask",
-        "CreateQueue",
-        "DeleteQueue",
-        "ListMessageMoveTasks",
-        "ListQueues",
-        "ListQueueTags",
-        "RemovePermission",
-        "SetQueueAttributes",
-        "StartMessageMoveTask",
-        "TagQueue",
-        "UntagQueue",
-    )
-)
-"""Never of another account, whatever a policy says (SQS developer guide, "Basic examples of Amazon SQS policies")."""
 
 _MENDING: Final = frozenset(
     ("AddPermission", "DeleteQueue", "GetQueueAttributes", "RemovePermission", "SetQueueAttributes")
@@ -41,11 +25,11 @@ _OF_AN_ACCOUNT: Final = (c.CreateQueue, c.DeclareQueue, c.ListQueues)
 _OF_TESTS: Final = (AdvanceClock, DeleteAllQueues)
 
 _Target = tuple[str, str, str]
-"""Action, and account and name of the queue."""
+"""The permission that is needed, and the account and name of the queue for which."""
 
 
 def check(state: State, call: c.Call, turn: Turn) -> None:
-    """Raises AccessDenied unless the caller may; what is not well-formed is left to the handler."""
+    """Raises AccessDenied unless the caller may; a request that is not well-formed is left to the handler to refuse."""
     for action, account, name in _targets(state, call):
         _check(state, call, turn, action, account, name)
 
@@ -65,8 +49,8 @@ def _targets(state: State, call: c.Call) -> list[_Target]:
         tasks = [task for task in state.move_tasks.values() if handle_of(task) == command.task_handle]
         return [target for task in tasks for target in _of_arn("CancelMessageMoveTask", task.source_arn)]
     queue_url: str | None = command.queue_url  # type: ignore[attr-defined]  # of all others
-    action = "ReceiveMessage" if isinstance(command, Peek) else type(command).__name__.removesuffix("Batch")
-    return [(action, *queue_path(queue_url, own))] if queue_url else []
+    permission = BY_NAME[type(command).__name__].permission
+    return [(permission, *queue_path(queue_url, own))] if queue_url else []
 
 
 def _of_arn(action: str, arn: str | None) -> list[_Target]:
@@ -104,7 +88,7 @@ def _request(call: c.Call, turn: Turn, action: str, account: str, name: str) -> 
 
 
 def _denied(request: policy.Request, why: str) -> AccessDenied:
-    """AWS's words."""
+    """The AccessDenied in AWS's words."""
     return AccessDenied(
         f"User: {request.user_arn} is not authorized to perform: sqs:{request.action.lower()}"
         f" on resource: {request.arn} {why}"

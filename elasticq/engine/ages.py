@@ -7,7 +7,10 @@ MARKS_MAX = 4_096
 
 
 class Ages:
-    """Marks (sequence, sent_ms) along a queue: the last message of each step of time; the step doubles if need be."""
+    """Marks (sequence, sent_ms) along a queue, one for the last message of each step of time.
+
+    The step doubles when there are more than MARKS_MAX of them.
+    """
 
     __slots__ = ("_newest_ms", "_newest_sequence", "_sent_ms", "_sequences", "_step_ends_ms", "_step_ms")
 
@@ -20,7 +23,7 @@ class Ages:
         self._step_ends_ms = 0
 
     def note(self, sequence: int, sent_ms: int) -> None:
-        """Sequences and times grow, but for the numbers of a send that was rolled back, which are given anew."""
+        """Note when a message was sent. Both numbers only grow, except that sequences are reused after a roll-back."""
         if sequence <= self._newest_sequence:
             self._forget_from(sequence)
         if sent_ms >= self._step_ends_ms:
@@ -31,7 +34,7 @@ class Ages:
             self._newest_ms = sent_ms
 
     def _forget_from(self, sequence: int) -> None:
-        """Its mark and those behind it are of messages that are gone; ``_newest_ms`` may only be too late."""
+        """Drop the marks from ``sequence`` on: their messages are gone. ``_newest_ms`` stays; it may be too late."""
         at = bisect_left(self._sequences, sequence)
         del self._sequences[at:], self._sent_ms[at:]
         self._newest_sequence = self._sequences[-1] if self._sequences else 0
@@ -45,11 +48,11 @@ class Ages:
             del self._sequences[::2], self._sent_ms[::2]
 
     def sent_by_ms(self, sequence: int) -> int:
-        """The message was sent then or before; at most a step before, while the step has not doubled."""
+        """A time at or after the send of the message, later by one step at most as long as the step has not doubled."""
         at = bisect_left(self._sequences, sequence)
         return self._sent_ms[at] if at < len(self._sequences) else self._newest_ms
 
     def newest_sent_by(self, sent_ms: int) -> int:
-        """A sequence that was sent at this time or before, as all before it were; 0 where that is not known."""
+        """A sequence such that it and all before it were sent at ``sent_ms`` or earlier; 0 if none is known."""
         at = bisect_right(self._sent_ms, sent_ms)
         return self._sequences[at - 1] if at else 0

@@ -25,7 +25,7 @@ class _Entry(Protocol):
 
 
 def check_page_size(page_size: int) -> int:
-    """ElasticqPageSize, ours. Raises InvalidParameterValue."""
+    """The value of ElasticqPageSize, a member of ours. Raises InvalidParameterValue."""
     return check_range(
         page_size, 1, limits.PAGE_SIZE_MAX, "ElasticqPageSize", f"Must be between 1 and {limits.PAGE_SIZE_MAX}"
     )

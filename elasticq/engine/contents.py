@@ -16,6 +16,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")  # no encoding takes half a ch
 _PLAIN: Final = bytes(range(0x20, 0x80)) + b"\t\n\r"
 _NUMBER: Final = re.compile(r"[+-]?(\d++\.?\d*|\.\d+)([eE][+-]?\d{1,4})?\Z")
 _is_token: Final = re.compile(r"[!-~]{1,128}\Z").match  # letters, digits and the 32 punctuation marks of ASCII
+NO_GROUP: Final = "The request must contain the parameter MessageGroupId."
 _TRACE_HEADER: Final = "AWSTraceHeader"
 _AROUND_BYTES: Final = 768  # of a message: names of members and system attributes, numbers, its ids and handle
 _AROUND_ATTRIBUTE_BYTES: Final = 64
@@ -41,7 +42,7 @@ def text_bytes(text: str) -> int:
 
 
 def attributes_bytes(attributes: MessageAttributes) -> int:
-    """Name + type + value of each user attribute; binary values by raw bytes."""
+    """The sum of name, type and value of each user attribute; binary values count by their raw bytes."""
     total_bytes = 0
     for name, value in attributes.items():
         total_bytes += text_bytes(name) + text_bytes(value.data_type) + len(value.binary_value or b"")
@@ -167,7 +168,7 @@ def check_range(value: int, low: int, high: int, parameter: str, words: str) -> 
 
 
 def check_delay(delay_seconds: int) -> int:
-    """A message's own delay, which beats the queue's, 0 too."""
+    """A message's own delay, which counts instead of the queue's, also where it is 0. Raises InvalidParameterValue."""
     words = "DelaySeconds must be >= 0 and <= 900"
     return check_range(delay_seconds, 0, limits.DELAY_S_MAX, "DelaySeconds", words)
 
@@ -176,6 +177,12 @@ def no_deduplication(value: str) -> SqsError:
     return InvalidParameterValue(
         f"Value {quoted(value)} for parameter MessageDeduplicationId is invalid. "
         "Reason: The request includes a parameter that is not valid for this queue type."
+    )
+
+
+def deduplication_missing() -> SqsError:
+    return InvalidParameterValue(
+        "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
     )
 
 

@@ -7,7 +7,7 @@ and a roll-back of it forgets nothing), of the group if that is the queue's
 scope, and of the id.
 """
 
-from hashlib import blake2b, sha256
+from hashlib import blake2b
 from struct import Struct as Layout
 
 import msgspec
@@ -22,15 +22,16 @@ _QUEUE = Layout(">QQB")
 _ID, _ATTEMPT = 1, 2
 
 
-def content_based_id(body: str) -> str:
-    """SHA-256 of the body, in hex."""
-    return sha256(body.encode()).hexdigest()
+def deduplication_key(queue: Queue, message: m.MessageStored) -> bytes:
+    """16 bytes under which a message's id is taken; none where the queue's kind does not deduplicate all messages.
 
-
-def deduplication_key(queue: Queue, group_id: str, deduplication_id: str) -> bytes:
-    """16 bytes; of the group, too, if the queue was created with DeduplicationScope messageGroup."""
-    if queue.is_deduplicated_by_group:  # no id holds a space
-        deduplication_id = f"{group_id} {deduplication_id}"
+    The message may be stored elsewhere: then it is the key that a copy of it has in ``queue``.
+    """
+    if not queue.kind.deduplicates_all:
+        return b""
+    deduplication_id = message.deduplication_id or ""
+    if queue.rules.has_ids_by_group:  # no id holds a space
+        deduplication_id = f"{message.group_id or ''} {deduplication_id}"
     return blake2b(_QUEUE.pack(queue.id, queue.watermark, _ID) + deduplication_id.encode(), digest_size=16).digest()
 
 
@@ -77,6 +78,8 @@ def attempted(state: State, queue: Queue, key: bytes, attempt_id: str, now_ms: i
                 f"Value {attempt_id} for parameter ReceiveRequestAttemptId is invalid. Reason: "
                 "The receiveRequestAttemptId is not valid anymore since the receive call is not retryable."
             )
-        if row.hand_out == hand_out and queue.order.is_in_flight(sequence, now_ms):
+        if row.hand_out != hand_out:
+            return known.recorded_ms, []  # another receive has it: the time-out that they share has ended
+        if queue.order.is_in_flight(sequence, now_ms):
             held.append(sequence)
     return known.recorded_ms, held

@@ -13,7 +13,7 @@ Read = Callable[[int, list[int]], list[MessageStored]]
 
 
 def _contents(queue: Queue, read: Read | None) -> list[MessageStored]:
-    """Of all messages in the order of their sequences, from memory or from disk."""
+    """The contents of all messages in the order of their sequences, from memory or from disk."""
     cold = [sequence for sequence in queue.issued if sequence not in queue.contents and queue.row(sequence) is not None]
     contents = dict(queue.contents)
     if cold:
@@ -77,9 +77,13 @@ def _digest(state: State, now_ms: int, rows: Callable[[Queue], list[object]]) ->
         sorted((key, queue.id) for key, queue in state.names.items()),
         sorted(state.deleted_names.items()),
         state.invocations.rows(now_ms),
-        [state.move_tasks[number] for number in sorted(state.move_tasks)],
+        list(state.move_tasks.values()),
         [(key, *_lease_row(lease)) for key, lease in sorted(state.leases.items(), key=lambda item: item[0])],
     ]
     if sent_ids := state.sent_ids.rows(now_ms):
         everything.append(sent_ids)
+    # Members of a version that does not know a table yet have the same digest as long as it is empty.
+    everything += [
+        (name, list(rows.items())) for name, rows in state.tables.items() if rows and rows is not state.move_tasks
+    ]
     return blake2b(msgspec.msgpack.encode(everything), digest_size=16).digest()

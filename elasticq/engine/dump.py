@@ -11,7 +11,6 @@ from itertools import groupby
 
 from elasticq.engine import mutations as m
 from elasticq.engine.leases import Key, Lease
-from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.residency import content_bytes
 from elasticq.engine.state import Queue, State
 from elasticq.model.limits import MUTATION_ROWS_MAX
@@ -21,7 +20,7 @@ CHUNK_BYTES = 4 * 1_048_576
 
 
 def dump(state: State) -> Iterator[list[m.Mutation]]:
-    """In chunks, to be applied in their order."""
+    """The mutations that make this state out of an empty one, in chunks that are to be applied in their order."""
     chunk: list[m.Mutation] = []
     rows = size_bytes = 0
     for mutation in _everything(state):
@@ -36,7 +35,7 @@ def dump(state: State) -> Iterator[list[m.Mutation]]:
 
 
 def gone_queue(queue_id: int) -> list[m.Mutation]:
-    """What is left of a queue that came and went: its id is not given again."""
+    """The mutations that leave nothing of a queue but that its id is never given again."""
     return [m.QueueCreated(queue_id, "", "", {}, {}, 0), m.QueueDeleted(queue_id, 0), m.QueueReclaimed(queue_id)]
 
 
@@ -54,7 +53,8 @@ def _everything(state: State) -> Iterator[m.Mutation]:
         yield from _queue(queue)
     yield from _invocations(state)
     yield from _sent_ids(state)
-    yield from state.move_tasks.values()
+    for rows in state.tables.values():
+        yield from rows.values()
     for key, lease in state.leases.items():
         yield from _lease(key, lease)
 
@@ -65,7 +65,7 @@ def _lease(key: Key, lease: Lease) -> Iterator[m.LeaseCalled | m.LeaseSet]:
 
 
 def _takeovers(state: State) -> Iterator[m.TookOver]:
-    """The newest has its term, those before it any that is smaller: each span is of another term."""
+    """One TookOver per grace span. The newest has its real term; the terms of the others are made up, smaller ones."""
     term, spans = state.takeover_term, state.grace.spans or [(0, 0)]
     if term:
         for back, (from_ms, until_ms) in zip(range(len(spans) - 1, -1, -1), spans, strict=True):
@@ -85,17 +85,16 @@ def _queue(queue: Queue) -> Iterator[m.Mutation]:
     yield from _messages(queue)
     if not is_newest_purged:
         yield from newest
-    if isinstance(queue.order, FifoOrder):
-        served = queue.order.served()
-        for at in range(0, len(served), MUTATION_ROWS_MAX):
-            names, received_ms = zip(*served[at : at + MUTATION_ROWS_MAX], strict=True)
-            yield m.GroupsServed(queue.id, list(names), list(received_ms))
+    served = queue.order.served()
+    for at in range(0, len(served), MUTATION_ROWS_MAX):
+        names, received_ms = zip(*served[at : at + MUTATION_ROWS_MAX], strict=True)
+        yield m.GroupsServed(queue.id, list(names), list(received_ms))
     if queue.deleted_ms is not None:
         yield m.QueueDeleted(queue.id, queue.deleted_ms)
 
 
 def _newest(queue: Queue) -> list[m.Mutation]:
-    """The newest sequence is not given again although its message is gone."""
+    """The mutations that keep the newest sequence from being given again where its message is gone; else none."""
     sequence = queue.last_sequence
     if not sequence or queue.row(sequence) is not None:
         return []
@@ -103,7 +102,7 @@ def _newest(queue: Queue) -> list[m.Mutation]:
 
 
 def _messages(queue: Queue) -> Iterator[m.Mutation]:
-    """In the order of their sequences, then where delivery of the touched ones stands."""
+    """All messages in the order of their sequences, then the delivery state of those that were touched."""
     contents = queue.contents
     assert not queue.is_cold, "all contents are in memory"
     # A dict keeps the order in which contents came, which is nearly always that of their sequences.
@@ -134,7 +133,7 @@ def _deliveries(queue: Queue) -> Iterator[m.MessagesReceived]:
 
 
 def _invocations(state: State) -> Iterable[m.InvocationRecorded]:
-    """Of each key the newest, oldest first."""
+    """The newest invocation of each key, the oldest of them first."""
     newest = sorted(state.invocations.rows(0), key=lambda item: item[1].recorded_ms)
     known = dict(newest)
     for key, row in sorted(known.items(), key=lambda item: item[1].recorded_ms):
@@ -142,6 +141,6 @@ def _invocations(state: State) -> Iterable[m.InvocationRecorded]:
 
 
 def _sent_ids(state: State) -> Iterable[m.SentIdTaken]:
-    """Entered at no time: none is dropped while they come."""
+    """Each has a taken_ms of 0, so that none expires while they are loaded."""
     for key, row in state.sent_ids.rows(0):
         yield m.SentIdTaken(key, 0, row.recorded_ms, row.queue_id, row.sequence)

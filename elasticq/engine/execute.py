@@ -30,6 +30,7 @@ from elasticq.engine.actions import (
 )
 from elasticq.engine.identity import sequence_number
 from elasticq.engine.invocations import TOO_MANY, Recorded
+from elasticq.engine.ordering.kinds import kind_named
 from elasticq.engine.state import State
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model import commands as c
@@ -102,7 +103,10 @@ def execute(state: State, call: c.Call, turn: Turn) -> Outcome:
 
 
 def _check_room(state: State, command: c.Command, turn: Turn) -> None:
-    """What is sent twice is two messages, so that senders wait; another call may run again. Raises RequestThrottled."""
+    """Refuse a send that could not be remembered: sent again, it would be two messages. Raises RequestThrottled.
+
+    Any other call may run twice.
+    """
     if isinstance(command, (c.SendMessage, c.SendMessageBatch)) and (
         state.invocations.is_full(turn.now_ms)
         or (isinstance(command, c.SendMessageBatch) and state.invocations.are_details_full(turn.now_ms))
@@ -118,7 +122,7 @@ def look_last(state: State, call: c.Call, turn: Turn) -> Outcome:
 
 
 def _runs_again(result: Result) -> bool:
-    """A receive that found dead letters at most: a retry may look again. A lease knows by itself what it answered."""
+    """Whether a retry of the call may run again: a receive that handed out nothing, or one that its lease remembers."""
     return type(result) is ReceiveMessageResult and (result.leased or not result.messages)
 
 
@@ -135,7 +139,7 @@ def _recorded(call: c.Call, result: Result, mutations: list[m.Mutation], turn: T
 
 
 def _detail(result: Result, mutations: list[m.Mutation]) -> bytes:
-    """The outcome, packed; of many or long failures without their words, which repeat what was sent."""
+    """The outcome, packed. Many or long failures lose their messages, which repeat what was sent."""
     pairs, failures = _outcome(result, mutations)
     if failures and len(msgspec.msgpack.encode(failures)) > limits.INVOCATION_FAILURES_BYTES_MAX:
         failures = [BatchError(each.id, each.code, FORGOTTEN, each.sender_fault) for each in failures]
@@ -146,7 +150,7 @@ FORGOTTEN: Final = "The entry failed at the first attempt of this call."
 
 
 def _outcome(result: Result, mutations: list[m.Mutation]) -> tuple[list[tuple[int, int]], list[BatchError]]:
-    """What cannot be told from the command: sequences, handles, entries that failed."""
+    """What a repeated answer needs and the command does not say: sequences, handles, entries that failed."""
     match result:
         case SendMessageBatchResult():
             stored = [x for x in mutations if isinstance(x, m.MessageStored)]
@@ -174,9 +178,9 @@ def _outcome(result: Result, mutations: list[m.Mutation]) -> tuple[list[tuple[in
 
 
 def _packed(detail: bytes) -> bytes:
-    """A page of 1,000 messages would be remembered with 20 kB; its numbers are nearly a sequence, so 2 kB do.
+    """Compressed if that pays: the numbers of a page of 1,000 messages take 2 kB instead of 20.
 
-    What is not packed begins with msgpack's byte for an array.
+    What is not compressed begins with msgpack's byte for an array, and so can be told.
     """
     return compress(detail, 1) if len(detail) > _PACKED_FROM_BYTES else detail
 
@@ -195,8 +199,8 @@ _decoder: msgspec.msgpack.Decoder[tuple[list[tuple[int, int]], list[BatchError]]
 
 def _ids_of(state: State, queue_url: str | None, queue_id: int, sequence: int) -> tuple[str, str | None]:
     """MessageId and SequenceNumber of a message that may be gone, with its queue."""
-    is_fifo = (queue_url or "").rstrip("/").endswith(".fifo")
-    return state.identity.message_id(queue_id, sequence), sequence_number(sequence) if is_fifo else None
+    has_number = kind_named((queue_url or "").rstrip("/")).has_sequence_numbers
+    return state.identity.message_id(queue_id, sequence), sequence_number(sequence) if has_number else None
 
 
 def _repeated(state: State, call: c.Call, known: Recorded, turn: Turn) -> Result:

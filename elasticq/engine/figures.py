@@ -19,14 +19,17 @@ class QueueFigures(Struct, gc=False):
 
 
 def figures(queue: Queue, now_ms: int) -> QueueFigures:
-    """O(1) but for what became due; expired messages count until they are swept, which is soon."""
+    """The figures of a queue. Messages that have expired count until they are swept, which is soon.
+
+    It costs O(1) besides noting whose deadline has passed.
+    """
     counts = queue.order.counts(now_ms)
     oldest_ms = _oldest_ms(queue) if queue.count else None
     return QueueFigures(queue.account, queue.name, counts.visible, counts.in_flight, counts.delayed, oldest_ms)
 
 
 def _oldest_ms(queue: Queue) -> int | None:
-    """Of the first that has a message: the sweeper takes away what stands before it, so a bounded look is enough."""
+    """When the oldest message was sent. A bounded look is enough: the sweeper trims the sequences before it."""
     sequence = None
     for passed, sequence in enumerate(queue.issued):
         if passed == PASSED_MAX or queue.row(sequence) is not None:

@@ -36,7 +36,7 @@ def route(state: State, queue: Queue) -> tuple[Queue, list[Queue]]:
 
 
 def _landing(state: State, queue: Queue) -> Queue:
-    """Along moveTo; where it comes back to where it was, it stays."""
+    """The queue at the end of the moveTo links from ``queue``; the last one before a circle closes."""
     passed = {queue.id}
     while (after := _target(state, queue, queue.move_to)) is not None and after.id not in passed:
         passed.add(after.id)
@@ -46,7 +46,7 @@ def _landing(state: State, queue: Queue) -> Queue:
 
 def _target(state: State, queue: Queue, name: str) -> Queue | None:
     target = state.names.get((queue.account, name)) if name else None
-    return target if target is not None and target.is_fifo == queue.is_fifo else None
+    return target if target is not None and target.kind.exchanges_with(queue.kind) else None
 
 
 def goes_in_a_circle(state: State, account: str, name: str, copy_to: str, move_to: str) -> bool:
@@ -64,7 +64,7 @@ def goes_in_a_circle(state: State, account: str, name: str, copy_to: str, move_t
 
 
 class Copies:
-    """Of the messages of one call, for each of ``targets``; they stand in the same entry as the messages."""
+    """Makes the copies of one call's messages for each of ``targets``; they stand in the same entry as the messages."""
 
     __slots__ = ("_keys", "_lasts", "_state", "_targets", "_turn", "mutations")
 
@@ -77,11 +77,10 @@ class Copies:
         self.mutations: list[m.Mutation] = []
 
     def add(self, stored: m.MessageStored, delay_seconds: int | None) -> None:
-        """``delay_seconds``: the message's own delay; a copy without one has its queue's."""
+        """Add the copies of one message. ``delay_seconds``: its own delay; without one a copy gets its queue's."""
         for target in self._targets:
-            key = b""
-            if target.is_fifo:
-                key = deduplication_key(target, stored.group_id or "", stored.deduplication_id or "")
+            key = deduplication_key(target, stored)
+            if key:
                 if key in self._keys or self._state.invocations.get(key, self._turn.now_ms) is not None:
                     continue
                 self._keys.add(key)
@@ -91,12 +90,11 @@ class Copies:
                 self.mutations.append(m.InvocationRecorded(key, self._turn.now_ms, target.id, copy.sequence))
 
     def _copy(self, target: Queue, stored: m.MessageStored, delay_seconds: int | None) -> m.MessageStored:
-        """Under the MessageId of the message."""
+        """The message as it is stored in ``target``, where it keeps its MessageId."""
         last = self._lasts.get(target.id, target.last_sequence)
         sequence = self._lasts[target.id] = next_sequence(last, self._turn.term)
         visible_at_ms = stored.visible_at_ms
         if delay_seconds is None:
-            has_delay = target.delay_s and not target.is_fifo  # which stands in no message there
-            visible_at_ms = self._turn.now_ms + target.delay_s * 1_000 if has_delay else 0
+            visible_at_ms = target.delayed_until_ms(self._turn.now_ms)
         origin = (stored.queue_id, stored.sequence)
         return replace(stored, queue_id=target.id, sequence=sequence, visible_at_ms=visible_at_ms, origin=origin)

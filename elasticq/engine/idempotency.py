@@ -32,7 +32,7 @@ def first_sent(state: State, key: bytes, now_ms: int) -> int | None:
 
 
 def taken(queue: Queue, key: bytes, sequence: int, turn: Turn) -> m.SentIdTaken:
-    return m.SentIdTaken(key, turn.now_ms, turn.now_ms + queue.idempotency_ms, queue.id, sequence)
+    return m.SentIdTaken(key, turn.now_ms, turn.now_ms + queue.rules.idempotency_ms, queue.id, sequence)
 
 
 def put(history: Invocations, mutation: m.SentIdTaken) -> tuple[bool, Recorded | None]:

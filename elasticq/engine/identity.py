@@ -1,6 +1,6 @@
 """Ids that are never given twice: queue ids, sequences, hand-out numbers, MessageIds, receipt handles.
 
-Numbers carry the term they were made in (design.md §2): after a lost tail a
+Numbers carry the term they were made in (docs/adr/0018): after a lost tail a
 new master cannot give the same number to another message, so an old consumer's
 delete never removes what it did not receive. Nothing is stored for a handle:
 kind, queue id, sequence and hand-out number stand in it under a MAC, so it is
@@ -20,7 +20,7 @@ from elasticq.model.errors import ReceiptHandleIsInvalid, quoted
 TERM_SHIFT = 40  # sequence and queue id = term << 40 | counter
 HAND_OUT_TERM_SHIFT = 32  # hand-out number = term << 32 | hand-outs so far
 
-_RECEIPT = 1  # handle kinds; leases will be another
+_RECEIPT = 1  # the kind of handle, its first byte; there is only one
 _HANDLE = Layout(">BQQQ")
 _MAC_BYTES = 17  # 25 + 17 = 42 bytes are 56 base64 characters without padding
 _HANDLE_CHARS = 56

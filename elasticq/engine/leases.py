@@ -4,7 +4,7 @@ The ReceiveRequestAttemptId ``NAME/BATCH/PARTITION/CALL`` makes a receive one of
 PARTITION): the same id answers the same messages as long as the lease lives, an empty answer seals it, all its
 messages share one deadline, and once it is over no id of it is ever answered with messages again. The handles
 ``lease:NAME/BATCH/`` and ``lease:NAME/BATCH/PARTITION`` commit, renew and give back. What makes a source of these
-that loses nothing when it is killed: shared/spark.md §6.
+that loses nothing when it is killed: docs/leases.md.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from elasticq.engine.mutations import LEASE_EXPIRED, LEASE_OPEN, LEASE_SEALED, LeaseCalled, LeaseForgotten, LeaseSet
-from elasticq.engine.ordering.fifo import Own
+from elasticq.engine.ordering.lease_groups import LeaseGroups
 from elasticq.engine.rows import Grace
 
 _NUMBER: Final = "(0|[1-9][0-9]{0,14})"  # exact in any client's language; the longest id has AWS's 128 characters
@@ -66,7 +66,7 @@ class Lease:
     messages: how many its calls got, kept after its end, when the calls are not.
     """
 
-    __slots__ = ("calls", "deadline_ms", "ended_ms", "messages", "opened_ms", "own", "state")
+    __slots__ = ("calls", "deadline_ms", "ended_ms", "groups", "messages", "opened_ms", "state")
 
     def __init__(self, opened_ms: int, deadline_ms: int) -> None:
         self.opened_ms = opened_ms
@@ -75,7 +75,7 @@ class Lease:
         self.state = LEASE_OPEN
         self.messages = 0
         self.calls: dict[int, LeaseCalled] = {}
-        self.own: Own | None = None  # of a FIFO queue's
+        self.groups: LeaseGroups | None = None  # where groups wait for their messages in flight
 
     @property
     def is_sealed(self) -> bool:

@@ -118,9 +118,8 @@ class _Arrivals:
     def of(self, target: Queue, content: m.MessageStored) -> list[m.Mutation]:
         """What makes the message a new one of ``target``; nothing where its deduplication id is taken there."""
         self._messages += 1
-        key = b""
-        if target.is_fifo:
-            key = deduplication_key(target, content.group_id or "", content.deduplication_id or "")
+        key = deduplication_key(target, content)
+        if key:
             if key in self._keys or self.state.invocations.get(key, self.now_ms) is not None:
                 return []
             self._keys.add(key)
@@ -131,13 +130,12 @@ class _Arrivals:
         return [stored, m.InvocationRecorded(key, self.now_ms, target.id, sequence)] if key else [stored]
 
     def _stored(self, target: Queue, content: m.MessageStored, sequence: int) -> m.MessageStored:
-        has_delay = target.delay_s and not target.is_fifo  # which stands in no message there
         return replace(
             content,
             queue_id=target.id,
             sequence=sequence,
             sent_ms=self.now_ms,
-            visible_at_ms=self.now_ms + target.delay_s * 1_000 if has_delay else 0,
+            visible_at_ms=target.delayed_until_ms(self.now_ms),
             origin=None,
             dead_letter=None,
         )

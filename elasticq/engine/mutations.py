@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from elasticq.engine.tables import Table
 from elasticq.model.commands import MessageAttributes
 from elasticq.model.limits import MUTATION_ROWS_MAX
 from elasticq.model.ranges import Count, Digest, Number, RowTimeMs, Term
@@ -381,6 +382,23 @@ Mutation = (
     | UntouchedRestored
     | RowsRestored
 )
+
+META: Final = Table("meta", ("name",), ClusterFounded, is_held=True)
+CLUSTER: Final = "cluster"
+"""The key of the one row of META that is told by mutations."""
+TAKEOVERS: Final = Table("takeovers", ("term",), TookOver, newest=64)
+MOVE_TASKS: Final = Table("move_tasks", ("number",), MoveTaskSet, is_plain=True)
+LEASES: Final = Table(
+    "leases", ("queue_id", "name", "batch", "partition"), LeaseCalled | LeaseSet, member="call", last_by="ended_ms"
+)
+LEASE_ITSELF: Final = -1
+"""Among the calls of a lease: its own row."""
+
+TABLES: Final = (META, TAKEOVERS, MOVE_TASKS, LEASES)
+"""In the order in which a start reads them, before the queues; a new one comes last."""
+
+QUEUES: Final = Table("queues", ("id",), QueueRestored)
+"""Not among TABLES: its rows have columns of their own, and pages of messages behind them."""
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[list[Mutation]] = msgspec.msgpack.Decoder(list[Mutation])

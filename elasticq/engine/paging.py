@@ -11,7 +11,7 @@ from elasticq.model.errors import InvalidParameterValue
 def page(
     names_behind: Callable[[str], Iterable[str]], max_results: int | None, token: str | None
 ) -> tuple[list[str], str | None]:
-    """The next names in order, and the token for those behind them: only where MaxResults was given (AWS).
+    """The next names in order, and the token for those behind them, which AWS gives only where MaxResults was given.
 
     names_behind: in order, those that come behind a name; no more of them are asked for than are shown, and one.
     """

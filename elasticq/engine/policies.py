@@ -16,7 +16,7 @@ Statement = dict[str, Any]
 
 
 def check(name: str, value: str) -> str:
-    """As it reads back: as it was given; empty removes. Raises InvalidAttributeValue, OverLimit."""
+    """The policy as it reads back: as it was given; empty removes it. Raises InvalidAttributeValue, OverLimit."""
     if value:
         _check_length(value)
         document = _document(value)
@@ -37,7 +37,7 @@ def _document(value: str) -> dict[str, Any]:
 
 
 def _invalid() -> InvalidAttributeValue:
-    """AWS says no more."""
+    """The error for a bad policy; AWS does not say what is wrong with it."""
     return InvalidAttributeValue(f"Invalid value for the parameter {ATTRIBUTE}.")
 
 
@@ -77,7 +77,7 @@ def _principals(statement: Statement) -> int:
 
 
 def _alone(values: list[str]) -> str | list[str]:
-    """As AWS writes it: one is a string, several are a list."""
+    """A list as AWS writes it in a policy: a single text stands alone."""
     return values[0] if len(values) == 1 else values
 
 

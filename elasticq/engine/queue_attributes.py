@@ -2,7 +2,7 @@
 
 Values are strings on the wire and are kept as AWS shows them. Source:
 SetQueueAttributes API page; texts and the list shown by ``All`` from
-recordings of AWS (sqs-behaviour.md §5, §6).
+recordings of AWS (docs/aws.md).
 """
 
 import json
@@ -10,7 +10,9 @@ from collections.abc import Callable
 from typing import Final
 
 from elasticq.engine import policies, redrive_policies
-from elasticq.engine.state import HIDDEN, IDEMPOTENCY_WINDOW, SCOPE_AT_CREATION
+from elasticq.engine.ordering.fifo import SCOPE_AT_CREATION
+from elasticq.engine.ordering.kinds import BOOLEAN, KINDS, Kind, kind_of
+from elasticq.engine.state import HIDDEN
 from elasticq.model import limits
 from elasticq.model.errors import InvalidAttributeName, InvalidAttributeValue, quoted
 
@@ -35,18 +37,7 @@ _RANGES: Final = {
     "ReceiveMessageWaitTimeSeconds": (0, limits.WAIT_S_MAX),
     "VisibilityTimeout": (0, limits.VISIBILITY_S_MAX),
     "KmsDataKeyReusePeriodSeconds": (limits.KMS_REUSE_S_MIN, limits.KMS_REUSE_S_MAX),
-    IDEMPOTENCY_WINDOW: (0, limits.IDEMPOTENCY_WINDOW_S_MAX),
 }
-FIFO_DEFAULTS: Final = {
-    "ContentBasedDeduplication": "false",
-    "DeduplicationScope": "queue",
-    "FifoThroughputLimit": "perQueue",
-}
-_CHOICES: Final = {
-    "DeduplicationScope": ("queue", "messageGroup"),
-    "FifoThroughputLimit": ("perQueue", "perMessageGroupId"),
-}
-_FIFO_ONLY: Final = frozenset(FIFO_DEFAULTS)
 _DOCUMENTS: Final = frozenset({policies.ATTRIBUTE, redrive_policies.POLICY, redrive_policies.ALLOW_POLICY})
 
 
@@ -55,7 +46,11 @@ def _invalid(name: str) -> InvalidAttributeValue:
 
 
 def _number(name: str, value: str) -> str:
-    low, high = _RANGES[name]
+    return _ranged(name, value, _RANGES[name])
+
+
+def _ranged(name: str, value: str, bounds: tuple[int, int]) -> str:
+    low, high = bounds
     if not (value.isascii() and value.isdigit() and len(value) <= 10) or not low <= int(value) <= high:
         raise _invalid(name)
     return str(int(value))
@@ -68,19 +63,18 @@ def _boolean(name: str, value: str) -> str:
     return lowered
 
 
-def _choice(name: str, value: str) -> str:
-    if value not in _CHOICES[name]:
+def _chosen(name: str, value: str, kind: Kind) -> str:
+    """A value of the choices of ``kind``. The one that made the queue of its kind may be repeated, but not changed."""
+    choices = kind.choices[name]
+    if choices == BOOLEAN:
+        value = value.lower()
+    if value not in choices:
         raise _invalid(name)
-    return value
-
-
-def _is_fifo(name: str, value: str) -> str:
-    """Said at the creation; "true" may be said again."""
-    if _boolean(name, value) == "false":
+    if name == kind.marker and value != kind.marker_value:
         raise InvalidAttributeValue(
-            "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported."
+            f"Invalid value for the parameter {name}. Reason: Modifying queue type is not supported."
         )
-    return "true"
+    return value
 
 
 def _text(name: str, value: str) -> str:
@@ -97,31 +91,26 @@ _CHECKS: Final[dict[str, Callable[[str, str], str]]] = {
     redrive_policies.POLICY: redrive_policies.check_policy,
     redrive_policies.ALLOW_POLICY: redrive_policies.check_allow_policy,
 }
-_FIFO_CHECKS: Final[dict[str, Callable[[str, str], str]]] = {
-    **_CHECKS,
-    **dict.fromkeys(_CHOICES, _choice),
-    "ContentBasedDeduplication": _boolean,
-    "FifoQueue": _is_fifo,
-}
-NAMES: Final = frozenset({*_FIFO_CHECKS, *READ_ONLY})
+_OF_KINDS: Final = frozenset(name for kind in KINDS for name in (*kind.ranges, *kind.choices))
+NAMES: Final = frozenset({*_CHECKS, *_OF_KINDS, *READ_ONLY})
 
 
-def checked(given: dict[str, str], *, is_fifo: bool = False) -> dict[str, str]:
-    """``given`` as it will read back; an empty value means "remove".
+def checked(given: dict[str, str], kind: Kind) -> dict[str, str]:
+    """``given`` as it will read back from a queue of ``kind``; an empty value means "remove".
 
     Raises InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue, OverLimit.
     """
     result = {}
-    checks = _FIFO_CHECKS if is_fifo else _CHECKS
     for name, value in given.items():
-        if name in _CHOICES and not is_fifo:
-            raise InvalidAttributeName(f"You can specify the {name} only when FifoQueue is set to true.")
-        if name == IDEMPOTENCY_WINDOW and is_fifo:
-            raise InvalidAttributeName(f"You can specify the {name} only for standard queues: FIFO queues have theirs.")
-        check = checks.get(name)
-        if check is None:
-            raise InvalidAttributeName(f"Unknown Attribute {quoted(name)}.")
-        result[name] = check(name, value)
+        check = _CHECKS.get(name)
+        if check is not None:
+            result[name] = check(name, value)
+        elif name in kind.ranges:
+            result[name] = _ranged(name, value, kind.ranges[name])
+        elif name in kind.choices:
+            result[name] = _chosen(name, value, kind)
+        else:
+            raise InvalidAttributeName(kind.refused.get(name) or f"Unknown Attribute {quoted(name)}.")
     if result.get("KmsMasterKeyId") and result.get("SqsManagedSseEnabled") == "true":
         raise InvalidAttributeName(
             "You can use one type of server-side encryption (SSE) at one time. "
@@ -155,8 +144,8 @@ def at_creation(given: dict[str, str]) -> dict[str, str]:
 
 
 def shown(attributes: dict[str, str]) -> dict[str, str]:
-    """What reads back of the settable ones: defaults filled in."""
-    result = {**DEFAULTS, **(FIFO_DEFAULTS if "FifoQueue" in attributes else {}), **attributes}
+    """The settable attributes as GetQueueAttributes shows them, with their defaults."""
+    result = {**DEFAULTS, **kind_of(attributes).defaults, **attributes}
     for name in HIDDEN:
         result.pop(name, None)
     if "KmsMasterKeyId" in result:
@@ -167,7 +156,7 @@ def shown(attributes: dict[str, str]) -> dict[str, str]:
 
 
 def is_same(name: str, given: str, present: str) -> bool:
-    """Whether a given value is the present one; of JSON documents, whatever their spelling."""
+    """Whether a given value is the present one. JSON documents are compared by what they say, not by their spelling."""
     if given == present or name not in _DOCUMENTS or not given or not present:
         return given == present
     return bool(json.loads(given) == json.loads(present))

@@ -2,16 +2,14 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from elasticq.engine.state import Queue
+from typing import TypeVar
 
 Key = tuple[str, str]
 """Account and name."""
+Queue = TypeVar("Queue")
 
 
-class QueueNames(dict[Key, "Queue"]):
+class QueueNames(dict[Key, Queue]):
     """A dictionary whose keys are kept in order, too, from when ``order`` is called: not while a start fills it."""
 
     __slots__ = ("_ordered",)
@@ -20,7 +18,7 @@ class QueueNames(dict[Key, "Queue"]):
         super().__init__()
         self._ordered: list[Key] | None = None
 
-    def __setitem__(self, key: Key, queue: "Queue") -> None:
+    def __setitem__(self, key: Key, queue: Queue) -> None:
         if self._ordered is not None and key not in self:
             insort(self._ordered, key)
         super().__setitem__(key, queue)

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from elasticq.engine import mutations as m
 from elasticq.engine.contents import stored_bytes
 from elasticq.engine.identity import next_sequence
+from elasticq.engine.ordering.kinds import Kind
 from elasticq.engine.redrive_policies import ALLOW_POLICY, POLICY, read_allow_policy, read_policy, refuse
 from elasticq.engine.rows import UNTOUCHED
 from elasticq.engine.state import Queue, State
@@ -13,10 +14,10 @@ from elasticq.model.limits import BURIED_BYTES_MAX, MUTATION_ROWS_MAX
 from elasticq.model.names import parse_queue_arn, queue_arn
 
 
-def check_target(state: State, account: str, name: str, given: dict[str, str]) -> None:
+def check_target(state: State, account: str, name: str, kind: Kind, given: dict[str, str]) -> None:
     """The dead-letter queue exists, is of the same account and type and allows this source.
 
-    given: checked attributes that are being set on the queue (account, name). Raises InvalidParameterValue.
+    given: checked attributes that are being set on (account, name), a queue of ``kind``. Raises InvalidParameterValue.
     """
     value = given.get(POLICY)
     if not value:
@@ -27,7 +28,7 @@ def check_target(state: State, account: str, name: str, given: dict[str, str]) -
     target = state.names.get(policy.target)
     if target is None:
         refuse(POLICY, value, "Dead letter target does not exist.")
-    if policy.target[1].endswith(".fifo") != name.endswith(".fifo"):
+    if not target.kind.exchanges_with(kind):
         refuse(POLICY, value, "Dead-letter queue must be same type of queue as the source.")
     if not _allows(target, (account, name)):
         refuse(POLICY, value, "The dead letter target's RedriveAllowPolicy does not allow this source queue.")
@@ -42,7 +43,7 @@ def _allows(target: Queue, source: tuple[str, str]) -> bool:
 
 
 def dead_letter_queue(state: State, queue: Queue) -> Queue | None:
-    """Where what was received too often goes; None also where that queue was deleted: then it stays."""
+    """The queue that takes the dead letters; None if there is none or it was deleted: then they stay in ``queue``."""
     return state.names.get(queue.redrive.target) if queue.redrive is not None else None
 
 
@@ -77,7 +78,7 @@ def choose(state: State, queue: Queue, limit: int, now_ms: int) -> tuple[list[in
 
 
 def told_apart(state: State, queue: Queue, chosen: list[int]) -> tuple[list[int], list[int]]:
-    """Those that live, and the dead letters before the last of them."""
+    """Of ``chosen`` the messages that are no dead letters, and the dead letters before the last of those."""
     policy = queue.redrive
     if policy is None or dead_letter_queue(state, queue) is None:
         return chosen, []
@@ -85,7 +86,7 @@ def told_apart(state: State, queue: Queue, chosen: list[int]) -> tuple[list[int]
 
 
 def _at_once(queue: Queue, living: list[int], dead: list[int]) -> tuple[list[int], list[int]]:
-    """What fits one entry: where there are more dead letters, those that live wait until these have gone."""
+    """As many dead letters as fit one entry; if some are left over, no living messages until they are gone."""
     room_bytes = BURIED_BYTES_MAX
     for at, sequence in enumerate(dead):
         room_bytes -= stored_bytes(queue.contents[sequence])
@@ -124,8 +125,8 @@ def _buried(
 ) -> m.MessageStored:
     """MessageId, body, attributes and trace header stay; the receive count goes on.
 
-    Age: in a standard queue from the original send, in a FIFO queue from the move. A FIFO queue's
-    deduplication id becomes the MessageId (both: AWS's guide).
+    Where the target's kind ``renews_dead_letters`` its age counts from the move, else from the original send. Where it
+    ``deduplicates_all`` its deduplication id becomes the MessageId. Source of both: AWS's developer guide.
     """
     content = queue.contents[sequence]
     origin = content.origin or (queue.id, sequence)
@@ -134,9 +135,9 @@ def _buried(
         content,
         queue_id=target.id,
         sequence=new_sequence,
-        sent_ms=turn.now_ms if target.is_fifo else content.sent_ms,
+        sent_ms=turn.now_ms if target.kind.renews_dead_letters else content.sent_ms,
         visible_at_ms=0,
         origin=origin,
         dead_letter=m.DeadLetter(arn, before + queue.rows.get(sequence, UNTOUCHED).receive_count),
-        deduplication_id=state.identity.message_id(*origin) if target.is_fifo else None,
+        deduplication_id=state.identity.message_id(*origin) if target.kind.deduplicates_all else None,
     )

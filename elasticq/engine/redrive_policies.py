@@ -66,7 +66,7 @@ def _receives(value: str, given: object) -> int:
 
 
 def check_policy(name: str, value: str) -> str:
-    """As it reads back: as it was given."""
+    """The policy as it reads back, which is as it was given. Raises InvalidParameterValue."""
     if value:
         _check_size(name, value)
         read_policy(value)
@@ -81,7 +81,7 @@ def check_allow_policy(name: str, value: str) -> str:
 
 
 def _check_size(name: str, value: str) -> None:
-    """Of what is set from now on; a queue that has a longer one from an earlier version keeps it."""
+    """Refuse a document that is too long. Only what is set now is checked: an old queue keeps a longer one."""
     if len(value.encode("utf-8", "replace")) > limits.REDRIVE_POLICY_BYTES_MAX:
         refuse(name, value, f"Must be at most {limits.REDRIVE_POLICY_BYTES_MAX} bytes long.")
 

@@ -11,7 +11,10 @@ GROUP_BYTES: Final = 512  # a group of its own, in its queue's order: nobody kno
 
 
 def content_bytes(content: MessageStored) -> int:
-    """Bytes of memory, about. Of texts their size as they are kept: one odd character makes each of them four bytes."""
+    """About how many bytes of memory a content takes.
+
+    Texts count by their size in memory: one character beyond the BMP makes every character of a text take four bytes.
+    """
     size_bytes = content.body.__sizeof__() + OVERHEAD_BYTES
     if content.attributes:
         for name, value in content.attributes.items():
@@ -27,12 +30,12 @@ def content_bytes(content: MessageStored) -> int:
 
 
 def weight(content: MessageStored) -> int:
-    """With what stands beside it in its queue's order."""
+    """``content_bytes``, and what the message's group may take in its queue's order."""
     return content_bytes(content) + (0 if content.group_id is None else GROUP_BYTES)
 
 
 def keep(state: State, queue: Queue, content: MessageStored) -> None:
-    """The content, which was not there, is in memory from now on."""
+    """Put a content into memory that is not there."""
     size_bytes = weight(content)
     queue.contents[content.sequence] = content
     queue.messages.bytes += size_bytes
@@ -40,7 +43,7 @@ def keep(state: State, queue: Queue, content: MessageStored) -> None:
 
 
 def drop(state: State, queue: Queue, sequence: int) -> None:
-    """The content, if it is in memory, is not any more."""
+    """Take the content out of memory if it is there."""
     content = queue.contents.pop(sequence, None)
     if content is not None:
         size_bytes = weight(content)
@@ -49,7 +52,10 @@ def drop(state: State, queue: Queue, sequence: int) -> None:
 
 
 def admit(state: State, queue_id: int, contents: list[MessageStored]) -> list[int]:
-    """Contents that came from disk are in memory now; the sequences of those that were not there and still exist."""
+    """Put contents that were read from disk into memory.
+
+    Returns the sequences of those that were not in memory and whose messages still exist.
+    """
     queue = state.queues.get(queue_id)
     if queue is None:
         return []
@@ -63,7 +69,7 @@ def admit(state: State, queue_id: int, contents: list[MessageStored]) -> list[in
 
 
 def evict(state: State, queue_id: int, sequence: int) -> None:
-    """The rows on disk hold the content: memory need not."""
+    """Take a content out of memory that the rows on disk hold."""
     queue = state.queues.get(queue_id)
     if queue is not None:
         drop(state, queue, sequence)

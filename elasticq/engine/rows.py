@@ -28,7 +28,7 @@ class Grace:
     """Spans of time in which nobody could extend a visibility timeout because there was no master.
 
     A deadline of a message in flight (never of a delay) that falls into a span counts as the span's
-    end; spans chain. Source: design.md §5.
+    end; spans chain. Why: docs/adr/0018.
     """
 
     __slots__ = ("spans",)
@@ -40,7 +40,7 @@ class Grace:
         return self.until_ms(row.visible_at_ms) if row.hand_out else row.visible_at_ms
 
     def until_ms(self, deadline_ms: int) -> int:
-        """The end of what ends at ``deadline_ms`` unless somebody extends it."""
+        """When a deadline of ``deadline_ms`` passes, with the spans that it falls into."""
         for from_ms, until_ms in self.spans:
             if from_ms <= deadline_ms < until_ms:
                 deadline_ms = until_ms

@@ -6,28 +6,22 @@ messages that were never touched it is a range of sequences.
 """
 
 from collections import deque
+from typing import Any
 
 from elasticq.engine.ages import Ages
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Invocations
 from elasticq.engine.leases import Leases
-from elasticq.engine.mutations import MessageStored, MoveTaskSet
-from elasticq.engine.ordering.fair import FairOrder
-from elasticq.engine.ordering.fifo import FifoOrder
+from elasticq.engine.mutations import MOVE_TASKS, TABLES, MessageStored, MoveTaskSet
+from elasticq.engine.ordering.contract import Order
+from elasticq.engine.ordering.fifo import SCOPE_AT_CREATION
+from elasticq.engine.ordering.kinds import Kind, kind_of
 from elasticq.engine.ordering.ranges import Ranges
-from elasticq.engine.ordering.standard import StandardOrder
 from elasticq.engine.queue_names import QueueNames
 from elasticq.engine.redrive_policies import POLICY, Redrive, read_policy
 from elasticq.engine.rows import UNTOUCHED, Grace, Row
 from elasticq.model import limits
 from elasticq.model.errors import QueueDoesNotExist
-
-IDEMPOTENCY_WINDOW = "ElasticqIdempotencyWindow"
-"""Ours, of standard queues: for so many seconds a MessageDeduplicationId is taken."""
-
-SCOPE_AT_CREATION = "elasticq.DeduplicationScope"
-"""Among the attributes, but not shown: a later change of DeduplicationScope does not change what is a duplicate [S]."""
-
 
 COPY_TO = "elasticq.CopyTo"
 MOVE_TO = "elasticq.MoveTo"
@@ -48,25 +42,21 @@ class Messages:
 
     __slots__ = ("ages", "bytes", "contents", "issued", "late", "order", "rows")
 
-    def __init__(self, grace: Grace, *, is_fifo: bool) -> None:
+    def __init__(self, grace: Grace, kind: Kind) -> None:
         self.rows: dict[int, Row] = {}
         self.contents: dict[int, MessageStored] = {}
         self.issued = Ranges()
         self.ages = Ages()
         self.late: list[tuple[int, int]] = []
-        self.order: StandardOrder | FairOrder | FifoOrder
-        if is_fifo:
-            self.order = FifoOrder(self.rows, self.contents, grace, self.ages)
-        else:
-            self.order = StandardOrder(self.rows, self.contents, grace)
+        self.order: Order = kind.order(self.rows, self.contents, grace, self.ages)
         self.bytes = 0
 
 
 class Queue:
     """One queue: its attributes, its messages, and its ordering policy over them.
 
-    attributes: what was set, as AWS writes it; the fields below it are the same, parsed. Whether it is FIFO
-    is said at its creation and never changes.
+    attributes: what was set, as AWS writes it; rules and the fields from ``delay_s`` on are the same, parsed.
+    kind: is said at its creation and never changes.
     watermark: messages below it are purged.
     """
 
@@ -80,12 +70,9 @@ class Queue:
         "delay_s",
         "deleted_ms",
         "id",
-        "idempotency_ms",
-        "is_content_deduplicated",
-        "is_deduplicated_by_group",
-        "is_fifo",
         "is_forwarding",
         "issued",
+        "kind",
         "last_sequence",
         "message_bytes_max",
         "messages",
@@ -97,6 +84,7 @@ class Queue:
         "redrive",
         "retention_ms",
         "rows",
+        "rules",
         "tags",
         "visibility_s",
         "wait_s",
@@ -116,13 +104,13 @@ class Queue:
         self.purged_ms: int | None = None
         self.watermark = 0
         self.last_sequence = 0
-        self.is_fifo = attributes.get("FifoQueue") == "true"
+        self.kind = kind_of(attributes)
         self.delay_s = 0
-        self.hold(Messages(grace, is_fifo=self.is_fifo))
+        self.hold(Messages(grace, self.kind))
         self.set_attributes(attributes)
 
     def hold(self, messages: Messages) -> None:
-        """These are the queue's messages from now on."""
+        """Make these the messages of the queue."""
         self.messages = messages
         self.rows = messages.rows
         self.contents = messages.contents
@@ -142,9 +130,7 @@ class Queue:
         self.retention_ms = number("MessageRetentionPeriod", limits.RETENTION_S_DEFAULT) * 1_000
         self.wait_s = number("ReceiveMessageWaitTimeSeconds", limits.WAIT_S_DEFAULT)
         self.visibility_s = number("VisibilityTimeout", limits.VISIBILITY_S_DEFAULT)
-        self.idempotency_ms = number(IDEMPOTENCY_WINDOW, 0) * 1_000
-        self.is_content_deduplicated = attributes.get("ContentBasedDeduplication") == "true"
-        self.is_deduplicated_by_group = attributes.get(SCOPE_AT_CREATION) == "messageGroup"
+        self.rules = self.kind.rules(attributes)
         self.copy_to = attributes.get(COPY_TO, "")
         self.move_to = attributes.get(MOVE_TO, "")
         self.is_forwarding = bool(self.copy_to or self.move_to)
@@ -152,27 +138,31 @@ class Queue:
         self.redrive: Redrive | None = read_policy(redrive) if redrive else None
 
     def row(self, sequence: int) -> Row | None:
-        """Where delivery of the message stands; None if there is no such message."""
+        """The delivery state of a message; None if there is no such message."""
         row = self.rows.get(sequence)
         if row is None and self.order.is_untouched(sequence):
             return UNTOUCHED
         return row
 
     def join(self, sequence: int, group: str) -> None:
-        """The message is of this group. The first one in a standard queue makes its order a fair one."""
+        """The message is of this group; the first one of all may change the queue's order."""
         order = self.order
-        if isinstance(order, StandardOrder) and not isinstance(order, FairOrder):
-            order = self.order = self.messages.order = FairOrder(order, self.ages)
+        if not order.has_groups:
+            order = self.order = self.messages.order = self.kind.grouped(order)
         order.join(sequence, group)
+
+    def delayed_until_ms(self, now_ms: int) -> int:
+        """``visible_at_ms`` of a message that arrives now without a delay of its own."""
+        return now_ms + self.delay_s * 1_000 if self.delay_s and self.kind.delays_messages else 0
 
     @property
     def count(self) -> int:
-        """Messages, wherever their contents are."""
+        """How many messages there are, in memory or on disk."""
         return len(self.rows) + self.order.untouched_count
 
     @property
     def is_cold(self) -> bool:
-        """Some contents are on disk only."""
+        """Whether some contents are on disk only."""
         return len(self.contents) < len(self.rows) + self.order.untouched_count
 
     def expired_before_ms(self, now_ms: int) -> int:
@@ -202,6 +192,7 @@ class State:
         "names",
         "queues",
         "sent_ids",
+        "tables",
         "takeover_term",
         "trash",
     )
@@ -216,12 +207,13 @@ class State:
         self.grace = Grace()
         self.queues: dict[int, Queue] = {}
         self.doomed: dict[int, Queue] = {}  # deleted less than 60 s ago
-        self.names = QueueNames()
+        self.names: QueueNames[Queue] = QueueNames()
         self.deleted_names: dict[tuple[str, str], int] = {}  # when; for the 60-second rule
         self.last_queue_id = 0
         self.invocations = Invocations()
         self.sent_ids = Invocations(0, SENT_ID_GENERATION_MS)
-        self.move_tasks: dict[int, MoveTaskSet] = {}  # by number
+        self.tables: dict[str, dict[Any, Any]] = {table.name: {} for table in TABLES if table.is_plain}
+        self.move_tasks: dict[int, MoveTaskSet] = self.tables[MOVE_TASKS.name]  # by number
         self.moving: dict[int, MoveTaskSet] = {}  # those that are not over
         self.leases = Leases()
         self.contents_bytes = 0  # weight of all contents in memory

@@ -12,7 +12,7 @@ from itertools import islice
 from elasticq.engine import mutations as m
 from elasticq.engine.invocations import SWEPT
 from elasticq.engine.leases import Key
-from elasticq.engine.ordering.standard import Counts
+from elasticq.engine.ordering.contract import Counts
 from elasticq.engine.state import Queue, State
 from elasticq.model.limits import (
     LEASE_KEPT_MIN_MS,
@@ -60,7 +60,7 @@ def overdue(queue: Queue, now_ms: int, limit: int = MUTATION_ROWS_MAX) -> list[i
 
 
 def _expired(queue: Queue, now_ms: int) -> list[int]:
-    """What ``removable`` and ``overdue`` would find."""
+    """The messages that ``removable`` and ``overdue`` would find, up to COUNTED_MAX each."""
     expired = removable(queue, now_ms, COUNTED_MAX)
     gone_before_ms = queue.expired_before_ms(now_ms)
     late = queue.messages.late

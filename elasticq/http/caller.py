@@ -22,7 +22,7 @@ class Callers:
         self._known: dict[bytes, tuple[str, str]] = {}
 
     def identify(self, authorization: bytes) -> tuple[str, str]:
-        """(principal, account) of an Authorization header; signatures are not checked here."""
+        """Return principal and account of an Authorization header; signatures are not checked here."""
         start = authorization.partition(b"/")[0]  # AWS4-HMAC-SHA256 Credential=<access key id>
         return self._known.get(start) or self._learn(start)
 
@@ -39,9 +39,9 @@ class Callers:
 
 
 def invocation(principal: str, action: str, invocation_id: bytes, body: bytes) -> bytes:
-    """16 bytes that two attempts of one SDK call have in common; empty where the client sent no usable id.
+    """Return 16 bytes that all attempts of one SDK call share; empty where the client sent no usable invocation id.
 
-    The parts cannot run into each other: none but the body can hold a NUL.
+    The parts that are hashed cannot run into each other: none but the body can hold a NUL.
     """
     if not invocation_id or len(invocation_id) > INVOCATION_ID_BYTES_MAX:
         return b""

@@ -11,7 +11,7 @@ from typing import Final
 from elasticq.http.head import BadHead
 
 CHUNKS_MAX: Final = 16_384
-"""Of one body: the longest one in chunks of half a kilobyte. A byte a chunk would cost far more than its bytes."""
+"""One body has no more chunks: the longest one may come in chunks of half a kilobyte. Smaller ones cost too much."""
 
 _LINE_BYTES_MAX: Final = len(b"\r\n12345678\r\n")
 _FIRST: Final = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")
@@ -34,7 +34,7 @@ class Chunks:
         self._part = b""  # of a line that is not complete
 
     def feed(self, data: bytes, body: bytearray) -> bytes | None:
-        """Append what is in ``data`` of the body; what follows the body once it is complete, else None.
+        """Append the part of the body in ``data``; return the bytes behind the body once it is complete, else None.
 
         Raises BadHead for anything but chunks.
         """

@@ -1,41 +1,47 @@
-"""Who comes in: signatures by auth = lax | strict. (Off has no door: whoever asks is who they say.)
+"""Authenticates requests where auth is lax or strict; where it is off there is no Door, and callers are believed.
 
 strict: every call needs a valid signature of a configured key; principal and
 account follow from the key, and queues' policies are enforced. lax: a signature
-is checked when its key is known; everybody else comes in as with off.
+is checked when its key is known; all other callers are believed as with off.
 """
 
 from collections.abc import Iterable
 
 from elasticq.http.caller import Callers
 from elasticq.model.commands import Origin
+from elasticq.wire.operations import SQS, Service
 from elasticq.wire.sigv4 import Key, Verifier
 
 
 class Door:
-    """Asked before anything of a request but its framing is looked at. ``now_s`` is kept by the site."""
+    """Authenticates a request before anything but its framing is looked at. The site sets ``now_s`` once a second."""
 
     __slots__ = ("_callers", "_verifier", "is_strict", "now_s")
 
-    def __init__(self, keys: Iterable[Key], callers: Callers, now_s: int, *, is_strict: bool) -> None:
-        self._verifier = Verifier(keys)
+    def __init__(
+        self, keys: Iterable[Key], callers: Callers, now_s: int, *, is_strict: bool, service: Service = SQS
+    ) -> None:
+        self._verifier = Verifier(keys, service)
         self._callers = callers
         self.is_strict = is_strict
         self.now_s = now_s
 
     def admit(self, lines: list[bytes], authorization: bytes, body: bytes) -> tuple[str, str]:
-        """(principal, account). Raises the SqsError that the client gets."""
+        """Return principal and account of the caller. Raises the SqsError that the client gets."""
         if not self.is_strict and not self._verifier.knows(lines, authorization):
             return self._callers.identify(authorization)
         key = self._verifier.check(lines, authorization, body, self.now_s)
         return key.access_key_id, key.account
 
     def is_signed(self, lines: list[bytes], authorization: bytes) -> bool:
-        """Whether ``admit`` checks the signature."""
+        """Tell whether ``admit`` checks the signature of such a request."""
         return self.is_strict or self._verifier.knows(lines, authorization)
 
     def origin(self, peer: object, *, is_secure: bool) -> Origin | None:
-        """What policies ask of a connection; None: they are not enforced. ``peer``: the transport's peername."""
+        """Return what policies ask of a connection: address and TLS; None where policies are not enforced.
+
+        peer: the transport's peername.
+        """
         if not self.is_strict:
             return None
         return Origin(str(peer[0]) if isinstance(peer, tuple) else "", is_secure)

@@ -1,4 +1,4 @@
-"""One request's way through the wire room, the same for hot and slow path."""
+"""Decodes requests and encodes answers by the wire room, for the hot path and the slow path alike."""
 
 from logging import getLogger
 from typing import Final
@@ -11,7 +11,7 @@ from elasticq.model.commands import Command
 from elasticq.model.errors import InternalFailure, SqsError, UnknownOperation
 from elasticq.model.results import Result, StaleResult
 from elasticq.wire import json, query, query_json
-from elasticq.wire.operations import Operation
+from elasticq.wire.operations import Operation, Service
 
 JSON_TYPE: Final = b"application/x-amz-json-1.0"
 XML_TYPE: Final = b"text/xml"
@@ -22,9 +22,10 @@ _failures = Failures()
 
 
 class Answer(Struct, gc=False):
-    """What goes back; ``query_error`` is the x-amzn-query-error header, JSON errors only.
+    """A response without its standard headers.
 
-    stale_ms: x-elasticq-stale, of a member without a master: how old its news is; -1: not stale.
+    query_error: the header x-amzn-query-error, of JSON errors only.
+    stale_ms: the header x-elasticq-stale, how old the state is that a member without a master answers from; -1: none.
     """
 
     status: int
@@ -34,11 +35,13 @@ class Answer(Struct, gc=False):
     stale_ms: int = -1
 
 
-def decode(protocol: int, operation: Operation | None, body: bytes, path: str) -> tuple[Operation, Command]:
-    """The operation and command of a request. Raises an SqsError for whatever is wrong with it."""
+def decode(
+    service: Service, protocol: int, operation: Operation | None, body: bytes, path: str
+) -> tuple[Operation, Command]:
+    """Return operation and command of a request. Raises an SqsError for whatever is wrong with it."""
     try:
         if protocol != JSON:
-            return query.decode(body, path)
+            return query.decode(service, body, path)
         if operation is None:
             raise UnknownOperation("The operation is unknown.")
         return operation, json.decode(operation, body)
@@ -49,13 +52,18 @@ def decode(protocol: int, operation: Operation | None, body: bytes, path: str) -
 
 
 def encode(
-    protocol: int, operation: Operation, command: Command, outcome: Result | SqsError, request_id: str
+    service: Service,
+    protocol: int,
+    operation: Operation,
+    command: Command,
+    outcome: Result | SqsError,
+    request_id: str,
 ) -> Answer:
-    """The answer to an executed command."""
+    """Return the answer to an executed command."""
     if isinstance(outcome, SqsError):
-        return encode_error(protocol, outcome, request_id)
+        return encode_error(service, protocol, outcome, request_id)
     if isinstance(outcome, StaleResult):
-        answer = encode(protocol, operation, command, outcome.result, request_id)
+        answer = encode(service, protocol, operation, command, outcome.result, request_id)
         answer.stale_ms = outcome.age_ms
         return answer
     try:
@@ -65,20 +73,20 @@ def encode(
             return Answer(200, QUERY_JSON_TYPE, query_json.encode(operation, command, outcome, request_id))
         return Answer(200, XML_TYPE, query.encode(operation, command, outcome, request_id))
     except Exception as failure:
-        return encode_error(protocol, internal_failure(failure), request_id)
+        return encode_error(service, protocol, internal_failure(failure), request_id)
 
 
-def encode_error(protocol: int, error: SqsError, request_id: str) -> Answer:
+def encode_error(service: Service, protocol: int, error: SqsError, request_id: str) -> Answer:
     if protocol == JSON:
-        body, query_error = json.encode_error(error)
+        body, query_error = json.encode_error(service, error)
         return Answer(error.status, JSON_TYPE, body, query_error)
     if protocol == FORM_FOR_JSON:
         return Answer(error.status, QUERY_JSON_TYPE, query_json.encode_error(error, request_id))
-    return Answer(error.status, XML_TYPE, query.encode_error(error, request_id))
+    return Answer(error.status, XML_TYPE, query.encode_error(service, error, request_id))
 
 
 def internal_failure(failure: Exception) -> InternalFailure:
-    """Our own fault: where goes to the log, nothing of it to the client.
+    """Log where an unexpected exception was raised; return the error for the client, which tells nothing of it.
 
     The exception's own text stays out of both: it may quote the request.
     """

@@ -1,7 +1,7 @@
-"""Tells of our own faults: what and where, never a word of the request that met one.
+"""Makes log lines of unexpected exceptions: their type and their place, never their text, which may quote a request.
 
-Whoever can meet a fault can meet it as often as it likes, so each place is told
-of once a minute, with how often nothing was said meanwhile.
+A client that can cause an exception can cause it as often as it likes, so each place is logged once a minute,
+with the number of exceptions that were not logged in between.
 """
 
 from traceback import extract_tb, format_list
@@ -15,7 +15,7 @@ PLACES_MAX: Final = 64
 
 
 class Failures:
-    """One for each logger."""
+    """Remembers for one logger which places were logged, and when."""
 
     __slots__ = ("_clock", "_told")
 
@@ -24,7 +24,7 @@ class Failures:
         self._told: dict[tuple[str, str, int], tuple[int, int]] = {}  # when, and how often nothing was said since
 
     def line(self, event: str, failure: BaseException | None, trace: TracebackType | None) -> str:
-        """For the log; empty: the same was told within the last minute."""
+        """Return the line for the log; empty if the same place was logged within the last minute."""
         name = "" if failure is None else type(failure).__name__
         frames = extract_tb(trace)
         place = (name, frames[-1].filename, frames[-1].lineno or 0) if frames else (name, "", 0)

@@ -44,10 +44,10 @@ Kind = Literal[
 
 
 class Order(Struct, frozen=True, forbid_unknown_fields=True):
-    """What shall go wrong.
+    """A test's order for one fault.
 
-    action: of SQS, or "*" for all; queue: its name, account: the caller's; empty: any.
-    probability: of each call; times: how often it strikes at most; seed: of its chance, so that a test repeats.
+    action: the SQS action that it strikes, ``*`` for all; queue: a queue's name, account: the caller's; empty for any.
+    probability: that it strikes a call; times: how often it may strike; seed: of its chance, so that a test repeats.
     """
 
     kind: Kind
@@ -61,7 +61,7 @@ class Order(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Asker(Protocol):
-    """Who asked, and how its connection is broken."""
+    """The ticket of a call, which can also break the connection that the call came by."""
 
     def __hash__(self) -> int: ...
 
@@ -91,7 +91,7 @@ class Fault:
 
     @property
     def is_active(self) -> bool:
-        """It may strike, or has something to deliver yet."""
+        """Whether it may strike again, or holds copies that are still to be delivered."""
         return not self.is_spent or bool(self.copies)
 
     def is_about(self, call: Call) -> bool:
@@ -110,7 +110,7 @@ class Fault:
 
 
 class Faults:
-    """``choose`` is told how calls shall be submitted from now on: through here, or straight."""
+    """The faults in force. ``choose`` gets the function by which calls go from now on: ``submit`` or the runtime's."""
 
     def __init__(self, runtime: Runtime, loop: AbstractEventLoop, choose: Callable[[Submit], None]) -> None:
         self._runtime = runtime
@@ -123,7 +123,7 @@ class Faults:
     # --- orders -----------------------------------------------------------------------
 
     def add(self, order: Order) -> Fault:
-        """Raises ValueError for what cannot be meant, or too many."""
+        """Put a fault in force. Raises ValueError for an order that makes no sense, or beyond FAULTS_MAX."""
         if order.kind in OF_RECEIVES and order.action not in ("*", "ReceiveMessage"):
             raise ValueError(f"{order.kind} is a fault of ReceiveMessage, not of {order.action}")
         if order.kind == "delay" and not order.delay_ms:
@@ -136,7 +136,10 @@ class Faults:
         return fault
 
     def remove(self, number: int | None = None) -> list[Fault]:
-        """All if no one is named. What one held back to deliver it twice is forgotten with it."""
+        """End the fault with this number, or all, and return what has ended.
+
+        Copies that a fault held back for a second delivery are dropped with it.
+        """
         gone = [fault for fault in self.faults.values() if number in (None, fault.id)]
         for fault in gone:
             del self.faults[fault.id]
@@ -156,7 +159,7 @@ class Faults:
     # --- calls ------------------------------------------------------------------------
 
     def submit(self, call: Call, ticket: Asker) -> None:
-        """In the place of the runtime's, as long as a fault is in force."""
+        """Submit a call as the runtime does, struck by the faults that are about it."""
         if isinstance(call.command, ReceiveMessage) and self._deliver_again(call, call.command, ticket):
             return
         for fault in self.faults.values():
@@ -247,7 +250,7 @@ class Faults:
         self._runtime.submit(replace(call, invocation=b""), _Relay(overtake))
 
     def _overtake(self, call: Call, first: ReceiveMessageResult, ticket: Asker) -> None:
-        """In a callback of its own: a release must not enter the runtime."""
+        """Receive once more and answer that instead, in a later callback: a release must not enter the runtime."""
 
         def decide(outcome: Result | SqsError) -> None:
             if isinstance(outcome, ReceiveMessageResult) and outcome.messages:
@@ -265,7 +268,7 @@ class Faults:
 
 
 class _Relay:
-    """Stands for a ticket: its outcome goes to ``then``."""
+    """A ticket that passes its outcome to ``then``."""
 
     __slots__ = ("_then",)
 
@@ -277,16 +280,16 @@ class _Relay:
 
 
 class _Nobody:
-    """Of the second execution of a doubled call."""
+    """The ticket of the second execution of a doubled call; its outcome is dropped."""
 
     __slots__ = ()
 
     def release(self, outcome: Result | SqsError) -> None:
-        """Nobody reads it."""
+        """Drop the outcome."""
 
 
 def _queue(call: Call) -> tuple[str, str]:
-    """(account, name); empty names where the call is about no queue."""
+    """Return account and name of the queue that a call is about; the name is empty where there is none."""
     url: str | None = getattr(call.command, "queue_url", None)
     if url:
         return queue_path(url, call.account)

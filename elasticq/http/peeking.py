@@ -23,7 +23,7 @@ from elasticq.model.extensions import Peek
 from elasticq.model.limits import ANSWER_BYTES_MAX
 from elasticq.model.results import PeekedMessage, PeekResult, ReceivedMessage, ReceiveMessageResult, Result, StaleResult
 from elasticq.wire.digests import body_md5
-from elasticq.wire.operations import OPERATIONS
+from elasticq.wire.operations import SQS
 
 PEEK_PATH: Final = "/_elasticq/peek"
 LIST_PATH: Final = "/_aws/sqs/messages"
@@ -33,15 +33,15 @@ LIST_REQUEST_BYTES_MAX: Final = 16_384  # it has a QueueUrl and two flags
 PAGES_MAX: Final = 1_000
 HANDLE: Final = "SQS/BACKDOOR/ACCESS"
 TREE: Final = -1
-"""LocalStack's JSON, beside the protocols JSON and FORM."""
+"""The protocol number of LocalStack's JSON, beside JSON and FORM."""
 JSON_TYPE: Final = b"application/json"
 
 Submit = Callable[[Peek], Awaitable[Result | SqsError]]
-_RECEIVE: Final = OPERATIONS["ReceiveMessage"]
+_RECEIVE: Final = SQS.operations["ReceiveMessage"]
 
 
 class Listing:
-    """What a request to LIST_PATH wants. Raises SqsError."""
+    """The queue and the flags that a request to LIST_PATH names. Its constructor raises SqsError."""
 
     __slots__ = ("is_delayed_shown", "is_invisible_shown", "queue_url")
 
@@ -56,7 +56,7 @@ class Listing:
         self.is_delayed_shown = members.get("ShowDelayed", "").lower() in ("true", "1")
 
     async def collect(self, submit: Submit) -> list[PeekedMessage]:
-        """Page by page, and others are served between two pages. Raises SqsError."""
+        """Read the queue's messages page by page; other clients are served between two pages. Raises SqsError."""
         found: list[PeekedMessage] = []
         at: int | None = 0
         pages = size_bytes = 0
@@ -77,7 +77,7 @@ class Listing:
         return ReceiveMessageResult([self._shown(message) for message in self._chosen(found)])
 
     def _chosen(self, found: list[PeekedMessage]) -> list[PeekedMessage]:
-        """A FIFO group with a message in flight is invisible as a whole."""
+        """Return the messages that the flags show. A FIFO group with a message in flight is invisible as a whole."""
         hidden = {"delayed"} - ({"delayed"} if self.is_delayed_shown else set())
         if self.is_invisible_shown:
             return [message for message in found if message.state not in hidden]
@@ -104,7 +104,7 @@ def _fifo_group(message: PeekedMessage) -> str | None:
 
 
 def members_of(query: str, content_protocol: int, body: bytes) -> tuple[dict[str, str], str]:
-    """Parameters of a request by URL, form or JSON, and its Action if a form names one. Raises RequestTooLarge."""
+    """Return a request's parameters by URL, form or JSON, and the Action that a form names. Raises RequestTooLarge."""
     if len(body) > LIST_REQUEST_BYTES_MAX:
         raise RequestTooLarge(f"The request is longer than {LIST_REQUEST_BYTES_MAX} bytes.")
     members = dict(parse_qsl(query, keep_blank_values=True))
@@ -120,14 +120,17 @@ def members_of(query: str, content_protocol: int, body: bytes) -> tuple[dict[str
 
 
 async def answer(protocol: int, listing: Listing, submit: Submit, request_id: str) -> Answer:
-    """Written by another thread, as ten thousand messages take longer than others may wait. Raises SqsError."""
+    """Collect and encode the messages. Raises SqsError.
+
+    Another thread encodes, as ten thousand messages take longer than other clients may wait.
+    """
     found = await listing.collect(submit)
     return await asyncio.to_thread(lambda: encode(protocol, listing.result(found), request_id))
 
 
 def encode(protocol: int, result: ReceiveMessageResult, request_id: str) -> Answer:
     if protocol != TREE:
-        return exchange.encode(protocol, _RECEIVE, ReceiveMessage(), result, request_id)
+        return exchange.encode(SQS, protocol, _RECEIVE, ReceiveMessage(), result, request_id)
     messages = [_tree(message) for message in result.messages]
     inside = {"Message": messages[0] if len(messages) == 1 else messages} if messages else None
     answer = {"ReceiveMessageResult": inside, "ResponseMetadata": {"RequestId": request_id}}
@@ -136,7 +139,7 @@ def encode(protocol: int, result: ReceiveMessageResult, request_id: str) -> Answ
 
 def encode_error(protocol: int, error: SqsError, request_id: str) -> Answer:
     if protocol != TREE:
-        return exchange.encode_error(protocol, error, request_id)
+        return exchange.encode_error(SQS, protocol, error, request_id)
     written = {"Type": "Sender" if error.sender_fault else "Receiver", "Code": error.code, "Message": error.message}
     body = msgspec.json.encode({"ErrorResponse": {"Error": written, "RequestId": request_id}})
     return Answer(error.status, JSON_TYPE, body)

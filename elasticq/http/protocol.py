@@ -29,7 +29,7 @@ from elasticq.http.chunks import Chunks
 from elasticq.http.exchange import Answer
 from elasticq.http.faults import Submit
 from elasticq.http.head import CHUNKED, JSON, BadHead, Head, without_body
-from elasticq.http.site import BUSY_TEXT, NEVER_MS, WAITING_FREE_BYTES, Site, command_bytes
+from elasticq.http.site import BUSY_TEXT, NEVER_MS, WAITING_FREE_BYTES, Site, SlowPath, command_bytes
 from elasticq.model.commands import Call, Command, Origin, ReceiveMessage
 from elasticq.model.errors import RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
@@ -42,21 +42,21 @@ if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
 
 _BURST: Final = range(16)
-"""A client that neither signs nor numbers its calls repeats its head byte for byte: 3 us less a request."""
+"""Requests of one connection that are answered in a row; then other connections are served."""
 
 PARKED, WRITING, YIELDED, SLOW, CLOSING = 1, 2, 4, 8, 16
 
 _Pending = tuple[Head, Operation, Command, str, float]
-"""A request whose reply is outstanding: whose account, when it began."""
+"""A request whose reply is outstanding: head, operation, command, account, and when it began by perf_counter."""
 _NOTHING: Final = cast(_Pending, ())
 _WITH_HEADERS: Final = (SqsError, StaleResult)
 _BARE_LF: Final = re.compile(rb"(?<!\r)\n")
 
 
 class SqsProtocol(asyncio.Protocol):
-    """A connection; it is the ticket of its one request in progress.
+    """A client's connection, and the ticket of its one request in progress.
 
-    slow_request: head and body of the one that aiohttp has.
+    slow_request: head and body of the request that aiohttp answers, None while there is none.
     """
 
     __slots__ = (
@@ -134,7 +134,7 @@ class SqsProtocol(asyncio.Protocol):
             self._refuse(503, "too many connections")
 
     def _is_one_too_many(self) -> bool:
-        """Of those from its address."""
+        """Count this connection to its address; True if the address has more than it may have."""
         bound = self._site.bounds.connections_per_address
         if not bound:
             return False
@@ -156,9 +156,9 @@ class SqsProtocol(asyncio.Protocol):
             self._serve(data, True)
 
     def eof_received(self) -> bool | None:
-        """Open for our replies if there are any to come, except for a long poll: its client is gone.
+        """The client sends no more. Stay open for replies still to come, but not for a long poll: its client left.
 
-        aiohttp's requests end with it, as any of them may be one.
+        What aiohttp answers ends, too, as it may be a long poll.
         """
         self._eof = True
         if self._hold & SLOW:
@@ -169,7 +169,10 @@ class SqsProtocol(asyncio.Protocol):
         return not self._is_secure and bool(self._hold & (PARKED | WRITING | YIELDED))  # TLS has no half-open end
 
     def pause_writing(self) -> None:
-        """The client does not read: it has until the deadline, and less if too many are like it."""
+        """The client does not read its replies: its connection ends at the deadline.
+
+        It ends at once where all connections together buffer too much.
+        """
         if self._slow is not None:
             self._slow.pause_writing()
         self._hold |= WRITING
@@ -204,7 +207,7 @@ class SqsProtocol(asyncio.Protocol):
     # --- the hot path ---
 
     def _serve(self, data: bytes, fresh: bool) -> None:
-        """Answer the requests in ``data``; ``fresh``: its first byte came just now."""
+        """Answer the requests in ``data``. ``fresh``: the first byte of ``data`` came just now."""
         for _ in _BURST:
             end = data.find(b"\r\n\r\n")
             if end < 0 or end > HEAD_BYTES_MAX:
@@ -234,7 +237,7 @@ class SqsProtocol(asyncio.Protocol):
         self._resume_soon()
 
     def _execute(self, head: Head, body: bytes) -> None:
-        """Decode, submit; the reply is written by ``release``, mostly before this returns."""
+        """Decode a request and submit its command; ``release`` writes the reply, mostly before this returns."""
         operation = head.operation
         account, command, began_s = "", None, perf_counter()
         try:
@@ -245,7 +248,7 @@ class SqsProtocol(asyncio.Protocol):
             if operation is not None and head.protocol == JSON:
                 command = json.decode(operation, body)
             else:
-                operation, command = exchange.decode(head.protocol, operation, body, head.path)
+                operation, command = exchange.decode(self._site.service, head.protocol, operation, body, head.path)
         except Exception as failure:
             self._fail(head, failure, operation, account, command, began_s)
             return
@@ -268,7 +271,7 @@ class SqsProtocol(asyncio.Protocol):
                 self.hold(held_bytes)
 
     def release(self, outcome: Result | SqsError) -> None:
-        """The runtime's answer: write it, or give a receive back that nobody can read any more."""
+        """Write the outcome of the request, or give a receive's messages back where nobody can read them any more."""
         if not self._submitting and (self._hold & CLOSING or self._transport.is_closing()):
             self._give_back(outcome)
             return
@@ -285,7 +288,7 @@ class SqsProtocol(asyncio.Protocol):
         responses = site.responses
         if head.close or site.stopping or isinstance(outcome, _WITH_HEADERS):
             request_id = responses.request_id(site.hot_requests)
-            answer = exchange.encode(head.protocol, operation, command, outcome, request_id)
+            answer = exchange.encode(site.service, head.protocol, operation, command, outcome, request_id)
             self._write(head, answer, request_id)
             site.count(request_id, operation.name, account, command, outcome, answer.status, began_s, head.lines)
         else:
@@ -312,7 +315,7 @@ class SqsProtocol(asyncio.Protocol):
             self._resume_soon()
 
     def _give_back(self, outcome: Result | SqsError) -> None:
-        """In a callback of its own: the runtime is in the middle of releasing."""
+        """Give a receive's messages back, in a later callback: the runtime is in the middle of releasing."""
         self._hold &= ~PARKED
         self._pending = _NOTHING
         self.hold(0)
@@ -328,16 +331,17 @@ class SqsProtocol(asyncio.Protocol):
         command: Command | None,
         began_s: float,
     ) -> None:
-        """Answer an error found before or after the node did its part."""
+        """Answer an error that was found before or after the node did its part."""
         self._site.hot_requests += 1
         error = failure if isinstance(failure, SqsError) else exchange.internal_failure(failure)
         request_id = self._site.responses.request_id(self._site.hot_requests)
-        self._write(head, exchange.encode_error(head.protocol, error, request_id), request_id)
+        answer = exchange.encode_error(self._site.service, head.protocol, error, request_id)
+        self._write(head, answer, request_id)
         action = "" if operation is None else operation.name
         self._site.count(request_id, action, account, command, error, error.status, began_s, head.lines)
 
     def _write(self, head: Head, answer: Answer, request_id: str) -> None:
-        """Any answer but the common one."""
+        """Write any answer but a plain success, and end the connection where the answer is the last one."""
         site = self._site
         close = head.close or site.stopping
         self._transport.write(site.responses.write(answer, request_id, close))
@@ -379,7 +383,7 @@ class SqsProtocol(asyncio.Protocol):
         self.deadline_ms = began_ms + bounds.body_ms + body_bytes * 1_000 // bounds.body_bytes_per_s
 
     def _receive_body(self, head: Head, data: bytes) -> None:
-        """More of the body that ``head`` announced; usually all of it in one piece."""
+        """Take more of the body that ``head`` announced; usually all of it comes in one piece."""
         if self._chunks is not None:
             self._receive_chunks(head, self._chunks, data)
             return
@@ -428,7 +432,7 @@ class SqsProtocol(asyncio.Protocol):
             self._keep(self._buffer + data)
 
     def _keep(self, data: bytes) -> None:
-        """Bytes that must wait for a reply to go out first."""
+        """Keep bytes until the reply to the request before them is out."""
         if self._hold & CLOSING:
             return
         self._buffer = data
@@ -439,7 +443,7 @@ class SqsProtocol(asyncio.Protocol):
             self._transport.pause_reading()
 
     def _weigh(self) -> bool:
-        """Tell the site what this connection buffers; False: there is no room for it."""
+        """Tell the site how much this connection buffers; False if there is no room for it."""
         size_bytes = len(self._buffer) + len(self._body) + self._waiting_bytes
         if self.slow_request is not None:
             size_bytes += len(self.slow_request[1])
@@ -450,12 +454,12 @@ class SqsProtocol(asyncio.Protocol):
         return self._site.buffer(old_bytes, size_bytes)
 
     def hold(self, size_bytes: int) -> None:
-        """What a request holds while its reply is outstanding, or aiohttp's reply while it is not read; 0: no more."""
+        """Count a waiting request's memory, or that of aiohttp's reply until it is written; 0: it holds no more."""
         self._waiting_bytes = size_bytes
         self._weigh()
 
     def _forget(self) -> None:
-        """No request is under way any more."""
+        """Drop everything of the requests under way."""
         self._buffer = b""
         self._waiting_bytes = 0
         self._body = bytearray()
@@ -463,7 +467,7 @@ class SqsProtocol(asyncio.Protocol):
         self._weigh()
 
     def _resume_soon(self) -> None:
-        """Go on with the buffer in a callback of its own: other connections first, and no recursion."""
+        """Go on with the buffer in a later callback: other connections come first, and nothing recurs."""
         if not self._hold & (YIELDED | CLOSING):
             self._hold |= YIELDED
             self._site.loop.call_soon(self._resume)
@@ -488,9 +492,12 @@ class SqsProtocol(asyncio.Protocol):
     # --- leaving the hot path ---
 
     def _hand_over(self, head: Head, body: bytes) -> None:
-        """A whole request is aiohttp's until ``slow_ended``. It gets the head alone; the body is ``slow_request``'s."""
+        """Give a whole request to aiohttp until ``slow_ended``.
+
+        aiohttp gets the head alone; the body stays in ``slow_request``.
+        """
         if self._slow is None:
-            self._slow = self._site.slow_path.handler()
+            self._slow = _slow_path(self._site).handler()
             self._slow.connection_made(self._transport)
         self._hold |= SLOW
         self.deadline_ms = NEVER_MS
@@ -499,7 +506,7 @@ class SqsProtocol(asyncio.Protocol):
         self._slow.data_received(without_body(head.lines))
 
     def slow_ended(self, *, keeps_open: bool) -> None:
-        """The answer is written. ``keeps_open``: else aiohttp closes the connection behind it."""
+        """The slow path has written its answer. ``keeps_open``: False where aiohttp closes the connection then."""
         self._hold &= ~SLOW
         self.slow_request = None
         self.deadline_ms = self._site.idle_until_ms
@@ -514,19 +521,21 @@ class SqsProtocol(asyncio.Protocol):
         self._refuse_early(head, RequestTooLarge(f"The request is longer than {_body_bytes_max(head)} bytes."))
 
     def _refuse_early(self, head: Head, error: SqsError) -> None:
-        """Its body is not read to the end."""
+        """Answer an error to a request whose body is not read to its end, and end the connection."""
         request_id = self._site.responses.request_id(0)
-        answer = exchange.encode_error(head.protocol, error, request_id)
+        answer = exchange.encode_error(self._site.service, head.protocol, error, request_id)
         self._linger(self._site.responses.write(answer, request_id, True))
 
     def _refuse(self, status: int, reason: str) -> None:
-        """A request that is no request: say so in plain text and end the connection."""
+        """Answer in plain text bytes that are no request, and end the connection."""
         answer = Answer(status, b"text/plain", reason.encode())
         self._linger(self._site.responses.write(answer, self._site.responses.request_id(0), True))
 
     def _linger(self, response: bytes) -> None:
-        """Write, send FIN, and read on for a moment: closing on unread bytes would reset the connection
-        and the client might never see why."""
+        """Write, send FIN and read on for a moment.
+
+        Closing on unread bytes would reset the connection, and the client might never see why.
+        """
         self._transport.write(response)
         self._hold |= CLOSING
         self._forget()
@@ -543,7 +552,7 @@ class SqsProtocol(asyncio.Protocol):
         self._transport.close()
 
     def _leave(self) -> None:
-        """The client of a parked reply is gone."""
+        """Cancel a waiting receive whose client is gone."""
         runtime = self._site.runtime
         if isinstance(self._pending[2], ReceiveMessage):
             self._hold |= CLOSING
@@ -552,7 +561,7 @@ class SqsProtocol(asyncio.Protocol):
     # --- for the site ---
 
     def expire(self) -> None:
-        """Past its deadline: a request under way is told, an idle or unreadable connection is not."""
+        """End the connection at its deadline: with a 408 in the middle of a request, else without a word."""
         if self._hold & (CLOSING | WRITING):
             self.abort()
         elif self._head is not None or (self._buffer and not self._hold):
@@ -572,8 +581,17 @@ class SqsProtocol(asyncio.Protocol):
         self._transport.abort()
 
 
+def _slow_path(site: Site) -> SlowPath:
+    """aiohttp's part, imported when first needed: it is most of a start's CPU, and boto3 never needs it."""
+    if site.slow_path is None:
+        from elasticq.http import slow
+
+        site.slow_path = slow.SlowPath(site)
+    return site.slow_path
+
+
 def _body_bytes_max(head: Head) -> int:
-    """What is not read to its end if it is longer; a form's action stands in its body."""
+    """Return the longest body that is read to its end. Forms share a bound, as a form's action stands in its body."""
     if head.protocol != JSON:
         return REQUEST_BYTES_MAX
     return SMALL_REQUEST_BYTES_MAX if head.operation is None else head.operation.body_bytes_max

@@ -22,7 +22,7 @@ _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep",
 
 
 class Responses:
-    """Knows the second's Date and this process's part of request ids.
+    """Writes responses with the current second's Date and with request ids of this process.
 
     A request id is unique: 80 random bits of the process, then the request's number.
     """
@@ -35,7 +35,7 @@ class Responses:
         self.refresh(wall_s)
 
     def refresh(self, wall_s: float) -> None:
-        """Called once a second, so that no request has to format a date."""
+        """Format the date; called once a second, so that no request has to."""
         self._date = http_date(wall_s)
         self.json_ok = (
             f"HTTP/1.1 200 OK\r\nContent-Type: {JSON_TYPE.decode()}\r\nDate: {self._date}\r\n"
@@ -64,7 +64,7 @@ class Responses:
 
 
 def http_date(wall_s: float) -> str:
-    """RFC 9110's date; by hand, as strftime follows the locale."""
+    """Return the time as a Date header has it (RFC 9110); strftime would follow the locale."""
     at = time.gmtime(wall_s)
     return (
         f"{_DAYS[at.tm_wday]}, {at.tm_mday:02} {_MONTHS[at.tm_mon - 1]} {at.tm_year}"

@@ -10,68 +10,94 @@ from elasticq.http.bounds import Bounds
 from elasticq.http.caller import Callers
 from elasticq.http.door import Door
 from elasticq.http.faults import Faults, Submit
-from elasticq.http.head import HeadReader
+from elasticq.http.head import Head, HeadReader
 from elasticq.http.responses import Responses
 from elasticq.http.watch import Watch
-from elasticq.model.commands import Command, ReceiveMessage
+from elasticq.model.commands import Command, Origin, ReceiveMessage
 from elasticq.model.errors import InternalFailure, SqsError
 from elasticq.model.results import Result, StaleResult
 from elasticq.runtime.clock import Clock, boot_ms, wall_ms
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import Runtime
 from elasticq.wire.browsers import Browsers
-from elasticq.wire.operations import OPERATIONS
+from elasticq.wire.operations import SQS, Service
 from elasticq.wire.sigv4 import Key
 
 if TYPE_CHECKING:
-    from elasticq.http.slow import SlowPath
+    from aiohttp.web_protocol import RequestHandler
 
 NEVER_MS = 1 << 62
 SWEEP_S = 1.0
 BUSY_TEXT: Final = "The server is busy with other requests; try again."
 DECODED_TIMES: Final = 20
-"""How much more memory than its JSON a list of short texts takes: 80 bytes for a text of one letter, and its place."""
+"""How many times its JSON a list of short texts takes in memory: 80 bytes for a text of one letter, and its place."""
 WAITING_FREE_BYTES: Final = 10_240
-"""A command that waits is not counted where it holds no more: that is nearly every one."""
+"""A waiting command that takes no more memory is not counted; nearly none takes more."""
 SMALL_BYTES: Final = 16_384
-"""What one connection may buffer although all together hold too much, up to half as much again."""
+"""One connection may buffer so much though all together exceed their bound, until they exceed it by half."""
 
 
 class Connection(Protocol):
-    """What the site wants of a connection."""
+    """What the site and the slow path want of a connection.
+
+    slow_request: head and body of the request that the slow path answers, None between two.
+    origin: where the client's calls come from, None where no policy asks for it.
+    """
 
     deadline_ms: int
+    slow_request: tuple[Head, bytes] | None
+    origin: Origin | None
 
     def expire(self) -> None:
-        """The deadline is past."""
+        """End, as the deadline is past."""
 
     def stop(self) -> None:
-        """The server stops: end now if nothing is in progress, else after the reply."""
+        """The server stops: end now if no request is in progress, else after its reply."""
 
     def abort(self) -> None:
-        """End without a word."""
+        """Break the connection at once."""
 
     def submit_by(self, submit: Submit) -> None:
-        """Calls go this way from now on."""
+        """Submit calls by this function from now on."""
+
+    def hold(self, size_bytes: int) -> None:
+        """Count so much memory to this connection until the next call; 0: none."""
+
+    def slow_ended(self, *, keeps_open: bool) -> None:
+        """The slow path has written its answer; ``keeps_open`` is False where it closes the connection after it."""
+
+
+class SlowPath(Protocol):
+    """What a connection and the site want of aiohttp's part of the port (slow.py)."""
+
+    def handler(self) -> "RequestHandler":
+        """A protocol of aiohttp for one connection."""
+
+    async def close(self) -> None:
+        """End every request that it still has."""
 
 
 def command_bytes(command: Command, body_bytes: int) -> int:
-    """What ``command`` holds while it waits, at most: of a send the message, of a receive lists of short texts."""
+    """Return how much memory ``command`` takes at most while it waits.
+
+    A send takes its message; a receive may be lists of short texts, which take many times their JSON.
+    """
     return body_bytes * DECODED_TIMES if type(command) is ReceiveMessage else body_bytes
 
 
 class Site:
-    """Shared by all connections. Deadlines are judged by one sweep a second, not by timers of their own.
+    """What all connections of the port share. One sweep a second judges deadlines, instead of a timer for each.
 
     context_path: "/x" before all paths, in queue URLs too.
-    auth: off, lax or strict; browsers: None where nobody asks from which page a request came (csrf = off).
-    submit: how calls reach the runtime; another way only while tests have ordered faults.
+    auth: off, lax or strict; browsers: judges which web pages may ask, None where all may (csrf = off).
+    submit: the function by which calls reach the runtime; another one only while a test's faults are in force.
+    slow_path: aiohttp's part; None until a connection needs it and sets it.
+    service: the API that is spoken on the port.
     """
 
     __slots__ = (
         "_due_s",
         "_is_strict",
-        "_slow_path",
         "_timer",
         "_wall_clock",
         "addresses",
@@ -97,6 +123,8 @@ class Site:
         "responses",
         "runtime",
         "scheme",
+        "service",
+        "slow_path",
         "slow_requests",
         "stopping",
         "submit",
@@ -122,6 +150,7 @@ class Site:
         meter: Meter | None = None,
         watch: Watch | None = None,
         has_testing: bool = False,
+        service: Service = SQS,
         clock: Clock = boot_ms,
         wall_clock: Clock = wall_ms,
     ) -> None:
@@ -133,19 +162,22 @@ class Site:
         self.node_name = node_name
         self.health = health
         self.bounds = bounds or Bounds()
-        self.meter = meter or Meter(OPERATIONS)
+        self.meter = meter or Meter(service.operations)
         self.watch = watch or Watch("off")
         self.clock = clock
         self._wall_clock = wall_clock
         self.public_url = public_url and f"{public_url}{context_path}"
         self.context_path = context_path
+        self.service = service
         self.scheme = scheme
         self._is_strict = auth == "strict"
         self.browsers = browsers
-        self.reader = HeadReader(self.public_url, scheme, context_path, self._is_foreign)
+        self.reader = HeadReader(self.public_url, scheme, context_path, self._is_foreign, service)
         self.callers = Callers(default_account)
         wall_s = wall_clock() // 1_000
-        self.door = None if auth == "off" else Door(keys, self.callers, wall_s, is_strict=self._is_strict)
+        self.door = (
+            None if auth == "off" else Door(keys, self.callers, wall_s, is_strict=self._is_strict, service=service)
+        )
         self.responses = Responses(entropy, wall_s)
         self.connections: set[Connection] = set()
         self.addresses: Counter[str] = Counter()  # connections of each, where they are bounded
@@ -155,7 +187,7 @@ class Site:
         self.stopping = False
         self.now_ms = clock()
         self.idle_until_ms = self.now_ms + self.bounds.idle_ms
-        self._slow_path: SlowPath | None = None
+        self.slow_path: SlowPath | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def _submit_by(self, submit: Submit) -> None:
@@ -164,34 +196,28 @@ class Site:
             connection.submit_by(submit)
 
     def _is_foreign(self, host: str) -> bool:
-        """A page could come under that name. A signature tells better: no page has the secret."""
+        """Tell whether a web page could have been served under this host name, so that the request must be judged.
+
+        With auth = strict none is: no page has the secret to sign with.
+        """
         return self.browsers is not None and not self._is_strict and not self.browsers.is_allowed_host(host)
 
     def refusal(self, header: Callable[[str], str | None]) -> str:
-        """Why a request with these headers is not answered; empty: it is."""
+        """Return why a request with these headers is refused; empty if it may be answered."""
         return "" if self.browsers is None else self.browsers.refusal(header, is_unsigned=not self._is_strict)
 
-    @property
-    def slow_path(self) -> "SlowPath":
-        """aiohttp's part, imported when first needed: it is most of a start's CPU, and boto3 never needs it."""
-        if self._slow_path is None:
-            from elasticq.http.slow import SlowPath
-
-            self._slow_path = SlowPath(self)
-        return self._slow_path
-
     def buffer(self, old_bytes: int, new_bytes: int) -> bool:
-        """One connection buffers ``new_bytes`` instead of ``old_bytes``; False: more than there is room for."""
+        """Note that a connection buffers ``new_bytes`` instead of ``old_bytes``; False if there is no room for them."""
         self.buffers_bytes += new_bytes - old_bytes
         return new_bytes <= old_bytes or self._is_bearable(self.buffers_bytes, new_bytes)
 
     @property
     def is_full(self) -> bool:
-        """No more replies that may be long."""
+        """Whether connections buffer so much that no more long replies are written."""
         return self.buffers_bytes > self.bounds.buffers_bytes_max
 
     def has_room(self, new_bytes: int) -> bool:
-        """For one connection that would buffer so much more."""
+        """Tell whether one connection may buffer so many bytes more."""
         return self._is_bearable(self.buffers_bytes + new_bytes, new_bytes)
 
     def _is_bearable(self, buffers_bytes: int, of_one_bytes: int) -> bool:
@@ -221,7 +247,10 @@ class Site:
         began_s: float,
         headers: list[bytes],
     ) -> None:
-        """A request was answered, and not by the hot path's common answer. ``action``: empty where it is none."""
+        """Count an answered request, and log it where asked to; the hot path does both itself for plain successes.
+
+        action: empty where the request named none; command: None where none could be read.
+        """
         is_slow, code = False, "OK"
         if isinstance(outcome, StaleResult):
             outcome = outcome.result
@@ -261,7 +290,7 @@ class Site:
             await asyncio.sleep(0.01)
         for connection in list(self.connections):
             connection.abort()
-        if self._slow_path is not None:
-            await self._slow_path.close()
+        if self.slow_path is not None:
+            await self.slow_path.close()
         if self._timer is not None:
             self._timer.cancel()

@@ -1,4 +1,4 @@
-"""Everything that is not hot, by aiohttp's web.Server: odd framing, Query by URL, health and readiness.
+"""Answers by aiohttp's web.Server what is not hot: odd framing, Query by URL, health and readiness.
 
 Only this module imports aiohttp, and it is imported on the first connection
 that needs it. A request comes here whole, judged by the same reader as a hot
@@ -30,24 +30,22 @@ from elasticq.http.head import (
     wants_json,
 )
 from elasticq.http.responses import RETRY_AFTER_S
-from elasticq.http.site import BUSY_TEXT, WAITING_FREE_BYTES, Site, command_bytes
+from elasticq.http.site import BUSY_TEXT, WAITING_FREE_BYTES, Connection, Site, command_bytes
 from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
 from elasticq.model.limits import HEAD_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.runtime.runtime import RuntimeStopped
-from elasticq.wire.operations import PEEK, Operation
+from elasticq.wire.operations import PEEK, SQS, Operation
 
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
 
-    from elasticq.http.protocol import SqsProtocol
-
 UNKNOWN_OPERATION = b"<UnknownOperationException/>"
 PREFLIGHT_S = 600
 NEVER_S = 100_000_000
-"""aiohttp ends no idle connection: the site's sweep does, which knows of hot requests too."""
+"""aiohttp must end no idle connection: the site's sweep does, which knows of hot requests too."""
 CORS_HEADERS = (
     "authorization, content-type, x-amz-date, x-amz-target, x-amz-content-sha256, x-amz-security-token,"
     " x-amz-user-agent, x-amzn-query-mode, amz-sdk-invocation-id, amz-sdk-request"
@@ -55,7 +53,7 @@ CORS_HEADERS = (
 
 
 def _without_words(record: LogRecord) -> bool:
-    """aiohttp's complaints quote what a client sent: what and where is kept, the words are not."""
+    """Replace the text of an aiohttp error, which quotes what a client sent, by the exception's type and place."""
     _, failure, trace = record.exc_info or (None, None, None)
     line = _failures.line("slow_path_failed", failure, trace)
     record.msg, record.args, record.exc_info = "%s", (line,), None
@@ -73,7 +71,7 @@ class Asked(Struct):
     request: web.BaseRequest
     head: Head
     body: bytes
-    connection: "SqsProtocol"
+    connection: Connection
 
     @property
     def path(self) -> str:
@@ -85,7 +83,7 @@ class Asked(Struct):
 
 
 class SlowPath:
-    """The factory of aiohttp connections, and the handler of their requests."""
+    """Makes aiohttp's connections and answers their requests."""
 
     __slots__ = ("_server", "_site")
 
@@ -103,7 +101,7 @@ class SlowPath:
         )
 
     def handler(self) -> "RequestHandler":
-        """A protocol for one connection."""
+        """Return aiohttp's protocol for one connection."""
         return self._server()
 
     async def close(self) -> None:
@@ -114,7 +112,7 @@ class SlowPath:
         transport = request.transport
         if transport is None:
             raise asyncio.CancelledError
-        connection: SqsProtocol = transport.get_protocol()  # type: ignore[assignment]
+        connection: Connection = transport.get_protocol()  # type: ignore[assignment]
         assert connection.slow_request is not None
         keeps_open = False
         try:
@@ -156,7 +154,7 @@ class SlowPath:
         return response
 
     async def _test(self, asked: Asked) -> web.Response:
-        """Orders of tests: no protocol of SQS, plain JSON."""
+        """Answer a page of testing.py, in plain JSON."""
         site, method, path = self._site, asked.request.method, asked.path
         try:
             caller = self._admit(asked)
@@ -171,7 +169,7 @@ class SlowPath:
         return web.Response(status=status, body=msgspec.json.encode(answer), content_type="application/json")
 
     def _preflight(self, request: web.BaseRequest) -> web.Response:
-        """A browser asks what a page of another origin may send; without the headers of ``_allow_page``: nothing."""
+        """Tell a browser what pages of other origins may send: nothing without the headers of ``_allow_page``."""
         if "Access-Control-Request-Method" not in request.headers:
             return _not_found()
         headers = {
@@ -182,7 +180,7 @@ class SlowPath:
         return web.Response(headers=headers)
 
     def _allow_page(self, request: web.BaseRequest, response: web.Response) -> None:
-        """Pages of listed origins may read the answer."""
+        """Let pages of listed origins read the answer."""
         origin, browsers = request.headers.get("Origin"), self._site.browsers
         if origin is not None and browsers is not None and browsers.is_foreign(origin):
             response.headers["Access-Control-Allow-Origin"] = origin
@@ -190,10 +188,10 @@ class SlowPath:
             response.headers["Vary"] = "Origin"
 
     def _refuse(self, asked: Asked, error: SqsError) -> web.Response:
-        """In the protocol of the request, as far as its head tells."""
+        """Answer an error in the protocol of the request, as far as its head tells that."""
         protocol = JSON if _has_target(asked.request) else FORM
         request_id = self._request_id()
-        return self._respond(exchange.encode_error(protocol, error, request_id), request_id)
+        return self._respond(exchange.encode_error(self._site.service, protocol, error, request_id), request_id)
 
     async def _post(self, asked: Asked) -> web.Response:
         protocol, query = asked.head.protocol, asked.query.encode()
@@ -212,26 +210,26 @@ class SlowPath:
         return await self._serve(asked, protocol, form_or_body)
 
     async def _serve(self, asked: Asked, protocol: int, form_or_body: bytes) -> web.Response:
-        """One SQS request; ``form_or_body``: a form has its URL's parameters too."""
+        """Answer an SQS request. ``form_or_body``: the body; of a form also the URL's parameters."""
         request_id, began_s, head = self._request_id(), perf_counter(), asked.head
         if protocol == FORM and _wants_json(asked.request):
             protocol = FORM_FOR_JSON
         account, command, action = "", None, "" if head.operation is None else head.operation.name
         try:
             principal, account = self._admit(asked)
-            operation, command = exchange.decode(protocol, head.operation, form_or_body, asked.path)
+            operation, command = exchange.decode(self._site.service, protocol, head.operation, form_or_body, asked.path)
             action = operation.name
             self._check_method(asked, operation)
             self._make_room(asked, command, len(form_or_body))
         except SqsError as error:
             self._site.count(request_id, action, account, command, error, error.status, began_s, head.lines)
-            return self._respond(exchange.encode_error(protocol, error, request_id), request_id)
+            return self._respond(exchange.encode_error(self._site.service, protocol, error, request_id), request_id)
         mark = invocation(principal, operation.name, head.invocation_id, form_or_body)
         call = Call(
             command, principal, account, self._endpoint(asked), mark, asked.connection.origin, head.trace_header
         )
         outcome = await self._submit(call, asked.request)
-        answer = exchange.encode(protocol, operation, command, outcome, request_id)
+        answer = exchange.encode(self._site.service, protocol, operation, command, outcome, request_id)
         self._site.count(request_id, action, account, command, outcome, answer.status, began_s, head.lines)
         return self._respond(answer, request_id)
 
@@ -239,15 +237,15 @@ class SlowPath:
         request_id = self._request_id()
         try:
             principal, account = self._admit(asked)
-            _, command = exchange.decode(JSON, PEEK, asked.body, "")
+            _, command = exchange.decode(SQS, JSON, PEEK, asked.body, "")
         except SqsError as error:
-            return self._respond(exchange.encode_error(JSON, error, request_id), request_id)
+            return self._respond(exchange.encode_error(SQS, JSON, error, request_id), request_id)
         call = Call(command, principal, account, self._endpoint(asked), b"", asked.connection.origin)
         outcome = await self._submit(call, asked.request)
-        return self._respond(exchange.encode(JSON, PEEK, command, outcome, request_id), request_id)
+        return self._respond(exchange.encode(SQS, JSON, PEEK, command, outcome, request_id), request_id)
 
     async def _list_messages(self, asked: Asked) -> web.Response:
-        """LocalStack's view of a queue."""
+        """Answer LocalStack's page of a queue's messages."""
         request_id, request, head = self._request_id(), asked.request, asked.head
         target = request.headers.get("X-Amz-Target", "")
         protocol = JSON if target else peeking.TREE if "json" in request.headers.get("Accept", "") else FORM
@@ -267,7 +265,7 @@ class SlowPath:
         return self._respond(answer, request_id)
 
     def _unknown(self, asked: Asked) -> web.Response:
-        """No request of SQS: whoever may not come in is not told even that."""
+        """Answer 404 to what is no request of SQS, but to a caller who is not admitted an error."""
         try:
             self._admit(asked)
         except SqsError as error:
@@ -275,14 +273,14 @@ class SlowPath:
         return _not_found()
 
     def _admit(self, asked: Asked) -> tuple[str, str]:
-        """(principal, account). Raises the SqsError that the client gets."""
+        """Return principal and account of the caller. Raises the SqsError that the client gets."""
         head, door = asked.head, self._site.door
         if door is None:
             return self._site.callers.identify(head.authorization)
         return door.admit(head.lines, head.authorization, asked.body)
 
     def _make_room(self, asked: Asked, command: Command, body_bytes: int) -> None:
-        """Until ``slow_ended``. Raises ServiceUnavailable."""
+        """Count a large command's memory until ``slow_ended``. Raises ServiceUnavailable where there is no room."""
         held_bytes = command_bytes(command, body_bytes)
         if held_bytes > WAITING_FREE_BYTES:
             if not self._site.has_room(held_bytes):
@@ -290,9 +288,9 @@ class SlowPath:
             asked.connection.hold(held_bytes)
 
     def _check_method(self, asked: Asked, operation: Operation) -> None:
-        """A link or an image of any page makes a browser GET; only a signature tells that somebody meant it.
+        """Raise AccessDenied for a GET that changes something and is not signed: any link or image makes a browser GET.
 
-        Without a door an Authorization header is enough, as no page can have one sent.
+        Without a Door any Authorization header is enough, as no page can make a browser send one.
         """
         if self._site.browsers is None or asked.request.method == "POST" or operation.read_only:
             return
@@ -318,7 +316,7 @@ class SlowPath:
         return outcome
 
     def _endpoint(self, asked: Asked) -> str:
-        """HTTP/1.0 may leave the Host out."""
+        """Return the base of queue URLs; it is the socket's address where HTTP/1.0 leaves the Host out."""
         site, transport = self._site, asked.request.transport
         if asked.head.endpoint or site.public_url or transport is None:
             return asked.head.endpoint or site.public_url
@@ -326,7 +324,7 @@ class SlowPath:
         return f"{site.scheme}://{name}:{port}{site.context_path}"
 
     def _request_id(self) -> str:
-        """Its numbers have a bit that the hot path's never reach."""
+        """Return a request id whose number has a bit that numbers of the hot path never reach."""
         return self._site.responses.request_id(self._site.slow_requests | 1 << 47)
 
     def _respond(self, answer: Answer, request_id: str) -> web.Response:
@@ -349,7 +347,7 @@ def _wants_json(request: web.BaseRequest) -> bool:
 
 
 class _Ticket:
-    """A request that waits in a task of aiohttp."""
+    """The ticket of a call whose outcome a task of aiohttp awaits."""
 
     __slots__ = ("_site", "_transport", "future")
 
@@ -365,12 +363,12 @@ class _Ticket:
             self.future.set_result(outcome)
 
     def abort(self) -> None:
-        """A fault that a test ordered: the connection breaks, and with it the task that waits."""
+        """Break the connection, and with it the task that waits, as a fault of a test wants."""
         if self._transport is not None:
             self._transport.abort()
 
     def leave(self) -> None:
-        """The client is gone: the wait ends, and an answer that came in the same moment is given back."""
+        """End the wait, as the client is gone; messages that came in the same moment are given back."""
         if self.future.done() and not self.future.cancelled():
             self.return_messages(self.future.result())
         else:
@@ -386,7 +384,10 @@ def _not_found() -> web.Response:
 
 
 def _health(site: Site) -> web.Response:
-    """Alive: this process answers. Says so when its durability is not the full one, and to clients what it is."""
+    """Tell that this process answers, and its durability where that is not the full one.
+
+    The Server header tells clients that this is elasticq.
+    """
     return web.Response(text=site.health, headers={"Server": f"elasticq/{__version__}"})
 
 
@@ -398,7 +399,7 @@ def _ready(site: Site) -> web.Response:
 
 
 def _localstack_health(site: Site) -> web.Response:
-    """What LocalStack's waiters ask for."""
+    """Answer the page that programs poll which wait for LocalStack."""
     state = "running" if site.runtime.status().ready and not site.runtime.stopped else "starting"
     return web.json_response({"services": {"sqs": state}, "edition": "elasticq", "version": __version__})
 

@@ -11,21 +11,18 @@ want a signature, and an account reaches its own queues only.
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
 from elasticq.http.faults import Fault, Order
+from elasticq.http.site import Site
 from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, InvalidParameterValue, SqsError
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.limits import CLOCK_ADVANCE_MS_MAX
 from elasticq.model.results import ClockResult, QueuesDeletedResult, Result
-from elasticq.wire.operations import OPERATIONS
-
-if TYPE_CHECKING:
-    from elasticq.http.site import Site
 
 PATHS: Final = ("/_elasticq/clock", "/_elasticq/reset", "/moto-api/reset", "/_elasticq/faults")
 METHODS: Final = {
@@ -60,17 +57,20 @@ class _FaultRow(Struct):
 
 
 class TestingPages:
-    """Answers by (status, object for JSON). Raises the SqsError that the client gets."""
+    """Answers each page by a status and an object for JSON."""
 
     __test__ = False  # for pytest
 
-    def __init__(self, site: "Site") -> None:
+    def __init__(self, site: Site) -> None:
         self._site = site
 
     async def answer(
         self, method: str, path: str, body: bytes, caller: tuple[str, str], invocation: bytes
     ) -> tuple[int, object]:
-        """``caller``: (principal, account); ``invocation``: of a client that numbers its calls."""
+        """Return status and object. Raises the SqsError that the client gets.
+
+        caller: principal and account; invocation: what all attempts of one SDK call share, empty without.
+        """
         if method not in METHODS[path]:
             return 405, {"message": f"{path} takes {' and '.join(METHODS[path])}."}
         match path:
@@ -129,7 +129,7 @@ class TestingPages:
         if method == "DELETE":
             return {"faults": [_row(fault) for fault in faults.remove(_read(body, _Removal).id)]}
         order = _read(body, Order)
-        if order.action != "*" and order.action not in OPERATIONS:
+        if order.action != "*" and order.action not in self._site.service.operations:
             raise InvalidParameterValue(f"{order.action} is no action of SQS.")
         if self._is_strict:
             order = msgspec.structs.replace(order, account=caller[1])
@@ -153,7 +153,7 @@ def _row(fault: Fault) -> _FaultRow:
 
 
 def _read(body: bytes, kind: Callable[..., T]) -> T:
-    """An empty body is an empty object."""
+    """Decode a body as a ``kind``; an empty one counts as an empty object. Raises InvalidParameterValue."""
     try:
         return msgspec.json.decode(body or b"{}", type=kind)  # type: ignore[no-any-return]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

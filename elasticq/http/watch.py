@@ -1,6 +1,6 @@
-"""What is told of single requests: lines in the log, spans for a tracer. Never a body, a header's text or a secret.
+"""Logs single requests and hands them to a tracer. No body, header's text or secret is ever part of it.
 
-Nobody is called for a request that went well and quickly, unless all are asked for: ``Watch.everything``.
+It is not called for a request that went well and quickly, unless all are asked for (``Watch.everything``).
 """
 
 import re
@@ -16,8 +16,7 @@ from elasticq.model.names import ACCOUNT, FIFO_QUEUE_NAME, QUEUE_NAME, queue_pat
 Requests = Literal["off", "failed", "all"]
 
 LINES_A_SECOND_MAX: Final = 50
-"""Of failed and slow requests; the rest of a second is told as a number. Who asks for all gets all."""
-PARENTS: Final = ("traceparent", "tracestate", "x-amzn-trace-id")
+"""Failed and slow requests that are logged in one second; the others are counted. ``all`` logs all."""
 _PARENT: Final = re.compile(
     rb"(traceparent|tracestate|x-amzn-trace-id):[ \t]*([\x21-\x7e]{1,512})[ \t]*\Z", re.IGNORECASE
 )
@@ -26,7 +25,7 @@ _log = getLogger("elasticq.requests")
 
 
 class Seen(Struct, gc=False):
-    """A request that was answered. code: OK or the error's; queue: empty where the action names none."""
+    """A request that was answered. code: OK, or the error's code; queue: empty where the action names none."""
 
     request_id: str
     action: str
@@ -39,11 +38,11 @@ class Seen(Struct, gc=False):
 
 
 Observer = Callable[[Seen], None]
-"""Makes a span of it."""
+"""Called with each answered request to make a span of it."""
 
 
 class Watch:
-    """Asked by the connections of one site."""
+    """Logs the requests of one port as log.requests says, and calls ``observer`` for each."""
 
     __slots__ = ("_dropped", "_lines", "_observer", "_requests", "everything")
 
@@ -67,7 +66,10 @@ class Watch:
         code: str = "OK",
         is_slow: bool = False,
     ) -> None:
-        """``command``: None where none could be read; ``headers``: of their lines the trace ids are read."""
+        """Log a request that was answered.
+
+        command: None where none could be read; headers: the head's lines, of which the trace ids are read.
+        """
         parents = _parents(headers) if self._observer is not None else {}
         queue = queue_of(command, account)
         seen = Seen(request_id, action, account, queue, status, code, perf_counter() - began_s, parents)
@@ -81,7 +83,7 @@ class Watch:
                 _tell(seen)
 
     def tick(self) -> None:
-        """Once a second."""
+        """Begin a new second; log how many lines the last one had no room for."""
         dropped, self._lines = self._lines - LINES_A_SECOND_MAX, 0
         if self._requests == "failed" and dropped > 0:
             _log.warning("requests_not_logged", extra={"fields": {"requests": dropped}})
@@ -101,7 +103,10 @@ def _tell(seen: Seen) -> None:
 
 
 def queue_of(command: Any, account: str) -> str:
-    """account/name, as far as it is a name that a queue may have: nothing else that was sent gets into a log."""
+    """Return the queue of a command as account/name.
+
+    It is empty where that is no valid name: nothing else that a client sent gets into a log.
+    """
     url = getattr(command, "queue_url", None)
     owner, name = queue_path(url, account) if url else (account, getattr(command, "queue_name", None) or "")
     if ACCOUNT.match(owner) and (QUEUE_NAME.match(name) or FIFO_QUEUE_NAME.match(name)):

@@ -223,10 +223,11 @@ class ListMessageMoveTasks(Command):
 
 
 class DeclareQueue(Command):
-    """Ours, and in neither protocol: a queue that stands in the settings, made by the server itself.
+    """Makes a queue that stands in the settings. The server itself asks for it; no client can, in either protocol.
 
-    copy_to, move_to: names of queues of the same account that get a copy of each message, or the message
-    in this one's place; created_ms, modified_ms: 0, or when the queue was made and last changed elsewhere.
+    copy_to: the name of a queue of the same account that gets a copy of each message; move_to: of one that gets each
+    message instead of this queue. created_ms, modified_ms: when a queue that is taken over from another server was
+    made and last changed there; 0 for any other queue.
     """
 
     queue_name: str = ""
@@ -239,7 +240,7 @@ class DeclareQueue(Command):
 
 
 class Origin(Struct, frozen=True, gc=False):
-    """Where a call came from, as conditions of policies ask: the client's address, and whether by TLS."""
+    """Where a call came from, for the conditions of policies: the client's address, and whether it used TLS."""
 
     source_ip: str
     is_secure: bool

@@ -16,7 +16,7 @@ from elasticq.model.limits import ERROR_CHARS_MAX, QUOTED_CHARS_MAX
 
 
 def quoted(text: str) -> str:
-    """What a client sent, as far as an error repeats it."""
+    """What a client sent, cut to the length that an error may repeat."""
     return text if len(text) <= QUOTED_CHARS_MAX else f"{text[:QUOTED_CHARS_MAX]}..."
 
 
@@ -33,7 +33,7 @@ class SqsError(Exception):
         super().__init__(self.message)
 
     def without_frames(self) -> Self:
-        """For an error that was caught and is kept until it is answered.
+        """The error without its traceback, for one that is kept until it is answered.
 
         Its traceback holds the frames that it came through, with the request in them; those of its callers
         come to hold the answer, which holds the error: a circle that no collector finds, as answers are
@@ -128,13 +128,13 @@ class ReceiptHandleIsInvalid(SenderError):
 
 
 class LeaseExpired(SenderError):
-    """Ours: the lease is over (its time is up, it was committed or given back) and no id of it means anything."""
+    """No error of AWS: the lease has ended, as its time is up or it was committed or given back."""
 
     code, json_type = "LeaseExpired", "LeaseExpired"
 
 
 class ResourceNotFound(SenderError):
-    """A queue or task that a move task's action names by ARN or handle."""
+    """There is no such queue or task as an action on move tasks names by its ARN or handle."""
 
     code, json_type = "ResourceNotFoundException", "ResourceNotFoundException"
     status = 404
@@ -204,7 +204,7 @@ class SignatureDoesNotMatch(SenderError):
 
 
 class KmsError(SenderError):
-    """Base of what a key service would answer; there is none here, so that these never occur."""
+    """Base of the errors of a key service; there is none here, so that they never occur."""
 
 
 class KmsAccessDenied(KmsError):
@@ -236,7 +236,7 @@ class KmsThrottled(KmsError):
 
 
 class RequestThrottled(SenderError):
-    """The bound of the GUID history is reached: senders wait, retries are not forgotten."""
+    """As many recent calls are remembered as may be. A sender must wait: of no call the retry is forgotten."""
 
     code, json_type = "RequestThrottled", "RequestThrottled"
     status = 403
@@ -250,7 +250,7 @@ class InvalidAddress(SenderError):
 
 
 class InvalidRequest(SenderError):
-    """LocalStack's: another action on the path that only lists messages."""
+    """LocalStack's: its path that lists messages was asked for another action."""
 
     code, json_type = "InvalidRequest", "InvalidRequest"
 
@@ -294,7 +294,7 @@ class ServiceUnavailable(ReceiverError):
 
 
 class InternalFailure(ReceiverError):
-    """Our own fault: what happened stands in the log, and nothing of it in the answer."""
+    """A fault of the server: what happened stands in its log, and nothing of it in the answer."""
 
     code, json_type = "InternalFailure", "InternalFailure"
 

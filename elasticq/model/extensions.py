@@ -7,10 +7,11 @@ from elasticq.model.limits import MEMBERS
 
 
 class Peek(Command):
-    """Messages as they lie in a queue; nothing changes.
+    """Reads messages without receiving them; nothing changes.
 
-    from_sequence: the first one to look at; limit: 1 to 1,000 messages; sent_from_ms, sent_until_ms: sent at
-    that time or after it, before it; states: some of visible, inflight, delayed, all if there are none.
+    from_sequence: the sequence to begin at; limit: 1 to 1,000 messages. Shown are only messages that were sent at
+    sent_from_ms or later and before sent_until_ms, and that are in one of ``states`` (visible, inflight, delayed;
+    in any of them where none is named).
     """
 
     queue_url: QueueUrl | None = None
@@ -29,6 +30,6 @@ class AdvanceClock(Command):
 
 
 class DeleteAllQueues(Command):
-    """For tests: the queues go, those of ``account``, or of all accounts if it is None."""
+    """For tests: deletes the queues of ``account``, or of all accounts if it is None."""
 
     account: str | None = None

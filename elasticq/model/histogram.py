@@ -1,4 +1,4 @@
-"""How often something took how long: plain numbers, which whoever shows them reads as they are."""
+"""Counts how often something took how long."""
 
 from bisect import bisect_left
 

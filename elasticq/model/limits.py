@@ -8,12 +8,10 @@ from msgspec import Meta, Struct
 BODY_BYTES_MAX: Final = 1_048_576  # a message and the sum of a batch
 BODY_BYTES_MIN_SETTING: Final = 1_024  # lowest MaximumMessageSize
 BATCH_ENTRIES_MAX: Final = 10
-BATCH_ENTRY_ID_CHARS_MAX: Final = 80
 MESSAGE_ATTRIBUTES_MAX: Final = 10
 MESSAGE_ATTRIBUTES_RELAXED_MAX: Final = 64
 MESSAGE_ATTRIBUTE_NAME_CHARS_MAX: Final = 256
 MESSAGE_ATTRIBUTE_TYPE_CHARS_MAX: Final = 256
-QUEUE_NAME_CHARS_MAX: Final = 80
 DELAY_S_MAX: Final = 900
 VISIBILITY_S_MAX: Final = 43_200  # 12 h from the receive, extensions included
 WAIT_S_MAX: Final = 20
@@ -39,7 +37,6 @@ MOVE_TASKS_ACTIVE_MAX: Final = 100  # of an account
 MOVE_TASK_MS_MAX: Final = 36 * 3_600_000
 KMS_REUSE_S_MIN: Final = 60
 KMS_REUSE_S_MAX: Final = 86_400
-GROUP_ID_CHARS_MAX: Final = 128
 TRACE_HEADER_BYTES_MAX: Final = 1_024  # ours: X-Ray's own have a few hundred
 
 # Defaults: AWS SetQueueAttributes page.
@@ -48,41 +45,41 @@ VISIBILITY_S_DEFAULT: Final = 30
 WAIT_S_DEFAULT: Final = 0
 RETENTION_S_DEFAULT: Final = 345_600
 KMS_REUSE_S_DEFAULT: Final = 300
-SIXTY_SECOND_RULE_MS: Final = 60_000  # purge twice, create after delete
+SIXTY_SECOND_RULE_MS: Final = 60_000  # between two purges; from a deletion until the name is free again
 
 # Ours: bounds of this server.
 QUEUES_MAX: Final = 100_000
-MOVE_TASKS_MAX: Final = 1_000  # remembered in all; the oldest that are over go first
+MOVE_TASKS_MAX: Final = 1_000  # remembered in all; of those that ended the oldest are forgotten first
 FRAME_BYTES_MAX: Final = 8 * 1_048_576  # between members, and of the log
-ENTRY_BYTES_MAX: Final = FRAME_BYTES_MAX - 65_536  # its mutations: what is around an entry has room, too
+ENTRY_BYTES_MAX: Final = FRAME_BYTES_MAX - 65_536  # an entry's mutations; the rest is for what frames them
 REQUEST_BYTES_MAX: Final = 8 * 1_048_576  # a batch of 1 MiB, escaped in a form or as JSON \uXXXX
-SMALL_REQUEST_BYTES_MAX: Final = 262_144  # of what holds no messages; JSON of any kind is decoded in milliseconds
+SMALL_REQUEST_BYTES_MAX: Final = 262_144  # of a request without messages; any JSON so short takes milliseconds
 HEAD_BYTES_MAX: Final = 16_384
 HOST_CHARS_MAX: Final = 261  # a domain name, a colon and a port: it stands in each QueueUrl of an answer
 JSON_DEPTH_MAX: Final = 1_000  # the interpreter's recursion limit, at which msgspec refuses; commands nest four deep
-STRINGS_MAX: Final = 60_000  # of a longer one: a batch of 1,000 messages with 10 attributes each has about as many
-LIST_ITEMS_MAX: Final = 1_000  # of a longer one
+STRINGS_MAX: Final = 60_000  # in a longer request; a batch of 1,000 messages with 10 attributes each has as many
+LIST_ITEMS_MAX: Final = 1_000  # in a list of a longer request
 FORM_BYTES_MAX: Final = 5 * 1_048_576  # a batch of 1 MiB of binary values: base64, and each character of it as %XX
-MALFORMED_CHARS_MAX: Final = 16_384  # of a form's values whose percent-encoding is none, all together
-QUOTED_CHARS_MAX: Final = 256  # of what a client sent, in an error
+MALFORMED_CHARS_MAX: Final = 16_384  # of all values of a form together whose percent-encoding is malformed
+QUOTED_CHARS_MAX: Final = 256  # of a client's text that an error repeats
 ERROR_CHARS_MAX: Final = 1_024  # of an error's message
-REMEMBERED_CHARS_MAX: Final = 256  # of what clients send: longer texts are looked at anew, and are in no cache
+REMEMBERED_CHARS_MAX: Final = 256  # of a client's text that a cache keeps; longer ones are read anew each time
 WAITERS_MAX: Final = 100_000
 IDEMPOTENCY_WINDOW_S_MAX: Final = 3_600  # ElasticqIdempotencyWindow
 PAGE_SIZE_MAX: Final = 1_000  # ElasticqPageSize: a receive's messages, a batch's entries
-MUTATION_ROWS_MAX: Final = 1_000  # design: no mutation touches more
+MUTATION_ROWS_MAX: Final = 1_000  # that one mutation changes
 INVOCATION_WINDOW_MS: Final = 300_000  # BlazingMQ's default; SQS's deduplication interval
 INVOCATIONS_MAX: Final = 4_000_000
-INVOCATION_DETAILS_BYTES_MAX: Final = 256 * 1_048_576  # of all; calls of more than one message leave one
-INVOCATION_FAILURES_BYTES_MAX: Final = 1_024  # of one call; of more failures their words are not remembered
-LEASES_MAX: Final = 100_000  # remembered in all; of more than half of it the oldest ended ones go early
+INVOCATION_DETAILS_BYTES_MAX: Final = 256 * 1_048_576  # in all; a call about more than one message leaves a detail
+INVOCATION_FAILURES_BYTES_MAX: Final = 1_024  # of one call; the messages of longer lists are not remembered
+LEASES_MAX: Final = 100_000  # remembered in all; above half of it those that ended first are forgotten early
 LEASE_MESSAGES_MAX: Final = 20_000
-LEASE_KEPT_MS: Final = 86_400_000  # after its end
-LEASE_KEPT_MIN_MS: Final = 300_000  # where there are too many; a retry must still be told what became of it
+LEASE_KEPT_MS: Final = 86_400_000  # how long a lease is remembered after its end
+LEASE_KEPT_MIN_MS: Final = 300_000  # and if it is forgotten early; a retry must still learn what became of it
 
-CLOCK_ADVANCE_MS_MAX = 3_660 * 86_400_000  # at once; tests turn the clock by months, not by ages
-CLOCK_AHEAD_MS_MAX = 36_600 * 86_400_000  # in all: what is made of cluster time stays a date
-RESET_QUEUES_MAX = 1_000  # that go in one entry
+CLOCK_ADVANCE_MS_MAX = 3_660 * 86_400_000  # by one AdvanceClock
+CLOCK_AHEAD_MS_MAX = 36_600 * 86_400_000  # by all of them: times that are made of cluster time are still dates
+RESET_QUEUES_MAX = 1_000  # that DeleteAllQueues deletes in one entry
 
 # What a member of a request may hold at most, in characters, items or as a number. ``wire`` refuses what is beyond when
 # it decodes, with the error that AWS has for the member, and so does whoever decodes a call of another member. What is
@@ -186,4 +183,4 @@ ANSWER_BYTES_MAX: Final = (
     4 * 1_048_576 + 65_536
 )  # of a page, a peek or a relaxed receive; frames hold nearly twice that
 FORWARDED_BYTES_MAX: Final = 6 * 1_048_576 + 65_536  # a message or batch with its copies for other queues
-BURIED_BYTES_MAX: Final = ANSWER_BYTES_MAX  # dead letters that go at once, unless one alone is more
+BURIED_BYTES_MAX: Final = ANSWER_BYTES_MAX  # moved to a dead-letter queue by one receive; one message may be longer

@@ -13,10 +13,16 @@ from elasticq.model.limits import REMEMBERED_CHARS_MAX
 
 QUEUE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,80}\Z")
 FIFO_QUEUE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo\Z")
+FIFO_SUFFIX: Final = ".fifo"
 QUEUE_ARN: Final = re.compile(r"arn:[a-z-]+:sqs:[a-z0-9-]*:([0-9]{12}):([A-Za-z0-9_-]{1,80}(?:\.fifo)?)\Z")
 ACCOUNT: Final = re.compile(r"[0-9]{12}\Z")
 DEFAULT_ACCOUNT: Final = "000000000000"
 DEFAULT_REGION: Final = "us-east-1"
+
+
+def has_fifo_suffix(name: str) -> bool:
+    """Whether a queue of this name, or URL, is a FIFO queue: such a queue, and no other, has a name that ends so."""
+    return name.endswith(FIFO_SUFFIX)
 
 
 def queue_url(endpoint: str, account: str, name: str) -> str:
@@ -44,7 +50,7 @@ def _queue_path(url: str, default_account: str) -> tuple[str, str]:
 
 
 def names_account(url: str) -> bool:
-    """Else it names a queue of whoever says it."""
+    """Whether a QueueUrl names an account; one that does not names a queue of the caller's own account."""
     return bool(_queue_path.__wrapped__(url, "")[0])
 
 

@@ -15,14 +15,15 @@ INT_MAX: Final = (1 << 63) - 1
 TERM_MAX: Final = (1 << 23) - 1
 """A sequence is term << 40 | counter (engine/identity.py): the highest term whose sequences fit 63 bits."""
 TERM_JUMP_MAX: Final = 1 << 16
-"""Elections that a member may have missed: a frame of a term further ahead is refused, or a few could use all up."""
+"""How many terms a frame may be ahead of its receiver, which may have missed elections. Frames that are further ahead
+are refused, as a few of them could use up all terms."""
 INDEX_MAX: Final = (1 << 62) - 1
-TIME_MS_MAX: Final = 1 << 47  # the year 6429: cluster time as members tell it, and whatever is added stays a date
+TIME_MS_MAX: Final = 1 << 47  # the year 6429: with whatever is added to it, cluster time is still a date
 ROW_TIME_MS_MAX: Final = 1 << 48
 MEMBER_ID_CHARS_MAX: Final = 256
 PEER_TEXT_CHARS_MAX: Final = 1_024
 VOTERS_MAX: Final = 64
-PEERS_MAX: Final = 1_024  # members that one remembers to have met; those that left long ago go first
+PEERS_MAX: Final = 1_024  # other members that a member remembers; those that left longest ago are forgotten first
 
 Term = Annotated[int, Meta(ge=0, le=TERM_MAX)]
 Index = Annotated[int, Meta(ge=0, le=INDEX_MAX)]
@@ -32,11 +33,11 @@ RowTimeMs = Annotated[int, Meta(ge=-ROW_TIME_MS_MAX, le=ROW_TIME_MS_MAX)]
 Number = Annotated[int, Meta(ge=0, le=INT_MAX)]
 """A sequence, a queue id or a hand-out number."""
 Digest = Annotated[bytes, Meta(min_length=16, max_length=16)]
-"""Of a call, an attempt or an id, as the history keeps it."""
+"""The digest by which a call, a receive attempt or an id of a message is remembered."""
 Count = Annotated[int, Meta(ge=-INDEX_MAX, le=INDEX_MAX)]
 MemberId = Annotated[str, Meta(min_length=1, max_length=MEMBER_ID_CHARS_MAX)]
 ClusterId = Annotated[str, Meta(max_length=MEMBER_ID_CHARS_MAX)]
-"""Empty: of a member that belongs to none yet."""
+"""Empty for a member that belongs to no cluster yet."""
 CallText = Annotated[str, Meta(max_length=HEAD_BYTES_MAX)]
-"""What a call has from the head of a request."""
+"""A text that a call takes over from the head of its HTTP request."""
 PeerText = Annotated[str, Meta(max_length=PEER_TEXT_CHARS_MAX)]

@@ -1,7 +1,8 @@
 """What an executed command answers; the wire room writes it out and adds the MD5s.
 
 MD5 digests are not in here: they follow from the command (sends) or from the
-message returned (receives), and the wire computes them when it writes.
+message returned (receives), and the wire computes them when it writes. A list,
+map or text that has a default here is left out of an answer when it is empty.
 """
 
 from msgspec import Struct, field
@@ -24,7 +25,7 @@ class QueueUrlResult(Result):
 
 
 class QueueDeclaredResult(Result):
-    """DeclareQueue; ``differing``: attributes that are another in the queue that was there before."""
+    """DeclareQueue; ``differing``: names of the attributes that have another value in a queue that existed before."""
 
     differing: list[str] = field(default_factory=list)
     is_new: bool = False
@@ -56,7 +57,8 @@ class BatchError(Struct, gc=False):
 class SentEntry(Struct, gc=False):
     """SendMessageBatchResultEntry; ``position`` is the entry's index in the command.
 
-    ``sequence``: of the message that holds the entry's id, where it may be an older one; else 0.
+    ``sequence``: the sequence of the stored message in a queue with an idempotency window, where it may be a message
+    that was sent before with the same id; 0 in other queues.
     """
 
     id: str
@@ -79,7 +81,7 @@ class BatchResult(Result):
 
 
 class ReceivedMessage(Struct, gc=False):
-    """One message handed out; ``attributes`` (system) and ``message_attributes`` are filtered already."""
+    """One received message; ``attributes`` (the system's) and ``message_attributes`` are those that were asked for."""
 
     message_id: str
     receipt_handle: str
@@ -89,11 +91,13 @@ class ReceivedMessage(Struct, gc=False):
 
 
 class ReceiveMessageResult(Result):
-    """``invocation`` is the call's: undoing an undeliverable receive forgets it too.
+    """The messages, and what is needed to take the receive back when they cannot be delivered.
 
-    ``attempt``: 0, or how often the same messages were answered before to a retry of the call.
-    ``request_attempt``: of a ReceiveRequestAttemptId its key, and when the messages were received.
-    ``leased``: its id alone gets it again, so that nothing is ever given back; without messages the lease is sealed.
+    ``invocation``: that of the call; it is forgotten too when the receive is taken back.
+    ``attempt``: how often the same messages were answered before to a retry of the call; 0 at the first time.
+    ``request_attempt``: the key of the call's ReceiveRequestAttemptId, and when the messages were received.
+    ``leased``: the messages belong to a lease, whose id gets them again, so that they are never taken back. The lease
+    of an answer without messages is sealed.
     """
 
     messages: list[ReceivedMessage] = field(default_factory=list)
@@ -112,7 +116,7 @@ class QueueTagsResult(Result):
 class DeadLetterSourcesResult(Result):
     """ListDeadLetterSourceQueues; JSON writes its list as ``queueUrls``, in lower case."""
 
-    queue_urls: list[str] = field(default_factory=list)
+    queue_urls: list[str]
     next_token: str | None = None
 
 
@@ -127,7 +131,7 @@ class MoveTaskCancelledResult(Result):
 
 
 class MoveTask(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """ListMessageMoveTasksResultEntry: what is not told is None. StartedTimestamp in epoch ms."""
+    """ListMessageMoveTasksResultEntry; a member that is not told is None. StartedTimestamp is in ms since the epoch."""
 
     task_handle: str | None = None
     status: str | None = None
@@ -143,24 +147,24 @@ class MoveTask(Struct, rename="pascal", omit_defaults=True, gc=False):
 class MoveTasksResult(Result):
     """ListMessageMoveTasks, newest first."""
 
-    results: list[MoveTask] = field(default_factory=list)
+    results: list[MoveTask]
 
 
 class ClockResult(Result):
-    """AdvanceClock: cluster time from then on."""
+    """AdvanceClock; ``time_ms``: the cluster time after the advance."""
 
     time_ms: int
 
 
 class QueuesDeletedResult(Result):
-    """DeleteAllQueues: how many went, and whether there are more."""
+    """DeleteAllQueues: how many queues were deleted, and whether some are left for the next call."""
 
     count: int
     is_more: bool
 
 
 class PeekedMessage(Struct, gc=False):
-    """A message as it lies there; ``state``: visible, inflight or delayed; ``attributes``: the system's, all."""
+    """A message as it is stored; ``state``: visible, inflight or delayed; ``attributes``: all that the system has."""
 
     message_id: str
     body: str
@@ -171,7 +175,7 @@ class PeekedMessage(Struct, gc=False):
 
 
 class PeekResult(Result):
-    """``next_sequence``: where the next page begins; None behind the newest message."""
+    """A page of messages; ``next_sequence``: where the next page begins, None after the newest message."""
 
     messages: list[PeekedMessage] = field(default_factory=list)
     next_sequence: int | None = None

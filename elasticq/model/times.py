@@ -13,7 +13,7 @@ _DAYS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def basic_s(text: str) -> int | None:
-    """Of 20260131T235959Z, as signatures have it; None for anything else."""
+    """The time that a text like 20260131T235959Z names, as signatures write it; None for any other text."""
     return _basic_s(text) if len(text) == _BASIC_CHARS else None
 
 
@@ -24,7 +24,10 @@ def _basic_s(text: str) -> int | None:
 
 
 def extended_s(text: str) -> int | None:
-    """Of 2026-01-31T23:59:59Z, or with an offset, or the day alone, as policies have it; None for anything else."""
+    """The time that a text like 2026-01-31T23:59:59Z names, also with an offset from UTC or as the day alone.
+
+    Policies write times so. None for any other text.
+    """
     match = _EXTENDED.match(text)
     if match is None:
         return None

@@ -25,10 +25,10 @@ _log = getLogger("elasticq.net")
 
 
 class Acceptor:
-    """For listening sockets that do not block; ``start`` begins, what came before waits in their backlog.
+    """Accepts on listening sockets that do not block, from ``start`` on; earlier clients wait in their backlog.
 
-    count: of the connections that ``factory`` made and that are not closed; connections_max: with those in a
-    handshake. Where that is reached a handshake gives way, else the new connection does.
+    count: returns how many connections of ``factory`` are open; connections_max: of them and of handshakes together.
+    Where that is reached, a connection in its handshake is closed for a new one; if there is none, the new one is.
     """
 
     __slots__ = (
@@ -74,7 +74,7 @@ class Acceptor:
             self._loop.add_reader(listener, self._accept, listener)
 
     def close(self) -> None:
-        """No new connections; those in a handshake end."""
+        """Accept no more, and end the handshakes under way."""
         self._is_closed = True
         for listener in self._listeners:
             self._loop.remove_reader(listener)
@@ -94,7 +94,7 @@ class Acceptor:
             self._take(accepted, address[0] if isinstance(address, tuple) else "")
 
     def _pause(self, listener: socket.socket, error: OSError) -> None:
-        """Else the loop would do nothing but try again."""
+        """Accept nothing for a moment after an error, or the loop would do nothing but try again."""
         self._loop.remove_reader(listener)
         self._loop.call_later(PAUSE_S, self._go_on, listener)
         self._complain("connections_not_accepted %s: %s", error)
@@ -124,7 +124,7 @@ class Acceptor:
         handshake.add_done_callback(self._opened)
 
     async def _open(self, accepted: socket.socket) -> None:
-        """Nobody is told of a handshake that fails: there are scanners everywhere."""
+        """Hand a connection to its protocol after its TLS handshake. Failed ones are not logged: there are many."""
         timeout_s = None if self._tls is None else self._handshake_s
         try:
             await self._loop.connect_accepted_socket(
@@ -143,7 +143,10 @@ class Acceptor:
 
 
 async def listeners_of(host: str, port: int, backlog: int) -> list[socket.socket]:
-    """Non-blocking, one for each address of ``host`` (empty: all of this machine), all at one port. Raises OSError."""
+    """Return non-blocking sockets, one for each address of ``host`` (empty: all of this machine), all at one port.
+
+    Raises OSError.
+    """
     found = await asyncio.get_running_loop().getaddrinfo(
         host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )

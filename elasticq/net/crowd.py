@@ -1,7 +1,7 @@
-"""Who gives way where too many wait who have proved nothing yet: the oldest of the address that has the most.
+"""Chooses which connection to close where too many wait that have proved nothing yet.
 
-So a single address cannot keep others out, however many connections it opens, and one that is alone at its address
-goes last.
+It is the oldest of the address that has the most, so that a single address cannot keep others out, however many
+connections it opens, and one that is alone at its address goes last.
 """
 
 from collections import Counter
@@ -12,7 +12,10 @@ Waiting = TypeVar("Waiting")
 
 
 def who_gives_way(waiting: Mapping[Waiting, str], spared: Collection[str] = ()) -> Waiting:
-    """waiting: the address of each, the oldest first, at least one; spared: addresses that go after all others."""
+    """Return the connection to close.
+
+    waiting: the address of each, the oldest first, at least one; spared: addresses that go after all others.
+    """
     strangers = {one: address for one, address in waiting.items() if address not in spared} or waiting
     ((busiest, _),) = Counter(strangers.values()).most_common(1)
     return next(one for one, address in strangers.items() if address == busiest)

@@ -7,7 +7,7 @@ the highest value that its quorum has of the newest master. A value of an older
 one may be ahead of it by what heartbeats took on their way, and deadlines that
 the newest one set would come as much too early. Only where nobody is linked
 (everybody restarted) the lower median of the voters' wall clocks counts.
-design.md §4; the bugs that other rules cause: testing.md §3.
+Why, and what other rules led to: docs/adr/0018.
 
 All of this is about real time. What tests advanced the clock by (docs/adr/0014)
 is a row of the state like any other, so that it survives what the state

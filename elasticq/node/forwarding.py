@@ -14,10 +14,11 @@ from msgspec import Struct
 
 from elasticq.engine.invocations import KEY_BYTES
 from elasticq.model import commands, errors, extensions, results
+from elasticq.model.actions import BY_NAME
 from elasticq.model.commands import Call, Origin
 from elasticq.model.errors import SqsError
 from elasticq.model.ranges import CallText, ClusterId, Index, MemberId, PeerText
-from elasticq.model.results import EmptyResult, ReceiveMessageResult, Result
+from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.replication.messages import FrameError
 
 FRAME_KIND: Final = 2
@@ -89,7 +90,7 @@ _decoder: msgspec.msgpack.Decoder[AnyLetter] = msgspec.msgpack.Decoder(AnyLetter
 
 
 def _classes(module: Any, base: type) -> dict[str, Any]:
-    """Those that are more than the base: it is in the module, too, and nobody can execute it."""
+    """The subclasses of ``base`` in ``module``, by their names; without ``base`` itself."""
     found = {name: kind for name, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, base)}
     return {name: kind for name, kind in found.items() if kind is not base}
 
@@ -104,27 +105,8 @@ _ERRORS: Final[dict[str, type[SqsError]]] = _classes(errors, SqsError)
 _TEXT: Final = msgspec.msgpack.Decoder(str)
 
 
-_ANSWERS: Final[dict[type[commands.Command], type[Result]]] = {
-    commands.CreateQueue: results.QueueUrlResult,
-    commands.GetQueueUrl: results.QueueUrlResult,
-    commands.ListQueues: results.ListQueuesResult,
-    commands.GetQueueAttributes: results.QueueAttributesResult,
-    commands.SendMessage: results.SendMessageResult,
-    commands.SendMessageBatch: results.SendMessageBatchResult,
-    commands.ReceiveMessage: ReceiveMessageResult,
-    commands.DeleteMessageBatch: results.BatchResult,
-    commands.ChangeMessageVisibilityBatch: results.BatchResult,
-    commands.ListQueueTags: results.QueueTagsResult,
-    commands.ListDeadLetterSourceQueues: results.DeadLetterSourcesResult,
-    commands.StartMessageMoveTask: results.MoveTaskStartedResult,
-    commands.CancelMessageMoveTask: results.MoveTaskCancelledResult,
-    commands.ListMessageMoveTasks: results.MoveTasksResult,
-    commands.DeclareQueue: results.QueueDeclaredResult,
-    extensions.AdvanceClock: results.ClockResult,
-    extensions.DeleteAllQueues: results.QueuesDeletedResult,
-    extensions.Peek: results.PeekResult,
-}
-"""What is answered to commands that are answered more than success."""
+_ANSWERS: Final = {name: row.result for name, row in BY_NAME.items()}
+"""The name of the class of a command -> that of its result."""
 
 
 def encode(letter: AnyLetter) -> bytes:
@@ -203,7 +185,7 @@ def outcome_of(answer: Answer) -> Outcome:
 
 def fits(outcome: Outcome, command: commands.Command) -> bool:
     """Whether it can be the answer to this command; an error can be one to all."""
-    return isinstance(outcome, SqsError) or type(outcome) is _ANSWERS.get(type(command), EmptyResult)
+    return isinstance(outcome, SqsError) or type(outcome).__name__ == _ANSWERS[type(command).__name__]
 
 
 def _decoded(decoders: dict[str, Any], kind: str, body: msgspec.Raw) -> Any:

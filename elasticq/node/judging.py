@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from elasticq.engine import mutations as m
 from elasticq.engine.apply import Undo, apply_all, roll_back
-from elasticq.engine.ordering.standard import ContentsMissing
+from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model.commands import Call

@@ -1,4 +1,4 @@
-"""Who belongs to the cluster and how members come and go: founding, joining, replacing, the operator's orders.
+"""Who belongs to the cluster, and how members meet: founding, joining, what keeps this one from being ready.
 
 What members say when they meet fills an address book; quorum counts the voters
 in the log. ``nodes`` fresh members that have all met found a cluster: the one
@@ -6,45 +6,23 @@ with the lowest id writes the first entry, the same for all, and each is a voter
 from the moment it has it. Whoever meets a cluster before joins it as a learner.
 """
 
-from msgspec import Struct
-
 from elasticq.engine import mutations as m
 from elasticq.engine.judge import Unfit
 from elasticq.engine.judge import judge as judge_mutations
 from elasticq.model.ranges import PEERS_MAX
-from elasticq.node.effects import Ticket
-from elasticq.node.orders import (
-    AddVoter,
-    Order,
-    OrderDone,
-    OrderOutcome,
-    OrderRefused,
-    RemoveVoter,
-    ReplaceVoter,
-)
 from elasticq.node.peer import Peer
 from elasticq.node.settings import MemberStatus, NodeSettings
 from elasticq.replication.lottery import Lottery
-from elasticq.replication.messages import Found, FrameError
+from elasticq.replication.messages import AnyMessage, Found, FrameError
 from elasticq.replication.records import Entry, Voter
-from elasticq.replication.replica import MASTER, Replica
+from elasticq.replication.replica import Replica
 
 FEATURE_LEVEL = 1
 FOUNDING_TERM = 1  # nobody is master in it
-CAUGHT_UP_ENTRIES = 1_000  # a learner no further behind than this may become a voter
-
-
-class _Promise(Struct):
-    """An order that is answered once ``index`` is committed in ``term``."""
-
-    ticket: Ticket
-    term: int
-    index: int
-    text: str
 
 
 class Members:
-    """Bookkeeping around ``replica``; ``answered`` are orders whose answers may leave."""
+    """Bookkeeping around ``replica``."""
 
     def __init__(self, settings: NodeSettings, replica: Replica, lottery: Lottery) -> None:
         self._settings = settings
@@ -54,9 +32,7 @@ class Members:
         self.peers: dict[str, Peer] = {}
         self.linked: set[str] = set()
         self.was_removed = False
-        self.answered: list[tuple[Ticket, OrderOutcome]] = []
-        self._promises: list[_Promise] = []
-        self._replacing: dict[str, tuple[str, Ticket | None]] = {}  # new id -> (old id, who asked)
+        self._was_voter = replica.membership.is_voter
 
     # --- what this member says and hears ------------------------------------------
 
@@ -172,25 +148,50 @@ class Members:
             and any(voter.id == self._settings.member_id for voter in voters)
         )
 
+    def is_ours(self, message: AnyMessage) -> bool:
+        """It is of this cluster, or founds one that this member may be part of. FrameError for what founds nothing."""
+        if type(message) is Found:
+            return self.accepts(message)
+        cluster = self._replica.cluster
+        if message.cluster and cluster:
+            return message.cluster == cluster
+        return bool(cluster) or self._replica.membership.is_voter
+
     def founded(self) -> None:
-        """The first entry is here: its cluster id is this member's, committed or not, as all founders have the same."""
-        entry = self._founding_entry()
-        if entry is not None:
-            first = m.decode(entry.payload)[0]
-            assert isinstance(first, m.ClusterFounded)
+        """Where the first entry is in the log its cluster id is this member's, whether it knows of its commit or not.
+
+        All founders have the same one. Who is no voter got it from a master that had committed it: such a member may
+        have gone down before it heard of that, and would belong nowhere, yet could not join as a fresh one either.
+        """
+        entry = self._founding_entry() if self._replica.membership.is_voter else self._first_entry()
+        first = m.decode(entry.payload)[0] if entry is not None else None
+        if isinstance(first, m.ClusterFounded):
             self._replica.cluster = first.cluster_id
 
-    def _founding_entry(self) -> Entry | None:
+    def _first_entry(self) -> Entry | None:
         log = self._replica.log
-        if log.base_index == 0 and log.last_index > 0:
-            entry = log.entry(1)
-            return entry if entry.term == FOUNDING_TERM and entry.voters is not None else None
-        return None
+        return log.entry(1) if log.base_index == 0 and log.last_index > 0 else None
+
+    def _founding_entry(self) -> Entry | None:
+        entry = self._first_entry()
+        return entry if entry and entry.term == FOUNDING_TERM and entry.voters is not None else None
 
     def _pass_on_founding(self, to: str) -> None:
         entry = self._founding_entry()
         if entry is not None and entry.voters is not None and any(voter.id == to for voter in entry.voters):
             self._replica.send_founding(to, entry)
+
+    def voters_changed(self) -> None:
+        """The newest entry of the log that names voters is another one."""
+        if self._replica.membership.is_voter:
+            self._was_voter, self.was_removed = True, False
+
+    def commit_moved(self) -> None:
+        """A voter that a committed entry names no more was removed."""
+        replica = self._replica
+        membership = replica.membership
+        if self._was_voter and not membership.is_voter and membership.index <= replica.commit_index:
+            self.was_removed = True
 
     # --- what is wrong ----------------------------------------------------------------
 
@@ -246,157 +247,6 @@ class Members:
             return ""
         name = name_of(member_id)
         return next((voter for voter in replica.voters if name_of(voter) == name), "")
-
-    def _find(self, name: str, among: tuple[str, ...]) -> str:
-        if name in among:
-            return name
-        found = [each for each in among if name_of(each) == name]
-        return found[0] if len(found) == 1 else ""
-
-    # --- orders (master) --------------------------------------------------------------
-
-    @property
-    def _candidates(self) -> list[str]:
-        """Learners that are there. Others are known for a while: voters that were taken out, learners that died."""
-        return [each for each in self._replica.learners if each in self.linked]
-
-    def order(self, order: Order, ticket: Ticket) -> tuple[Voter, ...] | None:
-        """The voters to be proposed; None: it is answered, or will be without that."""
-        if self._replica.role != MASTER:
-            self._refuse(ticket, "this member is not the master: ask the master")
-            return None
-        match order:
-            case AddVoter():
-                return self._add(order.member, ticket)
-            case RemoveVoter():
-                return self._remove(order.member, ticket)
-            case ReplaceVoter():
-                return self._replace(order.member, ticket)
-        return None
-
-    def _refuse(self, ticket: Ticket, reason: str) -> None:
-        self.answered.append((ticket, OrderRefused(reason)))
-
-    def promise(self, ticket: Ticket, text: str) -> None:
-        """Answered when the log's newest entry is committed."""
-        replica = self._replica
-        self._promises.append(_Promise(ticket, replica.term, replica.log.last_index + 1, text))
-
-    def other_voter(self, name: str) -> str:
-        """The id of the other voter called ``name``; empty if there is none."""
-        return self._find(name, self._replica.others)
-
-    def _may_change(self, ticket: Ticket) -> bool:
-        if self._replica.may_change() and not self._replacing:
-            return True
-        self._refuse(ticket, "another change of the voters is under way: try again when it is committed")
-        return False
-
-    def _add(self, name: str, ticket: Ticket) -> tuple[Voter, ...] | None:
-        learner = self._find(name, tuple(self._candidates))
-        if not learner:
-            self._refuse(ticket, f"{name} is no learner: start it with this cluster's seeds first")
-        elif old := self.predecessor(learner):
-            self._refuse(ticket, f"{learner} has come under the name of the voter {old}: give the order 'replace'")
-        elif not self.has_caught_up(learner):
-            self._refuse(ticket, f"{name} has not caught up yet: try again")
-        elif self._may_change(ticket):
-            self.promise(ticket, f"{learner} is a voter")
-            return self._with(learner)
-        return None
-
-    def _remove(self, name: str, ticket: Ticket) -> tuple[Voter, ...] | None:
-        voter = self._find(name, self._replica.voters)
-        if not voter:
-            self._refuse(ticket, f"{name} is no voter")
-        elif len(self._replica.voters) == 1:
-            self._refuse(ticket, f"{name} is the last voter")
-        elif self._may_change(ticket):
-            self.promise(ticket, f"{voter} is no voter any more")
-            return self._without(voter)
-        return None
-
-    def _replace(self, name: str, ticket: Ticket) -> tuple[Voter, ...] | None:
-        old = self._find(name, self._replica.voters)
-        new = next((each for each in self._candidates if old and self.predecessor(each) == old), "")
-        if not old and self._find(name, tuple(self._candidates)):
-            return self._add(name, ticket)  # the old one was taken out before the mastership moved
-        if not new:
-            self._refuse(ticket, f"no member has come under the name of {name}")
-        elif old in self.linked:
-            self._refuse(ticket, f"{old} is alive")
-        elif not self.has_caught_up(new):
-            self._refuse(ticket, f"{new} has not caught up yet: try again")
-        elif self._may_change(ticket):
-            self._replacing[new] = (old, ticket)
-        return None
-
-    def has_caught_up(self, learner: str) -> bool:
-        replica = self._replica
-        progress = replica.followers[learner]
-        is_near = progress.match_index + CAUGHT_UP_ENTRIES >= replica.log.last_index
-        return is_near and not progress.probing and not progress.offered_index and progress.match_index > 0
-
-    def _with(self, learner: str) -> tuple[Voter, ...]:
-        peer = self.peers.get(learner)
-        return (*self._replica.membership.voters, Voter(learner, peer.address if peer else ""))
-
-    def _without(self, old: str) -> tuple[Voter, ...]:
-        return tuple(voter for voter in self._replica.membership.voters if voter.id != old)
-
-    def next_change(self) -> tuple[Voter, ...] | None:
-        """The next step of replacing a member by the one that came under its name.
-
-        The dead one goes first: were the new one added before and died again, the quorum would be out of reach.
-        """
-        replica = self._replica
-        if not replica.may_change():
-            return None
-        if not self._replacing:
-            self._replace_volatile()
-        for new, (old, ticket) in list(self._replacing.items()):
-            if old in replica.voters:
-                return self._without(old) if len(replica.voters) > 1 else None
-            del self._replacing[new]
-            if new in self._candidates:
-                if ticket is not None:
-                    self.promise(ticket, f"{new} is a voter in the place of {old}")
-                return self._with(new)
-            if ticket is not None:
-                self._refuse(ticket, f"{new} is gone; {old} is no voter any more")
-        return None
-
-    def _replace_volatile(self) -> None:
-        """A memory-only member that restarted replaces its predecessor by itself.
-
-        Its predecessor may be out already, where the mastership moved meanwhile: then the voters are too few.
-        """
-        is_short = len(self._replica.voters) < self._settings.nodes
-        for learner in self._candidates:
-            peer, old = self.peers.get(learner), self.predecessor(learner)
-            if not (peer and peer.is_volatile and self.has_caught_up(learner)):
-                continue
-            if (old and old not in self.linked) or (not old and is_short):
-                self._replacing[learner] = (old, None)
-                return
-
-    def keep_promises(self) -> None:
-        """Answer the orders whose entry is committed."""
-        if not self._promises:
-            return
-        replica = self._replica
-        for promise in list(self._promises):
-            if promise.index <= replica.commit_index:
-                self._promises.remove(promise)
-                self.answered.append((promise.ticket, OrderDone(promise.text)))
-
-    def lost_mastership(self) -> None:
-        waiting = [promise.ticket for promise in self._promises]
-        waiting += [ticket for _, ticket in self._replacing.values() if ticket is not None]
-        for ticket in waiting:
-            self._refuse(ticket, "the mastership was lost meanwhile: look at the status and try again")
-        self._promises.clear()
-        self._replacing.clear()
 
     # --- status -----------------------------------------------------------------------
 

@@ -6,14 +6,12 @@ Without either a write is refused, clearly and at once; a read waits a
 moment for a master and is then answered from committed state, marked stale.
 """
 
-from collections import deque
-from collections.abc import Callable
 from typing import Final
 
 from elasticq.engine.actions.send import check_size
 from elasticq.engine.execute import execute
 from elasticq.engine.invocations import KEY_BYTES
-from elasticq.engine.ordering.standard import ContentsMissing
+from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.engine.turn import Turn
 from elasticq.model.commands import (
@@ -28,8 +26,10 @@ from elasticq.model.errors import InternalFailure, RequestTooLarge, ServiceUnava
 from elasticq.model.extensions import Peek
 from elasticq.model.limits import FRAME_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
+from elasticq.node.clock import ClusterClock
 from elasticq.node.courier import FAREWELL_MS, Courier, Remote, Sent
 from elasticq.node.effects import Effects, Frame, Reply, Ticket
+from elasticq.node.executor import Executor
 from elasticq.node.forwarding import (
     Answer,
     AnyLetter,
@@ -45,48 +45,46 @@ from elasticq.node.forwarding import (
     outcome_of,
 )
 from elasticq.node.judging import Judge
+from elasticq.node.leadership import TAKING_OVER, Leadership
+from elasticq.node.lobby import Lobby
 from elasticq.node.members import Members, name_of
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.messages import FrameError
 from elasticq.replication.replica import MASTER, Replica
 
 READS: Final = (GetQueueAttributes, GetQueueUrl, ListDeadLetterSourceQueues, ListQueueTags, ListQueues, Peek)
-LOBBY_MAX: Final = 10_000
 UNKNOWN: Final = "The master did not answer; the outcome is unknown, a retry is safe."
 
 
 class Post:
-    """``run`` executes a call here, ``withdraw`` ends a wait, ``give_back`` makes an answer's messages visible.
-
-    ``boot`` is new for each node, as its numbers are.
-    """
+    """Hands calls to ``executor`` where this member serves. ``boot`` is new for each node, as its numbers are."""
 
     def __init__(
         self,
         settings: NodeSettings,
+        state: State,
         replica: Replica,
         members: Members,
+        clock: ClusterClock,
         effects: Effects,
-        state: Callable[[], State],
         judge: Judge,
+        leadership: Leadership,
+        executor: Executor,
+        lobby: Lobby,
         boot: str,
-        *,
-        run: Callable[[Call, Ticket, int], None],
-        withdraw: Callable[[Ticket], None],
-        give_back: Callable[[ReceiveMessageResult, int], None],
     ) -> None:
         self._settings = settings
+        self._state = state
         self._replica = replica
         self._members = members
+        self._clock = clock
         self._effects = effects
-        self._state = state
         self._judge = judge
-        self._run = run
-        self._withdraw = withdraw
-        self._give_back = give_back
+        self._leadership = leadership
+        self._executor = executor
+        self._lobby = lobby
         self._courier = Courier(boot)
         self._denied: tuple[str, int] | None = None  # (member, term): it said that it is not the master any more
-        self._lobby: deque[tuple[int, Call, Ticket]] = deque()  # reads that wait for a master, and until when
 
     # --- calls of this member's clients -------------------------------------------
 
@@ -109,10 +107,16 @@ class Post:
 
     def hold(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         """Nothing was done for it: let it wait a moment for a master."""
-        if len(self._lobby) < LOBBY_MAX:
-            self._lobby.append((now_ms + self._settings.read_wait_ms, call, ticket))
-        else:
+        if not self._lobby.hold(call, ticket, now_ms):
             self._refuse(ticket)
+
+    def go_on_with(self, calls: list[tuple[Call, Ticket]], now_ms: int) -> None:
+        """These waited here when the mastership was lost: calls of other members go back, own ones wait."""
+        for call, ticket in calls:
+            if isinstance(ticket, Remote):
+                self.submit(call, ticket, now_ms)
+            else:
+                self.hold(call, ticket, now_ms)
 
     @property
     def _master(self) -> str | None:
@@ -157,7 +161,7 @@ class Post:
     def unready_reason(self) -> str:
         replica, members = self._replica, self._members
         if replica.role == MASTER:
-            return "The master is taking over; try again."
+            return TAKING_OVER
         trouble = members.waiting_for()
         if trouble:
             return trouble
@@ -176,8 +180,8 @@ class Post:
         if found is not None:
             number, to = found
             self._write(self._letter(Withdraw, to, number=number))
-        elif self._lobby:
-            self._lobby = deque(item for item in self._lobby if item[2] != ticket)
+        else:
+            self._lobby.cancel(ticket)
 
     def undelivered(self, result: ReceiveMessageResult) -> None:
         """An answer of the master could not be written to its client."""
@@ -192,7 +196,7 @@ class Post:
         for sent in given_up:
             self._effects.replies.append(Reply(sent.ticket, ServiceUnavailable(UNKNOWN), 0))
 
-    def master_changed(self, now_ms: int, *, serving: bool) -> None:
+    def master_changed(self, now_ms: int) -> None:
         """Also when a link broke. Calls that went to one that is out of reach are unknown; reads that waited go on.
 
         One that handed over has yet to say which calls it only held.
@@ -200,51 +204,47 @@ class Post:
         master, linked = self._replica.master, self._members.linked
         self._answer_unknown(self._courier.lost_with(lambda to: to not in linked))
         self._courier.hasten(lambda to: master not in (None, to), now_ms + FAREWELL_MS)
-        self.open_lobby(now_ms, serving=serving)
+        self.open_lobby(now_ms)
 
-    def open_lobby(self, now_ms: int, *, serving: bool) -> None:
+    def open_lobby(self, now_ms: int) -> None:
         """Calls that waited for a master go on if there is one now."""
-        if self._lobby and (serving or self._master is not None):
-            lobby, self._lobby = self._lobby, deque()
-            for _, call, ticket in lobby:
-                if serving:
-                    self._run(call, ticket, now_ms)
+        may_write = self._leadership.may_write
+        if self._lobby and (may_write or self._master is not None):
+            for call, ticket in self._lobby.take_all():
+                if may_write:
+                    self._executor.admit(call, ticket, now_ms)
                 else:
                     self.submit(call, ticket, now_ms)
 
     @property
-    def has_lobby(self) -> bool:
-        return bool(self._lobby)
-
-    @property
     def wake_at_ms(self) -> int | None:
-        lobby_ms, expires_at_ms = self._lobby[0][0] if self._lobby else None, self._courier.expires_at_ms
+        lobby_ms, expires_at_ms = self._lobby.next_deadline_ms(), self._courier.expires_at_ms
         if lobby_ms is None or expires_at_ms is None:
             return expires_at_ms if lobby_ms is None else lobby_ms
         return min(lobby_ms, expires_at_ms)
 
-    def tick(self, now_ms: int, time_ms: int, stale_ms: int) -> None:
+    def tick(self, now_ms: int) -> None:
         """Ends of waits: for a master, and for its answers."""
-        while self._lobby and self._lobby[0][0] <= now_ms:
-            _, call, ticket = self._lobby.popleft()
+        while (expired := self._lobby.pop_expired(now_ms)) is not None:
+            call, ticket = expired
             if isinstance(call.command, READS) and type(ticket) is not Remote:
-                self._effects.replies.append(Reply(ticket, self._stale_answer(call, time_ms, stale_ms), 0))
+                self._effects.replies.append(Reply(ticket, self._stale_answer(call, now_ms), 0))
             else:
                 self._refuse(ticket)
         self._answer_unknown(self._courier.expired(now_ms))
 
-    def _stale_answer(self, call: Call, time_ms: int, stale_ms: int) -> Result | SqsError:
-        """From committed state, which may be behind by ``stale_ms`` and more."""
+    def _stale_answer(self, call: Call, now_ms: int) -> Result | SqsError:
+        """From committed state, which is behind by the time since a master was heard, and more."""
         if self._members.waiting_for() or self._replica.role == MASTER:  # its rows run ahead of what is committed
             return ServiceUnavailable(self.unready_reason())
-        turn = Turn(time_ms, 0, self._settings.region, self._settings.sixty_second_rules)
+        turn = Turn(self._clock.time_ms(now_ms), 0, self._settings.region, self._settings.sixty_second_rules)
         try:
-            result = self._judge.decide(execute, self._state(), call, turn).result
+            result = self._judge.decide(execute, self._state, call, turn).result
         except SqsError as error:
             return error.without_frames()
         except ContentsMissing:
             return ServiceUnavailable(f"The messages are on disk. {self.unready_reason()}")
-        return StaleResult(result, stale_ms) if isinstance(result, Result) else result
+        return StaleResult(result, self._leadership.stale_ms(now_ms)) if isinstance(result, Result) else result
 
     # --- letters --------------------------------------------------------------------
 
@@ -256,53 +256,55 @@ class Post:
     def _write(self, letter: AnyLetter) -> None:
         self._effects.frames.append(Frame(letter.to, encode(letter), 0))
 
-    def read(self, letter: AnyLetter, now_ms: int, *, serving: bool) -> None:
+    def read(self, letter: AnyLetter, now_ms: int) -> None:
         """Raises FrameError for a letter that is refused, UnknownKind for a command or result of another version."""
         if letter.to != self._settings.member_id or letter.cluster != self._replica.cluster:
             return
         match letter:
             case Forward():
-                self._on_forward(letter, now_ms, serving=serving)
+                self._on_forward(letter, now_ms)
             case Answer():
                 self._on_answer(letter)
             case NotMaster():
                 self._on_not_master(letter, now_ms)
             case Withdraw():
                 remote = Remote(letter.sender, letter.boot, letter.number)
-                self._withdraw(remote)
+                self._executor.cancel(remote)
                 self.cancelled(remote)
             case GiveBack():
-                self._on_give_back(letter, now_ms, serving=serving)
+                self._on_give_back(letter, now_ms)
 
-    def _on_forward(self, letter: Forward, now_ms: int, *, serving: bool) -> None:
+    def _on_forward(self, letter: Forward, now_ms: int) -> None:
         call = call_of(letter)
         remote = Remote(letter.sender, letter.boot, letter.number)
         if not self._courier.take(remote):
             return
-        if serving:
-            self._run(call, remote, now_ms)
+        if self._leadership.serving:
+            self._executor.admit(call, remote, now_ms)
         elif letter.is_detour and self._master is not None:
             self._forward(call, remote, self._master, now_ms)
         else:
             self.submit(call, remote, now_ms)
 
-    def _on_give_back(self, letter: GiveBack, now_ms: int, *, serving: bool) -> None:
+    def _on_give_back(self, letter: GiveBack, now_ms: int) -> None:
         result = letter.result
         attempt = result.request_attempt
         if len(result.invocation) not in (0, KEY_BYTES) or (attempt is not None and len(attempt[0]) != KEY_BYTES):
             raise FrameError("GiveBack: the mark of a call has another length")
+        # Only who serves is sure to have the key of the handles.
+        messages = result.messages if self._leadership.serving else []
         try:
-            for message in result.messages if serving else ():  # only then is the key of the handles sure to be here
-                self._state().identity.read_handle(message.receipt_handle)
+            for message in messages:
+                self._state.identity.read_handle(message.receipt_handle)
         except SqsError as error:
             raise FrameError(f"GiveBack: {error.code}") from error
         if self._courier.take(Remote(letter.sender, letter.boot, letter.number)):
-            self._take_back(result, now_ms, serving=serving)
+            self._take_back(result, now_ms)
 
-    def _take_back(self, result: ReceiveMessageResult, now_ms: int, *, serving: bool) -> None:
+    def _take_back(self, result: ReceiveMessageResult, now_ms: int) -> None:
         """An answer that did not reach its client by way of another member."""
-        if serving:
-            self._give_back(result, now_ms)
+        if self._leadership.serving:
+            self._executor.give_back(result, now_ms)
         elif self._master is not None:
             self._give_to(self._master, result)
 
@@ -339,10 +341,10 @@ class Post:
     def retire(self) -> None:
         """Another node takes this one's place: all that waits is unknown or was not done."""
         self._answer_unknown(self._courier.lost_with(lambda to: True))
-        while self._lobby:
-            self._refuse(self._lobby.popleft()[2])
+        for _, ticket in self._lobby.take_all():
+            self._refuse(ticket)
 
-    def mail_answers(self, now_ms: int, *, serving: bool) -> None:
+    def mail_answers(self, now_ms: int) -> None:
         """Answers that are due to calls of other members leave as letters; those of members that left go back."""
         replies = self._effects.replies
         if not any(type(reply.ticket) is Remote for reply in replies):
@@ -359,9 +361,9 @@ class Post:
                 unsent.append(outcome)
         replies[:] = kept
         for result in unsent:
-            self._take_back(result, now_ms, serving=serving)
+            self._take_back(result, now_ms)
         if unsent:
-            self.mail_answers(now_ms, serving=serving)
+            self.mail_answers(now_ms)
 
     def _mail(self, ticket: Remote, outcome: Result | SqsError) -> bool:
         """False: it cannot be written, and its caller is told so instead."""

@@ -1,4 +1,4 @@
-"""The reply rule: an answer leaves when what it rests on is committed; the modes relax it for sends (design.md §5)."""
+"""The reply rule: an answer leaves when what it rests on is committed. Modes relax it for sends (docs/adr/0018)."""
 
 from collections import deque
 from collections.abc import Iterator

@@ -13,7 +13,7 @@ from typing import Final
 
 from elasticq.engine import mutations as m
 from elasticq.engine import residency
-from elasticq.engine.ordering.standard import AHEAD_MAX
+from elasticq.engine.ordering.contract import AHEAD_MAX
 from elasticq.engine.state import Queue, State
 from elasticq.node.effects import Committed, Fetch
 

@@ -21,7 +21,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     boot: of the process, new at each of its starts; empty: made from the entropy.
     address (host:port of the peer port), http, admin (URLs): where this member is found.
     nodes: how many fresh members form a cluster together; cluster_name: only equal ones do;
-    mode: when a send to a standard queue is answered (design.md §5); all_timeout_ms: how long
+    mode: when a send to a standard queue is answered (docs/guarantees.md); all_timeout_ms: how long
     mode ``all`` waits for the last voter.
     sixty_second_rules: enforce AWS's 60 s between two purges and between delete and
     re-create of a name.

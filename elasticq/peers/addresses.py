@@ -6,7 +6,7 @@ WILDCARDS = ("", "0.0.0.0", "::")
 
 
 def split(address: str) -> tuple[str, int]:
-    """Host and port; raises ValueError where there is no port from 0 to 65535."""
+    """Return host and port; raises ValueError where there is no port from 0 to 65535."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65_535:
         raise ValueError(f"{address!r} is not host:port")
@@ -18,7 +18,7 @@ def join(host: str, port: int) -> str:
 
 
 def is_dialable(address: str) -> bool:
-    """Whether it names one place: a host that is no wildcard, and a port."""
+    """Tell whether an address names one place: a host that is no wildcard, and a port."""
     try:
         host, port = split(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Which of two claims stands: two links of one pair, two processes of one name. Pure; both ends judge alike."""
+"""Decides which of two claims stands: two links of one pair, or two processes of one name. Pure; both ends agree."""
 
 from msgspec import Struct
 
@@ -9,12 +9,15 @@ SAME_AGE_S = 1.0
 
 
 def is_rival(one: Peer, other: Peer) -> bool:
-    """Two processes that cannot both live: of one name, or of one member id."""
+    """Tell whether two processes cannot both live: they have one name or one member id."""
     return (one.id, one.boot) != (other.id, other.boot) and (one.name == other.name or one.id == other.id)
 
 
 class Claim(Struct, frozen=True):
-    """Times are of this process's loop. standing_s: linked to anybody without a break since; started_s: runs since."""
+    """A process's claim to its name, in times of this process's loop.
+
+    standing_s: since when it has had a link to anybody without a break; started_s: since when it has run.
+    """
 
     standing_s: float
     started_s: float
@@ -26,10 +29,10 @@ def claim_of(hello: Hello, now_s: float) -> Claim:
 
 
 def is_elder(one: Claim, other: Claim) -> bool:
-    """Whether ``one`` keeps the name: who stands longer, else who runs longer, else the lower boot.
+    """Tell whether ``one`` keeps the name: it has stood longer, else run longer, else has the lower boot.
 
-    Not who is linked here: two members could then refuse one each, and both would end. Standing comes
-    before age, so that a process that was paused and has been replaced meanwhile does not end its heir.
+    Which of them is linked here does not count: two members could then refuse one each, and both would end. Standing
+    comes before age, so that a process that was paused and has been replaced meanwhile does not end its heir.
     """
     for ones_s, others_s in ((one.standing_s, other.standing_s), (one.started_s, other.started_s)):
         if abs(ones_s - others_s) >= SAME_AGE_S:
@@ -38,8 +41,9 @@ def is_elder(one: Claim, other: Claim) -> bool:
 
 
 def replaces(new_dialler: str, old_dialler: str) -> bool:
-    """Of two links to one process: of one dialler the newer one stays, else the one that the lower member id dialled.
+    """Tell whether a new link takes the place of another to the same process.
 
-    A dialler that thinks its link stands dials no second one, so its newer link means that the old one broke.
+    Of two links by one dialler the newer one stays, else the one that the lower member id dialled. A dialler that
+    thinks its link stands dials no second one, so its newer link means that the old one broke.
     """
     return new_dialler <= old_dialler

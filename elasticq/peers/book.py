@@ -1,4 +1,4 @@
-"""The address book: where members were met or are said to be. It fills itself and decides nothing."""
+"""The address book: where members were met or are said to be. It decides nothing."""
 
 from msgspec import Struct
 
@@ -10,7 +10,7 @@ RUMOUR_S = 600.0  # a member that nobody names any more, and that was never met,
 
 
 class Entry(Struct):
-    """met_s: of the last greeting, None: only heard of; heard_s: when it was last met or named."""
+    """An address. met_s: of the last greeting from it, None without one; heard_s: when it was last met or named."""
 
     id: str
     address: str
@@ -19,7 +19,7 @@ class Entry(Struct):
 
 
 class Book:
-    """One address per member and one member per address; the newest greeting wins, hearsay never overrules it."""
+    """One address per member and one member per address. The newest greeting wins; hearsay never overrules it."""
 
     __slots__ = ("_entries",)
 
@@ -27,7 +27,7 @@ class Book:
         self._entries: dict[str, Entry] = {}
 
     def met(self, member_id: str, address: str, now_s: float) -> None:
-        """A greeting said so."""
+        """Note an address that a greeting came from."""
         if not is_dialable(address):
             return
         for other in [entry.id for entry in self._entries.values() if entry.address == address]:
@@ -36,7 +36,7 @@ class Book:
         self._entries[member_id] = Entry(member_id, address, now_s, now_s)
 
     def heard(self, known: tuple[Known, ...], now_s: float) -> None:
-        """Somebody else said so."""
+        """Note an address that another member told of."""
         for one in known[:KNOWN_MAX]:
             entry = self._entries.get(one.id)
             if entry is not None:
@@ -48,7 +48,7 @@ class Book:
                 self._entries[one.id] = Entry(one.id, one.address, None, now_s)
 
     def address(self, member_id: str) -> str:
-        """Empty if it is not known."""
+        """Return a member's address, empty if it is not known."""
         entry = self._entries.get(member_id)
         return entry.address if entry else ""
 
@@ -59,7 +59,10 @@ class Book:
         return list(self._entries)
 
     def told(self, linked: set[str], now_s: float) -> tuple[Known, ...]:
-        """What a greeting passes on: members linked now or met lately; hearsay is not repeated, so the dead fade."""
+        """Return what a greeting passes on: members linked now or met lately.
+
+        Hearsay is not repeated, so members that are gone are forgotten everywhere.
+        """
         fresh = [
             Known(entry.id, entry.address)
             for entry in self._entries.values()

@@ -10,7 +10,10 @@ PLACES_MAX = 1_024
 
 
 class Complaints:
-    """counts: refused connections by reason; conflicts: what an operator must settle, while it lasts."""
+    """Counts and logs refused connections.
+
+    counts: refused connections by reason; conflicts: what an operator must settle, while it lasts.
+    """
 
     __slots__ = ("_conflicts", "_last_s", "counts")
 
@@ -37,11 +40,11 @@ class Complaints:
             self._conflicts[_printable(text)] = now_s
 
     def conflicts(self, now_s: float) -> list[str]:
-        """Those met within the last minute; an unsettled one is met at each dial."""
+        """Return the conflicts met within the last minute; one that is not settled is met at each dial."""
         self._conflicts = {text: at_s for text, at_s in self._conflicts.items() if now_s - at_s < QUIET_S}
         return list(self._conflicts)
 
 
 def _printable(text: str) -> str:
-    """Part of it comes from strangers: no line breaks or control codes, and not long."""
+    """Return a short text without line breaks and control codes: part of it comes from strangers."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:500])

@@ -20,39 +20,42 @@ LINGER_S = 1.0  # how long a closed connection may take to send its last frames
 
 
 class Session(Protocol):
-    """What an established connection is for."""
+    """Takes the frames of an established connection."""
 
     def take(self, kind: int, body: bytes) -> None:
-        """One frame. Raises PeerError: the connection is closed with one log line."""
+        """Take one frame. A PeerError closes the connection with one log line."""
 
     def ended(self) -> None:
-        """The connection is gone; called once."""
+        """The connection is gone. Called once."""
 
 
 class Owner(Protocol):
-    """All calls come from the loop's thread."""
+    """Decides about connections. All its methods are called from the loop's thread."""
 
     def handshake(self, connection: "Connection") -> Handshake:
-        """For a new connection, with a new nonce."""
+        """Return a handshake for a new connection, with a new nonce."""
 
     def may_prove(self, connection: "Connection", theirs: Hello) -> bool:
-        """A dialler asks before it sends its proof; False: close, the link exists already."""
+        """Tell a dialler before its proof whether to go on; False where the link exists already: it closes."""
 
     def established(self, connection: "Connection", theirs: Hello) -> None:
-        """Both proved themselves. The owner sets ``session``, now or after a ``hold``, or closes."""
+        """Both sides are proven. Set ``session``, now or after a ``hold``, or close."""
 
     def refused(self, connection: "Connection", refused: Refused) -> None:
-        """The other side closes, with a reason; before ``established`` nobody has proved anything."""
+        """The other side closes and says why; before ``established`` it has proved nothing."""
 
     def fault(self, connection: "Connection", error: PeerError) -> None:
-        """The connection is being closed for this."""
+        """The connection is being closed for this error."""
 
     def closed(self, connection: "Connection") -> None:
-        """It is gone; called once, after the session's ``ended``."""
+        """The connection is gone. Called once, after the session's ``ended``."""
 
 
 class Connection(asyncio.Protocol):
-    """place: the other end for logs; theirs: its hello, once proven; sent_s, heard_s: loop time of the last use."""
+    """One TCP connection.
+
+    place: the other end for logs; theirs: its hello, once proven; sent_s, heard_s: loop time of the last use.
+    """
 
     __slots__ = (
         "_can_write",
@@ -169,7 +172,7 @@ class Connection(asyncio.Protocol):
         return str(name[0]) if name else ""
 
     def send(self, kind: int, body: bytes) -> None:
-        """Goes out with everything else of this turn of the loop. Dropped when closed."""
+        """Send a frame with everything else of this turn of the loop; drop it if the connection is closed."""
         if self.is_closed:
             return
         pieces = self._pieces
@@ -181,18 +184,18 @@ class Connection(asyncio.Protocol):
             self._overflow()
 
     def send_sealed(self, pieces: list[bytes]) -> None:
-        """Pieces that ``writer`` made elsewhere; nothing may have been sent in between."""
+        """Send pieces that ``writer`` sealed elsewhere; nothing may have been sent in between."""
         if not self.is_closed:
             if not self._pieces:
                 self._loop.call_soon(self._flush)
             self._pieces += pieces
 
     async def drained(self) -> None:
-        """The transport's buffer is low again, or the connection closed."""
+        """Wait until the transport's buffer is low again or the connection closed."""
         await self._can_write.wait()
 
     def refuse(self, code: str, reason: str) -> None:
-        """Say why, and close."""
+        """Tell the other side why, and close."""
         self.send(REFUSED, encode(Refused(code, reason)))
         self.close()
 
@@ -209,7 +212,7 @@ class Connection(asyncio.Protocol):
             self._loop.call_soon(self._read)
 
     def close(self) -> None:
-        """Send what is waiting, then end."""
+        """Send what is waiting, then close."""
         if self.is_closed:
             return
         self._flush()
@@ -219,7 +222,7 @@ class Connection(asyncio.Protocol):
             self._end_by(LINGER_S)
 
     def abort(self) -> None:
-        """End at once."""
+        """Close at once."""
         if not self.is_closed:
             self._mark_closed()
             if self._transport is not None:
@@ -227,7 +230,10 @@ class Connection(asyncio.Protocol):
                 self._end_by(LINGER_S)
 
     def fail(self, error: PeerError) -> None:
-        """One log line by the owner; who speaks our frames is told why, so that its operator sees it there too."""
+        """Close for an error, which the owner logs in one line.
+
+        A side that speaks our frames is told why, so that its operator sees it there too.
+        """
         if self.is_closed:
             return
         self.failure = error
@@ -245,7 +251,10 @@ class Connection(asyncio.Protocol):
         self._timer = self._loop.call_later(delay_s, self._give_up)
 
     def _give_up(self) -> None:
-        """The other side takes no bytes, or the loop reports no end: uvloop does not where a dial was cancelled."""
+        """Abort a connection that should have closed by now.
+
+        The other side takes no bytes, or the loop reports no end: uvloop does not where a dial was cancelled.
+        """
         if self._transport is not None:
             self._transport.abort()
         self.connection_lost(None)
@@ -286,7 +295,7 @@ class Connection(asyncio.Protocol):
             self.fail(error)
 
     def _take(self, kind: int, body: bytes) -> None:
-        """A frame of the handshake."""
+        """Take a frame of the handshake."""
         assert self._handshake is not None
         if kind == REFUSED:
             self._owner.refused(self, decode(body, Refused))

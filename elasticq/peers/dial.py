@@ -11,7 +11,7 @@ OWN_S = 60.0  # an address that led to this process itself is tried again after 
 
 
 class Target:
-    """An address; member_id: whom it led to last, empty: never."""
+    """An address to dial. member_id: which member it led to last, empty if none yet."""
 
     __slots__ = ("address", "is_own", "member_id", "task", "wanted")
 
@@ -24,7 +24,7 @@ class Target:
 
 
 class Dialler:
-    """``dial(target)`` returns when the attempt has ended; it sets what it learned in the target."""
+    """Dials all targets. ``dial(target)`` returns when the attempt has ended, with what it learned in the target."""
 
     __slots__ = ("_dial", "_is_linked", "_loop", "_targets")
 
@@ -40,7 +40,7 @@ class Dialler:
         self._targets: dict[str, Target] = {}
 
     def follow(self, addresses: Iterable[str]) -> None:
-        """Dial exactly these from now on."""
+        """Dial exactly these addresses from now on."""
         wanted = set(addresses)
         for address in self._targets.keys() - wanted:
             self._forget(self._targets.pop(address))
@@ -50,7 +50,7 @@ class Dialler:
             target.task = self._loop.create_task(self._keep(target))
 
     def linked(self, member_id: str, address: str) -> None:
-        """The member's greeting gave this address."""
+        """Note that a linked member's greeting gave this address."""
         for target in self._targets.values():
             if target.address == address:
                 target.member_id = member_id

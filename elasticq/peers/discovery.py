@@ -1,6 +1,6 @@
 """Announces this member by zeroconf and finds others of the same cluster name on the LAN.
 
-``found(address)`` only feeds the address book: the hello decides who it is. What is announced is
+``found(address)`` only feeds the address book: the hello tells who the member is. What is announced is
 readable by everybody on the LAN: names, ids and the peer port, nothing secret.
 """
 
@@ -92,7 +92,7 @@ class ZeroconfDiscovery:
         return [address for address in found if not is_loopback(address)] or ["127.0.0.1"]
 
     def _address(self) -> str:
-        """The listening host as an IPv4 address; raises OSError where it has none."""
+        """Return the listening host as an IPv4 address; raises OSError where it has none."""
         return str(socket.getaddrinfo(self._host, None, socket.AF_INET)[0][4][0])
 
     def _changed_for(self, cluster_name: str) -> Callable[..., None]:
@@ -118,7 +118,7 @@ class ZeroconfDiscovery:
 
 
 def places(info: AsyncServiceInfo) -> list[str]:
-    """Where to dial: the address that the member advertises, and those that answered for it."""
+    """Return where to dial: the address that the member advertises, and those that answered for it."""
     said = (info.properties.get(b"peers") or b"").decode(errors="replace")
     found = [join(host, info.port or 0) for host in info.parsed_addresses(IPVersion.V4Only)]
     return [address for address in dict.fromkeys([said, *found]) if is_dialable(address)]

@@ -20,7 +20,7 @@ PeerError
 
 
 class PeerError(Exception):
-    """``reason`` is a short constant for logs and counters; the text says more."""
+    """Why a connection is closed. ``reason`` is a short constant for logs and counters; the text says more."""
 
     reason = "peer_error"
 
@@ -32,25 +32,25 @@ class FrameError(PeerError):
 
 
 class WrongLength(FrameError):
-    """Longer than its kind may be, or the header is damaged."""
+    """A frame is longer than its kind may be, or its header is damaged."""
 
     reason = "wrong_length"
 
 
 class WrongVersion(FrameError):
-    """A format of frames, or a range of protocols, that is not understood here."""
+    """The other side's format of frames, or its range of protocols, is not understood here."""
 
     reason = "wrong_version"
 
 
 class WrongChecksum(FrameError):
-    """The CRC or MAC does not fit: changed, repeated or left out on the way, or another secret."""
+    """The CRC or MAC is wrong: the frame was changed, repeated or left out, or the secret is another one."""
 
     reason = "wrong_checksum"
 
 
 class UnexpectedKind(FrameError):
-    """Unknown, or not in this phase of the connection."""
+    """The kind of frame is unknown, or not allowed in this phase of the connection."""
 
     reason = "unexpected_kind"
 
@@ -62,7 +62,7 @@ class BadMessage(FrameError):
 
 
 class RefusedFrame(FrameError):
-    """The node cannot have been sent this by a member that keeps to the rules."""
+    """The node was sent a frame that no member sends that keeps to the rules."""
 
     reason = "refused_frame"
 
@@ -74,37 +74,37 @@ class HandshakeError(PeerError):
 
 
 class WrongSecret(HandshakeError):
-    """It could not prove that it knows the cluster secret, or only one side has one."""
+    """The other side could not prove that it knows the cluster secret, or only one side has one."""
 
     reason = "wrong_secret"
 
 
 class OtherClusterName(HandshakeError):
-    """It belongs to a cluster of another name."""
+    """The other side belongs to a cluster of another name."""
 
     reason = "other_cluster_name"
 
 
 class TwoClusters(HandshakeError):
-    """Same name, but both belong to a cluster, and not to the same one."""
+    """Both sides belong to clusters of one name, but not to the same cluster."""
 
     reason = "two_clusters"
 
 
 class SelfMet(HandshakeError):
-    """This process dialled itself (a seed list that names everybody)."""
+    """This process dialled itself, as a seed list that names everybody makes it do."""
 
     reason = "self"
 
 
 class SlowReader(PeerError):
-    """Its unread frames have reached the bound; Raft sends again what was dropped."""
+    """Frames that the other side has not read have reached their bound; Raft sends again what was dropped."""
 
     reason = "send_buffer_full"
 
 
 class TransferBroken(PeerError):
-    """The source refused, failed or fell silent."""
+    """The source of a snapshot refused, failed or fell silent."""
 
     reason = "transfer_broken"
 

@@ -65,7 +65,7 @@ class Seal(Protocol):
 
 
 class CrcSeal:
-    """Finds damage, not malice."""
+    """A CRC32: it finds damage, not malice."""
 
     __slots__ = ("_count", "size")
 
@@ -80,7 +80,7 @@ class CrcSeal:
 
 
 class MacSeal:
-    """Only who has the session key of this direction can make it. The key's block is hashed once, then copied."""
+    """A MAC that only the session key of this direction can make. The key's block is hashed once, then copied."""
 
     __slots__ = ("_copy", "_count", "size")
 
@@ -107,14 +107,14 @@ class FrameWriter:
         self.seal: Seal = CrcSeal()
 
     def add(self, pieces: list[bytes], kind: int, body: bytes) -> None:
-        """Append the pieces of one frame; in the order of the calls they go on the wire."""
+        """Append the pieces of one frame. Frames must go on the wire in the order of these calls."""
         length = len(body)
         stamped = length ^ _STAMP ^ kind
         pieces += (_header.pack(length, stamped), body, self.seal(length, stamped, body))
 
 
 class FrameReader:
-    """Takes bytes as they come, gives frames in order. After a FrameError it must not be used again."""
+    """Takes bytes as they come and gives frames in order. After a FrameError it must not be used again."""
 
     __slots__ = ("_at", "_buffer", "_kinds", "_need", "_partial", "seal")
 
@@ -128,7 +128,7 @@ class FrameReader:
         self.allow(HANDSHAKE_KINDS)
 
     def allow(self, kinds: dict[int, int]) -> None:
-        """From the next frame on only these kinds are read, each up to its bytes."""
+        """Read only these kinds from the next frame on, each up to its bytes."""
         self._kinds = {_STAMP ^ kind: (kind, bytes_max) for kind, bytes_max in kinds.items()}
 
     @property
@@ -146,7 +146,7 @@ class FrameReader:
             self._buffer, self._at = data, 0
 
     def next_frame(self) -> tuple[int, bytes] | None:
-        """Kind and body of the next whole frame, None: more bytes are needed. Raises FrameError."""
+        """Return kind and body of the next whole frame, None if more bytes are needed. Raises FrameError."""
         if self._partial:
             if len(self._partial) < self._need:
                 return None

@@ -51,11 +51,11 @@ class Handshake:
         self._root = b""
 
     def start(self) -> list[tuple[int, bytes]]:
-        """What to send before anything was received."""
+        """Return the frames to send before anything was received."""
         return [(HELLO, self._hello_bytes)] if self._is_dialler else []
 
     def step(self, kind: int, body: bytes) -> list[tuple[int, bytes]]:
-        """Take one frame, give those to send. Raises FrameError or HandshakeError."""
+        """Take one frame and return those to send. Raises FrameError or HandshakeError."""
         if kind == HELLO and self.theirs is None:
             return self._take_hello(body)
         if kind == PROOF and self.theirs is not None and not self.is_proven:
@@ -117,7 +117,7 @@ def _root_key(secret: bytes, dialled: bytes, accepted: bytes) -> bytes:
 
 
 def check_cluster(ours: Peer, theirs: Peer) -> None:
-    """Raises TwoClusters where both belong to one and not to the same; for proven peers only."""
+    """Raise TwoClusters where both sides belong to a cluster and not to the same one; for proven peers only."""
     if ours.cluster and theirs.cluster and ours.cluster != theirs.cluster:
         raise TwoClusters(
             f"member {theirs.name} ({theirs.address}) belongs to cluster {theirs.cluster}, this member to "

@@ -18,7 +18,7 @@ PROBES_MAX = 8
 
 
 class Silent(PeerError):
-    """The other end, or the way to it, is gone without a word."""
+    """The other end, or the way to it, has been silent for too long."""
 
     reason = "silent"
 
@@ -105,7 +105,7 @@ class Link:
         self._owner.link_ended(self)
 
     async def answers(self) -> bool:
-        """Whether the process at the other end answers within 0.5 s."""
+        """Tell whether the process at the other end answers within 0.5 s."""
         if self.connection.is_closed or len(self._probes) >= PROBES_MAX:
             return not self.connection.is_closed
         self._probes_sent += 1
@@ -121,7 +121,7 @@ class Link:
             self._probes.pop(probe, None)
 
     def tick(self, now_s: float) -> None:
-        """Raises Silent when it is to be closed."""
+        """Send signs of life. Raises Silent where the link must be closed."""
         if now_s - self.connection.heard_s > SILENT_S:
             raise Silent(f"nothing was received for {SILENT_S:g} s")
         if now_s - self.connection.sent_s > IDLE_S:

@@ -23,8 +23,8 @@ UNSERVED = "unserved"  # no snapshot to be had here now
 class Hello(Struct, array_like=True, frozen=True):
     """The first frame of each side.
 
-    standing_ms: how long it has had a link to anybody without a break; uptime_ms: how long its process
-    has run. They settle which of two processes keeps a name.
+    standing_ms: how long the process has had a link to anybody without a break; uptime_ms: how long it has run.
+    They decide which of two processes keeps a name.
     """
 
     protocol_min: int
@@ -38,28 +38,28 @@ class Hello(Struct, array_like=True, frozen=True):
 
 
 class Known(Struct, array_like=True, frozen=True):
-    """Where a member was met last."""
+    """Where a member was last met."""
 
     id: PeerText
     address: PeerText
 
 
 class Greeting(Struct, array_like=True, frozen=True):
-    """The first frame after the handshake, and again when what it says has changed."""
+    """The first frame after the handshake, sent again when what it says has changed."""
 
     peer: Peer
     known: tuple[Known, ...]
 
 
 class Refused(Struct, array_like=True, frozen=True):
-    """The last frame of a connection."""
+    """The last frame of a connection, which says why it is closed."""
 
     code: str
     reason: str
 
 
 class Pull(Struct, array_like=True, frozen=True):
-    """Asks for a snapshot at ``index`` or above; from ``offset`` on if it still is the one named ``id``."""
+    """Asks for a snapshot at ``index`` or above; from ``offset`` on if the source still has the one named ``id``."""
 
     id: PeerText
     offset: Index
@@ -67,7 +67,7 @@ class Pull(Struct, array_like=True, frozen=True):
 
 
 class Head(Struct, array_like=True, frozen=True):
-    """Chunks of this snapshot follow, the first one at ``offset``."""
+    """Says that chunks of this snapshot follow, the first one at ``offset``."""
 
     id: PeerText
     index: Index
@@ -76,7 +76,7 @@ class Head(Struct, array_like=True, frozen=True):
 
 
 class End(Struct, array_like=True, frozen=True):
-    """All chunks were sent; digest: BLAKE2b (32 bytes) of the whole file."""
+    """Says that all chunks were sent. digest: BLAKE2b (32 bytes) of the whole file."""
 
     digest: bytes
 
@@ -89,7 +89,7 @@ _decoders: dict[Any, msgspec.msgpack.Decoder[Any]] = {
 
 
 def decode(body: bytes, kind: type[Message]) -> Message:
-    """Raises BadMessage."""
+    """Return the message in a frame's body. Raises BadMessage."""
     try:
         message: Message = _decoders[kind].decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -1,7 +1,7 @@
-"""Keeps one link to every other member that can be found, and tells the node's shell what comes over them.
+"""Keeps one link to every other member that can be found, and passes on what comes over them.
 
-Addresses come from seeds, discovery and greetings; each is dialled while its member is not linked. What is
-said when two claims meet is judged in admission.py. Nothing here decides who is a member.
+Addresses come from seeds, discovery and greetings; each is dialled while its member is not linked. admission.py
+decides between two claims to a name or a link. Nothing here decides who is a member.
 """
 
 import asyncio
@@ -47,19 +47,19 @@ _log = getLogger("elasticq.peers")
 
 
 class Receiver(Protocol):
-    """Called in the loop's thread, never from inside a call of Peers."""
+    """Takes what comes over links. Called in the loop's thread, never from inside a call of Peers."""
 
     def receive(self, member_id: str, frame: bytes) -> None:
-        """A node's frame, in the order of the link to that member."""
+        """A frame for the node has come, in the order of the link to that member."""
 
     def met(self, peer: Peer) -> None:
-        """It greeted: at first, over a new link, or because what it says of itself has changed."""
+        """A member greeted: for the first time, over a new link, or because what it says of itself has changed."""
 
     def lost(self, member_id: str) -> None:
-        """There is no link to it any more."""
+        """There is no link to this member any more."""
 
     def refused(self, reason: str) -> None:
-        """Another live process has this member's name or id; this process should end."""
+        """Another live process has this member's name or id: this process should end."""
 
 
 class Discovery(Protocol):
@@ -69,7 +69,7 @@ class Discovery(Protocol):
 
 
 class Peers:
-    """``introduce`` is asked every 200 ms; when its answer changes, all links are told."""
+    """All links of this member. It asks ``introduce`` every 200 ms, and tells all links when the answer changes."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Peers:
         self._unproven_max = min(UNPROVEN_MAX, settings.connections_max // 2)
 
     async def start(self) -> None:
-        """Listens, then looks for others. Raises OSError where the port cannot be had."""
+        """Listen, then look for others. Raises OSError where the port cannot be had."""
         listeners = await listeners_of(self._settings.host, self._settings.port, BACKLOG)
         self._port = int(listeners[0].getsockname()[1])
         self._acceptor = Acceptor(
@@ -132,7 +132,7 @@ class Peers:
             await self._start_discovery()
 
     async def stop(self) -> None:
-        """Ends everything; the receiver hears nothing any more. What was sent before still goes out, for up to 1 s."""
+        """End everything; the receiver hears nothing any more. What was sent before still goes out, for up to 1 s."""
         self._is_stopping = True
         if self._timer is not None:
             self._timer.cancel()
@@ -154,7 +154,7 @@ class Peers:
 
     @property
     def address(self) -> str:
-        """Where others reach this member, as far as it can be told before any of them has."""
+        """Where others reach this member, as far as it is known before any of them has."""
         if self._settings.advertise:
             host, port = split(self._settings.advertise)
             return join(host, port or self._port)
@@ -176,26 +176,29 @@ class Peers:
                 link.send(frame.data)
 
     def cut(self, member_id: str, reason: str) -> None:
-        """The node refused a frame of this member: whatever made it, its link ends."""
+        """End the link to a member that sent a frame which the node refused."""
         link = self._live_link(member_id)
         if link is not None:
             link.connection.fail(RefusedFrame(f"a frame of member {link.peer.name} was refused: {reason}"))
 
     def know(self, member_id: str, address: str) -> None:
-        """An address from elsewhere, such as a voter's in the log; it is dialled like hearsay."""
+        """Note an address from elsewhere, such as a voter's in the log; it is dialled like hearsay."""
         if member_id != self._introduce().id:
             self._book.heard((Known(member_id, address),), self._loop.time())
             self._follow()
 
     async def fetch(self, wanted: Wanted, into: Path) -> None:
-        """Returns when ``into`` holds a whole verified snapshot at ``wanted.index`` or above; cancel it to give up.
+        """Fetch a whole verified snapshot at ``wanted.index`` or above into ``into``; cancel it to give up.
 
         Raises OSError of the own disk. Progress stays beside ``into`` as ``<name>.<snapshot id>.part``.
         """
         await Fetch(self._loop, wanted, into, self._connect_transfer, self._sources).run()
 
     def status(self) -> dict[str, int | list[str] | dict[str, int]]:
-        """links: member ids; the counts are since the start; conflicts: of the last minute."""
+        """Return the state of the links.
+
+        links: member ids; counts: since the start; conflicts: of the last minute.
+        """
         totals = dict(self._past)
         for link in self._links.values():
             self._count(link, totals)
@@ -232,7 +235,10 @@ class Peers:
         return Handshake(hello, self._settings.secret, is_dialler=connection.is_dialler)
 
     def _make_room(self) -> None:
-        """One that has proved nothing gives way to the next: silence keeps nobody out, and members last of all."""
+        """Close the connection that must give way to a new one: none that has proved itself.
+
+        Silence keeps nobody out so, and addresses of members go last.
+        """
         known = {split(address)[0] for address in (*self._book.addresses(), *self._settings.seeds)}
         slow = who_gives_way(self._unproven, known)
         del self._unproven[slow]
@@ -301,7 +307,7 @@ class Peers:
     # Links.
 
     def _admit(self, connection: Connection, theirs: Hello) -> None:
-        """A proven process wants a link: it gets one, is refused, or waits until an older claim was asked."""
+        """Give a proven process its link, or refuse it, or wait until a process with an older claim was asked."""
         own, peer = self._introduce(), theirs.peer
         claim = claim_of(theirs, self._loop.time())
         if is_rival(own, peer):
@@ -322,7 +328,7 @@ class Peers:
         self._link(connection, theirs)
 
     def _claimants(self, peer: Peer) -> list[Link]:
-        """Links to the same process, or to others that have its name or id."""
+        """Return links to the same process, or to others that have its name or id."""
         return [
             link
             for link in self._links.values()
@@ -330,7 +336,7 @@ class Peers:
         ]
 
     def _end(self, old: Link, winner: Peer) -> None:
-        """``winner`` takes its place."""
+        """Close a link whose place ``winner`` takes."""
         if old.peer.boot == winner.boot:
             old.connection.refuse(DUPLICATE, "another link of this pair stays")
         else:
@@ -341,7 +347,7 @@ class Peers:
         self._contests[connection] = self._loop.create_task(self._ask(connection, theirs, old))
 
     async def _ask(self, connection: Connection, theirs: Hello, old: Link) -> None:
-        """The old link stays if its process answers; else the new connection is judged again without it."""
+        """Keep the old link if its process answers; else judge the new connection again without it."""
         is_alive = await old.answers()
         self._contests.pop(connection, None)
         if is_alive:
@@ -434,7 +440,7 @@ class Peers:
         return self._book.told(set(self._links), self._loop.time())
 
     def _spoken(self, connection: Connection) -> Peer:
-        """What is said of oneself over this connection: with an address that the other side can reach."""
+        """Return what is said of this member over this connection, with an address that the other side can reach."""
         own = self._introduce()
         if is_dialable(own.address):
             return own
@@ -443,7 +449,7 @@ class Peers:
         return msgspec.structs.replace(own, address=join(connection.local_host or "127.0.0.1", self._port))
 
     def _announced(self) -> Peer:
-        """For zeroconf, which knows the interfaces' addresses itself."""
+        """Return what zeroconf announces; it knows the interfaces' addresses itself."""
         own = self._introduce()
         if is_dialable(own.address):
             return own
@@ -475,7 +481,7 @@ class Peers:
         target.is_own = isinstance(connection.failure, SelfMet)
 
     async def _connect(self, address: str, purpose: Purpose) -> Connection:
-        """A connection whose handshake has ended, well or not. Raises Unreachable."""
+        """Return a connection whose handshake has ended, well or not. Raises Unreachable."""
         host, port = split(route(address))
         connection = Connection(
             self, self._loop, self._settings.send_buffer_bytes, is_dialler=True, purpose=purpose, place=address

@@ -1,11 +1,11 @@
-"""When a refusal is final: this member's name has been held by a live process for more than 3 s."""
+"""Tells when a refusal is final: a live process has held this member's name for more than 3 s."""
 
 FINAL_S = 3.0
 FORGOTTEN_S = 5.0  # refusals further apart than this are not of one contest
 
 
 class Refusals:
-    """A restart meets its own old link for a moment; only a holder that goes on to live ends the newcomer."""
+    """A restart meets its own old link for a moment, so only a holder of the name that goes on to live is final."""
 
     __slots__ = ("_first_s", "_last_s")
 
@@ -14,7 +14,7 @@ class Refusals:
         self._last_s = -FORGOTTEN_S
 
     def is_final(self, now_s: float) -> bool:
-        """Take note of one more refusal."""
+        """Note one more refusal, and tell whether it is final."""
         if now_s - self._last_s >= FORGOTTEN_S:
             self._first_s = now_s
         self._last_s = now_s

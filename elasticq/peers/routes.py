@@ -1,4 +1,4 @@
-"""Detours for tests: other addresses to dial than the ones that members tell of themselves.
+"""Detours for tests: addresses to dial instead of those that members tell of themselves.
 
 ``ELASTICQ_FAULT_ROUTES`` names a JSON file {"host:port": "host:port", ...}, read at each dial. Partition tests
 put a proxy between each two members by it; nothing but the dialled address changes. Unset: no detours.
@@ -13,7 +13,7 @@ VARIABLE = "ELASTICQ_FAULT_ROUTES"
 
 
 def route(address: str) -> str:
-    """Where to dial for ``address``."""
+    """Return where to dial for ``address``."""
     file = os.environ.get(VARIABLE)
     if not file:
         return address

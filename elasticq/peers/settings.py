@@ -1,4 +1,4 @@
-"""What the peer port is told at start; checked when it is made."""
+"""The settings of the peer port, checked by their constructor."""
 
 from typing import Literal
 

@@ -17,7 +17,7 @@ def client_context(settings: PeerSettings) -> ssl.SSLContext | None:
 
 
 def _context(settings: PeerSettings, side: int) -> ssl.SSLContext | None:
-    """None without TLS; raises PeerSettingsError where the files cannot be used."""
+    """Return a TLS context, None without TLS. Raises PeerSettingsError where the files cannot be used."""
     if not settings.has_tls:
         return None
     context = ssl.SSLContext(side)

@@ -54,13 +54,13 @@ class Snapshot(Protocol):
 
 
 class Snapshots(Protocol):
-    """Where snapshots come from. ``open`` may take minutes; it raises what it likes if there is none."""
+    """Opens snapshots for others. ``open`` may take minutes; it raises what it likes if there is none."""
 
     async def open(self, index: int) -> Snapshot:
-        """One at ``index`` or above; its id matches [A-Za-z0-9][A-Za-z0-9_.-]{0,99} and is never used again."""
+        """Open one at ``index`` or above; its id matches [A-Za-z0-9][A-Za-z0-9_.-]{0,99} and is never used again."""
 
     def release(self, snapshot: Snapshot) -> None:
-        """Called once for each ``open``."""
+        """Let a snapshot go. Called once for each ``open``."""
 
 
 class TokenBucket:
@@ -73,7 +73,7 @@ class TokenBucket:
         self._full_at_s = 0.0
 
     def take(self, size_bytes: int, now_s: float) -> float:
-        """Seconds to wait before these bytes may go; all takers share the rate."""
+        """Return how many seconds these bytes must wait; all callers share the rate."""
         if not self._rate:
             return 0.0
         start_s = max(self._full_at_s, now_s - 0.1)
@@ -82,7 +82,7 @@ class TokenBucket:
 
     @property
     def chunk_bytes(self) -> int:
-        """Small enough that a slow rate still shows signs of life several times a second."""
+        """The size of a chunk, so small that a slow rate still shows signs of life several times a second."""
         return min(CHUNK_BYTES_MAX, max(16_384, self._rate // 8)) if self._rate else CHUNK_BYTES_MAX
 
 
@@ -117,7 +117,7 @@ class TransferServer:
         return Serving(self, connection, self._loop)
 
     def start(self, connection: Connection, pull: Pull) -> asyncio.Task[None] | None:
-        """None: refused, too many are being served."""
+        """Begin to serve a connection; None, a refusal, if too many are being served."""
         if len(self._tasks) >= READERS_MAX:
             connection.refuse(UNSERVED, f"{READERS_MAX} snapshots are being served already")
             return None
@@ -135,7 +135,7 @@ class TransferServer:
             self._release(held)
 
     async def _serve(self, connection: Connection, pull: Pull) -> None:
-        """Any failure to make or read the file is this connection's end and nobody else's."""
+        """Serve one snapshot. A failure to make or read its file ends this connection and no other."""
         holding = self._loop.create_task(self._hold(pull))
         self._holding.add(holding)
         holding.add_done_callback(self._holding.discard)
@@ -220,7 +220,7 @@ def _sealed_chunk(connection: Connection, file: BinaryIO, offset: int, size_byte
 
 
 async def _alive(connection: Connection, work: "asyncio.Future[_Value]") -> _Value:
-    """The work's result; meanwhile the other side is told each second that it goes on."""
+    """Return the work's result; until it is there, tell the other side each second that it goes on."""
     while not work.done():
         await asyncio.wait({work}, timeout=ALIVE_S)
         connection.send(IDLE, b"")
@@ -228,7 +228,7 @@ async def _alive(connection: Connection, work: "asyncio.Future[_Value]") -> _Val
 
 
 class Serving:
-    """The session at the source's end: one PULL, then nothing more."""
+    """The session at the source's end: it takes one PULL, then nothing more."""
 
     __slots__ = ("_connection", "_server", "_task", "_timer")
 
@@ -275,7 +275,7 @@ class Fetching:
         self._news.set()
 
     async def next(self) -> tuple[int, bytes]:
-        """The next frame that is not IDLE; raises TransferBroken."""
+        """Return the next frame that is not IDLE; raises TransferBroken."""
         while True:
             while self._frames:
                 kind, body = self._frames.popleft()
@@ -295,10 +295,10 @@ class Fetching:
 
 
 class Fetch:
-    """One wanted snapshot on its way into ``into``.
+    """Fetches one snapshot into the file ``into``.
 
-    connect: an established transfer connection to a member, raises TransferBroken;
-    others: the other members that may have a snapshot, at the time of the call.
+    connect: returns an established transfer connection to a member, raises TransferBroken;
+    others: returns the other members that may have a snapshot, at the time of the call.
     """
 
     __slots__ = ("_connect", "_into", "_loop", "_others", "_wanted")
@@ -318,7 +318,7 @@ class Fetch:
         self._others = others
 
     async def run(self) -> None:
-        """Returns when ``into`` is whole, verified and synced; tries for ever. Raises OSError of the own disk."""
+        """Fetch until ``into`` is whole, verified and synced; never gives up. Raises OSError of the own disk."""
         pause_s = PAUSE_MIN_S
         while True:
             sources = [self._wanted.source] * SOURCE_TRIES
@@ -392,7 +392,7 @@ class Fetch:
         return self._into.with_name(f"{self._into.name}.{snapshot_id}.part")
 
     def _partial(self) -> tuple[str, int]:
-        """Id and length of what an earlier try left, ("", 0) if nothing."""
+        """Return id and length of what an earlier try left, ("", 0) if nothing."""
         for part in parts_of(self._into):
             snapshot_id = part.name[len(self._into.name) + 1 : -len(".part")]
             if _SAFE_ID.fullmatch(snapshot_id):
@@ -405,7 +405,7 @@ class Fetch:
 
 
 def parts_of(into: Path) -> list[Path]:
-    """What earlier tries to fetch ``into``, also of an earlier process, have left."""
+    """Return the partial files that earlier tries to fetch ``into`` have left, also tries of an earlier process."""
     before, after = f"{into.name}.", ".part"
     return [path for path in into.parent.iterdir() if path.name.startswith(before) and path.name.endswith(after)]
 
@@ -419,7 +419,7 @@ def file_digest(path: Path) -> bytes:
 
 
 def _open_part(part: Path) -> BinaryIO:
-    """To be gone on with; messages are nobody else's."""
+    """Open a partial file to go on with. Only its owner may read it, as it holds messages."""
     part.touch(0o600)
     return part.open("ab")
 

@@ -54,7 +54,7 @@ IN_FLIGHT_ENTRIES_MAX = 4_096  # sent to one follower and not acknowledged
 LEARNER_SILENT_MS = 10_000  # a learner not heard for so long is forgotten; it asks again when it is back
 PINNED_FACTOR = 16  # times the bytes that are kept anyway: so much log waits for one who takes a snapshot
 FSYNC_FACTOR = 10  # an election waits for so many of the disk's slow syncs
-LEASE_SHARE = 0.8  # of election_min, counted from the sending of the round (replication.md 2.2)
+LEASE_SHARE = 0.8  # of election_min, counted from the sending of the round (Ongaro 2014, §6.4.1)
 
 
 class Timing(Struct, frozen=True):

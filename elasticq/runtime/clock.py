@@ -11,10 +11,10 @@ _clock_gettime_ns = time.clock_gettime_ns
 
 
 def boot_ms() -> int:
-    """Since boot, suspended time included, never set back: what the node counts by."""
+    """Return the time since the machine's boot, suspension included. It is never set back; the node counts by it."""
     return _clock_gettime_ns(_BOOTTIME) // 1_000_000
 
 
 def wall_ms() -> int:
-    """Since the epoch; used once, to start cluster time where nobody knows it better."""
+    """Return the time since the epoch; used once, to start cluster time where no member knows it."""
     return time.time_ns() // 1_000_000

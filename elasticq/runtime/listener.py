@@ -1,10 +1,10 @@
-"""A listening socket that is taken before anything is built on it: a taken port is found at once."""
+"""Binds a listening socket before anything is built on it, so that a port in use is found at once."""
 
 import socket
 
 
 def listen(host: str, port: int, backlog: int) -> socket.socket:
-    """Non-blocking; clients wait in the backlog until somebody serves it. Raises OSError."""
+    """Return a non-blocking socket; clients wait in its backlog until it is served. Raises OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:

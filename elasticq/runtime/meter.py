@@ -18,18 +18,18 @@ from elasticq.model.names import names_account, queue_path
 BOUNDS_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0)
 LAG_BOUNDS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 QUEUES_MAX: Final = 20_000
-"""Queues that are counted; what comes when there are more is counted together."""
+"""Queues that are counted one by one; those beyond are counted together."""
 SPELLINGS_MAX: Final = 32_768
 """URLs that are remembered."""
 
 Count = Callable[[Any, str, Any, float], bool]
-"""(command, account, result, when it began by perf_counter) of a call without an error; True: it was slow."""
+"""Called with command, account, result and start (perf_counter) of a call without an error; True if it was slow."""
 Read = Callable[[], tuple[int, float]]
 Slow = Callable[[float], bool]
 
 
 class Messages:
-    """Of one queue, by the calls that this member answered."""
+    """Counts of one queue's messages, from the calls that this member answered."""
 
     __slots__ = ("deleted", "empty", "received", "sent")
 
@@ -41,7 +41,7 @@ class Messages:
 
 
 class Meter:
-    """Of one SQS port. ``counts``: by the name of the action; whoever answers a call calls it."""
+    """Counts the calls of one SQS port. ``counts``: by action, what to call for each answer without an error."""
 
     __slots__ = ("_reads", "_urls", "counts", "errors", "lag", "slow_s", "times")
 
@@ -57,12 +57,12 @@ class Meter:
             self.counts[action], self._reads[action] = self._counter(action, self._slow(times))
 
     def failed(self, action: str, code: str) -> None:
-        """A call of ``action`` was answered by an error; both are ours, so they are few."""
+        """Count an error. Actions and codes are from our own lists, so there are few pairs of them."""
         key = action, code
         self.errors[key] = self.errors.get(key, 0) + 1
 
     def read(self) -> dict[str, Histogram]:
-        """The times of the answers without error, by action."""
+        """Return how long answers without an error took, by action."""
         whole = {}
         for action, times in self.times.items():
             fast, fast_s = self._reads[action]()
@@ -73,11 +73,11 @@ class Meter:
         return whole
 
     def by_queue(self) -> dict[tuple[str, str], Messages]:
-        """By (account, name); those of ("", "") are of queues beyond the bound."""
+        """Return the counts by (account, name); under ("", "") are those of queues beyond the bound."""
         return self._urls.queues
 
     def forget(self, exists: Callable[[tuple[str, str]], bool]) -> None:
-        """Queues that are no more, once there are many."""
+        """Drop the counts of queues that do not exist any more, once there are many."""
         self._urls.forget(exists)
 
     def _counter(self, action: str, slow: Slow) -> tuple[Count, Read]:
@@ -95,9 +95,9 @@ class Meter:
 
 
 class _Urls:
-    """The queues' messages by QueueUrl, as clients write it. Several spellings are one object.
+    """Maps each QueueUrl, as clients write it, to the counts of its queue; all spellings share one object.
 
-    A bare name may be one of many accounts: it is counted, and not kept. Nor is a URL that nobody needs so long.
+    A bare name is not remembered, as it may be a queue of many accounts; nor is a URL that is longer than any need be.
     """
 
     __slots__ = ("known", "queues")
@@ -107,7 +107,7 @@ class _Urls:
         self.queues: dict[tuple[str, str], Messages] = {}
 
     def of(self, url: str | None, account: str) -> Messages:
-        """The first of a URL."""
+        """Return the counts of a URL that is not remembered."""
         url = url or ""
         key = queue_path(url, account)
         found = self.queues.get(key)
@@ -122,12 +122,12 @@ class _Urls:
         return found
 
     def deleted(self, url: str | None, account: str) -> None:
-        """Its queue is no more, under any spelling: many that live for a moment are not kept for as long as others."""
+        """Drop the counts of a deleted queue under every spelling, so that short-lived queues do not fill the table."""
         if self.queues.pop(queue_path(url or "", account), None) is not None:
             self.known.clear()
 
     def forget(self, exists: Callable[[tuple[str, str]], bool]) -> None:
-        """Queues that are no more; only where there are so many that room is wanted."""
+        """Drop the counts of queues that do not exist any more, once half of the table is full."""
         if len(self.queues) >= QUEUES_MAX // 2:
             self.queues = {key: found for key, found in self.queues.items() if exists(key)}
             self.known.clear()
@@ -190,7 +190,7 @@ def _deleted(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
 
 
 def _received(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
-    """A long poll is slow when it took longer than it may wait."""
+    """Count receives. A long poll is slow when it took longer than it may wait."""
     known, fast, fast_s, fast_max_s = urls.known, 0, 0.0, BOUNDS_S[0]
 
     def count(command: Any, account: str, result: Any, began_s: float) -> bool:
@@ -215,7 +215,7 @@ def _received(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
 
 
 def _batch_sent(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
-    """Of a batch the entries count that succeeded."""
+    """Count batches: of each the entries that succeeded."""
     count_call, read = _plain(urls, slow, slow_s)
 
     def count(command: Any, account: str, result: Any, began_s: float) -> bool:

@@ -29,8 +29,9 @@ from elasticq.engine.mutations import MessageStored
 from elasticq.model.commands import Call
 from elasticq.model.errors import SqsError
 from elasticq.model.results import Result
+from elasticq.node.digests import DAMAGED, DIGESTS_MAX
 from elasticq.node.effects import Fetch, Frame, Wanted
-from elasticq.node.node import DAMAGED, DIGESTS_MAX, Node
+from elasticq.node.node import Node
 from elasticq.node.orders import Order
 from elasticq.node.peer import Peer
 from elasticq.node.settings import LeaseStatus, NodeStatus
@@ -46,12 +47,12 @@ _log = getLogger(__name__)
 
 
 class Ticket(Protocol):
-    """Who asked. Hashed by identity; may be used again after its release."""
+    """Takes the outcome of a call. It is hashed by identity and may be used again after its release."""
 
     def __hash__(self) -> int: ...
 
     def release(self, outcome: Result | SqsError) -> None:
-        """The answer, once. Must not raise, and must not enter the runtime again before it returns."""
+        """Take the outcome, once. Must not raise, and must not enter the runtime again before it returns."""
 
 
 class RuntimeStopped(Exception):
@@ -59,16 +60,16 @@ class RuntimeStopped(Exception):
 
 
 def no_peers(frames: list[Frame]) -> None:
-    """A cluster of one has nobody to send to."""
+    """Send the frames of a cluster of one: there are none."""
     assert not frames, "a frame for nobody"
 
 
 def no_discarded(entries: list[Entry]) -> None:
-    """Nobody wants to know."""
+    """Take the discarded entries where nobody asked to keep them."""
 
 
 def nothing_wanted(wanted: Wanted) -> None:
-    """A cluster of one wants no snapshot."""
+    """Fetch a snapshot for a cluster of one: it never wants one."""
     raise AssertionError("a snapshot is wanted, and nobody fetches it")
 
 
@@ -139,7 +140,10 @@ class Runtime:
         self._drain()
 
     def when_ready(self, on_ready: Callable[[], None]) -> None:
-        """Call it once as soon as commands can be executed: a member alone is so when its first records are durable."""
+        """Call ``on_ready`` once as soon as commands can be executed.
+
+        A member alone can execute them when its first records are durable.
+        """
         self._on_ready = on_ready
         self._look_ready()
 
@@ -170,28 +174,31 @@ class Runtime:
             self._arm(wake_at_ms)
 
     def cancel(self, ticket: Ticket) -> None:
-        """The client of a waiting receive left; harmless when the answer is already out."""
+        """End the wait of a receive whose client left; harmless when the answer is already out."""
         if not self.stopped:
             with _Guard(self):
                 self._node.cancel(ticket, self._clock())
             self._drain()
 
     def undelivered(self, result: Result) -> None:
-        """A released receive could not be written: its messages become visible again."""
+        """Make the messages of a receive visible again, as its result could not be written."""
         if not self.stopped:
             with _Guard(self):
                 self._node.undelivered(result, self._clock())
             self._drain()
 
     def close_waiters(self) -> None:
-        """Graceful stop: every long poll is answered, empty."""
+        """Answer every long poll, empty, for a graceful stop."""
         if not self.stopped:
             with _Guard(self):
                 self._node.close_waiters(self._clock())
             self._drain()
 
     def receive(self, frames: list[tuple[str, bytes]]) -> list[tuple[str, FrameError]]:
-        """Frames of other members with the links that brought them, in their order; which were refused, and why."""
+        """Give frames of other members to the node, in their order, each with the link that brought it.
+
+        Returns which links brought frames that the node refused, and why.
+        """
         if self.stopped:
             return []
         try:
@@ -203,14 +210,14 @@ class Runtime:
         return errors
 
     def met(self, peer: Peer) -> None:
-        """Another member greeted."""
+        """Tell the node that another member greeted."""
         if not self.stopped:
             with _Guard(self):
                 self._node.met(peer, self._clock())
             self._drain()
 
     def lost(self, member_id: str) -> None:
-        """The link to another member broke."""
+        """Tell the node that the link to another member broke."""
         if not self.stopped:
             with _Guard(self):
                 self._node.lost(member_id, self._clock())
@@ -220,7 +227,7 @@ class Runtime:
         return self._node.introduce()
 
     def order(self, order: Order, ticket: Ticket) -> None:
-        """What the operator wants; the ticket is released with an OrderDone or an OrderRefused."""
+        """Give an operator's order to the node; the ticket is released with an OrderDone or an OrderRefused."""
         if self.stopped:
             raise RuntimeStopped
         with _Guard(self):
@@ -228,7 +235,7 @@ class Runtime:
         self._drain()
 
     def hand_over(self) -> bool:
-        """Give the mastership away; False if there is nobody, or this member has none."""
+        """Give the mastership away; False if there is nobody to take it, or this member does not have it."""
         if self.stopped:
             return False
         with _Guard(self):
@@ -245,18 +252,18 @@ class Runtime:
 
     @property
     def wanted(self) -> Wanted | None:
-        """The snapshot that the node still wants."""
+        """The snapshot that the node still wants, None if none."""
         return self._effects.wanted
 
     def replace(self, node: Node) -> None:
-        """``node`` stands over a snapshot that the storage has installed; whoever waits at the old one is answered."""
+        """Go on with ``node``, made over a snapshot that the storage installed; calls waiting at the old one end."""
         if self.stopped:
             return
         with _Guard(self):
             self._node.retire(self._clock())
         self._release()
         self._tell()
-        node.discarded = self._node.discarded
+        node.journal.discarded = self._node.journal.discarded
         linked = self._node.members.linked_peers
         self._node, self._effects, self._submit = node, node.effects, node.submit
         self._gate = SyncGate()
@@ -267,14 +274,17 @@ class Runtime:
             self.met(peer)
 
     def set_full(self, reason: str | None) -> None:
-        """Sends are refused while the disk is full (``reason``); None: there is space again."""
+        """Refuse sends, as the disk is full (``reason``); None: there is space again."""
         if not self.stopped:
             with _Guard(self):
                 self._node.set_full(reason, self._clock())
             self._drain()
 
     def damaged(self, queue_id: int, sequences: list[int]) -> bool:
-        """The rows on disk have lost the contents of these messages; False: new rows of what is left are wanted."""
+        """Tell the node that the rows on disk have lost the contents of these messages.
+
+        False: the storage must write new rows of what is left.
+        """
         if self.stopped:
             return True
         with _Guard(self):
@@ -283,7 +293,7 @@ class Runtime:
         return is_done
 
     def fail(self, failure: BaseException) -> None:
-        """What the member rests on is broken: nobody is answered any more."""
+        """Stop for ever: something that the member rests on is broken, so no call can be answered any more."""
         if not self.stopped:
             self._fail(failure)
 
@@ -294,7 +304,10 @@ class Runtime:
         return status
 
     def _checked(self, digests: dict[int, str]) -> dict[int, str]:
-        """Each is shown once all that is on the disk was read, too: a digest is made of what is in memory."""
+        """Return the digests whose member has also read all of its disk without finding damage.
+
+        A digest is made of what is in memory, so it says nothing of the disk.
+        """
         for index in digests:
             if index not in self._verdicts:
                 self._verdicts[index] = None
@@ -305,14 +318,14 @@ class Runtime:
         return {index: digest for index, digest in digests.items() if self._verdicts.get(index)} | damaged
 
     def time_ms(self) -> int:
-        """Cluster time."""
+        """Return cluster time."""
         return self._node.clock.time_ms(self._clock())
 
     def leases(self, limit: int) -> list[LeaseStatus]:
         return self._node.leases(self._clock(), limit)
 
     def close(self) -> None:
-        """No call enters after this."""
+        """Stop without a failure: no call enters after this."""
         self._stop()
         self._storage.close()
 
@@ -339,7 +352,7 @@ class Runtime:
             self._arm(wake_at_ms)
 
     def _tell_failures(self) -> None:
-        """Where and what; not the exceptions' own texts, which may quote a request."""
+        """Log type and place of failed commands, not the exceptions' own texts, which may quote a request."""
         failures = self._effects.failures
         for failure in failures:
             cause = failure.cause
@@ -449,7 +462,7 @@ class Runtime:
 
 
 class _Guard:
-    """Around each call of the node: an exception stops the member and goes on upwards as RuntimeStopped."""
+    """Guards a call of the node: an exception stops the member and goes on upwards as RuntimeStopped."""
 
     __slots__ = ("_runtime",)
 

@@ -1,7 +1,7 @@
-"""How the C library gives memory: large blocks come from the system and go back to it, few arenas.
+"""Sets how the C library keeps memory: large blocks come from the system and go back to it, arenas are few.
 
-Left alone, glibc learns from the first large block that is freed to keep its like, in an arena for each thread:
-after a flood of megabyte messages 200 MB in use were 900 MB of the machine's memory.
+Left alone, glibc learns from the first large block that is freed to keep blocks of that size, in an arena for each
+thread: after a flood of megabyte messages 200 MB in use were 900 MB of the machine's memory.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ ARENAS: Final = 2
 
 
 def give_back_large_blocks() -> None:
-    """Before the first thread; nothing happens where there is no glibc."""
+    """Set glibc's parameters. Call it before any thread starts; where there is no glibc it does nothing."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         for parameter, value in (

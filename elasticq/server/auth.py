@@ -1,4 +1,4 @@
-"""The settings of the door: who may come in with which key, and which web pages may ask; TLS of a port."""
+"""The settings of authentication: access keys, which web pages may ask, operators' tokens, and TLS of a port."""
 
 import re
 import ssl
@@ -23,7 +23,7 @@ _HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}\Z|\[[0-9A-Fa-f:.]+\]\Z")
 
 
 class KeyPair(Struct, frozen=True, forbid_unknown_fields=True):
-    """One of ``auth.keys``; without an account it acts for ``node.account``. Never shown with its secret."""
+    """One of ``auth.keys``; without an account it acts for ``node.account``. Its secret is never printed."""
 
     access_key_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_]{1,128}$")]
     secret_access_key: Annotated[str, Meta(min_length=1, max_length=256)]
@@ -34,7 +34,7 @@ class KeyPair(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Auth(Struct, frozen=True, forbid_unknown_fields=True):
-    """Signatures and browsers."""
+    """The settings of signatures and browsers."""
 
     mode: Literal["off", "lax", "strict"] = "off"
     keys: Annotated[list[KeyPair], Meta(max_length=KEYS_MAX)] = field(default_factory=list)
@@ -49,7 +49,7 @@ class _KeysFile(Struct, forbid_unknown_fields=True):
 
 
 def keys_of(auth: Auth, default_account: str) -> list[Key]:
-    """Of the settings and the file. Raises ValueError."""
+    """Return the keys of the settings and of the file that they name. Raises ValueError."""
     pairs = [*auth.keys, *_read_keys(auth.keys_file)]
     ids = [pair.access_key_id for pair in pairs]
     twice = sorted({one for one in ids if ids.count(one) > 1}) if len(set(ids)) < len(ids) else []
@@ -61,7 +61,7 @@ def keys_of(auth: Auth, default_account: str) -> list[Key]:
 
 
 def contradictions(auth: Auth, default_account: str) -> list[str]:
-    """What cannot be meant; reads the file that is named."""
+    """Return which settings contradict each other; reads the file that is named."""
     found = [
         f"auth.allowed_origins: {origin!r} is no origin, such as https://app.example.com"
         for origin in auth.allowed_origins
@@ -80,7 +80,7 @@ def contradictions(auth: Auth, default_account: str) -> list[str]:
 
 
 def doubts(auth: Auth, host: str) -> list[str]:
-    """What works and is likely a mistake. ``host``: that the SQS port listens on."""
+    """Return which settings work and are likely a mistake. ``host``: where the SQS port listens."""
     if auth.mode == "strict" or is_loopback(host):
         return []
     return [
@@ -90,7 +90,7 @@ def doubts(auth: Auth, host: str) -> list[str]:
 
 
 def _read_keys(keys_file: str) -> list[KeyPair]:
-    """TOML with [[keys]] tables. The text of a file with secrets is never repeated in an error."""
+    """Read TOML with [[keys]] tables. An error never repeats the text of a file with secrets."""
     if not keys_file:
         return []
     text = _read_closed("auth.keys_file", Path(keys_file), KEYS_FILE_BYTES_MAX)
@@ -103,7 +103,7 @@ def _read_keys(keys_file: str) -> list[KeyPair]:
 
 
 def read_token(token_file: str) -> str:
-    """The operators' token; empty: none is set. Raises ValueError."""
+    """Return the operators' token, empty if none is set. Raises ValueError."""
     if not token_file:
         return ""
     token = _read_closed("admin.token_file", Path(token_file), TOKEN_BYTES_MAX).strip()
@@ -115,7 +115,7 @@ def read_token(token_file: str) -> str:
 
 
 def _read_closed(setting: str, path: Path, bytes_max: int) -> str:
-    """A file that only its owner may read, or root's that one group may read."""
+    """Read a file that nobody but its owner may read; root's may be readable by one group."""
     try:
         check_mode(setting, path, path.stat())
         with path.open("rb") as file:
@@ -131,12 +131,12 @@ def _read_closed(setting: str, path: Path, bytes_max: int) -> str:
 
 
 def allowed_hosts(auth: Auth, host: str, public_url: str) -> list[str]:
-    """Names under which the port that listens on ``host`` may be addressed, besides those that are always good."""
+    """Return host names for the port that listens on ``host``, besides those that are always allowed."""
     return [*auth.allowed_hosts, host, urlsplit(public_url).hostname or ""]
 
 
 def tls_context(section: str, tls_cert: str, tls_key: str) -> ssl.SSLContext | None:
-    """None without TLS. Raises ValueError where the files cannot be used."""
+    """Return a TLS context, None without TLS. Raises ValueError where the files cannot be used."""
     if not tls_cert and not tls_key:
         return None
     if not (tls_cert and tls_key):
@@ -152,6 +152,6 @@ def tls_context(section: str, tls_cert: str, tls_key: str) -> ssl.SSLContext | N
 
 
 def shown(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings as plain values, without secrets."""
+    """Return settings as plain values, without secrets."""
     keys = [pair | {"secret_access_key": "(not shown)"} for pair in settings["auth"]["keys"]]
     return settings | {"auth": settings["auth"] | {"keys": keys}}

@@ -1,4 +1,4 @@
-"""The settings of the cluster: how other members are found, and what of that contradicts itself."""
+"""The settings of the cluster: how other members are found, and which settings contradict each other."""
 
 import ipaddress
 from pathlib import Path
@@ -36,14 +36,14 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def with_discovery(cluster: Cluster) -> Cluster:
-    """Seeds if there are some, zeroconf if others are awaited, else none."""
+    """Choose a discovery where none is set: seeds if there are some, zeroconf if others are awaited, else none."""
     if cluster.seeds:
         return replace(cluster, discovery="seeds")
     return replace(cluster, discovery="zeroconf") if cluster.nodes > 1 else cluster
 
 
 def contradictions(cluster: Cluster) -> list[str]:
-    """What cannot be meant, each with what to do; reads the files that are named."""
+    """Return which settings contradict each other, each with what to do; reads the files that are named."""
     found = [*_of_discovery(cluster), *_of_addresses(cluster), *_of_secrets(cluster)]
     if cluster.discovery != "none" and not found and not is_loopback(cluster.peer_host) and not _is_guarded(cluster):
         found.append(
@@ -54,7 +54,7 @@ def contradictions(cluster: Cluster) -> list[str]:
 
 
 def doubts(cluster: Cluster) -> list[str]:
-    """What works and is still likely a mistake."""
+    """Return which settings work and are still likely a mistake."""
     found = []
     if cluster.nodes % 2 == 0:
         found.append(f"{cluster.nodes} nodes survive no more failures than {cluster.nodes - 1}: take an odd number")
@@ -67,7 +67,7 @@ def doubts(cluster: Cluster) -> list[str]:
 
 
 def read_secret(cluster: Cluster) -> bytes:
-    """The secret without the line's end; empty: there is none. Raises ValueError."""
+    """Return the secret without its line end, empty if there is none. Raises ValueError."""
     if not cluster.secret_file:
         return b""
     path = Path(cluster.secret_file)
@@ -85,7 +85,7 @@ def read_secret(cluster: Cluster) -> bytes:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches ``host``; names other than localhost are not asked for."""
+    """Tell whether only this machine reaches ``host``; names other than localhost are not resolved."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -93,12 +93,12 @@ def is_loopback(host: str) -> bool:
 
 
 def host_of(address: str) -> str:
-    """The host of host:port, an IPv6 address without its brackets."""
+    """Return the host of host:port, an IPv6 address without its brackets."""
     return address.rpartition(":")[0].strip("[]")
 
 
 def is_address(text: str) -> bool:
-    """host:port, the port 1 to 65535, an IPv6 address in brackets."""
+    """Tell whether a text is host:port, with a port from 1 to 65535 and an IPv6 address in brackets."""
     host, _, port = text.rpartition(":")
     if not (port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) <= 65_535):
         return False

@@ -27,7 +27,7 @@ class _Ticket:
 
 
 async def declare(runtime: Runtime, commands: Sequence[DeclareQueue], account: str) -> None:
-    """Until each was answered: a cluster may have no master for long."""
+    """Create the queues. Returns when each was answered, which may take long where there is no master."""
     try:
         for command in commands:
             _tell(command, await _asked(runtime, Call(command, PRINCIPAL, account, "")))

@@ -1,6 +1,6 @@
-"""ElasticMQ's configuration as ours: its elasticmq.conf (HOCON, by pyhocon) and ``-Dkey=value``.
+"""Reads ElasticMQ's configuration as ours: its elasticmq.conf (HOCON, by pyhocon) and ``-Dkey=value``.
 
-Its keys and defaults are those of ElasticMQ 1.7. What it knows and we do not is named in a note and changes
+The keys and defaults are those of ElasticMQ 1.7. What it knows and we do not is named in a note and changes
 nothing, as such files also hold settings of the libraries below it.
 """
 
@@ -21,7 +21,7 @@ Properties = Sequence[tuple[str, str]]
 
 
 class Duration(int):
-    """In whole seconds."""
+    """A duration in whole seconds."""
 
 
 Port = Annotated[int, Meta(ge=0, le=65_535)]
@@ -95,7 +95,7 @@ class Own(Struct, rename="kebab"):
 
 
 class ElasticMq(Struct, rename="kebab"):
-    """All keys."""
+    """All keys of ElasticMQ."""
 
     elasticmq: Own = field(default_factory=Own)
     node_address: NodeAddress = field(default_factory=NodeAddress)
@@ -110,7 +110,7 @@ class ElasticMq(Struct, rename="kebab"):
 
 
 class Migrated(Struct):
-    """Our settings by section, and what has to be said of them."""
+    """Our settings by section, and notes on what of the file is read otherwise or ignored."""
 
     sections: dict[str, dict[str, Any]]
     notes: list[str]
@@ -123,7 +123,7 @@ _ROOT_LINE: Final = re.compile(
 
 
 def is_elasticmq(file: Path) -> bool:
-    """By its name, or because it is no TOML and has ElasticMQ's keys."""
+    """Tell whether a file is ElasticMQ's: by its name, or because it is no TOML and has ElasticMQ's keys."""
     if file.suffix in (".conf", ".hocon"):
         return True
     try:
@@ -138,7 +138,7 @@ def is_elasticmq(file: Path) -> bool:
 
 
 def read(file: Path | None, properties: Properties) -> Migrated:
-    """Our settings; without a file those only that the properties name. Raises MigrationError."""
+    """Return our settings; without a file those that the properties name. Raises MigrationError."""
     notes: list[str] = []
     tree: dict[str, Any] = {} if file is None else parse(file)
     for key, value in properties:
@@ -165,7 +165,7 @@ def _put(tree: dict[str, Any], key: str, value: str) -> None:
 
 
 def _typed(tree: dict[str, Any], source: str, notes: list[str]) -> ElasticMq:
-    """Raises MigrationError for a value that cannot be meant."""
+    """Return the tree as a ``kind``. Raises MigrationError for a value that fits no setting."""
     fitting = _fit_struct(tree, ElasticMq, "", source, notes)
     try:
         return msgspec.convert(fitting, ElasticMq, strict=False)
@@ -236,13 +236,13 @@ def _fit(value: Any, kind: Any, path: str, source: str, notes: list[str]) -> Any
 
 
 def _in_quotes(path: str) -> str:
-    """Dots part the names of objects."""
+    """Return a hint for errors: an unquoted name with a dot reads as the names of nested objects."""
     name = path.removeprefix("queues.")
     return f'; a queue whose name has a dot is written "{name}"' if name != path else ""
 
 
 def _texts(value: Any, path: str, source: str) -> Iterator[tuple[str, str]]:
-    """Of tags; a key with dots that has no quotes came as objects in each other."""
+    """Yield the tags; a key with dots that has no quotes was read as nested objects."""
     if not isinstance(value, Mapping):
         raise MigrationError(f"{source}: {path} is not an object")
     for key, below in value.items():
@@ -277,7 +277,7 @@ _UNITS_MS: Final = {
 
 
 def _seconds(value: Any, path: str, source: str, notes: list[str]) -> Duration:
-    """Rounded down, as ElasticMQ does; a bare number is of milliseconds there."""
+    """Return a duration rounded down, as ElasticMQ does; a bare number is in milliseconds there."""
     found = _DURATION.fullmatch(str(value))
     unit_ms = _UNITS_MS.get(found[2].lower()) if found is not None else None
     if found is None or unit_ms is None:
@@ -293,7 +293,7 @@ def _seconds(value: Any, path: str, source: str, notes: list[str]) -> Duration:
 
 
 def _stored_queues(path: Path, notes: list[str]) -> dict[str, Queue]:
-    """What ElasticMQ's queues-storage wrote: newer than what the file says of the same queues."""
+    """Return what ElasticMQ's queues-storage wrote; it is newer than what the file says of the same queues."""
     if not path.is_file():
         return {}
     notes.append(f"queues-storage: queues are read from {path}; from now on they are kept in the data directory")
@@ -301,7 +301,7 @@ def _stored_queues(path: Path, notes: list[str]) -> dict[str, Queue]:
 
 
 def _sections(given: ElasticMq, tree: dict[str, Any], notes: list[str], *, is_whole: bool) -> dict[str, dict[str, Any]]:
-    """``is_whole``: of a file, so that ElasticMQ's own defaults hold where it says nothing."""
+    """Return our settings. ``is_whole``: of a whole file, so that ElasticMQ's defaults fill what it leaves out."""
     return {
         "http": _http(given, tree, notes, is_whole=is_whole),
         "admin": _admin(given, tree),
@@ -408,5 +408,5 @@ def _queue(queue: Queue) -> dict[str, Any]:
 
 
 def _epoch_ms(at: int) -> int:
-    """Written in milliseconds; by hand perhaps in seconds."""
+    """Return milliseconds; ElasticMQ writes them so, but people may have written seconds."""
     return at * 1_000 if 0 < at < 100_000_000_000 else at

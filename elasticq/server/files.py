@@ -1,4 +1,4 @@
-"""How many connections each port may have: what the process's limit of open files leaves beside the storage.
+"""Shares the process's limit of open files between its ports, so that the storage always has some.
 
 A log that cannot open its next file ends the process, so sockets never take all: some files are kept for the storage
 and for connections to other members, the rest is shared out.
@@ -18,7 +18,7 @@ FILES_MAX: Final = 1_048_576  # where there is no limit
 
 
 class Shares(Struct, frozen=True):
-    """Connections at most. refused: of the SQS port beyond ``http``, which are told that there are too many.
+    """How many connections each port may have. refused: those of the SQS port beyond ``http``, which get a refusal.
 
     backlog: of the SQS port; those who wait there may be accepted all at once, before any is closed.
     """
@@ -31,7 +31,7 @@ class Shares(Struct, frozen=True):
 
 
 def raise_file_limit() -> int:
-    """As many files as the system allows, and how many; distributions still start processes with 1,024."""
+    """Allow as many open files as the system lets, and return how many: many systems begin with 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -42,7 +42,7 @@ def raise_file_limit() -> int:
 
 
 def shares(files: int, http_max: int) -> Shares:
-    """Of ``files`` open ones; ``http_max``: what the settings allow the SQS port."""
+    """Share out ``files`` open files; ``http_max``: what the settings allow the SQS port."""
     kept = min(KEPT_MAX, files // 3)
     left = files - kept
     admin = refused = min(PORT_MAX, left // 8)

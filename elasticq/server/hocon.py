@@ -1,4 +1,4 @@
-"""HOCON by pyhocon, read as ElasticMQ reads it.
+"""Reads HOCON by pyhocon, as ElasticMQ reads it.
 
 pyhocon reads some things otherwise: an include of the class path is a syntax error, durations come in two
 classes, quoted keys keep their quotes, and it would fetch URLs. ``_lines`` and ``_plain`` mend that.
@@ -26,7 +26,7 @@ class MigrationError(Exception):
 
 
 def parse(file: Path) -> dict[str, Any]:
-    """The file's tree of plain values. Raises MigrationError."""
+    """Return the file's tree of plain values. Raises MigrationError."""
     try:
         from pyhocon import ConfigFactory, ConfigTree
         from pyhocon.exceptions import ConfigException
@@ -48,7 +48,7 @@ def parse(file: Path) -> dict[str, Any]:
 
 
 def _lines(file: Path, depth: int) -> Iterator[str]:
-    """With the lines of included files in the place of their includes. Nothing is ever fetched."""
+    """Yield the lines, with those of included files in the place of their includes. Nothing is ever fetched."""
     if depth > INCLUDES_MAX:
         raise MigrationError(f"{file}: includes are more than {INCLUDES_MAX} files deep")
     for line in _text(file).splitlines():
@@ -85,7 +85,7 @@ def _included(file: Path, include: re.Match[str], depth: int) -> Iterator[str]:
 
 
 def _plain(value: Any) -> Any:
-    """Durations as text in milliseconds, whatever class they came in; keys without quotes."""
+    """Return the tree with durations as text in milliseconds and with keys without quotes."""
     if isinstance(value, Mapping):
         return {str(key).strip('"'): _plain(below) for key, below in value.items()}
     if isinstance(value, list):

@@ -51,15 +51,15 @@ EXIT_PORT_TAKEN: Final = 3
 EXIT_DATA_IN_USE: Final = 4
 
 DECLARE_S: Final = 10.0
-"""A server alone has its queues before its first client; one of a cluster that has no master serves all the same."""
+"""A server alone creates its queues before its first client; one of a cluster without a master waits no longer."""
 GC_THRESHOLDS: Final = (50_000, 20, 50)
-"""Requests make almost no garbage that counting does not free; the default of 700 cost a third of a send."""
+"""Requests leave almost no garbage for the collector; its default of 700 cost a third of a send."""
 
 _log = logging.getLogger(__name__)
 
 
 def serve(settings: Settings) -> int:
-    """Run until a signal; the exit status."""
+    """Serve until a signal or a failure; return the exit status."""
     logs.set_up(settings.log.format)
     give_back_large_blocks()
     for warning in warnings(settings):
@@ -87,7 +87,7 @@ def serve(settings: Settings) -> int:
 
 
 def _directory(settings: Settings) -> DataDirectory | None:
-    """Locked before a client can be answered; None: nothing is kept."""
+    """Open and lock the data directory, before any client is answered; None where nothing is kept."""
     if settings.storage.memory:
         return None
     return DataDirectory(Path(settings.storage.data_dir), settings.node.id)
@@ -193,7 +193,10 @@ async def _serve(
 async def _listen(
     settings: Settings, site: Site, listener: socket.socket, files: Shares
 ) -> Acceptor | asyncio.AbstractServer:
-    """Plain connections are counted by the site from their first moment; those in a TLS handshake by the acceptor."""
+    """Listen on the SQS port.
+
+    The site counts plain connections from their first moment; the acceptor counts those in a TLS handshake.
+    """
     context = tls("http", settings.http)
     if context is None:
         return await site.loop.create_server(lambda: SqsProtocol(site), sock=listener, backlog=files.backlog)
@@ -212,7 +215,7 @@ async def _listen(
 
 
 async def _open_admin(admin: AdminPort | None, imported: Awaitable[object]) -> None:
-    """Its clients wait in the backlog until aiohttp is here."""
+    """Serve the admin port once aiohttp is imported; its clients wait in the backlog until then."""
     await imported
     if admin is not None:
         await admin.start()
@@ -274,7 +277,7 @@ def make_site(
 
 
 def _health(settings: Settings) -> str:
-    """What GET /health says; durability is named where it is not the full one."""
+    """Return the answer of GET /health, which names the durability where it is not the full one."""
     storage = settings.storage
     return "OK" if storage.memory or storage.durability == "fsync" else f"OK durability={storage.durability}"
 

@@ -1,6 +1,7 @@
 """The process's log: one event a line, as text or as JSON, whatever its fields hold.
 
-What is counted or named beside an event comes as ``extra={"fields": {...}}``: members of the object, or ``name=value``.
+Numbers and names beside an event are given as ``extra={"fields": {...}}``: they become members of the JSON object, or
+``name=value``.
 """
 
 import json
@@ -16,7 +17,7 @@ _LINE_END: Final = {**_CONTROL, 10: "\\n"}
 
 
 class OneLine(logging.Formatter):
-    """Control characters of messages are written as escapes, so that no field can pretend to be another line.
+    """Writes control characters of messages as escapes, so that no field can pretend to be another line.
 
     Tracebacks keep their lines; they come from this program.
     """
@@ -31,7 +32,7 @@ class OneLine(logging.Formatter):
 
 
 class JsonLine(logging.Formatter):
-    """An object a line: time, level, logger, event, the event's fields, and trace where there is one."""
+    """Writes a JSON object a line: time, level, logger, event, its fields, and trace where there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -52,7 +53,7 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def set_up(form: Format = "text") -> None:
-    """To stderr, from INFO on."""
+    """Log to stderr, from INFO on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLine() if form == "json" else OneLine("%(asctime)s %(levelname)s %(name)s %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])

@@ -1,4 +1,4 @@
-"""How much memory this process may use: the machine's, or less where its control group or its limits say so."""
+"""Tells how much memory this process may use: the machine's, or less where a control group or a limit says so."""
 
 import os
 import resource
@@ -14,7 +14,7 @@ LIMIT, LIMIT_V1 = "memory.max", "memory.limit_in_bytes"
 
 
 def memory_bytes(root: Path = ROOT) -> int:
-    """The least of all that bounds it. ``root``: where the files of the system are."""
+    """Return the least of all bounds. ``root``: where the system's files are."""
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     own = [] if limit == resource.RLIM_INFINITY else [limit]
@@ -22,7 +22,10 @@ def memory_bytes(root: Path = ROOT) -> int:
 
 
 def _of_control_groups(root: Path) -> Iterator[int]:
-    """Of the group of the process and those it is in, version 2 and 1 (kernel's cgroup-v2 and cgroup-v1 pages)."""
+    """Yield the bounds of the process's control group and of those around it.
+
+    See the kernel's documents of cgroup version 2 and version 1.
+    """
     groups = root / CONTROL_GROUPS
     with suppress(OSError):
         for line in (root / OF_PROCESS).read_text().splitlines():

@@ -51,7 +51,7 @@ def end(ended: "asyncio.Future[int]", status: int) -> None:
 
 
 class Member:
-    """One member's process; ``ended`` gets its exit status. ``http`` and ``admin`` are its URLs for the others."""
+    """One member's process. ``ended`` gets its exit status; ``http`` and ``admin`` are its URLs for the others."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Member:
     # --- life -----------------------------------------------------------------------
 
     async def start(self) -> Runtime:
-        """Read what is kept and begin; raises OSError if the peer port is taken."""
+        """Read what is kept, and begin. Raises OSError if the peer port is taken."""
         self._drop_incoming_of_former_lives()
         cluster = self._settings.cluster
         try:
@@ -97,7 +97,7 @@ class Member:
                 "and let others join it ('elasticq cluster add')"
             )
         if self._discarded is not None:
-            node.discarded = self._discarded.count
+            node.journal.discarded = self._discarded.count
         self._runtime = Runtime(
             node,
             self._storage,
@@ -118,7 +118,7 @@ class Member:
         return self._runtime
 
     def _measure(self) -> None:
-        """Elections follow the disk as it is now."""
+        """Tell the node how slow syncs are now, as its election timeouts follow them; clean up; do so again later."""
         if not self.ended.done():
             self.runtime.fsync_measured(self._storage.slow_sync_ms)
             self._tell_trouble()
@@ -128,21 +128,21 @@ class Member:
             self._loop.call_later(MEASURE_S, self._measure)
 
     def _tell_trouble(self) -> None:
-        """What keeps this member from its cluster, and what to do: once each time it changes."""
+        """Log what keeps this member from its cluster, and what to do, once each time it changes."""
         trouble = self.runtime.node.members.waiting_for()
         if trouble != self._trouble:
             self._trouble = trouble
             _log.warning("%s", trouble or "this member takes part in its cluster")
 
     async def can_serve(self) -> bool:
-        """True once commands can be executed, False if the end comes before that."""
+        """Wait until commands can be executed; False if the end comes before that."""
         ready = self._loop.create_future()
         self.runtime.when_ready(lambda: ready.set_result(None))
         await asyncio.wait((ready, self.ended), return_when=asyncio.FIRST_COMPLETED)
         return not self.ended.done()
 
     async def hand_over(self) -> None:
-        """A master that stops lets another one go on; nobody waits for it for long."""
+        """Give the mastership away before a stop; it does not wait long for another member to take it."""
         if self._runtime is None or not self._runtime.hand_over():
             return
         until_s = self._loop.time() + HAND_OVER_S
@@ -173,11 +173,11 @@ class Member:
 
     @property
     def peer_address(self) -> str:
-        """host:port where other members reach this one; empty: it has no peers."""
+        """host:port where other members reach this one, empty without peers."""
         return "" if self._peers is None else self._peers.address
 
     def metrics(self) -> dict[str, float]:
-        """Of its links, as numbers."""
+        """Return figures of its links."""
         if self._peers is None:
             return {}
         found = {name: float(value) for name, value in self._peers.status().items() if isinstance(value, int)}
@@ -192,7 +192,7 @@ class Member:
 
     def _open(self) -> Storage:
         if self._directory is None:
-            return MemoryStorage(lambda: self.runtime.node.committed_state(), lambda: self.runtime.node.vote)
+            return MemoryStorage(lambda: self.runtime.node.journal.committed_state(), lambda: self.runtime.node.vote)
         return SqliteStorage(
             self._directory,
             self._loop,
@@ -234,7 +234,7 @@ class Member:
         return Node(self._node_settings, loaded.durable, os.urandom(32), loaded.rows)
 
     def _make_peers(self, voters: tuple[Voter, ...]) -> Peers:
-        """Where voters were when they became ones are seeds, too."""
+        """Make the peers. Addresses at which voters once were are seeds, too."""
         cluster = self._settings.cluster
         known = tuple(voter.address for voter in voters if is_dialable(voter.address))
         try:
@@ -266,13 +266,13 @@ class Member:
             self._peers.send(frames)
 
     def receive(self, member_id: str, frame: bytes) -> None:
-        """Those of one turn of the loop are taken together."""
+        """Keep a frame: all frames of one turn of the loop are given to the runtime together."""
         if not self._frames:
             self._loop.call_soon(self._take_frames)
         self._frames.append((member_id, frame))
 
     def _take_frames(self) -> None:
-        """A frame that is refused costs its link; one of another version is passed by."""
+        """Give the frames to the runtime. A refused frame costs its link; one of another version is ignored."""
         frames, self._frames = self._frames, []
         if not frames:
             return
@@ -311,7 +311,7 @@ class Member:
             self._fetching = self._loop.create_task(self._fetch_and_install(wanted))
 
     async def _fetch_and_install(self, wanted: Wanted) -> None:
-        """Until it is installed, or not wanted any more."""
+        """Fetch the wanted snapshot until it is installed, or not wanted any more."""
         assert self._peers is not None, "snapshots are offered by peers"
         path, refused = self._incoming, 0
         try:
@@ -333,13 +333,16 @@ class Member:
                 self._drop_incoming()
 
     def _in_turn(self, wanted: Wanted, refused: int) -> Wanted:
-        """Of another member than before, as what came may be damaged there."""
+        """Return what is wanted from the next source: what came from the last one was refused."""
         sources = sorted(self.runtime.node.replica.others, key=lambda other: other != wanted.source)
         return Wanted(sources[refused % len(sources)], wanted.index) if sources else wanted
 
     @property
     def _incoming(self) -> Path:
-        """The same in each life, so that a transfer goes on after a restart. Without a directory there is none."""
+        """The file for a snapshot on its way; the same after a restart, so that a transfer goes on.
+
+        Without a data directory it is in a temporary one.
+        """
         if self._directory is not None:
             return self._directory.path / INCOMING
         if self._scratch is None:
@@ -347,12 +350,12 @@ class Member:
         return Path(self._scratch.name) / INCOMING
 
     def _drop_incoming(self) -> None:
-        """Nobody wants it any more."""
+        """Delete a snapshot that came and is not wanted any more."""
         for left in (self._incoming, *parts_of(self._incoming)):
             left.unlink(missing_ok=True)
 
     def _drop_incoming_of_former_lives(self) -> None:
-        """All but the newest, with which a transfer may go on; once this member follows, it is of no use either."""
+        """Delete all parts of snapshots but the newest, with which a transfer may go on."""
         if self._directory is None:
             return
         self._incoming.unlink(missing_ok=True)
@@ -369,7 +372,10 @@ class Member:
     # --- damaged rows ------------------------------------------------------------------
 
     def _met_damage(self, damage: Damage) -> None:
-        """Others give back what is gone, or the node lives on without it; else what is left becomes new rows."""
+        """Tell the node of damaged rows.
+
+        Others give back what is gone, or the node goes on without it; else the storage writes new rows of the rest.
+        """
         _log.error("rows_damaged %s", damage.told)
         try:
             is_done = self.runtime.damaged(damage.queue_id, damage.sequences)
@@ -397,7 +403,7 @@ class Member:
     # --- what goes wrong --------------------------------------------------------------
 
     def _keep_discarded(self, entries: list[Entry]) -> None:
-        """They were acknowledged before they were committed, and a newer master had others in their place."""
+        """Keep entries that were acknowledged before they were committed, and that a newer master replaced."""
         _log.warning("acknowledged_entries_discarded %d", len(entries))
         if self._discarded is not None:
             keeping = self._loop.run_in_executor(None, self._discarded.append, entries)

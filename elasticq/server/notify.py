@@ -1,4 +1,4 @@
-"""Tells systemd how far the process is, by the protocol of sd_notify(3); without systemd nothing."""
+"""Tells systemd what the process does, by the protocol of sd_notify(3); without systemd it does nothing."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 
 
 def notify(state: str) -> None:
-    """One datagram. A supervisor that does not listen is no reason to end."""
+    """Send one datagram. A supervisor that does not listen is no reason to end."""
     address = os.environ.get(SOCKET_VARIABLE, "")
     if not address:
         return

@@ -1,26 +1,24 @@
-"""Queues that stand in the settings: ``[queues.NAME]`` tables, and the template for queues made at their first use."""
+"""Queues in the settings: ``[queues.NAME]`` tables, and the template for queues made at their first use."""
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
 from elasticq.engine import queue_attributes
 from elasticq.engine.actions.tags import check_count, check_tags
-from elasticq.engine.queue_attributes import FIFO_DEFAULTS
+from elasticq.engine.ordering.kinds import FIFO, STANDARD, Kind, kind_named, kind_of
 from elasticq.model import limits
 from elasticq.model.commands import DeclareQueue
 from elasticq.model.errors import SqsError
-from elasticq.model.names import FIFO_QUEUE_NAME, QUEUE_NAME, queue_arn
-
-FIFO: Final = ".fifo"
+from elasticq.model.names import FIFO_SUFFIX, has_fifo_suffix, queue_arn
 
 
 class QueueSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One queue. It is made at the start if there is none; one that exists keeps its attributes.
+    """One queue. It is created at the start if there is none; one that exists keeps its attributes.
 
-    attributes: any others, under AWS's names; created_ms, modified_ms: when it was made and changed elsewhere.
+    attributes: any others, under AWS's names; created_ms, modified_ms: when it was created and changed elsewhere.
     """
 
     visibility_timeout_s: Annotated[int, Meta(ge=0, le=limits.VISIBILITY_S_MAX)] | None = None
@@ -39,9 +37,9 @@ class QueueSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 class AutoCreate(Struct, frozen=True, forbid_unknown_fields=True):
-    """Queues made at their first use by SendMessage, ReceiveMessage, GetQueueUrl or GetQueueAttributes.
+    """Creates queues at their first use by SendMessage, ReceiveMessage, GetQueueUrl or GetQueueAttributes.
 
-    template: what they are made with, as a ``[queues.NAME]`` table. The master's settings are in force.
+    template: how they are created, as a ``[queues.NAME]`` table. The master's settings are in force.
     """
 
     enabled: bool = False
@@ -49,7 +47,7 @@ class AutoCreate(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Declarations:
-    """The commands that make the queues, dead-letter queues first; ``wrong``: what cannot be meant."""
+    """The commands that create the queues, dead-letter queues first. ``wrong``: settings that contradict themselves."""
 
     def __init__(self, queues: Mapping[str, QueueSettings], region: str, account: str) -> None:
         self.wrong: list[str] = []
@@ -62,27 +60,29 @@ class Declarations:
         self.commands = [made[name] for name in self._in_order()]
 
     def _named(self, queues: Mapping[str, QueueSettings]) -> dict[str, QueueSettings]:
-        """By the whole name: .fifo is appended where it is missing."""
+        """Return the queues by whole name: .fifo is appended where it is missing."""
         found: dict[str, QueueSettings] = {}
         for name, queue in queues.items():
-            whole = f"{name}{FIFO}" if queue.fifo and not name.endswith(FIFO) else name
+            whole = f"{name}{FIFO_SUFFIX}" if queue.fifo and not has_fifo_suffix(name) else name
             if whole in found:
                 self.wrong.append(f"queues.{whole} stands there twice")
-            if not (FIFO_QUEUE_NAME if whole.endswith(FIFO) else QUEUE_NAME).match(whole):
+            if not kind_named(whole).name_pattern.match(whole):
                 self.wrong.append(f"queues.{name}: a name has 1 to 80 letters, digits, - or _")
             found[whole] = queue
         return found
 
     def _whole(self, target: str) -> str:
-        """The name of a queue that another one names, with .fifo where only such a queue stands there."""
-        is_fifo = target and target not in self._queues and f"{target}{FIFO}" in self._queues
-        return f"{target}{FIFO}" if is_fifo else target
+        """Return the name of a queue that another names, with .fifo where only that queue exists."""
+        is_short = target and target not in self._queues and f"{target}{FIFO_SUFFIX}" in self._queues
+        return f"{target}{FIFO_SUFFIX}" if is_short else target
 
     def _command(self, name: str, queue: QueueSettings) -> DeclareQueue:
         target = self._whole(queue.dead_letter_queue)
         arn = queue_arn(self._region, self._account, target) if target else ""
-        attributes = attributes_of(queue, arn, is_fifo=name.endswith(FIFO))
-        faults = _faults(name, queue, attributes, is_fifo=name.endswith(FIFO))
+        kind = kind_named(name)
+        attributes = attributes_of(queue, arn, kind)
+        asked = kind_of(attributes)
+        faults = _faults(name, queue, attributes, asked if asked.exchanges_with(kind) else kind)
         self.wrong += [f"queues.{name}: {reason}" for reason in faults]
         return DeclareQueue(
             name,
@@ -96,7 +96,7 @@ class Declarations:
 
     def _check_targets(self, name: str) -> None:
         for key, target in self._targets(name):
-            if target.endswith(FIFO) != name.endswith(FIFO):
+            if not kind_named(target).exchanges_with(kind_named(name)):
                 self.wrong.append(f"queues.{name}.{key}: {target} is not of the same type, FIFO or standard")
             elif target not in self._queues:
                 self.doubts.append(f"queues.{name}.{key}: no queue {target} stands in the settings")
@@ -112,7 +112,7 @@ class Declarations:
                 yield key, self._whole(target)
 
     def _circle(self, name: str, keys: tuple[str, ...]) -> list[str]:
-        """From ``name`` back to it, or nothing."""
+        """Return the way from ``name`` back to it by dead-letter queues; empty if there is none."""
         ways, passed = [[name]], set()
         while ways:
             way = ways.pop()
@@ -125,7 +125,7 @@ class Declarations:
         return []
 
     def _in_order(self) -> list[str]:
-        """A dead-letter queue stands before the queues that name it."""
+        """Return the queues so that a dead-letter queue stands before those that name it."""
         placed: dict[str, None] = {}
         for name in self._queues:
             way: list[str] = []
@@ -138,13 +138,13 @@ class Declarations:
         return list(placed)
 
 
-def attributes_of(queue: QueueSettings, dead_letter_arn: str, *, is_fifo: bool) -> dict[str, str]:
-    """Under AWS's names."""
+def attributes_of(queue: QueueSettings, dead_letter_arn: str, kind: Kind) -> dict[str, str]:
+    """Return a queue's attributes under AWS's names; ``kind``: the one that its name tells."""
     given: dict[str, Any] = {
         "VisibilityTimeout": queue.visibility_timeout_s,
         "DelaySeconds": queue.delay_s,
         "ReceiveMessageWaitTimeSeconds": queue.receive_wait_s,
-        "FifoQueue": "true" if is_fifo else None,
+        kind.marker: kind.marker_value or None,
         "ContentBasedDeduplication": "true" if queue.content_based_deduplication else None,
     }
     attributes = {name: str(value) for name, value in given.items() if value is not None}
@@ -154,14 +154,14 @@ def attributes_of(queue: QueueSettings, dead_letter_arn: str, *, is_fifo: bool) 
     return {**attributes, **queue.attributes}
 
 
-def _faults(name: str, queue: QueueSettings, attributes: dict[str, str], *, is_fifo: bool) -> Iterator[str]:
+def _faults(name: str, queue: QueueSettings, attributes: dict[str, str], kind: Kind) -> Iterator[str]:
     if bool(queue.dead_letter_queue) != bool(queue.max_receive_count):
         yield "dead_letter_queue and max_receive_count (1 to 1000) belong together"
-    if queue.content_based_deduplication and not is_fifo:
+    if queue.content_based_deduplication and not kind.deduplicates_all:
         yield "content_based_deduplication is for FIFO queues"
-        attributes = {key: value for key, value in attributes.items() if key not in FIFO_DEFAULTS}
+        attributes = {key: value for key, value in attributes.items() if key not in FIFO.defaults}
     try:
-        queue_attributes.merged({}, queue_attributes.checked(attributes, is_fifo=is_fifo))
+        queue_attributes.merged({}, queue_attributes.checked(attributes, kind))
         check_tags(queue.tags)
         check_count(queue.tags, name)
     except SqsError as error:
@@ -169,21 +169,19 @@ def _faults(name: str, queue: QueueSettings, attributes: dict[str, str], *, is_f
 
 
 def template_of(made: AutoCreate, region: str, account: str) -> DeclareQueue | None:
-    """What a queue is made from at its first use; None: an unknown queue is an error."""
+    """Return what a queue is created from at its first use; None where an unknown queue is an error."""
     if not made.enabled:
         return None
     queue = made.template
     arn = queue_arn(region, account, queue.dead_letter_queue) if queue.dead_letter_queue else ""
-    attributes = attributes_of(queue, arn, is_fifo=queue.fifo)
+    attributes = attributes_of(queue, arn, FIFO if queue.fifo else STANDARD)
     return DeclareQueue("", attributes, dict(queue.tags), queue.copy_to, queue.move_to)
 
 
 def template_faults(made: AutoCreate) -> list[str]:
-    """Checked as that of a FIFO queue, which may have all that a standard one may."""
-    attributes = attributes_of(made.template, "", is_fifo=True)
-    return [
-        f"auto_create.template: {reason}" for reason in _faults("template", made.template, attributes, is_fifo=True)
-    ]
+    """Check the template as that of a FIFO queue, which may have all attributes that a standard queue may."""
+    attributes = attributes_of(made.template, "", FIFO)
+    return [f"auto_create.template: {reason}" for reason in _faults("template", made.template, attributes, FIFO)]
 
 
 def template_doubts(made: AutoCreate) -> list[str]:

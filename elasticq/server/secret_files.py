@@ -1,4 +1,4 @@
-"""Who may read a file that holds a secret."""
+"""Checks who may read a file that holds a secret."""
 
 import os
 from typing import Final
@@ -8,13 +8,13 @@ _WRITE_OF_GROUP_AND_OTHERS: Final = 0o037
 
 
 def check_mode(setting: str, path: object, state: os.stat_result) -> None:
-    """Raises ValueError where others could read or write it."""
+    """Raise ValueError where others could read or write the file."""
     if state.st_mode & refused_mode(state.st_uid, os.geteuid()):
         raise ValueError(f"{setting} {path} is open to other users of this machine: chmod 600 {path}")
 
 
 def refused_mode(owner: int, user: int) -> int:
-    """The bits that a secret's file may not have. PostgreSQL's rule for its keys: root may hand one to a group.
+    """Return the mode bits that a secret's file may not have; root may let one group read it, as PostgreSQL allows.
 
     So secrets come into containers: Kubernetes mounts them as root's, readable by the pod's group.
     """

@@ -39,7 +39,7 @@ Seconds = Annotated[int, Meta(ge=1, le=3_600)]
 
 
 class SettingsError(Exception):
-    """A setting that is unknown, of the wrong type, out of bounds or against another; the text says which."""
+    """A setting is unknown, ill-typed, out of bounds or contradicts another; the text says which."""
 
 
 class Http(Struct, frozen=True, forbid_unknown_fields=True):
@@ -150,10 +150,10 @@ def load(
     properties: Sequence[tuple[str, str]] = (),
     notes: list[str] | None = None,
 ) -> Settings:
-    """The settings that are in force. Reads the files that the cluster's section names. Raises SettingsError.
+    """Return the settings that are in force. Reads the files that the cluster's section names. Raises SettingsError.
 
-    properties: (key, value) of ElasticMQ's keys, as java takes them by -D; notes: gets what has to be said of
-    a file of ElasticMQ's.
+    properties: (key, value) of ElasticMQ's keys, as java takes them by -D; notes: is filled with what of a file of
+    ElasticMQ's is read otherwise or ignored.
     """
     sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
     told: list[str] = []
@@ -184,7 +184,7 @@ def load(
 
 
 def warnings(settings: Settings) -> list[str]:
-    """What is allowed and still likely a mistake: a line each for the start's log."""
+    """Return a line for the start's log for each setting that is allowed and still likely a mistake."""
     try:
         found = peers.doubts(settings.cluster)
     except ValueError as error:  # the secret's file went away after ``load``
@@ -208,7 +208,7 @@ def warnings(settings: Settings) -> list[str]:
 
 
 def secret(settings: Settings) -> bytes:
-    """The cluster's secret, empty if it has none. Raises SettingsError."""
+    """Return the cluster's secret, empty if it has none. Raises SettingsError."""
     try:
         return read_secret(settings.cluster)
     except ValueError as error:
@@ -216,7 +216,7 @@ def secret(settings: Settings) -> bytes:
 
 
 def keys(settings: Settings) -> list[Key]:
-    """The access keys. Raises SettingsError."""
+    """Return the access keys. Raises SettingsError."""
     try:
         return door.keys_of(settings.auth, settings.node.account)
     except ValueError as error:
@@ -224,7 +224,7 @@ def keys(settings: Settings) -> list[Key]:
 
 
 def admin_token(settings: Settings) -> str | None:
-    """What operators show; empty: nothing is asked for; None: nobody may look (strict, and no token is set)."""
+    """Return the operators' token, empty if none is asked for; None if nobody may look (strict without a token)."""
     try:
         token = door.read_token(settings.admin.token_file)
     except ValueError as error:
@@ -233,7 +233,7 @@ def admin_token(settings: Settings) -> str | None:
 
 
 def tls(section: str, ports: Http | Admin) -> ssl.SSLContext | None:
-    """Raises SettingsError."""
+    """Return the TLS context of a port, None without TLS. Raises SettingsError."""
     try:
         return door.tls_context(section, ports.tls_cert, ports.tls_key)
     except ValueError as error:
@@ -256,17 +256,17 @@ def _contradictions(settings: Settings) -> list[str]:
 
 
 def queues(settings: Settings) -> list[DeclareQueue]:
-    """The commands that make the queues of the settings, in their order."""
+    """Return the commands that create the queues of the settings, in their order."""
     return Declarations(settings.queues, settings.node.region, settings.node.account).commands
 
 
 def template(settings: Settings) -> DeclareQueue | None:
-    """What a queue is made from at its first use; None: that is an error."""
+    """Return what a queue is created from at its first use; None where that is an error."""
     return template_of(settings.auto_create, settings.node.region, settings.node.account)
 
 
 def call_limits(settings: Settings) -> limits.Limits:
-    """How much a call may hold or ask for."""
+    """Return how much a call may hold or ask for."""
     return limits.RELAXED if settings.node.limits == "relaxed" else limits.STRICT
 
 
@@ -289,7 +289,7 @@ def _migrated(file: Path | None, properties: Sequence[tuple[str, str]], notes: l
 
 
 def _split(section: dict[str, Any], name: str) -> None:
-    """The environment and the flags have one text, ``a:1,b:2``."""
+    """Split the one text, ``a:1,b:2``, that the environment and the flags have for a list."""
     text = section.get(name)
     if isinstance(text, str):
         section[name] = [part.strip() for part in text.split(",") if part.strip()]
@@ -303,7 +303,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """ELASTICQ_HTTP__PORT=9325 is http.port; names without the double underscore are not settings."""
+    """Read ELASTICQ_HTTP__PORT=9325 as http.port; names without the double underscore are ignored."""
     found: dict[str, dict[str, str]] = {}
     for name, value in environment.items():
         section, two, key = name.removeprefix(ENVIRONMENT_PREFIX).lower().partition("__")
@@ -327,7 +327,7 @@ def _merge(sections: dict[str, dict[str, Any]], more: Mapping[str, Any], source:
 
 
 def _merge_queues(queues: dict[str, Any], more: Mapping[str, Any], source: str) -> None:
-    """A table replaces one of the same name."""
+    """Merge tables of queues; one replaces another of the same name."""
     if source == "the environment":
         raise SettingsError("the environment: queues are set in a file, as [queues.NAME] tables")
     for name, table in more.items():

@@ -1,6 +1,6 @@
-"""Spans of requests by OpenTelemetry, where somebody wants them: setting otel.enabled and the extra [otel].
+"""Makes OpenTelemetry spans of requests, where otel.enabled is set and the extra [otel] installed.
 
-A span is made when its request was answered, with the times it had; so a request pays for it only here.
+A span is made after its request was answered, with the request's times, so a request waits for nothing.
 Its parent is the caller's, from traceparent or X-Amzn-Trace-Id. Nothing of a body becomes an attribute.
 """
 
@@ -25,7 +25,7 @@ SETTLING: Final = ("DeleteMessage", "DeleteMessageBatch", "ChangeMessageVisibili
 
 
 class Spans:
-    """``observe`` takes what was answered; ``close`` gives what is pending to the exporter."""
+    """``observe`` makes a span of an answered request; ``close`` gives what is pending to the exporter."""
 
     def __init__(self, node_name: str, exporter: "SpanExporter") -> None:
         from opentelemetry.sdk.resources import Resource
@@ -76,7 +76,7 @@ class Spans:
 
 
 def parent(headers: dict[str, str]) -> "Context | None":
-    """W3C's trace context first; X-Ray's else; None: the span is a root."""
+    """Return the caller's context: W3C's trace context, else X-Ray's; None where the span is a root."""
     from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -92,7 +92,7 @@ def parent(headers: dict[str, str]) -> "Context | None":
 
 
 def make(settings: Otel, node_name: str) -> tuple[Observer | None, Callable[[], None]]:
-    """What observes requests, and what ends it. Raises SettingsError where the libraries are missing."""
+    """Return what observes requests, and what ends it. Raises SettingsError where the libraries are missing."""
     if not settings.enabled:
         return None, lambda: None
     try:
@@ -103,7 +103,7 @@ def make(settings: Otel, node_name: str) -> tuple[Observer | None, Callable[[], 
 
 
 def _exporter(name: str) -> "SpanExporter":
-    """otlp is configured by OpenTelemetry's own variables, OTEL_EXPORTER_OTLP_*."""
+    """Return the exporter; otlp is configured by OpenTelemetry's own variables, OTEL_EXPORTER_OTLP_*."""
     if name == "otlp":
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 

@@ -1,4 +1,4 @@
-"""What the admin port sees of this process."""
+"""Shows this process to the admin port."""
 
 import asyncio
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from elasticq.server.settings import Settings
 
 
 class View:
-    """An AdminSource; nobody asks before ``open``."""
+    """An AdminSource of this process. It must not be asked before ``open``."""
 
     def __init__(self, settings: Settings, health: str) -> None:
         self._settings = settings
@@ -83,7 +83,7 @@ class View:
 
 
 class _OrderTicket:
-    """A future that may be cancelled by who waits, and released afterwards."""
+    """A ticket with a future; it may be released after whoever awaits the future has cancelled it."""
 
     def __init__(self) -> None:
         self.outcome: asyncio.Future[OrderOutcome] = asyncio.get_running_loop().create_future()

@@ -1,1 +1,1 @@
-"""A seeded world: whole clusters with network, disks, clocks and clients in one process (no asyncio)."""
+"""Simulates whole clusters from a seed, with network, disks, clocks and clients, in one process without asyncio."""

@@ -1,4 +1,4 @@
-"""``elasticq sim``: run seeds, replay a scenario, shrink what fails, show what the faults met."""
+"""``elasticq sim``: runs seeds, replays a scenario, shrinks what fails, shows which phases the faults met."""
 
 import argparse
 import os
@@ -20,7 +20,7 @@ from elasticq.sim.world import Outcome, run
 
 
 class Totals(Struct):
-    """Sums over all seeds of a call."""
+    """Sums over all seeds of one command."""
 
     seeds: int = 0
     operations: int = 0
@@ -54,7 +54,7 @@ class Totals(Struct):
 
 
 def describe(outcome: Outcome) -> str:
-    """One line a seed, and one for each finding."""
+    """Return a line for the seed and one for each finding."""
     lines = [
         f"seed {outcome.seed} members {outcome.members}: {outcome.operations} operations, "
         f"{outcome.elections} elections, {outcome.faults} faults, {outcome.orders} orders, "
@@ -102,7 +102,7 @@ def _scenarios(arguments: argparse.Namespace) -> list[Scenario]:
 
 
 def _outcomes(scenarios: list[Scenario], arguments: argparse.Namespace) -> Iterator[Outcome]:
-    """Several at a time have no history: it stays in its process."""
+    """Run the scenarios. Where several run at a time their outcomes lack the history, which stays in its process."""
     if arguments.processes == 1 or len(scenarios) == 1:
         return (run(chosen, keeps_trace=arguments.trace) for chosen in scenarios)
     return run_all(scenarios, arguments.processes)
@@ -126,7 +126,7 @@ def _show(chosen: Scenario, outcome: Outcome, arguments: argparse.Namespace) -> 
 
 
 def main(argv: list[str] | None = None) -> int:
-    """0 when nothing was found, 1 otherwise."""
+    """Run the command; return 0 if nothing was found, else 1."""
     arguments = _arguments(sys.argv[1:] if argv is None else argv)
     totals, scenarios = Totals(), _scenarios(arguments)
     for chosen, outcome in zip(scenarios, _outcomes(scenarios, arguments), strict=True):

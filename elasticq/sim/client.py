@@ -1,4 +1,4 @@
-"""One simulated client: its operation under way, retried like an SDK does, and the event it leaves in the history.
+"""One simulated client: the operation that it has under way, retried as an SDK does, and its event in the history.
 
 A client has one operation under way. An attempt that is refused, answered 503
 or unanswered for too long is made again at the next member under the same
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -19,13 +18,11 @@ from elasticq.model.errors import LeaseExpired, ReceiptHandleIsInvalid, ServiceU
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.model.results import Result, SendMessageBatchResult, SendMessageResult
 from elasticq.node.effects import Ticket
-
-if TYPE_CHECKING:
-    from elasticq.sim.clients import Load
-    from elasticq.sim.world import World
+from elasticq.sim.cluster import Cluster
+from elasticq.sim.queues import ENDPOINT
+from elasticq.sim.workload import Workload
 
 HANDLE_REFUSED = "handle_refused"
-ENDPOINT = "http://sim:9324"
 TIMEOUT_US = 3_000_000
 PATIENCE_US = 15_000_000
 BACKOFF_US = (20_000, 200_000)
@@ -53,12 +50,14 @@ class Running(Struct):
 class Client(ABC):
     """Makes attempts for the operation under way; subclasses say what to do next."""
 
-    def __init__(self, world: World, load: Load, name: str) -> None:
-        self.world = world
-        self.load = load
+    def __init__(self, cluster: Cluster, workload: Workload, name: str) -> None:
+        self.cluster = cluster
+        self.scheduler = cluster.scheduler
+        self.trace = cluster.trace
+        self.workload = workload
         self.name = name
-        self.random = world.random(name)
-        self.guess = self.random.randrange(len(world.members))
+        self.random = self.scheduler.random(name)
+        self.guess = self.random.randrange(len(cluster.members))
         self.number = 0
         self.running: Running | None = None
         self.sent: dict[int, Send] = {}
@@ -73,10 +72,10 @@ class Client(ABC):
         invocation = self.random.randbytes(16)
         if event is not None:
             event.guid = invocation.hex()
-            self.load.history.append(event)
+            self.workload.history.append(event)
             if isinstance(event, Send):
                 self.sent[self.number] = event
-        now_us = self.world.now_us
+        now_us = self.scheduler.now_us
         self.running = Running(command, event, done, invocation, TIMEOUT_US + wait_us, now_us + wait_us + PATIENCE_US)
         self._attempt(self.number)
 
@@ -86,15 +85,15 @@ class Client(ABC):
             return
         running.attempt += 1
         if self.random.random() > FOLLOW_SHARE:
-            self.guess = self.random.randrange(len(self.world.members))
+            self.guess = self.random.randrange(len(self.cluster.members))
         running.target = self.guess
         ticket = (self.name, number, running.attempt)
         call = Call(running.command, "sim", DEFAULT_ACCOUNT, ENDPOINT, running.invocation)
-        member = self.world.members[running.target]
-        self.world.after_latency(member.request, self, ticket, call)
-        self.world.schedule(running.timeout_us, lambda: self._timed_out(ticket))
+        member = self.cluster.members[running.target]
+        self.scheduler.after_latency(member.request, self, ticket, call)
+        self.scheduler.schedule(running.timeout_us, lambda: self._timed_out(ticket))
         if self.random.random() < BREAK_SHARE:
-            self.world.schedule(self.random.randint(*BREAK_US), lambda: self._broken(ticket))
+            self.scheduler.schedule(self.random.randint(*BREAK_US), lambda: self._broken(ticket))
 
     def _current(self, ticket: Ticket) -> Running | None:
         running = self.running
@@ -103,19 +102,19 @@ class Client(ABC):
     def _timed_out(self, ticket: Ticket) -> None:
         running = self._current(ticket)
         if running is not None:
-            self.world.after_latency(self.world.members[running.target].disconnect, ticket)
+            self.scheduler.after_latency(self.cluster.members[running.target].disconnect, ticket)
             self._try_again(running)
 
     def _broken(self, ticket: Ticket) -> None:
-        """The connection broke under the attempt: the member is well and may see the retry before the end."""
+        """The connection broke under the attempt. The member is well and may see the retry before it notices."""
         running = self._current(ticket)
         if running is None:
             return
-        self.world.after_latency(self.world.members[running.target].disconnect, ticket)
+        self.scheduler.after_latency(self.cluster.members[running.target].disconnect, ticket)
         running.is_uncertain = True
         running.attempt += 1
         number = self.number
-        self.world.schedule(self.random.randint(0, BREAK_US[1]), lambda: self._attempt(number))
+        self.scheduler.schedule(self.random.randint(0, BREAK_US[1]), lambda: self._attempt(number))
 
     def refused(self, ticket: Ticket) -> None:
         """The connection was refused or reset."""
@@ -133,7 +132,9 @@ class Client(ABC):
             self._try_again(running)
         elif isinstance(outcome, SqsError):
             if isinstance(outcome, ReceiptHandleIsInvalid):
-                self.world.found(HANDLE_REFUSED, f"{self.name} at {self.world.members[running.target].name}: {outcome}")
+                self.trace.found(
+                    HANDLE_REFUSED, f"{self.name} at {self.cluster.members[running.target].name}: {outcome}"
+                )
             if isinstance(outcome, LeaseExpired) and isinstance(running.event, (Receive, LeaseChange)):
                 running.event.is_expired = True
             self._finish(running, None, is_refusal=True)
@@ -141,18 +142,18 @@ class Client(ABC):
             self._finish(running, outcome)
 
     def _try_again(self, running: Running) -> None:
-        """Elsewhere, after a while: nobody says who the master is."""
+        """Try another member after a while; nothing tells a client who the master is."""
         running.is_uncertain = True
         running.attempt += 1  # whatever still comes for the last attempt is too late
-        self.guess = (self.guess + 1) % len(self.world.members)
-        if self.world.now_us >= running.give_up_us:
+        self.guess = (self.guess + 1) % len(self.cluster.members)
+        if self.scheduler.now_us >= running.give_up_us:
             self._finish(running, None)
             return
         number = self.number
-        self.world.schedule(self.random.randint(*BACKOFF_US), lambda: self._attempt(number))
+        self.scheduler.schedule(self.random.randint(*BACKOFF_US), lambda: self._attempt(number))
 
     def _note_ids(self, ticket: Ticket, result: Result) -> None:
-        """Also from answers that came too late: two ids for one message are a finding."""
+        """Note the ids in an answer, even in one that came too late: two ids for one message are a finding."""
         assert isinstance(ticket, tuple)
         event = self.sent.get(ticket[1])
         if event is None:
@@ -174,9 +175,9 @@ class Client(ABC):
         event = running.event
         if event is not None:
             if result is not None or is_refusal:
-                event.complete_us = self.world.now_us
+                event.complete_us = self.scheduler.now_us
             is_void = is_refusal and not running.is_uncertain
             event.outcome = "ok" if result is not None else "fail" if is_void else "unknown"
-            self.world.trace("done", self.name, event.outcome)
-            self.load.finished(event)
+            self.trace.note("done", self.name, event.outcome)
+            self.workload.finished(event)
         running.done(result)

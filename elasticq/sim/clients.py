@@ -1,12 +1,11 @@
-"""Simulated producers and consumers: real commands against the scenario's queues, everything written into a history."""
+"""Simulated producers and consumers: they send real commands to the scenario's queues and record a history."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
-from elasticq.checks.history import ChangeVisibility, Delete, Event, HandedOut, Receive, Send, SentMessage
+from elasticq.checks.history import ChangeVisibility, Delete, HandedOut, Receive, Send, SentMessage
 from elasticq.model.commands import (
     ChangeMessageVisibility,
     Command,
@@ -18,13 +17,11 @@ from elasticq.model.commands import (
 )
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.sim.client import Client
-from elasticq.sim.queues import QUEUE_VISIBILITY_S, LoadQueue, queues_of
-from elasticq.sim.reader import LeasedCall, Reader, Shadow, handed_out
+from elasticq.sim.cluster import Cluster
+from elasticq.sim.queues import QUEUE_VISIBILITY_S, LoadQueue
+from elasticq.sim.reader import Reader, Shadow, handed_out
 from elasticq.sim.redriver import Redriver
-from elasticq.sim.timekeeper import Timekeeper
-
-if TYPE_CHECKING:
-    from elasticq.sim.world import World
+from elasticq.sim.workload import Workload
 
 PRODUCERS, CONSUMERS = 4, 3
 THINK_US = (200_000, 2_000_000)
@@ -39,17 +36,21 @@ SYSTEM_ATTRIBUTES = ["MessageGroupId", "SequenceNumber", "ApproximateReceiveCoun
 
 
 class Founder(Client):
-    """Creates the queues, then lets the others begin."""
+    """Creates the queues, then calls ``then``."""
+
+    def __init__(self, cluster: Cluster, workload: Workload, name: str, then: Callable[[], None]) -> None:
+        super().__init__(cluster, workload, name)
+        self.then = then
 
     def start(self) -> None:
         self._create(0)
 
     def _create(self, position: int) -> None:
-        if position == len(self.load.queues):
-            self.load.begin()
+        if position == len(self.workload.queues):
+            self.then()
             return
-        queue = self.load.queues[position]
-        event = queue.event(self.name, self.world.now_us)
+        queue = self.workload.queues[position]
+        event = queue.event(self.name, self.scheduler.now_us)
         self.begin(queue.command(), event, lambda result: self._create(position + (result is not None)))
 
 
@@ -61,19 +62,19 @@ class Producer(Client):
         self._think()
 
     def _think(self) -> None:
-        self.world.schedule(self.random.randint(*THINK_US), self._send)
+        self.scheduler.schedule(self.random.randint(*THINK_US), self._send)
 
     def _send(self) -> None:
-        if self.load.is_draining:
+        if self.workload.is_draining:
             return
-        queue = self.random.choice(self.load.sources)
+        queue = self.random.choice(self.workload.sources)
         count = self.random.randint(2, 4) if self.random.random() < 0.2 else 1
         stem = f"{self.name}-{self.number + 1}"
         messages = [SentMessage(f"{stem}-{position}" + "." * self.random.randrange(200)) for position in range(count)]
         if queue.is_fifo:
             messages = self._in_groups(queue, messages)
-        self.load.naming(queue, messages)
-        event = Send(client=self.name, queue=queue.name, invoke_us=self.world.now_us, messages=messages)
+        self.workload.naming(queue, messages)
+        event = Send(client=self.name, queue=queue.name, invoke_us=self.scheduler.now_us, messages=messages)
         self.begin(self._command(queue, messages), event, lambda result: self._think())
 
     def _in_groups(self, queue: LoadQueue, fresh: list[SentMessage]) -> list[SentMessage]:
@@ -90,7 +91,7 @@ class Producer(Client):
         return messages
 
     def _again(self, queue: LoadQueue, before: SentMessage, message: SentMessage) -> SentMessage:
-        """A duplicate: of the same group; of another if that is no other message; sometimes with another body."""
+        """Return a duplicate of ``before``: of its group unless ids are by queue, maybe with another body."""
         group = before.group if queue.is_by_group else self.random.choice((before.group, message.group))
         keeps_body = queue.is_content_based or self.random.random() < 0.7
         return SentMessage(
@@ -136,28 +137,28 @@ class Consumer(Client):
     def _next(self) -> None:
         if self.follow_ups:
             self.follow_ups.pop(0)()
-        elif self.load.is_draining:
-            self.world.schedule(20_000, self._receive)
+        elif self.workload.is_draining:
+            self.scheduler.schedule(20_000, self._receive)
         else:
-            self.world.schedule(self.random.randint(*THINK_US), self._receive)
+            self.scheduler.schedule(self.random.randint(*THINK_US), self._receive)
 
     def _receive(self) -> None:
-        draining = self.load.is_draining
-        queue = self.random.choice(self.load.queues)
+        draining = self.workload.is_draining
+        queue = self.random.choice(self.workload.queues)
         if queue.source and not draining and self.random.random() < PASS_DEAD_SHARE:
-            queue = self.random.choice(self.load.sources)
+            queue = self.random.choice(self.workload.sources)
         wait_s = self.random.choice((0, 1, 2)) if draining else self.random.choice((0, 0, 1, 5))
         visibility_s = self.random.randint(1, 6) if self.random.random() < 0.3 else None
         count = self.random.choice((1, 3, 10)) if not draining else 10
-        if self.world.scenario.bounds.is_relaxed:
+        if self.cluster.scenario.bounds.is_relaxed:
             count *= 5
-        has_attempt = self.load.has_attempts and queue.is_fifo and not draining
+        has_attempt = self.workload.has_attempts and queue.is_fifo and not draining
         self._ask(queue, count, wait_s, visibility_s, f"{self.name}-{self.number + 1}" if has_attempt else "")
 
     def _ask(self, queue: LoadQueue, count: int, wait_s: int, visibility_s: int | None, attempt_id: str) -> None:
         command = ReceiveMessage(
             queue_url=queue.url,
-            message_system_attribute_names=SYSTEM_ATTRIBUTES if self.load.asks_attributes else None,
+            message_system_attribute_names=SYSTEM_ATTRIBUTES if self.workload.asks_attributes else None,
             max_number_of_messages=count,
             visibility_timeout=visibility_s,
             wait_time_seconds=wait_s,
@@ -166,7 +167,7 @@ class Consumer(Client):
         event = Receive(
             client=self.name,
             queue=queue.name,
-            invoke_us=self.world.now_us,
+            invoke_us=self.scheduler.now_us,
             visibility_ms=1_000 * (QUEUE_VISIBILITY_S if visibility_s is None else visibility_s),
             attempt_id=attempt_id,
         )
@@ -178,7 +179,7 @@ class Consumer(Client):
     def _received_once(
         self, event: Receive, queue: LoadQueue, ask: Callable[[str], None], result: Result | None
     ) -> None:
-        """As if the answer had been lost on the way to the application: asked again, whatever it was."""
+        """Ask again whatever the answer was, as if it had been lost on the way to the application."""
         self._note(event, result)
         ask(event.attempt_id)
 
@@ -190,11 +191,11 @@ class Consumer(Client):
     def _note(self, event: Receive, result: Result | None) -> list[HandedOut]:
         if isinstance(result, ReceiveMessageResult) and result.messages:
             event.messages = [handed_out(message) for message in result.messages]
-            self.load.last_message_us = self.world.now_us
+            self.workload.last_message_us = self.scheduler.now_us
         return event.messages
 
     def _plan(self, queue: LoadQueue, message: HandedOut) -> None:
-        choice = 0.0 if self.load.is_draining else self.random.random()
+        choice = 0.0 if self.workload.is_draining else self.random.random()
         if choice < (FAILING_DELETE_SHARE if queue.target else DELETE_SHARE):
             self.follow_ups.append(lambda: self._delete(queue, message))
         elif choice < 0.9:
@@ -210,11 +211,11 @@ class Consumer(Client):
         event = Delete(
             client=self.name,
             queue=queue.name,
-            invoke_us=self.world.now_us,
+            invoke_us=self.scheduler.now_us,
             message_id=message.message_id,
             receipt_handle=message.receipt_handle,
         )
-        self.load.deleting(message.body)
+        self.workload.deleting(message.body)
         command = DeleteMessage(queue_url=queue.url, receipt_handle=message.receipt_handle)
         self.begin(command, event, lambda result: self._next())
 
@@ -222,7 +223,7 @@ class Consumer(Client):
         event = ChangeVisibility(
             client=self.name,
             queue=queue.name,
-            invoke_us=self.world.now_us,
+            invoke_us=self.scheduler.now_us,
             message_id=message.message_id,
             receipt_handle=message.receipt_handle,
             visibility_ms=visibility_s * 1_000,
@@ -233,73 +234,38 @@ class Consumer(Client):
         self.begin(command, event, lambda result: self._next())
 
 
-class Load:
-    """All clients of a run, their history, and whether it is drained."""
+class Clients:
+    """All clients that send and receive by themselves in a run."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.history: list[Event] = []
-        self.is_draining = False
-        self.drain_us = 0
-        self.last_message_us = 0
-        self.first_write_after_heal_us: int | None = None
-        self.outstanding: set[tuple[str, ...]] = set()
-        self.maybe_deleted: set[tuple[str, ...]] = set()
-        self.keys: dict[str, tuple[str, ...]] = {}  # by body: sends with one deduplication id are one message
-        features = world.scenario.features
-        self.queues = queues_of(features)
-        self.sources = [queue for queue in self.queues if not queue.source]
-        self.has_attempts = "attempts" in features
-        self.asks_attributes = bool(features)
-        self.producers = [Producer(world, self, f"producer{number}") for number in range(PRODUCERS)]
-        self.consumers = [Consumer(world, self, f"consumer{number}") for number in range(CONSUMERS)]
-        self.founder = Founder(world, self, "founder")
-        self.timekeeper = Timekeeper(world, self, "timekeeper")
-        dead = [queue for queue in self.queues if queue.source]
-        self.leased: LeasedCall | None = None  # the newest
+    def __init__(self, cluster: Cluster, workload: Workload) -> None:
+        self.scheduler = cluster.scheduler
+        self.workload = workload
+        self.founder = Founder(cluster, workload, "founder", self._begin)
+        self.producers = [Producer(cluster, workload, f"producer{number}") for number in range(PRODUCERS)]
+        self.consumers = [Consumer(cluster, workload, f"consumer{number}") for number in range(CONSUMERS)]
+        features = cluster.scenario.features
         readers = ("reader0", "reader1") if "leases" in features else ()
-        self.readers: list[Client] = [Reader(world, self, name) for name in readers]
-        self.readers += [Shadow(world, self, "shadow")] if readers else []
-        self.redrivers = [Redriver(world, self, "redriver", dead)] if dead and "move_tasks" in features else []
+        self.readers: list[Client] = [Reader(cluster, workload, name) for name in readers]
+        self.readers += [Shadow(cluster, workload, "shadow")] if readers else []
+        dead = [queue for queue in workload.queues if queue.source]
+        has_redriver = dead and "move_tasks" in features
+        self.redrivers = [Redriver(cluster, workload, "redriver", dead)] if has_redriver else []
 
     def start(self) -> None:
+        """Let the queues be created; then the others begin."""
         self.founder.start()
 
-    def begin(self) -> None:
+    def _begin(self) -> None:
         for client in (*self.producers, *self.consumers, *self.readers, *self.redrivers):
             client.start()
 
-    def drain(self) -> None:
-        """Nothing is sent from now on; everything is taken and deleted."""
-        self.is_draining = True
-        self.drain_us = self.last_message_us = self.world.now_us
-
-    def naming(self, queue: LoadQueue, messages: list[SentMessage]) -> None:
-        for message in messages:
-            scope = message.group if queue.is_by_group else ""
-            id_ = message.deduplication_id
-            self.keys[message.body] = (queue.name, scope, id_) if id_ else (message.body,)
-
-    def deleting(self, body: str) -> None:
-        self.maybe_deleted.add(self.keys[body])
-        self.outstanding.discard(self.keys[body])
-
-    def finished(self, event: Event) -> None:
-        if event.outcome != "ok":
-            return
-        if isinstance(event, Send):
-            self.outstanding.update({self.keys[message.body] for message in event.messages} - self.maybe_deleted)
-        is_write = not isinstance(event, Receive)
-        if is_write and self.world.is_healed and self.first_write_after_heal_us is None:
-            self.first_write_after_heal_us = self.world.now_us
-
     @property
     def is_drained(self) -> bool:
-        """Everything acknowledged was deleted, or nothing has come for so long that it never will."""
-        if not self.is_draining:
+        """Whether everything acknowledged was deleted, or has not come for so long that it never will."""
+        if not self.workload.is_draining:
             return False
-        quiet_us = self.world.now_us - self.last_message_us
+        quiet_us = self.scheduler.now_us - self.workload.last_message_us
         has_running_send = any(producer.running is not None for producer in self.producers)
         if quiet_us > DRAIN_PATIENCE_US:
             return True
-        return quiet_us > DRAIN_QUIET_US and not self.outstanding and not has_running_send
+        return quiet_us > DRAIN_QUIET_US and not self.workload.outstanding and not has_running_send

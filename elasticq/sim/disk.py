@@ -41,14 +41,14 @@ FETCH_US = (100, 20_000)
 
 
 class Copy(Struct, frozen=True):
-    """A snapshot: the bytes of a database of rows, and where it stands."""
+    """A snapshot: the bytes of a database of rows, and the place in the log that they stand for."""
 
     base: Base
     data: bytes
 
 
 class DurableView:
-    """What the synced records say, kept current record by record (the checkers ask it at each step)."""
+    """What the synced records say, updated record by record, as the judges ask for it at each step."""
 
     def __init__(self) -> None:
         self.vote = Vote(0, None)
@@ -74,7 +74,10 @@ class DurableView:
 
 
 class Disk:
-    """Log, rows and how long they take. ``unsynced``: records with their tokens, of which the first are written."""
+    """The log, the rows, and how long they take.
+
+    unsynced: records with their tokens; the first of them may be written already.
+    """
 
     def __init__(self, random: Random, rows_random: Random) -> None:
         self.random = random
@@ -100,7 +103,7 @@ class Disk:
         self.token = token
 
     def sync_us(self) -> int:
-        """200 us to 30 ms, most about 1 ms; rarely a stall of 100 ms."""
+        """Return how long a sync takes: 200 us to 30 ms, most about 1 ms; rarely a stall of 100 ms."""
         random = self.random.random()
         if random < SYNC_STALL_SHARE:
             return SYNC_STALL_US
@@ -108,12 +111,12 @@ class Disk:
         return duration_us * SLOW_DISK_FACTOR if self.is_slow else duration_us
 
     def write(self, count: int) -> None:
-        """The first ``count`` unsynced records are in the file, but not durable."""
+        """Write the first ``count`` unsynced records to the file; they are not durable yet."""
         self._log.append([record for record, _ in self.unsynced[self._written : count]])
         self._written = max(self._written, count)
 
     def sync(self, count: int) -> None:
-        """The first ``count`` unsynced records (those written when the sync began) are durable now."""
+        """Make the first ``count`` unsynced records durable: those that were written when the sync began."""
         self._log.sync()
         for record, _ in self.unsynced[:count]:
             self.view.take(record)
@@ -132,14 +135,14 @@ class Disk:
         return self.rows_random.randint(*FLUSH_US)
 
     def store_us(self) -> int:
-        """How long a transaction of the rows takes."""
+        """Return how long a transaction of the rows takes."""
         return self.rows_random.randint(SYNC_MIN_US, SYNC_MAX_US)
 
     def begin_rows(self) -> Batch | None:
         return self._rows.begin()
 
     def store_rows(self, batch: Batch) -> int:
-        """One transaction; the index up to which the rows hold everything."""
+        """Store a batch as one transaction; return the index up to which the rows hold everything."""
         self._connection.execute("BEGIN")
         for sql, parameters in batch.statements:
             self._connection.executemany(sql, parameters)
@@ -154,7 +157,7 @@ class Disk:
         return self.read(fetch.queue_id, fetch.sequences)
 
     def read(self, queue_id: int, sequences: list[int]) -> list[MessageStored]:
-        """The contents of these messages and of others in the same pages."""
+        """Return the contents of these messages and of others in the same pages."""
         found = []
         for sql, parameters in self._rows.fetch(queue_id, sequences):
             found += self._connection.execute(sql, parameters).fetchall()
@@ -163,12 +166,12 @@ class Disk:
     # --- snapshots ----------------------------------------------------------------
 
     def copy(self, index: int) -> Copy | None:
-        """What the rows hold, if that is up to ``index`` at least."""
+        """Return a snapshot of the rows; None if they do not reach ``index``."""
         base = read_base(self._connection)
         return Copy(base, self._connection.serialize()) if base.index >= index else None
 
     def install(self, copy: Copy, vote: Vote) -> Loaded:
-        """The copy in the place of log and rows; what was appended is durable first, so that the vote counts."""
+        """Put the copy in the place of log and rows. What was appended is synced first, so that the vote counts."""
         if self.unsynced:
             self.write(len(self.unsynced))
             self.sync(len(self.unsynced))
@@ -182,7 +185,7 @@ class Disk:
     # --- life -------------------------------------------------------------------
 
     def crash(self, *, keeps_cache: bool = False) -> None:
-        """Lose what a power cut loses; where only the process died, what it had written stays."""
+        """Lose what a power cut loses; with ``keeps_cache`` only the process died, and what it had written stays."""
         if keeps_cache:
             self._log.sync()
         else:
@@ -190,7 +193,7 @@ class Disk:
         self.unsynced, self._written = [], 0
 
     def load(self) -> Loaded:
-        """Read log and rows as a starting member does: a torn tail is cut, damage must not happen here."""
+        """Read log and rows as a starting member does. The log's torn tail is cut; other damage must not happen."""
         self.token, self.unsynced, self._written = 0, [], 0
         self._open()
         image = self._log.load()
@@ -208,17 +211,17 @@ class Disk:
 
 
 class Memory(Disk):
-    """Nothing is kept: the disk of a member that lives in memory."""
+    """The disk of a member that lives in memory: it keeps nothing."""
 
     def append(self, records: list[Record], token: int) -> None:
         for record in records:
             self.view.take(record)
 
     def forget_log(self, index: int) -> None:
-        """Nothing to free."""
+        """There is nothing to free."""
 
     def take(self, committed: Committed) -> None:
-        """The node never lets go of what is nowhere else."""
+        """There are no rows: the node keeps all contents itself."""
 
     def crash(self, *, keeps_cache: bool = False) -> None:
         self.view = DurableView()
@@ -238,7 +241,7 @@ class Memory(Disk):
 
 
 def copy_of_memory(state: State, base: Base) -> Copy:
-    """A snapshot of what a member has in memory; all of it must be committed."""
+    """Return a snapshot of what a member has in memory; all of it must be committed."""
     connection = _database()
     rows = Rows()
     rows.take_part(Committed(base.index, base.term, base.time_ms, [], base.voters))
@@ -252,7 +255,7 @@ def copy_of_memory(state: State, base: Base) -> Copy:
 
 
 def in_a_fork(make: Callable[[], Copy]) -> Copy:
-    """What a copy of this process makes, in which a node may take back in place what is not committed (memory.py)."""
+    """Return what ``make`` makes in a fork of this process, where a node may take back what is not committed."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -277,7 +280,7 @@ def _database(data: bytes = b"") -> sqlite3.Connection:
 
 
 def _everything(copy: Copy) -> Iterator[Mutation]:
-    """The rows, then every message once more: with its content."""
+    """Yield the rows of a snapshot, then every message once more with its content."""
     connection, rows = _database(copy.data), Rows()
     _, mutations = rows.load(connection)
     yield from mutations

@@ -23,10 +23,10 @@ DURATION_MS = 60_000
 
 
 class Fault(Struct, frozen=True, omit_defaults=True):
-    """One fault from ``at_ms`` to ``until_ms`` on the member number ``member`` (-1: finds its own).
+    """One fault from ``at_ms`` to ``until_ms`` on the member number ``member`` (-1: it finds its own).
 
     peer: the other end of a cut; amount: of a clock jump or an advance in ms, or 1 where a crash is a reboot.
-    phase: what it waits for from ``at_ms`` on, up to PHASE_PATIENCE_MS; then it lasts as long as it would have.
+    phase: the phase that it waits for, from ``at_ms`` for at most PHASE_PATIENCE_MS; its length stays the same.
     """
 
     at_ms: int
@@ -39,10 +39,7 @@ class Fault(Struct, frozen=True, omit_defaults=True):
 
 
 class Bounds(Struct, frozen=True, omit_defaults=True):
-    """Limits of the members, which decide what they keep in memory, send at once and put into one entry.
-
-    is_relaxed: one call may ask for more, as in the server's relaxed mode.
-    """
+    """Bounds of the members: what they keep in memory, send at once and put into one entry."""
 
     memory_bytes: int = 8_192  # so little that contents leave memory and are fetched
     in_flight_entries: int = 64  # so few that the log of a member that is down is not waited for
@@ -56,8 +53,8 @@ USUAL = Bounds()
 class Scenario(Struct, frozen=True):
     """All that decides a run.
 
-    is_founded_by_meeting: members know how many they are and find each other; else each is told its voters.
-    volatile: the numbers of members that live in memory; spares: of members that join later.
+    is_founded_by_meeting: members know how many they are and find each other; else each is given its voters.
+    volatile: the numbers of members that live in memory; spares: how many members join later.
     features: what clients use besides two standard queues, see queues.py.
     """
 
@@ -95,9 +92,9 @@ MEMBER_KINDS = ("join", "leave", "wipe", "stop", "transfer")
 OTHER_KINDS = ("pause", "pause_master", "loss_burst", "slow_disk", "clock_jump", "advance")
 KINDS = (*CRASH_KINDS, *NETWORK_KINDS, *OTHER_KINDS, *MEMBER_KINDS)
 KINDS_ALONE = ("crash", "crash_all", "restart", "crash_appending_master", "pause", "slow_disk", "advance")
-"""For a cluster of one: nobody to be cut from, and no clock but its own."""
+"""Kinds of fault for a cluster of one, which has nobody to be cut from and no clock but its own."""
 EARLY_KINDS = ("crash", "restart", "cut", "isolate", "loss_burst")
-"""What may happen while a cluster is being founded."""
+"""Kinds of fault that may strike while a cluster is being founded."""
 DEPOSING_KINDS = ("crash_master", "isolate_master", "cut_master_from_majority", "pause_master", "crash_all")
 BACKGROUND = ("loss", "duplicates", "stragglers", "wild_clock")
 
@@ -143,9 +140,9 @@ def scenario(
     features: tuple[str, ...] | None = None,
     is_mixed: bool = False,
 ) -> Scenario:
-    """The scenario of ``seed``; what is given replaces what the swarm would draw.
+    """Return the scenario of ``seed``; arguments that are given replace what the swarm would draw.
 
-    is_mixed: members with other bounds than the usual ones.
+    is_mixed: members have other bounds than the usual ones.
     """
     random = Random(f"{seed}/faults")
     focus = Random(f"{seed}/focus")
@@ -198,7 +195,7 @@ def scenario(
 
 
 def _waiting(random: Random, faults: list[Fault], phases: tuple[str, ...]) -> list[Fault]:
-    """Some of the faults strike when the next phase of some kind comes."""
+    """Return the faults, some of which now wait for a phase."""
     return [
         replace(fault, phase=random.choice(phases))
         if fault.at_ms >= LOAD_FROM_MS and random.random() < _PHASE_SHARE
@@ -228,7 +225,7 @@ def _mode(random: Random, members: int) -> Mode:
 
 
 def _volatile(random: Random, members: int) -> tuple[int, ...]:
-    """Now and then one of several: it forgets with each crash, and one is what the others can spare."""
+    """Return which members live in memory: now and then one of several, as it forgets all with each crash."""
     return (random.randrange(members),) if members > 1 and random.random() < 0.2 else ()
 
 
@@ -245,7 +242,7 @@ def _swarm(random: Random, kinds: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _skews(random: Random, members: int, has_wild_clock: bool) -> tuple[int, ...]:
-    """Wall clocks within half a second, and perhaps one that is hours ahead: a minority, or nobody could tell."""
+    """Return how far wall clocks are off: half a second, and perhaps one by hours; two such could outvote the sane."""
     skews = [random.randint(-_WALL_SKEW_MS, _WALL_SKEW_MS) for _ in range(members)]
     if has_wild_clock:
         skews[random.randrange(members)] = random.randint(*_WILD_CLOCK_MS)

@@ -15,7 +15,7 @@ class _File:
 
 
 class SimulatedFiles(Files):
-    """Names are durable at once, contents when synced."""
+    """Files whose names are durable at once, and whose contents are durable when synced."""
 
     def __init__(self) -> None:
         self._files: dict[str, _File] = {}
@@ -46,7 +46,7 @@ class SimulatedFiles(Files):
         del self._files[name]
 
     def crash(self, random: Random) -> None:
-        """Of what was not synced a prefix stays, and now and then one of its sectors reads as zeros."""
+        """Keep a random prefix of what was not synced; now and then one of its sectors reads as zeros."""
         for file in self._files.values():
             begin = file.synced_bytes
             end = begin + random.randint(0, len(file.data) - begin)

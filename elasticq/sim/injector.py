@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from elasticq.node.orders import AddVoter, RemoveVoter, ReplaceVoter, TransferMastership
+from elasticq.sim.cluster import Cluster
 from elasticq.sim.faults import PHASE_PATIENCE_MS, Fault
-from elasticq.sim.phases import TWO_AT_ONCE, Met, phases_of
-
-if TYPE_CHECKING:
-    from elasticq.sim.member import Member
-    from elasticq.sim.world import World
+from elasticq.sim.member import Member
+from elasticq.sim.operator import Operator
+from elasticq.sim.phases import TWO_AT_ONCE, Met
+from elasticq.sim.timekeeper import Timekeeper
 
 ON_VOTE = ("crash_next_voter",)
 ON_APPEND = ("crash_appending_master", "isolate_appending_master")
@@ -30,11 +29,14 @@ STOPPED_US = 1_600_000  # longer than a graceful stop may take
 
 
 class Injector:
-    """``struck`` counts the faults that did something."""
+    """Strikes with the scenario's faults. ``struck`` counts the faults that did something."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.random = world.random("injector")
+    def __init__(self, cluster: Cluster, operator: Operator, timekeeper: Timekeeper) -> None:
+        self.cluster = cluster
+        self.scheduler = cluster.scheduler
+        self.trace = cluster.trace
+        self.operator = operator
+        self.random = self.scheduler.random("injector")
         self.armed: list[Fault] = []
         self.waiting: list[Fault] = []  # for a phase
         self.active: list[Fault] = []  # those that have struck; some have ended
@@ -44,18 +46,18 @@ class Injector:
             "crash": self._crash,
             "crash_all": self._crash_all,
             "restart": self._restart,
-            "crash_master": lambda fault: self._crash_for(self.world.master, fault),
+            "crash_master": lambda fault: self._crash_for(self.cluster.master, fault),
             "cut": lambda fault: self._cut_pairs(fault, [(fault.member, fault.peer), (fault.peer, fault.member)]),
             "cut_one_way": lambda fault: self._cut_pairs(fault, [(fault.member, fault.peer)]),
-            "isolate": lambda fault: self._isolate(self.world.members[fault.member], fault),
-            "isolate_master": lambda fault: self._isolate(self.world.master, fault),
+            "isolate": lambda fault: self._isolate(self.cluster.members[fault.member], fault),
+            "isolate_master": lambda fault: self._isolate(self.cluster.master, fault),
             "cut_master_from_majority": self._cut_master_from_majority,
-            "pause": lambda fault: self._pause(self.world.members[fault.member], fault),
-            "pause_master": lambda fault: self._pause(self.world.master, fault),
+            "pause": lambda fault: self._pause(self.cluster.members[fault.member], fault),
+            "pause_master": lambda fault: self._pause(self.cluster.master, fault),
             "loss_burst": self._loss_burst,
             "slow_disk": self._slow_disk,
             "clock_jump": self._clock_jump,
-            "advance": lambda fault: self.world.load.timekeeper.advance(fault.amount),
+            "advance": lambda fault: timekeeper.advance(fault.amount),
             "flap": self._flap,
             "bridge": self._bridge,
             "join": self._join,
@@ -69,18 +71,18 @@ class Injector:
         }
 
     def start(self) -> None:
-        for fault in self.world.scenario.faults:
-            self.world.schedule(fault.at_ms * 1_000, partial(self.strike, fault))
+        for fault in self.cluster.scenario.faults:
+            self.scheduler.schedule(fault.at_ms * 1_000, partial(self.strike, fault))
 
     def strike(self, fault: Fault) -> None:
-        if self.world.is_healed:
+        if self.cluster.is_healed:
             return
         if fault.phase:
             self.waiting.append(fault)
             self.look()
             return
-        self.world.trace("fault", fault.kind, fault.until_ms)
-        now_ms, present = self.world.now_us // 1_000, self._present()
+        self.trace.note("fault", fault.kind, fault.until_ms)
+        now_ms, present = self.scheduler.now_us // 1_000, self._present()
         if self._strike[fault.kind](fault):
             self.struck += 1
             self._meets(fault, present)
@@ -88,21 +90,21 @@ class Injector:
         self.active.append(fault)
 
     def look(self) -> None:
-        """After each step of a member: faults that wait for a phase that is on strike next."""
+        """Schedule the waiting faults whose phase is on. Called after each step of a member."""
         if not self.waiting:
             return
-        now_ms, present = self.world.now_us // 1_000, self._present()
+        now_ms, present = self.scheduler.now_us // 1_000, self._present()
         waiting, self.waiting = self.waiting, []
         for fault in waiting:
             if fault.phase in present:
                 ready = replace(fault, phase="", at_ms=now_ms, until_ms=now_ms + fault.until_ms - fault.at_ms)
-                self.world.schedule(0, partial(self.strike, ready))
+                self.scheduler.schedule(0, partial(self.strike, ready))
             elif now_ms < fault.at_ms + PHASE_PATIENCE_MS:
                 self.waiting.append(fault)
 
     def _present(self) -> set[str]:
-        found = phases_of(self.world)
-        now_ms = self.world.now_us // 1_000
+        found = self.cluster.phases
+        now_ms = self.scheduler.now_us // 1_000
         if any(each.until_ms > now_ms for each in self.active):
             found.add(TWO_AT_ONCE)
         return found
@@ -111,11 +113,11 @@ class Injector:
         self.met.update((fault.kind, phase) for phase in present)
 
     def heal(self) -> None:
-        """Everything runs and everybody hears everybody from now on."""
+        """End all faults: everything runs, and everybody hears everybody from now on."""
         self.armed.clear()
         self.waiting.clear()
-        self.world.network.mend_all()
-        for member in self.world.members:
+        self.cluster.network.mend_all()
+        for member in self.cluster.members:
             member.disk.is_slow = False
             member.resume()
             self._start(member)
@@ -129,7 +131,7 @@ class Injector:
         if fault is not None and self._crashed(member, fault):
             self.struck += 1
             self._meets(fault, present)
-            self.world.schedule(self.random.randint(*RESTART_AFTER_VOTE_MS) * 1_000, lambda: self._start(member))
+            self.scheduler.schedule(self.random.randint(*RESTART_AFTER_VOTE_MS) * 1_000, lambda: self._start(member))
 
     def master_appended(self, member: Member) -> None:
         """``member`` is master and appended an entry that no other member has yet."""
@@ -151,7 +153,7 @@ class Injector:
     def _take(self, kinds: tuple[str, ...]) -> Fault | None:
         if not self.armed:
             return None
-        now_ms = self.world.now_us // 1_000
+        now_ms = self.scheduler.now_us // 1_000
         self.armed = [fault for fault in self.armed if fault.until_ms > now_ms]
         for fault in self.armed:
             if fault.kind in kinds:
@@ -162,18 +164,18 @@ class Injector:
     # --- faults ---------------------------------------------------------------------
 
     def _until(self, fault: Fault, action: Callable[[], None]) -> None:
-        self.world.schedule(max(0, fault.until_ms * 1_000 - self.world.now_us), action)
+        self.scheduler.schedule(max(0, fault.until_ms * 1_000 - self.scheduler.now_us), action)
 
     def _crash(self, fault: Fault) -> bool:
-        return self._crash_for(self.world.members[fault.member], fault)
+        return self._crash_for(self.cluster.members[fault.member], fault)
 
     def _start(self, member: Member) -> None:
         if member.is_wanted:
             member.start()
 
     def _crashed(self, member: Member, fault: Fault, *, keeps_cache: bool = False) -> bool:
-        """Unless it lives in memory and the others cannot spare what it has."""
-        if member.node is None or (member.is_volatile and not self.world.may_forget(member)):
+        """Crash a member, unless it lives in memory and the others need what it has; tell whether it crashed."""
+        if member.node is None or (member.is_volatile and not self.cluster.may_forget(member)):
             return False
         member.crash(reboots=bool(fault.amount) and not keeps_cache, keeps_cache=keeps_cache)
         return True
@@ -185,12 +187,12 @@ class Injector:
         return True
 
     def _crash_all(self, fault: Fault) -> bool:
-        crashed = [self._crash_for(member, fault) for member in self.world.members]
+        crashed = [self._crash_for(member, fault) for member in self.cluster.members]
         return any(crashed)
 
     def _restart(self, fault: Fault) -> bool:
-        """Only the process dies: the page cache survives."""
-        member = self.world.members[fault.member]
+        """Kill the process only: the page cache survives."""
+        member = self.cluster.members[fault.member]
         if not self._crashed(member, fault, keeps_cache=True):
             return False
         self._until(fault, lambda: self._start(member))
@@ -204,8 +206,8 @@ class Injector:
         return True
 
     def _cut_pairs(self, fault: Fault, pairs: list[tuple[int, int]]) -> bool:
-        network = self.world.network
-        ends = [(self.world.members[sender].id, self.world.members[to].id) for sender, to in pairs]
+        network = self.cluster.network
+        ends = [(self.cluster.members[sender].id, self.cluster.members[to].id) for sender, to in pairs]
         for sender, to in ends:
             network.cut(sender, to)
 
@@ -217,42 +219,42 @@ class Injector:
         return True
 
     def _flap(self, fault: Fault) -> bool:
-        """A link that comes and goes."""
-        begin_us, end_us = self.world.now_us, fault.until_ms * 1_000
+        """Cut a link again and again for short times."""
+        begin_us, end_us = self.scheduler.now_us, fault.until_ms * 1_000
         while begin_us < end_us:
             cut_us = begin_us + self.random.randint(*FLAP_MS) * 1_000
             cut = Fault(begin_us // 1_000, min(cut_us, end_us) // 1_000, "cut", fault.member, fault.peer)
-            self.world.schedule(begin_us - self.world.now_us, partial(self._flap_once, cut))
+            self.scheduler.schedule(begin_us - self.scheduler.now_us, partial(self._flap_once, cut))
             begin_us = cut_us + self.random.randint(*FLAP_MS) * 1_000
         return True
 
     def _flap_once(self, fault: Fault) -> None:
-        if not self.world.is_healed:
+        if not self.cluster.is_healed:
             self._cut_pairs(fault, [(fault.member, fault.peer), (fault.peer, fault.member)])
 
     def _bridge(self, fault: Fault) -> bool:
-        """Two halves that do not hear each other; one member hears both."""
-        others = [member.index for member in self.world.members if member.index != fault.member]
+        """Cut the others in two halves that do not hear each other; this member hears both."""
+        others = [member.index for member in self.cluster.members if member.index != fault.member]
         half = len(others) // 2
         pairs = [(one, other) for one in others[:half] for other in others[half:]]
         return self._cut_pairs(fault, pairs + [(other, one) for one, other in pairs])
 
     def _isolate(self, member: Member | None, fault: Fault, friends: int = 0) -> bool:
-        """Cut it from everybody but the ``friends`` next to it."""
+        """Cut a member from everybody but the ``friends`` next to it."""
         if member is None:
             return False
-        count = len(self.world.members)
+        count = len(self.cluster.members)
         others = [(member.index + step) % count for step in range(1 + friends, count)]
         out = [(member.index, other) for other in others]
         back = [(other, member.index) for other in others]
         return self._cut_pairs(fault, out + back)
 
     def _cut_master_from_majority(self, fault: Fault) -> bool:
-        """The master keeps all the followers that do not make a quorum; in odd cases they hear the others still."""
-        return self._isolate(self.world.master, fault, friends=(len(self.world.members) - 1) // 2 - 1)
+        """Leave the master too few followers for a quorum; those hear the other members still."""
+        return self._isolate(self.cluster.master, fault, friends=(len(self.cluster.members) - 1) // 2 - 1)
 
     def _loss_burst(self, fault: Fault) -> bool:
-        network = self.world.network
+        network = self.cluster.network
         network.bursts += 1
 
         def calm() -> None:
@@ -262,7 +264,7 @@ class Injector:
         return True
 
     def _slow_disk(self, fault: Fault) -> bool:
-        disk = self.world.members[fault.member].disk
+        disk = self.cluster.members[fault.member].disk
         disk.is_slow = True
 
         def recover() -> None:
@@ -272,8 +274,8 @@ class Injector:
         return True
 
     def _clock_jump(self, fault: Fault) -> bool:
-        """The wall clock is set; a wild one stays wild, or two of them could outvote the sane."""
-        member = self.world.members[fault.member]
+        """Set the wall clock, unless it is hours off: two such clocks could outvote the sane ones."""
+        member = self.cluster.members[fault.member]
         if abs(member.wall_skew_ms) > 1_000:
             return False
         member.wall_skew_ms = fault.amount
@@ -282,25 +284,22 @@ class Injector:
     # --- members that come and go -----------------------------------------------------
 
     def _join(self, fault: Fault) -> bool:
-        """A new member appears; once it has caught up, it is made a voter."""
-        spare = next((member for member in self.world.members if not member.is_wanted and not member.process), None)
+        """Start a new member, and make it a voter once it has caught up."""
+        spare = next((member for member in self.cluster.members if not member.is_wanted and not member.process), None)
         if spare is None:
             return False
         spare.is_wanted = True
         spare.start()
-        member_id = spare.id
-        self.world.operator.want(
-            lambda: AddVoter(member_id), lambda: spare.id != member_id or self._is_voter(member_id)
-        )
+        self._add(spare)
         return True
 
     def _leave(self, fault: Fault) -> bool:
-        """A voter is taken out, and its process ends then."""
-        member = self.world.members[fault.member]
-        wanted = [each for each in self.world.members if each.is_wanted]
-        if member.is_volatile or len(wanted) <= VOTERS_MIN or self.world.lost_or_unsettled:
+        """Take a voter out, and end its process then."""
+        member = self.cluster.members[fault.member]
+        wanted = [each for each in self.cluster.members if each.is_wanted]
+        if member.is_volatile or len(wanted) <= VOTERS_MIN or self._is_unsettled:
             return False
-        if not self._is_voter(member.id) or self.world.operator.tasks:
+        if not self._is_voter(member.id) or self.operator.tasks:
             return False
         member_id = member.id
         member.is_wanted = False  # it stays as it is until it is no voter, but is not started again
@@ -309,8 +308,13 @@ class Injector:
             member.resume()
             member.crash(keeps_cache=True)
 
-        self.world.operator.want(lambda: RemoveVoter(member_id), lambda: self._is_none(member_id), end)
+        self.operator.want(lambda: RemoveVoter(member_id), lambda: self._is_none(member_id), end)
         return True
+
+    @property
+    def _is_unsettled(self) -> bool:
+        """Whether a change of voters is under way, a voter is lost for good, or there is no master to ask."""
+        return self.cluster.master is None or bool(self.cluster.lost_voters) or bool(self.operator.tasks)
 
     def _is_voter(self, member_id: str) -> bool:
         voters = self._voters
@@ -322,45 +326,64 @@ class Injector:
 
     @property
     def _voters(self) -> list[str] | None:
-        """As the present master has committed them; None where nobody knows."""
-        master = self.world.master
+        """The voters that the present master has committed; None without a master."""
+        master = self.cluster.master
         if master is None or master.node is None:
             return None
         return [voter.id for voter in master.node.replica.membership.committed_voters]
 
     def _wipe(self, fault: Fault) -> bool:
-        """The disk is lost: another member comes back under the name and is put in the old one's place."""
-        member = self.world.members[fault.member]
-        if member.is_volatile or not member.is_wanted or self.world.lost_or_unsettled:
+        """Lose a disk: another member comes back under the name and is put in the old one's place."""
+        member = self.cluster.members[fault.member]
+        if member.is_volatile or not member.is_wanted or self._is_unsettled:
             return False
-        if not self.world.may_forget(member):
+        if not self.cluster.may_forget(member):
             return False
         old = member.id
         was_voter = self._is_voter(old)
         member.resume()
         member.crash()
         member.become_another()
-        self.world.trace("wipe", member.name, member.id)
+        self.trace.note("wipe", member.name, member.id)
         self._until(fault, lambda: self._start(member))
         if was_voter:
             new = member.id
             # A new master does not know that the old one was taken out to be replaced: the rest is an addition.
-            self.world.operator.want(
+            self.operator.want(
                 lambda: AddVoter(new) if self._is_none(old) else ReplaceVoter(old), lambda: self._is_voter(new)
             )
         return True
 
+    def add_who_lost_its_place(self) -> None:
+        """Add members in memory that came back where the voters were enough without them (docs/operations.md)."""
+        master = self.cluster.master
+        if master is None or master.node is None:
+            return
+        members, replica = master.node.members, master.node.replica
+        if len(replica.voters) < master.node.settings.nodes:
+            return
+        learners = [each for each in self.cluster.members if each.is_wanted and each.id in replica.learners]
+        for member in learners:
+            if member.is_volatile and not members.predecessor(member.id):
+                self._add(member)
+
+    def _add(self, member: Member) -> None:
+        added = member.id
+        self.operator.want(lambda: AddVoter(added), lambda: member.id != added or self._is_voter(added))
+
     def _stop(self, fault: Fault) -> bool:
-        member = self.world.members[fault.member] if fault.amount else self.world.master
+        member = self.cluster.members[fault.member] if fault.amount else self.cluster.master
         if member is None or member.node is None or not member.is_wanted:
             return False
-        if member.is_volatile and not self.world.may_forget(member):
+        if member.is_volatile and not self.cluster.may_forget(member):
             return False
         member.stop()
-        self.world.schedule(fault.until_ms * 1_000 - self.world.now_us + STOPPED_US, lambda: self._start(member))
+        self.scheduler.schedule(
+            fault.until_ms * 1_000 - self.scheduler.now_us + STOPPED_US, lambda: self._start(member)
+        )
         return True
 
     def _transfer(self, fault: Fault) -> bool:
-        to = self.world.members[fault.member]
-        self.world.operator.try_once(TransferMastership(to.name if fault.amount else ""))
+        to = self.cluster.members[fault.member]
+        self.operator.try_once(TransferMastership(to.name if fault.amount else ""))
         return True

@@ -1,4 +1,4 @@
-"""What must hold after every step of the world (design.md §10), each rule under its own name.
+"""What must hold after every step of a run (docs/guarantees.md), each rule under its own name.
 
 A step touches one member, so only what that member did is looked at: records
 it made, frames and replies it let out, and its role, term and indexes if they moved.
@@ -7,8 +7,6 @@ Every check is a dictionary look-up or less, except when a member becomes master
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from elasticq.checks.history import Event, Send
 from elasticq.checks.story import Jump
@@ -20,12 +18,10 @@ from elasticq.node.effects import Reply
 from elasticq.node.settings import Mode
 from elasticq.replication.messages import AnyMessage, AppendReply, PreVote, RequestVote, VoteReply
 from elasticq.replication.records import Entry, Record, Truncation, Vote, Voter
+from elasticq.sim.cluster import Cluster
 from elasticq.sim.disk import Copy
-from elasticq.sim.member import TRUE_EPOCH_MS
-
-if TYPE_CHECKING:
-    from elasticq.sim.member import Member
-    from elasticq.sim.world import World
+from elasticq.sim.links import Links
+from elasticq.sim.member import TRUE_EPOCH_MS, Member
 
 TWO_MASTERS = "two_masters"
 LOG_MISMATCH = "log_mismatch"
@@ -72,10 +68,14 @@ class _Seen:
 
 
 class Invariants:
-    """Told of everything by the members; reports findings to the world."""
+    """The judge of a run: members tell it everything that they do, and the trace is told which rule is broken."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, cluster: Cluster, links: Links) -> None:
+        self.cluster = cluster
+        self.scheduler = cluster.scheduler
+        self.trace = cluster.trace
+        self.links = links
+        self.elections = 0
         self.masters: dict[int, str] = {}
         self.entries: dict[tuple[int, int], Entry] = {}  # (index, term)
         self.committed: list[int] = [0]  # term by index
@@ -91,16 +91,16 @@ class Invariants:
         self.seen: dict[str, _Seen] = {}  # by name
         self.early_on: dict[tuple[int, int], set[str]] = {}  # early entry -> members that had it on their disks
         self.told_discarded: set[tuple[int, int]] = set()
-        self.served_us: int | None = None  # when a master first served after the world was healed
+        self.served_us: int | None = None  # when a master first served after the faults ended
         self.jumps: list[Jump] = []
         # By how much a master's clock was ahead of true time when it won (or behind, below 0): of each, by term,
         # and of the last one whose voters had heard no master's.
-        self._ahead_ms: dict[int, int] = {}
-        self._fastest_ms = 0
+        self._ahead_ms: dict[int, int] = {}  # term -> how far its master's clock was ahead of true time
+        self._slowest_ms: dict[int, int] = {}  # term -> the slowest of the masters that its clock comes down from
         self.advanced: list[tuple[int, int]] = []  # (index, ms ahead of real time) of every advance that was proposed
 
     def _found(self, name: str, evidence: str) -> None:
-        self.world.found(name, evidence)
+        self.trace.found(name, evidence)
 
     # --- life -----------------------------------------------------------------
 
@@ -108,7 +108,7 @@ class Invariants:
         self.seen[member.name] = _Seen(vote.term)
 
     def installing(self, member: Member, copy: Copy) -> None:
-        """What it has acknowledged as committed, or stored, must not be less afterwards than others count on."""
+        """A snapshot must not take back what the member has said is committed or stored: others count on it."""
         node = member.node
         assert node is not None
         replica = node.replica
@@ -119,7 +119,7 @@ class Invariants:
             self._found(COMMITTED_CHANGED, f"{member.name} installs index {index} of term {copy.base.term}")
 
     def installed(self, member: Member) -> None:
-        """Equal rows, wherever they came from."""
+        """The rows must be equal to the others', wherever they came from."""
         self.compare_rows(member)
 
     def started(self, member: Member, vote: Vote) -> None:
@@ -148,7 +148,7 @@ class Invariants:
                 truncated = record
 
     def _truncated(self, member: Member, truncation: Truncation, entry: Entry) -> None:
-        """The entry that takes the place of what was cut is another one, or there was nothing to cut for."""
+        """The entry that takes the place of what was cut must be another one, or there was no conflict."""
         before = self._last_known(member, truncation.index)
         if before is not None and before.term == entry.term:
             self._found(
@@ -157,7 +157,7 @@ class Invariants:
 
     @staticmethod
     def _last_known(member: Member, index: int) -> Entry | None:
-        """The entry at ``index`` on the disk, or appended to it, before the newest truncation."""
+        """Return the entry at ``index`` on the disk or appended to it, before the newest truncation."""
         found: Entry | None = None
         newest: Entry | None = member.disk.view.entries.get(index)
         for record, _ in member.disk.unsynced:
@@ -181,7 +181,7 @@ class Invariants:
         made = mutations.decode(entry.payload)
         advanced_ms = max([ms for index, ms in self.advanced if index < entry.index], default=0)
         self.advanced += [(entry.index, each.ahead_ms) for each in made if type(each) is mutations.ClockAdvanced]
-        ahead_ms = entry.time_ms - TRUE_EPOCH_MS - self.world.now_us // 1_000 - advanced_ms
+        ahead_ms = entry.time_ms - TRUE_EPOCH_MS - self.scheduler.now_us // 1_000 - advanced_ms
         if ahead_ms > CLOCK_AHEAD_MAX_MS:
             self._found(CLOCK_AHEAD, f"{member.name} stamped entry {entry.index} {ahead_ms} ms ahead of true time")
         if entry.voters is not None:
@@ -204,7 +204,7 @@ class Invariants:
                 self._minted(member, identity, place)
 
     def _named(self, member: Member, entry: Entry, voters: tuple[Voter, ...]) -> None:
-        """Adjacent configurations differ by one voter, so that their majorities meet; one change at a time."""
+        """Adjacent configurations differ by one voter, so that their majorities meet; one change comes at a time."""
         node = member.node
         assert node is not None
         named = node.replica.membership._named
@@ -261,7 +261,7 @@ class Invariants:
             self._found(VOTE_NOT_DURABLE, f"{name} votes for {candidate} in {term}, on its disk stands {view.vote}")
 
     def decided(self, member: Member, vote: VoteReply) -> None:
-        """A vote is made; its frame leaves later, when the log may have grown already."""
+        """A vote is made: no voter votes for a shorter log. Its frame leaves later, when the log may have grown."""
         node = member.node
         assert node is not None
         log = node.replica.log
@@ -296,12 +296,12 @@ class Invariants:
                 self._found(IDENTITY_UNKNOWN, f"{member.name} told {identity}, which no entry made")
             else:
                 self._rests_on(member, outcome, place, self._mode if is_send else "majority")
-        if _is_send(outcome) and reply.index and self.world.links.is_below_quorum(member):
+        if _is_send(outcome) and reply.index and self.links.is_below_quorum(member):
             self._found(WRITE_BELOW_QUORUM, f"{member.name} answered {type(outcome).__name__} at {reply.index}")
 
     @property
     def _mode(self) -> Mode:
-        return self.world.scenario.mode
+        return self.cluster.scenario.mode
 
     def _rests_on(self, member: Member, outcome: Result | SqsError, place: tuple[int, int | None], mode: Mode) -> None:
         index, term = place
@@ -309,16 +309,16 @@ class Invariants:
             return
         node = member.node
         assert node is not None
-        master = self.world.master  # who answers for it may not know yet who the voters are
+        master = self.cluster.master  # who answers for it may not know yet who the voters are
         voters = set((node if master is None or master.node is None else master.node).replica.voters)
         needed = {"one": min(2, len(voters)), "all": len(voters)}.get(mode, len(voters) // 2 + 1)
-        views = {other.id: other.disk.view for other in self.world.members}
-        views |= self.world.gone  # whoever acknowledged it and was lost then: its frame may be on its way
+        views = {other.id: other.disk.view for other in self.cluster.members}
+        views |= self.cluster.gone  # whoever acknowledged it and was lost then: its frame may be on its way
         holders = 0
         for voter in voters:
             view = views[voter]
             has_it = index <= view.base_index or view.has(index, term or 0)
-            holders += has_it or (voter in self.world.gone and mode in ("one", "all"))
+            holders += has_it or (voter in self.cluster.gone and mode in ("one", "all"))
         if term is None or holders < needed:
             answer = type(outcome).__name__
             evidence = f"{member.name} answered {answer} resting on index {index}: {holders} of {needed}, mode {mode}"
@@ -330,7 +330,7 @@ class Invariants:
     # --- modes ------------------------------------------------------------------
 
     def synced(self, member: Member, records: list[Record]) -> None:
-        """What was acknowledged early and has reached a disk may be dropped, but not silently."""
+        """Note which entries that were acknowledged early a disk has: they may be dropped, but not silently."""
         for record in records:
             if type(record) is Entry and record.is_early:
                 self.early_on.setdefault((record.index, record.term), set()).add(member.id)
@@ -339,7 +339,10 @@ class Invariants:
         self.told_discarded.update((entry.index, entry.term) for entry in entries)
 
     def without_excused(self, history: list[Event]) -> list[Event]:
-        """Modes async and one may lose sends that standard queues acknowledged early: those are of unknown outcome."""
+        """Return the history in which sends that may be lost are of unknown outcome.
+
+        Modes async and one may lose what standard queues acknowledged early.
+        """
         if self._mode in ("async", "one"):
             for event in history:
                 if isinstance(event, Send) and not event.queue.endswith(".fifo"):
@@ -358,7 +361,7 @@ class Invariants:
             send.outcome = "unknown"
 
     def _tell_if_silent(self, place: tuple[int, int]) -> None:
-        living = {member.id for member in self.world.members if member.is_wanted}
+        living = {member.id for member in self.cluster.members if member.is_wanted}
         had = self.early_on.get(place, set()) & living  # a wiped disk tells nothing, nor who left
         if had and place not in self.told_discarded:
             self._found(LOST_UNTOLD, f"entry {place} was on {sorted(had)}, was dropped, and nobody said so")
@@ -382,8 +385,8 @@ class Invariants:
         if node.applied_index < replica.commit_index:
             evidence = f"{member.name}: applied {node.applied_index}, committed {replica.commit_index}"
             self._found(APPLIED_BEHIND, evidence)
-        if self.served_us is None and node.serving and self.world.is_healed and replica.role == "master":
-            self.served_us = self.world.now_us
+        if self.served_us is None and node.serving and self.cluster.is_healed and replica.role == "master":
+            self.served_us = self.scheduler.now_us
         if node.serving and replica.commit_index < self.takeovers.get(replica.term, 1 << 62):
             self._found(SERVING_BEFORE_TAKEOVER, f"{member.name} in term {replica.term}")
         if node.applied_index != seen.digest_index:
@@ -395,8 +398,8 @@ class Invariants:
         node = member.node
         assert node is not None
         replica, term = node.replica, node.replica.term
-        self.world.elections += 1
-        self.world.trace("master", member.name, term)
+        self.elections += 1
+        self.trace.note("master", member.name, term)
         if self.masters.setdefault(term, member.id) != member.id:
             self._found(TWO_MASTERS, f"{self.masters[term]} and {member.id} in term {term}")
         if self.votes.setdefault((member.id, term), member.id) != member.id:
@@ -405,26 +408,30 @@ class Invariants:
             self._found(ACTED_WHILE_WANTING, f"{member.name} won term {term} and wants a snapshot")
         self._note_jump(member)
         for index in range(replica.log.first_index, len(self.committed)):
-            if replica.log.term_at(index) != self.committed[index]:
+            # A candidate that was paused may learn late that it won: newer masters have committed entries by then.
+            if self.committed[index] < term and replica.log.term_at(index) != self.committed[index]:
                 self._found(COMMITTED_MISSING, f"{member.name} is master of {term} without the committed entry {index}")
                 return
 
     def _note_jump(self, member: Member) -> None:
-        """Only where none of its voters had heard the last master's clock may a new master's be ahead of that."""
+        """Check a new master's clock: it may be ahead only if none of its voters heard the last master's."""
         node = member.node
         assert node is not None
-        ahead_ms = node.clock.reading(member.boot_ms)[1] - TRUE_EPOCH_MS - self.world.now_us // 1_000
+        ahead_ms = node.clock.reading(member.boot_ms)[1] - TRUE_EPOCH_MS - self.scheduler.now_us // 1_000
         linked_term, _ = max(node.replica.votes.values())
+        slowest_ms = ahead_ms
         if not linked_term or linked_term < self._newest_served_term():
             if self._ahead_ms:
-                self.jumps.append(Jump(self.world.now_us, max(0, ahead_ms - min(self._ahead_ms.values()))))
-            self._fastest_ms = ahead_ms
-        elif ahead_ms > (most_ms := min(self._fastest_ms, self._ahead_ms[linked_term])) + ROUNDING_MS:
-            self._found(CLOCK_JUMPED, f"{member.name} won at {ahead_ms} ms ahead, the others at {most_ms}")
+                self.jumps.append(Jump(self.scheduler.now_us, max(0, ahead_ms - min(self._ahead_ms.values()))))
+        else:  # a master between the two that served nobody, and that nobody of them heard, sets no measure
+            slowest_ms = self._slowest_ms[linked_term]
+            if ahead_ms > slowest_ms + ROUNDING_MS:
+                self._found(CLOCK_JUMPED, f"{member.name} won at {ahead_ms} ms ahead, the others at {slowest_ms}")
         self._ahead_ms[node.replica.term] = ahead_ms
+        self._slowest_ms[node.replica.term] = min(slowest_ms, ahead_ms)
 
     def _newest_served_term(self) -> int:
-        """Of the masters that may have handed something out: their takeovers are committed."""
+        """Return the term of the newest master that may have handed something out: its takeover is committed."""
         committed = self.committed
         return max(
             (term for term, at in self.takeovers.items() if at < len(committed) and committed[at] == term), default=0
@@ -451,12 +458,12 @@ class Invariants:
             self._found(COMMITTED_CHANGED, f"{member.name} holds index {index} of term {term} for committed")
 
     def compare_rows(self, member: Member) -> None:
-        """Equal entries applied, equal rows: hashes of all rows are compared now and then, and at the end."""
+        """Equal entries applied make equal rows: hashes of all rows are compared now and then, and at the end."""
         node = member.node
         assert node is not None
         index = node.applied_index
         term = node.replica.log.term_at(index)
-        if term is None or node._open:  # while an entry is open, the state is ahead of any index
+        if term is None or node.journal.is_open:  # while an entry is open, the state is ahead of any index
             return
         self.seen[member.name].digest_index = index
         digest = state_digest(node.state, read=member.disk.read)
@@ -471,14 +478,14 @@ def _is_send(outcome: Result | SqsError) -> bool:
 
 
 def _is_standard_send(outcome: Result | SqsError) -> bool:
-    """Acknowledgement modes are for these only."""
+    """Tell whether it answers a send to a standard queue; acknowledgement modes are for these only."""
     if isinstance(outcome, SendMessageBatchResult):
         return any(entry.sequence_number is None for entry in outcome.successful)
     return isinstance(outcome, SendMessageResult) and outcome.sequence_number is None
 
 
 def _told(outcome: Result | SqsError) -> list[str]:
-    """The ids and handles in an answer."""
+    """Return the ids and handles in an answer."""
     match outcome:
         case SendMessageResult():
             return [outcome.message_id]
@@ -490,7 +497,10 @@ def _told(outcome: Result | SqsError) -> list[str]:
 
 
 def _attempts(made: list[mutations.Mutation]) -> dict[tuple[str, *tuple[int, ...]], bytes]:
-    """By hand-out the attempt that got it: it stands behind its receive. (Two queues may have equal numbers.)"""
+    """Return by hand-out the attempt that got it, which stands behind its receive in an entry.
+
+    Hand-outs of two queues may have equal numbers.
+    """
     found: dict[tuple[str, *tuple[int, ...]], bytes] = {}
     received: mutations.MessagesReceived | None = None
     for mutation in made:

@@ -1,20 +1,17 @@
-"""Links between members: who has greeted whom, when a greeting is renewed, and when a link is missed.
+"""Links between members: who has greeted whom, when a greeting is renewed, and when a broken link is noticed.
 
 A link is whole while both directions are. One that is cut in both is noticed
-after a while; the end of a process is noticed at once, where it can be heard.
-What a member says of itself is looked at now and then and told when it changed.
+after a while; the end of a process is noticed at once by members that can hear it.
+What a member says of itself is compared now and then, and told when it changed.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from elasticq.node.peer import Peer
-
-if TYPE_CHECKING:
-    from elasticq.sim.member import Member
-    from elasticq.sim.world import World
+from elasticq.sim.cluster import Cluster
+from elasticq.sim.member import Member
 
 LOOK_US = 200_000
 NOTICED_MAX_US = 3_000_000
@@ -23,11 +20,15 @@ BELOW_QUORUM_MAX_US = 2_500_000  # election_min, and what is under way and slow
 
 
 class Links:
-    """``below_quorum_us``: since when a member cannot exchange frames with a majority of its voters."""
+    """All links of a cluster.
 
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.random = world.random("links")
+    below_quorum_us: by member id, since when it cannot exchange frames with a majority of its voters.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.scheduler = cluster.scheduler
+        self.random = self.scheduler.random("links")
         self.greeted: dict[tuple[str, str], Peer] = {}  # (who heard it, of whom), by member id
         self._missed_us: dict[tuple[str, str], int] = {}  # a broken link, and when it will be noticed
         self.below_quorum_us: dict[str, int] = {}
@@ -36,8 +37,8 @@ class Links:
         self._look()
 
     def _look(self) -> None:
-        self.world.schedule(LOOK_US, self._look)
-        living = [member for member in self.world.members if member.node is not None]
+        self.scheduler.schedule(LOOK_US, self._look)
+        living = [member for member in self.cluster.members if member.node is not None]
         peers = {member.id: member.introduce() for member in living if not member.is_paused}
         for member in living:
             for other in living:
@@ -46,14 +47,14 @@ class Links:
         self.count()
 
     def count(self) -> None:
-        """Who reaches a quorum: looked at now and then, and when a cut is over, as another may come at once."""
-        for member in self.world.members:
+        """Note who reaches a quorum: now and then, and when a cut ends or a member is back, as more may follow soon."""
+        for member in self.cluster.members:
             if member.node is not None:
                 self._count(member)
 
     def _look_at(self, member: Member, other: Member, peer: Peer | None) -> None:
         pair = member.id, other.id
-        cuts = self.world.network.cuts
+        cuts = self.cluster.network.cuts
         there, back = cuts[member.id, other.id] > 0, cuts[other.id, member.id] > 0
         if there and back:
             self._miss(member, other)
@@ -62,10 +63,10 @@ class Links:
         if there or back or peer is None or member.is_paused or self.greeted.get(pair) == peer:
             return
         self.greeted[pair] = peer
-        self.world.schedule(self.random.randint(*GREETING_US), partial(self._greet, member, member.process, peer))
+        self.scheduler.schedule(self.random.randint(*GREETING_US), partial(self._greet, member, member.process, peer))
 
     def _greet(self, member: Member, process: int, peer: Peer) -> None:
-        """The node that it has by then is told: links outlive the install of a snapshot, as the process does."""
+        """Tell the node that the member has by then: links outlive the install of a snapshot, as the process does."""
         if member.process == process and self.greeted.get((member.id, peer.id)) == peer:
             member.call(lambda node: node.met(peer, member.boot_ms))
 
@@ -73,7 +74,7 @@ class Links:
         pair = member.id, other.id
         if pair not in self.greeted:
             return
-        now_us = self.world.now_us
+        now_us = self.scheduler.now_us
         noticed_us = self._missed_us.setdefault(pair, now_us + self.random.randint(0, NOTICED_MAX_US))
         if now_us >= noticed_us:
             self._break(member, other.id)
@@ -84,17 +85,17 @@ class Links:
             member.call(lambda node: node.lost(other, member.boot_ms))
 
     def ended(self, member_id: str) -> None:
-        """A process ended: its connections close, for those who can hear it."""
+        """A process ended: its connections close for those who can hear it."""
         for heard, of in list(self.greeted):
             if heard == member_id:
                 del self.greeted[heard, of]
         self.below_quorum_us.pop(member_id, None)
-        for other in self.world.members:
+        for other in self.cluster.members:
             if other.node is not None and (other.id, member_id) in self.greeted:
-                is_cut = self.world.network.cuts[member_id, other.id] > 0
+                is_cut = self.cluster.network.cuts[member_id, other.id] > 0
                 delay_us = self.random.randint(0, NOTICED_MAX_US) if is_cut else self.random.randint(50, 1_000)
                 peer = self.greeted[other.id, member_id]
-                self.world.schedule(delay_us, partial(self._notice_end, other, other.process, peer))
+                self.scheduler.schedule(delay_us, partial(self._notice_end, other, other.process, peer))
 
     def _notice_end(self, member: Member, process: int, peer: Peer) -> None:
         if member.process == process and self.greeted.get((member.id, peer.id)) == peer:
@@ -104,25 +105,25 @@ class Links:
         if member.is_paused or self._reaches_quorum(member):  # it notices nothing before it has gone on
             self.below_quorum_us.pop(member.id, None)
         else:
-            self.below_quorum_us.setdefault(member.id, self.world.now_us)
+            self.below_quorum_us.setdefault(member.id, self.scheduler.now_us)
 
     def _reaches_quorum(self, member: Member) -> bool:
-        """Whom it can talk with, as the network is: what it believes itself is no matter."""
+        """Tell whether it can talk with a quorum as the network is, whatever the member itself believes."""
         node = member.node
         if node is None:  # what it was told just now was too much for it
             return True
-        voters, cuts = node.replica.voters, self.world.network.cuts
+        voters, cuts = node.replica.voters, self.cluster.network.cuts
         reached = sum(
             other.id in voters
             and other.node is not None
             and not other.is_paused
             and (other is member or not (cuts[member.id, other.id] or cuts[other.id, member.id]))
-            for other in self.world.members
+            for other in self.cluster.members
         )
         return reached >= node.replica.membership.quorum
 
     def is_below_quorum(self, member: Member) -> bool:
-        """For so long that it must have noticed, and still."""
+        """Tell whether it has reached no quorum for so long that it must have noticed, and still reaches none."""
         since_us = self.below_quorum_us.get(member.id)
-        is_long = since_us is not None and self.world.now_us - since_us > BELOW_QUORUM_MAX_US
+        is_long = since_us is not None and self.scheduler.now_us - since_us > BELOW_QUORUM_MAX_US
         return is_long and not self._reaches_quorum(member)

@@ -9,31 +9,31 @@ under the same name from then on.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from elasticq.model.commands import Call
+from elasticq.model.errors import SqsError
 from elasticq.model.limits import RELAXED, STRICT
-from elasticq.model.results import ReceiveMessageResult
+from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.node.effects import Fetch, Frame, Reply, Ticket
 from elasticq.node.node import Node
-from elasticq.node.orders import Order, OrderDone, OrderRefused
+from elasticq.node.orders import Order, OrderDone, OrderOutcome, OrderRefused
 from elasticq.node.peer import Peer
 from elasticq.node.settings import NodeSettings
-from elasticq.replication.messages import VoteReply, decode
-from elasticq.replication.records import Entry
-from elasticq.sim.disk import Copy, Disk, Memory, copy_of_memory, in_a_fork
-from elasticq.sim.transfers import Transfer
+from elasticq.replication.messages import AnyMessage, VoteReply, decode
+from elasticq.replication.records import Entry, Record, Vote
+from elasticq.sim.disk import Copy, Disk, DurableView, Memory, copy_of_memory, in_a_fork
+from elasticq.sim.faults import Scenario
+from elasticq.sim.network import Network
+from elasticq.sim.scheduler import Scheduler
+from elasticq.sim.trace import Trace
 from elasticq.storage.batches import Batch
 from elasticq.storage.gate import SyncGate
 from elasticq.storage.interface import Loaded
-
-if TYPE_CHECKING:
-    from elasticq.model.commands import Call
-    from elasticq.sim.client import Client
-    from elasticq.sim.operator import Task
-    from elasticq.sim.world import World
 
 Action = Callable[[Node], None]
 
@@ -43,10 +43,11 @@ TICK_US = 1_000  # a node that always wants to be ticked at once gets it this of
 TAG_AT, VOTE_TAG, APPEND_TAG = 2, 4, 5  # in a frame: version, array head, tag; an Append promises nothing: not decoded
 REPLICATION = 1  # a frame's first byte; letters between nodes have another
 HAND_OVER_US, HAND_OVER_STEP_US = 1_500_000, 20_000
+NODE_FAILED = "node_failed"
 
 
 def void(_: object) -> None:
-    """An action gives nothing back."""
+    """Drop what a call gives back, as an action gives back nothing."""
 
 
 def decode_vote(data: bytes) -> VoteReply:
@@ -55,23 +56,121 @@ def decode_vote(data: bytes) -> VoteReply:
     return message
 
 
-class Member:
-    """``node`` is None while the member is down."""
+class Caller(Protocol):
+    """A client whose request a member answers."""
 
-    def __init__(self, world: World, index: int, name: str, wall_skew_ms: int, *, is_volatile: bool) -> None:
-        self.world = world
+    def refused(self, ticket: Ticket) -> None:
+        """The connection was refused or reset."""
+
+    def answered(self, ticket: Ticket, outcome: Result | SqsError) -> None:
+        """The reply has arrived."""
+
+
+class OrderGiver(Protocol):
+    """Whoever gave an order that a member carries out."""
+
+    def refused(self, ticket: Ticket) -> None:
+        """The member went down."""
+
+    def ordered(self, ticket: Ticket, outcome: OrderOutcome) -> None:
+        """What became of the order."""
+
+
+class Judge(Protocol):
+    """Checks the rules of a run at each step, so a member tells it what it does."""
+
+    def starting(self, member: Member, vote: Vote) -> None:
+        """A node was made over a log whose newest vote is ``vote``."""
+
+    def started(self, member: Member, vote: Vote) -> None:
+        """That node has started."""
+
+    def installing(self, member: Member, copy: Copy) -> None:
+        """A snapshot is about to take the place of what the member has."""
+
+    def installed(self, member: Member) -> None:
+        """The snapshot is in place, and a new node has started over it."""
+
+    def crashed(self, member: Member) -> None:
+        """The process ends."""
+
+    def recorded(self, member: Member, records: list[Record]) -> None:
+        """Records were appended to the disk, and are not synced."""
+
+    def synced(self, member: Member, records: list[Record]) -> None:
+        """These records are durable."""
+
+    def decided(self, member: Member, vote: VoteReply) -> None:
+        """A vote is made; its frame waits for the disk."""
+
+    def released(self, member: Member, message: AnyMessage) -> None:
+        """A frame leaves the member."""
+
+    def replied(self, member: Member, reply: Reply, outcome: Result | SqsError) -> None:
+        """A reply leaves the member."""
+
+    def discarded(self, member: Member, entries: list[Entry]) -> None:
+        """Entries whose effects were acknowledged were dropped for a newer master's, and the member said so."""
+
+    def stepped(self, member: Member) -> None:
+        """All that follows from one entry into the node is done."""
+
+
+class Observer(Protocol):
+    """Reacts in the same moment to what a member does."""
+
+    @property
+    def judge(self) -> Judge:
+        """The judge of the run."""
+
+    def voted(self, member: Member) -> None:
+        """The member let out a granted vote."""
+
+    def appended_as_master(self, member: Member) -> None:
+        """The member is master and appended an entry that no other member has yet."""
+
+    def stepped(self, member: Member) -> None:
+        """All that follows from one entry into the node is done, and judged."""
+
+    def ended(self, member: Member) -> None:
+        """The member's process has ended."""
+
+    def wants_snapshot(self, member: Member) -> object:
+        """The node wants a snapshot; what comes back stands for the transfer until it is over."""
+
+
+class Member:
+    """A member: ``node`` is None while it is down, ``transfer`` while no snapshot is on its way to it."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        scheduler: Scheduler,
+        trace: Trace,
+        network: Network,
+        gone: dict[str, DurableView],
+        observer: Observer,
+        index: int,
+    ) -> None:
+        self.scenario = scenario
+        self.scheduler = scheduler
+        self.trace = trace
+        self.network = network
+        self.gone = gone
+        self.observer = observer
         self.index = index
-        self.name = name
-        self.is_volatile = is_volatile
-        self.id_random = world.random(f"id {name}")
+        self.name = name = f"m{index + 1}"
+        self.is_volatile = index in scenario.volatile
+        self.id_random = scheduler.random(f"id {name}")
         self.number = 0  # of the member ids it has had
         self.id = ""
         self.disk: Disk
         self.voters: tuple[str, ...] = ()
         self.is_wanted = True  # its process shall run
-        self.clock_random = world.random(f"clock {name}")
+        self.clock_random = scheduler.random(f"clock {name}")
         self.boot_offset_us = self.clock_random.randrange(10**6, 10**12)
-        self.wall_skew_ms = wall_skew_ms
+        skews_ms = scenario.wall_skew_ms
+        self.wall_skew_ms = skews_ms[index] if index < len(skews_ms) else 0  # at most one clock is wild: a minority
         self.life = 0
         self.process = 0
         self.node: Node | None = None
@@ -80,31 +179,31 @@ class Member:
         self.is_syncing = False
         self.is_flushing = False
         self.backlog: list[Action] = []
-        self.tickets: dict[Ticket, Client | Task] = {}
+        self.tickets: dict[Ticket, Caller | OrderGiver] = {}
         self.wake_us: int | None = None
         self.ticked_us = -1
-        self.transfer: Transfer | None = None
+        self.transfer: object | None = None
         self.become_another()
 
     def become_another(self) -> None:
-        """An empty disk, and the new member id that is made with it."""
+        """Begin anew with an empty disk, and the new member id that is made with it."""
         if self.id:
-            self.world.gone.setdefault(self.id, self.disk.view)
+            self.gone.setdefault(self.id, self.disk.view)
         self.number += 1
         self.id = self._new_id()
         self.voters = ()
         kind = Memory if self.is_volatile else Disk
         self.disk = kind(
-            self.world.random(f"disk {self.name} {self.number}"), self.world.random(f"rows {self.name} {self.number}")
+            self.scheduler.random(f"disk {self.name} {self.number}"),
+            self.scheduler.random(f"rows {self.name} {self.number}"),
         )
-        self.world.renamed(self)
 
     def _new_id(self) -> str:
         return f"{self.name}-{self.id_random.getrandbits(64):016x}"
 
     @property
     def settings(self) -> NodeSettings:
-        scenario = self.world.scenario
+        scenario = self.scenario
         return NodeSettings(
             member_id=self.id,
             voters=self.voters,
@@ -122,11 +221,11 @@ class Member:
 
     @property
     def boot_ms(self) -> int:
-        return (self.world.now_us + self.boot_offset_us) // 1_000
+        return (self.scheduler.now_us + self.boot_offset_us) // 1_000
 
     @property
     def wall_ms(self) -> int:
-        return TRUE_EPOCH_MS + self.world.now_us // 1_000 + self.wall_skew_ms
+        return TRUE_EPOCH_MS + self.scheduler.now_us // 1_000 + self.wall_skew_ms
 
     # --- life -----------------------------------------------------------------
 
@@ -137,38 +236,39 @@ class Member:
         self._begin(self.disk.load())
 
     def _begin(self, loaded: Loaded) -> None:
-        """A node over what was loaded: at the start of a process, and after an install."""
+        """Make and start a node over what was loaded: at the start of a process, and after an install."""
         self.life += 1
-        self.world.trace("start", self.name, self.life)
+        self.trace.note("start", self.name, self.life)
         durable = loaded.durable
         self.gate = SyncGate()
         self.is_syncing, self.is_flushing, self.wake_us, self.transfer = False, False, None, None
-        seed = f"{self.world.scenario.seed}/{self.id}/{self.life}".encode()
+        seed = f"{self.scenario.seed}/{self.id}/{self.life}".encode()
         node = self.node = Node(self.settings, durable, blake2b(seed, digest_size=32).digest(), loaded.rows)
-        node.replica.in_flight_entries_max = self.world.scenario.bounds.in_flight_entries
-        self.world.invariants.starting(self, durable.vote)
+        node.replica.in_flight_entries_max = self.scenario.bounds.in_flight_entries
+        self.observer.judge.starting(self, durable.vote)
+        self.network.mended()
         self.call(lambda node: node.start(self.boot_ms, self.wall_ms))
         if self.node is node:
-            self.world.invariants.started(self, durable.vote)
+            self.observer.judge.started(self, durable.vote)
 
     def snapshot(self, index: int) -> Copy | None:
-        """What this member has committed, up to ``index`` at least."""
+        """Return a snapshot of what this member has committed, None if that does not reach ``index``."""
         node = self.node
         if node is None or not self.is_volatile:
             return self.disk.copy(index)
         if node.replica.commit_index < index:
             return None
-        if node._open or node.replica.commit_index != node.applied_index:
-            return in_a_fork(lambda: copy_of_memory(*node.committed_state()))
-        return copy_of_memory(*node.committed_state())
+        if node.journal.is_open or node.replica.commit_index != node.applied_index:
+            return in_a_fork(lambda: copy_of_memory(*node.journal.committed_state()))
+        return copy_of_memory(*node.journal.committed_state())
 
     def install(self, copy: Copy) -> None:
-        """The copy in the place of what this member has; whoever waits at the old node is answered."""
+        """Put the copy in the place of what this member has; calls that wait at the old node are answered."""
         old = self.node
         assert old is not None
-        self.world.invariants.installing(self, copy)
+        self.observer.judge.installing(self, copy)
         old.retire(self.boot_ms)
-        self.world.invariants.discarded(self, old.effects.discarded)
+        self.observer.judge.discarded(self, old.effects.discarded)
         replies = old.effects.replies.copy()
         for reply in replies:
             self._release(reply)
@@ -177,7 +277,7 @@ class Member:
         for peer in linked:
             self.call(lambda node, peer=peer: node.met(peer, self.boot_ms))  # type: ignore[misc]
         if self.node is not None:
-            self.world.invariants.installed(self)
+            self.observer.judge.installed(self)
 
     def crash(self, *, reboots: bool = False, keeps_cache: bool = False) -> None:
         """The process is gone; unless only it died (``keeps_cache``), so is what was not synced.
@@ -186,51 +286,52 @@ class Member:
         """
         if self.node is None:
             return
-        self.world.trace("crash", self.name, self.life)
-        self.world.invariants.crashed(self)
+        self.trace.note("crash", self.name, self.life)
+        self.observer.judge.crashed(self)
         if self.is_volatile:
-            self.world.gone[self.id] = self.disk.view
+            self.gone[self.id] = self.disk.view
         self.disk.crash(keeps_cache=keeps_cache)
         self.node = None
         self.life += 1
-        self.world.links.ended(self.id)
+        self.observer.ended(self)
         self.is_paused = False
         self.backlog.clear()
         self.gate.clear()
         if reboots:
-            self.boot_offset_us = self.clock_random.randrange(10**6, 10**8) - self.world.now_us
+            self.boot_offset_us = self.clock_random.randrange(10**6, 10**8) - self.scheduler.now_us
         tickets, self.tickets = self.tickets, {}
         for ticket, client in tickets.items():
-            self.world.after_latency(client.refused, ticket)
+            self.scheduler.after_latency(client.refused, ticket)
         if self.is_volatile:
             self.become_another()
 
     def stop(self) -> None:
-        """Gracefully: the mastership is given away first, then the process ends and everything written is kept."""
+        """Stop gracefully: give the mastership away, then end the process; everything written is kept."""
         if self.node is not None and not self.is_paused:
             self.call(lambda node: node.close_waiters(self.boot_ms))
             self.call(lambda node: void(node.hand_over(self.boot_ms)))
-            self._stop_when_free(self.life, self.world.now_us + HAND_OVER_US)
+            self._stop_when_free(self.life, self.scheduler.now_us + HAND_OVER_US)
 
     def _stop_when_free(self, life: int, until_us: int) -> None:
         node = self.node
         if node is None or self.life != life:
             return
-        if node.replica.role == "master" and node.replica.others and self.world.now_us < until_us:
-            self.world.schedule(HAND_OVER_STEP_US, lambda: self._stop_when_free(life, until_us))
+        if node.replica.role == "master" and node.replica.others and self.scheduler.now_us < until_us:
+            self.scheduler.schedule(HAND_OVER_STEP_US, lambda: self._stop_when_free(life, until_us))
         else:
             self.crash(keeps_cache=True)
 
     def pause(self) -> None:
         if self.node is not None:
-            self.world.trace("pause", self.name, self.life)
+            self.trace.note("pause", self.name, self.life)
             self.is_paused = True
 
     def resume(self) -> None:
         if not self.is_paused:
             return
-        self.world.trace("resume", self.name, self.life)
+        self.trace.note("resume", self.name, self.life)
         self.is_paused = False
+        self.network.mended()
         backlog, self.backlog = self.backlog, []
         for action in backlog:
             self.call(action)
@@ -238,7 +339,7 @@ class Member:
     # --- what comes in ----------------------------------------------------------
 
     def call(self, action: Action) -> None:
-        """One entry into the node, and all that follows from it."""
+        """Call the node once, and do all that follows from it."""
         node = self.node
         if node is None:
             return
@@ -249,12 +350,18 @@ class Member:
         try:
             action(node)
         except Exception as failure:
-            self.world.node_failed(self, failure)
+            self._failed(failure)
             return
         if node.effects.failures:  # clients here ask for nothing that may fail
-            self.world.node_failed(self, node.effects.failures[0].cause)
+            self._failed(node.effects.failures[0].cause)
         elif self.node is node:
             self._drain(node)
+
+    def _failed(self, failure: Exception) -> None:
+        """An assertion of the core failed, or worse: where a real member would stop, the run does."""
+        where = "".join(traceback.format_exception(failure)[-3:])
+        self.trace.found(NODE_FAILED, f"{self.name}: {where}")
+        self.crash()
 
     def receive(self, data: bytes) -> None:
         self.call(lambda node: node.receive(data, self.boot_ms))
@@ -263,20 +370,20 @@ class Member:
         assert self.node is not None
         return self.node.introduce()
 
-    def order(self, task: Task, ticket: Ticket, order: Order) -> None:
-        self.tickets[ticket] = task
+    def order(self, giver: OrderGiver, ticket: Ticket, order: Order) -> None:
+        self.tickets[ticket] = giver
         self.call(lambda node: node.order(order, ticket, self.boot_ms))
 
-    def request(self, client: Client, ticket: Ticket, call: Call) -> None:
-        """A client's attempt arrives; a dead member refuses the connection."""
+    def request(self, client: Caller, ticket: Ticket, call: Call) -> None:
+        """Submit a client's attempt; a dead member refuses the connection."""
         if self.node is None:
-            self.world.after_latency(client.refused, ticket)
+            self.scheduler.after_latency(client.refused, ticket)
             return
         self.tickets[ticket] = client
         self.call(lambda node: node.submit(call, ticket, self.boot_ms))
 
     def disconnect(self, ticket: Ticket) -> None:
-        """The client gave up on its attempt and closed the connection."""
+        """End an attempt whose client gave up and closed the connection."""
         if self.tickets.pop(ticket, None) is not None:
             self.call(lambda node: node.cancel(ticket, self.boot_ms))
 
@@ -288,10 +395,10 @@ class Member:
             records = effects.records.copy()
             effects.records.clear()
             self.disk.append(records, effects.token)
-            self.world.invariants.recorded(self, records)
+            self.observer.judge.recorded(self, records)
             self._begin_sync()
             if node.replica.role == "master" and any(type(record) is Entry for record in records):
-                self.world.master_appended(self)
+                self.observer.appended_as_master(self)
                 if self.node is not node:
                     return
         if effects.committed or effects.fetches:
@@ -301,7 +408,7 @@ class Member:
             effects.frames.clear()
             for frame in frames:
                 if frame.data[0] == REPLICATION and frame.data[TAG_AT] == VOTE_TAG:
-                    self.world.invariants.decided(self, decode_vote(frame.data))
+                    self.observer.judge.decided(self, decode_vote(frame.data))
             self._transmit(self.gate.add(frames))
             if self.node is not node:
                 return
@@ -310,16 +417,16 @@ class Member:
         for reply in replies:
             self._release(reply)
         if effects.discarded:
-            self.world.invariants.discarded(self, effects.discarded)
+            self.observer.judge.discarded(self, effects.discarded)
             effects.discarded.clear()
-        self.world.invariants.stepped(self)
-        self.world.injector.look()
+        self.observer.judge.stepped(self)
+        self.observer.stepped(self)
         if effects.wanted is not None and self.transfer is None:
-            self.transfer = Transfer(self.world, self)
+            self.transfer = self.observer.wants_snapshot(self)
         self._arm(effects.wake_at_ms)
 
     def _follow(self, node: Node) -> None:
-        """The rows on disk take what is committed and give the contents that are asked for."""
+        """Give the rows on disk what is committed, and fetch the contents that the node asks for."""
         effects = node.effects
         for committed in effects.committed:
             self.disk.take(committed)
@@ -328,11 +435,11 @@ class Member:
             self.disk.forget_log(effects.log_floor)
         life = self.life
         for fetch in effects.fetches:
-            self.world.schedule(self.disk.fetch_us(), partial(self._fetched, fetch, life))
+            self.scheduler.schedule(self.disk.fetch_us(), partial(self._fetched, fetch, life))
         effects.fetches.clear()
         if not self.is_flushing and not self.is_volatile:
             self.is_flushing = True
-            self.world.schedule(self.disk.flush_us(), lambda: self._flush(life))
+            self.scheduler.schedule(self.disk.flush_us(), lambda: self._flush(life))
 
     def _fetched(self, fetch: Fetch, life: int) -> None:
         if self.node is not None and self.life == life:
@@ -346,7 +453,7 @@ class Member:
         if batch is None:
             self.is_flushing = False
             return
-        self.world.schedule(self.disk.store_us(), lambda: self._stored(batch, life))
+        self.scheduler.schedule(self.disk.store_us(), lambda: self._stored(batch, life))
 
     def _stored(self, batch: Batch, life: int) -> None:
         if self.node is None or self.life != life:
@@ -361,10 +468,10 @@ class Member:
             is_silent = frame.data[0] != REPLICATION or frame.data[TAG_AT] == APPEND_TAG
             message = None if is_silent else decode(frame.data)
             if message is not None:
-                self.world.invariants.released(self, message)
-            self.world.network.send(self.id, frame.to, frame.data)
+                self.observer.judge.released(self, message)
+            self.network.send(self.id, frame.to, frame.data)
             if type(message) is VoteReply and message.granted:
-                self.world.voted(self)
+                self.observer.voted(self)
                 if self.node is None or self.life != life:
                     return
 
@@ -372,14 +479,14 @@ class Member:
         asker = self.tickets.pop(reply.ticket, None)
         if isinstance(reply.outcome, (OrderDone, OrderRefused)):
             if asker is not None:
-                self.world.after_latency(asker.ordered, reply.ticket, reply.outcome)  # type: ignore[union-attr]
+                self.scheduler.after_latency(asker.ordered, reply.ticket, reply.outcome)  # type: ignore[union-attr]
             return
-        self.world.invariants.replied(self, reply, reply.outcome)
+        self.observer.judge.replied(self, reply, reply.outcome)
         if asker is not None:
-            self.world.after_latency(asker.answered, reply.ticket, reply.outcome)  # type: ignore[union-attr]
+            self.scheduler.after_latency(asker.answered, reply.ticket, reply.outcome)  # type: ignore[union-attr]
         elif isinstance(reply.outcome, ReceiveMessageResult) and reply.outcome.messages:
             result = reply.outcome
-            self.world.schedule(0, lambda: self.call(lambda node: node.undelivered(result, self.boot_ms)))
+            self.scheduler.schedule(0, lambda: self.call(lambda node: node.undelivered(result, self.boot_ms)))
 
     def _begin_sync(self) -> None:
         if self.is_syncing or not self.disk.unsynced:
@@ -387,13 +494,13 @@ class Member:
         self.is_syncing = True
         count, token, life = len(self.disk.unsynced), self.disk.token, self.life
         self.disk.write(count)
-        self.world.schedule(self.disk.sync_us(), lambda: self._end_sync(count, token, life))
+        self.scheduler.schedule(self.disk.sync_us(), lambda: self._end_sync(count, token, life))
 
     def _end_sync(self, count: int, token: int, life: int) -> None:
         if self.node is None or self.life != life:
             return
-        if self.world.scenario.mode in ("async", "one"):
-            self.world.invariants.synced(self, [record for record, _ in self.disk.unsynced[:count]])
+        if self.scenario.mode in ("async", "one"):
+            self.observer.judge.synced(self, [record for record, _ in self.disk.unsynced[:count]])
         self.disk.sync(count)
         self.is_syncing = False
         self._begin_sync()
@@ -404,17 +511,17 @@ class Member:
         self._transmit(self.gate.synced(token))
 
     def _arm(self, wake_at_ms: int | None) -> None:
-        """See to it that the node is ticked at ``wake_at_ms``; a later one waits for the earlier to fire."""
+        """Have the node ticked at ``wake_at_ms``; an earlier tick that is scheduled already looks again."""
         if wake_at_ms is None:
             return
-        now_us = self.world.now_us
+        now_us = self.scheduler.now_us
         earliest_us = now_us + TICK_US if self.ticked_us == now_us else now_us
         due_us = max(wake_at_ms * 1_000 - self.boot_offset_us, earliest_us)
         if self.wake_us is not None and self.wake_us <= due_us:
             return
         self.wake_us = due_us
         life = self.life
-        self.world.schedule(due_us - now_us, lambda: self._wake(due_us, life))
+        self.scheduler.schedule(due_us - now_us, lambda: self._wake(due_us, life))
 
     def _wake(self, due_us: int, life: int) -> None:
         node = self.node
@@ -425,5 +532,5 @@ class Member:
         if wake_at_ms is not None and wake_at_ms > self.boot_ms:
             self._arm(wake_at_ms)
             return
-        self.ticked_us = self.world.now_us
+        self.ticked_us = self.scheduler.now_us
         self.call(lambda node: node.tick(self.boot_ms))

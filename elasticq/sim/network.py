@@ -12,11 +12,11 @@ DELAY_MIN_US = 100
 BURST_LOSS_SHARE = 0.4
 
 Schedule = Callable[[int, Callable[[], None]], None]
-"""schedule(delay_us, action)"""
+"""Called as schedule(delay_us, action)."""
 
 
 class Network:
-    """``send`` hands a frame to ``deliver(sender, to, data)`` after its delay, or never, or twice."""
+    """Hands a frame that is sent to ``deliver(sender, to, data)`` after its delay, or never, or twice."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Network:
         self.jitter_us = jitter_us
         self.straggler_share = straggler_share
         self.cuts: Counter[tuple[str, str]] = Counter()
-        self.mended: Callable[[], None] = lambda: None  # told of each cut that is over
+        self.mended: Callable[[], None] = lambda: None  # told when a cut is over or a member is back
         self.bursts = 0
         self.frames = 0
 
@@ -66,7 +66,7 @@ class Network:
         self.mended()
 
     def mend_all(self) -> None:
-        """No faults from now on: neither cuts nor bursts, loss nor duplicates nor stragglers."""
+        """End all faults: cuts, bursts, loss, duplicates and stragglers."""
         self.cuts.clear()
         self.bursts = 0
         self.loss_share = self.duplicate_share = self.straggler_share = 0.0

@@ -1,4 +1,4 @@
-"""Who looks after the cluster: orders what a scenario asks for, again until it is done.
+"""A simulated operator of the cluster: gives the orders that a scenario asks for, again until each is done.
 
 An order goes to the member that is master as far as anybody can see; refused,
 lost or unanswered, it is given again after a while, as an operator would.
@@ -7,20 +7,17 @@ lost or unanswered, it is given again after a while, as an operator would.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from elasticq.node.effects import Ticket
 from elasticq.node.orders import Order, OrderDone, OrderOutcome
-
-if TYPE_CHECKING:
-    from elasticq.sim.world import World
+from elasticq.sim.cluster import Cluster
 
 AGAIN_US = (200_000, 700_000)
 ANSWER_US = 4_000_000
 
 
 class Task:
-    """One order until it is done, or ``is_void`` (done already, or pointless by now)."""
+    """One order, given until it is done or ``is_void`` says that it is done already or pointless by now."""
 
     def __init__(
         self,
@@ -32,7 +29,9 @@ class Task:
         is_tried_once: bool = False,
     ) -> None:
         self.operator = operator
-        self.world = operator.world
+        self.cluster = operator.cluster
+        self.scheduler = operator.scheduler
+        self.trace = operator.cluster.trace
         self.order = order
         self.is_void = is_void
         self.then = then
@@ -48,15 +47,15 @@ class Task:
         if self.is_void():
             self._end()
             return
-        master = self.world.master
+        master = self.cluster.master
         self.attempt += 1
         attempt = self.attempt
         if master is not None and not master.is_paused:
             order = self.order()
-            self.world.trace("order", master.name, order)
+            self.trace.note("order", master.name, order)
             master.order(self, ("operator", self.number, attempt), order)
         if not self.is_over and not self.is_tried_once:
-            self.world.schedule(ANSWER_US, lambda: self._unanswered(attempt))
+            self.scheduler.schedule(ANSWER_US, lambda: self._unanswered(attempt))
 
     def _unanswered(self, attempt: int) -> None:
         if attempt == self.attempt:
@@ -65,19 +64,19 @@ class Task:
     def ordered(self, ticket: Ticket, outcome: OrderOutcome) -> None:
         if self.is_over:
             return
-        self.world.trace("ordered", "operator", outcome)
+        self.trace.note("ordered", "operator", outcome)
         if isinstance(outcome, OrderDone) or self.is_tried_once:
             self.operator.done += isinstance(outcome, OrderDone)
             self._end()
             return
         self.attempt += 1  # this one is answered
-        self.world.schedule(self.operator.random.randint(*AGAIN_US), self.give)
+        self.scheduler.schedule(self.operator.random.randint(*AGAIN_US), self.give)
 
     def refused(self, ticket: Ticket) -> None:
         """The member went down."""
         if not self.is_over and not self.is_tried_once:
             self.attempt += 1
-            self.world.schedule(self.operator.random.randint(*AGAIN_US), self.give)
+            self.scheduler.schedule(self.operator.random.randint(*AGAIN_US), self.give)
 
     def _end(self) -> None:
         self.is_over = True
@@ -86,11 +85,12 @@ class Task:
 
 
 class Operator:
-    """``tasks``: what is not done yet; ``done``: how many orders were."""
+    """Gives orders. ``tasks``: those that are not done yet; ``done``: how many are."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.random = world.random("operator")
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.scheduler = cluster.scheduler
+        self.random = self.scheduler.random("operator")
         self.tasks: list[Task] = []
         self.given = self.done = 0
 
@@ -106,4 +106,4 @@ class Operator:
         self.tasks.append(task)
         task.give()
         if not task.is_over:
-            self.world.schedule(ANSWER_US, lambda: None if task.is_over else task._end())
+            self.scheduler.schedule(ANSWER_US, lambda: None if task.is_over else task._end())

@@ -1,4 +1,4 @@
-"""The queues that a scenario's clients work with. Which, is a swarm dimension: ``features`` of the scenario.
+"""The queues that a scenario's clients work with. The scenario's ``features``, drawn by the swarm, decide which:
 
 fifo, all_fifo   the second queue, or both, are FIFO; then also:
 content_based    deduplication ids are made of the contents
@@ -17,8 +17,8 @@ from msgspec import Struct
 from elasticq.checks.history import CreateQueue as QueueCreated
 from elasticq.model.commands import CreateQueue
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION, queue_arn, queue_url
-from elasticq.sim.client import ENDPOINT
 
+ENDPOINT = "http://sim:9324"
 NAMES = ("orders", "invoices")
 QUEUE_VISIBILITY_S = 4
 RECEIVES_MAX = {"orders": 1, "invoices": 2}
@@ -36,7 +36,7 @@ FEATURES = (
 
 
 class LoadQueue(Struct, frozen=True):
-    """``target``: its dead-letter queue, "" without; ``source``: whose dead letters it takes."""
+    """A queue. target: its dead-letter queue, empty without; source: the queue whose dead letters it takes."""
 
     name: str
     is_fifo: bool = False
@@ -84,7 +84,7 @@ def arn(name: str) -> str:
 
 
 def queues_of(features: tuple[str, ...]) -> tuple[LoadQueue, ...]:
-    """In the order in which they can be created: dead-letter queues first."""
+    """Return the queues in an order in which they can be created: dead-letter queues first."""
     fifo = {NAMES[1]} if "fifo" in features else set()
     fifo |= set(NAMES) if "all_fifo" in features else set()
     dead: list[LoadQueue] = []

@@ -1,27 +1,22 @@
-"""Simulated readers of batches under leases, as a Spark source is one, and a shadow that asks what they ask.
+"""Simulated readers of batches under leases, as a Spark source is one, and a shadow that repeats their calls.
 
 A reader takes each partition of a batch call by call, reads some of it again as a retried task would, renews,
-and in the end commits, gives back or forgets it; then it tries ids of what is over. It commits only what it was
-told whole: a call that stayed without an answer makes it drop the batch.
+and in the end commits, gives back or forgets it; then it tries ids of leases that are over. It commits only batches
+of which it got every answer: a call that stayed without one makes it drop the batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
-
-from msgspec import Struct
+from typing import Final, Literal
 
 from elasticq.checks.history import HandedOut, LeaseChange, Receive
 from elasticq.model.commands import ChangeMessageVisibility, Command, DeleteMessage, ReceiveMessage
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult, Result
 from elasticq.sim.client import Client, Done
-from elasticq.sim.queues import LoadQueue
-
-if TYPE_CHECKING:
-    from elasticq.sim.clients import Load
-    from elasticq.sim.world import World
+from elasticq.sim.cluster import Cluster
+from elasticq.sim.workload import LeasedCall, Workload
 
 PAUSE_US: Final = (20_000, 900_000)
 SHADOW_PAUSE_US: Final = (200_000, 2_500_000)
@@ -37,24 +32,14 @@ SYSTEM_ATTRIBUTES: Final = [
 Action = Literal["commit", "renew", "give_back"]
 
 
-class LeasedCall(Struct, frozen=True):
-    """A numbered receive of a lease."""
-
-    queue: LoadQueue
-    lease: str
-    number: int
-    lease_s: int
-    count: int
-
-
 class LeaseClient(Client):
-    """What asks for leased calls."""
+    """A client that makes leased calls."""
 
     def ask(self, call: LeasedCall, wait_s: int, done: Callable[[Receive], None]) -> None:
         event = Receive(
             client=self.name,
             queue=call.queue.name,
-            invoke_us=self.world.now_us,
+            invoke_us=self.scheduler.now_us,
             visibility_ms=1_000 * call.lease_s,
             attempt_id=f"{call.lease}/{call.number}",
             lease=call.lease,
@@ -72,23 +57,23 @@ class LeaseClient(Client):
     def _answered(self, event: Receive, done: Callable[[Receive], None], result: Result | None) -> None:
         if isinstance(result, ReceiveMessageResult) and result.messages:
             event.messages = [handed_out(message) for message in result.messages]
-            self.load.last_message_us = self.world.now_us
+            self.workload.last_message_us = self.scheduler.now_us
         done(event)
 
 
 class Reader(LeaseClient):
-    """One batch after the other, each of a random queue."""
+    """Reads one batch after the other, each from a random queue."""
 
-    def __init__(self, world: World, load: Load, name: str) -> None:
-        super().__init__(world, load, name)
+    def __init__(self, cluster: Cluster, workload: Workload, name: str) -> None:
+        super().__init__(cluster, workload, name)
         self.batch = 0
 
     def start(self) -> None:
-        if self.load.is_draining:
+        if self.workload.is_draining:
             return  # what it holds comes back by itself
         random = self.random
         self.batch += 1
-        self.queue = random.choice(self.load.sources)
+        self.queue = random.choice(self.workload.sources)
         self.lease_s, self.count = random.choice(LEASES_S), random.choice((1, 2, 5))
         self.calls: list[LeasedCall] = []
         self.told: list[HandedOut] = []
@@ -97,10 +82,10 @@ class Reader(LeaseClient):
         self._pause()
 
     def _pause(self) -> None:
-        self.world.schedule(self.random.randint(*PAUSE_US), self._step)
+        self.scheduler.schedule(self.random.randint(*PAUSE_US), self._step)
 
     def _step(self) -> None:
-        if self.load.is_draining:
+        if self.workload.is_draining:
             return
         (self.steps.pop(0) if self.steps else self._end)()
 
@@ -108,7 +93,7 @@ class Reader(LeaseClient):
 
     def _read(self, partition: int, number: int) -> None:
         call = LeasedCall(self.queue, f"{self.name}/{self.batch}/{partition}", number, self.lease_s, self.count)
-        self.load.leased = call
+        self.workload.leased = call
         self.ask(call, self.random.choice((0, 0, 1)), partial(self._read_done, call, partition))
 
     def _read_done(self, call: LeasedCall, partition: int, event: Receive) -> None:
@@ -144,16 +129,16 @@ class Reader(LeaseClient):
         elif chance < COMMIT_SHARE + GIVE_BACK_SHARE:
             self._change("give_back", self._over)
         else:
-            self.world.schedule(self.random.randint(0, 1_500_000 * self.lease_s), self._drop_batch)
+            self.scheduler.schedule(self.random.randint(0, 1_500_000 * self.lease_s), self._drop_batch)
 
     def _change(self, action: Action, done: Callable[[bool], None]) -> None:
-        """Of the whole batch."""
+        """Commit, renew or give back the lease of the whole batch."""
         lease = f"{self.name}/{self.batch}/"
         told = self.told
         event = LeaseChange(
             client=self.name,
             queue=self.queue.name,
-            invoke_us=self.world.now_us,
+            invoke_us=self.scheduler.now_us,
             lease=lease,
             action=action,
             visibility_ms=1_000 * self.lease_s if action == "renew" else 0,
@@ -163,7 +148,7 @@ class Reader(LeaseClient):
         if action == "commit":
             command = DeleteMessage(queue_url=self.queue.url, receipt_handle=f"lease:{lease}")
             for message in told:
-                self.load.deleting(message.body)
+                self.workload.deleting(message.body)
         else:
             seconds = event.visibility_ms // 1_000
             command = ChangeMessageVisibility(self.queue.url, f"lease:{lease}", seconds)
@@ -174,30 +159,30 @@ class Reader(LeaseClient):
         self._drop_batch()
 
     def _drop_batch(self) -> None:
-        """Sometimes all of it is asked for once more: it is over as a whole, or not at all."""
+        """Forget the batch; sometimes ask for all of it once more: it must be over as a whole, or not at all."""
         self.late = list(self.calls) if self.random.random() < LATE_SHARE else []
         self._ask_late()
 
     def _ask_late(self) -> None:
-        if self.late and not self.load.is_draining:
+        if self.late and not self.workload.is_draining:
             self.ask(self.late.pop(0), 0, lambda event: self._ask_late())
         else:
-            self.world.schedule(self.random.randint(*PAUSE_US), self.start)
+            self.scheduler.schedule(self.random.randint(*PAUSE_US), self.start)
 
 
 class Shadow(LeaseClient):
-    """Asks for the newest call of a reader, too: a task that runs twice."""
+    """Repeats the newest call of a reader, as a task that runs twice does."""
 
     def start(self) -> None:
-        self.world.schedule(self.random.randint(*SHADOW_PAUSE_US), self._ask)
+        self.scheduler.schedule(self.random.randint(*SHADOW_PAUSE_US), self._ask)
 
     def _ask(self) -> None:
-        if self.load.is_draining:
+        if self.workload.is_draining:
             return
-        if self.load.leased is None:
+        if self.workload.leased is None:
             self.start()
         else:
-            self.ask(self.load.leased, self.random.choice((0, 1, 2)), lambda event: self.start())
+            self.ask(self.workload.leased, self.random.choice((0, 1, 2)), lambda event: self.start())
 
 
 def handed_out(message: ReceivedMessage) -> HandedOut:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from elasticq.checks.history import StartMove
 from elasticq.model.commands import CancelMessageMoveTask, StartMessageMoveTask
 from elasticq.model.results import MoveTaskStartedResult, Result
 from elasticq.sim.client import Client
+from elasticq.sim.cluster import Cluster
 from elasticq.sim.queues import LoadQueue, arn
-
-if TYPE_CHECKING:
-    from elasticq.sim.clients import Load
-    from elasticq.sim.world import World
+from elasticq.sim.workload import Workload
 
 PAUSE_US = (2_000_000, 6_000_000)
 RATES = (None, None, 5, 50)
@@ -20,19 +16,19 @@ CANCEL_SHARE = 0.2
 
 
 class Redriver(Client):
-    def __init__(self, world: World, load: Load, name: str, queues: list[LoadQueue]) -> None:
-        super().__init__(world, load, name)
+    def __init__(self, cluster: Cluster, workload: Workload, name: str, queues: list[LoadQueue]) -> None:
+        super().__init__(cluster, workload, name)
         self.queues = queues
 
     def start(self) -> None:
-        self.world.schedule(self.random.randint(*PAUSE_US), self._move)
+        self.scheduler.schedule(self.random.randint(*PAUSE_US), self._move)
 
     def _move(self) -> None:
-        if self.load.is_draining:
+        if self.workload.is_draining:
             return
         queue = self.random.choice(self.queues)
         destination = self.random.choice(("", queue.source))
-        event = StartMove(client=self.name, queue=queue.name, invoke_us=self.world.now_us, destination=destination)
+        event = StartMove(client=self.name, queue=queue.name, invoke_us=self.scheduler.now_us, destination=destination)
         command = StartMessageMoveTask(
             source_arn=arn(queue.name),
             destination_arn=arn(destination) if destination else None,

@@ -18,7 +18,7 @@ Fails = Callable[[Scenario], bool]
 
 
 def shrink(scenario: Scenario, name: str, tell: Callable[[str], None] = lambda line: None) -> Scenario:
-    """The smallest scenario found that still has a finding called ``name``."""
+    """Return the smallest scenario found that still has a finding called ``name``."""
     runs = 0
 
     def fails(candidate: Scenario) -> bool:
@@ -52,7 +52,7 @@ def _halve(scenario: Scenario, fails: Fails) -> Scenario:
 
 
 def _calm(scenario: Scenario, fails: Fails) -> Scenario:
-    """A network without loss, duplicates and stragglers; clocks without skew."""
+    """Try a network without loss, duplicates and stragglers, and clocks without skew."""
     for change in (
         {"loss_share": 0.0},
         {"duplicate_share": 0.0},
@@ -74,7 +74,7 @@ def _drop_kinds(scenario: Scenario, fails: Fails) -> Scenario:
 
 
 def _drop_faults(scenario: Scenario, fails: Fails) -> Scenario:
-    """Delta debugging (Zeller and Hildebrandt 2002): leave out ever smaller pieces of the list."""
+    """Leave out ever smaller pieces of the list: delta debugging (Zeller and Hildebrandt 2002)."""
     size = max(1, len(scenario.faults) // 2)
     while scenario.faults:
         fewer = _without_a_piece(scenario, size, fails)

@@ -9,12 +9,12 @@ from elasticq.sim.client import Client
 
 class Timekeeper(Client):
     def start(self) -> None:
-        """It waits for faults."""
+        """Do nothing: faults set it to work."""
 
     def advance(self, advance_ms: int) -> bool:
-        """False while an earlier advance is under way."""
+        """Advance cluster time; False, and nothing is done, while an earlier advance is under way."""
         if self.running is not None:
             return False
-        event = Advance(client=self.name, queue="", invoke_us=self.world.now_us, advance_ms=advance_ms)
+        event = Advance(client=self.name, queue="", invoke_us=self.scheduler.now_us, advance_ms=advance_ms)
         self.begin(AdvanceClock(advance_ms=advance_ms), event, lambda _: None)
         return True

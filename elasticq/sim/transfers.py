@@ -1,20 +1,19 @@
 """Snapshots on their way: from the rows of one member to another that wants them, in chunks, over links that break.
 
-A source makes one immutable copy and serves it as long as it lives. A link that
-is cut is waited for; a source that died is forgotten, and the copy begun anew
-at any other that reaches as far. What came is checked before it is installed,
-and installed only where it is wanted still: the old node has gone on meanwhile.
+A source makes one immutable copy and serves it as long as it lives. A transfer waits for a link that is cut.
+When its source died it begins anew at another that reaches as far. The copy is checked before it is installed,
+and installed only where the node still wants it, as the node has gone on meanwhile.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from random import Random
 
+from msgspec import Struct
+
+from elasticq.sim.cluster import Cluster
 from elasticq.sim.disk import Copy
-
-if TYPE_CHECKING:
-    from elasticq.sim.member import Member
-    from elasticq.sim.world import World
+from elasticq.sim.member import Member
 
 STEP_US = 50_000
 AGAIN_US = 200_000
@@ -22,14 +21,25 @@ BYTES_PER_S = (40_000, 1_000_000)
 CHECK_US = (5_000, 150_000)
 
 
-class Transfer:
-    """One member's way to a snapshot, in one life of it."""
+class Transfers(Struct):
+    """How many snapshots were begun, interrupted on the way, installed."""
 
-    def __init__(self, world: World, member: Member) -> None:
-        self.world = world
+    begun: int = 0
+    cut: int = 0
+    installed: int = 0
+
+
+class Transfer:
+    """The transfer of a snapshot to one member, in one life of it."""
+
+    def __init__(self, cluster: Cluster, member: Member, random: Random, counts: Transfers) -> None:
+        self.cluster = cluster
+        self.scheduler = cluster.scheduler
+        self.trace = cluster.trace
+        self.counts = counts
         self.member = member
         self.life = member.life
-        self.random = world.transfer_random
+        self.random = random
         self.rate_bytes = self.random.randint(*BYTES_PER_S)
         self.source: Member | None = None
         self.source_life = 0
@@ -41,7 +51,7 @@ class Transfer:
 
     @property
     def _index(self) -> int:
-        """Of the snapshot that is wanted; 0: none any more."""
+        """The index of the snapshot that the member wants, 0 if it wants none any more."""
         node = self.member.node
         if node is None or self.member.life != self.life or node.effects.wanted is None:
             return 0
@@ -52,13 +62,13 @@ class Transfer:
             self.member.transfer = None
 
     def begin(self) -> None:
-        """Ask the one that offered it first, then the others in turn."""
+        """Ask the member that offered the snapshot first, then the others in turn."""
         index, node = self._index, self.member.node
         if not index or node is None or node.effects.wanted is None:
             self._over()
             return
         wanted = node.effects.wanted
-        others = [other for other in self.world.members if other is not self.member and other.node is not None]
+        others = [other for other in self.cluster.members if other is not self.member and other.node is not None]
         others.sort(key=lambda other: other.id != wanted.source)
         if len(others) > 1 and self.random.random() < 0.3:
             others.append(others.pop(0))
@@ -68,14 +78,14 @@ class Transfer:
                 if self.copy is not None:
                     self.source, self.source_life, self.source_id = other, other.life, other.id
                     self.got_bytes = 0
-                    self.world.transfers.begun += 1
-                    self.world.trace("transfer", self.member.name, f"{other.name} {self.copy.base.index}")
-                    self.world.schedule(STEP_US, self.step)
+                    self.counts.begun += 1
+                    self.trace.note("transfer", self.member.name, f"{other.name} {self.copy.base.index}")
+                    self.scheduler.schedule(STEP_US, self.step)
                     return
-        self.world.schedule(AGAIN_US, self.begin)
+        self.scheduler.schedule(AGAIN_US, self.begin)
 
     def _is_whole(self, other: Member) -> bool:
-        cuts = self.world.network.cuts
+        cuts = self.cluster.network.cuts
         return not (cuts[self.member.id, other.id] or cuts[other.id, self.member.id])
 
     def step(self) -> None:
@@ -89,29 +99,29 @@ class Transfer:
             self.begin()
         elif not self._is_whole(source) or source.is_paused:
             self._cut()
-            self.world.schedule(STEP_US, self.step)
+            self.scheduler.schedule(STEP_US, self.step)
         else:
             self.is_interrupted = False
             self.got_bytes += self.rate_bytes * STEP_US // 1_000_000
             if self.got_bytes < len(copy.data):
-                self.world.schedule(STEP_US, self.step)
+                self.scheduler.schedule(STEP_US, self.step)
             else:
-                self.world.schedule(self.random.randint(*CHECK_US), self.install)
+                self.scheduler.schedule(self.random.randint(*CHECK_US), self.install)
 
     def _cut(self) -> None:
         if not self.is_interrupted:
             self.is_interrupted = True
-            self.world.transfers.cut += 1
+            self.counts.cut += 1
 
     def install(self) -> None:
         index, copy = self._index, self.copy
         assert copy is not None
         if self.member.is_paused and index:
-            self.world.schedule(STEP_US, self.install)
+            self.scheduler.schedule(STEP_US, self.install)
             return
         if not index or copy.base.index < index:
             self.begin()
             return
         self._over()
-        self.world.transfers.installed += 1
+        self.counts.installed += 1
         self.member.install(copy)

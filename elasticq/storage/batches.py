@@ -6,21 +6,14 @@ from zlib import crc32
 
 from msgspec import Struct, field
 
-from elasticq.engine.leases import Key
-from elasticq.engine.mutations import (
-    ClusterFounded,
-    InvocationRecorded,
-    LeaseCalled,
-    LeaseSet,
-    MoveTaskSet,
-    SentIdTaken,
-    TookOver,
-)
+from elasticq.engine.mutations import InvocationRecorded, SentIdTaken
+from elasticq.engine.tables import AHEAD_MS, LAST_QUEUE_ID
 from elasticq.model.limits import INVOCATION_WINDOW_MS
 from elasticq.replication.records import Base
 from elasticq.storage import statements as sql
 from elasticq.storage.pages import Page, cut, encode_groups, make_page
 from elasticq.storage.statements import (
+    APPLIED,
     VACUUM_PAGES,
     Applied,
     Statement,
@@ -28,7 +21,6 @@ from elasticq.storage.statements import (
     blob_row,
     checked,
     encode,
-    lease_row,
     queue_row,
     touched_row,
 )
@@ -51,23 +43,12 @@ class Batch(Struct):
     after: list[str]
 
 
-class LeaseChange(Struct):
-    """What a batch writes of one lease, after it dropped the rows of calls from ``dropped_from`` on (None: none)."""
-
-    dropped_from: int | None = None
-    rows: dict[int, LeaseCalled | LeaseSet] = field(default_factory=dict)
-
-
 class Pending(Struct):
-    """What the next batch has to write, apart from the queues' own."""
+    """What the next batch has to write, apart from what the queues and the small tables know themselves."""
 
     is_part: bool = False
     queues: dict[int, Queue] = field(default_factory=dict)
     gone_queues: list[int] = field(default_factory=list)
-    founded: ClusterFounded | None = None
-    takeovers: list[TookOver] = field(default_factory=list)
-    tasks: dict[int, MoveTaskSet | None] = field(default_factory=dict)
-    leases: dict[Key, LeaseChange] = field(default_factory=dict)
     invocations: dict[bytes, InvocationRecorded] = field(default_factory=dict)
     gone_invocations: list[bytes] = field(default_factory=list)
     sent_ids: dict[bytes, SentIdTaken] = field(default_factory=dict)
@@ -97,46 +78,28 @@ class Draft:
         for queue in pending.queues.values():
             self._add_queue(queue)
         self._rows[sql.DROP_QUEUE] = [(queue_id,) for queue_id in pending.gone_queues]
-        self._add_cluster(pending)
+        self._add_small()
         self._add_invocations(pending)
         self._reclaim_some()
         statements = [(text, parameters) for text, parameters in self._rows.items() if parameters]
         return Batch(self._taken.index, statements + self._updates, self._vacuum(is_idle=is_idle))
 
-    def _add_cluster(self, pending: Pending) -> None:
-        taken = self._taken
-        terms = self._tables.takeover_terms
-        if pending.founded is not None:
-            self._rows[sql.PUT_META].append(checked("cluster", encode(pending.founded)))
-        for mutation in pending.takeovers:
-            self._rows[sql.PUT_TAKEOVER].append(checked(mutation.term, encode(mutation)))
-        if pending.takeovers:
-            self._rows[sql.DROP_TAKEOVERS].append((terms[0],))
-        for number, task in pending.tasks.items():
-            if task is None:
-                self._rows[sql.DROP_TASK].append((number,))
-            else:
-                self._rows[sql.PUT_TASK].append(checked(number, encode(task)))
-        for key, change in pending.leases.items():
-            if change.dropped_from is not None:
-                self._rows[sql.DROP_LEASE].append((*key, change.dropped_from))
-            for call, row in change.rows.items():
-                self._rows[sql.PUT_LEASE].append(lease_row(key, call, encode(row)))
+    def _add_small(self) -> None:
+        taken, tables = self._taken, self._tables
+        for small in tables.small.values():
+            for text, rows in small.statements():
+                self._rows.setdefault(text, []).extend(rows)
         applied = Applied(
             taken.index,
             taken.term,
             taken.time_ms,
-            len(self._tables.queues),
-            len(terms),
-            self._tables.founded is not None,
-            taken.voters,
-            self._tables.last_queue_id,
-            len(self._tables.tasks),
-            self._tables.lease_rows,
-            self._tables.ahead_ms,
-            self._tables.has_holes,
-        )
-        self._rows[sql.PUT_META].append(checked("applied", encode(applied)))
+            queues=len(tables.queues),
+            voters=taken.voters,
+            last_queue_id=tables.numbers[LAST_QUEUE_ID],
+            ahead_ms=tables.numbers[AHEAD_MS],
+            has_holes=tables.has_holes,
+        ).counting({name: small.count for name, small in tables.small.items()})
+        self._rows[sql.PUT_META].append(checked(APPLIED, applied.encoded()))
         self._rows[sql.PUT_META_COPY] = self._rows[sql.PUT_META]
 
     def _add_invocations(self, pending: Pending) -> None:
@@ -174,7 +137,7 @@ class Draft:
             queue.directory.add(page)
             self._rows[sql.PUT_PAGE].append(page.header(queue_id))
             self._rows[sql.PUT_CONTENTS].append(blob_row(queue_id, page.first, contents))
-            groups = encode_groups(run, is_fifo=queue.is_fifo)
+            groups = encode_groups(run, needs_groups=queue.needs_groups)
             page.has_groups = bool(groups)
             if groups:
                 self._rows[sql.PUT_GROUPS].append(blob_row(queue_id, page.first, groups))

@@ -233,9 +233,9 @@ class PageGroups(Struct, array_like=True, gc=False):
 _decode_groups = msgspec.msgpack.Decoder(PageGroups).decode
 
 
-def encode_groups(run: list[MessageStored], *, is_fifo: bool) -> bytes:
-    """The groups of the page that ``run`` becomes; empty if no message has one, which each of a FIFO queue has."""
-    grouped = run if is_fifo else [message for message in run if message.group_id is not None]
+def encode_groups(run: list[MessageStored], *, needs_groups: bool) -> bytes:
+    """The groups of the page that ``run`` becomes; empty if no message has one. ``needs_groups``: each message has."""
+    grouped = run if needs_groups else [message for message in run if message.group_id is not None]
     if not grouped:
         return b""
     numbers: dict[str, int] = {}

@@ -13,20 +13,16 @@ import msgspec
 from elasticq.engine.dump import gone_queue
 from elasticq.engine.mutations import (
     ClockAdvanced,
-    ClusterFounded,
     GroupsRestored,
     InvocationRecorded,
-    LeaseCalled,
-    LeaseSet,
     MessageStored,
-    MoveTaskSet,
     Mutation,
     QueueRestored,
     RowsRestored,
     SentIdTaken,
-    TookOver,
     UntouchedRestored,
 )
+from elasticq.engine.tables import AHEAD_MS, LAST_QUEUE_ID
 from elasticq.model.limits import INVOCATION_WINDOW_MS, MUTATION_ROWS_MAX
 from elasticq.replication.records import Base
 from elasticq.storage.errors import Damaged
@@ -41,8 +37,8 @@ from elasticq.storage.pages import (
     ranges,
 )
 from elasticq.storage.schema import FILE
-from elasticq.storage.statements import Applied, checked, checksum, encode, lease_row
-from elasticq.storage.tables import LEASE_ITSELF, NEVER, LeaseRows, Queue, Tables
+from elasticq.storage.statements import APPLIED, Applied, checked, checksum, encode
+from elasticq.storage.tables import NEVER, Queue, Tables
 
 
 class _ByQueue:
@@ -89,58 +85,22 @@ class Restore:
     def mutations(self) -> Iterator[Mutation]:
         applied = self._applied
         with damage_found("rows"):
-            yield from self._cluster()
+            yield from self._small()
             rows = _read_queues(self._connection, applied.queues)
             _check_contents(self._connection)
             newest = max([row.queue_id for row, _ in rows], default=0)
             if applied.last_queue_id > newest:
                 yield from gone_queue(applied.last_queue_id)
-            self._tables.last_queue_id = max(newest, applied.last_queue_id)
+            self._tables.numbers[LAST_QUEUE_ID] = max(newest, applied.last_queue_id)
+            self._tables.numbers[AHEAD_MS] = applied.ahead_ms
             yield from self._queues(rows)
             yield from _invocations(self._connection, applied.time_ms - INVOCATION_WINDOW_MS)
 
-    def _cluster(self) -> Iterator[Mutation]:
-        connection, applied = self._connection, self._applied
-        if applied.is_founded:
-            found = connection.execute("SELECT name, value, crc FROM meta WHERE name = 'cluster'").fetchone()
-            self._tables.founded = msgspec.msgpack.decode(_value(found, "cluster"), type=ClusterFounded)
-            yield self._tables.founded
-        if applied.ahead_ms:
-            self._tables.ahead_ms = applied.ahead_ms
-            yield ClockAdvanced(applied.ahead_ms)
-        takeovers = connection.execute("SELECT term, value, crc FROM takeovers ORDER BY term").fetchall()
-        if len(takeovers) != applied.takeovers:
-            raise _damaged(f"{applied.takeovers} takeovers expected, {len(takeovers)} found")
-        for row in takeovers:
-            self._tables.takeover_terms.append(row[0])
-            yield msgspec.msgpack.decode(_value(row, "takeover"), type=TookOver)
-        tasks = connection.execute("SELECT number, value, crc FROM move_tasks ORDER BY number").fetchall()
-        if len(tasks) != applied.move_tasks:
-            raise _damaged(f"{applied.move_tasks} move tasks expected, {len(tasks)} found")
-        for row in tasks:
-            self._tables.tasks[row[0]] = None
-            yield msgspec.msgpack.decode(_value(row, "move task"), type=MoveTaskSet)
-        yield from self._leases(applied.leases)
-
-    def _leases(self, count: int) -> Iterator[Mutation]:
-        """The calls of each before the lease itself; those that ended in the order in which they did."""
-        rows = self._connection.execute("SELECT * FROM leases").fetchall()
-        if len(rows) != count:
-            raise _damaged(f"{count} rows of leases expected, {len(rows)} found")
-        self._tables.lease_rows = count
-        found: list[LeaseSet] = []
-        for row in rows:
-            key, call, value, crc = row[:4], row[4], row[5], row[6]
-            if lease_row(key, call, value)[6] != crc:
-                raise _damaged(f"lease {key}: bad crc")
-            known = self._tables.leases.setdefault(key, LeaseRows())
-            if call == LEASE_ITSELF:
-                known.row = 1
-                found.append(msgspec.msgpack.decode(value, type=LeaseSet))
-            else:
-                known.calls.add(call)
-                yield msgspec.msgpack.decode(value, type=LeaseCalled)
-        yield from sorted(found, key=lambda lease: lease.ended_ms)
+    def _small(self) -> Iterator[Mutation]:
+        for name, small in self._tables.small.items():
+            yield from small.read(self._connection, self._applied.count(name))
+        if self._applied.ahead_ms:
+            yield ClockAdvanced(self._applied.ahead_ms)
 
     def _queues(self, rows: list[tuple[QueueRestored, int]]) -> Iterator[Mutation]:
         connection = self._connection
@@ -184,7 +144,7 @@ class Restore:
             yield UntouchedRestored(queue_id, page.first, page.last, firsts, lasts, page.last_sent_ms)
             restored = _groups(page, groups.at(queue_id, page.first))
             page.has_groups = restored is not None
-            if queue.is_fifo and (restored is None or len(restored.sequences) < page.live.bit_count()):
+            if queue.needs_groups and (restored is None or len(restored.sequences) < page.live.bit_count()):
                 raise _damaged(f"groups of page {page.first} of queue {queue_id}: missing")
             if restored is not None and restored.sequences:
                 yield restored
@@ -224,21 +184,16 @@ def living_contents(tables: Tables, rows: Iterable[tuple[Any, ...]]) -> list[Mes
 # --- a table each ---
 
 
-def _value(row: tuple[Any, ...] | None, what: str) -> bytes:
-    if row is None or checked(row[0], row[1]) != row:
-        raise _damaged(f"{what}: missing or bad crc")
-    value: bytes = row[1]
-    return value
-
-
 def _read_applied(connection: sqlite3.Connection) -> Applied:
-    row = connection.execute("SELECT name, value, crc FROM meta WHERE name = 'applied'").fetchone()
+    row = connection.execute("SELECT name, value, crc FROM meta WHERE name = ?", (APPLIED,)).fetchone()
     if row is not None:
-        return msgspec.msgpack.decode(_value(row, "applied index"), type=Applied)
+        if checked(row[0], row[1]) != row:
+            raise _damaged("the applied index: bad crc")
+        return msgspec.msgpack.decode(row[1], type=Applied)
     for table in ("meta", "queues", "pages", "contents", "touched"):
         if connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone():
             raise _damaged("the applied index is missing")
-    return Applied(0, 0, 0, 0, 0, False)
+    return Applied(0, 0, 0)
 
 
 def _read_queues(connection: sqlite3.Connection, expected: int) -> list[tuple[QueueRestored, int]]:

@@ -16,48 +16,33 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from elasticq.engine.apply import as_invocation
-from elasticq.engine.leases import Key, key_of
+from elasticq.engine.apply import ROWS, row_changes
 from elasticq.engine.mutations import (
+    QUEUES,
     AttemptRecorded,
-    ClockAdvanced,
-    ClusterFounded,
-    ClusterRenamed,
-    GroupsServed,
     InvocationRecorded,
-    LeaseCalled,
-    LeaseForgotten,
-    LeaseSet,
     MessagesReceived,
     MessagesRemoved,
     MessageStored,
-    MoveTaskForgotten,
-    MoveTaskSet,
     Mutation,
-    QueueAttributesSet,
-    QueueCreated,
-    QueueDeleted,
-    QueuePurged,
-    QueueReclaimed,
     QueueRestored,
-    QueueTagged,
     RangeRemoved,
     ReceiveReturned,
     SentIdTaken,
-    TookOver,
     VisibilityChanged,
 )
+from elasticq.engine.tables import Change, Drop, Put, Raise, changed
+from elasticq.engine.writers.history import as_invocation
 from elasticq.model.limits import INVOCATION_WINDOW_MS
 from elasticq.node.effects import Committed
 from elasticq.replication.records import Base
-from elasticq.storage.batches import Batch, Draft, LeaseChange, Pending, has_much_free
+from elasticq.storage.batches import Batch, Draft, Pending, has_much_free
 from elasticq.storage.pages import Delivery, Page, Update, sequences_of, updated, weight
 from elasticq.storage.restore import Restore, all_contents, living_contents
 from elasticq.storage.schema import PAGE_BYTES
 from elasticq.storage.statements import FETCH_PAGES_MAX, fetches
-from elasticq.storage.tables import FIRST_CALL, LEASE_ITSELF, NEVER, LeaseRows, Queue, Tables
+from elasticq.storage.tables import NEVER, Queue, Tables, floor_of
 
-TAKEOVERS_KEPT: Final = 64
 FETCH_BYTES_MAX: Final = 8 * 1_048_576  # at once
 
 
@@ -74,30 +59,15 @@ class Rows:
         self._is_under_way = False
         self._is_loading = False
         self._takers: dict[type, Callable[[Any], None]] = {
-            ClusterFounded: self._cluster_founded,
-            TookOver: self._took_over,
-            QueueCreated: self._queue_created,
-            QueueAttributesSet: self._queue_attributes_set,
-            QueueDeleted: self._queue_deleted,
-            QueueReclaimed: self._queue_reclaimed,
-            QueuePurged: self._queue_purged,
+            **dict.fromkeys(ROWS, self._take_declared),
             MessagesReceived: self._messages_received,
             VisibilityChanged: self._visibility_changed,
             MessagesRemoved: self._messages_removed,
             ReceiveReturned: self._receive_returned,
+            RangeRemoved: self._range_removed,
             InvocationRecorded: self._invocation_recorded,
             AttemptRecorded: self._attempt_recorded,
             SentIdTaken: self._sent_id_taken,
-            GroupsServed: self._groups_served,
-            RangeRemoved: self._range_removed,
-            ClusterRenamed: self._cluster_renamed,
-            QueueTagged: self._queue_tagged,
-            MoveTaskSet: self._move_task_set,
-            MoveTaskForgotten: self._move_task_forgotten,
-            ClockAdvanced: self._clock_advanced,
-            LeaseCalled: self._lease_called,
-            LeaseSet: self._lease_set,
-            LeaseForgotten: self._lease_forgotten,
         }
 
     # --- what is pending ------------------------------------------------------------
@@ -162,19 +132,56 @@ class Rows:
         pending.messages += count
         pending.bytes += weights
 
-    def _cluster_founded(self, mutation: ClusterFounded) -> None:
-        self._pending.founded = self._tables.founded = mutation
+    # --- what is declared (engine/tables.py) ------------------------------------------------
 
-    def _cluster_renamed(self, mutation: ClusterRenamed) -> None:
-        assert self._tables.founded is not None, "only a cluster has a name"
-        known = self._tables.founded
-        self._cluster_founded(ClusterFounded(mutation.cluster_id, known.mac_key, known.feature_level))
+    def _take_declared(self, mutation: Mutation) -> None:
+        tables = self._tables
+        for change in row_changes(mutation):
+            if isinstance(change, Raise):
+                tables.numbers[change.number] = max(tables.numbers[change.number], change.to)
+            elif change.table is QUEUES:
+                self._take_queue(change)
+            else:
+                tables.small[change.table.name].take(change)
+                self._pending.changes += 1
 
-    def _took_over(self, mutation: TookOver) -> None:
-        if self._tables.takeover_terms and mutation.term <= self._tables.takeover_terms[-1]:
-            return
-        self._pending.takeovers.append(mutation)
-        self._tables.takeover_terms = [*self._tables.takeover_terms, mutation.term][-TAKEOVERS_KEPT:]
+    def _take_queue(self, change: Put | Drop | Change) -> None:
+        """A queue that is there is not made again, one that is deleted changes no more, no other one is reclaimed."""
+        queue_id = change.key
+        queue = self._tables.queues.get(queue_id)
+        if isinstance(change, Put):
+            if queue is None:
+                assert isinstance(change.row, QueueRestored)
+                self._tables.queues[queue_id] = self._pending.queues[queue_id] = Queue(change.row)
+        elif isinstance(change, Drop):
+            if queue is not None and queue.row.deleted_ms is not None:
+                self._reclaim(queue_id, queue)
+        elif queue is not None and queue.row.deleted_ms is None:
+            self._pending.queues[queue_id] = queue
+            queue.row = changed(queue.row, change)
+            if floor_of(queue.row) > queue.floor:
+                self._raise_floor(queue, floor_of(queue.row))
+
+    def _reclaim(self, queue_id: int, queue: Queue) -> None:
+        del self._tables.queues[queue_id]
+        self._pending.queues.pop(queue_id, None)
+        if queue.stale:  # dead pages that no batch has dropped yet
+            self._tables.reclaim.append((queue_id, list(queue.stale.values())))
+        self._pending.gone_queues.append(queue_id)
+
+    def _raise_floor(self, queue: Queue, floor: int) -> None:
+        queue.floor = floor
+        self._remove_pending(queue, 0, floor - 1)
+        pages = queue.directory.take_below(floor)
+        for page in pages:
+            queue.stale.pop(page.first, None)
+            queue.messages -= page.live.bit_count()
+        if pages:
+            self._tables.reclaim.append((queue.row.queue_id, pages[::-1]))
+        for page in queue.directory.between(0, floor - 1):  # at most one, across the floor
+            self._remove_from_page(queue, page, page.mask_between(0, floor - 1))
+
+    # --- histories --------------------------------------------------------------------------
 
     def _invocation_recorded(self, mutation: InvocationRecorded) -> None:
         known = self._pending.invocations.setdefault(mutation.invocation, mutation)
@@ -191,53 +198,7 @@ class Rows:
         if mutation.detail:
             self._pending.invocations[mutation.attempt] = as_invocation(mutation)
 
-    def _groups_served(self, mutation: GroupsServed) -> None:
-        """Which group waits longest is forgotten with memory: then the one with the oldest message does."""
-
-    def _move_task_set(self, mutation: MoveTaskSet) -> None:
-        self._pending.tasks[mutation.number] = mutation
-        self._tables.tasks[mutation.number] = None
-
-    def _move_task_forgotten(self, mutation: MoveTaskForgotten) -> None:
-        self._pending.tasks[mutation.number] = None
-        self._tables.tasks.pop(mutation.number, None)
-
-    def _clock_advanced(self, mutation: ClockAdvanced) -> None:
-        self._tables.ahead_ms = max(self._tables.ahead_ms, mutation.ahead_ms)
-
-    # --- leases -------------------------------------------------------------------------
-
-    def _lease_change(self, key: Key) -> tuple[LeaseRows, LeaseChange]:
-        self._pending.changes += 1
-        known = self._tables.leases.setdefault(key, LeaseRows())
-        return known, self._pending.leases.setdefault(key, LeaseChange())
-
-    def _lease_called(self, mutation: LeaseCalled) -> None:
-        known, change = self._lease_change(key_of(mutation))
-        self._tables.lease_rows += mutation.call not in known.calls
-        known.calls.add(mutation.call)
-        change.rows[mutation.call] = mutation
-
-    def _lease_set(self, mutation: LeaseSet) -> None:
-        """One that ended has no calls any more."""
-        known, change = self._lease_change(key_of(mutation))
-        if mutation.ended_ms:
-            self._tables.lease_rows -= len(known.calls)
-            known.calls.clear()
-            change.dropped_from, change.rows = FIRST_CALL, {}
-        self._tables.lease_rows += 1 - known.row
-        known.row = 1
-        change.rows[LEASE_ITSELF] = mutation
-
-    def _lease_forgotten(self, mutation: LeaseForgotten) -> None:
-        key = key_of(mutation)
-        if key in self._tables.leases:
-            known, change = self._lease_change(key)
-            self._tables.lease_rows -= known.row + len(known.calls)
-            del self._tables.leases[key]
-            change.dropped_from, change.rows = LEASE_ITSELF, {}
-
-    # --- queues -------------------------------------------------------------------------
+    # --- messages -------------------------------------------------------------------------
 
     def _open_queue(self, queue_id: int) -> Queue | None:
         """A queue that is not deleted; its row will be written."""
@@ -246,73 +207,6 @@ class Rows:
             return None
         self._pending.queues[queue_id] = queue
         return queue
-
-    def _queue_created(self, mutation: QueueCreated) -> None:
-        if mutation.queue_id in self._tables.queues:
-            return
-        self._tables.last_queue_id = max(self._tables.last_queue_id, mutation.queue_id)
-        created_ms = mutation.created_ms
-        row = QueueRestored(
-            queue_id=mutation.queue_id,
-            account=mutation.account,
-            name=mutation.name,
-            attributes=mutation.attributes,
-            tags=mutation.tags,
-            created_ms=created_ms,
-            modified_ms=created_ms,
-            deleted_ms=None,
-            purged_ms=None,
-            watermark=0,
-            last_sequence=0,
-        )
-        self._tables.queues[row.queue_id] = self._pending.queues[row.queue_id] = Queue(row)
-
-    def _queue_attributes_set(self, mutation: QueueAttributesSet) -> None:
-        queue = self._open_queue(mutation.queue_id)
-        if queue is not None:
-            queue.row.attributes = mutation.attributes
-            queue.row.modified_ms = mutation.modified_ms
-
-    def _queue_tagged(self, mutation: QueueTagged) -> None:
-        queue = self._open_queue(mutation.queue_id)
-        if queue is not None:
-            queue.row.tags = mutation.tags
-
-    def _queue_purged(self, mutation: QueuePurged) -> None:
-        queue = self._open_queue(mutation.queue_id)
-        if queue is not None and mutation.watermark > queue.row.watermark:
-            queue.row.watermark = mutation.watermark
-            queue.row.purged_ms = mutation.purged_ms
-            self._raise_floor(queue, mutation.watermark)
-
-    def _queue_deleted(self, mutation: QueueDeleted) -> None:
-        queue = self._open_queue(mutation.queue_id)
-        if queue is not None:
-            queue.row.deleted_ms = mutation.deleted_ms
-            self._raise_floor(queue, NEVER)
-
-    def _queue_reclaimed(self, mutation: QueueReclaimed) -> None:
-        queue = self._tables.queues.get(mutation.queue_id)
-        if queue is not None and queue.row.deleted_ms is not None:
-            del self._tables.queues[mutation.queue_id]
-            self._pending.queues.pop(mutation.queue_id, None)
-            if queue.stale:  # dead pages that no batch has dropped yet
-                self._tables.reclaim.append((mutation.queue_id, list(queue.stale.values())))
-            self._pending.gone_queues.append(mutation.queue_id)
-
-    def _raise_floor(self, queue: Queue, floor: int) -> None:
-        queue.floor = floor
-        self._remove_pending(queue, 0, floor - 1)
-        pages = queue.directory.take_below(floor)
-        for page in pages:
-            queue.stale.pop(page.first, None)
-            queue.messages -= page.live.bit_count()
-        if pages:
-            self._tables.reclaim.append((queue.row.queue_id, pages[::-1]))
-        for page in queue.directory.between(0, floor - 1):  # at most one, across the floor
-            self._remove_from_page(queue, page, page.mask_between(0, floor - 1))
-
-    # --- messages -------------------------------------------------------------------------
 
     def _messages_received(self, mutation: MessagesReceived) -> None:
         queue = self._open_queue(mutation.queue_id)

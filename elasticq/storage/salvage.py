@@ -28,7 +28,8 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from elasticq.engine.mutations import MessageStored, QueueRestored, decode
+from elasticq.engine.mutations import CLUSTER, META, TABLES, MessageStored, QueueRestored, decode
+from elasticq.engine.ordering.kinds import kind_of
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.replication.records import Entry
 from elasticq.storage import schema
@@ -46,11 +47,13 @@ from elasticq.storage.pages import (
     sequences_of,
 )
 from elasticq.storage.restore import read_page, read_queue
-from elasticq.storage.statements import Applied, blob_row, checked, checksum, encode, lease_row, queue_row, touched_row
+from elasticq.storage.small import SmallTable
+from elasticq.storage.statements import APPLIED, Applied, blob_row, checked, checksum, encode, queue_row, touched_row
 from elasticq.storage.tables import NEVER
 
 RECOVERED: Final = "recovered-"
-TABLES: Final = ("meta", "meta_copy", "queues", "takeovers", "pages", "move_tasks", "leases", "touched", "invocations")
+TABLES_TRIED: Final = ("meta_copy", "queues", "pages", "touched", "invocations", *(table.name for table in TABLES))
+"""All but the contents, which are large."""
 _BAD_VALUES: Final = (
     LayoutError,
     TypeError,
@@ -128,7 +131,7 @@ def salvage(file: Path, into: Path, entries: list[Entry]) -> Salvaged:
 def _source(file: Path, scratch: Path) -> sqlite3.Connection:
     """The damaged file; should its first page not say any more where its tables are, a copy of it with another one."""
     source = _connect(file)
-    if all(_Rows(source, table, 1).is_whole for table in TABLES):
+    if all(_Rows(source, table, 1).is_whole for table in TABLES_TRIED):
         return source
     source.close()
     found: list[tuple[int, Path]] = []
@@ -140,7 +143,7 @@ def _source(file: Path, scratch: Path) -> sqlite3.Connection:
         with copy.open("r+b") as opened:
             opened.write(page)
         with closing(_connect(copy)) as source:
-            found.append((sum(1 for table in TABLES for _ in _Rows(source, table, 1)), copy))
+            found.append((sum(1 for table in TABLES_TRIED for _ in _Rows(source, table, 1)), copy))
     return _connect(max(found)[1])
 
 
@@ -186,14 +189,10 @@ class _Salvage:
         applied = replace(
             applied,
             queues=len(self._queues),
-            is_founded=self._founded(applied),
-            takeovers=self._copy("takeovers", 1, sql.PUT_TAKEOVER, _is_checked, applied.takeovers),
-            move_tasks=self._copy("move_tasks", 1, sql.PUT_TASK, _is_checked, applied.move_tasks),
-            leases=self._copy("leases", 5, sql.PUT_LEASE, _is_lease, applied.leases),
-        )
+        ).counting(self._small(applied))
         self._copy("invocations", 1, sql.PUT_INVOCATIONS, _is_history, None)
         applied.has_holes |= bool(self._told)
-        self._put_meta("applied", encode(applied))
+        self._put_meta(APPLIED, applied.encoded())
         return Salvaged(applied.index, self._told)
 
     # --- small tables -------------------------------------------------------------------
@@ -211,15 +210,26 @@ class _Salvage:
             self._target.execute(put, checked(name, value))
 
     def _applied(self) -> Applied:
-        value = self._meta("applied")
+        value = self._meta(APPLIED)
         if value is None:
             raise NothingToSalvage(f"{self._file.name} does not say any more up to which entry it holds everything")
         return msgspec.msgpack.decode(value, type=Applied)
 
+    def _small(self, applied: Applied) -> dict[str, int]:
+        """How many rows there are now of each small table, by its name."""
+        counts = {META.name: int(self._founded(applied))}
+        for table in TABLES:
+            if table is not META:
+                columns, small = len(table.columns()), SmallTable(table)
+                counts[table.name] = self._copy(
+                    table.name, columns, small.put, small.is_whole, applied.count(table.name)
+                )
+        return counts
+
     def _founded(self, applied: Applied) -> bool:
-        value = self._meta("cluster") if applied.is_founded else None
+        value = self._meta(CLUSTER) if applied.is_founded else None
         if value is not None:
-            self._put_meta("cluster", value)
+            self._put_meta(CLUSTER, value)
         elif applied.is_founded:
             self._told.append(
                 "Lost: the cluster's id and key. It gets new ones; receipt handles are not valid any more."
@@ -392,7 +402,7 @@ class _Salvage:
         self._target.executemany(sql.PUT_TOUCHED, rows)
         self._target.execute(sql.PUT_PAGE, page.header(queue_id))
         self._target.execute(sql.PUT_CONTENTS, blob_row(queue_id, page.first, contents))
-        groups = encode_groups(run, is_fifo=queue.row.attributes.get("FifoQueue") == "true")
+        groups = encode_groups(run, needs_groups=kind_of(queue.row.attributes).needs_group)
         if groups:
             self._target.execute(sql.PUT_GROUPS, blob_row(queue_id, page.first, groups))
 
@@ -442,10 +452,6 @@ def _fits(is_good: Callable[[Row], bool], row: Row) -> bool:
 
 def _is_checked(row: Row) -> bool:
     return bool(checked(row[0], row[1]) == row)
-
-
-def _is_lease(row: Row) -> bool:
-    return lease_row(row[:4], row[4], row[5]) == row
 
 
 def _is_history(row: Row) -> bool:

@@ -13,10 +13,11 @@ has none: a flipped bit on the disk must not become a message.
 import sqlite3
 from typing import Final
 
+from elasticq.engine.mutations import TABLES
+from elasticq.engine.tables import Table
 from elasticq.storage.errors import FormatTooNew
 
 FILE: Final = "rows.db"
-FORMAT: Final = 4
 FORMAT_AT: Final = 60  # its byte in the file: user_version
 PAGE_BYTES: Final = 8_192
 
@@ -77,9 +78,26 @@ _FOURTH: Final = (
     "INSERT INTO meta_copy SELECT * FROM meta",
 )
 
-MIGRATIONS: Final = (_FIRST, _SECOND, _THIRD, _FOURTH)
+_BY_HAND: Final = (_FIRST, _SECOND, _THIRD, _FOURTH)
+
+
+def statement_for(table: Table) -> str:
+    """It makes a table that is declared (engine/tables.py); its columns hold whatever they are given."""
+    columns = (
+        "".join(f"{column} NOT NULL, " for column in table.columns()) + "value BLOB NOT NULL, crc INTEGER NOT NULL"
+    )
+    return f"CREATE TABLE {table.name} ({columns}, PRIMARY KEY ({', '.join(table.columns())})) WITHOUT ROWID"
+
+
+def _migration(number: int) -> tuple[str, ...]:
+    """What leads from this format to the next one."""
+    by_hand = _BY_HAND[number] if number < len(_BY_HAND) else ()
+    return (*by_hand, *(statement_for(table) for table in TABLES if table.since == number + 1))
+
+
+FORMAT: Final = max(len(_BY_HAND), *(table.since for table in TABLES))
+MIGRATIONS: Final = tuple(_migration(number) for number in range(FORMAT))
 """MIGRATIONS[n] leads from format n to n + 1; each runs in one transaction."""
-assert len(MIGRATIONS) == FORMAT
 
 
 def prepare(connection: sqlite3.Connection) -> None:

@@ -5,8 +5,8 @@ from zlib import crc32
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import astuple, replace
 
-from elasticq.engine.leases import Key
 from elasticq.engine.mutations import QueueRestored
 from elasticq.replication.records import Base, Voter
 from elasticq.storage.pages import Delivery, Update, contents_crc
@@ -19,12 +19,6 @@ _FACTORS: Final = (3, 5, 7, 11, 13, 17, 19)  # of a touched row's columns, in or
 
 PUT_META: Final = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
 PUT_META_COPY: Final = "INSERT OR REPLACE INTO meta_copy VALUES (?, ?, ?)"
-PUT_TAKEOVER: Final = "INSERT OR REPLACE INTO takeovers VALUES (?, ?, ?)"
-PUT_TASK: Final = "INSERT OR REPLACE INTO move_tasks VALUES (?, ?, ?)"
-DROP_TASK: Final = "DELETE FROM move_tasks WHERE number = ?"
-PUT_LEASE: Final = "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?, ?)"
-DROP_LEASE: Final = "DELETE FROM leases WHERE queue_id = ? AND name = ? AND batch = ? AND partition = ? AND call >= ?"
-DROP_TAKEOVERS: Final = "DELETE FROM takeovers WHERE term < ?"
 PUT_QUEUE: Final = "INSERT OR REPLACE INTO queues VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 DROP_QUEUE: Final = "DELETE FROM queues WHERE id = ?"
 PUT_PAGE: Final = "INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -56,16 +50,10 @@ _RETURN: Final = (
     f"{_moved('first_received_ms', 3, _FACTORS[5])} WHERE queue_id = ?5 AND sequence = ?6 AND hand_out = ?4"
 )
 
-# In the order in which a batch runs them.
+# In the order in which a batch runs them; those of the small tables come behind them.
 ORDER: Final = (
     PUT_META,
     PUT_META_COPY,
-    PUT_TAKEOVER,
-    DROP_TAKEOVERS,
-    PUT_TASK,
-    DROP_TASK,
-    DROP_LEASE,
-    PUT_LEASE,
     DROP_QUEUE,
     PUT_QUEUE,
     PUT_PAGE,
@@ -81,6 +69,11 @@ ORDER: Final = (
     DROP_INVOCATIONS,
 )
 
+APPLIED: Final = "applied"
+"""The name of the row of ``meta`` that says up to where the rows hold everything."""
+_COUNTS: Final = {"meta": "is_founded", "takeovers": "takeovers", "move_tasks": "move_tasks", "leases": "leases"}
+"""In which field of Applied the rows of a small table are counted, where that is not ``tables``."""
+
 Statement = tuple[str, list[tuple[Any, ...]]]
 encode = msgspec.msgpack.Encoder().encode
 
@@ -92,20 +85,36 @@ class Applied(Struct, array_like=True):
     move_tasks: since format 4; leases: rows of their table, since format 5.
     ahead_ms: of the clock, 0 where nobody ever advanced it.
     has_holes: what could not be read of damaged rows is left out of these, and other members have it.
+    tables: rows of the small tables that are newer than all these fields, by name; not written where there are none.
     """
 
     index: int
     term: int
     time_ms: int
-    queues: int
-    takeovers: int
-    is_founded: bool
+    queues: int = 0
+    takeovers: int = 0
+    is_founded: bool = False
     voters: tuple[Voter, ...] | None = None
     last_queue_id: int = 0
     move_tasks: int = 0
     leases: int = 0
     ahead_ms: int = 0
     has_holes: bool = False
+    tables: dict[str, int] = {}
+
+    def count(self, table: str) -> int:
+        """The rows that the small table has."""
+        return int(getattr(self, _COUNTS[table])) if table in _COUNTS else self.tables.get(table, 0)
+
+    def counting(self, counts: dict[str, int]) -> "Applied":
+        """With so many rows of each small table."""
+        fields: dict[str, Any] = {_COUNTS[table]: count for table, count in counts.items() if table in _COUNTS}
+        fields["is_founded"] = bool(fields["is_founded"])
+        later = {table: count for table, count in counts.items() if table not in _COUNTS and count}
+        return replace(self, tables=later, **fields)
+
+    def encoded(self) -> bytes:
+        return encode(self if self.tables else astuple(self)[:-1])
 
     def base(self) -> Base:
         return Base(self.index, self.term, self.time_ms, self.voters)
@@ -113,10 +122,6 @@ class Applied(Struct, array_like=True):
 
 def checked(key: Any, value: bytes) -> tuple[Any, bytes, int]:
     return key, value, crc32(value, crc32(str(key).encode()))
-
-
-def lease_row(key: Key, call: int, value: bytes) -> tuple[Any, ...]:
-    return *key, call, value, crc32(value, crc32(repr((key, call)).encode()))
 
 
 def queue_row(row: QueueRestored, messages: int) -> tuple[Any, ...]:

@@ -4,23 +4,14 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from elasticq.engine.leases import Key
-from elasticq.engine.mutations import ClusterFounded, MessageStored, QueueRestored
+from elasticq.engine.mutations import MessageStored, QueueRestored
+from elasticq.engine.ordering.kinds import kind_of
+from elasticq.engine.tables import AHEAD_MS, LAST_QUEUE_ID
 from elasticq.storage.pages import Delivery, Directory, Page
+from elasticq.storage.small import SmallTable, small_tables
 
 NEVER: Final = 1 << 63
 """Above every sequence: what a deleted queue keeps begins here."""
-
-LEASE_ITSELF: Final = -1
-"""Among the calls of a lease: its own row."""
-FIRST_CALL: Final = 0
-
-
-class LeaseRows(Struct):
-    """row: the lease's own, 0 or 1; calls: its receives on the disk and on their way there."""
-
-    row: int = 0
-    calls: set[int] = field(default_factory=set)
 
 
 class Queue:
@@ -30,12 +21,12 @@ class Queue:
     sequence whose header or rows on disk are older; messages: how many live in all.
     """
 
-    __slots__ = ("directory", "floor", "is_fifo", "last_sequence", "messages", "row", "stale", "stored", "touched")
+    __slots__ = ("directory", "floor", "last_sequence", "messages", "needs_groups", "row", "stale", "stored", "touched")
 
     def __init__(self, row: QueueRestored) -> None:
         self.row = row
-        self.is_fifo = row.attributes.get("FifoQueue") == "true"
-        self.floor = row.watermark if row.deleted_ms is None else NEVER
+        self.needs_groups = kind_of(row.attributes).needs_group
+        self.floor = floor_of(row)
         self.last_sequence = row.last_sequence
         self.messages = 0
         self.directory = Directory()
@@ -49,21 +40,25 @@ class Queue:
         return page if page is not None and page.live >> sequence - page.first & 1 else None
 
 
+def floor_of(row: QueueRestored) -> int:
+    """No message below it lives."""
+    return row.watermark if row.deleted_ms is None else NEVER
+
+
+def _numbers() -> dict[str, int]:
+    return {AHEAD_MS: 0, LAST_QUEUE_ID: 0}
+
+
 class Tables(Struct):
-    """last_queue_id: the newest ever given; last_number: of a row of invocations; tasks: numbers of move tasks.
+    """small: the small tables by name; numbers: what a ``Raise`` raises; last_number: of a row of invocations.
 
     reclaim: pages, the last first, of which nothing lives and every row is still on the disk, by queue;
     free_pages, file_pages: of the file, as SQLite counts them; has_holes: as in ``Applied``.
     """
 
     queues: dict[int, Queue] = field(default_factory=dict)
-    last_queue_id: int = 0
-    founded: ClusterFounded | None = None
-    ahead_ms: int = 0
-    takeover_terms: list[int] = field(default_factory=list)
-    tasks: dict[int, None] = field(default_factory=dict)
-    leases: dict[Key, LeaseRows] = field(default_factory=dict)
-    lease_rows: int = 0
+    small: dict[str, SmallTable] = field(default_factory=small_tables)
+    numbers: dict[str, int] = field(default_factory=_numbers)
     last_number: int = 0
     reclaim: list[tuple[int, list[Page]]] = field(default_factory=list)
     free_pages: int = 0

@@ -5,6 +5,8 @@ from http.client import HTTPConnection
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from elasticq.model.actions import TARGET_PREFIX
+
 PATIENCE_S: Final = 30.0
 
 
@@ -29,7 +31,8 @@ class Caller:
 
     def sqs(self, action: str, **members: Any) -> dict[str, Any]:
         """An action of SQS by JSON 1.0. Raises CallFailed, OSError."""
-        return self._send("POST", "/", members, "application/x-amz-json-1.0", {"X-Amz-Target": f"AmazonSQS.{action}"})
+        target = {"X-Amz-Target": f"{TARGET_PREFIX}.{action}"}
+        return self._send("POST", "/", members, "application/x-amz-json-1.0", target)
 
     def order(self, method: str, path: str, **members: Any) -> dict[str, Any]:
         """A page of ``testing.enabled``. Raises CallFailed, OSError."""

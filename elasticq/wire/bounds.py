@@ -1,7 +1,7 @@
-"""What a client is told whose request has a member that holds more than it may (``limits.MEMBERS``).
+"""Turns the decoder's complaint about a member that holds more than it may into the error that AWS has for it.
 
-The decoder itself compares, and says what was beyond and where; here that becomes the error that AWS has for the
-member. The table's bounds are rounded up from AWS's: what lies between is judged by the engine, in AWS's own words.
+The bounds stand in ``limits.MEMBERS``. The decoder compares, and says which bound was broken and where. The bounds are
+rounded up from AWS's: a value that lies between the two is judged by the engine, in AWS's own words.
 """
 
 import re
@@ -34,9 +34,10 @@ _STEP: Final = re.compile(r"\.(\w+)|\[(\d+)\]")
 
 
 class Beyond(Struct, frozen=True):
-    """name: of the member; what: kind of value; bound: that it broke; value: what was sent, None where it is not known.
+    """What broke its bound.
 
-    of: the attribute whose value it is.
+    name: of the member; kind: int, str, bytes, array or object; value: what was sent, None where that is not known
+    of: the name of the attribute whose value it is; empty for any other member
     """
 
     name: str
@@ -51,7 +52,7 @@ class Beyond(Struct, frozen=True):
 
 
 def beyond_bounds(error: msgspec.ValidationError, members: Any) -> SqsError | None:
-    """The error for a client whose request ``members`` gave the decoder's ``error``; None: that is of another kind."""
+    """The error to answer when decoding ``members`` raised ``error``; None if no bound was broken."""
     found = _BEYOND.match(str(error))
     if found is None:
         return None
@@ -68,7 +69,7 @@ def beyond_bounds(error: msgspec.ValidationError, members: Any) -> SqsError | No
 
 
 def _at(place: str, value: Any) -> Any:
-    """What the request holds there; None where the way leads through a map's values, which have no names in it."""
+    """The value at ``place``; None inside a map, whose keys the decoder does not tell."""
     for name, number in _STEP.findall(place):
         if name:
             value = value.get(name) if isinstance(value, dict) else None
@@ -141,4 +142,4 @@ _ERRORS: Final[dict[str, Callable[[Beyond], SqsError]]] = {
         "Message (user) attribute name must be between 1 and 256 characters long."
     ),
 }
-"""By the name in the table; of all others ``_invalid``."""
+"""By the name in ``limits.MEMBERS``; all others get ``_invalid``."""

@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 MARKS: Final = (b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest", b"sec-fetch-user")
-"""Header names in lower case that browsers add and pages cannot take away."""
+"""Names, in lower case, of headers that browsers add and that pages cannot remove."""
 AGENT: Final = b"Mozilla/"
-"""Beginning of every browser's User-Agent, unless a page took it away."""
+"""How the User-Agent of every browser begins, unless a page changed it."""
 
 HOST_CHARS_SHOWN_MAX: Final = 253
 _HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([0-9a-z._-]+?)\.?)(?::[0-9]{1,5})?")
 _LOCAL_NAMES: Final = ("localhost.localdomain", "localhost.localstack.cloud")
-"""The second is LocalStack's name for 127.0.0.1, in the code of whoever comes from there."""
+"""The second is LocalStack's name for 127.0.0.1, which stands in the code of users who come from there."""
 _LOCAL_ENDS: Final = (".localhost", ".local", ".internal", ".svc", ".localhost.localstack.cloud")
 """No name server of the Internet may answer for the first three. Kubernetes' services are NAME.NAMESPACE.svc, and in
 whole NAME.NAMESPACE.svc.cluster.local."""
@@ -77,12 +77,12 @@ class Browsers:
         return found[1] is None and "." not in name
 
     def is_allowed_origin(self, origin: str, host: str) -> bool:
-        """Listed, or a page of this very server."""
+        """Whether ``origin`` is listed, or is this server itself."""
         origin = origin.lower()
         return origin in self._origins or origin in (f"http://{host.lower()}", f"https://{host.lower()}")
 
     def is_foreign(self, origin: str) -> bool:
-        """Whether ``origin`` is a listed one: it needs CORS headers to read an answer."""
+        """Whether ``origin`` is listed: its pages need CORS headers to read an answer."""
         return origin.lower() in self._origins
 
 

@@ -1,4 +1,4 @@
-"""Decodes JSON that the plain decoders of the commands do not take, or would build for too long.
+"""Decodes JSON that the plain decoders of the commands do not take, or that would take them too long.
 
 Some clients write null where a list or map is meant, or into it; and 8 MiB of ``{},`` are 2.8 million entries, which
 take the decoder a quarter of a second. Here a second class stands beside each command: everything in it may be null,
@@ -18,7 +18,7 @@ from elasticq.wire.operations import bare
 
 
 def decode(command: type[Command], body: bytes) -> Command:
-    """Raises msgspec's errors. Bounds are not judged."""
+    """The command in ``body``; the bounds of its members are not checked. Raises msgspec's errors."""
     found: Command = _plain(command, _decoder(command).decode(body))
     return found
 
@@ -30,7 +30,7 @@ def _decoder(command: type[Command]) -> msgspec.json.Decoder[Struct]:
 
 @cache
 def _beside(kind: type[Struct]) -> type[Struct]:
-    """The class in which everything may be null."""
+    """A class with the same members as ``kind``, in which everything may be null."""
     members = [
         (each.name, _nullable(each.type), msgspec.field(default=None, name=each.encode_name))
         for each in structs.fields(kind)
@@ -40,7 +40,7 @@ def _beside(kind: type[Struct]) -> type[Struct]:
 
 @cache
 def _first(item: Any) -> type[Struct]:
-    """A list of ``item`` as far as the first that is too many."""
+    """A class for a list of ``item`` that keeps its first LIST_ITEMS_MAX + 1 items."""
     members = [(f"at{place}", _nullable(item) | UnsetType, UNSET) for place in range(LIST_ITEMS_MAX + 1)]
     return defstruct("First", members, array_like=True)
 
@@ -75,7 +75,10 @@ def _value(wanted: Any, found: Any) -> Any:
 
 
 def _items(wanted: Any, found: tuple[Any, ...]) -> list[Any]:
-    """Of a list that is too long as many as are too many: whoever judges bounds refuses them."""
+    """The items of a list without its nulls; for a list that is too long as many empty items.
+
+    The check of bounds comes later and refuses them.
+    """
     if found[-1] is UNSET:
         return [_value(wanted, each) for each in found if each is not None and each is not UNSET]
     return [wanted() for _ in found]

@@ -19,8 +19,8 @@ from elasticq.model.limits import FORM_BYTES_MAX, MALFORMED_CHARS_MAX
 PARAMETERS_MAX: Final = 2_000  # the largest legal request, a batch of 10 with 10 attributes each, has about 400
 URL_CHARS_MAX: Final = 192
 _PERCENT: Final = ord("%")
-_OWN_SIGNS: Final = b"=\n\r"  # of quoted-printable; here they mean nothing, and stand for themselves
-_STAND_INS: Final = b"\xff\xfe\xfd"  # for these: no byte of UTF-8 has such a value
+_OWN_SIGNS: Final = b"=\n\r"  # they mean something in quoted-printable, and nothing in a form
+_STAND_INS: Final = b"\xff\xfe\xfd"  # these take their places meanwhile: no byte of UTF-8 has such a value
 _TO_QUOTED_PRINTABLE: Final = bytes.maketrans(b"+%" + _OWN_SIGNS, b" =" + _STAND_INS)
 _FROM_STAND_INS: Final = bytes.maketrans(_STAND_INS, _OWN_SIGNS)
 
@@ -59,12 +59,12 @@ def parse(body: bytes) -> dict[str, str]:
 
 @lru_cache(maxsize=1_024)
 def _unquote_url(text: str) -> str | None:
-    """Short values that need unquoting are mostly the same few QueueUrls."""
+    """As ``_unquote``, remembered: short values that need unquoting are mostly the same few QueueUrls."""
     return _unquote(text)
 
 
 def _unquote(text: str) -> str | None:
-    """None: malformed, as not each % took two characters with it."""
+    """The text without its percent-encoding; None if some % is not followed by two hexadecimal digits."""
     raw = text.encode()
     decoded = a2b_qp(raw.translate(_TO_QUOTED_PRINTABLE))
     if len(decoded) != len(raw) - 2 * raw.count(_PERCENT):
@@ -78,7 +78,7 @@ def _unquote(text: str) -> str | None:
 
 
 def _as_it_stands(text: str, malformed_chars: int) -> str:
-    """``malformed_chars``: of the request so far."""
+    """A malformed text, as urllib reads it. ``malformed_chars``: in the request so far; too many are refused."""
     if malformed_chars > MALFORMED_CHARS_MAX:
         raise InvalidParameterValue("The request's percent-encoding is malformed.")
     return unquote_to_bytes(text.replace("+", " ")).decode()

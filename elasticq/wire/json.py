@@ -3,7 +3,8 @@
 A request's body is a JSON object whose members are those of the command; an
 answer is one too, or nothing at all where the action has no result. Members
 that a client sets to null count as absent, as on AWS, and unknown ones are
-skipped. Keys whose list or map would be empty are left out (seen on AWS).
+skipped. Keys whose list or map would be empty are left out (seen on AWS). A
+result is written by its fields; those of the hot path are written by hand.
 """
 
 import re
@@ -18,17 +19,9 @@ from elasticq.model.limits import SMALL_REQUEST_BYTES_MAX, STRINGS_MAX
 from elasticq.model.results import (
     BatchError,
     BatchResult,
-    DeadLetterSourcesResult,
     EmptyResult,
-    ListQueuesResult,
-    MoveTaskCancelledResult,
-    MoveTasksResult,
-    MoveTaskStartedResult,
     PeekedMessage,
     PeekResult,
-    QueueAttributesResult,
-    QueueTagsResult,
-    QueueUrlResult,
     ReceivedMessage,
     ReceiveMessageResult,
     Result,
@@ -39,18 +32,17 @@ from elasticq.model.results import (
 from elasticq.wire import careful
 from elasticq.wire.bounds import beyond_bounds
 from elasticq.wire.digests import attributes_md5, body_md5
-from elasticq.wire.operations import Operation
+from elasticq.wire.operations import Operation, Service
 
-_TYPE_PREFIX: Final = "com.amazonaws.sqs#"
 _encode_json: Final = msgspec.json.Encoder().encode
 
 
 def decode(operation: Operation, body: bytes) -> Command:
     """The command in ``body``; nothing of it is checked beyond JSON, its types and its members' bounds.
 
-    SerializationError: not JSON, not UTF-8, nested too deep, of too many parts, a member of another type. (Depth is
-    the decoder's own affair: it gives up at the interpreter's bound, JSON_DEPTH_MAX.) A member that holds more than
-    it may: see ``bounds.py``. RequestTooLarge: more than the action can need.
+    Raises SerializationError for a body that is not JSON or not UTF-8, is nested too deep, has too many parts or a
+    member of another type (the decoder itself gives up at the depth of JSON_DEPTH_MAX); the errors of ``bounds.py``
+    for a member that holds more than it may; RequestTooLarge for more bytes than the action can need.
     """
     if not body:
         return operation.command()
@@ -72,7 +64,7 @@ def decode(operation: Operation, body: bytes) -> Command:
 
 
 def _decode_large(operation: Operation, body: bytes) -> Command:
-    """Of a size at which the number of parts is a question of time: one message, or a batch of them."""
+    """A long body could have so many parts that decoding takes too long. Only a message or a batch is so long."""
     _check_strings(body)
     if operation.entry_name is not None:
         return _bounded(operation, careful.decode(operation.command, body))
@@ -80,15 +72,18 @@ def _decode_large(operation: Operation, body: bytes) -> Command:
 
 
 def _check_strings(body: bytes) -> None:
-    """A member of a map has one at least. No string begins after a backslash, so at most its end is subtracted; all
-    quotation marks are counted first, as that is fast and mostly enough."""
+    """Raises SerializationError where there are too many strings, and so too many members of maps.
+
+    A quotation mark behind a backslash is not counted. It may be the end of a string, never a beginning. All marks
+    are counted first, as that is fast and mostly enough.
+    """
     quotes = body.count(b'"')
     if quotes > 2 * STRINGS_MAX and quotes - body.count(b'\\"') > 2 * STRINGS_MAX:
         raise SerializationError(f"The request has more than {STRINGS_MAX} strings.")
 
 
 def _decode_without_nulls(operation: Operation, body: bytes, error: msgspec.ValidationError) -> Command:
-    """Second try for a body with nulls where the command wants a list or map."""
+    """The second attempt, for a body that may have nulls where the command wants a list or map."""
     try:
         return _bounded(operation, careful.decode(operation.command, body))
     except msgspec.ValidationError as other:
@@ -99,7 +94,7 @@ def _decode_without_nulls(operation: Operation, body: bytes, error: msgspec.Vali
 
 
 def _bounded(operation: Operation, command: Command) -> Command:
-    """What the careful decoder has built, which knows types but no bounds."""
+    """``command``, whose types the careful decoder has checked, with its bounds checked as well."""
     members = msgspec.to_builtins(command, builtin_types=(bytes,))
     try:
         return msgspec.convert(members, operation.command)
@@ -119,7 +114,7 @@ _AWS_GOT: Final = {"str": "STRING_VALUE", "int": "NUMBER_VALUE", "bool": "TRUE_V
 
 
 def _serialization_error(error: msgspec.ValidationError) -> SerializationError:
-    """AWS's words where they are known ("STRING_VALUE can not be converted to an Integer"), and the place."""
+    """Says the place and, where AWS's words are known ("STRING_VALUE can not be converted to an Integer"), those."""
     match = _EXPECTED.match(str(error))
     if match is None:
         return SerializationError(str(error))
@@ -135,51 +130,22 @@ def _serialization_error(error: msgspec.ValidationError) -> SerializationError:
 
 def encode(operation: Operation, command: Command, result: Result) -> bytes:
     """The answer's body; empty where the action has no result."""
-    return _WRITERS[type(result)](command, result)
+    try:
+        write = _WRITERS[type(result)]
+    except KeyError:
+        return _encode_json(_members(operation, result))
+    return write(command, result)
 
 
-def encode_error(error: SqsError) -> tuple[bytes, str]:
-    """Body and the value of the x-amzn-query-error header (the Query protocol's code; whose fault)."""
+def encode_error(service: Service, error: SqsError) -> tuple[bytes, str]:
+    """The body, and the value of the x-amzn-query-error header: the Query protocol's code, and whose fault it is."""
     message = error.message.encode("utf-8", "replace").decode()  # a lone surrogate cannot be written
-    body = _encode_json({"__type": _TYPE_PREFIX + error.json_type, "message": message})
+    body = _encode_json({"__type": service.error_prefix + error.json_type, "message": message})
     return body, f"{error.code};{'Sender' if error.sender_fault else 'Receiver'}"
 
 
 def _write_empty(command: Command, result: EmptyResult) -> bytes:
     return b""
-
-
-def _write_queue_url(command: Command, result: QueueUrlResult) -> bytes:
-    return _encode_json({"QueueUrl": result.queue_url})
-
-
-def _write_queues(command: Command, result: ListQueuesResult) -> bytes:
-    return _encode_json(_present(QueueUrls=result.queue_urls, NextToken=result.next_token))
-
-
-def _write_attributes(command: Command, result: QueueAttributesResult) -> bytes:
-    return _encode_json(_present(Attributes=result.attributes))
-
-
-def _write_tags(command: Command, result: QueueTagsResult) -> bytes:
-    return _encode_json(_present(Tags=result.tags))
-
-
-def _write_sources(command: Command, result: DeadLetterSourcesResult) -> bytes:
-    """``queueUrls`` is a required member of the service model, so it stays when empty."""
-    return _encode_json({"queueUrls": result.queue_urls} | _present(NextToken=result.next_token))
-
-
-def _write_task_started(command: Command, result: MoveTaskStartedResult) -> bytes:
-    return _encode_json({"TaskHandle": result.task_handle})
-
-
-def _write_task_cancelled(command: Command, result: MoveTaskCancelledResult) -> bytes:
-    return _encode_json({"ApproximateNumberOfMessagesMoved": result.moved})
-
-
-def _write_tasks(command: Command, result: MoveTasksResult) -> bytes:
-    return _encode_json({"Results": result.results})
 
 
 def _write_sent(command: SendMessage, result: SendMessageResult) -> bytes:
@@ -281,23 +247,21 @@ def _peeked(message: PeekedMessage) -> dict[str, Any]:
     return written
 
 
-def _present(**members: Any) -> dict[str, Any]:
-    return {name: value for name, value in members.items() if value}
+def _members(operation: Operation, result: Result) -> dict[str, Any]:
+    """The members of the answer, for a result that is not written by hand."""
+    members = {}
+    for member in operation.result:
+        value = getattr(result, member.field)
+        if value or member.is_required:
+            members[member.name] = value
+    return members
 
 
 _WRITERS: Final[dict[type[Result], Callable[[Any, Any], bytes]]] = {
     EmptyResult: _write_empty,
-    QueueUrlResult: _write_queue_url,
-    ListQueuesResult: _write_queues,
-    QueueAttributesResult: _write_attributes,
     SendMessageResult: _write_sent,
     SendMessageBatchResult: _write_sent_batch,
     BatchResult: _write_batch,
     ReceiveMessageResult: _write_messages,
-    QueueTagsResult: _write_tags,
-    DeadLetterSourcesResult: _write_sources,
-    MoveTaskStartedResult: _write_task_started,
-    MoveTaskCancelledResult: _write_task_cancelled,
-    MoveTasksResult: _write_tasks,
     PeekResult: _write_peeked,
 }

@@ -1,35 +1,39 @@
-"""The one table of SQS actions; both protocols and whatever else lists actions derive from it.
+"""An API as the wire room knows it: how its requests are read and its answers are written, all from tables.
 
-A new action is a row in ``_ROWS``. Its members are read off the command class
-(``msgspec`` names them for JSON 1.0); the only facts that no class can tell
-are the singular names that the Query protocol gives to list members, and they
-stand here as well. Source: the service model of botocore (names), the Query
+A ``Service`` is one API and has an ``Operation`` for each action. A new action of SQS is a row in
+``model/actions.py``: the members of its requests and answers are read off the classes of its command and result
+(``msgspec`` names them for JSON 1.0). The only facts that no class can tell stand here: the singular names that the
+Query protocol gives to the items of lists and maps, and names of an answer that differ from the result's fields. A
+second API is a ``Service`` of its own with its own table. Source: the service model of botocore (names), the Query
 API pages of SQS (singular names).
 """
 
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import NODEFAULT, Struct, structs
 
-from elasticq.model import commands, extensions
+from elasticq.model import actions, commands, extensions, results
+from elasticq.model.actions import Action
 from elasticq.model.commands import Command
 from elasticq.model.errors import RequestTooLarge
 from elasticq.model.limits import REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
+from elasticq.model.results import Result
 
 _EXTENSION: Final = "Elasticq"
 """Members that AWS does not have begin so; the Query protocol does not read them."""
 
 
 class Kind(Enum):
-    """How a member that is a list or map is written in a form."""
+    """How a member that is a list or map is written: in a form with numbers, in XML as one element after the other."""
 
-    NAMES = "names"  # Name.N=value
-    PAIRS = "pairs"  # Name.N.<key>=, Name.N.<value>=
+    NAMES = "names"  # Name.N=value; <Name>value</Name>
+    PAIRS = "pairs"  # Name.N.<key>=, Name.N.<value>=; <Name><key>...</key><value>...</value></Name>
     ATTRIBUTES = "attributes"  # Name.N.Name=, Name.N.Value.{DataType,StringValue,BinaryValue}=
-    ENTRIES = "entries"  # Name.N.<member of the entry>=
+    ENTRIES = "entries"  # Name.N.<member of the entry>=; <Name> with the members of the entry
 
 
 class Member(Struct, frozen=True):
@@ -50,30 +54,78 @@ class Shape(Struct, frozen=True):
     lists: dict[str, Member]
 
 
-class Operation(Struct, frozen=True):
-    """One action.
+class ResultMember(Struct, frozen=True):
+    """A field of a result as an answer shows it.
 
-    hot: taken by the connection's hot path
+    name: in JSON; item_name, key_name, value_name: in XML, of each item of a list or map
+    kind: None for a text or an integer
+    is_required: written even when it is empty, as clients read it unasked
+    """
+
+    field: str
+    name: str
+    kind: Kind | None
+    is_required: bool
+    item_name: str = ""
+    key_name: str = "Name"
+    value_name: str = "Value"
+
+
+class Operation(Struct, frozen=True):
+    """One action of a service.
+
     read_only: changes nothing, not even a message's visibility
     root_only: not valid on a queue's URL (Query answers InvalidAction there)
-    entry_name: prefix of a batch's parameters; the answers derive from it too
-    body_bytes_max: what it can need; the others of a request's 8 MiB are for messages
+    entry_name: first part of the names of a batch's parameters in a form; None where the action is no batch
+    result: the members of its answer; empty where json.py and xml.py write it by hand
+    namespace: of its answers in XML; its service's
+    body_bytes_max: of a request; only those with messages need more than SMALL_REQUEST_BYTES_MAX
     """
 
     name: str
     command: type[Command]
     shape: Shape
     decoder: msgspec.json.Decoder[Command]
-    hot: bool
     read_only: bool
     root_only: bool
     entry_name: str | None
-    body_bytes_max: int = SMALL_REQUEST_BYTES_MAX
+    result: tuple[ResultMember, ...]
+    namespace: str
+    body_bytes_max: int
 
     def too_large(self) -> RequestTooLarge:
         """For a body of more than ``body_bytes_max``."""
         return RequestTooLarge(f"The request is longer than {self.body_bytes_max} bytes.")
 
+
+class Service(Struct, frozen=True):
+    """One API: by what its requests are known, and what stands in its answers besides results.
+
+    namespace: of its XML, which names the version of the API
+    error_prefix: what the ``__type`` of an error in JSON 1.0 begins with
+    signing_name: the service in the scope of a signature
+    operations: by the Action of a form; by_target: by the value of the X-Amz-Target header
+    """
+
+    namespace: str
+    error_prefix: str
+    signing_name: str
+    operations: dict[str, Operation]
+    by_target: dict[bytes, Operation]
+
+
+BY_HAND: Final = frozenset(
+    (
+        "BatchResult",
+        "EmptyResult",
+        "PeekResult",
+        "ReceiveMessageResult",
+        "SendMessageBatchResult",
+        "SendMessageResult",
+    )
+)
+"""Results that json.py and xml.py write by hand: those of the hot path for speed, and Peek's, which has a form of its
+own. All others are written by their fields."""
 
 # JSON member -> (Query name, key, value); Entries is named after its action.
 _QUERY_NAMES: Final = {
@@ -88,11 +140,19 @@ _QUERY_NAMES: Final = {
     "MessageSystemAttributeNames": ("MessageSystemAttributeName", "", ""),
     "MessageAttributes": ("MessageAttribute", "Name", "Value"),
     "MessageSystemAttributes": ("MessageSystemAttribute", "Name", "Value"),
+    "QueueUrls": ("QueueUrl", "", ""),
+    "queueUrls": ("QueueUrl", "", ""),
+}
+
+# Result and field -> JSON member, where it is not the field's name in Pascal case.
+_RESULT_NAMES: Final = {
+    ("DeadLetterSourcesResult", "queue_urls"): "queueUrls",
+    ("MoveTaskCancelledResult", "moved"): "ApproximateNumberOfMessagesMoved",
 }
 
 
 def bare(annotation: Any) -> Any:
-    """Without None and bounds."""
+    """The type in ``annotation``, without None as an alternative and without bounds."""
     if get_origin(annotation) in (Union, UnionType):
         (annotation,) = (arm for arm in get_args(annotation) if arm is not type(None))
     return annotation.__origin__ if get_origin(annotation) is Annotated else annotation
@@ -128,59 +188,72 @@ def _shape(build: type[Struct], action: str) -> Shape:
     return shape
 
 
-_WITH_MESSAGES: Final = (commands.SendMessage, commands.SendMessageBatch)
+def _result_members(kind: type[Result], action: str) -> tuple[ResultMember, ...]:
+    if kind.__name__ in BY_HAND:
+        return ()
+    return tuple(_result_member(kind, field, action) for field in structs.fields(kind))
 
 
-def _operation(
-    command: type[Command], hot: bool = False, read_only: bool = False, root_only: bool = False
-) -> Operation:
-    name = command.__name__
-    shape = _shape(command, name)
-    entry_name = next((key for key, member in shape.lists.items() if member.kind is Kind.ENTRIES), None)
-    bytes_max = REQUEST_BYTES_MAX if command in _WITH_MESSAGES else SMALL_REQUEST_BYTES_MAX
-    decoder = msgspec.json.Decoder(command)
-    return Operation(name, command, shape, decoder, hot, read_only, root_only, entry_name, bytes_max)
+def _result_member(kind: type[Result], field: structs.FieldInfo, action: str) -> ResultMember:
+    name = _RESULT_NAMES.get((kind.__name__, field.name)) or "".join(map(str.capitalize, field.name.split("_")))
+    is_required = field.default is NODEFAULT and field.default_factory is NODEFAULT
+    annotation = bare(field.type)
+    if get_origin(annotation) is None:
+        return ResultMember(field.name, name, None, is_required)
+    if get_origin(annotation) is list and bare(get_args(annotation)[0]) is not str:
+        return ResultMember(field.name, name, Kind.ENTRIES, is_required, f"{action}ResultEntry")
+    item_name, key_name, value_name = _QUERY_NAMES[name]
+    items = Kind.PAIRS if get_origin(annotation) is dict else Kind.NAMES
+    return ResultMember(field.name, name, items, is_required, item_name, key_name, value_name)
 
 
-_ROWS: Final = (
-    _operation(commands.CreateQueue, root_only=True),
-    _operation(commands.GetQueueUrl, read_only=True),
-    _operation(commands.ListQueues, read_only=True, root_only=True),
-    _operation(commands.DeleteQueue),
-    _operation(commands.GetQueueAttributes, read_only=True),
-    _operation(commands.SetQueueAttributes),
-    _operation(commands.SendMessage, hot=True),
-    _operation(commands.SendMessageBatch, hot=True),
-    _operation(commands.ReceiveMessage, hot=True),
-    _operation(commands.DeleteMessage, hot=True),
-    _operation(commands.DeleteMessageBatch, hot=True),
-    _operation(commands.ChangeMessageVisibility, hot=True),
-    _operation(commands.ChangeMessageVisibilityBatch, hot=True),
-    _operation(commands.PurgeQueue),
-    _operation(commands.TagQueue),
-    _operation(commands.UntagQueue),
-    _operation(commands.ListQueueTags, read_only=True),
-    _operation(commands.AddPermission),
-    _operation(commands.RemovePermission),
-    _operation(commands.ListDeadLetterSourceQueues, read_only=True),
-    _operation(commands.StartMessageMoveTask),
-    _operation(commands.CancelMessageMoveTask),
-    _operation(commands.ListMessageMoveTasks, read_only=True),
+def _operation(action: Action, command: type[Command], result: type[Result], shape: Shape, namespace: str) -> Operation:
+    return Operation(
+        name=action.name,
+        command=command,
+        shape=shape,
+        decoder=msgspec.json.Decoder(command),
+        read_only=action.is_read_only,
+        root_only=action.is_root_only,
+        entry_name=next((key for key, member in shape.lists.items() if member.kind is Kind.ENTRIES), None),
+        result=_result_members(result, action.name),
+        namespace=namespace,
+        body_bytes_max=REQUEST_BYTES_MAX if action.has_messages else SMALL_REQUEST_BYTES_MAX,
+    )
+
+
+def make_service(
+    target_prefix: str,
+    namespace: str,
+    error_prefix: str,
+    signing_name: str,
+    table: Iterable[Action],
+    command_classes: Mapping[str, type[Command]],
+    result_classes: Mapping[str, type[Result]],
+) -> Service:
+    """The service of the actions in ``table``, whose classes are in the two mappings by their names."""
+    operations = {}
+    for row in table:
+        command = command_classes[row.name]
+        shape = _shape(command, row.name)
+        operations[row.name] = _operation(row, command, result_classes[row.result], shape, namespace)
+    by_target = {f"{target_prefix}.{name}".encode(): each for name, each in operations.items()}
+    return Service(namespace, error_prefix, signing_name, operations, by_target)
+
+
+SQS: Final = make_service(
+    target_prefix=actions.TARGET_PREFIX,
+    namespace="http://queue.amazonaws.com/doc/2012-11-05/",
+    error_prefix="com.amazonaws.sqs#",
+    signing_name="sqs",
+    table=actions.ACTIONS,
+    command_classes=vars(commands),
+    result_classes=vars(results),
 )
 
-PEEK: Final = Operation(
-    "Peek",
-    extensions.Peek,
-    Shape(set(), set(), {}),
-    msgspec.json.Decoder(extensions.Peek),
-    hot=False,
-    read_only=True,
-    root_only=False,
-    entry_name=None,
+OPERATIONS: Final = SQS.operations
+
+PEEK: Final = _operation(
+    actions.PEEK, extensions.Peek, results.PeekResult, Shape(set(), set(), {}), namespace=SQS.namespace
 )
-"""Ours, of JSON only, and on a path of its own: no row of the table."""
-
-OPERATIONS: Final[dict[str, Operation]] = {row.name: row for row in _ROWS}
-
-BY_TARGET: Final[dict[bytes, Operation]] = {f"AmazonSQS.{row.name}".encode(): row for row in _ROWS}
-"""By the value of the X-Amz-Target header."""
+"""Ours, of JSON only, and on a path of its own: no action of the service."""

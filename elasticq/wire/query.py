@@ -26,7 +26,7 @@ from elasticq.model.limits import REMEMBERED_CHARS_MAX
 from elasticq.model.names import ACCOUNT
 from elasticq.wire import form
 from elasticq.wire.bounds import beyond_bounds
-from elasticq.wire.operations import OPERATIONS, Kind, Member, Operation, Shape
+from elasticq.wire.operations import Kind, Member, Operation, Service, Shape
 from elasticq.wire.xml import encode, encode_error
 
 __all__ = ["decode", "encode", "encode_error", "is_queue_path"]
@@ -39,17 +39,17 @@ Group = dict[str, dict[str, str]]
 """The parameters of one list: number as sent -> rest of the name -> value."""
 
 
-def decode(body: bytes, path: str = "/") -> tuple[Operation, Command]:
-    """The operation and command in a form body or query string.
+def decode(service: Service, body: bytes, path: str = "/") -> tuple[Operation, Command]:
+    """The operation of ``service`` and the command in a form body or query string.
 
     path: the request's path; a queue's path is the QueueUrl where the form has none.
 
-    MissingAction, InvalidAction: Action is missing, or unknown, or not valid on a queue's path.
-    InvalidParameterValue, MissingParameter: a parameter is no integer, no base64, or misplaced.
-    RequestTooLarge: more than the action can need.
+    Raises MissingAction, or InvalidAction where it is unknown or not valid on a queue's path; InvalidParameterValue
+    or MissingParameter where a parameter is no integer, no base64, or incomplete; the errors of ``bounds.py``;
+    RequestTooLarge for more bytes than the action can need.
     """
     parameters = form.parse(body)
-    operation = OPERATIONS.get(parameters.get("Action", ""))
+    operation = service.operations.get(parameters.get("Action", ""))
     if operation is None:
         raise _unknown_action(parameters)
     if len(body) > operation.body_bytes_max:

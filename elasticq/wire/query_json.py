@@ -14,7 +14,7 @@ from elasticq.model.commands import Command
 from elasticq.model.errors import SqsError
 from elasticq.model.results import Result
 from elasticq.wire import json
-from elasticq.wire.operations import Operation
+from elasticq.wire.operations import Kind, Operation
 from elasticq.wire.xml import message_text
 
 _SENT: Final = ("MD5OfMessageAttributes", "MD5OfMessageBody", "MD5OfMessageSystemAttributes", "MessageId")
@@ -27,7 +27,8 @@ def encode(operation: Operation, command: Command, result: Result, request_id: s
     body = json.encode(operation, command, result)
     if body:
         members = msgspec.json.decode(body)
-        answer[f"{operation.name}Result"] = _RESHAPED.get(operation.name, dict)(members)
+        reshape = _RESHAPED.get(operation.name)
+        answer[f"{operation.name}Result"] = _with_pairs(operation, members) if reshape is None else reshape(members)
     return msgspec.json.encode({f"{operation.name}Response": answer})
 
 
@@ -43,12 +44,10 @@ def _pairs(members: dict[str, Any] | None, key_name: str = "Name") -> list[dict[
     return None if members is None else [{key_name: name, "Value": value} for name, value in members.items()]
 
 
-def _attributes(members: dict[str, Any]) -> dict[str, Any]:
-    return {"Attributes": _pairs(members.get("Attributes", {}))}
-
-
-def _tags(members: dict[str, Any]) -> dict[str, Any]:
-    return {"Tags": _pairs(members.get("Tags", {}), "Key")}
+def _with_pairs(operation: Operation, members: dict[str, Any]) -> dict[str, Any]:
+    """The members of a result that is not written by hand; maps are lists of pairs, even when they are empty."""
+    maps = [member for member in operation.result if member.kind is Kind.PAIRS]
+    return members | {member.name: _pairs(members.get(member.name, {}), member.key_name) for member in maps}
 
 
 def _queues(members: dict[str, Any]) -> dict[str, Any]:
@@ -71,8 +70,6 @@ def _message(members: dict[str, Any]) -> dict[str, Any]:
 
 
 _RESHAPED: Final[dict[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
-    "GetQueueAttributes": _attributes,
-    "ListQueueTags": _tags,
     "ListQueues": _queues,
     "SendMessage": _sent,
     "ReceiveMessage": _messages,

@@ -40,6 +40,7 @@ from elasticq.model.errors import (
 from elasticq.model.limits import REMEMBERED_CHARS_MAX
 from elasticq.model.times import basic, basic_s
 from elasticq.wire.headers import ONCE
+from elasticq.wire.operations import SQS, Service
 
 WINDOW_S: Final = 900  # how far a client's clock may be off, either way
 EXPIRES_S_MAX: Final = 604_800  # of a presigned URL: a week, as on AWS
@@ -50,7 +51,6 @@ REMEMBERED_BYTES_MAX: Final = 8 * 1_048_576  # of all signers: what is signed ma
 _PREPARED_BYTES: Final = 1_024  # of a remembered request, besides its lines
 
 _ALGORITHM: Final = b"AWS4-HMAC-SHA256"
-_SERVICE: Final = b"sqs"
 _TERMINATOR: Final = b"aws4_request"
 _SIGNATURE: Final = re.compile(rb"[0-9a-f]{64}\Z")
 _SIGNATURE_CHARS: Final = 64
@@ -60,7 +60,7 @@ _PLAIN_PATH: Final = re.compile(rb"/|(?:/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)+")
 _SPACES: Final = re.compile(rb"[ \t]+")
 _PARAMETERS: Final = frozenset((b"Credential", b"SignedHeaders", b"Signature"))
 _SIGNED_WITH_TARGET: Final = (b"x-amz-target", b"content-type")
-"""Which call, and whether its body is JSON or a form: a text in one may be a call in the other."""
+"""The headers that say which action is asked for, and whether the body is JSON or a form: a text could be both."""
 _MISMATCH: Final = (
     "The request signature we calculated does not match the signature you provided. "
     "Check your AWS Secret Access Key and signing method. Consult the service documentation for details."
@@ -96,13 +96,13 @@ class Claim(Struct, frozen=True):
 
 
 _Context = Callable[[], Any]
-"""The ``copy`` of a hash that was fed with what repeats."""
+"""The ``copy`` method of a hash that has taken in what repeats."""
 _Prepared = tuple[_Context, _Context, _Context, int]
-"""Canonical request, inner and outer hash of the HMAC, and the time that was signed."""
+"""The hashes of the canonical request and of the HMAC's inner and outer part, and the time that was signed."""
 
 
 class _Signer(Struct):
-    """All requests with one Authorization, but for their signatures; ``pick`` takes the lines at ``places``."""
+    """What requests share whose Authorization differs only in the signature; ``pick`` takes the lines at ``places``."""
 
     key: Key
     places: tuple[int, ...]  # in the head, of the request line and the signed headers
@@ -119,11 +119,12 @@ class _Signer(Struct):
 
 
 class Verifier:
-    """Checks requests against the configured keys."""
+    """Checks requests of one API against the configured keys."""
 
-    __slots__ = ("_keys", "_remembered_bytes", "_signers", "_signing_keys")
+    __slots__ = ("_keys", "_remembered_bytes", "_service", "_signers", "_signing_keys")
 
-    def __init__(self, keys: Iterable[Key]) -> None:
+    def __init__(self, keys: Iterable[Key], service: Service = SQS) -> None:
+        self._service = service
         self._keys = {key.access_key_id.encode(): key for key in keys}
         self._signers: dict[bytes, _Signer] = {}
         self._remembered_bytes = 0  # at most: what was forgotten since it was 0 is in it, too
@@ -170,7 +171,7 @@ class Verifier:
         names = _checked_names(claim, headers)
         time = claim.time or _signed_time(headers, names)
         signed_s = _checked_time(claim, time, now_s)
-        _check_scope(claim, time)
+        _check_scope(claim, time, self._service.signing_name)
         _check_payload(headers, body)
         canonical = b"\n".join(
             (
@@ -191,7 +192,7 @@ class Verifier:
         return key
 
     def _signing_contexts(self, key: Key, scope: bytes) -> tuple[_Context, _Context]:
-        """The HMAC's two hashes, fed with the signing key: it holds for a day."""
+        """The HMAC's two hashes that have taken in the signing key, which holds for a day."""
         known = self._signing_keys.get((key.access_key_id.encode(), scope))
         if known is not None:
             return known
@@ -215,7 +216,7 @@ class Verifier:
         headers: "_Headers",
         prepared: _Prepared,
     ) -> None:
-        """For the next request of this client, unless its head repeats a signed header, or is odd otherwise."""
+        """Keeps ``prepared`` for the client's next request, unless this one repeats a signed header or is odd."""
         start = authorization[:-_SIGNATURE_CHARS]
         if not start.endswith(b"Signature=") or any(len(headers[name]) > 1 for name in names):
             return
@@ -354,12 +355,12 @@ def _checked_names(claim: Claim, headers: _Headers) -> list[bytes]:
 
 
 def _is_closed(names: list[bytes]) -> bool:
-    """Whether an unsigned line can be neither another call nor a second one of a signed header, whatever it is."""
+    """Whether no unsigned line can name another action or repeat a signed header, whatever it says."""
     return all(name in names for name in _SIGNED_WITH_TARGET) and ONCE.issuperset(names)
 
 
 def _signed_time(headers: _Headers, names: list[bytes]) -> bytes:
-    """Of the header form: X-Amz-Date, else Date; either is signed."""
+    """The time of a request that is signed by a header: X-Amz-Date, else Date. It must be among the signed ones."""
     for name in (b"x-amz-date", b"date"):
         if name in headers:
             if name not in names:
@@ -387,19 +388,19 @@ def _checked_time(claim: Claim, time: bytes, now_s: int) -> int:
     return signed_s
 
 
-def _check_scope(claim: Claim, time: bytes) -> None:
-    """Any region will do: there is one server, and the region is display."""
+def _check_scope(claim: Claim, time: bytes, signing_name: str) -> None:
+    """Refuses another day or service. Any region will do, as one server is all regions."""
     day, _, service, terminator = claim.scope.split(b"/")
     if day != time[:8]:
         raise SignatureDoesNotMatch("Date in Credential scope does not match YYYYMMDD from the date of the request.")
-    if service != _SERVICE:
-        raise SignatureDoesNotMatch("Credential should be scoped to correct service: 'sqs'.")
+    if service != signing_name.encode():
+        raise SignatureDoesNotMatch(f"Credential should be scoped to correct service: '{signing_name}'.")
     if terminator != _TERMINATOR:
         raise SignatureDoesNotMatch("Credential should be scoped with a valid terminator: 'aws4_request'.")
 
 
 def _check_payload(headers: _Headers, body: bytes) -> None:
-    """A client may say what it takes for the body's hash; UNSIGNED-PAYLOAD is none."""
+    """Refuses a body that has another hash than the client says; UNSIGNED-PAYLOAD is no hash."""
     for _, value in headers.get(b"x-amz-content-sha256", ()):
         if value.strip(b" \t") != sha256(body).hexdigest().encode():
             raise SignatureDoesNotMatch(
@@ -412,7 +413,7 @@ def _canonical_value(values: list[tuple[int, bytes]]) -> bytes:
 
 
 def _canonical_path(path: bytes) -> bytes:
-    """Dots and double slashes resolved, then quoted once more than the client did, as for all services but S3."""
+    """The path with dots and double slashes resolved, quoted once more than the client did (all services but S3)."""
     if _PLAIN_PATH.fullmatch(path):
         return path
     parts: list[bytes] = []

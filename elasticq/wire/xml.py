@@ -2,7 +2,8 @@
 
 By f-string: xmltodict takes 23 us for an answer and 302 for ten messages, this
 takes 0.1 and a few times ten. Lists are flattened, as SQS does: a
-``<Message>`` after the other, without an element around them.
+``<Message>`` after the other, without an element around them. A result is
+written by its fields; those of the hot path are written by hand.
 """
 
 import re
@@ -10,23 +11,14 @@ from base64 import b64encode
 from collections.abc import Callable
 from typing import Any, Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from elasticq.model.commands import Command, MessageAttributes, SendMessage, SendMessageBatch, SendMessageBatchEntry
 from elasticq.model.errors import QueueDoesNotExist, SqsError
 from elasticq.model.results import (
     BatchError,
     BatchResult,
-    DeadLetterSourcesResult,
     EmptyResult,
-    ListQueuesResult,
-    MoveTask,
-    MoveTaskCancelledResult,
-    MoveTasksResult,
-    MoveTaskStartedResult,
-    QueueAttributesResult,
-    QueueTagsResult,
-    QueueUrlResult,
     ReceivedMessage,
     ReceiveMessageResult,
     Result,
@@ -35,9 +27,8 @@ from elasticq.model.results import (
     SentEntry,
 )
 from elasticq.wire.digests import attributes_md5, body_md5
-from elasticq.wire.operations import Operation
+from elasticq.wire.operations import Kind, Operation, ResultMember, Service
 
-_NAMESPACE: Final = "http://queue.amazonaws.com/doc/2012-11-05/"
 _PLAIN: Final = bytes(range(0x20, 0x80)) + b"\t\n\r"
 _FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -45,20 +36,25 @@ _FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\u
 def encode(operation: Operation, command: Command, result: Result, request_id: str) -> bytes:
     """The answer's body; actions without a result have no ``<...Result>`` element (seen on AWS)."""
     name = operation.name
-    content = _WRITERS[type(result)](operation, command, result)
+    try:
+        write = _WRITERS[type(result)]
+    except KeyError:
+        content = _write_members(operation, result)
+    else:
+        content = write(operation, command, result)
     if type(result) is not EmptyResult:
         content = f"<{name}Result>{content}</{name}Result>" if content else f"<{name}Result/>"
     return (
-        f'<{name}Response xmlns="{_NAMESPACE}">{content}<ResponseMetadata><RequestId>{request_id}</RequestId>'
+        f'<{name}Response xmlns="{operation.namespace}">{content}<ResponseMetadata><RequestId>{request_id}</RequestId>'
         f"</ResponseMetadata></{name}Response>"
     ).encode()
 
 
-def encode_error(error: SqsError, request_id: str) -> bytes:
+def encode_error(service: Service, error: SqsError, request_id: str) -> bytes:
     """The body of an error; ``<Detail/>`` is empty and present, as on AWS."""
     fault = "Sender" if error.sender_fault else "Receiver"
     return (
-        f'<ErrorResponse xmlns="{_NAMESPACE}"><Error><Type>{fault}</Type><Code>{error.code}</Code>'
+        f'<ErrorResponse xmlns="{service.namespace}"><Error><Type>{fault}</Type><Code>{error.code}</Code>'
         f"<Message>{_escape_any(message_text(error))}</Message><Detail/></Error>"
         f"<RequestId>{request_id}</RequestId></ErrorResponse>"
     ).encode()
@@ -75,7 +71,7 @@ def message_text(error: SqsError) -> str:
 
 
 def _escape(text: str) -> str:
-    """For text whose characters XML can carry.
+    """Escapes text whose characters XML can carry.
 
     A carriage return must be a reference, as XML parsers turn a bare one into a line feed.
     """
@@ -84,13 +80,13 @@ def _escape(text: str) -> str:
 
 
 def _escape_body(body: str) -> str:
-    """A message's: limits = relaxed take any character."""
+    """Escapes the body of a message; with ``limits = relaxed`` it may have any character."""
     is_plain = body.isascii() and not body.encode().translate(None, _PLAIN)
     return _escape(body) if is_plain else _escape_any(body)
 
 
 def _escape_any(text: str) -> str:
-    """For text that may hold anything; a character that XML cannot carry becomes U+FFFD."""
+    """Escapes any text; a character that XML cannot carry becomes U+FFFD."""
     return _escape(_FORBIDDEN.sub("\ufffd", text))
 
 
@@ -105,50 +101,34 @@ def _write_empty(operation: Operation, command: Command, result: EmptyResult) ->
     return ""
 
 
-def _write_queue_url(operation: Operation, command: Command, result: QueueUrlResult) -> str:
-    return _element("QueueUrl", result.queue_url)
+def _write_members(operation: Operation, result: Result) -> str:
+    """The content of the answer, for a result that is not written by hand."""
+    return "".join([_member(member, getattr(result, member.field)) for member in operation.result])
 
 
-def _write_queues(operation: Operation, command: Command, result: ListQueuesResult | DeadLetterSourcesResult) -> str:
-    urls = "".join([_element("QueueUrl", url) for url in result.queue_urls])
-    return urls + _element("NextToken", result.next_token)
+def _member(member: ResultMember, value: Any) -> str:
+    match member.kind:
+        case Kind.NAMES:
+            return "".join([_element(member.item_name, item) for item in value])
+        case Kind.PAIRS:
+            return _pairs(member.item_name, member.key_name, member.value_name, value)
+        case Kind.ENTRIES:
+            return "".join([_entry(member.item_name, item) for item in value])
+        case _:
+            return _text_or_number(member.name, value)
 
 
-def _write_attributes(operation: Operation, command: Command, result: QueueAttributesResult) -> str:
-    return _pairs(result.attributes)
+def _entry(name: str, entry: Struct) -> str:
+    members = [_text_or_number(field.encode_name, getattr(entry, field.name)) for field in structs.fields(entry)]
+    return f"<{name}>{''.join(members)}</{name}>"
 
 
-def _pairs(attributes: dict[str, str]) -> str:
-    return "".join(
-        [
-            f"<Attribute><Name>{_escape_any(name)}</Name><Value>{_escape_any(value)}</Value></Attribute>"
-            for name, value in attributes.items()
-        ]
-    )
+def _text_or_number(name: str, value: str | int | None) -> str:
+    return "" if value is None else _element(name, str(value))
 
 
-def _write_tags(operation: Operation, command: Command, result: QueueTagsResult) -> str:
-    return "".join(
-        [f"<Tag>{_element('Key', key)}{_element('Value', value)}</Tag>" for key, value in result.tags.items()]
-    )
-
-
-def _write_task_started(operation: Operation, command: Command, result: MoveTaskStartedResult) -> str:
-    return _element("TaskHandle", result.task_handle)
-
-
-def _write_task_cancelled(operation: Operation, command: Command, result: MoveTaskCancelledResult) -> str:
-    return f"<ApproximateNumberOfMessagesMoved>{result.moved}</ApproximateNumberOfMessagesMoved>"
-
-
-def _write_tasks(operation: Operation, command: Command, result: MoveTasksResult) -> str:
-    tag = _result_entry(operation)
-    return "".join([f"<{tag}>{_members(task)}</{tag}>" for task in result.results])
-
-
-def _members(task: MoveTask) -> str:
-    members = [(field.encode_name, getattr(task, field.name)) for field in structs.fields(task)]
-    return "".join([_element(name, str(value)) for name, value in members if value is not None])
+def _pairs(item: str, key: str, value: str, pairs: dict[str, str]) -> str:
+    return "".join([f"<{item}>{_element(key, each)}{_element(value, text)}</{item}>" for each, text in pairs.items()])
 
 
 def _write_sent(operation: Operation, command: SendMessage, result: SendMessageResult) -> str:
@@ -210,10 +190,20 @@ def _message(message: ReceivedMessage) -> str:
         f"<MD5OfBody>{body_md5(body)}</MD5OfBody><Body>{_escape_body(body)}</Body>"
     )
     if message.attributes:
-        written += _pairs(message.attributes)
+        written += _system_attributes(message.attributes)
     if message.message_attributes:
         written += _message_attributes(message.message_attributes)
     return written + "</Message>"
+
+
+def _system_attributes(attributes: dict[str, str]) -> str:
+    """By hand, as ``_pairs`` would make an answer of one message 7 % slower."""
+    return "".join(
+        [
+            f"<Attribute><Name>{_escape_any(name)}</Name><Value>{_escape_any(value)}</Value></Attribute>"
+            for name, value in attributes.items()
+        ]
+    )
 
 
 def _message_attributes(attributes: MessageAttributes) -> str:
@@ -230,16 +220,8 @@ def _message_attributes(attributes: MessageAttributes) -> str:
 
 _WRITERS: Final[dict[type[Result], Callable[[Operation, Any, Any], str]]] = {
     EmptyResult: _write_empty,
-    QueueUrlResult: _write_queue_url,
-    ListQueuesResult: _write_queues,
-    QueueAttributesResult: _write_attributes,
     SendMessageResult: _write_sent,
     SendMessageBatchResult: _write_sent_batch,
     BatchResult: _write_batch,
     ReceiveMessageResult: _write_messages,
-    QueueTagsResult: _write_tags,
-    DeadLetterSourcesResult: _write_queues,
-    MoveTaskStartedResult: _write_task_started,
-    MoveTaskCancelledResult: _write_task_cancelled,
-    MoveTasksResult: _write_tasks,
 }

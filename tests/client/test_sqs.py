@@ -5,6 +5,7 @@ import sys
 from hashlib import md5
 from pathlib import Path
 
+import boto3
 import pytest
 
 from elasticq.client import UNSIGNED, DigestMismatch, Sqs
@@ -21,12 +22,14 @@ def test_client_needs_nothing_but_the_standard_library() -> None:
     """-S: no site-packages, so nothing that was installed can be found."""
     program = (
         "import sys; sys.path.insert(0, sys.argv[1]); import elasticq.client; "
-        "print(sorted(n for n in sys.modules if n.startswith('elasticq')))"
+        "print(*sorted(n for n in sys.modules if n.startswith('elasticq.')))"
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", program, str(ROOT)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "elasticq.client.sqs" in done.stdout
-    assert "elasticq.model" not in done.stdout
+    loaded = done.stdout.split()
+    assert "elasticq.client.sqs" in loaded
+    others = {name for name in loaded if not name.startswith("elasticq.client")}
+    assert others == {"elasticq.model", "elasticq.model.actions"}
 
 
 def test_call_names_action_members_and_signer() -> None:
@@ -37,6 +40,22 @@ def test_call_names_action_members_and_signer() -> None:
         assert head["x-amz-target"] == "AmazonSQS.GetQueueUrl"
         assert head["authorization"].startswith("AWS4-HMAC-SHA256 Credential=AKID/")
         assert server.requests[0].endswith(b'\r\n\r\n{"QueueName":"orders"}')
+
+
+BOTO3 = boto3.client("sqs", "us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
+
+
+@pytest.mark.parametrize(("method", "action"), BOTO3.meta.method_to_api_mapping.items())
+def test_each_action_is_a_method_as_in_boto3(method: str, action: str) -> None:
+    with Scripted(answer({})) as server, client(server) as sqs:
+        getattr(sqs, method)(QueueUrl="u")
+        assert headers(server.requests[0])["x-amz-target"] == f"AmazonSQS.{action}"
+    assert getattr(Sqs, method).__name__ == method
+
+
+def test_a_method_that_no_action_has_is_missing() -> None:
+    assert not hasattr(Sqs, "creat_queue")
+    assert not hasattr(Sqs, "peek_queue")
 
 
 def test_unsigned_client_sends_no_authorization() -> None:

@@ -14,6 +14,15 @@ ENDPOINT = "http://localhost:9324"
 HOUR_S = 3_600
 
 
+def replayed(log: list[m.Mutation], times: int = 1) -> State:
+    """The state that the log leads to where each mutation is applied so often."""
+    state = State()
+    for mutation in log:
+        for _ in range(times):
+            apply(state, mutation)
+    return state
+
+
 class Desk:
     """Executes and applies at ``turn.now_ms``; ``log`` holds every mutation, ``steps`` those of each command."""
 

@@ -14,8 +14,8 @@ from elasticq.engine.digest import state_digest
 from elasticq.engine.execute import execute, look_last
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.ordering import fair
+from elasticq.engine.ordering.contract import Counts
 from elasticq.engine.ordering.fair import FairOrder
-from elasticq.engine.ordering.standard import Counts
 from elasticq.engine.residency import weight
 from elasticq.engine.state import Queue, State
 from elasticq.engine.sweep import Sweeper
@@ -262,7 +262,7 @@ def availability(queue: Queue, state: State, now_ms: int) -> tuple[dict[int, int
 def check_indexes(state: State, now_ms: int) -> None:
     """Every queue's index says what its rows say."""
     for queue in state.queues.values():
-        if queue.is_fifo:
+        if queue.kind.blocks_groups:
             check_groups(queue, state, now_ms)
             continue
         since_ms, counts = availability(queue, state, now_ms)

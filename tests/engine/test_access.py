@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from elasticq.engine.access import OWNER_ONLY
 from elasticq.engine.execute import HANDLERS, execute
 from elasticq.model import commands as c
+from elasticq.model.actions import OWNER_ONLY
 from elasticq.model.errors import AccessDenied, SqsError
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.names import DEFAULT_ACCOUNT

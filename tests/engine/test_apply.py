@@ -11,25 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elasticq.engine import mutations as m
-from elasticq.engine.apply import GRACE_SPANS_MAX, Undo, apply, roll_back
+from elasticq.engine.apply import Undo, apply, roll_back
 from elasticq.engine.digest import state_digest
-from elasticq.engine.state import State
 from elasticq.model import commands as c
-from elasticq.model.limits import INVOCATION_WINDOW_MS, MUTATION_ROWS_MAX
-from tests.engine.desk import START_MS, Desk
-from tests.engine.driver import NAMES, STEPS, Driver, Step, check_indexes, digest
+from elasticq.model.limits import MUTATION_ROWS_MAX
+from tests.engine.desk import Desk, replayed
+from tests.engine.driver import STEPS, Driver, Step, check_indexes, digest
 from tests.node.cluster import Solo
 from tests.node.workload import scripted_workload
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def replayed(log: list[m.Mutation], times: int = 1) -> State:
-    state = State()
-    for mutation in log:
-        for _ in range(times):
-            apply(state, mutation)
-    return state
 
 
 def check_roll_back(driver: Driver, before: list[Step], lost: list[Step], after: list[Step]) -> None:
@@ -73,27 +64,6 @@ def test_prefix_replayed_twice_and_suffix_thrice_give_the_same_rows(steps: list[
     state = replayed([*prefix, *prefix, *suffix, *suffix, *suffix])
     assert state_digest(state, now_ms) == digest(driver.desk)
     check_indexes(state, now_ms)
-
-
-def test_log_that_deletes_and_recreates_a_name_may_be_replayed() -> None:
-    """The replayed first queue must not take the name from the one that has it now."""
-    desk = Desk()
-    desk.create()
-    desk.do(c.DeleteQueue(queue_url="jobs"))
-    desk.create()
-    desk.send()
-    state = replayed([*desk.log, *desk.log])
-    assert [queue.id for queue in state.names.values()] == [desk.queue().id]
-    assert state_digest(state, desk.turn.now_ms) == digest(desk)
-
-
-def test_log_that_reclaims_a_deleted_queue_may_be_replayed() -> None:
-    driver = Driver()
-    driver.run([("send", 0, 1), ("drop", 0, 0), ("sweep", 0, 0), ("wait", 0, 6), ("sweep", 0, 0), ("create", 0, 0)])
-    state = replayed([*driver.desk.log, *driver.desk.log])
-    assert state_digest(state, driver.desk.turn.now_ms) == digest(driver.desk)
-    assert len(state.queues) == len(NAMES)
-    assert not state.doomed
 
 
 @settings(max_examples=120)
@@ -190,53 +160,7 @@ def test_roll_back_of_purge_and_sends_above_it(desk: Desk) -> None:
     assert bodies(desk) == ["0", "1", "2", "3"]
 
 
-def test_roll_back_of_a_returned_receive_of_a_reused_guid(desk: Desk) -> None:
-    """A GUID used again after its window: taking the return back must bring the newer row."""
-    guid = b"g" * 16
-    desk.receive(1, visibility_s=1, invocation=guid)
-    desk.wait(INVOCATION_WINDOW_MS / 1_000 + 5)
-    desk.receive(1, invocation=guid)
-    rows = digest(desk)
-    undo: Undo = []
-    desk.write([m.ReceiveReturned(desk.queue().id, [], [], [], [], desk.turn.now_ms, guid)], undo)
-    roll_back(undo)
-    assert digest(desk) == rows
-
-
 # --- single writers -------------------------------------------------------------------
-
-
-def test_takeover_spans_are_bounded_and_terms_count_once() -> None:
-    state = State()
-    for term in range(1, 200):
-        apply(state, m.TookOver(term, "a", START_MS + term * 10, START_MS + term * 10 + 5))
-    assert len(state.grace.spans) == GRACE_SPANS_MAX
-    spans = list(state.grace.spans)
-    apply(state, m.TookOver(7, "a", 1, 2))
-    assert (state.grace.spans, state.takeover_term) == (spans, 199)
-
-
-def test_takeover_span_holds_for_what_the_index_already_gave_free() -> None:
-    """A master that is elected again, or applied another's takeover, must not know better than its rows."""
-    desk = Desk()
-    desk.create()
-    desk.send()
-    desk.receive(1, visibility_s=1)
-    desk.wait(1)
-    assert desk.counts() == (1, 0, 0)  # looked at, so the index moved it
-    now_ms = desk.turn.now_ms
-    desk.write([m.TookOver(2, "a", now_ms - 500, now_ms + 1_000)])
-    check_indexes(desk.state, now_ms)
-    assert desk.counts() == (0, 1, 0)
-    desk.wait(1)
-    assert desk.counts() == (1, 0, 0)
-
-
-def test_spans_that_ended_twelve_hours_ago_go() -> None:
-    state = State()
-    apply(state, m.TookOver(1, "a", 1_000, 2_000))
-    apply(state, m.TookOver(2, "a", 43_202_000, 43_203_000))
-    assert state.grace.spans == [(43_202_000, 43_203_000)]
 
 
 def test_mutations_of_unknown_queues_and_rows_change_nothing() -> None:
@@ -260,15 +184,6 @@ def test_mutations_of_unknown_queues_and_rows_change_nothing() -> None:
     ):
         apply(desk.state, mutation)
     assert digest(desk) == before
-
-
-def test_deleted_queue_holds_no_message_any_more() -> None:
-    desk = Desk()
-    desk.create()
-    desk.send()
-    queue = desk.queue()
-    desk.do(c.DeleteQueue(queue_url="jobs"))
-    assert (queue.count, queue.contents, desk.state.contents_bytes) == (0, {}, 0)
 
 
 # --- other processes --------------------------------------------------------------------

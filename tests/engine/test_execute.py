@@ -1,14 +1,20 @@
-"""The bound of the GUID history: senders are throttled, ids are not forgotten."""
+"""Every command has its handler; the bound of the GUID history: senders are throttled, ids are not forgotten."""
 
 import pytest
 
 from elasticq.engine import invocations
+from elasticq.engine.execute import HANDLERS
 from elasticq.model import commands as c
+from elasticq.model.actions import BY_NAME
 from elasticq.model.errors import RequestThrottled
 from elasticq.model.limits import INVOCATION_WINDOW_MS
 from tests.engine.desk import Desk
 
 GENERATIONS_S = (INVOCATION_WINDOW_MS + invocations.GENERATION_MS) / 1_000
+
+
+def test_every_command_of_the_table_has_its_handler() -> None:
+    assert {kind.__name__ for kind in HANDLERS} == set(BY_NAME)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine.apply import Undo, apply, roll_back
 from elasticq.engine.dump import dump
 from elasticq.engine.move_tasks import MESSAGES_A_STEP, Mover
-from elasticq.engine.ordering.standard import ContentsMissing
+from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.residency import evict
 from elasticq.engine.state import State
 from elasticq.model import commands as c

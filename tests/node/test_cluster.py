@@ -9,7 +9,7 @@ from elasticq.engine.digest import state_digest
 from elasticq.model import commands as c
 from elasticq.model.results import ReceiveMessageResult
 from elasticq.node.effects import Frame
-from elasticq.node.node import GRACE_AFTER_MS, GRACE_BEFORE_MS, GRACE_SPAN_MAX_MS
+from elasticq.node.leadership import GRACE_AFTER_MS, GRACE_BEFORE_MS, GRACE_SPAN_MAX_MS
 from elasticq.replication import messages
 from elasticq.replication.messages import Append, PreVote
 from tests.node.cluster import WALL_MS, Cluster

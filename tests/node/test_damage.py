@@ -3,7 +3,7 @@
 from elasticq.model import commands as c
 from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.results import ReceiveMessageResult
-from elasticq.node.node import DAMAGED
+from elasticq.node.digests import DAMAGED
 from elasticq.node.orders import VerifyRows
 from elasticq.replication.messages import RequestVote
 from elasticq.replication.records import Durable, Vote

@@ -2,8 +2,10 @@
 
 import pytest
 
-from elasticq.model.commands import Call, ListQueues, Origin
-from elasticq.node.forwarding import Forward, call_of, decode, encode, forward_of
+from elasticq.model.commands import Call, DeleteMessage, ListQueues, Origin
+from elasticq.model.errors import ServiceUnavailable
+from elasticq.model.results import EmptyResult, ListQueuesResult, QueueUrlResult
+from elasticq.node.forwarding import Forward, call_of, decode, encode, fits, forward_of
 
 
 @pytest.mark.parametrize("origin", [None, Origin("10.1.2.3", True)])
@@ -13,3 +15,13 @@ def test_a_call_arrives_as_it_was_sent(origin: Origin | None) -> None:
     letter = decode(encode(forward_of(call, "c", "a-1", "b-1", "boot", 7)))
     assert isinstance(letter, Forward)
     assert call_of(letter) == call
+
+
+def test_an_answer_fits_the_command_that_it_was_asked_by() -> None:
+    """What another member says of a call is believed only where the call can have that answer."""
+    assert fits(ListQueuesResult(), ListQueues())
+    assert fits(EmptyResult(), DeleteMessage())
+    assert not fits(QueueUrlResult("u"), ListQueues())
+    assert not fits(EmptyResult(), ListQueues())
+    assert not fits(QueueUrlResult("u"), DeleteMessage())
+    assert fits(ServiceUnavailable("no master"), ListQueues())

@@ -32,7 +32,9 @@ from elasticq.node.node import Node
 from tests.node.cluster import Cluster, Solo
 
 ENGINE = str(Path(elasticq.engine.__file__).parent)
-BOOKS = tuple(f"{ENGINE}/{name}" for name in ("apply.py", "state.py", "invocations.py", "residency.py", "ordering/"))
+BOOKS = tuple(
+    f"{ENGINE}/{name}" for name in ("apply.py", "writers/", "state.py", "invocations.py", "residency.py", "ordering/")
+)
 """What keeps the state itself; all else of the engine is what handlers are made of."""
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:"
@@ -239,18 +241,19 @@ def failing_in(module: ModuleType, name: str, *, times: int) -> Iterator[None]:
 
 def books(node: Node) -> tuple[object, ...]:
     """All that a command may change."""
-    now_ms = node._turn.now_ms
+    journal = node.journal
+    now_ms = journal.turn.now_ms
     return (
         state_digest(node.state, now_ms),
         [(queue.order.counts(now_ms), sorted(queue.contents)) for _, queue in sorted(node.state.queues.items())],
         node.state.contents_bytes,
         node.replica.log.last_index,
-        len(node._open),
-        len(node._open_payloads),
-        node._open_bytes,
-        len(node._open_undo),
+        len(journal._open),
+        len(journal._open_payloads),
+        journal._open_bytes,
+        len(journal._open_undo),
         bool(node._replies),
-        node._waiters.count,
+        node._executor.waiters.count,
     )
 
 
@@ -320,7 +323,7 @@ def test_a_waiting_receive_that_fails_is_answered_alone() -> None:
     assert type(solo.answers(first)[0]) is InternalFailure
     (message,) = solo.answers(second)[0].messages  # type: ignore[union-attr]
     assert message.body == "x"
-    assert solo.node._waiters.count == 0
+    assert solo.node._executor.waiters.count == 0
     assert [failure.action for failure in solo.member.failures] == ["ReceiveMessage"]
 
 
@@ -331,7 +334,7 @@ def test_a_failed_call_leaves_the_open_entry_to_the_others() -> None:
     solo.create("q")
     solo.synced_at_once = False
     tickets = [solo.start_call(c.SendMessage("q", "0")), solo.start_call(c.SendMessage("q", "1"))]
-    with failing_in(send, "_with_contents", times=1):
+    with failing_in(send, "_stored", times=1):
         failed = solo.start_call(c.SendMessage("q", "2"))
     tickets.append(solo.start_call(c.SendMessage("q", "3")))
     solo.synced_at_once = True

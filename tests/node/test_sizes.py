@@ -94,7 +94,7 @@ def largest_entries(allowed: limits.Limits) -> list[c.SendMessageBatchEntry]:
     made = [
         replace(
             each,
-            id=f"{at:0{limits.BATCH_ENTRY_ID_CHARS_MAX}}",
+            id=f"{at:080}",
             message_deduplication_id=f"{at:0128}",
             message_group_id=f"{at:0128}",
         )
@@ -284,7 +284,7 @@ def test_a_command_beyond_an_entry_is_refused_and_changes_nothing(monkeypatch: p
 
 def test_commands_share_an_entry_as_long_as_it_fits_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replies still rest on the entry in which their own part stands."""
-    monkeypatch.setattr("elasticq.node.node.ENTRY_BYTES_MAX", 10_000)
+    monkeypatch.setattr("elasticq.node.journal.ENTRY_BYTES_MAX", 10_000)
     solo = Solo(volatile=False)
     solo.create("q")
     solo.synced_at_once = False
@@ -346,9 +346,9 @@ def test_entries_joined_are_as_if_encoded_together(counts: list[int]) -> None:
 
 
 def test_the_table_is_rounded_up_from_what_is_legal() -> None:
-    assert MEMBERS["MessageGroupId"].max_length >= limits.GROUP_ID_CHARS_MAX
-    assert MEMBERS["Id"].max_length >= limits.BATCH_ENTRY_ID_CHARS_MAX
-    assert MEMBERS["QueueName"].max_length >= limits.QUEUE_NAME_CHARS_MAX
+    assert MEMBERS["MessageGroupId"].max_length >= 128  # AWS's bound, as those below
+    assert MEMBERS["Id"].max_length >= 80
+    assert MEMBERS["QueueName"].max_length >= 80
     assert MEMBERS["Tags.key"].max_length >= limits.TAG_KEY_CHARS_MAX
     assert MEMBERS["Tags.value"].max_length >= limits.TAG_VALUE_CHARS_MAX
     assert MEMBERS["Tags"].max_length >= limits.TAGS_MAX

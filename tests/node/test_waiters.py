@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from elasticq.model import commands as c
 from elasticq.model import errors
 from elasticq.model.results import ReceiveMessageResult
-from elasticq.node import node as node_module
+from elasticq.node import executor as executor_module
 from elasticq.node.waiters import Waiters
 from tests.node.cluster import Solo, call_of
 
@@ -226,7 +226,7 @@ def test_graceful_stop_answers_all_waits_empty(solo: Solo) -> None:
 
 
 def test_number_of_waiters_is_bounded(solo: Solo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_module, "WAITERS_MAX", 2)
+    monkeypatch.setattr(executor_module, "WAITERS_MAX", 2)
     tickets = [solo.poll() for _ in range(3)]
     assert [solo.answers(ticket) for ticket in tickets[:2]] == [[], []]
     (outcome,) = solo.answers(tickets[2])

@@ -1,4 +1,4 @@
-"""Faults planted in the real code by patching one method of it: the checkers must catch each (design.md §10)."""
+"""Faults planted in the real code by patching one method of it: the checkers must catch each."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
@@ -16,19 +16,23 @@ from elasticq.engine.execute import HANDLERS, execute
 from elasticq.engine.identity import TERM_SHIFT, Identity
 from elasticq.engine.leases import Attempt, Leases, read_attempt
 from elasticq.engine.move_tasks import Mover, Step
+from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.fifo import FifoOrder
-from elasticq.engine.ordering.standard import ContentsMissing
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn
 from elasticq.model.commands import Call, DeleteMessage, ReceiveMessage
 from elasticq.model.errors import LeaseExpired
 from elasticq.model.results import ReceiveMessageResult
-from elasticq.node import node as node_module
+from elasticq.node import executor as executor_module
+from elasticq.node import journal as journal_module
 from elasticq.node.clock import ClusterClock
 from elasticq.node.effects import Committed, Reply, Ticket
+from elasticq.node.executor import Executor
+from elasticq.node.journal import Journal
 from elasticq.node.members import Members
 from elasticq.node.node import Node
 from elasticq.node.replies import Replies
+from elasticq.node.voter_changes import VoterChanges
 from elasticq.replication.membership import Membership
 from elasticq.replication.messages import AppendReply, Offer
 from elasticq.replication.records import Entry, Vote, Voter
@@ -79,22 +83,22 @@ def reply_before_commit() -> Iterator[None]:
 @contextmanager
 def dedup_hit_before_commit() -> Iterator[None]:
     """A retry is answered from the GUID history at once, wherever its entry stands."""
-    honest = Node._run
+    honest = Executor._execute
 
-    def hasty(self: Node, call: Call, ticket: Ticket, now_ms: int) -> None:
+    def hasty(self: Executor, call: Call, ticket: Ticket, now_ms: int) -> None:
         turn = self._turn
-        turn.now_ms = self._open_time(now_ms)
-        if call.invocation and self.state.invocations.get(call.invocation, turn.now_ms) is not None:
+        self._journal.stamp_command(now_ms)
+        if call.invocation and self._state.invocations.get(call.invocation, turn.now_ms) is not None:
             try:
-                result, _ = execute(self.state, call, turn)
+                result, _ = execute(self._state, call, turn)
             except ContentsMissing:
                 honest(self, call, ticket, now_ms)
                 return
-            self.effects.replies.append(Reply(ticket, result, self.replica.commit_index))
+            self._due.append(Reply(ticket, result, self._replica.commit_index))
             return
         honest(self, call, ticket, now_ms)
 
-    with patch.object(Node, "_run", hasty):
+    with patch.object(Executor, "_execute", hasty):
         yield
 
 
@@ -127,7 +131,7 @@ def serving_before_takeover() -> Iterator[None]:
 
     def eager(self: Node, now_ms: int) -> None:
         honest(self, now_ms)
-        self.serving = True
+        self.leadership.serve()
 
     with patch.object(Node, "became_master", eager):
         yield
@@ -146,7 +150,7 @@ def restarted_member_raises_its_term() -> Iterator[None]:
 
 @contextmanager
 def wall_clock_stamps() -> Iterator[None]:
-    with patch.object(Node, "_stamp", lambda self, now_ms: now_ms + self.clock._wall_offset_ms):
+    with patch.object(Journal, "_stamp", lambda self, now_ms: now_ms + self._clock._wall_offset_ms):
         yield
 
 
@@ -174,14 +178,14 @@ def rows_without_the_guid_table() -> AbstractContextManager[None]:
 @contextmanager
 def apply_that_reads_a_clock() -> Iterator[None]:
     """``apply`` stamps a send with a clock of its own; here one that ticks whenever it is read."""
-    honest, clock = node_module.apply, count()
+    honest, clock = journal_module.apply, count()
 
     def reading(state: Any, mutation: m.Mutation, undo: Any = None) -> None:
         if isinstance(mutation, m.MessageStored):
             mutation.sent_ms += next(clock)
         honest(state, mutation, undo)
 
-    with patch.object(node_module, "apply", reading):
+    with patch.object(journal_module, "apply", reading):
         yield
 
 
@@ -269,7 +273,7 @@ def memory_member_keeps_its_id() -> Iterator[None]:
 def two_changes_of_voters_at_once() -> Iterator[None]:
     """A replacement is one entry, and nobody waits for the change before it."""
 
-    def together(self: Members) -> tuple[Voter, ...] | None:
+    def together(self: VoterChanges) -> tuple[Voter, ...] | None:
         if not self._replacing:
             self._replace_volatile()
         for new, (old, ticket) in list(self._replacing.items()):
@@ -283,7 +287,7 @@ def two_changes_of_voters_at_once() -> Iterator[None]:
         patch.object(Replica, "_assert_change", lambda self, voters: None),
         patch.object(Replica, "may_change", lambda self: self.role == MASTER),
         patch.object(Membership, "allows", lambda self, voters: bool(voters)),
-        patch.object(Members, "next_change", together),
+        patch.object(VoterChanges, "next_change", together),
     ):
         yield
 
@@ -312,7 +316,7 @@ def fifo_order_forgotten_at_takeover() -> Iterator[None]:
     def forgetful(self: Node, now_ms: int) -> None:
         honest(self, now_ms)
         for queue in self.state.queues.values():
-            if queue.is_fifo:
+            if queue.kind.blocks_groups:
                 queue.order = queue.messages.order = _ungrouped(self.state, queue)
 
     with patch.object(Node, "became_master", forgetful):
@@ -414,18 +418,18 @@ def attempt_forgets_what_it_got() -> Iterator[None]:
 @contextmanager
 def advance_that_one_member_forgets() -> Iterator[None]:
     """What the log says of the clock never reaches the rows of the followers."""
-    honest = node_module.apply
+    honest = journal_module.apply
 
-    def deaf(self: Node, index: int, *, keep_undo: bool) -> None:
+    def deaf(self: Journal, index: int, *, keep_undo: bool) -> None:
         def forgetful(state: State, mutation: m.Mutation, undo: Any = None) -> None:
-            if type(mutation) is not m.ClockAdvanced or not self.settings.member_id.startswith("m2"):
+            if type(mutation) is not m.ClockAdvanced or not self._replica.member_id.startswith("m2"):
                 honest(state, mutation, undo)
 
-        with patch.object(node_module, "apply", forgetful):
+        with patch.object(journal_module, "apply", forgetful):
             faithful(self, index, keep_undo=keep_undo)
 
-    faithful = Node._apply_entry
-    with patch.object(Node, "_apply_entry", deaf):
+    faithful = Journal._apply_entry
+    with patch.object(Journal, "_apply_entry", deaf):
         yield
 
 
@@ -474,14 +478,14 @@ def id_of_an_expired_lease_receives_anew() -> Iterator[None]:
 @contextmanager
 def lease_is_sealed_in_words_only() -> Iterator[None]:
     """An empty answer is final for who reads it, but nothing is written down."""
-    honest = node_module.look_last
+    honest = executor_module.look_last
 
     def silent(state: State, call: Call, turn: Turn) -> Outcome:
         result, mutations = honest(state, call, turn)
         is_seal = isinstance(result, ReceiveMessageResult) and not result.messages
         return result, [] if is_seal else mutations
 
-    with patch.object(node_module, "look_last", silent):
+    with patch.object(executor_module, "look_last", silent):
         yield
 
 
@@ -523,7 +527,36 @@ def older_handle_acts_on_leased_messages() -> Iterator[None]:
 
 @contextmanager
 def dead_learner_becomes_a_voter() -> Iterator[None]:
-    with patch.object(Members, "_candidates", property(lambda self: list(self._replica.learners))):
+    with patch.object(VoterChanges, "_candidates", property(lambda self: list(self._replica.learners))):
+        yield
+
+
+@contextmanager
+def learner_forgets_its_cluster() -> Iterator[None]:
+    """Unless its first entry is one that founders wrote together."""
+    honest = Members.founded
+
+    def forgetful(self: Members) -> None:
+        if self._founding_entry() is not None:
+            honest(self)
+
+    with patch.object(Members, "founded", forgetful):
+        yield
+
+
+@contextmanager
+def repeated_receive_gives_what_others_left() -> Iterator[None]:
+    """Of the messages of a first attempt those that no other consumer has taken meanwhile."""
+    honest = receive.received_again
+
+    def partly(
+        state: State, call: Call, command: ReceiveMessage, turn: Turn, handles: list[tuple[int, int]]
+    ) -> ReceiveMessageResult:
+        rows = receive.named_queue(state, call, command.queue_url).rows
+        own = [(at, number) for at, number in handles if (row := rows.get(at)) is not None and row.hand_out == number]
+        return honest(state, call, command, turn, own)
+
+    with patch.object(receive, "received_again", partly):
         yield
 
 

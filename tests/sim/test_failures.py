@@ -5,7 +5,8 @@ import pytest
 from elasticq.engine.actions import send
 from elasticq.engine.mutations import MessageStored
 from elasticq.sim.faults import scenario
-from elasticq.sim.world import NODE_FAILED, run
+from elasticq.sim.member import NODE_FAILED
+from elasticq.sim.world import run
 
 
 def test_a_command_that_fails_is_found_although_the_member_would_go_on(monkeypatch: pytest.MonkeyPatch) -> None:

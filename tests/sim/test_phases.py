@@ -23,10 +23,10 @@ RARE = {
 """They need a master: without one they do nothing."""
 
 
-def _waiting(kind: str, phase: str) -> World:
+def _waiting(kind: str, phase: str, *more: Fault) -> World:
     faults = tuple(Fault(at_ms, at_ms + 500, kind, 0, 1, phase=phase) for at_ms in (6_000, 16_000, 26_000))
     made = scenario(11, 3, kinds=("cut",), background=(), count=1, features=("leases",), mode="majority", volatile=())
-    return World(replace(made, faults=faults))
+    return World(replace(made, faults=(*faults, *more)))
 
 
 def test_fault_waits_for_its_phase() -> None:
@@ -45,9 +45,8 @@ def test_fault_whose_phase_does_not_come_lapses() -> None:
 
 def test_fault_waits_for_a_hand_over() -> None:
     """The shortest of all phases: a fault that did not wait for it would hardly ever meet it."""
-    world = _waiting("crash", phases.HAND_OVER)
     transfers = [Fault(at_ms, at_ms, "transfer", 1) for at_ms in (6_500, 16_500, 26_500)]
-    world.scenario = replace(world.scenario, faults=(*world.scenario.faults, *transfers))
+    world = _waiting("crash", phases.HAND_OVER, *transfers)
     assert not world.run().findings
     assert world.injector.met["crash", phases.HAND_OVER] > 0
 

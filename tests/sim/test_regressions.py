@@ -12,7 +12,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine.actions import receive
 from elasticq.engine.turn import Outcome
 from elasticq.model.results import ReceiveMessageResult
-from elasticq.node.node import Node
+from elasticq.node.executor import Executor
 from elasticq.sim.faults import Scenario
 from elasticq.sim.world import run
 from tests.sim import planted
@@ -21,10 +21,10 @@ FOLDER = Path(__file__).parent / "regressions"
 
 
 def _attempts_not_counted() -> AbstractContextManager[object]:
-    def forget(node: Node, result: ReceiveMessageResult) -> None:
+    def forget(executor: Executor, result: ReceiveMessageResult) -> None:
         """The attempt that a client gave up may give back what its retry holds."""
 
-    return patch.object(Node, "_count_attempt", forget)
+    return patch.object(Executor, "_count_attempt", forget)
 
 
 def _repetition_owned_what_it_got() -> AbstractContextManager[object]:
@@ -49,6 +49,8 @@ CURES = {
     "lapsed_lease_came_back_with_a_takeover": (planted.lapsed_lease_comes_back_with_a_takeover, "early"),
     "older_handle_moved_what_a_lease_held": (planted.older_handle_acts_on_leased_messages, "early"),
     "dead_learner_became_a_voter": (planted.dead_learner_becomes_a_voter, "order_not_done"),
+    "learner_forgot_its_cluster": (planted.learner_forgets_its_cluster, "left_behind"),
+    "repeated_receive_overtook_what_another_had": (planted.repeated_receive_gives_what_others_left, "overtaken"),
     "master_in_memory_had_no_snapshot_before_it_had_committed": (
         planted.memory_has_no_snapshot_before_all_is_committed,
         "no_progress",

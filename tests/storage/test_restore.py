@@ -10,8 +10,7 @@ from elasticq.engine import mutations as m
 from elasticq.node.effects import Committed
 from elasticq.storage import schema
 from elasticq.storage.errors import Damaged
-from elasticq.storage.rows import Rows
-from tests.storage.test_rows import fetched, filled, flush, loaded, opened, task
+from tests.storage.test_rows import fetched, filled, flush, loaded, opened
 
 
 def changed(connection: sqlite3.Connection, table: str, column: str) -> None:
@@ -95,37 +94,3 @@ def test_flipped_byte_of_the_file_is_found_or_does_not_matter(tmp_path: Path) ->
             found += 1
         connection.close()
     assert found > 100
-
-
-def test_lost_or_changed_move_task_is_found() -> None:
-    for harm in (
-        "DELETE FROM move_tasks WHERE number = 1",
-        "UPDATE move_tasks SET value = substr(value, 1, length(value) - 1) || x'00' WHERE number = 2",
-    ):
-        connection, rows = opened(), Rows()
-        rows.take(Committed(1, 1, 1, [task(1), task(2, status=m.COMPLETED), task(3), m.MoveTaskForgotten(3)]))
-        flush(rows, connection)
-        assert list(Rows().load(connection)[1]) == [task(1), task(2, status=m.COMPLETED)]
-        connection.execute(harm)
-        with pytest.raises(Damaged):
-            list(Rows().load(connection)[1])
-
-
-def test_lost_or_changed_row_of_a_lease_is_found() -> None:
-    called = [m.LeaseCalled(7, "q", 1, partition, 0, 1, 9, [5], [6]) for partition in range(3)]
-    renewed, ended = (m.LeaseSet(7, "q", 1, at, 1, 99, state, at, 1) for at, state in enumerate(("open", "committed")))
-    for harm in (
-        "DELETE FROM leases WHERE partition = 2",
-        "DELETE FROM leases WHERE call = -1 AND partition = 0",
-        "UPDATE leases SET call = 1 WHERE call = 0 AND partition = 0",
-        "UPDATE leases SET value = substr(value, 1, length(value) - 1) || x'00' WHERE partition = 1",
-    ):
-        connection, rows = opened(), Rows()
-        rows.take(Committed(1, 1, 1, [*called, renewed]))
-        flush(rows, connection)
-        rows.take(Committed(2, 1, 1, [ended]))
-        flush(rows, connection)
-        assert list(Rows().load(connection)[1]) == [called[0], called[2], renewed, ended]
-        connection.execute(harm)
-        with pytest.raises(Damaged):
-            list(Rows().load(connection)[1])

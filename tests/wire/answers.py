@@ -143,7 +143,7 @@ ANSWERS: list[tuple[Command, Result, dict[str, object]]] = [
     (RemovePermission(), EmptyResult(), {}),
     (ListQueueTags(), QueueTagsResult(), {}),
     (ListQueueTags(), QueueTagsResult({"a<": "&b", "c": "1"}), {"Tags": {"a<": "&b", "c": "1"}}),
-    (ListDeadLetterSourceQueues(), DeadLetterSourcesResult(), {"queueUrls": []}),
+    (ListDeadLetterSourceQueues(), DeadLetterSourcesResult([]), {"queueUrls": []}),
     (
         ListDeadLetterSourceQueues(),
         DeadLetterSourcesResult([URL, URL + "2"], "next"),
@@ -151,7 +151,7 @@ ANSWERS: list[tuple[Command, Result, dict[str, object]]] = [
     ),
     (StartMessageMoveTask(), MoveTaskStartedResult("aGFuZGxl"), {"TaskHandle": "aGFuZGxl"}),
     (CancelMessageMoveTask(), MoveTaskCancelledResult(7), {"ApproximateNumberOfMessagesMoved": 7}),
-    (ListMessageMoveTasks(), MoveTasksResult(), {"Results": []}),
+    (ListMessageMoveTasks(), MoveTasksResult([]), {"Results": []}),
     (
         ListMessageMoveTasks(),
         MoveTasksResult(

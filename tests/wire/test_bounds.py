@@ -12,7 +12,7 @@ from elasticq.model import errors, limits
 from elasticq.model.commands import Command
 from elasticq.model.errors import SqsError
 from elasticq.wire import json, query
-from elasticq.wire.operations import OPERATIONS, PEEK, Operation
+from elasticq.wire.operations import OPERATIONS, PEEK, SQS, Operation
 from tests.wire.reference import form_of, parameters_of_members
 
 Path = tuple[str, ...]
@@ -106,7 +106,7 @@ def decoded(operation: Operation, members: Any, *, by_form: bool) -> Command:
     if not by_form:
         return json.decode(operation, body)
     parameters = parameters_of_members(msgspec.json.decode(body), operation.name)
-    return query.decode(form_of([("Action", operation.name), *parameters]))[1]
+    return query.decode(SQS, form_of([("Action", operation.name), *parameters]))[1]
 
 
 def has_form(leaf: Leaf) -> bool:

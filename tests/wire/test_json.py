@@ -32,7 +32,7 @@ from elasticq.model.errors import (
 from elasticq.model.limits import JSON_DEPTH_MAX, LIST_ITEMS_MAX, SMALL_REQUEST_BYTES_MAX, STRINGS_MAX
 from elasticq.model.results import EmptyResult, ListQueuesResult, ReceiveMessageResult, Result, SendMessageResult
 from elasticq.wire import careful, json
-from elasticq.wire.operations import OPERATIONS
+from elasticq.wire.operations import OPERATIONS, SQS
 from tests.wire.answers import ANSWERS, ID
 from tests.wire.reference import any_command, members_of
 
@@ -232,7 +232,7 @@ def test_any_bytes_are_a_command_or_a_serialization_error(action: str, body: byt
     try:
         command = json.decode(OPERATIONS[action], body)
     except SerializationError as error:
-        json.encode_error(error)
+        json.encode_error(SQS, error)
     else:
         assert isinstance(command, OPERATIONS[action].command)
 
@@ -244,7 +244,7 @@ def test_damaged_request_is_a_command_or_a_serialization_error(command: Command,
     try:
         json.decode(OPERATIONS[type(command).__name__], bytes(body))
     except SerializationError as error:
-        json.encode_error(error)
+        json.encode_error(SQS, error)
 
 
 # --- answers ---
@@ -279,7 +279,7 @@ def test_answer_has_these_bytes(action: str, command: Command, result: Result, b
 @pytest.mark.parametrize("kind", concrete_errors())
 def test_error_is_read_by_botocore(kind: type[SqsError]) -> None:
     error = kind('no "\u00e4"\x00')
-    body, query_error = json.encode_error(error)
+    body, query_error = json.encode_error(SQS, error)
     answer = parsed("SendMessage", body, error.status, {"x-amzn-query-error": query_error})
     fault = "Sender" if error.status < 500 else "Receiver"
     assert answer["Error"]["Code"] == error.code
@@ -289,11 +289,11 @@ def test_error_is_read_by_botocore(kind: type[SqsError]) -> None:
 
 
 def test_error_has_these_bytes() -> None:
-    assert json.encode_error(errors.QueueDoesNotExist()) == (
+    assert json.encode_error(SQS, errors.QueueDoesNotExist()) == (
         b'{"__type":"com.amazonaws.sqs#QueueDoesNotExist","message":"The specified queue does not exist."}',
         "AWS.SimpleQueueService.NonExistentQueue;Sender",
     )
 
 
 def test_error_that_repeats_a_lone_surrogate_is_written() -> None:
-    assert b'"a?b"' in json.encode_error(errors.InvalidAction("a\ud800b"))[0]
+    assert b'"a?b"' in json.encode_error(SQS, errors.InvalidAction("a\ud800b"))[0]

@@ -5,7 +5,9 @@ import msgspec
 import pytest
 from botocore.model import ListShape, MapShape, ServiceModel, Shape, StructureShape
 
-from elasticq.wire.operations import BY_TARGET, OPERATIONS, Kind
+from elasticq.model.actions import ACTIONS as ACTIONS_TABLE
+from elasticq.wire import json, xml
+from elasticq.wire.operations import BY_HAND, OPERATIONS, SQS, Kind
 
 SERVICE: ServiceModel = botocore.session.get_session().get_service_model("sqs")
 ACTIONS = [
@@ -32,7 +34,7 @@ def sample(shape: Shape) -> object:
 def test_table_holds_each_action_once() -> None:
     assert sorted(ACTIONS) == sorted(SERVICE.operation_names)
     assert sorted(OPERATIONS) == sorted(ACTIONS)
-    assert {f"AmazonSQS.{name}".encode(): OPERATIONS[name] for name in ACTIONS} == BY_TARGET
+    assert {f"AmazonSQS.{name}".encode(): OPERATIONS[name] for name in ACTIONS} == SQS.by_target
     assert all(operation.name == operation.command.__name__ for operation in OPERATIONS.values())
 
 
@@ -85,10 +87,21 @@ def test_lists_have_the_singular_names_of_the_query_protocol(action: str, names:
 
 
 def test_facts_about_actions() -> None:
-    hot = {name for name, operation in OPERATIONS.items() if operation.hot}
-    assert hot == {name for name in ACTIONS if "Message" in name and "MoveTask" not in name}
     read_only = {name for name, operation in OPERATIONS.items() if operation.read_only}
     assert read_only == {name for name in ACTIONS if name.startswith(("Get", "List"))}
     assert {name for name, operation in OPERATIONS.items() if operation.root_only} == {"CreateQueue", "ListQueues"}
     batches = {operation.name: operation.entry_name for operation in OPERATIONS.values() if operation.entry_name}
     assert batches == {name: f"{name}RequestEntry" for name in ACTIONS if name.endswith("Batch")}
+
+
+def test_a_result_is_written_by_hand_or_by_its_fields() -> None:
+    assert {kind.__name__ for kind in json._WRITERS} == BY_HAND
+    assert {kind.__name__ for kind in xml._WRITERS} == BY_HAND - {"PeekResult"}  # of JSON only
+    by_hand = {row.name for row in ACTIONS_TABLE if row.result in BY_HAND}
+    assert {name for name, operation in OPERATIONS.items() if not operation.result} == by_hand
+
+
+@pytest.mark.parametrize("action", [name for name, operation in OPERATIONS.items() if operation.result])
+def test_an_answer_has_the_members_of_the_service_model(action: str) -> None:
+    members = SERVICE.operation_model(action).output_shape.members
+    assert {member.name for member in OPERATIONS[action].result} == set(members)

@@ -33,7 +33,7 @@ from elasticq.model.errors import (
     SqsError,
 )
 from elasticq.wire import query
-from elasticq.wire.operations import OPERATIONS
+from elasticq.wire.operations import OPERATIONS, SQS
 from tests.wire.reference import any_command, form_of, parameters_of
 
 BINARY = b"Action=SendMessage&MessageAttribute.1.Name=a&MessageAttribute.1.Value.BinaryValue="
@@ -117,7 +117,7 @@ BINARY = b"Action=SendMessage&MessageAttribute.1.Name=a&MessageAttribute.1.Value
     ],
 )
 def test_form_becomes_a_command(body: bytes, command: Command) -> None:
-    assert query.decode(body) == (OPERATIONS[type(command).__name__], command)
+    assert query.decode(SQS, body) == (OPERATIONS[type(command).__name__], command)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_form_becomes_a_command(body: bytes, command: Command) -> None:
 )  # fmt: skip
 def test_bad_form_is_refused(body: bytes, path: str, error: type[SqsError], message: str | None) -> None:
     with pytest.raises(error) as raised:
-        query.decode(body, path)
+        query.decode(SQS, body, path)
     assert message in (None, raised.value.message)
     assert len(raised.value.message) < 1_000
 
@@ -204,17 +204,17 @@ def test_bad_form_is_refused(body: bytes, path: str, error: type[SqsError], mess
     ],
 )
 def test_path_of_a_queue_stands_for_its_url(path: str, queue_url: str | None) -> None:
-    assert query.decode(b"Action=DeleteMessage", path)[1] == DeleteMessage(queue_url)
+    assert query.decode(SQS, b"Action=DeleteMessage", path)[1] == DeleteMessage(queue_url)
     assert query.is_queue_path(path) is (queue_url is not None)
 
 
 def test_queue_url_parameter_beats_the_path() -> None:
     body = b"Action=DeleteMessage&QueueUrl=http%3A%2F%2Fh%2F000000000000%2Fa"
-    assert query.decode(body, "/000000000000/b")[1] == DeleteMessage("http://h/000000000000/a")
+    assert query.decode(SQS, body, "/000000000000/b")[1] == DeleteMessage("http://h/000000000000/a")
 
 
 def test_get_queue_url_is_valid_on_a_queue_path() -> None:
-    assert query.decode(b"Action=GetQueueUrl&QueueName=a", "/000000000000/b")[1] == GetQueueUrl("a")
+    assert query.decode(SQS, b"Action=GetQueueUrl&QueueName=a", "/000000000000/b")[1] == GetQueueUrl("a")
 
 
 def without_the_loser(command: Command) -> Command:
@@ -226,14 +226,14 @@ def without_the_loser(command: Command) -> Command:
 
 @given(any_command)
 def test_command_is_read_back(command: Command) -> None:
-    assert query.decode(form_of(parameters_of(command)))[1] == without_the_loser(command)
+    assert query.decode(SQS, form_of(parameters_of(command)))[1] == without_the_loser(command)
 
 
 @given(any_command, st.randoms(use_true_random=False))
 def test_order_of_parameters_does_not_count(command: Command, random: object) -> None:
     parameters = parameters_of(command)
     random.shuffle(parameters)  # type: ignore[attr-defined]
-    assert query.decode(form_of(parameters))[1] == without_the_loser(command)
+    assert query.decode(SQS, form_of(parameters))[1] == without_the_loser(command)
 
 
 parameter_names = st.sampled_from(
@@ -259,8 +259,8 @@ forms = st.lists(st.tuples(parameter_names, values), max_size=12).map(
 )  # fmt: skip
 def test_any_bytes_are_a_command_or_an_error_of_the_sender(body: bytes, path: str) -> None:
     try:
-        operation, command = query.decode(body, path)
+        operation, command = query.decode(SQS, body, path)
     except SenderError as error:
-        query.encode_error(error, "request")
+        query.encode_error(SQS, error, "request")
     else:
         assert type(command) is operation.command

@@ -21,7 +21,7 @@ from elasticq.model.results import (
     SendMessageResult,
 )
 from elasticq.wire import query
-from elasticq.wire.operations import OPERATIONS
+from elasticq.wire.operations import OPERATIONS, SQS
 from tests.wire.answers import ANSWERS, ID, USER
 
 NAMESPACE = "http://queue.amazonaws.com/doc/2012-11-05/"
@@ -162,7 +162,7 @@ def test_body_survives_the_way_through_xml(body: str) -> None:
     ],
 )
 def test_error_has_code_message_and_fault(error: SqsError, code: str, message: str, fault: str) -> None:
-    answer = parsed(query.encode_error(error, "request-1"))["ErrorResponse"]
+    answer = parsed(query.encode_error(SQS, error, "request-1"))["ErrorResponse"]
     assert answer == {
         "@xmlns": NAMESPACE,
         "Error": {"Type": fault, "Code": code, "Message": message, "Detail": None},
@@ -172,7 +172,7 @@ def test_error_has_code_message_and_fault(error: SqsError, code: str, message: s
 
 @given(st.text(st.characters()))
 def test_error_message_of_any_characters_is_well_formed(message: str) -> None:
-    ParserCreate().Parse(query.encode_error(errors.InvalidAction(message), "r"), True)
+    ParserCreate().Parse(query.encode_error(SQS, errors.InvalidAction(message), "r"), True)
 
 
 @pytest.mark.parametrize("character", [chr(code) for code in (*range(0x20), 0x7F, 0x85, 0x2028, 0xFFFE, 0xFFFF)])

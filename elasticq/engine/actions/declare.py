@@ -4,6 +4,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine import queue_attributes
 from elasticq.engine.actions.queues import create_queue
 from elasticq.engine.forwards import goes_in_a_circle
+from elasticq.engine.ordering.kinds import KINDS, kind_named
 from elasticq.engine.redrive_policies import POLICY, read_policy
 from elasticq.engine.state import COPY_TO, MOVE_TO, Queue, State
 from elasticq.engine.turn import Outcome, Turn
@@ -48,15 +49,15 @@ def _made(
 
 
 def _differing(existing: Queue, command: c.DeclareQueue) -> list[str]:
-    """The attributes, and perhaps "tags", that are another in the queue that exists."""
+    """The names of the attributes, and perhaps "tags", that differ in the queue that exists."""
     present = queue_attributes.shown(existing.attributes)
-    given = queue_attributes.checked(command.attributes, is_fifo=existing.is_fifo)
+    given = queue_attributes.checked(command.attributes, existing.kind)
     found = [name for name, value in given.items() if not queue_attributes.is_same(name, value, present.get(name, ""))]
     return [*found, "tags"] if command.tags and command.tags != existing.tags else found
 
 
 def at_first_use(state: State, call: c.Call, turn: Turn) -> Outcome:
-    """What makes the queue that the call names from the template; nothing if none is missing that may be made.
+    """Makes the queue that the call names from the template, if it is missing and may be made; else changes nothing.
 
     Raises what CreateQueue would.
     """
@@ -80,14 +81,16 @@ def of_template(template: c.DeclareQueue, name: str) -> c.DeclareQueue:
 
     A dead-letter queue of the other type is left out.
     """
-    is_fifo = name.endswith(".fifo")
-    attributes = {key: value for key, value in template.attributes.items() if key != "FifoQueue"}
-    if is_fifo:
-        attributes["FifoQueue"] = "true"
-    else:
-        attributes = {key: value for key, value in attributes.items() if key not in queue_attributes.FIFO_DEFAULTS}
+    kind = kind_named(name)
+    others = {kind.marker}
+    for other in KINDS:
+        if not other.exchanges_with(kind):
+            others.update((other.marker, *other.defaults))
+    attributes = {key: value for key, value in template.attributes.items() if key not in others}
+    if kind.marker:
+        attributes[kind.marker] = kind.marker_value
     redrive = attributes.get(POLICY)
-    if redrive and read_policy(redrive).target[1].endswith(".fifo") != is_fifo:
+    if redrive and not kind_named(read_policy(redrive).target[1]).exchanges_with(kind):
         del attributes[POLICY]
     own = (template.copy_to, template.move_to)
     copy_to, move_to = ("" if target == name else target for target in own)

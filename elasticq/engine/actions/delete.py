@@ -1,4 +1,4 @@
-"""DeleteMessage and DeleteMessageBatch. A FIFO queue refuses a handle whose visibility has ended."""
+"""DeleteMessage and DeleteMessageBatch. Where handles are strict, one whose visibility has ended is refused."""
 
 from collections.abc import Callable
 
@@ -22,14 +22,14 @@ def read_receipt(state: State, queue: Queue, handle: str | None) -> tuple[int, i
 
 
 def has_expired(handle: str | None) -> SqsError:
-    """The message of a FIFO queue is not this handle's any more."""
+    """The error for a strict handle whose message is not in flight under it any more."""
     return InvalidParameterValue(
         f"Value {handle} for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
     )
 
 
 def _has_expired_in_batch(handle: str | None) -> SqsError:
-    """DeleteMessageBatch says it in other words."""
+    """The same error in the words of DeleteMessageBatch."""
     return ReceiptHandleIsInvalid("The receipt handle has expired")
 
 
@@ -39,14 +39,14 @@ def _deletable(
     """The sequence to remove; None where the message is gone: a success that changes nothing.
 
     So it is where the handle is an earlier receive's and a later one's is in flight: its consumer may be at it.
-    Raises ``expired`` where the message of a FIFO queue is there, but not in flight under this handle.
+    Raises ``expired`` where handles are strict, the message is there, but not in flight under this handle.
     """
     sequence, hand_out = read_receipt(state, queue, handle)
     row = queue.row(sequence)
     if row is None:
         return None
     is_in_flight = queue.order.is_in_flight(sequence, turn.now_ms)
-    if queue.is_fifo and (row.hand_out != hand_out or not is_in_flight):
+    if queue.kind.has_strict_handles and (row.hand_out != hand_out or not is_in_flight):
         raise expired(handle)
     return sequence if row.hand_out == hand_out or not is_in_flight else None
 

@@ -20,8 +20,8 @@ from elasticq.engine.leases import (
     read_attempt,
     read_lease_handle,
 )
-from elasticq.engine.ordering.fifo import FifoOrder, Own
-from elasticq.engine.ordering.standard import ContentsMissing
+from elasticq.engine.ordering.contract import ContentsMissing
+from elasticq.engine.ordering.lease_groups import LeaseGroups
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
@@ -43,7 +43,7 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
 
 
 def is_leased(call: Call) -> bool:
-    """An empty answer to it must be recorded, see ``last_look``."""
+    """Whether the call is a receive under a lease, whose empty answer must be recorded: see ``last_look``."""
     command = call.command
     return isinstance(command, ReceiveMessage) and read_attempt(command.receive_request_attempt_id) is not None
 
@@ -89,7 +89,7 @@ def _receive(
 def _next(
     state: State, queue: Queue, asked: receive.Asked, key: Key, lease: Lease, number: int, turn: Turn, *, may_seal: bool
 ) -> Outcome:
-    """A new call of a lease that is not sealed."""
+    """The outcome of a call that a lease, which is not sealed, has not answered before."""
     room = limits.LEASE_MESSAGES_MAX - lease.messages
     limit = min(asked.limit, room, max(limits.IN_FLIGHT_MAX - queue.order.in_flight(turn.now_ms), 0))
     chosen, buried = _choose(state, queue, lease, limit, turn) if limit else ([], [])
@@ -109,19 +109,18 @@ def _next(
 def _choose(state: State, queue: Queue, lease: Lease, limit: int, turn: Turn) -> tuple[list[int], list[m.Mutation]]:
     """As for any receive, then behind the lease's own messages in groups that nobody else has messages of."""
     chosen, dead = redrive.choose(state, queue, limit, turn.now_ms)
-    order = queue.order
-    if isinstance(order, FifoOrder) and lease.messages and len(chosen) < limit and not dead:
-        own = lease.own = lease.own or Own()
-        own.learn(lease.calls)
-        sent_after_ms = queue.expired_before_ms(turn.now_ms)
-        found = order.choose_behind(own, turn.now_ms, limit - len(chosen), sent_after_ms, may_miss=bool(chosen))
+    if queue.kind.blocks_groups and lease.messages and len(chosen) < limit and not dead:
+        groups = lease.groups = lease.groups or LeaseGroups()
+        groups.learn(lease.calls)
+        sent_after_ms, room = queue.expired_before_ms(turn.now_ms), limit - len(chosen)
+        found = queue.order.choose_behind(groups, turn.now_ms, room, sent_after_ms, may_miss=bool(chosen))
         living, dead = redrive.told_apart(state, queue, found)
         chosen += living
     return chosen, redrive.bury(state, queue, dead, turn) if dead else []
 
 
 def _is_held(queue: Queue, sequence: int, hand_out: int, now_ms: int) -> bool:
-    """The lease's hand-out is the newest, and the message in flight."""
+    """Whether the message is in flight and the lease's hand-out of it is the newest one."""
     row = queue.rows.get(sequence)
     return row is not None and row.hand_out == hand_out and queue.order.is_in_flight(sequence, now_ms)
 
@@ -160,7 +159,7 @@ def _is_over(key: Key, lease: Lease) -> LeaseExpired:
 
 
 def _end_written(key: Key, lease: Lease, turn: Turn) -> list[m.Mutation]:
-    """What makes the end of a lease that is over last."""
+    """The mutation that records the expiry of a lease; none if its end is recorded already."""
     return [] if lease.ended_ms else [lease.as_set(key, ended_ms=turn.now_ms, state=m.LEASE_EXPIRED)]
 
 
@@ -215,7 +214,7 @@ def change_message_visibility(state: State, call: Call, command: ChangeMessageVi
 
 
 def _of_none(state: State, key: Key, turn: Turn, *, is_renewal: bool) -> Outcome:
-    """The change of one lease that is not there, or not any more."""
+    """The outcome of a ChangeMessageVisibility with the handle of a lease that does not exist, or no longer."""
     lease = Lease(turn.now_ms, turn.now_ms)
     if is_renewal:
         return _is_over(key, lease), []
@@ -225,7 +224,7 @@ def _of_none(state: State, key: Key, turn: Turn, *, is_renewal: bool) -> Outcome
 
 
 def _change(state: State, queue: Queue, handle: Handle, change: Change, turn: Turn, is_done: str = "") -> Outcome:
-    """``is_done``: the state in which a lease needs no change."""
+    """Change every living lease of the handle. ``is_done``: the state in which a lease needs no change."""
     mutations: list[m.Mutation] = []
     over: list[tuple[Key, Lease]] = []
     for partition, lease in state.leases.of_batch(queue.id, handle):

@@ -44,7 +44,7 @@ def start_message_move_task(state: State, call: Call, command: StartMessageMoveT
     destination_arn = command.destination_arn or ""
     if destination_arn:
         destination = _named(state, destination_arn, "DestinationArn")
-        if destination.is_fifo != source.is_fifo:
+        if not destination.kind.exchanges_with(source.kind):
             raise InvalidParameterValue("Source queue and destination queue must be of the same type.")
     rate = command.max_number_of_messages_per_second
     if rate is not None:
@@ -85,7 +85,10 @@ def _new_task(
 
 
 def _old_tasks(state: State, source: Queue) -> list[m.Mutation]:
-    """What is remembered no longer when another task starts: a source's eleventh, and the oldest of all."""
+    """The mutations that forget finished tasks when another one starts.
+
+    A source keeps its newest ones, as many as are listed; if there are too many in all, the oldest goes.
+    """
     over = [task for task in state.move_tasks.values() if task.number not in state.moving]
     own = [task.number for task in over if task.source_queue_id == source.id]
     forgotten = own[: max(len(own) + 1 - limits.MOVE_TASKS_LISTED_MAX, 0)]
@@ -131,7 +134,7 @@ def list_message_move_tasks(state: State, call: Call, command: ListMessageMoveTa
 
 
 def _shown(task: m.MoveTaskSet) -> MoveTask:
-    """Which members there are: seen on AWS."""
+    """The task as ListMessageMoveTasks shows it, with the members that AWS shows in its status."""
     return MoveTask(
         task_handle=handle_of(task) if task.status == m.RUNNING else None,
         status=task.status,

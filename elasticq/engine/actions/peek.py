@@ -7,7 +7,7 @@ from typing import Final
 from elasticq.engine.actions.receive import SYSTEM_ATTRIBUTES, system_attributes
 from elasticq.engine.contents import check_range, stored_bytes
 from elasticq.engine.mutations import MessageStored
-from elasticq.engine.ordering.standard import AHEAD_MAX, ContentsMissing
+from elasticq.engine.ordering.contract import AHEAD_MAX, ContentsMissing
 from elasticq.engine.rows import Row
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
@@ -88,14 +88,14 @@ def _filter(queue: Queue, command: Peek, turn: Turn) -> Callable[[int, MessageSt
 
 
 def delivery_state(queue: Queue, sequence: int, now_ms: int) -> str:
-    """Of a message that is here. One of a FIFO queue that waits behind another is visible."""
+    """The state, one of STATES, of a message that exists; one that waits behind another of its group is visible."""
     if queue.order.is_in_flight(sequence, now_ms):
         return "inflight"
     return "delayed" if queue.order.is_delayed(sequence, now_ms) else "visible"
 
 
 def _cold_from(queue: Queue, first: int) -> list[int]:
-    """The next contents that are on disk only."""
+    """The next messages from ``first`` on whose contents are on disk only."""
     ahead = islice(queue.issued.between(first, queue.last_sequence), WALK_MAX)
     cold = (each for each in ahead if each not in queue.contents and queue.row(each) is not None)
     return list(islice(cold, AHEAD_MAX))

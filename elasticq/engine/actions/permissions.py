@@ -8,42 +8,14 @@ from elasticq.engine import policies, queue_attributes
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
+from elasticq.model.actions import GRANTABLE, OWNER_ONLY
 from elasticq.model.commands import AddPermission, Call, RemovePermission
 from elasticq.model.errors import InvalidParameterValue, MissingParameter, OverLimit, quoted
 from elasticq.model.names import ACCOUNT, queue_arn
 from elasticq.model.results import EmptyResult
 
 _LABEL: Final = re.compile(r"[A-Za-z0-9_-]{1,80}\Z")
-# The batch actions are covered by those without "Batch" (AddPermission API page).
-_ACTIONS: Final = frozenset(
-    (
-        "*",
-        "ChangeMessageVisibility",
-        "DeleteMessage",
-        "GetQueueAttributes",
-        "GetQueueUrl",
-        "ListDeadLetterSourceQueues",
-        "PurgeQueue",
-        "ReceiveMessage",
-        "SendMessage",
-    )
-)
-_OWNERS_ACTIONS: Final = frozenset(
-    (
-        "AddPermission",
-        "CancelMessageMoveTask",
-        "CreateQueue",
-        "DeleteQueue",
-        "ListMessageMoveTasks",
-        "ListQueueTags",
-        "ListQueues",
-        "RemovePermission",
-        "SetQueueAttributes",
-        "StartMessageMoveTask",
-        "TagQueue",
-        "UntagQueue",
-    )
-)
+_ALL: Final = "*"
 
 
 def add_permission(state: State, call: Call, command: AddPermission, turn: Turn) -> Outcome:
@@ -101,9 +73,9 @@ def _checked_actions(actions: list[str]) -> list[str]:
     if len(actions) > limits.POLICY_ACTIONS_MAX:
         raise OverLimit(f"{len(actions)} Actions were found, maximum allowed is {limits.POLICY_ACTIONS_MAX}.")
     for action in actions:
-        if action in _OWNERS_ACTIONS:
+        if action in OWNER_ONLY:
             raise _refused(f"SQS:{action}", "ActionName", "Only the queue owner is allowed to invoke this action.")
-        if action not in _ACTIONS:
+        if action != _ALL and action not in GRANTABLE:  # a batch goes with its single action
             raise _refused(
                 f"SQS:{action}", "ActionName", "Please refer to the appropriate WSDL for a list of valid actions."
             )

@@ -4,6 +4,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine import queue_attributes, redrive
 from elasticq.engine.actions.tags import check_count, check_tags
 from elasticq.engine.identity import next_sequence
+from elasticq.engine.ordering.kinds import MARKERS, kind_of
 from elasticq.engine.paging import page
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
@@ -19,13 +20,14 @@ from elasticq.model.errors import (
     QueueNameExists,
     quoted,
 )
-from elasticq.model.names import ACCOUNT, FIFO_QUEUE_NAME, QUEUE_NAME, queue_url
+from elasticq.model.names import ACCOUNT, queue_url
 from elasticq.model.results import EmptyResult, ListQueuesResult, QueueUrlResult
 
 
 def create_queue(state: State, call: Call, command: CreateQueue, turn: Turn) -> Outcome:
     name = _checked_name(command)
-    given = queue_attributes.checked(command.attributes, is_fifo=name.endswith(".fifo"))
+    kind = kind_of(command.attributes)
+    given = queue_attributes.checked(command.attributes, kind)
     check_tags(command.tags)
     check_count(command.tags, command.queue_name or "")
     url = queue_url(call.endpoint, call.account, name)
@@ -40,7 +42,7 @@ def create_queue(state: State, call: Call, command: CreateQueue, turn: Turn) -> 
         )
     if len(state.queues) + len(state.doomed) >= limits.QUEUES_MAX:
         raise OverLimit("The maximum number of queues is reached.")
-    redrive.check_target(state, call.account, name, given)
+    redrive.check_target(state, call.account, name, kind, given)
     created = m.QueueCreated(
         queue_id=next_sequence(state.last_queue_id, turn.term),
         account=call.account,
@@ -56,20 +58,12 @@ def _checked_name(command: CreateQueue) -> str:
     name = command.queue_name
     if not name:
         raise MissingParameter("The request must contain the parameter QueueName.")
-    is_fifo = command.attributes.get("FifoQueue")
-    if is_fifo is not None and is_fifo.lower() == "true":
-        if not FIFO_QUEUE_NAME.match(name):
-            raise InvalidParameterValue(
-                "The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, "
-                "must end with .fifo suffix and be 1 to 80 in length."
-            )
-        return name
-    if is_fifo is not None:
-        raise InvalidAttributeName("Unknown Attribute FifoQueue.")
-    if not QUEUE_NAME.match(name):
-        raise InvalidParameterValue(
-            "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
-        )
+    kind = kind_of(command.attributes)
+    for attribute in command.attributes:
+        if attribute in MARKERS and attribute != kind.marker:  # it asks for no kind that there is
+            raise InvalidAttributeName(f"Unknown Attribute {attribute}.")
+    if not kind.name_pattern.match(name):
+        raise InvalidParameterValue(kind.name_words)
     return name
 
 

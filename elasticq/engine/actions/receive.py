@@ -9,7 +9,7 @@ from elasticq.engine.contents import check_range, check_token, stored_bytes
 from elasticq.engine.deduplication import attempt_key, attempt_recorded, attempted
 from elasticq.engine.identity import next_hand_out, sequence_number
 from elasticq.engine.leases import ENDED_AT_ONCE_MAX
-from elasticq.engine.ordering.standard import ContentsMissing
+from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.rows import UNTOUCHED, Row
 from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
@@ -63,7 +63,7 @@ class Asked:
 
 
 def _system_names(command: ReceiveMessage) -> frozenset[str]:
-    """Union of the old and the new member."""
+    """The names of AttributeNames and of MessageSystemAttributeNames together. Raises InvalidAttributeName."""
     old, new = command.attribute_names, command.message_system_attribute_names
     if not old and not new:
         return frozenset()
@@ -96,7 +96,7 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
         return ReceiveMessageResult(), buried
     room = limits.IN_FLIGHT_MAX - queue.order.in_flight(now_ms)
     if room < len(chosen):
-        if room <= 0 and asked.wait_s == 0 and not queue.is_fifo:
+        if room <= 0 and asked.wait_s == 0 and queue.kind.refuses_when_full:
             raise OverLimit(
                 "Too many messages have been received without being deleted. "
                 "Please delete your received messages or let them timeout before receiving more."
@@ -114,7 +114,7 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
 
 
 def fitting(queue: Queue, asked: Asked, chosen: list[int]) -> list[int]:
-    """As many as one answer may hold, one at least: it has to fit into a frame between members."""
+    """The first of ``chosen``, as many as fit into an answer, which must fit a frame between members; one at least."""
     if len(chosen) == 1 or CHARACTER_BYTES_MAX * queue.messages.bytes <= limits.ANSWER_BYTES_MAX:
         return chosen
     room_bytes = limits.FORWARDED_BYTES_MAX if asked.limit <= limits.RECEIVE_MESSAGES_MAX else limits.ANSWER_BYTES_MAX
@@ -148,12 +148,12 @@ def hand_out(
 
 
 def _attempt_key(queue: Queue, command: ReceiveMessage) -> bytes:
-    """Of a FIFO queue's ReceiveRequestAttemptId, else empty. Raises InvalidParameterValue.
+    """The key of the call's ReceiveRequestAttemptId; empty if there is none. Raises InvalidParameterValue.
 
-    Standard queues take it and ignore it: old Spring versions send it to them.
+    A kind that does not remember attempts ignores the id: old Spring versions send it to standard queues.
     """
     attempt_id = command.receive_request_attempt_id
-    if attempt_id is None or not queue.is_fifo:
+    if attempt_id is None or not queue.kind.remembers_attempts:
         return b""
     return attempt_key(queue, check_token(attempt_id, "ReceiveRequestAttemptId"))
 
@@ -190,7 +190,7 @@ def _held_on(
 
 
 def message_again(state: State, queue: Queue, sequence: int, asked: Asked) -> ReceivedMessage:
-    """A message in flight under the handle that it has."""
+    """A message that is in flight, as it is handed out once more under the handle that it has."""
     content, row = queue.contents[sequence], queue.rows[sequence]
     message = _handed_out(state, queue.id, sequence, content, row.hand_out)
     _add_attributes(queue, message, content, row.receive_count, row.first_received_ms, asked)
@@ -219,7 +219,7 @@ def _add_attributes(
 def system_attributes(
     queue: Queue, content: m.MessageStored, count: int, first_received_ms: int, names: frozenset[str]
 ) -> dict[str, str]:
-    """Those of ``names`` that the message has; ``count``: how often this queue handed it out."""
+    """The attributes of ``names`` that the message has. ``count``: how often this queue handed it out."""
     dead_letter = content.dead_letter
     if dead_letter is not None:
         count += dead_letter.receive_count
@@ -233,7 +233,7 @@ def system_attributes(
         everything["AWSTraceHeader"] = content.trace_header
     if content.group_id is not None:
         everything["MessageGroupId"] = content.group_id
-    if queue.is_fifo:
+    if queue.kind.has_sequence_numbers:
         everything["SequenceNumber"] = sequence_number(content.sequence)
     if content.deduplication_id is not None:
         everything["MessageDeduplicationId"] = content.deduplication_id
@@ -259,6 +259,8 @@ def received_again(
 ) -> ReceiveMessageResult:
     """The answer to a retry: of (sequence, hand-out) those whose handle is still the newest and in flight.
 
+    Of a FIFO queue none once another receive has one of them. They shared a deadline, which has passed then, although
+    the grace of a later takeover may move it for the rest: these would overtake what the other consumer has.
     Raises ContentsMissing.
     """
     queue = named_queue(state, call, command.queue_url)
@@ -266,7 +268,10 @@ def received_again(
     held = []
     for sequence, hand_out in handles:
         row = queue.rows.get(sequence)
-        if row is not None and row.hand_out == hand_out and queue.order.is_in_flight(sequence, turn.now_ms):
+        is_newest = row is not None and row.hand_out == hand_out
+        if row is not None and not is_newest and queue.kind.blocks_groups:
+            return ReceiveMessageResult([], call.invocation)
+        if is_newest and queue.order.is_in_flight(sequence, turn.now_ms):
             held.append(sequence)
     missing = [sequence for sequence in held if sequence not in queue.contents]
     if missing:
@@ -280,7 +285,10 @@ def received_again(
 
 
 def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.Mutation]:
-    """What undoes a receive whose answer reached nobody: visible again, the count taken back, its GUID forgotten."""
+    """The mutations that undo a receive whose answer reached nobody.
+
+    The messages are visible again, their receive counts are taken back, and the call's GUID is forgotten.
+    """
     undone: dict[int, m.ReceiveReturned] = {}
     attempt = result.request_attempt
     if result.leased:

@@ -8,7 +8,7 @@ taken stores nothing and answers what the first one did.
 from elasticq.engine import contents, idempotency
 from elasticq.engine import mutations as m
 from elasticq.engine.batches import batch_entries_max, check_entries, failed
-from elasticq.engine.deduplication import content_based_id, deduplication_key, first_sent
+from elasticq.engine.deduplication import deduplication_key, first_sent
 from elasticq.engine.forwards import Copies, route
 from elasticq.engine.idempotency import sent_id_key, taken
 from elasticq.engine.identity import next_sequence, sequence_number
@@ -16,13 +16,8 @@ from elasticq.engine.state import Queue, State
 from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
 from elasticq.model.commands import Call, Command, SendMessage, SendMessageBatch, SendMessageBatchEntry
-from elasticq.model.errors import BatchRequestTooLong, InvalidParameterValue, MissingParameter, SqsError
+from elasticq.model.errors import BatchRequestTooLong, MissingParameter, SqsError
 from elasticq.model.results import SendMessageBatchResult, SendMessageResult, SentEntry
-
-_NO_GROUP = "The request must contain the parameter MessageGroupId."
-_NO_DEDUPLICATION = (
-    "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
-)
 
 
 def send_message(state: State, call: Call, command: SendMessage, turn: Turn) -> Outcome:
@@ -34,8 +29,7 @@ def send_message(state: State, call: Call, command: SendMessage, turn: Turn) -> 
 
 def _send(state: State, queue: Queue, call: Call, command: SendMessage, turn: Turn) -> Outcome:
     sequence = next_sequence(queue.last_sequence, turn.term)
-    store = _stored_in_order if queue.is_fifo else _stored
-    stored = store(queue, call, command, sequence, turn, in_batch=False)
+    stored = _stored(queue, call, command, sequence, turn, in_batch=False)
     if stored.deduplication_id is None:
         return SendMessageResult(state.identity.message_id(queue.id, sequence)), [stored]
     key = _key(queue, stored, stored.deduplication_id)
@@ -45,29 +39,27 @@ def _send(state: State, queue: Queue, call: Call, command: SendMessage, turn: Tu
         first = sequence
         mutations = [stored, _taken(queue, key, first, turn)]
     message_id = state.identity.message_id(queue.id, first)
-    return SendMessageResult(message_id, sequence_number(first) if queue.is_fifo else None), mutations
+    return SendMessageResult(message_id, sequence_number(first) if queue.kind.has_sequence_numbers else None), mutations
 
 
 def _key(queue: Queue, stored: m.MessageStored, deduplication_id: str) -> bytes:
-    if queue.is_fifo:
-        return deduplication_key(queue, stored.group_id or "", deduplication_id)
-    return sent_id_key(queue, deduplication_id)
+    return deduplication_key(queue, stored) or sent_id_key(queue, deduplication_id)
 
 
 def _first_sent(state: State, queue: Queue, key: bytes, turn: Turn) -> int | None:
     """The sequence of the message that holds the id. Raises RequestThrottled."""
-    look = first_sent if queue.is_fifo else idempotency.first_sent
+    look = first_sent if queue.kind.deduplicates_all else idempotency.first_sent
     return look(state, key, turn.now_ms)
 
 
 def _taken(queue: Queue, key: bytes, sequence: int, turn: Turn) -> m.Mutation:
-    if queue.is_fifo:
+    if queue.kind.deduplicates_all:
         return m.InvocationRecorded(key, turn.now_ms, queue.id, sequence)
     return taken(queue, key, sequence, turn)
 
 
 def _send_on(state: State, queue: Queue, call: Call, command: SendMessage, turn: Turn) -> Outcome:
-    """To a queue with copyTo or moveTo."""
+    """The outcome of a send to a queue with copyTo or moveTo."""
     queue, targets = route(state, queue)
     result, mutations = _send(state, queue, call, command, turn)
     return result, mutations + _copies(state, targets, mutations, [command.delay_seconds], turn)
@@ -76,7 +68,7 @@ def _send_on(state: State, queue: Queue, call: Call, command: SendMessage, turn:
 def _copies(
     state: State, targets: list[Queue], mutations: list[m.Mutation], delays_s: list[int | None], turn: Turn
 ) -> list[m.Mutation]:
-    """Of the messages among ``mutations``; ``delays_s``: the own one of each."""
+    """The copies of the messages among ``mutations``. ``delays_s``: the own delay of each message."""
     copies = Copies(state, targets, turn)
     stored = [each for each in mutations if isinstance(each, m.MessageStored)]
     size_bytes = sum(map(contents.stored_bytes, stored))
@@ -97,54 +89,8 @@ def _stored(
     in_batch: bool,
 ) -> m.MessageStored:
     """The entry as a mutation, or the SqsError that AWS gives."""
-    stored = _with_contents(queue, call, entry, sequence, turn, in_batch=in_batch)
-    delay_s = queue.delay_s if entry.delay_seconds is None else contents.check_delay(entry.delay_seconds)
-    if entry.message_deduplication_id is not None:
-        if not queue.idempotency_ms:
-            raise contents.no_deduplication(entry.message_deduplication_id)
-        stored.deduplication_id = contents.check_token(entry.message_deduplication_id, "MessageDeduplicationId")
-    if delay_s:
-        stored.visible_at_ms = turn.now_ms + delay_s * 1_000
-    if entry.message_group_id is not None:
-        stored.group_id = contents.check_token(entry.message_group_id, "MessageGroupId")
-    return stored
-
-
-def _stored_in_order(
-    queue: Queue,
-    call: Call,
-    entry: SendMessage | SendMessageBatchEntry,
-    sequence: int,
-    turn: Turn,
-    *,
-    in_batch: bool,
-) -> m.MessageStored:
-    """As ``_stored``, for a FIFO queue: its delay is the queue's and stands in no message."""
-    if entry.message_group_id is None:
-        raise MissingParameter(_NO_GROUP)
-    stored = _with_contents(queue, call, entry, sequence, turn, in_batch=in_batch)
-    if entry.delay_seconds:
-        raise contents.no_delay(entry.delay_seconds)
-    stored.group_id = contents.check_token(entry.message_group_id, "MessageGroupId")
-    if entry.message_deduplication_id is not None:
-        stored.deduplication_id = contents.check_token(entry.message_deduplication_id, "MessageDeduplicationId")
-    elif queue.is_content_deduplicated:
-        stored.deduplication_id = content_based_id(stored.body)
-    else:
-        raise InvalidParameterValue(_NO_DEDUPLICATION)
-    return stored
-
-
-def _with_contents(
-    queue: Queue,
-    call: Call,
-    entry: SendMessage | SendMessageBatchEntry,
-    sequence: int,
-    turn: Turn,
-    *,
-    in_batch: bool,
-) -> m.MessageStored:
-    """What is the same for all queues: body, attributes, their size."""
+    if entry.message_group_id is None and queue.kind.needs_group:
+        raise MissingParameter(contents.NO_GROUP)
     allowed, attributes = turn.limits, entry.message_attributes
     message_bytes_max = allowed.body_bytes if allowed.is_relaxed else queue.message_bytes_max
     # First, as to look at each character of 8 MiB takes long.
@@ -160,6 +106,7 @@ def _with_contents(
         stored.trace_header = contents.trace_header(entry.message_system_attributes)
     elif call.trace_header:
         stored.trace_header = call.trace_header
+    queue.rules.complete(stored, entry, queue.delay_s, turn.now_ms)
     return stored
 
 
@@ -174,7 +121,8 @@ def send_message_batch(state: State, call: Call, command: SendMessageBatch, turn
     queue, targets = route(state, queue)
     result, mutations = _send_batch(state, queue, call, command, ids, turn)
     assert isinstance(result, SendMessageBatchResult)
-    # A FIFO queue's messages have no own delays; a standard queue's duplicates are told by their sequences.
+    # Duplicates, which store nothing, are told by their sequences. A result without one is of a queue whose messages
+    # have no own delays, or no ids.
     stored = {each.sequence: None for each in mutations if isinstance(each, m.MessageStored)}
     delays_s = [
         command.entries[sent.position].delay_seconds
@@ -208,16 +156,14 @@ def _send_batch(
     state: State, queue: Queue, call: Call, command: SendMessageBatch, ids: list[str], turn: Turn
 ) -> Outcome:
     """An entry with a deduplication id may be the duplicate of one before it."""
-    if queue.is_fifo:
-        _check_in_order(queue, command)
-    store = _stored_in_order if queue.is_fifo else _stored
+    queue.rules.check_batch(command.entries)
     result = SendMessageBatchResult()
     messages: list[m.Mutation] = []
     keys: dict[bytes, int] = {}
     sequence = next_sequence(queue.last_sequence, turn.term)
     for position, (name, entry) in enumerate(zip(ids, command.entries, strict=True)):
         try:
-            stored = store(queue, call, entry, sequence, turn, in_batch=True)
+            stored = _stored(queue, call, entry, sequence, turn, in_batch=True)
         except SqsError as error:
             result.failed.append(failed(name, error))
             continue
@@ -232,17 +178,9 @@ def _send_batch(
             if key:
                 keys[key] = first
         sent = SentEntry(name, position, state.identity.message_id(queue.id, first))
-        if queue.is_fifo:
+        if queue.kind.has_sequence_numbers:
             sent.sequence_number = sequence_number(first)
-        elif queue.idempotency_ms:
+        elif queue.rules.idempotency_ms:
             sent.sequence = first
         result.successful.append(sent)
     return result, messages + [_taken(queue, key, first, turn) for key, first in keys.items()]
-
-
-def _check_in_order(queue: Queue, command: SendMessageBatch) -> None:
-    """An entry without a group, or that cannot be deduplicated, fails the whole call [S]."""
-    if any(entry.message_group_id is None for entry in command.entries):
-        raise InvalidParameterValue(_NO_GROUP)
-    if not queue.is_content_deduplicated and any(entry.message_deduplication_id is None for entry in command.entries):
-        raise InvalidParameterValue(_NO_DEDUPLICATION)

@@ -11,7 +11,7 @@ from elasticq.model.results import ClockResult, QueuesDeletedResult
 
 
 def advance_clock(state: State, call: Call, command: AdvanceClock, turn: Turn) -> Outcome:
-    """The entry itself has the old time; whatever comes after it the new one."""
+    """Turns the clock forward. The entry itself still has the old time, whatever comes after it the new one."""
     advance_ms = command.advance_ms
     if not 0 <= advance_ms <= limits.CLOCK_ADVANCE_MS_MAX:
         raise InvalidParameterValue(

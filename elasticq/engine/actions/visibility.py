@@ -15,10 +15,10 @@ from elasticq.model.results import BatchResult, EmptyResult
 def _change(
     state: State, queue: Queue, handle: str | None, visibility_timeout_s: int | None, turn: Turn
 ) -> tuple[int, int] | None:
-    """(sequence, until_ms), or None where the visibility ended already: a success that changes nothing [S].
+    """(sequence, until_ms), or None where the visibility ended already: a success that changes nothing.
 
-    In a FIFO queue that raises InvalidParameterValue. In a standard one the handle of an earlier receive
-    is as good as that of the last [S], but not where readers hold leases: what a lease holds is its own.
+    Where handles are strict that raises InvalidParameterValue. Else the handle of an earlier receive is as good as
+    that of the last, as on AWS, but not where readers hold leases: what a lease holds is its own.
     """
     if visibility_timeout_s is None:
         raise MissingParameter("The request must contain the parameter VisibilityTimeout.")
@@ -37,7 +37,7 @@ def _change(
             "Reason: Message does not exist or is not available for visibility timeout change."
         )
     is_in_flight = queue.order.is_in_flight(sequence, turn.now_ms)
-    if queue.is_fifo and (row.hand_out != hand_out or not is_in_flight):
+    if queue.kind.has_strict_handles and (row.hand_out != hand_out or not is_in_flight):
         raise has_expired(handle)
     if not is_in_flight or (row.hand_out != hand_out and state.leases.has_living(queue.id)):
         return None
@@ -47,7 +47,7 @@ def _change(
             f"Value {visibility_timeout_s} for parameter VisibilityTimeout is invalid. "
             "Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
         )
-    if queue.is_fifo and until_ms == row.visible_at_ms:
+    if queue.kind.remembers_attempts and until_ms == row.visible_at_ms:
         until_ms -= 1  # so that a ReceiveRequestAttemptId finds the visibility changed
     return sequence, until_ms
 

@@ -22,14 +22,15 @@ from itertools import islice
 from typing import Final
 
 from elasticq.engine.ages import Ages
+from elasticq.engine.mutations import MessageStored
+from elasticq.engine.ordering.contract import AHEAD_MAX, SKIPPED_MAX, TAKEN_BETWEEN_LOOKS, ContentsMissing, Order
 from elasticq.engine.ordering.groups import Groups, Tenant
 from elasticq.engine.ordering.ranges import Ranges
-from elasticq.engine.ordering.standard import AHEAD_MAX, SKIPPED_MAX, ContentsMissing, StandardOrder
-from elasticq.engine.rows import Row
+from elasticq.engine.ordering.standard import StandardOrder
+from elasticq.engine.rows import Grace, Row
 
 NOISY_MIN: Final = 30
 NOISY_SHARE: Final = 10
-TAKEN_BETWEEN_LOOKS: Final = 64  # messages handed out before it is looked again whether contents are missing
 COUNTED_FROM: Final = 1 << 63  # above every sequence, which progress was counted by before the queue had tenants
 
 Next = tuple[int, int]
@@ -37,25 +38,27 @@ Next = tuple[int, int]
 
 
 class FairOrder(StandardOrder):
-    """The index of one standard queue with tenants over its ``rows``; it goes on where ``before`` stands.
+    """The index of one standard queue with tenants.
 
     ``_returned`` holds what came back of messages without a group, ``_alone`` those that were never touched.
     """
 
-    __slots__ = ("_ages", "_alone", "_line", "_taken", "_tenants")
+    __slots__ = ("_alone", "_line", "_taken", "_tenants")
 
-    def __init__(self, before: StandardOrder, ages: Ages) -> None:
-        super().__init__(before._rows, before._contents, before._grace)
-        self._untouched, self.is_untouched = before._untouched, before.is_untouched
-        self._returned, self._newest_return_ms = before._returned, before._newest_return_ms
-        self._deadlines, self._heap, self._delayed = before._deadlines, before._heap, before._delayed
-        self._ages = ages
+    has_groups = True
+
+    def __init__(self, rows: dict[int, Row], contents: dict[int, MessageStored], grace: Grace, ages: Ages) -> None:
+        super().__init__(rows, contents, grace, ages)
         self._alone = Ranges()
-        for first, last in self._untouched.pairs():
-            self._alone.add_range(first, last)
         self._tenants: Groups[Tenant] = Groups(Tenant)
         self._line: list[Next] = []
         self._taken = 0
+
+    def _take_over(self, before: StandardOrder) -> None:
+        """The messages that are here so far have no group."""
+        super()._take_over(before)
+        for first, last in self._untouched.pairs():
+            self._alone.add_range(first, last)
 
     # --- written by apply ---------------------------------------------------
 
@@ -88,7 +91,6 @@ class FairOrder(StandardOrder):
             tenant.in_flight += 1
 
     def insert_untouched(self, first: int, last: int) -> None:
-        """``join`` follows for those that have a group."""
         super().insert_untouched(first, last)
         self._alone.add_range(first, last)
 
@@ -134,7 +136,7 @@ class FairOrder(StandardOrder):
         return True
 
     def _line_up(self, tenant: Tenant) -> None:
-        """Its next message may be another one: the line has it."""
+        """Enter the tenant into the line with its next message, which may be another one now."""
         entry = self._next_of(tenant)
         if entry == tenant.listed:
             return
@@ -148,7 +150,7 @@ class FairOrder(StandardOrder):
             heapify(self._line)
 
     def _next_of(self, tenant: Tenant) -> Next | None:
-        """What ``_merged`` of it begins with."""
+        """The message of the tenant that ``_waiting`` begins with; None if it has none to deliver."""
         first = tenant.first
         if tenant.returned is None:
             return (self._sent_ms(first), first) if first else None
@@ -165,17 +167,12 @@ class FairOrder(StandardOrder):
 
     # --- read by handlers -----------------------------------------------------
 
-    def _sent_ms(self, sequence: int) -> int:
-        """Of a content on disk not exactly, but never too early."""
-        content = self._contents.get(sequence)
-        return content.sent_ms if content is not None else self._ages.sent_by_ms(sequence)
-
     def _waiting(self, tenant: Tenant) -> Iterator[Next]:
-        """What can be delivered of a tenant."""
+        """The messages of a tenant that can be delivered, longest available first."""
         return self._merged(tenant, tenant.in_return() or {})
 
     def _merged(self, untouched: Iterable[int], returned: Mapping[int, int]) -> Iterator[Next]:
-        """Longest available first; they must not be changed meanwhile."""
+        """Untouched and returned messages together, longest available first; they must not be changed meanwhile."""
         came_back = iter(returned.items())
         back = next(came_back, None)
         for sequence in untouched:
@@ -189,7 +186,7 @@ class FairOrder(StandardOrder):
             back = next(came_back, None)
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
-        """Up to ``limit`` available messages, those of quiet tenants first, without the expired ones."""
+        """As ``Order.choose`` says, those of quiet tenants first."""
         if self._heap and self._heap[0][0] <= now_ms:
             self.advance(now_ms)
         contents = self._contents
@@ -234,17 +231,22 @@ class FairOrder(StandardOrder):
         return _Look(self, self._merged(self._alone, self._returned))
 
     def cold_ahead(self) -> list[int]:
-        """The next messages to be delivered whose contents are not in memory, within the first AHEAD_MAX."""
         with self._look() as look:
             ahead = list(islice(iter(look.next, None), AHEAD_MAX))
         return [sequence for sequence in ahead if sequence not in self._contents]
 
     def progress(self, sequence: int) -> int:
-        """How far delivery has come, for ``look_again_at``; sequences of tenants do not grow."""
+        """Counted in messages handed out: sequences of tenants do not grow."""
         return COUNTED_FROM + self._taken
 
     def look_again_at(self, ahead: list[int], sequence: int) -> int:
         return COUNTED_FROM + self._taken + max(len(ahead) // 2, TAKEN_BETWEEN_LOOKS)
+
+
+def with_groups(before: Order) -> FairOrder:
+    """What takes the place of a standard order when the first message with a group comes."""
+    assert isinstance(before, StandardOrder), "only a standard order has a fair one in its place"
+    return before.go_on_as(FairOrder)
 
 
 class _Look:
@@ -291,7 +293,7 @@ class _Look:
         return sequence
 
     def _meet(self) -> None:
-        """Tenants that stand before all that was met; all of the line where only noisy ones were."""
+        """Take from the line the tenants that come before the next message; all of them while only noisy ones came."""
         line, heads, order = self._line, self._heads, self._order
         while line and (not heads or line[0] < heads[0]):
             entry = heappop(line)
@@ -305,7 +307,7 @@ class _Look:
                 self._push(order._waiting(tenant))
 
     def _next_of_noisy(self) -> int | None:
-        """Of the one with the fewest in flight; what this look took of it counts."""
+        """The next message of the noisy tenant with the fewest in flight, those counted that this look took of it."""
         if self._ranks is None:
             self._ranks = []
             for tenant in self._noisy:

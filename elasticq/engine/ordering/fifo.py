@@ -20,87 +20,75 @@ sent time: ``_ripe`` is the newest untouched message whose delay is over.
 """
 
 from collections.abc import Iterable
+from hashlib import sha256
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import Final
 
+from elasticq.engine import contents
 from elasticq.engine.ages import Ages
-from elasticq.engine.mutations import LeaseCalled, MessageStored
+from elasticq.engine.mutations import MessageStored
+from elasticq.engine.ordering.contract import (
+    AHEAD_MAX,
+    SKIPPED_MAX,
+    TAKEN_BETWEEN_LOOKS,
+    ContentsMissing,
+    Counts,
+    Order,
+    Rules,
+)
 from elasticq.engine.ordering.groups import Group, Groups
-from elasticq.engine.ordering.ranges import Ranges
-from elasticq.engine.ordering.standard import AHEAD_MAX, SKIPPED_MAX, ContentsMissing, Counts
+from elasticq.engine.ordering.lease_groups import GroupProgress, LeaseGroups
 from elasticq.engine.rows import Grace, Row
+from elasticq.model.commands import SendMessage, SendMessageBatchEntry
+from elasticq.model.errors import InvalidParameterValue
 
 GROUPS_AHEAD_MAX: Final = 128  # groups in line whose next contents are looked for
 GROUP_AHEAD_MAX: Final = 10  # messages of each: one receive
-TAKEN_BETWEEN_LOOKS: Final = 64  # messages handed out before it is looked again whether contents are missing
 
 
-class _Seen:
-    """A group that a lease has messages of: up to which one all in flight was the lease's, after so many changes."""
-
-    __slots__ = ("changes", "last")
-
-    def __init__(self) -> None:
-        self.changes = -1
-        self.last = 0
+SCOPE_AT_CREATION: Final = "elasticq.DeduplicationScope"
+"""Among the attributes, but not shown: a later change of DeduplicationScope does not change what is a duplicate."""
 
 
-class Own:
-    """What a lease was handed out, and what was seen of its groups: only remembered, never needed."""
+class FifoRules(Rules):
+    """A message has a group and a deduplication id, if need be that of its body; it has no delay of its own."""
 
-    __slots__ = ("calls", "groups", "hand_outs", "new")
+    __slots__ = ("_is_by_content",)
 
-    def __init__(self) -> None:
-        self.calls: dict[int, LeaseCalled] = {}
-        self.hand_outs: dict[int, int] = {}
-        self.groups: dict[Group, _Seen] = {}
-        self.new: list[int] = []
+    def __init__(self, attributes: dict[str, str]) -> None:
+        super().__init__(has_ids_by_group=attributes.get(SCOPE_AT_CREATION) == "messageGroup")
+        self._is_by_content = attributes.get("ContentBasedDeduplication") == "true"
 
-    def learn(self, calls: dict[int, LeaseCalled]) -> None:
-        """What came since the last look."""
-        fresh = []
-        for number in reversed(calls):
-            if self.calls.get(number) is calls[number]:
-                break
-            fresh.append(number)
-        for number in reversed(fresh):
-            called = self.calls[number] = calls[number]
-            self.hand_outs.update(zip(called.sequences, called.hand_outs, strict=True))
-            self.new += called.sequences
+    def complete(
+        self, stored: MessageStored, entry: SendMessage | SendMessageBatchEntry, delay_s: int, now_ms: int
+    ) -> None:
+        if entry.delay_seconds:
+            raise contents.no_delay(entry.delay_seconds)
+        stored.group_id = contents.check_token(entry.message_group_id or "", "MessageGroupId")
+        if entry.message_deduplication_id is not None:
+            stored.deduplication_id = contents.check_token(entry.message_deduplication_id, "MessageDeduplicationId")
+        elif self._is_by_content:
+            stored.deduplication_id = sha256(stored.body.encode()).hexdigest()
+        else:
+            raise contents.deduplication_missing()
+
+    def check_batch(self, entries: list[SendMessageBatchEntry]) -> None:
+        """An entry without a group, or that cannot be deduplicated, fails the whole call, as on AWS."""
+        if any(entry.message_group_id is None for entry in entries):
+            raise InvalidParameterValue(contents.NO_GROUP)
+        if not self._is_by_content and any(entry.message_deduplication_id is None for entry in entries):
+            raise contents.deduplication_missing()
 
 
-class FifoOrder:
-    """The index of one FIFO queue over its ``rows``."""
+class FifoOrder(Order):
+    """The index of one FIFO queue; its ``_deadlines`` are those of the messages in flight."""
 
-    __slots__ = (
-        "_ages",
-        "_contents",
-        "_deadlines",
-        "_delay_ms",
-        "_free",
-        "_grace",
-        "_groups",
-        "_heap",
-        "_is_delay_new",
-        "_line",
-        "_ripe",
-        "_rows",
-        "_taken",
-        "_untouched",
-        "is_untouched",
-    )
+    __slots__ = ("_delay_ms", "_free", "_groups", "_is_delay_new", "_line", "_ripe", "_taken")
 
     def __init__(self, rows: dict[int, Row], contents: dict[int, MessageStored], grace: Grace, ages: Ages) -> None:
-        self._rows = rows
-        self._contents = contents
-        self._grace = grace
-        self._ages = ages
-        self._untouched = Ranges()
-        self.is_untouched = self._untouched.__contains__
+        super().__init__(rows, contents, grace, ages)
         self._groups = Groups(Group)
-        self._deadlines: dict[int, int] = {}  # of messages in flight
-        self._heap: list[tuple[int, int]] = []
         self._line: list[tuple[int, int]] = []
         self._free: dict[int, int] = {}  # first message of a free group -> since when
         self._delay_ms = 0
@@ -130,7 +118,6 @@ class FifoOrder:
             self._line_up(group)
 
     def replace(self, sequence: int, old: Row, row: Row) -> None:
-        """Another delivery state of a message; ``rows`` has it already."""
         group = self._groups.of(sequence)
         assert group is not None
         if old.visible_at_ms:
@@ -177,7 +164,7 @@ class FifoOrder:
                 self._ripe = sequence - 1
 
     def _line_up(self, group: Group) -> None:
-        """The group's first message, or where it stands, has changed: into the line, or out of it."""
+        """Enter the group into the line, or take it out, after its first message or that one's delivery has changed."""
         first = group.first
         if group.listed != first and group.listed:
             del self._free[group.listed]
@@ -205,24 +192,17 @@ class FifoOrder:
             self._line = [(since, known) for known, since in self._free.items()]
             heapify(self._line)
 
-    def insert_untouched(self, first: int, last: int) -> None:
-        """Messages that were never touched, all behind those that are here; ``join`` follows for each."""
-        self._untouched.add_range(first, last)
-
     def join(self, sequence: int, name: str) -> None:
-        """The group of a message whose content may not be in memory. Where its delivery stands comes next, or came."""
         group = self._groups.join(sequence, name)
         if group.first == sequence and self.is_untouched(sequence):
             self._line_up(group)
 
     def group_name(self, sequence: int) -> str:
-        """The group of a message that is here."""
         group = self._groups.of(sequence)
         assert group is not None
         return group.name
 
     def served(self) -> list[tuple[str, int]]:
-        """(group, when it was last received from): what the line rests on besides the rows."""
         return [(group.name, group.received_ms) for group in self._groups if group.received_ms]
 
     def note_served(self, name: str, received_ms: int) -> None:
@@ -238,7 +218,6 @@ class FifoOrder:
             self._is_delay_new = True
 
     def hide_again(self, from_ms: int) -> None:
-        """The grace changed: what came back from flight at ``from_ms`` or later is judged anew by the next look."""
         for sequence, row in self._rows.items():
             if row.visible_at_ms and sequence not in self._deadlines and self._grace.deadline(row) >= from_ms:
                 self._place(sequence, row)
@@ -247,19 +226,7 @@ class FifoOrder:
                 if group.first == sequence:
                     self._line_up(group)
 
-    def forget_grace(self) -> None:
-        """A span was taken back: deadlines that it prolonged are judged anew by the next look."""
-        for sequence, deadline_ms in self._deadlines.items():
-            if deadline_ms != (own_ms := self._rows[sequence].visible_at_ms):
-                self._deadlines[sequence] = own_ms
-                heappush(self._heap, (own_ms, sequence))
-
     # --- read by handlers -----------------------------------------------------
-
-    def _sent_ms(self, sequence: int) -> int:
-        """Of a content on disk not exactly, but never too early."""
-        content = self._contents.get(sequence)
-        return content.sent_ms if content is not None else self._ages.sent_by_ms(sequence)
 
     def advance(self, now_ms: int) -> None:
         """Let groups into the line whose visibility or delay ended. O(log n) for each, nothing otherwise."""
@@ -301,7 +268,7 @@ class FifoOrder:
             self._line_up_if_first(sequence)
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
-        """Up to ``limit`` messages, of one group as many as it has and then of the next, without the expired ones."""
+        """As ``Order.choose`` says, of one group as many as it has and then of the next."""
         if self._delay_ms or self._is_delay_new or (self._heap and self._heap[0][0] <= now_ms):
             self.advance(now_ms)
         chosen: list[int] = []
@@ -356,44 +323,43 @@ class FifoOrder:
                 break
         return passed
 
-    def choose_behind(self, own: Own, now_ms: int, limit: int, sent_after_ms: int, *, may_miss: bool) -> list[int]:
-        """Up to ``limit`` messages behind those of ``own``, in groups of which nothing else is in flight.
-
-        Raises ContentsMissing where the first one's content is, unless ``may_miss``.
-        """
+    def choose_behind(
+        self, taken: LeaseGroups, now_ms: int, limit: int, sent_after_ms: int, *, may_miss: bool
+    ) -> list[int]:
+        """As ``Order.choose_behind`` says: in groups that begin with the lease's messages, what stands behind them."""
         self.advance(now_ms)
-        self._find_groups(own)
+        self._find_groups(taken)
         chosen: list[int] = []
-        for group, seen in own.groups.items():
+        for group, progress in taken.groups.items():
             if len(chosen) == limit:
                 break
-            if group.changes != seen.changes:
-                seen.last, seen.changes = self._last_of(own, group), group.changes
-            if seen.last:
+            if group.changes != progress.changes:
+                progress.last, progress.changes = self._last_of(taken, group), group.changes
+            if progress.last:
                 before = len(chosen)
                 try:
-                    self._choose_of_group(group.after(seen.last), limit, sent_after_ms, chosen)
+                    self._choose_of_group(group.after(progress.last), limit, sent_after_ms, chosen)
                 except ContentsMissing:
                     if not chosen and not may_miss:
                         raise
                     break
                 if len(chosen) > before:  # as it will be when they are taken, which changes each of them once
-                    seen.last, seen.changes = chosen[-1], group.changes + len(chosen) - before
+                    progress.last, progress.changes = chosen[-1], group.changes + len(chosen) - before
         return chosen
 
-    def _find_groups(self, own: Own) -> None:
-        for sequence in own.new:
+    def _find_groups(self, taken: LeaseGroups) -> None:
+        for sequence in taken.new:
             group = self._groups.of(sequence)
-            if group is not None and group not in own.groups:
-                own.groups[group] = _Seen()
-        own.new.clear()
+            if group is not None and group not in taken.groups:
+                taken.groups[group] = GroupProgress()
+        taken.new.clear()
 
-    def _last_of(self, own: Own, group: Group) -> int:
-        """The end of the messages in flight with which the group begins, if all of them are of ``own``; else 0."""
+    def _last_of(self, taken: LeaseGroups, group: Group) -> int:
+        """The end of the messages in flight with which the group begins, if all of them are the lease's; else 0."""
         last = 0
         for sequence in group:
             row = self._rows.get(sequence)
-            if sequence not in self._deadlines or row is None or own.hand_outs.get(sequence) != row.hand_out:
+            if sequence not in self._deadlines or row is None or taken.hand_outs.get(sequence) != row.hand_out:
                 break
             last = sequence
         return last
@@ -420,25 +386,21 @@ class FifoOrder:
         return list(ahead)
 
     def progress(self, sequence: int) -> int:
-        """How far delivery has come, for ``look_again_at``; sequences of groups do not grow."""
+        """Counted in messages handed out: sequences of groups do not grow."""
         return self._taken
 
     def look_again_at(self, ahead: list[int], sequence: int) -> int:
-        """The progress at which to look what is missing next."""
         return self._taken + max(len(ahead) // 2, TAKEN_BETWEEN_LOOKS)
 
     def is_in_flight(self, sequence: int, now_ms: int) -> bool:
-        """Received and its deadline has not passed."""
         self.advance(now_ms)
         return sequence in self._deadlines
 
     def is_delayed(self, sequence: int, now_ms: int) -> bool:
-        """Never received and the queue's delay has not passed for it."""
         self.advance(now_ms)
         return bool(self._delay_ms) and sequence > self._ripe and self.is_untouched(sequence)
 
     def in_flight(self, now_ms: int) -> int:
-        """How many are received and hidden; not those that wait behind them."""
         self.advance(now_ms)
         return len(self._deadlines)
 
@@ -449,16 +411,7 @@ class FifoOrder:
         visible = self._untouched.count - delayed + len(self._rows) - in_flight
         return Counts(visible=visible, in_flight=in_flight, delayed=delayed)
 
-    @property
-    def untouched_count(self) -> int:
-        return self._untouched.count
-
-    def untouched_pairs(self) -> list[tuple[int, int]]:
-        """Ranges (first, last) of the messages that were never touched."""
-        return list(self._untouched.pairs())
-
     def next_due_ms(self) -> int | None:
-        """When the next group may become free by itself (maybe too early, never too late)."""
         due_ms = self._heap[0][0] if self._heap else None
         if self._delay_ms:
             sequence = self._untouched.first_above(0 if self._is_delay_new else self._ripe)

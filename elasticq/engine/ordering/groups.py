@@ -145,7 +145,7 @@ class Tenant(Members):
         return True
 
     def put_back(self, sequence: int, due_ms: int) -> None:
-        """It can be delivered again, since then."""
+        """Note that the message can be delivered again since ``due_ms``."""
         returned = self.returned
         if returned is None:
             returned = self.returned = OrderedDict()
@@ -154,14 +154,14 @@ class Tenant(Members):
         returned[sequence] = due_ms
 
     def take_back(self, sequence: int) -> None:
-        """It is not among those that came back any more."""
+        """Take the message from among those that came back."""
         assert self.returned is not None
         del self.returned[sequence]
         if not self.returned:
             self.returned, self._is_sorted = None, True
 
     def in_return(self) -> OrderedDict[int, int] | None:
-        """What came back, longest available first."""
+        """The messages that came back and when, longest available first; None if there are none."""
         if not self._is_sorted:
             assert self.returned is not None
             self.returned = OrderedDict(sorted(self.returned.items(), key=lambda item: item[1]))
@@ -202,7 +202,7 @@ class Groups(Generic[Kind]):
         return self._by_number[chunk[sequence & _OFFSETS]] if chunk is not None else None
 
     def join(self, sequence: int, name: str) -> Kind:
-        """The message, which is in no group, is in this one from now on."""
+        """Put a message that is in no group into this one."""
         group = self._by_name.get(name)
         if group is None:
             group = self._found(name)
@@ -217,7 +217,7 @@ class Groups(Generic[Kind]):
         return group
 
     def _add_chunk(self, key: int) -> "array[int]":
-        """The newest one was kept although it was empty."""
+        """A new chunk. The newest one so far may have been kept though it was empty: it goes."""
         newest = self._chunks.get(self.newest >> CHUNK_BITS)
         if newest is not None and not newest[-1]:
             del self._chunks[self.newest >> CHUNK_BITS]
@@ -239,7 +239,7 @@ class Groups(Generic[Kind]):
         return group
 
     def leave(self, sequence: int) -> Kind:
-        """The message is gone, and with the last one its group."""
+        """Take a message out of its group, which is returned; with its last message a group is gone, too."""
         chunk = self._chunks[sequence >> CHUNK_BITS]
         group = self._by_number[chunk[sequence & _OFFSETS]]
         assert group is not None

@@ -17,66 +17,73 @@ messages have groups: fair.py.
 from collections import OrderedDict
 from heapq import heapify, heappop, heappush
 from itertools import islice
+from typing import TypeVar
 
-from msgspec import Struct
-
+from elasticq.engine import contents
+from elasticq.engine.ages import Ages
 from elasticq.engine.mutations import MessageStored
-from elasticq.engine.ordering.ranges import Ranges
+from elasticq.engine.ordering.contract import AHEAD_MAX, SKIPPED_MAX, ContentsMissing, Counts, Order, Rules
 from elasticq.engine.rows import Grace, Row
+from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
-SKIPPED_MAX = 1_000  # expired messages passed over in one choice; the sweeper takes them away
-AHEAD_MAX = 512  # contents asked for at once: some pages
 RETURNED_AHEAD_MAX = 64
+IDEMPOTENCY_WINDOW = "ElasticqIdempotencyWindow"
+"""Ours, of standard queues: for so many seconds a MessageDeduplicationId is taken."""
 
 
-class ContentsMissing(Exception):
-    """The contents of these messages are on disk only; once they are here, the command can be executed."""
+class StandardRules(Rules):
+    """A message may have a delay of its own, a group, and an id where the queue has an idempotency window."""
 
-    def __init__(self, sequences: list[int]) -> None:
-        super().__init__(sequences)
-        self.sequences = sequences
+    __slots__ = ()
+
+    def __init__(self, attributes: dict[str, str]) -> None:
+        super().__init__(idempotency_ms=int(attributes.get(IDEMPOTENCY_WINDOW, 0)) * 1_000)
+
+    def complete(
+        self, stored: MessageStored, entry: SendMessage | SendMessageBatchEntry, delay_s: int, now_ms: int
+    ) -> None:
+        if entry.delay_seconds is not None:
+            delay_s = contents.check_delay(entry.delay_seconds)
+        if entry.message_deduplication_id is not None:
+            if not self.idempotency_ms:
+                raise contents.no_deduplication(entry.message_deduplication_id)
+            stored.deduplication_id = contents.check_token(entry.message_deduplication_id, "MessageDeduplicationId")
+        if delay_s:
+            stored.visible_at_ms = now_ms + delay_s * 1_000
+        if entry.message_group_id is not None:
+            stored.group_id = contents.check_token(entry.message_group_id, "MessageGroupId")
+
+    def check_batch(self, entries: list[SendMessageBatchEntry]) -> None:
+        """Each entry fails by itself."""
 
 
-class Counts(Struct, gc=False):
-    """The three ApproximateNumberOfMessages attributes; exact here."""
+class StandardOrder(Order):
+    """The index of one standard queue whose messages have no groups."""
 
-    visible: int
-    in_flight: int
-    delayed: int
+    __slots__ = ("_delayed", "_newest_return_ms", "_returned")
 
+    has_groups = False
 
-class StandardOrder:
-    """The index of one standard queue over its ``rows``."""
-
-    __slots__ = (
-        "_contents",
-        "_deadlines",
-        "_delayed",
-        "_grace",
-        "_heap",
-        "_newest_return_ms",
-        "_returned",
-        "_rows",
-        "_untouched",
-        "is_untouched",
-    )
-
-    def __init__(self, rows: dict[int, Row], contents: dict[int, MessageStored], grace: Grace) -> None:
-        self._rows = rows
-        self._contents = contents
-        self._grace = grace
-        self._untouched = Ranges()
-        self.is_untouched = self._untouched.__contains__
+    def __init__(self, rows: dict[int, Row], contents: dict[int, MessageStored], grace: Grace, ages: Ages) -> None:
+        super().__init__(rows, contents, grace, ages)
         self._returned: OrderedDict[int, int] = OrderedDict()  # sequence -> when it became available
-        self._deadlines: dict[int, int] = {}
-        self._heap: list[tuple[int, int]] = []
         self._delayed = 0
         self._newest_return_ms = 0
+
+    def go_on_as(self, successor: "type[Successor]") -> "Successor":
+        """An order of that class that stands where this one stands, which nobody may use any more."""
+        after = successor(self._rows, self._contents, self._grace, self._ages)
+        after._take_over(self)
+        return after
+
+    def _take_over(self, before: "StandardOrder") -> None:
+        self._untouched, self.is_untouched = before._untouched, before.is_untouched
+        self._returned, self._newest_return_ms = before._returned, before._newest_return_ms
+        self._deadlines, self._heap, self._delayed = before._deadlines, before._heap, before._delayed
 
     # --- written by apply ---------------------------------------------------
 
     def insert(self, sequence: int, row: Row) -> None:
-        """A row that is in none of the three."""
         if not row.visible_at_ms:
             self._untouched.add(sequence)
             return
@@ -90,7 +97,6 @@ class StandardOrder:
             heapify(self._heap)
 
     def remove(self, sequence: int, row: Row) -> None:
-        """Forget ``row``, wherever it is."""
         if not row.visible_at_ms:
             self._untouched.discard(sequence)
         elif self._deadlines.pop(sequence, None) is None:
@@ -99,23 +105,25 @@ class StandardOrder:
             self._delayed -= 1
 
     def replace(self, sequence: int, old: Row, row: Row) -> None:
-        """Another delivery state of a message."""
         self.remove(sequence, old)
         self.insert(sequence, row)
 
+    def join(self, sequence: int, name: str) -> None:
+        raise AssertionError("a queue whose messages have groups has a fair order")
+
     def group_name(self, sequence: int) -> str | None:
-        """Of a message that is here; one with a group makes the queue's order a fair one."""
         return None
 
     def set_delay(self, delay_ms: int) -> None:
         """Messages carry their delay themselves."""
 
-    def insert_untouched(self, first: int, last: int) -> None:
-        """Messages that were never touched, all behind those that are here."""
-        self._untouched.add_range(first, last)
+    def note_served(self, name: str, received_ms: int) -> None:
+        """The rows say everything."""
+
+    def served(self) -> list[tuple[str, int]]:
+        return []
 
     def hide_again(self, from_ms: int) -> None:
-        """The grace changed: what returned from flight at ``from_ms`` or later is judged anew by the next look."""
         for sequence, due_ms in reversed(list(self._returned.items())):
             if due_ms < from_ms:
                 break
@@ -123,13 +131,6 @@ class StandardOrder:
             if row.hand_out:
                 del self._returned[sequence]
                 self.insert(sequence, row)
-
-    def forget_grace(self) -> None:
-        """A span was taken back: deadlines that it prolonged are judged anew by the next look."""
-        for sequence, deadline_ms in self._deadlines.items():
-            if deadline_ms != (own_ms := self._rows[sequence].visible_at_ms):
-                self._deadlines[sequence] = own_ms
-                heappush(self._heap, (own_ms, sequence))
 
     # --- read by handlers -----------------------------------------------------
 
@@ -157,7 +158,7 @@ class StandardOrder:
             self._returned = OrderedDict(sorted(self._returned.items(), key=lambda item: item[1]))
 
     def _put_back(self, sequence: int, due_ms: int) -> bool:
-        """It is available since then. False if what came back later is there already."""
+        """Note that the message is available since ``due_ms``. False if one that came back later is noted already."""
         self._returned[sequence] = due_ms
         if due_ms < self._newest_return_ms:
             return False
@@ -165,7 +166,7 @@ class StandardOrder:
         return True
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
-        """Up to ``limit`` available messages, longest available first, without the expired ones (sent too early)."""
+        """As ``Order.choose`` says, longest available first."""
         if self._heap and self._heap[0][0] <= now_ms:
             self.advance(now_ms)
         contents = self._contents
@@ -200,32 +201,26 @@ class StandardOrder:
         return chosen
 
     def cold_ahead(self) -> list[int]:
-        """The next messages to be delivered whose contents are not in memory, within the first AHEAD_MAX."""
         contents = self._contents
         ahead = [sequence for sequence in islice(self._untouched, AHEAD_MAX) if sequence not in contents]
         ahead += [sequence for sequence in islice(self._returned, RETURNED_AHEAD_MAX) if sequence not in contents]
         return ahead
 
     def progress(self, sequence: int) -> int:
-        """How far delivery has come, for ``look_again_at``."""
         return sequence
 
     def look_again_at(self, ahead: list[int], sequence: int) -> int:
-        """The progress at which to look what is missing next."""
         return ahead[len(ahead) // 2] if ahead else sequence + AHEAD_MAX // 2
 
     def is_in_flight(self, sequence: int, now_ms: int) -> bool:
-        """Received and its deadline has not passed."""
         self.advance(now_ms)
         return sequence in self._deadlines and self._rows[sequence].hand_out > 0
 
     def is_delayed(self, sequence: int, now_ms: int) -> bool:
-        """Never received and its delay has not passed."""
         self.advance(now_ms)
         return sequence in self._deadlines and not self._rows[sequence].hand_out
 
     def in_flight(self, now_ms: int) -> int:
-        """How many are received and hidden."""
         self.advance(now_ms)
         return len(self._deadlines) - self._delayed
 
@@ -237,14 +232,8 @@ class StandardOrder:
             delayed=self._delayed,
         )
 
-    @property
-    def untouched_count(self) -> int:
-        return self._untouched.count
-
-    def untouched_pairs(self) -> list[tuple[int, int]]:
-        """Ranges (first, last) of the messages that were never touched."""
-        return list(self._untouched.pairs())
-
     def next_due_ms(self) -> int | None:
-        """When the next waiting message may become available (maybe too early, never too late)."""
         return self._heap[0][0] if self._heap else None
+
+
+Successor = TypeVar("Successor", bound=StandardOrder)

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from elasticq.engine.ordering.fair import FairOrder
+from elasticq.engine.ordering.fair import FairOrder, with_groups
 from elasticq.engine.ordering.standard import StandardOrder
 from elasticq.model import commands as c
 from elasticq.model.results import ReceivedMessage
@@ -94,7 +94,7 @@ def test_queue_without_groups_has_the_plain_order(desk: Desk) -> None:
 
 
 def test_message_of_a_few_tenants_costs_little(desk: Desk) -> None:
-    order = FairOrder(desk.queue().order, desk.queue().ages)  # type: ignore[arg-type]
+    order = with_groups(desk.queue().order)
     tracemalloc.start()
     try:
         for sequence in range(1 << 40, (1 << 40) + 100_000):

@@ -1,12 +1,13 @@
 """FIFO queues as clients see them: duplicates, order of groups, expired handles, repeated receives.
 
-Most come from recordings of AWS (sqs-behaviour.md §6, §8).
+Most come from recordings of AWS (docs/aws.md).
 """
 
 from hashlib import sha256
 
 import pytest
 
+from elasticq.engine import mutations as m
 from elasticq.engine.actions.receive import returned
 from elasticq.engine.apply import Undo, roll_back
 from elasticq.engine.digest import state_digest
@@ -36,7 +37,7 @@ class FifoDesk(Desk):
     def put(self, group: str = "g", body: str = "", dedup: str | None = None, guid: bytes = b"") -> tuple[str, str]:
         """(MessageId, SequenceNumber)."""
         self.sent += 1
-        if dedup is None and not self.queue(URL).is_content_deduplicated:
+        if dedup is None and self.queue(URL).attributes.get("ContentBasedDeduplication") != "true":
             dedup = f"id-{self.sent}"
         command = c.SendMessage(URL, body or f"{group}{self.sent}", None, None, None, dedup, group)
         result = self.do(command, invocation=guid)
@@ -536,6 +537,25 @@ def test_attempt_receives_anew_when_its_time_out_has_ended(desk: FifoDesk) -> No
     (second,) = desk.take(attempt="a", visibility_s=5)
     assert first.receipt_handle != second.receipt_handle
     assert desk.take(attempt="a") == [second]
+
+
+@pytest.mark.parametrize("guid", [b"", bytes(16)])
+def test_attempt_is_over_for_all_when_another_consumer_has_one_of_its_messages(desk: FifoDesk, guid: bytes) -> None:
+    """The grace of a takeover moves the deadline of the rest: handed out again, they would overtake that one."""
+    for _ in range(3):
+        desk.put("g")
+    assert len(desk.asked(3, attempt="a", visibility_s=5, guid=guid).messages) == 3
+    desk.wait(5)
+    other = desk.take(1, visibility_s=60)
+    assert bodies(other) == ["g1"]
+    now_ms = desk.turn.now_ms
+    desk.write([m.TookOver(2, "a", now_ms - 500, now_ms + 1_000)])
+    assert desk.counts(URL) == (0, 3, 0), "the grace has moved their deadline"
+    assert desk.asked(3, attempt="a", visibility_s=5, guid=guid).messages == []
+    assert desk.asked(3, attempt="a", visibility_s=5).messages == []
+    desk.wait(2)
+    desk.drop(other[0])
+    assert bodies(desk.take(3)) == ["g2", "g3"]
 
 
 def test_attempt_counts_for_five_minutes(desk: FifoDesk) -> None:

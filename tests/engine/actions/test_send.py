@@ -185,7 +185,7 @@ def test_only_the_last_two_parts_of_a_queue_url_count() -> None:
     )
 
 
-# --- attributes (sqs-behaviour.md §7) ------------------------------------------------
+# --- attributes (docs/aws.md) ------------------------------------------------
 
 
 @pytest.mark.parametrize(

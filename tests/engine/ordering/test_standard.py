@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from elasticq.engine.ages import Ages
 from elasticq.engine.mutations import MessageStored
-from elasticq.engine.ordering.standard import ContentsMissing, Counts, StandardOrder
+from elasticq.engine.ordering.contract import ContentsMissing, Counts
+from elasticq.engine.ordering.standard import StandardOrder
 from elasticq.engine.rows import Grace, Row
 
 
@@ -16,7 +18,7 @@ class Shelf:
         self.rows: dict[int, Row] = {}  # those of untouched messages, too
         self.touched: dict[int, Row] = {}
         self.contents: dict[int, MessageStored] = {}
-        self.order = StandardOrder(self.touched, self.contents, grace or Grace())
+        self.order = StandardOrder(self.touched, self.contents, grace or Grace(), Ages())
 
     def put(self, sequence: int, sent_ms: int, visible_at_ms: int = 0, hand_out: int = 0) -> None:
         old = self.rows.get(sequence)

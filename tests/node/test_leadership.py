@@ -1,16 +1,20 @@
-"""Hand-over under load: nothing is lost, nothing is answered with an error, and in vain it ends by itself."""
+"""Taking the mastership over, and handing it over: nothing is lost, and in vain it ends by itself."""
 
 import pytest
 
 from elasticq.engine.digest import state_digest
 from elasticq.model import commands as c
+from elasticq.model import errors
 from elasticq.model.errors import SqsError
 from elasticq.node.effects import Frame
-from elasticq.node.node import HAND_OVER_MS
+from elasticq.node.leadership import GRACE_AFTER_MS, GRACE_BEFORE_MS, HAND_OVER_MS
+from elasticq.node.node import Node
 from elasticq.node.orders import OrderDone, OrderRefused, TransferMastership
+from elasticq.node.settings import NodeSettings
 from elasticq.replication import messages
 from elasticq.replication.messages import PROTOCOL_VERSION
-from tests.node.cluster import Cluster
+from elasticq.replication.records import NOTHING
+from tests.node.cluster import Cluster, Solo, call_of, restored
 
 RECEIVE = c.ReceiveMessage(queue_url="jobs", max_number_of_messages=10)
 
@@ -192,3 +196,37 @@ def test_one_heir_is_asked_however_often() -> None:
         cluster.say(name, send(0))
         cluster.advance(30)
     assert len(asked) == 1
+
+
+# --- taking over --------------------------------------------------------------------
+
+
+def test_before_the_takeover_is_durable_every_call_is_refused() -> None:
+    node = Node(NodeSettings(member_id="a", voters=("a",)), NOTHING, b"e" * 32)
+    node.start(0, 1_700_000_000_000)
+    for _ in range(4):
+        node.submit(call_of(c.CreateQueue(queue_name="early")), "early", 0)
+        if node.serving:
+            break
+        (reply,) = node.effects.replies
+        assert isinstance(reply.outcome, errors.ServiceUnavailable)
+        assert reply.outcome.status == 503
+        node.effects.replies.clear()
+        assert not node.status(0).ready
+        node.synced(node.effects.token, 0)
+    assert node.serving
+
+
+def test_messages_in_flight_at_a_restart_get_grace() -> None:
+    solo = Solo(volatile=False)
+    solo.create()
+    solo.send()
+    solo.receive(visibility_s=1)
+    again = Solo(volatile=False, durable=restored([record for _, record in solo.member.disk]))
+    (span,) = again.node.state.grace.spans
+    last_ms = solo.entries[-1].time_ms
+    assert span == (last_ms - GRACE_BEFORE_MS, again.node.status(again.now_ms).time_ms + GRACE_AFTER_MS)
+    again.advance(1_000)
+    assert again.receive() == []
+    again.advance(GRACE_AFTER_MS - 1_000)
+    assert len(again.receive()) == 1

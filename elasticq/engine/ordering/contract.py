@@ -1,0 +1,218 @@
+"""What a kind of queue must do: an order keeps the index of a queue's messages and says which of them go next; rules
+judge what is sent to it.
+
+Every message of the queue is in one of these states, which follow from its row, the time and the queue's settings:
+
+    untouched   it was never delayed and never received; it has no row, a range of sequences stands for it
+    waiting     it is delayed, or in flight: it is hidden until its deadline
+    returned    its deadline has passed
+
+Nothing is written down when a deadline passes: an order finds out at its next look (``advance``). A deadline of a
+message in flight may be later than its row says, see ``Grace``. Contents of messages may be on disk only; where
+delivery of a message stands, and its group, is always known.
+
+``apply`` is the only caller of the methods that write, in this order: the row and the content stand in ``rows`` and
+``contents`` already, then ``join`` (unless the kind ``needs_group``, see kinds.py), then ``insert``. The methods
+that read may move messages whose deadline has passed, and change nothing that anybody could see. Every order passes
+the tests of tests/engine/ordering/test_contract.py.
+"""
+
+from abc import ABC, abstractmethod
+from heapq import heappush
+from typing import ClassVar, Final
+
+from msgspec import Struct
+
+from elasticq.engine.ages import Ages
+from elasticq.engine.mutations import MessageStored
+from elasticq.engine.ordering.lease_groups import LeaseGroups
+from elasticq.engine.ordering.ranges import Ranges
+from elasticq.engine.rows import Grace, Row
+from elasticq.model.commands import SendMessage, SendMessageBatchEntry
+
+SKIPPED_MAX: Final = 1_000  # expired messages passed over in one choice; the sweeper takes them away
+AHEAD_MAX: Final = 512  # contents asked for at once: some pages
+TAKEN_BETWEEN_LOOKS: Final = 64  # messages handed out before it is looked again whether contents are missing
+
+
+class ContentsMissing(Exception):
+    """The contents of these messages are on disk only; once they are here, the command can be executed."""
+
+    def __init__(self, sequences: list[int]) -> None:
+        super().__init__(sequences)
+        self.sequences = sequences
+
+
+class Counts(Struct, gc=False):
+    """The three ApproximateNumberOfMessages attributes; exact here."""
+
+    visible: int
+    in_flight: int
+    delayed: int
+
+
+class Rules(ABC):
+    """What the attributes of one queue say of the messages sent to it.
+
+    idempotency_ms: for so long a MessageDeduplicationId is taken where messages need none; 0: they may not have one.
+    has_ids_by_group: the same deduplication id in another group is another one.
+    """
+
+    __slots__ = ("has_ids_by_group", "idempotency_ms")
+
+    def __init__(self, *, idempotency_ms: int = 0, has_ids_by_group: bool = False) -> None:
+        self.idempotency_ms = idempotency_ms
+        self.has_ids_by_group = has_ids_by_group
+
+    @abstractmethod
+    def complete(
+        self, stored: MessageStored, entry: SendMessage | SendMessageBatchEntry, delay_s: int, now_ms: int
+    ) -> None:
+        """Check the entry's delay, group and deduplication id and write them into ``stored``, whose contents are right.
+
+        delay_s: the queue's. Raises InvalidParameterValue.
+        """
+
+    @abstractmethod
+    def check_batch(self, entries: list[SendMessageBatchEntry]) -> None:
+        """Raises the InvalidParameterValue with which one of the entries fails the whole SendMessageBatch."""
+
+
+class Order(ABC):
+    """The index of one queue over its ``rows``.
+
+    has_groups: ``join`` may be called; where it is False, the kind's ``grouped`` order takes its place before.
+    is_untouched(sequence): whether the message is here and was never delayed nor received.
+    """
+
+    __slots__ = ("_ages", "_contents", "_deadlines", "_grace", "_heap", "_rows", "_untouched", "is_untouched")
+
+    has_groups: ClassVar[bool] = True
+
+    def __init__(self, rows: dict[int, Row], contents: dict[int, MessageStored], grace: Grace, ages: Ages) -> None:
+        self._rows = rows
+        self._contents = contents
+        self._grace = grace
+        self._ages = ages
+        self._untouched = Ranges()
+        self.is_untouched = self._untouched.__contains__
+        self._deadlines: dict[int, int] = {}  # of the messages that wait
+        self._heap: list[tuple[int, int]] = []  # (deadline, sequence); an entry that ``_deadlines`` denies is stale
+
+    # --- written by apply ---------------------------------------------------
+
+    @abstractmethod
+    def insert(self, sequence: int, row: Row) -> None:
+        """A message that is not here: a new one, one of the rows on disk, or one that a roll-back brings back."""
+
+    @abstractmethod
+    def remove(self, sequence: int, row: Row) -> None:
+        """The message is gone; ``row`` is its last one, which ``rows`` has no more."""
+
+    @abstractmethod
+    def replace(self, sequence: int, old: Row, row: Row) -> None:
+        """The delivery of a message stands elsewhere; ``rows`` has the new row already."""
+
+    @abstractmethod
+    def join(self, sequence: int, name: str) -> None:
+        """The message is of this group. Where its delivery stands comes next, or came: it may be untouched."""
+
+    def insert_untouched(self, first: int, last: int) -> None:
+        """Messages that were never touched, all behind those that are here; ``join`` follows for those in groups."""
+        self._untouched.add_range(first, last)
+
+    @abstractmethod
+    def set_delay(self, delay_ms: int) -> None:
+        """The queue's DelaySeconds is this from now on."""
+
+    @abstractmethod
+    def note_served(self, name: str, received_ms: int) -> None:
+        """The group was last received from then: what ``served`` of another member said."""
+
+    @abstractmethod
+    def hide_again(self, from_ms: int) -> None:
+        """The grace changed: what returned from flight at ``from_ms`` or later is judged anew by the next look."""
+
+    def forget_grace(self) -> None:
+        """A span was taken back: deadlines that it prolonged are judged anew by the next look."""
+        for sequence, deadline_ms in self._deadlines.items():
+            if deadline_ms != (own_ms := self._rows[sequence].visible_at_ms):
+                self._deadlines[sequence] = own_ms
+                heappush(self._heap, (own_ms, sequence))
+
+    # --- read by handlers -----------------------------------------------------
+
+    @abstractmethod
+    def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
+        """Up to ``limit`` messages that may be handed out now, the next one first, without the expired ones.
+
+        sent_after_ms: a message that was sent then or before has expired. The choice of a smaller limit is the
+        beginning of that of a larger one. It ends before a message whose content is not in memory; where that is
+        the first one, ContentsMissing is raised, with it and what will be asked for next.
+        """
+
+    def choose_behind(
+        self, taken: LeaseGroups, now_ms: int, limit: int, sent_after_ms: int, *, may_miss: bool
+    ) -> list[int]:
+        """Up to ``limit`` messages that only the lease's own messages in flight keep back, see ``blocks_groups``.
+
+        Raises ContentsMissing where the first one's content is not in memory, unless ``may_miss``.
+        """
+        return []
+
+    @abstractmethod
+    def advance(self, now_ms: int) -> None:
+        """Note whose deadline has passed. O(log n) for each, nothing otherwise."""
+
+    @abstractmethod
+    def cold_ahead(self) -> list[int]:
+        """The next messages to be delivered whose contents are not in memory, within about the first AHEAD_MAX."""
+
+    @abstractmethod
+    def progress(self, sequence: int) -> int:
+        """How far delivery has come once ``sequence`` was handed out, for ``look_again_at``."""
+
+    @abstractmethod
+    def look_again_at(self, ahead: list[int], sequence: int) -> int:
+        """The progress at which ``cold_ahead`` is to be asked next, after it answered ``ahead``."""
+
+    @abstractmethod
+    def is_in_flight(self, sequence: int, now_ms: int) -> bool:
+        """The message was received and its deadline has not passed."""
+
+    @abstractmethod
+    def is_delayed(self, sequence: int, now_ms: int) -> bool:
+        """The message was never received and its delay has not passed."""
+
+    @abstractmethod
+    def in_flight(self, now_ms: int) -> int:
+        """How many messages are received and hidden; not those that wait behind them."""
+
+    @abstractmethod
+    def counts(self, now_ms: int) -> Counts:
+        """How many messages are visible, in flight and delayed, the expired ones among them."""
+
+    @abstractmethod
+    def next_due_ms(self) -> int | None:
+        """When the next message may become available by itself: maybe too early, never too late; None: none will."""
+
+    @abstractmethod
+    def group_name(self, sequence: int) -> str | None:
+        """The group of a message that is here; None if it has none."""
+
+    @abstractmethod
+    def served(self) -> list[tuple[str, int]]:
+        """(group, when it was last received from): what the order rests on besides the rows."""
+
+    @property
+    def untouched_count(self) -> int:
+        return self._untouched.count
+
+    def untouched_pairs(self) -> list[tuple[int, int]]:
+        """Ranges (first, last) of the messages that were never touched."""
+        return list(self._untouched.pairs())
+
+    def _sent_ms(self, sequence: int) -> int:
+        """When the message was sent; of one whose content is on disk not exactly, but never too early."""
+        content = self._contents.get(sequence)
+        return content.sent_ms if content is not None else self._ages.sent_by_ms(sequence)

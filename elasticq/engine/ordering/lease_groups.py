@@ -1,0 +1,50 @@
+"""What a lease was handed out of a queue whose groups wait for their messages in flight: only remembered, never needed.
+
+A lease may receive what stands behind its own messages. To find it without a walk through all of them, each look
+remembers how far the last one came.
+"""
+
+from elasticq.engine.mutations import LeaseCalled
+from elasticq.engine.ordering.groups import Group
+
+
+class GroupProgress:
+    """How far a lease has come in one group.
+
+    last: the newest message up to which all in flight were the lease's, 0 if there is none; changes: the group's
+    number of changes when that was found.
+    """
+
+    __slots__ = ("changes", "last")
+
+    def __init__(self) -> None:
+        self.changes = -1
+        self.last = 0
+
+
+class LeaseGroups:
+    """The messages of one lease and their groups.
+
+    calls: those that were learnt; hand_outs: the lease's hand-out number of each of its messages; groups: those of
+    its messages; new: messages whose group has not been looked for yet.
+    """
+
+    __slots__ = ("calls", "groups", "hand_outs", "new")
+
+    def __init__(self) -> None:
+        self.calls: dict[int, LeaseCalled] = {}
+        self.hand_outs: dict[int, int] = {}
+        self.groups: dict[Group, GroupProgress] = {}
+        self.new: list[int] = []
+
+    def learn(self, calls: dict[int, LeaseCalled]) -> None:
+        """Take over the calls that came since the last look."""
+        fresh = []
+        for number in reversed(calls):
+            if self.calls.get(number) is calls[number]:
+                break
+            fresh.append(number)
+        for number in reversed(fresh):
+            called = self.calls[number] = calls[number]
+            self.hand_outs.update(zip(called.sequences, called.hand_outs, strict=True))
+            self.new += called.sequences

@@ -1,0 +1,51 @@
+"""What mutations do to the histories: calls that had their effect, and deduplication ids that are taken."""
+
+from typing import Final
+
+from elasticq.engine import idempotency
+from elasticq.engine import mutations as m
+from elasticq.engine.invocations import SWEPT
+from elasticq.engine.state import State
+from elasticq.engine.writers.contract import Undo, Writer
+
+
+def _invocation_recorded(state: State, mutation: m.InvocationRecorded, undo: Undo | None) -> None:
+    if mutation.invocation == SWEPT:
+        state.invocations.forget(mutation.recorded_ms)
+        state.sent_ids.forget(mutation.recorded_ms)
+    is_new = state.invocations.put(mutation.invocation, mutation)
+    if is_new and undo is not None:
+        undo.append((state.invocations.remove, mutation.invocation))
+
+
+def _sent_id_taken(state: State, mutation: m.SentIdTaken, undo: Undo | None) -> None:
+    is_new, old = idempotency.put(state.sent_ids, mutation)
+    if is_new and undo is not None:
+        undo.append((idempotency.take_back, state.sent_ids, mutation.key, old))
+
+
+def _attempt_recorded(state: State, mutation: m.AttemptRecorded, undo: Undo | None) -> None:
+    known = state.invocations.get(mutation.attempt, mutation.recorded_ms)
+    if known is not None and known.recorded_ms >= mutation.recorded_ms and known.detail == mutation.detail:
+        return
+    forget_invocation(state, mutation.attempt, undo)
+    if mutation.detail:
+        _invocation_recorded(state, as_invocation(mutation), undo)
+
+
+def as_invocation(mutation: m.AttemptRecorded) -> m.InvocationRecorded:
+    """Attempts stand among the invocations."""
+    return m.InvocationRecorded(mutation.attempt, mutation.recorded_ms, 0, 0, mutation.detail)
+
+
+def forget_invocation(state: State, key: bytes, undo: Undo | None) -> None:
+    row = state.invocations.remove(key)
+    if row is not None and undo is not None:
+        undo.append((state.invocations.put, key, row))
+
+
+WRITERS: Final[dict[type, Writer]] = {
+    m.InvocationRecorded: _invocation_recorded,
+    m.SentIdTaken: _sent_id_taken,
+    m.AttemptRecorded: _attempt_recorded,
+}

@@ -1,0 +1,93 @@
+"""The one table of actions: what each is called, what it answers and who may be allowed it.
+
+A new action is a row here; it is named as its command class in ``commands.py``, and ``result`` names its class in
+``results.py``. The wire room derives from the rows how requests and answers are read and written, the engine who may
+call what, the node which answers of another member it believes, and the light client its methods. Classes stand here
+by their names because the light client reads this table where msgspec, which the classes need, is not installed.
+
+Source: the service model of botocore (names), the AddPermission API page (permissions), the SQS developer guide,
+"Basic examples of Amazon SQS policies" (what is the owner's alone).
+"""
+
+from typing import Final, NamedTuple
+
+
+class Action(NamedTuple):
+    """One action.
+
+    permission: the name by which a policy allows it; a batch has that of its single action
+    is_owner_only: never allowed to another account, whatever a policy says
+    is_read_only: changes nothing, not even a message's visibility
+    is_root_only: not valid on a queue's URL (Query answers InvalidAction there)
+    has_messages: a request holds bodies of messages, so that it may be long
+    """
+
+    name: str
+    result: str
+    permission: str
+    is_owner_only: bool
+    is_read_only: bool
+    is_root_only: bool
+    has_messages: bool
+
+
+def action(
+    name: str,
+    result: str = "EmptyResult",
+    permission: str = "",
+    *,
+    owner_only: bool = False,
+    read_only: bool = False,
+    root_only: bool = False,
+    messages: bool = False,
+) -> Action:
+    """A row; without ``permission`` a policy allows the action by its own name."""
+    return Action(name, result, permission or name, owner_only, read_only, root_only, messages)
+
+
+TARGET_PREFIX: Final = "AmazonSQS"
+"""A JSON 1.0 request names its action in the header X-Amz-Target, as AmazonSQS.SendMessage."""
+
+ACTIONS: Final = (
+    action("CreateQueue", "QueueUrlResult", owner_only=True, root_only=True),
+    action("GetQueueUrl", "QueueUrlResult", read_only=True),
+    action("ListQueues", "ListQueuesResult", owner_only=True, read_only=True, root_only=True),
+    action("DeleteQueue", owner_only=True),
+    action("GetQueueAttributes", "QueueAttributesResult", read_only=True),
+    action("SetQueueAttributes", owner_only=True),
+    action("SendMessage", "SendMessageResult", messages=True),
+    action("SendMessageBatch", "SendMessageBatchResult", permission="SendMessage", messages=True),
+    action("ReceiveMessage", "ReceiveMessageResult"),
+    action("DeleteMessage"),
+    action("DeleteMessageBatch", "BatchResult", permission="DeleteMessage"),
+    action("ChangeMessageVisibility"),
+    action("ChangeMessageVisibilityBatch", "BatchResult", permission="ChangeMessageVisibility"),
+    action("PurgeQueue"),
+    action("TagQueue", owner_only=True),
+    action("UntagQueue", owner_only=True),
+    action("ListQueueTags", "QueueTagsResult", owner_only=True, read_only=True),
+    action("AddPermission", owner_only=True),
+    action("RemovePermission", owner_only=True),
+    action("ListDeadLetterSourceQueues", "DeadLetterSourcesResult", read_only=True),
+    action("StartMessageMoveTask", "MoveTaskStartedResult", owner_only=True),
+    action("CancelMessageMoveTask", "MoveTaskCancelledResult", owner_only=True),
+    action("ListMessageMoveTasks", "MoveTasksResult", owner_only=True, read_only=True),
+)
+"""SQS's actions."""
+
+PEEK: Final = action("Peek", "PeekResult", permission="ReceiveMessage", read_only=True)
+"""Ours, of JSON 1.0 only, and on a path of its own; for policies it is a receive."""
+
+INTERNAL: Final = (
+    action("DeclareQueue", "QueueDeclaredResult"),
+    action("AdvanceClock", "ClockResult"),
+    action("DeleteAllQueues", "QueuesDeletedResult"),
+)
+"""Commands that no client can write: of the settings, and of tests. No policy is asked about them."""
+
+BY_NAME: Final = {row.name: row for row in (*ACTIONS, PEEK, *INTERNAL)}
+"""All commands, by the names of their classes."""
+
+OWNER_ONLY: Final = frozenset([row.permission for row in ACTIONS if row.is_owner_only])
+GRANTABLE: Final = frozenset([row.permission for row in ACTIONS if not row.is_owner_only])
+"""The permissions that a policy can give to another account."""

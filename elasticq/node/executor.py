@@ -1,0 +1,438 @@
+"""Executes calls on a master: from their admission to the answer that is due, with all that lets a call wait.
+
+A call waits for the end of a transfer of the mastership (lobby), for room (senders), for contents that are on disk
+(parked), or for a message (waiters). Whatever changes the state here wakes those who wait for it.
+"""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from elasticq.engine import mutations as m
+from elasticq.engine.actions.declare import at_first_use
+from elasticq.engine.actions.leases import is_leased
+from elasticq.engine.actions.receive import returned, wait_s
+from elasticq.engine.execute import execute, look_last
+from elasticq.engine.ordering.contract import ContentsMissing
+from elasticq.engine.state import State
+from elasticq.model.commands import Call, ReceiveMessage
+from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable, SqsError
+from elasticq.model.extensions import Peek
+from elasticq.model.limits import WAITERS_MAX
+from elasticq.model.names import queue_path
+from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
+from elasticq.node.clock import ClusterClock
+from elasticq.node.courier import Remote
+from elasticq.node.effects import Fetch, Reply, Ticket
+from elasticq.node.journal import Journal
+from elasticq.node.judging import Decision, Judge
+from elasticq.node.leadership import TAKING_OVER, Leadership
+from elasticq.node.lobby import Lobby
+from elasticq.node.replies import Replies
+from elasticq.node.residency import Residency
+from elasticq.node.senders import Senders
+from elasticq.node.settings import NodeSettings
+from elasticq.node.waiters import Waiter, Waiters
+from elasticq.replication.replica import Replica
+
+BURIALS_MAX: Final = 10  # commands that one receive may spend on dead letters, up to 1,000 of them each
+ATTEMPTS_MAX: Final = 10_000
+UNREADABLE: Final = (
+    "Messages of this queue cannot be read from the disk any more, and are lost; a retry passes over them."
+)
+
+# After these a waiting receive of their queue may find something, or learn that the queue is gone.
+_WAKING = (m.MessageStored, m.VisibilityChanged, m.ReceiveReturned, m.QueueDeleted, m.QueueAttributesSet)
+_FREEING = (m.MessagesRemoved, m.RangeRemoved)  # in a FIFO queue: the next of their group may be free
+
+
+class Executor:
+    """``waiters``: the long polls of this master. Answers that may leave at once are added to ``due``."""
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        state: State,
+        replica: Replica,
+        clock: ClusterClock,
+        judge: Judge,
+        journal: Journal,
+        leadership: Leadership,
+        replies: Replies,
+        residency: Residency,
+        senders: Senders,
+        lobby: Lobby,
+        due: list[Reply],
+    ) -> None:
+        self.waiters = Waiters()
+        self._state = state
+        self._replica = replica
+        self._clock = clock
+        self._judge = judge
+        self._journal = journal
+        self._turn = journal.turn
+        self._leadership = leadership
+        self._replies = replies
+        self._residency = residency
+        self._senders = senders
+        self._lobby = lobby
+        self._due = due
+        self._is_volatile = settings.volatile
+        self._parked: dict[int, list[tuple[Call, Ticket]]] = {}  # by queue: they need contents that are on disk
+        self._attempts: dict[bytes, int] = {}  # answers that are out, of receives that were answered more than once
+
+    # --- calls ---------------------------------------------------------------------
+
+    def admit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
+        """The one gate of all calls: execute it, or let it wait for the end of a transfer, or a send for room."""
+        if not self._leadership.may_write:
+            self._hold(call, ticket, now_ms)
+        elif not (self._senders.is_watching and self._senders.hold(call, ticket)):
+            self._execute(call, ticket, now_ms)
+
+    def _hold(self, call: Call, ticket: Ticket, now_ms: int) -> None:
+        """Nothing was done for it: let it wait for the heir, or until handing over was in vain."""
+        if not self._lobby.hold(call, ticket, now_ms):
+            self._due.append(Reply(ticket, ServiceUnavailable(TAKING_OVER), 0))
+
+    def _execute(self, call: Call, ticket: Ticket, now_ms: int) -> None:
+        self._journal.stamp_command(now_ms)
+        no_queue: QueueDoesNotExist | None = None
+        try:
+            decision = self._judge.decide(execute, self._state, call, self._turn)
+            if type(decision.result) is ReceiveMessageResult:  # a send does not pay for what follows
+                if decision.mutations and _found_nothing(decision.result):
+                    decision = self._look_again(call, decision, now_ms)
+                if _found_nothing(decision.result) and is_leased(call):
+                    if not decision.mutations and self._wait(call, ticket, now_ms):
+                        return
+                    decision = self._look_last(call, decision, now_ms)
+            result, mutations = decision.result, decision.mutations
+            if mutations:
+                if self._attempts:
+                    self._attempts.pop(call.invocation, None)
+                self.change(decision, now_ms, call, ticket)
+                if not self._is_volatile and type(result) is ReceiveMessageResult:
+                    self._took(mutations[0])
+                return
+        except SqsError as error:
+            if type(error) is not QueueDoesNotExist or self._turn.template is None:
+                self._answer(ticket, error.without_frames(), now_ms)
+                return
+            no_queue = error
+        except ContentsMissing as missing:
+            self._park(call, ticket, missing.sequences)
+            return
+        if no_queue is not None:  # here, as errors of what follows would carry this one along
+            self._execute_with_queue(call, ticket, no_queue, now_ms)
+            return
+        if type(result) is ReceiveMessageResult and not result.leased:
+            if result.messages:
+                self._count_attempt(result)
+            elif self._wait(call, ticket, now_ms):
+                return
+        if _is_standard_send(result) and not self._replies.is_early:  # a retry: mode all waits for all again
+            self._replies.answer_send(ticket, result, self._journal.head_index(), now_ms)
+            return
+        self._answer(ticket, result, now_ms)
+
+    def _execute_with_queue(self, call: Call, ticket: Ticket, error: SqsError, now_ms: int) -> None:
+        """The queue of the call is made first, from the template, if it is one that its first use makes."""
+        try:
+            decision = self._judge.decide(at_first_use, self._state, call, self._turn)
+            self.change(decision, now_ms, call)
+        except SqsError as why:
+            self._answer(ticket, why.without_frames(), now_ms)
+            return
+        if decision.mutations:
+            self._execute(call, ticket, now_ms)
+        else:
+            self._answer(ticket, error.without_frames(), now_ms)
+
+    def _look_again(self, call: Call, decision: Decision, now_ms: int) -> Decision:
+        """A receive found nothing but dead letters: they go, and it looks behind them.
+
+        Where there are too many of them it ends empty, with the last of them still to go. Raises SqsError,
+        ContentsMissing; those that went have gone then.
+        """
+        for _ in range(BURIALS_MAX):
+            self.change(decision, now_ms, call)
+            self._journal.stamp_command(now_ms)
+            decision = self._judge.decide(execute, self._state, call, self._turn)
+            if not decision.mutations or not _found_nothing(decision.result):
+                break
+        return decision
+
+    def _look_last(self, call: Call, decision: Decision, now_ms: int) -> Decision:
+        """A leased receive found nothing but ``decision`` and waits no longer: what it is told holds for ever."""
+        self.change(decision, now_ms, call)
+        self._journal.stamp_command(now_ms)
+        return self._judge.decide(look_last, self._state, call, self._turn)
+
+    def change(self, decision: Decision, now_ms: int, call: Call | None = None, ticket: Ticket | None = None) -> None:
+        """Apply what was decided, put it into the open entry, and answer a ticket by the reply rule.
+
+        Raises SqsError where ``call``'s part of the entry cannot be applied: then it is as if it had not come.
+        """
+        mutations, result = decision.mutations, decision.result
+        if not mutations:
+            return
+        self._journal.append(decision, now_ms, call)
+        self._senders.contents_came()
+        is_send = ticket is not None and _is_standard_send(result)
+        if is_send and self._replies.is_early:
+            self._journal.open_is_early = True
+        self._journal.close_if_free(now_ms)
+        if ticket is not None:
+            if is_send and not self._replica.commits_alone:
+                self._replies.answer_send(ticket, result, self._journal.head_index(), now_ms)
+            else:
+                self._answer(ticket, result, now_ms)
+        if self.waiters.count:
+            self._wake(mutations, now_ms)
+
+    def _answer(self, ticket: Ticket | None, outcome: Result | SqsError, now_ms: int) -> None:
+        replica = self._replica
+        if self._replica.commits_alone:  # everything is committed, and nobody else can be master
+            self._due.append(Reply(ticket, outcome, replica.commit_index))
+            return
+        self._replies.answer(ticket, outcome, self._journal.head_index(), now_ms)
+
+    def _count_attempt(self, result: ReceiveMessageResult) -> None:
+        """A receive answered again: its messages go back only if all of its answers do."""
+        attempts = self._attempts
+        result.attempt = attempts.pop(result.invocation, 1)
+        attempts[result.invocation] = result.attempt + 1
+        if len(attempts) > ATTEMPTS_MAX:
+            del attempts[next(iter(attempts))]
+
+    def give_back(self, result: ReceiveMessageResult, now_ms: int) -> None:
+        """When the last answer to a call came back: attempts arrive in any order, and any may have been read."""
+        answers = self._attempts.pop(result.invocation, 1 if result.attempt == 0 else 0) - 1
+        if answers > 0:
+            self._attempts[result.invocation] = answers
+        elif answers == 0:
+            time_ms = self._journal.stamp_command(now_ms)  # its GUID is forgotten, too
+            self.change(self._judge.own(returned(self._state, result, time_ms)), now_ms)
+
+    # --- contents on disk ----------------------------------------------------------
+
+    def _park(self, call: Call, ticket: Ticket, sequences: list[int]) -> None:
+        """Executed again when the contents are here; a receive waits like a long poll."""
+        assert isinstance(call.command, (ReceiveMessage, Peek))
+        queue_id = self._queue_of(call, call.command)
+        self._parked.setdefault(queue_id, []).append((call, ticket))
+        self._residency.want(queue_id, sequences)
+
+    def fetched(self, fetch: Fetch, contents: list[m.MessageStored], now_ms: int) -> None:
+        """Contents came from the disk: who waited for them goes on."""
+        self._residency.fetched(fetch, contents)
+        if self._leadership.serving:
+            for call, ticket in self._parked.pop(fetch.queue_id, ()):
+                self._execute(call, ticket, now_ms)
+            self._serve_waiters(fetch.queue_id, now_ms)
+        self._residency.trim()
+
+    def lose_contents(self, queue_id: int, sequences: list[int], now_ms: int) -> None:
+        """The contents of these messages are lost: they are removed like any that is deleted."""
+        self._journal.stamp_command(now_ms)
+        removed: list[m.Mutation] = [m.MessagesRemoved(queue_id, part) for part in m.chunks(sequences)]
+        self.change(self._judge.own(removed), now_ms)
+        for _, ticket in self._parked.pop(queue_id, ()):
+            self._answer(ticket, ServiceUnavailable(UNREADABLE), now_ms)
+
+    def _took(self, mutation: m.Mutation) -> None:
+        if not isinstance(mutation, m.MessagesReceived):
+            return  # dead letters only
+        self._residency.taken(self._state.queues[mutation.queue_id], mutation.sequences[-1])
+
+    # --- senders -------------------------------------------------------------------
+
+    def release_senders(self, now_ms: int) -> None:
+        """The rows on disk moved on, or the disk became full or free: sends that wait are looked at again."""
+        senders = self._senders
+        senders.look()
+        while (sender := senders.next()) is not None:
+            assert self._leadership.serving, "whoever loses the mastership holds nobody back"
+            call, ticket = sender
+            self.admit(call, ticket, now_ms)
+
+    # --- long polls ----------------------------------------------------------------
+
+    def _wait(self, call: Call, ticket: Ticket, now_ms: int) -> bool:
+        """Register an empty receive that may wait; False for a short poll."""
+        command = call.command
+        assert isinstance(command, ReceiveMessage)
+        if call.invocation and self._state.invocations.get(call.invocation, self._turn.now_ms):
+            return False  # an answer again, whose queue may be gone
+        seconds = wait_s(self._state, call, command)
+        if seconds <= 0:
+            return False
+        if is_leased(call):
+            call = replace(call, invocation=b"")  # all who ask get the same answer, so that nobody takes a place
+        displaced = self.waiters.take_over(call, ticket)
+        if displaced is not None:
+            self._answer(displaced, ReceiveMessageResult(), now_ms)
+            return True
+        if self.waiters.count >= WAITERS_MAX:
+            self._answer(ticket, ServiceUnavailable("Too many receives are waiting."), now_ms)
+            return True
+        queue = self._queue_of(call, command)
+        self.waiters.add(call, ticket, queue, now_ms + seconds * 1_000)
+        self.waiters.expect(queue, self._state.queues[queue].order.next_due_ms())
+        return True
+
+    def _queue_of(self, call: Call, command: ReceiveMessage | Peek) -> int:
+        account, name = queue_path(command.queue_url or "", call.account)
+        return self._state.queue(account, name).id
+
+    def _blocks(self, queue_id: int) -> bool:
+        queue = self._state.queues.get(queue_id)
+        return queue is not None and queue.kind.blocks_groups
+
+    def _wake(self, mutations: list[m.Mutation], now_ms: int, *, besides: int = 0) -> None:
+        """Whoever waits for what these bring; ``besides``: a queue whose waiters are being served."""
+        for mutation in mutations:
+            if isinstance(mutation, _WAKING) or (isinstance(mutation, _FREEING) and self._blocks(mutation.queue_id)):
+                queue_id = mutation.queue_id
+                if queue_id != besides and self.waiters.is_awaited(queue_id):
+                    self._serve_waiters(queue_id, now_ms)
+
+    def _serve_waiters(self, queue_id: int, now_ms: int) -> None:
+        """Hand out to those who wait, in their order, as long as there is something."""
+        while (waiter := self.waiters.first(queue_id)) is not None:
+            self._journal.stamp_command(now_ms)
+            try:
+                decision = self._judge.decide(execute, self._state, waiter.call, self._turn)
+                if decision.mutations and _found_nothing(decision.result):
+                    decision = self._look_again(waiter.call, decision, now_ms)
+                    if waiter.is_over:  # served by what its dead letters woke
+                        continue
+                if decision.mutations and _found_nothing(decision.result) and is_leased(waiter.call):
+                    decision = self._look_last(waiter.call, decision, now_ms)
+                    if waiter.is_over:
+                        continue
+                result, mutations = decision.result, decision.mutations
+                if not mutations and _is_plain(result):
+                    break
+                if mutations:
+                    self._journal.append(decision, now_ms, waiter.call)
+                    self._senders.contents_came()
+            except SqsError as error:
+                self._answer_waiter(waiter, error.without_frames(), now_ms)
+                continue
+            except ContentsMissing as missing:
+                self._residency.want(queue_id, missing.sequences)
+                break
+            self.waiters.remove(waiter)
+            if mutations:
+                self._journal.close_if_free(now_ms)
+            self._answer(waiter.ticket, result, now_ms)
+            if mutations and not self._is_volatile:
+                self._took(mutations[0])
+            self._wake(mutations, now_ms, besides=queue_id)
+            if not _is_plain(result):
+                self._serve_twins(waiter, now_ms)
+        queue = self._state.queues.get(queue_id)
+        if queue is not None:
+            self.waiters.expect(queue_id, queue.order.next_due_ms())
+
+    def _serve_twins(self, served: Waiter, now_ms: int) -> None:
+        """Whoever waits under the same id of a lease gets the same answer."""
+        for waiter in self.waiters.twins(served):
+            self._give_up_waiting(waiter, now_ms)
+
+    def _give_up_waiting(self, waiter: Waiter, now_ms: int) -> None:
+        """It is answered now: empty, or of a lease what it is told for ever."""
+        call, ticket = waiter.call, waiter.ticket
+        if not is_leased(call):
+            self._answer_waiter(waiter, ReceiveMessageResult(), now_ms)
+            return
+        self.waiters.remove(waiter)
+        if not self._leadership.may_write:  # an entry now would make the heir's log old
+            self._hold(call, ticket, now_ms)
+            return
+        try:
+            decision = self._judge.decide(look_last, self._state, call, self._turn)
+            if decision.mutations:
+                self.change(decision, now_ms, call, ticket)
+            else:
+                self._answer(ticket, decision.result, now_ms)
+        except SqsError as error:
+            self._answer(ticket, error.without_frames(), now_ms)
+        except ContentsMissing as missing:
+            self._park(call, ticket, missing.sequences)
+
+    def _answer_waiter(self, waiter: Waiter, outcome: Result | SqsError, now_ms: int) -> None:
+        self.waiters.remove(waiter)
+        self._answer(waiter.ticket, outcome, now_ms)
+
+    def end_waits(self, now_ms: int) -> None:
+        while (waiter := self.waiters.pop_expired(now_ms)) is not None:
+            self._give_up_waiting(waiter, now_ms)
+
+    def serve_due(self, now_ms: int) -> None:
+        time_ms = self._journal.stamp_command(now_ms)
+        while (queue_id := self.waiters.pop_due(time_ms)) is not None:
+            self._serve_waiters(queue_id, now_ms)
+
+    def cancel(self, ticket: Ticket) -> None:
+        self.waiters.cancel(ticket)
+        for calls in self._parked.values():
+            calls[:] = [(call, other) for call, other in calls if other != ticket]
+
+    def forget_waiting_of(self, sender: str) -> None:
+        for waiter in self.waiters.all():
+            ticket = waiter.ticket
+            if type(ticket) is Remote and ticket.sender == sender:
+                self.waiters.cancel(ticket)
+
+    def close_waiters(self, now_ms: int) -> None:
+        """Answer all that wait: empty, or of a lease what it is told for ever."""
+        for waiter in self.waiters.all():
+            self._give_up_waiting(waiter, now_ms)
+
+    # --- time and mastership --------------------------------------------------------
+
+    def wake_at_ms(self) -> int | None:
+        """When a wait ends, or a message may come up for somebody who waits, by the boot-time clock."""
+        waiters = self.waiters
+        if not waiters.count:
+            return None
+        wake_ms = waiters.next_deadline_ms()
+        due_ms = waiters.next_due_ms() if self._leadership.may_write else None
+        if due_ms is not None:
+            due_ms = self._clock.boot_ms(due_ms)
+            if wake_ms is None or due_ms < wake_ms:
+                wake_ms = due_ms
+        return wake_ms
+
+    def lost_mastership(self) -> list[tuple[Call, Ticket]]:
+        """The calls that waited here, for which nothing was done; what was done and not told is unknown now."""
+        lost = ServiceUnavailable("The mastership was lost; the outcome is unknown, a retry is safe.")
+        for ticket in self._replies.give_up():
+            self._due.append(Reply(ticket, lost, 0))
+        idle = [*self._senders.give_up(), *(parked for calls in self._parked.values() for parked in calls)]
+        self._parked.clear()
+        idle += [(waiter.call, waiter.ticket) for waiter in self.waiters.all()]
+        self.waiters = Waiters()
+        return idle
+
+
+def _found_nothing(result: Result | SqsError) -> bool:
+    """A receive that may wait."""
+    return type(result) is ReceiveMessageResult and not result.messages and not result.leased
+
+
+def _is_plain(result: Result | SqsError) -> bool:
+    """Not of a lease, whose answers may need no mutation."""
+    return type(result) is ReceiveMessageResult and not result.leased
+
+
+def _is_standard_send(result: Result | SqsError) -> bool:
+    """A send that stored something in a standard queue: acknowledgement modes are for these only."""
+    if type(result) is SendMessageResult:
+        return result.sequence_number is None
+    if type(result) is not SendMessageBatchResult or not result.successful:
+        return False
+    return result.successful[0].sequence_number is None

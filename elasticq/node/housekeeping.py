@@ -1,0 +1,130 @@
+"""What a master does although nobody asks, in bounded steps: voters are replaced, what is due is handed out, what
+expired goes, move tasks go on, and the log is kept short.
+"""
+
+from typing import Final
+
+from elasticq.engine.move_tasks import Mover
+from elasticq.engine.state import State
+from elasticq.engine.sweep import Sweeper, reclaim
+from elasticq.node.executor import Executor
+from elasticq.node.journal import Journal
+from elasticq.node.judging import Judge
+from elasticq.node.residency import Residency
+from elasticq.node.senders import Senders
+from elasticq.node.settings import NodeSettings
+from elasticq.node.voter_changes import VoterChanges
+from elasticq.replication.replica import Replica
+
+SWEEP_MS: Final = 1_000
+SWEEP_AGAIN_MS: Final = 10  # where one step did not get to the end
+MOVE_RETRY_MS: Final = 10
+LOG_KEPT_ENTRIES: Final = 4_096
+ALONE_LOG_KEPT_BYTES: Final = 1_048_576
+
+
+class Housekeeping:
+    """Its entries are made like those of calls. All times are boot-clock ms."""
+
+    __slots__ = (
+        "_advances_seen",
+        "_executor",
+        "_journal",
+        "_judge",
+        "_log_kept_bytes",
+        "_move_at_ms",
+        "_mover",
+        "_replica",
+        "_residency",
+        "_senders",
+        "_state",
+        "_sweep_at_ms",
+        "_sweeper",
+        "_voter_changes",
+    )
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        state: State,
+        replica: Replica,
+        voter_changes: VoterChanges,
+        judge: Judge,
+        journal: Journal,
+        executor: Executor,
+        residency: Residency,
+        senders: Senders,
+        mover: Mover,
+    ) -> None:
+        self._state = state
+        self._replica = replica
+        self._voter_changes = voter_changes
+        self._judge = judge
+        self._journal = journal
+        self._executor = executor
+        self._residency = residency
+        self._senders = senders
+        self._mover = mover
+        self._log_kept_bytes = settings.log_kept_bytes
+        self._sweeper = Sweeper()
+        self._sweep_at_ms = 0
+        self._move_at_ms = 0
+        self._advances_seen = 0
+
+    def work(self, now_ms: int) -> None:
+        """The next steps, as far as they are due. Only where this member may write."""
+        voters = self._voter_changes.next_change()
+        if voters is not None:
+            self._journal.propose_voters(voters, now_ms)
+        self._executor.serve_due(now_ms)
+        self._sweep(now_ms)
+        if self._state.moving:
+            self._move(now_ms)
+
+    def _sweep(self, now_ms: int) -> None:
+        self._note_advances()
+        if now_ms < self._sweep_at_ms:
+            return
+        mutations, is_more_waiting = self._sweeper.step(self._state, self._journal.stamp_command(now_ms))
+        is_more_waiting |= reclaim(self._state, self._replica.commit_index)
+        self._sweep_at_ms = now_ms + (SWEEP_AGAIN_MS if is_more_waiting else SWEEP_MS)
+        self._executor.change(self._judge.own(mutations), now_ms)
+
+    def _move(self, now_ms: int) -> None:
+        """The next step of the move tasks; the one before it is committed, so that they never run far ahead."""
+        self._note_advances()
+        if now_ms < self._move_at_ms:
+            return
+        self._move_at_ms = now_ms + MOVE_RETRY_MS
+        if self._senders.is_watching or self._replica.commit_index < self._replica.log.last_index:
+            return
+        step = self._mover.step(self._state, self._journal.stamp_command(now_ms), self._journal.turn.term)
+        self._move_at_ms = now_ms + step.wait_ms
+        for queue_id, sequences in step.missing:
+            self._residency.want(queue_id, sequences)
+        self._executor.change(self._judge.own(step.mutations), now_ms)
+
+    def _note_advances(self) -> None:
+        """An entry moved cluster time: all work is due at once."""
+        if self._advances_seen != self._journal.advances:
+            self._advances_seen = self._journal.advances
+            self._sweep_at_ms = self._move_at_ms = 0
+
+    def next_at_ms(self) -> int:
+        """When work is due again, if there is any."""
+        self._note_advances()
+        if self._state.moving and self._move_at_ms < self._sweep_at_ms:
+            return self._move_at_ms
+        return self._sweep_at_ms
+
+    def has_work(self) -> bool:
+        """There is something that may expire or move."""
+        state = self._state
+        return bool(state.queues or state.doomed or state.sent_ids.count) or state.invocations.count > 1
+
+    def compact(self) -> None:
+        """Forget entries of the log of a member in memory: it keeps everything, and they are only for others."""
+        log = self._replica.log
+        kept_bytes = self._log_kept_bytes if self._replica.has_company else ALONE_LOG_KEPT_BYTES
+        if len(log) > LOG_KEPT_ENTRIES or log.size_bytes > kept_bytes:
+            self._replica.compact(log.last_index, self._log_kept_bytes)

@@ -1,0 +1,295 @@
+"""The log entries of one member between decision and commit: the open entry, the undo log, the commit queue.
+
+    decided -> open entry -> proposed -> committed -> handed to the rows on disk
+       |___________________________|
+         applied already; taken back, newest first, if the mastership is lost
+
+A master applies a command's mutations when it appends them to the open entry. Commands that come while the last
+entry is being synced share the open one: group commit. A follower applies an entry when it is committed.
+"""
+
+from collections import deque
+
+from elasticq.engine import mutations as m
+from elasticq.engine.apply import Undo, apply, apply_all, roll_back
+from elasticq.engine.move_tasks import Mover
+from elasticq.engine.state import State
+from elasticq.engine.turn import Turn
+from elasticq.model.commands import Call
+from elasticq.model.limits import ENTRY_BYTES_MAX
+from elasticq.node.clock import ClusterClock
+from elasticq.node.digests import Digests
+from elasticq.node.effects import Committed, Effects
+from elasticq.node.judging import Decision, Judge
+from elasticq.node.members import read_payload
+from elasticq.node.outlet import Outlet
+from elasticq.node.residency import Residency
+from elasticq.node.settings import NodeSettings
+from elasticq.replication.messages import Append
+from elasticq.replication.records import Base, Entry, Voter
+from elasticq.replication.replica import MASTER, Replica
+
+
+class Journal:
+    """``applied_index``: the newest entry whose mutations are in ``state``; the open entry's are, too.
+
+    turn: the time and the term of the command that is executed now.
+    open_is_early: a send of the open entry is answered before it is committed (modes async and one).
+    gathers: calls that came together are being executed, and make one entry.
+    advances: how many entries of this member moved the cluster's clock (AdvanceClock).
+    discarded: how many entries were acknowledged before they were committed, and then dropped.
+    """
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        state: State,
+        replica: Replica,
+        clock: ClusterClock,
+        effects: Effects,
+        outlet: Outlet,
+        judge: Judge,
+        residency: Residency,
+        digests: Digests,
+        mover: Mover,
+        applied_index: int,
+    ) -> None:
+        self.applied_index = applied_index
+        self.turn = Turn(0, 0, settings.region, settings.sixty_second_rules, settings.template, settings.limits)
+        self.open_is_early = False
+        self.gathers = False
+        self.advances = 0
+        self.discarded = 0
+        self._state = state
+        self._replica = replica
+        self._clock = clock
+        self._effects = effects
+        self._outlet = outlet
+        self._judge = judge
+        self._residency = residency
+        self._digests = digests
+        self._mover = mover
+        self._is_volatile = settings.volatile
+        self._batch_bytes_max = settings.batch_bytes_max
+        self._open: list[m.Mutation] = []
+        self._open_payloads: list[bytes] = []  # the same, encoded: one for each command
+        self._open_bytes = 0
+        self._open_undo: Undo = []
+        self._undo: deque[tuple[int, Undo]] = deque()  # of entries that are proposed and not committed
+        self._undo_from = 0  # entries from here on can be taken back; 0: none can, and none needs to be
+        self._uncommitted: deque[Committed] = deque()
+        self._read: dict[int, tuple[bytes, list[m.Mutation]]] = {}  # entries of the log that are not applied yet
+
+    # --- time ---------------------------------------------------------------------
+
+    def stamp_command(self, now_ms: int) -> int:
+        """Give the command that comes now its time, which it returns: cluster time, never below an earlier command's.
+
+        An entry may be open for as long as the disk syncs the last one. Had its commands the time of its opening, a
+        visibility timeout would end before its consumer's time is up.
+        """
+        turn = self.turn
+        time_ms = self._stamp(now_ms)
+        if time_ms > turn.now_ms:
+            turn.now_ms = time_ms
+        return turn.now_ms
+
+    def _stamp(self, now_ms: int) -> int:
+        """Entries carry cluster time, never a wall clock."""
+        return self._clock.time_ms(now_ms)
+
+    def begin_term(self, now_ms: int) -> None:
+        """This member is the master of a new term: its commands come after all that the log holds."""
+        turn = self.turn
+        turn.term = self._replica.term
+        turn.now_ms = max(self._stamp(now_ms), self._replica.log.last_time_ms)
+
+    # --- the open entry -----------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """The state is ahead of all indexes: it holds what stands in no proposed entry yet."""
+        return bool(self._open)
+
+    def head_index(self) -> int:
+        """The newest index that a computation made now rests on: that of the open entry, if there is one."""
+        last = self._replica.log.last_index
+        return last + 1 if self._open else last
+
+    def append(self, decision: Decision, now_ms: int, call: Call | None) -> None:
+        """Apply what was decided and put it into the open entry, wholly or not at all.
+
+        Raises SqsError where the mutations of a ``call`` cannot be applied: then it is as if it had not come.
+        """
+        mutations, payload = decision.mutations, decision.payload
+        if self._open and self._open_bytes + len(payload) > ENTRY_BYTES_MAX:
+            self.close(now_ms)
+        state = self._state
+        state.index = self._replica.log.last_index + 1
+        undo: Undo = []
+        if call is None:
+            apply_all(state, mutations, undo)
+        else:
+            self._judge.apply(state, call, mutations, undo)
+        if self._replica.has_company:  # a cluster of one never loses its term
+            self._open_undo += undo
+        self._open += mutations
+        self._open_payloads.append(payload)
+        self._open_bytes += len(payload)
+
+    def close_if_free(self, now_ms: int) -> None:
+        """Group commit: while a sync, or in memory a round, is under way the open entry grows, up to its bound."""
+        replica = self._replica
+        if self.gathers and self._open_bytes < self._batch_bytes_max:
+            return
+        known_index = replica.commit_index if self._is_volatile else replica.durable_index
+        if known_index >= replica.log.last_index or self._open_bytes >= self._batch_bytes_max:
+            self.close(now_ms)
+
+    def close(self, now_ms: int, voters: tuple[Voter, ...] | None = None) -> None:
+        """Propose the open entry, and let its records and frames leave."""
+        self.propose(now_ms, voters)
+        if not self._replica.commits_alone:
+            self._outlet.drain(now_ms)
+
+    def propose(self, now_ms: int, voters: tuple[Voter, ...] | None = None) -> None:
+        """The open entry, empty or not, is the log's next one; ``voters``: who they are from this entry on."""
+        mutations, is_early, undo = self._open, self.open_is_early, self._open_undo
+        payload = m.join(self._open_payloads)
+        self._open, self._open_payloads, self._open_bytes, self.open_is_early = [], [], 0, False
+        time_ms = self.turn.now_ms
+        # What the replica tells while it proposes finds the books in order.
+        self.applied_index = index = self._replica.log.last_index + 1
+        if not self._is_volatile:
+            self._uncommitted.append(Committed(index, self._replica.term, time_ms, mutations, voters))
+        if undo:
+            self._undo.append((index, undo))
+            self._open_undo = []
+        self._replica.propose(payload, time_ms, now_ms, voters=voters, is_early=is_early)
+        if self._clock.ahead_ms != self._state.ahead_ms:
+            self._advance_clock()
+
+    def _advance_clock(self) -> None:
+        """An entry moved cluster time: move tasks may catch up with it, and waits became due."""
+        by_ms, self._clock.ahead_ms = self._state.ahead_ms - self._clock.ahead_ms, self._state.ahead_ms
+        self._mover.advanced(self._state, by_ms, self.turn.now_ms + by_ms)
+        self.advances += 1
+
+    def propose_voters(self, voters: tuple[Voter, ...], now_ms: int) -> None:
+        """The change is an entry of its own kind: it takes what is open with it."""
+        self.stamp_command(now_ms)
+        self.close(now_ms, voters)
+
+    def is_only_joining(self) -> bool:
+        """A cluster of one whose last entry is being synced: what came joined the open entry, and waits."""
+        replica = self._replica
+        return (
+            bool(self._open)
+            and not replica.has_company
+            and replica.durable_index < replica.log.last_index
+            and not replica.outbox.records
+        )
+
+    # --- entries of others, and of earlier terms -----------------------------------
+
+    def read_ahead(self, message: Append) -> None:
+        """Decode the entries that the log is about to get: one that cannot be applied must not get there.
+
+        Raises FrameError for such a one.
+        """
+        log = self._replica.log
+        if message.term < self._replica.term or message.prev_index < log.base_index:
+            return
+        if log.term_at(message.prev_index) == message.prev_term:
+            fresh = [entry for entry in message.entries if log.term_at(entry.index) != entry.term]
+            self._read |= {entry.index: (entry.payload, read_payload(entry)) for entry in fresh}
+
+    def apply_to_end(self) -> None:
+        """A new master's state is that of the log's end; what is not committed it can take back."""
+        replica = self._replica
+        assert self.applied_index == replica.commit_index, "a follower applies what is committed"
+        for index in range(self.applied_index + 1, replica.log.last_index + 1):
+            self._apply_entry(index, keep_undo=replica.has_company)
+        self._read.clear()
+        self._clock.ahead_ms = self._state.ahead_ms
+
+    def _apply_entry(self, index: int, *, keep_undo: bool) -> None:
+        assert index == self.applied_index + 1
+        undo: Undo | None = [] if keep_undo else None
+        entry = self._replica.log.entry(index)
+        payload, mutations = self._read.pop(index, (b"", []))
+        if payload is not entry.payload:  # it stood in the log at the start, or was taken for another one
+            mutations = m.decode(entry.payload)
+        self._state.index = index
+        if not self._is_volatile:
+            self._uncommitted.append(Committed(index, entry.term, entry.time_ms, mutations, entry.voters))
+        for mutation in mutations:
+            apply(self._state, mutation, undo)
+        if undo:
+            self._undo.append((index, undo))
+        self.applied_index = index
+        self._clock.ahead_ms = self._state.ahead_ms
+        if not mutations and entry.voters is None:
+            self._digests.note(index, entry.time_ms)
+
+    # --- commit and roll-back ------------------------------------------------------
+
+    def commit_moved(self) -> None:
+        """What is committed is not taken back any more: a follower applies it, and the rows on disk get it."""
+        replica = self._replica
+        if replica.role == MASTER:
+            while self._undo and self._undo[0][0] <= replica.commit_index:
+                self._undo.popleft()
+        else:
+            for index in range(self.applied_index + 1, replica.commit_index + 1):
+                self._apply_entry(index, keep_undo=False)
+        uncommitted = self._uncommitted
+        while uncommitted and uncommitted[0].index <= replica.commit_index:
+            committed = uncommitted.popleft()
+            self._residency.pin(committed)
+            self._effects.committed.append(committed)
+
+    def lost_mastership(self) -> None:
+        """Take back what is not committed."""
+        self._roll_back()
+        self._open, self._open_payloads, self._open_bytes, self.open_is_early = [], [], 0, False
+        self._clock.ahead_ms = self._state.ahead_ms
+        self.applied_index = self._replica.commit_index
+        self._uncommitted.clear()
+        self._digests.forget_above(self.applied_index)
+
+    def _roll_back(self) -> None:
+        """The state is that of the commit index again: newest first, as each step undoes what stood before it."""
+        roll_back(self._open_undo)
+        while self._undo:
+            roll_back(self._undo.pop()[1])
+
+    def committed_state(self) -> tuple[State, Base]:
+        """For a snapshot in a process of its own that is a copy of this one: what is not committed is taken back."""
+        self._roll_back()
+        replica = self._replica
+        return self._state, replica.log.base_at(replica.commit_index, replica.membership.committed_voters)
+
+    def members_changed(self) -> None:
+        """With company a term can be lost; what was appended before had no undo and must be committed first."""
+        replica = self._replica
+        if not replica.has_company:
+            self._undo_from = 0
+        elif not self._undo_from:
+            self._undo_from = replica.log.last_index + 1 + bool(self._open)
+
+    @property
+    def may_be_taken_back(self) -> bool:
+        """All that is not committed could be taken back, if the mastership were lost."""
+        return self._replica.commit_index + 1 >= self._undo_from
+
+    def dropped(self, entries: list[Entry]) -> None:
+        """These were cut off the log: what was acknowledged of them goes to a file, for whoever looks after it."""
+        early = [entry for entry in entries if entry.is_early]
+        self.discarded += len(early)
+        self._effects.discarded += early
+
+    def retire(self) -> None:
+        """Another node takes this one's place: nobody can tell any more whether what is not committed will be."""
+        log, first = self._replica.log, self._replica.commit_index + 1
+        self.dropped([log.entry(index) for index in range(first, log.last_index + 1)])

@@ -1,0 +1,147 @@
+"""When this member may decide as master: how it takes the mastership over, and how it hands it over to another one.
+
+    became master -> entry TookOver proposed -> committed: serving -> mastership lost
+                                                  |        ^
+                                                  v        | in vain after HAND_OVER_MS
+                                                handing over: serving, but may not write
+
+Everything before the own TookOver is committed when that one is, by Raft's rules; so a member that serves answers from
+a state that nothing is missing in.
+"""
+
+from typing import Final
+
+from elasticq.engine import mutations as m
+from elasticq.engine.state import State
+from elasticq.node.clock import ClusterClock
+from elasticq.node.journal import Journal
+from elasticq.node.judging import Judge
+from elasticq.node.members import founding
+from elasticq.node.outlet import Outlet
+from elasticq.replication.lottery import Lottery
+from elasticq.replication.replica import MASTER, Replica
+
+HAND_OVER_MS: Final = 1_000
+GRACE_BEFORE_MS: Final = 1_400  # a follower's link may have been silent this long before it was noticed
+GRACE_AFTER_MS: Final = 2_000
+GRACE_SPAN_MAX_MS: Final = 10_000
+TAKING_OVER: Final = "The master is taking over; try again."
+
+
+class Leadership:
+    """serving: calls are executed here; false unless this member is master and its own TookOver is committed.
+
+    may_write: new entries may be made for calls and for background work: it serves, and hands nothing over.
+    hands_over_until_ms: boot-clock time at which handing over will have been in vain; 0: it is not under way.
+    """
+
+    __slots__ = (
+        "_clock",
+        "_heir",
+        "_journal",
+        "_judge",
+        "_lottery",
+        "_outlet",
+        "_replica",
+        "_state",
+        "_takeover_index",
+        "hands_over_until_ms",
+        "may_write",
+        "serving",
+    )
+
+    def __init__(
+        self,
+        state: State,
+        replica: Replica,
+        clock: ClusterClock,
+        lottery: Lottery,
+        judge: Judge,
+        journal: Journal,
+        outlet: Outlet,
+    ) -> None:
+        self.serving = False
+        self.may_write = False
+        self.hands_over_until_ms = 0
+        self._state = state
+        self._replica = replica
+        self._clock = clock
+        self._lottery = lottery
+        self._judge = judge
+        self._journal = journal
+        self._outlet = outlet
+        self._takeover_index = 0
+        self._heir = ""
+
+    # --- taking over --------------------------------------------------------------
+
+    def take_over(self, now_ms: int) -> None:
+        """Bring the state to the log's end, fix the clock and say so in the log; serve when that is committed."""
+        replica, clock, journal = self._replica, self._clock, self._journal
+        journal.apply_to_end()
+        contact_ms = clock.contact_ms
+        clock.win(replica.term, replica.votes.values(), replica.log.last_time_ms, now_ms)
+        journal.begin_term(now_ms)
+        first: list[m.Mutation] = []
+        if not self._state.cluster_id:
+            first.append(founding(self._lottery))
+        grace_from_ms, grace_until_ms = self._grace(contact_ms, journal.turn.now_ms)
+        takeover = m.TookOver(replica.term, replica.member_id, grace_from_ms, grace_until_ms)
+        journal.append(self._judge.own([*first, takeover]), now_ms, None)
+        self._takeover_index = replica.log.last_index + 1
+        journal.propose(now_ms)  # records leave when the replica's caller is done
+
+    def _grace(self, contact_ms: int | None, time_ms: int) -> tuple[int, int]:
+        """From when to when consumers may have been unable to extend a visibility timeout."""
+        known_ms = None if contact_ms is None else contact_ms + self._clock.ahead_ms
+        last_ms = known_ms if known_ms is not None else self._replica.log.last_time_ms
+        if not last_ms:
+            return 0, 0
+        from_ms = last_ms - GRACE_BEFORE_MS
+        return from_ms, min(time_ms + GRACE_AFTER_MS, from_ms + GRACE_SPAN_MAX_MS)
+
+    def commit_moved(self) -> None:
+        """Serve only when the own TookOver is committed: then everything before it is, too."""
+        if not self.serving and self._replica.role == MASTER and self._replica.commit_index >= self._takeover_index:
+            self.serve()
+
+    def serve(self) -> None:
+        """From now on calls are executed here."""
+        self.serving = self.may_write = True
+
+    def lost_mastership(self) -> None:
+        """Another member is master, or nobody."""
+        self.serving = self.may_write = False
+        self.hands_over_until_ms = 0
+
+    # --- handing over -------------------------------------------------------------
+
+    def hand_over(self, now_ms: int, to: str) -> bool:
+        """Begin to give the mastership to ``to``, or to who has the newest log; False if there is nobody.
+
+        Until that member has everything, and the mastership, nothing new is written here: a heir whose log is not the
+        newest is not elected. After ``HAND_OVER_MS`` it was in vain.
+        """
+        if not self.serving or not self._replica.others:
+            return False
+        self._heir, self.hands_over_until_ms = to, now_ms + HAND_OVER_MS
+        self.may_write = False
+        return True
+
+    def go_on_handing_over(self, now_ms: int) -> None:
+        """Let the heir stand once it has everything, or give it up."""
+        if now_ms >= self.hands_over_until_ms:
+            self.hands_over_until_ms = 0
+            self.may_write = self.serving
+        elif not self._journal.is_open and self._replica.commit_index == self._replica.log.last_index:
+            heir = self._heir or self._replica.heir()
+            if self._replica.hand_over(now_ms, heir):
+                self._heir = heir  # the same until it is over: two that stand at once split the votes
+            self._outlet.drain(now_ms)
+
+    # --- what others ask ------------------------------------------------------------
+
+    def stale_ms(self, now_ms: int) -> int:
+        """For how long no master was heard; 0 where this member serves."""
+        heard_ms = self._replica.heard_ms
+        return 0 if self.serving or heard_ms is None else now_ms - heard_ms

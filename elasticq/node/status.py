@@ -1,0 +1,118 @@
+"""What a member tells of itself: whether it is ready, where its log stands, which leases it knows."""
+
+from itertools import islice
+
+from elasticq.engine import mutations as m
+from elasticq.engine.state import State
+from elasticq.node.clock import ClusterClock
+from elasticq.node.digests import Digests
+from elasticq.node.executor import Executor
+from elasticq.node.journal import Journal
+from elasticq.node.leadership import Leadership
+from elasticq.node.members import Members
+from elasticq.node.post import Post
+from elasticq.node.settings import LeaseStatus, NodeStatus
+from elasticq.replication.replica import MASTER, Replica
+
+
+class StatusReport:
+    """Reads the parts of a node and changes none of them."""
+
+    __slots__ = (
+        "_clock",
+        "_digests",
+        "_executor",
+        "_journal",
+        "_leadership",
+        "_members",
+        "_post",
+        "_replica",
+        "_state",
+    )
+
+    def __init__(
+        self,
+        state: State,
+        replica: Replica,
+        members: Members,
+        clock: ClusterClock,
+        journal: Journal,
+        digests: Digests,
+        leadership: Leadership,
+        executor: Executor,
+        post: Post,
+    ) -> None:
+        self._state = state
+        self._replica = replica
+        self._members = members
+        self._clock = clock
+        self._journal = journal
+        self._digests = digests
+        self._leadership = leadership
+        self._executor = executor
+        self._post = post
+
+    def status(self, now_ms: int) -> NodeStatus:
+        """The member as a whole."""
+        replica = self._replica
+        is_ready = self._is_ready()
+        return NodeStatus(
+            member_id=replica.member_id,
+            role=replica.role,
+            master=replica.master,
+            term=replica.term,
+            commit_index=replica.commit_index,
+            applied_index=self._journal.applied_index,
+            last_index=replica.log.last_index,
+            ready=is_ready,
+            reason="" if is_ready else self._unready_reason(),
+            time_ms=self._clock.time_ms(now_ms),
+            voters=replica.voters,
+            match={other: progress.match_index for other, progress in replica.followers.items()},
+            queues=len(self._state.queues),
+            waiters=self._executor.waiters.count,
+            contents_bytes=self._state.contents_bytes,
+            cluster_id=replica.cluster,
+            members=self._members.statuses(),
+            stale_ms=self._leadership.stale_ms(now_ms),
+            discarded=self._journal.discarded,
+            digests=dict(self._digests.by_index),
+            leases=len(self._state.leases),
+        )
+
+    def _is_ready(self) -> bool:
+        """It executes calls, or passes them on to a master that it follows."""
+        replica = self._replica
+        if self._members.waiting_for():
+            return False
+        is_following = replica.role != MASTER and replica.master is not None and replica.wanted is None
+        return self._leadership.serving or (is_following and replica.is_whole)
+
+    def _unready_reason(self) -> str:
+        if not self._replica.is_whole:
+            return "its rows on the disk are damaged: they are being replaced"
+        return "catching up: a snapshot is being taken" if self._replica.wanted else self._post.unready_reason()
+
+    def leases(self, now_ms: int, limit: int) -> list[LeaseStatus]:
+        """As this member knows them: up to ``limit``, the living ones and then those that ended last."""
+        state, time_ms = self._state, self._clock.time_ms(now_ms)
+        found = []
+        for key, lease in islice(state.leases.newest(), limit):
+            queue_id, name, batch, partition = key
+            queue = state.queues.get(queue_id) or state.doomed.get(queue_id)
+            is_told = bool(lease.ended_ms) or lease.lives(state.grace, time_ms)
+            found.append(
+                LeaseStatus(
+                    account=queue.account if queue is not None else "",
+                    queue=queue.name if queue is not None else "",
+                    name=name,
+                    batch=batch,
+                    partition=partition,
+                    messages=lease.messages,
+                    opened_ms=lease.opened_ms,
+                    deadline_ms=state.grace.until_ms(lease.deadline_ms),
+                    state=lease.state if is_told else m.LEASE_EXPIRED,
+                    ended_ms=lease.ended_ms,
+                )
+            )
+        return found

@@ -1,0 +1,106 @@
+"""The members of a run and the network between them, and what can only be said of all members together."""
+
+from __future__ import annotations
+
+from elasticq.sim.disk import DurableView
+from elasticq.sim.faults import Scenario
+from elasticq.sim.member import Member, Observer
+from elasticq.sim.network import Network
+from elasticq.sim.phases import ELECTION, HAND_OVER, LEASE_OPEN, LEASE_SEALED, MOVING, SNAPSHOT, TAKEOVER
+from elasticq.sim.scheduler import Scheduler
+from elasticq.sim.trace import Trace
+
+
+class Cluster:
+    """The members of a run, and the network between them.
+
+    is_healed: no faults strike from now on; gone: by member id, the disks of members that were lost.
+    """
+
+    def __init__(self, scenario: Scenario, scheduler: Scheduler, trace: Trace, observer: Observer) -> None:
+        self.scenario = scenario
+        self.scheduler = scheduler
+        self.trace = trace
+        self.is_healed = False
+        self.gone: dict[str, DurableView] = {}
+        self.network = Network(
+            scheduler.random("network"),
+            scheduler.schedule,
+            self._deliver,
+            loss_share=scenario.loss_share,
+            duplicate_share=scenario.duplicate_share,
+            straggler_share=scenario.straggler_share,
+        )
+        indexes = range(scenario.members + scenario.spares)
+        self.members = [self._new_member(index, observer) for index in indexes]
+        founders = self.members[: scenario.members]
+        for member in founders if not scenario.is_founded_by_meeting else ():
+            member.voters = tuple(each.id for each in founders)
+        for spare in self.members[scenario.members :]:
+            spare.is_wanted = False
+
+    def _new_member(self, index: int, observer: Observer) -> Member:
+        return Member(self.scenario, self.scheduler, self.trace, self.network, self.gone, observer, index)
+
+    def _deliver(self, sender: str, to: str, data: bytes) -> None:
+        self.trace.frame(sender, to, len(data))
+        for member in self.members:
+            if member.id == to:
+                member.receive(data)
+                return
+
+    @property
+    def master(self) -> Member | None:
+        """The living master with the highest term; one with a lower term does not know yet that it is none."""
+        return max(filter(_is_master, self.members), key=_term, default=None)
+
+    @property
+    def lost_voters(self) -> list[str]:
+        """Voters whose disks are lost for good."""
+        master = self.master
+        assert master is not None
+        assert master.node is not None
+        ids = {member.id for member in self.members}
+        return [each for each in master.node.replica.voters if each not in ids]
+
+    def may_forget(self, member: Member) -> bool:
+        """Tell whether a member's data may be lost: the other voters have all of it, and are a quorum."""
+        master = self.master
+        if master is None or master.node is None:
+            return False
+        replica = master.node.replica
+        if member.id not in replica.voters:
+            return True
+        is_settled = master.node.serving and replica.membership.index <= replica.commit_index
+        spare = len(replica.voters) - replica.membership.quorum
+        return is_settled and len(self.lost_voters) + 1 <= spare
+
+    @property
+    def phases(self) -> set[str]:
+        """All phases that are on now, except ``TWO_AT_ONCE``, which only the injector knows."""
+        found = set()
+        master = self.master
+        if master is None or master.node is None:
+            found.add(ELECTION)
+        else:
+            node = master.node
+            if not node.serving:
+                found.add(TAKEOVER)
+            if node.leadership.hands_over_until_ms:
+                found.add(HAND_OVER)
+            if node.state.moving:
+                found.add(MOVING)
+            for lease in node.state.leases.living.values():
+                found.add(LEASE_SEALED if lease.is_sealed else LEASE_OPEN)
+        if any(member.transfer is not None for member in self.members):
+            found.add(SNAPSHOT)
+        return found
+
+
+def _is_master(member: Member) -> bool:
+    return member.node is not None and member.node.replica.role == "master"
+
+
+def _term(member: Member) -> int:
+    assert member.node is not None
+    return member.node.replica.term

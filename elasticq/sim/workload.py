@@ -1,0 +1,68 @@
+"""What the clients of a run share: their queues and their history, what is sent and not deleted, and the drain."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from elasticq.checks.history import Event, Receive, Send, SentMessage
+from elasticq.sim.cluster import Cluster
+from elasticq.sim.queues import LoadQueue, queues_of
+
+
+class LeasedCall(Struct, frozen=True):
+    """A numbered receive of a lease."""
+
+    queue: LoadQueue
+    lease: str
+    number: int
+    lease_s: int
+    count: int
+
+
+class Workload:
+    """``outstanding``: keys of messages that were acknowledged and that nobody has tried to delete yet."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.scheduler = cluster.scheduler
+        self.history: list[Event] = []
+        self.is_draining = False
+        self.drain_us = 0
+        self.last_message_us = 0
+        self.first_write_after_heal_us: int | None = None
+        self.outstanding: set[tuple[str, ...]] = set()
+        self.maybe_deleted: set[tuple[str, ...]] = set()
+        self.keys: dict[str, tuple[str, ...]] = {}  # by body: sends with one deduplication id are one message
+        features = cluster.scenario.features
+        self.queues = queues_of(features)
+        self.sources = [queue for queue in self.queues if not queue.source]
+        self.has_attempts = "attempts" in features
+        self.asks_attributes = bool(features)
+        self.leased: LeasedCall | None = None  # the newest
+
+    def drain(self) -> None:
+        """Nothing is sent from now on; everything is taken and deleted."""
+        self.is_draining = True
+        self.drain_us = self.last_message_us = self.scheduler.now_us
+
+    def naming(self, queue: LoadQueue, messages: list[SentMessage]) -> None:
+        """A client is about to send these messages."""
+        for message in messages:
+            scope = message.group if queue.is_by_group else ""
+            id_ = message.deduplication_id
+            self.keys[message.body] = (queue.name, scope, id_) if id_ else (message.body,)
+
+    def deleting(self, body: str) -> None:
+        """A client is about to delete the message with this body."""
+        self.maybe_deleted.add(self.keys[body])
+        self.outstanding.discard(self.keys[body])
+
+    def finished(self, event: Event) -> None:
+        """An operation has ended."""
+        if event.outcome != "ok":
+            return
+        if isinstance(event, Send):
+            self.outstanding.update({self.keys[message.body] for message in event.messages} - self.maybe_deleted)
+        is_write = not isinstance(event, Receive)
+        if is_write and self.cluster.is_healed and self.first_write_after_heal_us is None:
+            self.first_write_after_heal_us = self.scheduler.now_us

@@ -1,0 +1,153 @@
+"""A queue whose order is written as apply writes it, for tests that every kind of order must pass."""
+
+from elasticq.engine.mutations import MessageStored
+from elasticq.engine.ordering.contract import ContentsMissing, Counts
+from elasticq.engine.ordering.kinds import Kind
+from elasticq.engine.rows import UNTOUCHED, Grace, Row
+from elasticq.engine.state import Queue
+
+QUEUE_ID = 7
+
+
+class Shelf:
+    """One queue of a kind. groups: how many groups its messages have; 0: none, or one each where a kind needs groups.
+
+    Where a kind needs no groups every message whose sequence ``groups`` divides is in none.
+    """
+
+    def __init__(self, kind: Kind, groups: int = 0, grace: Grace | None = None) -> None:
+        self.kind, self.groups = kind, groups
+        self.grace = grace or Grace()
+        attributes = {kind.marker: kind.marker_value} if kind.marker else {}
+        self.queue = Queue(QUEUE_ID, "0" * 12, "jobs", 0, self.grace, attributes)
+        self.sent_ms: dict[int, int] = {}  # of every message that is here
+        self.delay_ms = 0  # the queue's
+        self.cold: dict[int, MessageStored] = {}  # contents that are not in memory
+
+    # --- as apply writes ------------------------------------------------------------
+
+    def group_of(self, sequence: int) -> str | None:
+        if self.kind.needs_group:
+            return f"g{sequence % self.groups if self.groups else sequence}"
+        return f"g{sequence % self.groups}" if self.groups and sequence % self.groups else None
+
+    def put(self, sequence: int, sent_ms: int, delay_ms: int = 0) -> None:
+        queue, group = self.queue, self.group_of(sequence)
+        queue.contents[sequence] = MessageStored(QUEUE_ID, sequence, "x", sent_ms, "me", group_id=group)
+        queue.issued.add(sequence)
+        queue.ages.note(sequence, sent_ms)
+        self.sent_ms[sequence] = sent_ms
+        row = UNTOUCHED
+        if delay_ms and self.kind.delays_messages:
+            row = queue.rows[sequence] = Row(sent_ms + delay_ms)
+        if group is not None and not self.kind.needs_group:
+            queue.join(sequence, group)
+        queue.order.insert(sequence, row)
+
+    def take(self, sequence: int, now_ms: int, until_ms: int) -> None:
+        """A receive hands the message out."""
+        old = self.row(sequence)
+        self._replace(sequence, Row(until_ms, old.hand_out + 1, old.receive_count + 1, 1, now_ms))
+
+    def hide(self, sequence: int, until_ms: int) -> None:
+        """Its visibility is changed."""
+        old = self.row(sequence)
+        self._replace(sequence, Row(until_ms, old.hand_out, old.receive_count, 1, old.received_ms))
+
+    def _replace(self, sequence: int, row: Row) -> None:
+        old, self.queue.rows[sequence] = self.row(sequence), row
+        self.queue.order.replace(sequence, old, row)
+
+    def drop(self, sequence: int) -> None:
+        old = self.row(sequence)
+        self.queue.rows.pop(sequence, None)
+        self.queue.order.remove(sequence, old)
+        self.queue.contents.pop(sequence, None)
+        self.cold.pop(sequence, None)
+        del self.sent_ms[sequence]
+
+    def drop_and_roll_back(self, sequence: int) -> None:
+        order, row, content = self.queue.order, self.row(sequence), self.queue.contents.get(sequence)
+        name, cold, sent_ms = order.group_name(sequence), self.cold.get(sequence), self.sent_ms[sequence]
+        self.drop(sequence)
+        self.sent_ms[sequence] = sent_ms
+        if content is not None:
+            self.queue.contents[sequence] = content
+        if cold is not None:
+            self.cold[sequence] = cold
+        if row is not UNTOUCHED:
+            self.queue.rows[sequence] = row
+        if name is not None:
+            self.queue.join(sequence, name)
+        order.insert(sequence, row)
+
+    def delay(self, delay_ms: int) -> None:
+        """The queue's DelaySeconds changes."""
+        self.delay_ms = delay_ms
+        self.queue.order.set_delay(delay_ms)
+
+    def evict(self, sequence: int) -> None:
+        self.cold[sequence] = self.queue.contents.pop(sequence)
+
+    def fetch(self, sequence: int) -> None:
+        self.queue.contents[sequence] = self.cold.pop(sequence)
+
+    def restored(self) -> "Shelf":
+        """Another one with the same messages, made as a start makes it whose contents are in memory."""
+        other, order = Shelf(self.kind, self.groups, self.grace), self.queue.order
+        other.sent_ms.update(self.sent_ms)
+        other.queue.contents.update({**self.queue.contents, **self.cold})
+        for sequence in sorted(self.sent_ms):
+            other.queue.issued.add(sequence)
+            other.queue.ages.note(sequence, self.sent_ms[sequence])
+        for first, last in order.untouched_pairs():
+            other.queue.order.insert_untouched(first, last)
+        for sequence in sorted(self.sent_ms):
+            if (name := order.group_name(sequence)) is not None:
+                other.queue.join(sequence, name)
+        for sequence in sorted(self.queue.rows):
+            row = other.queue.rows[sequence] = self.queue.rows[sequence]
+            other.queue.order.insert(sequence, row)
+        for name, received_ms in order.served():
+            other.queue.order.note_served(name, received_ms)
+        other.delay(self.delay_ms)
+        return other
+
+    # --- what anybody can read from the rows --------------------------------------------
+
+    def row(self, sequence: int) -> Row:
+        return self.queue.rows.get(sequence, UNTOUCHED)
+
+    def state(self, sequence: int, now_ms: int) -> str:
+        row = self.row(sequence)
+        if row.hand_out:
+            return "in flight" if self.grace.deadline(row) > now_ms else "visible"
+        if self.kind.delays_messages:
+            return "delayed" if row.visible_at_ms > now_ms else "visible"
+        return "delayed" if self.sent_ms[sequence] + self.delay_ms > now_ms else "visible"
+
+    def counts(self, now_ms: int) -> Counts:
+        states = [self.state(sequence, now_ms) for sequence in self.sent_ms]
+        return Counts(states.count("visible"), states.count("in flight"), states.count("delayed"))
+
+    def available(self, now_ms: int) -> set[int]:
+        """What may be handed out: what is visible, where groups wait up to the first of its group that is not."""
+        found, closed = set(), set()
+        for sequence in sorted(self.sent_ms):
+            if self.state(sequence, now_ms) != "visible":
+                closed.add(self.group_of(sequence))
+            elif not self.kind.blocks_groups or self.group_of(sequence) not in closed:
+                found.add(sequence)
+        return found
+
+    # --- what the order says ------------------------------------------------------------
+
+    def choose(self, now_ms: int, limit: int = 1_000, sent_after_ms: int = -1) -> list[int]:
+        return self.queue.order.choose(now_ms, limit, sent_after_ms)
+
+    def choose_or_miss(self, now_ms: int) -> tuple[list[int], list[int]]:
+        """What is chosen, or whose contents must be fetched first."""
+        try:
+            return self.choose(now_ms), []
+        except ContentsMissing as missing:
+            return [], missing.sequences

@@ -1,0 +1,180 @@
+"""What every order must do, whatever goes first in it: of each kind, with groups and without."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elasticq.engine.mutations import LeaseCalled
+from elasticq.engine.ordering.kinds import KINDS, Kind
+from elasticq.engine.ordering.lease_groups import LeaseGroups
+from tests.engine.ordering.shelf import QUEUE_ID, Shelf
+
+every_order = pytest.mark.parametrize(
+    ("kind", "groups"),
+    [pytest.param(kind, groups, id=f"{kind.name}-{groups}") for kind in KINDS for groups in (0, 3)],
+)
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["send", "send", "later", "take", "take", "hide", "drop", "undo", "delay", "wait"]),
+        st.integers(0, 7),
+        st.sampled_from([0, 0, 1, 10, 100]),
+    ),
+    max_size=30,
+)
+
+
+@every_order
+@given(steps=STEPS)
+@settings(max_examples=60)
+def test_order_says_what_the_rows_say(kind: Kind, groups: int, steps: list[tuple[str, int, int]]) -> None:
+    shelf, now_ms = Shelf(kind, groups), 1_000
+    for step, number, passed_ms in steps:
+        now_ms += passed_ms
+        _do(shelf, step, number, now_ms)
+        _check(shelf, now_ms)
+    restored = shelf.restored()
+    _check(restored, now_ms)
+    if "undo" not in {step for step, _, _ in steps}:  # of messages equally long available a roll-back may put one last
+        assert restored.choose(now_ms) == shelf.choose(now_ms), "a start changes nothing"
+
+
+def _do(shelf: Shelf, step: str, number: int, now_ms: int) -> None:
+    known = sorted(shelf.sent_ms)
+    if step in ("send", "later") or not known:
+        newest = shelf.queue.last_sequence = shelf.queue.last_sequence + 1 + number % 2
+        shelf.put(newest, now_ms, delay_ms=number * 20 if step == "later" else 0)
+        return
+    one = known[number % len(known)]
+    if step == "take":
+        for sequence in shelf.choose(now_ms, number + 1):
+            shelf.take(sequence, now_ms, now_ms + number * 20)
+    elif step == "hide" and shelf.queue.order.is_in_flight(one, now_ms):
+        shelf.hide(one, now_ms + (number % 3) * 30)
+    elif step == "drop":
+        shelf.drop(one)
+    elif step == "undo":
+        shelf.drop_and_roll_back(one)
+    elif step == "delay":
+        shelf.delay(number % 3 * 50)
+
+
+def _check(shelf: Shelf, now_ms: int) -> None:
+    order = shelf.queue.order
+    assert order.counts(now_ms) == shelf.counts(now_ms)
+    for sequence in shelf.sent_ms:
+        state = shelf.state(sequence, now_ms)
+        assert order.is_in_flight(sequence, now_ms) == (state == "in flight")
+        assert order.is_delayed(sequence, now_ms) == (state == "delayed")
+        assert order.is_untouched(sequence) == (sequence not in shelf.queue.rows)
+        assert order.group_name(sequence) == shelf.group_of(sequence)
+    assert order.in_flight(now_ms) == shelf.counts(now_ms).in_flight
+    untouched = [sequence for first, last in order.untouched_pairs() for sequence in range(first, last + 1)]
+    assert untouched == sorted(shelf.sent_ms.keys() - shelf.queue.rows.keys())
+    assert order.untouched_count == len(untouched)
+    _check_choice(shelf, now_ms)
+    due_ms = order.next_due_ms()
+    unchanged_until_ms = now_ms + 1_000 if due_ms is None else due_ms - 1
+    assert shelf.available(max(unchanged_until_ms, now_ms)) == shelf.available(now_ms), "never too late"
+
+
+def _check_choice(shelf: Shelf, now_ms: int) -> None:
+    available = shelf.available(now_ms)
+    chosen = shelf.choose(now_ms)
+    assert sorted(chosen) == sorted(available)
+    assert shelf.choose(now_ms) == chosen, "a choice changes nothing"
+    for limit in (1, 2, 3):
+        assert shelf.choose(now_ms, limit) == chosen[:limit]
+    oldest_ms = min(shelf.sent_ms.values(), default=0)
+    living = shelf.choose(now_ms, sent_after_ms=oldest_ms)
+    assert sorted(living) == sorted(sequence for sequence in available if shelf.sent_ms[sequence] > oldest_ms)
+
+
+@every_order
+@given(steps=STEPS, cold=st.sets(st.integers(0, 30)))
+@settings(max_examples=60)
+def test_contents_are_asked_for_until_there_is_something_to_hand_out(
+    kind: Kind, groups: int, steps: list[tuple[str, int, int]], cold: set[int]
+) -> None:
+    shelf, now_ms = Shelf(kind, groups), 1_000
+    for step, number, passed_ms in steps:
+        now_ms += passed_ms
+        if step != "delay":  # the queue's delay of a content on disk may end a step of Ages too late
+            _do(shelf, step, number, now_ms)
+    available, counts = shelf.available(now_ms), shelf.counts(now_ms)
+    for sequence in cold & shelf.sent_ms.keys():
+        shelf.evict(sequence)
+    order = shelf.queue.order
+    assert set(order.cold_ahead()) <= shelf.cold.keys()
+    chosen, missing = shelf.choose_or_miss(now_ms)
+    while missing:
+        assert order.counts(now_ms) == counts, "contents do not count"
+        assert missing[0] in available
+        assert shelf.cold.keys() >= set(missing)
+        shelf.fetch(missing[0])
+        chosen, missing = shelf.choose_or_miss(now_ms)
+    assert bool(chosen) == bool(available)
+    assert available.issuperset(chosen)
+    assert shelf.cold.keys().isdisjoint(chosen)
+
+
+@every_order
+def test_no_message_is_handed_out_before_the_grace_is_over(kind: Kind, groups: int) -> None:
+    shelf = Shelf(kind, groups)
+    shelf.put(1, 100)
+    shelf.take(1, 100, 500)
+    assert shelf.choose(500) == [1]
+    shelf.grace.spans = [(400, 900)]
+    shelf.queue.order.hide_again(400)
+    assert shelf.choose(899) == []
+    assert shelf.queue.order.is_in_flight(1, 899)
+    shelf.grace.spans = []
+    shelf.queue.order.forget_grace()
+    assert shelf.choose(500) == [1]
+
+
+@every_order
+def test_grace_that_came_while_a_message_was_in_flight_prolongs_its_deadline(kind: Kind, groups: int) -> None:
+    shelf = Shelf(kind, groups)
+    shelf.put(1, 100)
+    shelf.take(1, 100, 500)
+    shelf.grace.spans = [(400, 900)]
+    shelf.queue.order.hide_again(400)
+    assert shelf.choose(899) == []
+    assert shelf.choose(900) == [1]
+
+
+@every_order
+def test_many_moved_deadlines_cost_no_memory(kind: Kind, groups: int) -> None:
+    shelf = Shelf(kind, groups)
+    shelf.put(1, 0)
+    shelf.take(1, 0, 10_000)
+    for at in range(5_000):
+        shelf.hide(1, 10_000 + at)
+    assert len(shelf.queue.order._heap) <= 130
+    assert shelf.choose(14_998) == []
+    assert shelf.choose(14_999) == [1]
+
+
+@every_order
+def test_next_look_for_contents_comes_after_more_was_handed_out(kind: Kind, groups: int) -> None:
+    shelf = Shelf(kind, groups)
+    for sequence in range(1, 601):
+        shelf.put(sequence, sequence)
+    order = shelf.queue.order
+    look_again_at = order.look_again_at([], 1)
+    assert order.progress(1) < look_again_at
+    for sequence in range(1, 601):
+        shelf.take(sequence, 1_000, 2_000)
+    assert order.progress(600) >= look_again_at
+
+
+@every_order
+def test_lease_receives_behind_its_own_messages(kind: Kind, groups: int) -> None:
+    shelf, order_groups = Shelf(kind, groups), LeaseGroups()
+    for sequence in (1, 4, 7):
+        shelf.put(sequence, 100)
+    shelf.take(1, 100, 500)
+    order_groups.learn({1: LeaseCalled(QUEUE_ID, "n", 1, 1, 1, 100, 500, [1], [1])})
+    found = shelf.queue.order.choose_behind(order_groups, 200, 10, -1, may_miss=False)
+    every = sorted([*shelf.choose(200), *found])
+    assert every == [4, 7], "what is in flight is the lease's own and keeps nothing back from it"

@@ -1,0 +1,62 @@
+"""The table of actions names real classes, says of each who may be allowed it, and needs nothing installed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import botocore.session
+import pytest
+
+from elasticq.model import commands, extensions, results
+from elasticq.model.actions import ACTIONS, BY_NAME, GRANTABLE, OWNER_ONLY, PEEK, Action
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVICE = botocore.session.get_session().get_service_model("sqs")
+
+
+def test_table_has_each_action_of_the_service_once() -> None:
+    assert sorted(row.name for row in ACTIONS) == sorted(SERVICE.operation_names)
+
+
+@pytest.mark.parametrize("row", BY_NAME.values(), ids=lambda row: row.name)
+def test_a_row_names_a_command_and_a_result(row: Action) -> None:
+    command = vars(commands).get(row.name) or vars(extensions)[row.name]
+    assert issubclass(command, commands.Command)
+    assert issubclass(vars(results)[row.result], results.Result)
+
+
+@pytest.mark.parametrize("row", ACTIONS, ids=lambda row: row.name)
+def test_an_action_answers_something_where_the_service_does(row: Action) -> None:
+    assert (row.result == "EmptyResult") == (SERVICE.operation_model(row.name).output_shape is None)
+
+
+def test_permissions_are_those_of_aws() -> None:
+    """AddPermission API page: "the batch actions are covered"; SQS developer guide: what is the owner's alone."""
+    assert set(GRANTABLE) == {
+        "ChangeMessageVisibility", "DeleteMessage", "GetQueueAttributes", "GetQueueUrl", "ListDeadLetterSourceQueues",
+        "PurgeQueue", "ReceiveMessage", "SendMessage",
+    }  # fmt: skip
+    assert set(OWNER_ONLY) == {
+        "AddPermission", "CancelMessageMoveTask", "CreateQueue", "DeleteQueue", "ListMessageMoveTasks", "ListQueues",
+        "ListQueueTags", "RemovePermission", "SetQueueAttributes", "StartMessageMoveTask", "TagQueue", "UntagQueue",
+    }  # fmt: skip
+    assert PEEK.permission == "ReceiveMessage"
+    batches = {row.name: row.permission for row in ACTIONS if row.permission != row.name}
+    assert batches == {row.name: row.name.removesuffix("Batch") for row in ACTIONS if row.name.endswith("Batch")}
+
+
+def test_facts_about_actions() -> None:
+    assert {row.name for row in ACTIONS if row.is_read_only} == {
+        row.name for row in ACTIONS if row.name.startswith(("Get", "List"))
+    }
+    assert {row.name for row in ACTIONS if row.is_root_only} == {"CreateQueue", "ListQueues"}
+
+
+def test_table_needs_nothing_but_the_standard_library() -> None:
+    """-S: no site-packages, so nothing that was installed can be found. The light client runs so."""
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import elasticq.model.actions; "
+        "print(sorted(n for n in sys.modules if n.startswith('elasticq.model.')))"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", program, str(ROOT)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, "['elasticq.model.actions']"), done.stderr

@@ -1,0 +1,115 @@
+"""Calls on a master: the gate that all of them pass, and answers that came back."""
+
+import pytest
+
+from elasticq.engine import mutations as m
+from elasticq.model import commands as c
+from elasticq.model import errors, limits
+from elasticq.model.results import ReceiveMessageResult, SendMessageBatchResult, SendMessageResult
+from elasticq.node import residency
+from tests.node.cluster import Cluster, Solo
+
+
+@pytest.fixture
+def solo() -> Solo:
+    made = Solo()
+    made.create()
+    return made
+
+
+def mutations(solo: Solo, since: int = 0) -> list[m.Mutation]:
+    return [mutation for entry in solo.entries[since:] for mutation in m.decode(entry.payload)]
+
+
+def test_undelivered_receive_is_visible_at_once_and_counts_as_none(solo: Solo) -> None:
+    solo.send("x")
+    command = c.ReceiveMessage(queue_url="jobs", attribute_names=["All"])
+    first = solo.do(command, b"r" * 16)
+    solo.call_node("undelivered", first)
+    assert isinstance(mutations(solo)[-1], m.ReceiveReturned)
+    again = solo.do(command, b"r" * 16)
+    assert again.messages[0].receipt_handle != first.messages[0].receipt_handle
+    assert again.messages[0].attributes["ApproximateReceiveCount"] == "1"
+
+
+def test_an_undelivered_first_attempt_does_not_take_the_messages_from_the_retry(solo: Solo) -> None:
+    solo.send("x")
+    command = c.ReceiveMessage(queue_url="jobs")
+    first = solo.do(command, b"r" * 16)
+    second = solo.do(command, b"r" * 16)
+    assert second.messages == first.messages
+    solo.call_node("undelivered", first)
+    assert solo.receive() == [], "the message is in the second attempt's hands"
+    solo.call_node("undelivered", second)
+    assert len(solo.receive()) == 1
+
+
+def test_a_receive_returned_once_can_be_returned_again(solo: Solo) -> None:
+    """The count of answers begins anew when the GUID was forgotten."""
+    solo.send("x")
+    command = c.ReceiveMessage(queue_url="jobs")
+    for _ in range(2):
+        first, second = solo.do(command, b"r" * 16), solo.do(command, b"r" * 16)
+        solo.call_node("undelivered", second)
+        solo.call_node("undelivered", first)
+    assert len(solo.receive()) == 1
+
+
+def test_a_late_attempt_that_comes_back_leaves_the_messages_with_who_read_the_other(solo: Solo) -> None:
+    """Attempts may be executed in any order: the one that nobody waits for any more may be the newest."""
+    solo.send("x")
+    command = c.ReceiveMessage(queue_url="jobs")
+    solo.do(command, b"r" * 16)
+    solo.call_node("undelivered", solo.do(command, b"r" * 16))
+    assert solo.receive() == []
+
+
+def test_undelivered_anything_else_changes_nothing(solo: Solo) -> None:
+    before = len(solo.entries)
+    solo.call_node("undelivered", solo.do(c.ListQueues()))
+    solo.call_node("undelivered", ReceiveMessageResult())
+    assert len(solo.entries) == before
+
+
+def test_in_flight_limit_holds_at_the_node(solo: Solo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "IN_FLIGHT_MAX", 2)
+    for _ in range(4):
+        solo.send()
+    assert len(solo.receive(10)) == 2
+    with pytest.raises(errors.OverLimit):
+        solo.receive()
+    ticket = solo.poll(wait_s=2)
+    assert solo.answers(ticket) == []
+    solo.advance(2_000)
+    assert solo.answers(ticket) == [ReceiveMessageResult()]
+
+
+def test_batch_of_which_every_entry_fails_is_answered(solo: Solo) -> None:
+    bad = c.SendMessageBatchEntry(id="a", message_body="\x00")
+    result = solo.do(c.SendMessageBatch(queue_url="jobs", entries=[bad]))
+    assert isinstance(result, SendMessageBatchResult)
+    assert ([failure.id for failure in result.failed], result.successful) == (["a"], [])
+
+
+def test_a_send_that_waited_for_room_waits_for_the_heir_during_a_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were it executed when there is room again, the log of the heir would not be the newest when it stands."""
+    cluster = Cluster()
+    cluster.introduce_all()
+    old = cluster.elect()
+    cluster.do(old, c.CreateQueue(queue_name="jobs"))
+    node = cluster.node(old)
+    monkeypatch.setattr(residency, "PINNED_BYTES_MAX", 0)
+    cluster.do(old, c.SendMessage(queue_url="jobs", message_body="fills the room"))
+    waiting = cluster.submit(old, c.SendMessage(queue_url="jobs", message_body="waits"))
+    cluster.settle()
+    assert cluster.answers(old, waiting) == []
+    cluster.cut = {(one, other) for one in cluster.names for other in cluster.names}
+    assert node.hand_over(cluster.now_ms)
+    before = node.replica.log.last_index
+    node.stored(node.replica.commit_index, cluster.now_ms)
+    assert node.replica.log.last_index == before
+    monkeypatch.undo()
+    cluster.cut = set()
+    cluster.advance(3_000)
+    (outcome,) = cluster.answers(old, waiting)
+    assert isinstance(outcome, SendMessageResult)

@@ -1,0 +1,86 @@
+"""What a master does although nobody asks: expired messages, purged queues, a short log."""
+
+import sys
+
+import pytest
+
+from elasticq.engine import mutations as m
+from elasticq.engine.residency import OVERHEAD_BYTES
+from elasticq.model import commands as c
+from elasticq.model.extensions import AdvanceClock
+from elasticq.node.housekeeping import LOG_KEPT_ENTRIES
+from tests.node.cluster import Solo, restored
+
+
+@pytest.fixture
+def solo() -> Solo:
+    made = Solo()
+    made.create()
+    return made
+
+
+def mutations(solo: Solo, since: int = 0) -> list[m.Mutation]:
+    return [mutation for entry in solo.entries[since:] for mutation in m.decode(entry.payload)]
+
+
+def test_memory_log_is_bounded(solo: Solo) -> None:
+    for _ in range(LOG_KEPT_ENTRIES + 100):
+        solo.send()
+    solo.advance(2_000)
+    log = solo.node.replica.log
+    assert log.last_index - log.base_index <= LOG_KEPT_ENTRIES
+
+
+def test_a_member_alone_in_memory_does_not_keep_its_messages_twice(solo: Solo) -> None:
+    for _ in range(20):
+        solo.send("x" * 200_000)
+    solo.advance(2_000)
+    assert solo.node.replica.log.size_bytes < 1_000_000
+
+
+def test_purge_is_one_entry_and_its_memory_comes_back_by_ticks(solo: Solo) -> None:
+    entries = [c.SendMessageBatchEntry(id=str(at), message_body="x") for at in range(10)]
+    for _ in range(220):
+        solo.do(c.SendMessageBatch(queue_url="jobs", entries=entries))
+    before = len(solo.entries)
+    solo.do(c.PurgeQueue(queue_url="jobs"))
+    solo.send("after")
+    solo.advance(2_000)
+    assert [type(x) for x in mutations(solo, before)] == [m.QueuePurged, m.MessageStored]
+    assert solo.node.status(solo.now_ms).contents_bytes == OVERHEAD_BYTES + sys.getsizeof("after")
+    assert not solo.node.state.trash
+
+
+def test_deleted_queue_and_expired_messages_leave_no_row(solo: Solo) -> None:
+    solo.create("short", MessageRetentionPeriod="60")
+    solo.do(c.SendMessage(queue_url="short", message_body="x"))
+    solo.send()
+    solo.do(c.DeleteQueue(queue_url="jobs"))
+    solo.advance(62_000)
+    status = solo.node.status(solo.now_ms)
+    assert (status.contents_bytes, status.queues) == (0, 1)
+    assert solo.node.state.doomed == {}
+
+
+def test_sweep_goes_on_after_a_restart() -> None:
+    solo = Solo(volatile=False)
+    solo.create()
+    for _ in range(30):
+        solo.send()
+    solo.do(c.DeleteQueue(queue_url="jobs"))
+    again = Solo(volatile=False, durable=restored([record for _, record in solo.member.disk]))
+    again.advance(62_000)
+    assert (again.node.state.contents_bytes, again.node.state.doomed) == (0, {})
+
+
+def test_idle_node_without_queues_asks_for_no_wake_up() -> None:
+    assert Solo().node.effects.wake_at_ms is None
+
+
+def test_an_advanced_clock_makes_background_work_due_at_once(solo: Solo) -> None:
+    solo.advance(1_500)
+    wake_ms = solo.node.effects.wake_at_ms
+    assert wake_ms is not None
+    assert wake_ms > solo.now_ms
+    solo.do(AdvanceClock(5_000))
+    assert solo.node.effects.wake_at_ms == 0

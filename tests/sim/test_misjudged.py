@@ -1,0 +1,27 @@
+"""Scenarios in which a rule of the simulator was wrong: what it once reported was no fault of a member.
+
+clock_of_a_master_that_served_nobody: the measure of the clocks was a master whose takeover was never committed and
+whom none of the next one's voters had heard. place_of_a_member_in_memory_was_taken: the operator had added another
+member while it was down, and did not add it, as docs/operations.md says. paused_candidate_learns_late_that_it_won:
+Raft demands that a master has what was committed in older terms than its own (Leader Completeness), not in newer ones.
+quorum_was_there_for_a_moment: between two looks at who reaches whom, a member went on and its master was cut off.
+"""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from elasticq.sim.faults import Scenario
+from elasticq.sim.world import run
+
+FILES = sorted((Path(__file__).parent / "misjudged").glob("*.json"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_what_breaks_no_promise_is_not_found(file: Path) -> None:
+    assert run(msgspec.json.decode(file.read_bytes(), type=Scenario)).findings == []
+
+
+def test_each_of_them_has_its_reason() -> None:
+    assert [file.stem for file in FILES if file.stem not in (__doc__ or "")] == []
