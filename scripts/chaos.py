@@ -12,9 +12,9 @@ from random import SystemRandom
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.durability import chaos
-from tests.durability.server import Server
-from tests.durability.verdict import NAMES
+from tests.system.durability import chaos
+from tests.system.durability.server import Server
+from tests.system.durability.verdict import NAMES
 
 KILLS_A_ROUND = 50  # then everything is drained and judged, so that a finding is not far from its cause
 IN_FLIGHT_MIN = 0.3

@@ -21,11 +21,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from msgspec import Struct, field
 
-from tests.cluster.clocked import Skew
-from tests.cluster.cluster import Cluster, let_pass
-from tests.cluster.load import Load, Verdict
-from tests.durability.chaos import now_us
-from tests.durability.verdict import NAMES
+from tests.system.cluster.clocked import Skew
+from tests.system.cluster.cluster import Cluster, let_pass
+from tests.system.cluster.load import Load, Verdict
+from tests.system.durability.chaos import now_us
+from tests.system.durability.verdict import NAMES
 
 FAULTS_A_ROUND = 8  # then everything is drained and judged, so that a finding is not far from its cause
 FAULT_S = (0.5, 6.0)

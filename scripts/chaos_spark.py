@@ -31,9 +31,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from elasticq.client import Sqs
-from tests.cluster.cluster import Cluster, let_pass
-from tests.durability.server import Server
 from tests.spark.kills import Job, Reads, Sender, Verdict, judge, until
+from tests.system.cluster.cluster import Cluster, let_pass
+from tests.system.durability.server import Server
 
 BETWEEN_S = (0.05, 0.8)
 WITHOUT_MASTER_S = (0.2, 3.0)

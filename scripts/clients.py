@@ -1,7 +1,7 @@
 """Runs the clients that people use, unmodified, against a server process and against a cluster of three.
 
 Each client has an environment of its own under .venv-clients/ (their botocore versions exclude each other),
-made when it is missing or when what it is made from has changed. What a client does is in tests/clients/<name>/;
+made when it is missing or when what it is made from has changed. What a client does is in tests/system/clients/<name>/;
 a job is told all addresses, speaks to different members and ends with status 0 if everything was as it should be.
 A client whose tools are not on this machine cannot be run: that is said, and the status is 1 as for a failure,
 unless --allow-missing. The logs of what failed are kept, and their place is printed.
@@ -23,11 +23,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from msgspec import Struct
 
-from tests.cluster.cluster import HOST, Cluster
-from tests.durability.server import Server
+from tests.system.cluster.cluster import HOST, Cluster
+from tests.system.durability.server import Server
 
 ROOT = Path(__file__).resolve().parent.parent
-JOBS = ROOT / "tests" / "clients"
+JOBS = ROOT / "tests" / "system" / "clients"
 ENVIRONMENTS = ROOT / ".venv-clients"
 MAKING_S = 900
 JOB_S = 240

@@ -11,7 +11,7 @@ from random import Random, SystemRandom
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.durability import damage
+from tests.system.durability import damage
 
 
 def main() -> int:

@@ -19,9 +19,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.cluster.cluster import Cluster, ask, let_pass, until
-from tests.cluster.load import Load, fill
-from tests.durability.chaos import now_us
+from tests.system.cluster.cluster import Cluster, ask, let_pass, until
+from tests.system.cluster.load import Load, fill
+from tests.system.durability.chaos import now_us
 
 WRITES_AFTER = 10
 QUIET_WRITES = 30  # acknowledged between two faults

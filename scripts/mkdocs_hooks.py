@@ -1,6 +1,6 @@
 """What the site shows differently from the files: pages are also read where they lie, in the repository.
 
-- ``no-run: why`` behind a block's language is for tests/docs/, and no language
+- ``no-run: why`` behind a block's language is for tests/system/docs/, and no language
 - a link out of docs/ leads nowhere on the site: its text stays
 - a link to the folder adr/ leads to its first page
 - every decision in docs/adr is in the navigation, whether it is listed or not

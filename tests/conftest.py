@@ -1,7 +1,11 @@
-"""Settings that all tests share: how hypothesis searches, what it may keep, and an admin port from the kernel."""
+"""Settings that all tests share: how hypothesis searches, what it may keep, the admin port, their order."""
 
 import os
+import random
+from collections import defaultdict
+from collections.abc import Iterable
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Two cores may be shared with other runs: a slow example is no finding. Nothing is kept between runs,
@@ -17,3 +21,33 @@ settings.load_profile("house")
 
 # Servers of several tests may run at once, each with an admin port; who wants a certain one names it.
 os.environ["ELASTICQ_ADMIN__PORT"] = "0"
+
+
+def shuffled(items: Iterable[pytest.Item], seed: int) -> list[pytest.Item]:
+    """The tests in the order of this seed. Those of a file stay together: what a file starts is started once."""
+    files = defaultdict(list)
+    for item in items:
+        files[item.path].append(item)
+    chance = random.Random(seed)
+    groups = list(files.values())
+    chance.shuffle(groups)
+    for group in groups:
+        chance.shuffle(group)
+    return [item for group in groups for item in group]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", metavar="SEED", type=int, help="run the tests in the order of this seed")
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    seed = config.getoption("shuffle")
+    return [] if seed is None else [f"order of the tests: --shuffle {seed}"]
+
+
+# Last: plugins sort what was collected, too.
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    seed = config.getoption("shuffle")
+    if seed is not None:
+        items[:] = shuffled(items, seed)

@@ -194,7 +194,7 @@ def test_a_missing_source_is_told(arguments: list[str], tmp_path: Path, monkeypa
 def test_what_config_check_prints_is_a_file_with_the_same_settings(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    example = Path(__file__).parents[1] / "migration" / "examples" / name
+    example = Path(__file__).parents[1] / "system" / "migration" / "examples" / name
     properties = ['-Dqueues."odd.fifo".fifo=true', "-Daws.region=here"]
     assert main(["config", "check", *properties, str(example)]) == 0
     file = tmp_path / "printed.toml"

@@ -7,7 +7,11 @@ import threading
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 from types import TracebackType
+from typing import Any
 
+from elasticq.client import Credentials, Sqs
+
+KEY = Credentials("AKID", "secret")
 JSON_TYPE = "application/x-amz-json-1.0"
 CUT = b""
 """In place of an answer: the connection is closed."""
@@ -74,6 +78,10 @@ class Scripted:
                         return
                     client.sendall(piece)
             self.closed.put(True)
+
+
+def client(server: Scripted, **options: Any) -> Sqs:
+    return Sqs(server.endpoint, "us-east-1", **({"credentials": KEY} | options))
 
 
 def requests(receive: Callable[[int], bytes]) -> Iterator[bytes]:

@@ -19,7 +19,7 @@ from elasticq.wire.sigv4 import Key
 
 HOST = "127.0.0.1:9324"
 QUEUE_URL = f"http://{HOST}/000000000000/orders"
-PATIENCE_S = 10
+PATIENCE_S = 30
 WALL_MS = 1_800_000_000_000
 
 

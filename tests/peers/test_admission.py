@@ -5,7 +5,6 @@ import itertools
 import pytest
 
 from elasticq.peers.admission import Claim, is_elder, is_rival, replaces
-from elasticq.peers.refusals import Refusals
 from tests.peers.community import make_peer
 
 
@@ -34,11 +33,3 @@ def test_exactly_one_of_two_links_dialled_at_once_stays() -> None:
     for new, old in itertools.permutations("ab"):
         assert replaces(new, old) != replaces(old, new)
     assert replaces("a", "a")
-
-
-def test_a_refusal_is_final_only_when_it_lasts() -> None:
-    refusals = Refusals()
-    assert [refusals.is_final(at_s) for at_s in (100, 101, 103, 103.1)] == [False, False, False, True]
-    assert not refusals.is_final(200)
-    assert not refusals.is_final(203)
-    assert not refusals.is_final(300)

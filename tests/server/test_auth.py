@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from elasticq.cli import main
-from elasticq.server.secret_files import refused_mode
 from elasticq.server.settings import SettingsError, admin_token, keys, load, warnings
 from elasticq.wire.sigv4 import Key
 
@@ -104,16 +103,3 @@ def test_config_check_shows_no_secret(tmp_path: Path, capsys: pytest.CaptureFixt
     shown = capsys.readouterr().out
     assert "AKID" in shown
     assert "canary" not in shown
-
-
-@pytest.mark.parametrize(
-    ("owner", "user", "refused"),
-    [
-        (1000, 1000, 0o077),
-        (1001, 1000, 0o077),
-        (0, 0, 0o077),
-        (0, 1000, 0o037),  # as Kubernetes mounts secrets: root's, readable by the pod's group
-    ],
-)
-def test_root_may_hand_a_secret_to_a_group(owner: int, user: int, refused: int) -> None:
-    assert refused_mode(owner, user) == refused

@@ -1,15 +1,11 @@
 """ElasticMQ's files: every key, the traps of its parser, and what is wrong with a file."""
 
-import builtins
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dateutil.relativedelta import relativedelta
 
 from elasticq.server.elasticmq import is_elasticmq, read
-from elasticq.server.hocon import MigrationError, _plain
 from elasticq.server.settings import SettingsError, load
 
 
@@ -88,11 +84,6 @@ def test_a_duration_is_read_in_any_unit(tmp_path: Path, text: str, seconds: int)
     assert queue(tmp_path, f"delay = {text}")["delay_s"] == seconds
 
 
-@pytest.mark.parametrize("value", [timedelta(minutes=2), relativedelta(minutes=2), relativedelta(seconds=120)])
-def test_a_duration_is_the_same_with_dateutil_and_without(value: object) -> None:
-    assert _plain({"delay": value}) == {"delay": "120000 ms"}
-
-
 def test_tags_may_have_dots_numbers_and_quotes(tmp_path: Path) -> None:
     found = queue(tmp_path, 'tags { a.b = 1, "c.d" = true, e = "f g" }')["tags"]
     assert found == {"a.b": "1", "c.d": "true", "e": "f g"}
@@ -102,30 +93,6 @@ def test_a_size_in_bytes_is_no_trap(tmp_path: Path) -> None:
     notes = tmp_path / "x.conf"
     notes.write_text("akka.max = 262144 bytes")
     assert read(notes, ()).notes == [f"{notes}: akka is not known and changes nothing"]
-
-
-def test_the_environment_is_substituted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MQ_PORT", "9401")
-    found = sections(tmp_path, "rest-sqs.bind-port = 1\nrest-sqs.bind-port = ${?MQ_PORT}\naws.region = ${?NOT_SET}")
-    assert found["http"]["port"] == 9401
-    assert "node" not in found
-
-
-def test_included_files_are_read_and_nothing_else_is(tmp_path: Path) -> None:
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "more.conf").write_text('include file("last.conf")\n')
-    (tmp_path / "sub" / "last.conf").write_text("aws.region = here\n")
-    text = 'include "sub/more.conf"\ninclude "missing"\ninclude classpath("reference.conf") # defaults\n'
-    assert sections(tmp_path, text)["node"] == {"region": "here"}
-    for line in (
-        'include url("http://127.0.0.1:1/x")',
-        'include package("a:b")',
-        'include required(file("none.conf"))',
-    ):
-        with pytest.raises(MigrationError, match=r"only files|is required"):
-            sections(tmp_path, line)
-    with pytest.raises(MigrationError, match="files deep"):
-        sections(tmp_path, 'include "elasticmq.conf"')
 
 
 @pytest.mark.parametrize(
@@ -159,19 +126,6 @@ def test_what_is_wrong_with_a_file_is_told(tmp_path: Path, text: str, told: str)
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"none\.conf"):
         load(tmp_path / "none.conf", {}, {})
-
-
-def test_without_pyhocon_its_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def refuse(name: str, *arguments: Any) -> Any:
-        if name.startswith("pyhocon"):
-            raise ImportError(name)
-        return real(name, *arguments)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(MigrationError, match=r"pip install 'elasticq\[hocon\]'"):
-        sections(tmp_path, "")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
-"""One Spark for all tests of this directory, a server of ours and moto beside it."""
+"""One Spark for all tests of this directory, a server of ours and moto beside it; and a machine without Java."""
 
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -11,6 +13,8 @@ from tests.spark.servers import Moto, Server, SqsServer
 
 # What clients find in the environment: the driver's and, as Spark starts with it, that of its workers.
 KEYS = {"AWS_ACCESS_KEY_ID": "000000000000", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "us-east-1"}
+# What a start of Spark reads of the environment, and sets in it.
+STARTS = {"JAVA_HOME", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH", "SPARK_HOME", "SPARK_LOCAL_IP"}
 
 
 @pytest.fixture(scope="session")
@@ -63,3 +67,25 @@ def make_queue() -> Callable[..., str]:
         return str(server.sqs().create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
 
     return make
+
+
+def commands_without_java(directory: Path) -> str:
+    """A PATH with every command there is but java."""
+    directory.mkdir()
+    for place in os.environ["PATH"].split(os.pathsep):
+        for command in Path(place).iterdir() if Path(place).is_dir() else ():
+            if command.name != "java" and not (directory / command.name).is_symlink():
+                (directory / command.name).symlink_to(command)
+    return str(directory)
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A machine without Java."""
+    monkeypatch.setenv("PATH", commands_without_java(tmp_path / "commands"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name in STARTS:
+        # So that what prepare sets is undone as well.
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    return monkeypatch

@@ -21,9 +21,9 @@ from types import TracebackType
 from typing import Any, Final
 
 from elasticq.client import Sqs
-from tests.durability.server import pause
 from tests.spark.conftest import KEYS
 from tests.spark.marked import MARKS, PACE_S, READS, STRAGGLER_S
+from tests.system.durability.server import pause
 
 ROOT = Path(__file__).resolve().parents[2]
 PROC = Path("/") / "proc"

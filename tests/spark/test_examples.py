@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pyspark.cloudpickle import register_pickle_by_value
 
+from tests.spark.conftest import commands_without_java
 from tests.spark.servers import ROOT, Server
-from tests.spark.test_session import commands_without_java
 
 pytestmark = pytest.mark.spark
 EXAMPLES = ROOT / "examples" / "spark"

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.conftest import MakeCluster
-from tests.cluster.conftest import make_cluster as make_cluster
 from tests.spark.kills import SPECULATION, Job, Sender, judge, until
 from tests.spark.servers import Server
+from tests.system.cluster.conftest import MakeCluster
+from tests.system.cluster.conftest import make_cluster as make_cluster
 
 MESSAGES = 200
 EXECUTORS = "local-cluster[2,1,1024]"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.docs.snippets import ROOT, blocks_of
 from tests.spark.servers import Server
+from tests.system.docs.snippets import ROOT, blocks_of
 
 SHOWN = "http://127.0.0.1:9324"
 

@@ -1,17 +1,12 @@
 """What becomes of a batch that fails in part, at all, for a while or for ever; without Spark or a server."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from elasticq.client import SqsError, Unreachable
-from elasticq.spark.entries import BATCH_BYTES_MAX, BadRow, Batch, Identity, Ids, Outgoing, outgoing
-from elasticq.spark.rejects import Rejects
+from elasticq.spark.entries import Outgoing, outgoing
 from elasticq.spark.sending import Failed, Failure, Pace, Sender
-
-IDENTITY = Identity("query", "7", 3)
 
 
 class FakeClock:
@@ -131,75 +126,3 @@ def test_a_rate_is_kept() -> None:
     for _ in range(4):
         made.send(messages(*"abcdefghij"))
     assert clock.monotonic() == pytest.approx(106)  # after the first batch 2 s for each
-
-
-def test_batches_end_at_ten_messages_and_one_mebibyte_with_attributes_counted() -> None:
-    batch = Batch()
-    for number in range(10):
-        assert batch.add(messages(str(number))[0]) == []
-    assert len(batch.add(messages("x")[0])) == 10
-    assert [message.entry["MessageBody"] for message in batch.take()] == ["x"]
-    # Name, type and value count, in bytes: 1 + 6 + 2 of an ä.
-    big = outgoing({"body": "b" * (BATCH_BYTES_MAX - 10), "attributes": [("n", "ä")]}, "body", None)
-    assert big.size_bytes == BATCH_BYTES_MAX - 1
-    assert batch.add(big) == []
-    assert batch.add(messages("1")[0]) == []
-    assert len(batch.add(messages("2")[0])) == 2
-
-
-def test_attributes_become_boto3s() -> None:
-    row = {
-        "value": "body",
-        "attributes": [
-            ("text", {"type": "String", "string": "a", "binary": None}),
-            ("count", {"type": "Number.int", "string": "1", "binary": None}),
-            ("picture", {"type": "Binary.png", "string": None, "binary": b"\x00"}),
-        ],
-        "delaySeconds": 3,
-    }
-    assert outgoing(row, "value", "group").entry == {
-        "MessageBody": "body",
-        "MessageGroupId": "group",
-        "DelaySeconds": 3,
-        "MessageAttributes": {
-            "text": {"DataType": "String", "StringValue": "a"},
-            "count": {"DataType": "Number.int", "StringValue": "1"},
-            "picture": {"DataType": "Binary.png", "BinaryValue": b"\x00"},
-        },
-    }
-
-
-@pytest.mark.parametrize("body", [None, "", b"\xff"])
-def test_a_row_without_text_is_a_bad_row(body: object) -> None:
-    with pytest.raises(BadRow):
-        outgoing({"body": body}, "body", None)
-
-
-def ids(bodies: list[str], identity: Identity = IDENTITY) -> dict[str, list[str]]:
-    made, found = Ids(identity), {}
-    for body in bodies:
-        found.setdefault(body, []).append(made.of({"MessageBody": body}))
-    return found
-
-
-def test_ids_are_the_same_again_in_any_order_and_tell_equal_messages_apart() -> None:
-    first = ids(["a", "b", "a", "c"])
-    assert ids(["c", "a", "a", "b"]) == first
-    assert len({one for some in first.values() for one in some}) == 4
-
-
-@pytest.mark.parametrize("other", [Identity("else", "7", 3), Identity("query", "8", 3), Identity("query", "7", 4)])
-def test_ids_of_another_query_batch_or_partition_are_others(other: Identity) -> None:
-    assert ids(["a"], other) != ids(["a"])
-
-
-def test_rejects_appear_whole_at_the_end_or_not_at_all(tmp_path: Path) -> None:
-    Rejects(str(tmp_path), "none").close()
-    rejects = Rejects(str(tmp_path / "new"), "task")
-    rejects.add({"body": "ä", "binary": b"\xff"}, "Code", "why")
-    assert list((tmp_path / "new").glob("*.jsonl")) == []
-    rejects.close()
-    (line,) = (tmp_path / "new" / "task.jsonl").read_text().splitlines()
-    assert json.loads(line) == {
-        "error": "Code", "message": "why", "row": {"body": "ä", "binary": {"base64": "/w=="}},
-    }  # fmt: skip

@@ -10,13 +10,7 @@ import boto3
 import pytest
 
 from elasticq.spark.options import OptionError
-from elasticq.spark.records import DamagedLog, Received, decode, decode_ids, encode, encode_ids
 from elasticq.spark.stores import ArrowFolder, Folder, open_store
-
-MESSAGE = {
-    "MessageId": "a", "ReceiptHandle": "r", "Body": "ä",
-    "MessageAttributes": {"raw": {"DataType": "Binary", "BinaryValue": b"\x00\xff"}},
-}  # fmt: skip
 
 
 @pytest.fixture(params=["folder", "s3"])
@@ -78,21 +72,3 @@ def test_any_file_system_of_arrow_does_for_one_writer(tmp_path: Path) -> None:
 def test_a_location_that_is_none_is_refused(location: str) -> None:
     with pytest.raises(OptionError, match="walLocation"):
         open_store(location)
-
-
-def test_what_was_received_is_read_again() -> None:
-    received = Received([MESSAGE], [("b", "s")])
-    again = decode("file", encode(received))
-    assert again == received
-    assert again.handles() == [("a", "r"), ("b", "s")]
-    assert decode_ids("file", encode_ids(5.5, ["a"])) == (5.5, ["a"])
-
-
-@pytest.mark.parametrize("at", [0, 20, -1])
-def test_a_damaged_file_is_known(at: int) -> None:
-    content = bytearray(encode(Received([MESSAGE])))
-    content[at] ^= 1
-    with pytest.raises(DamagedLog, match=r"1-0\.wal"):
-        decode("1-0.wal", bytes(content))
-    with pytest.raises(DamagedLog):
-        decode("1-0.wal", b"")

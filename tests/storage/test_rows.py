@@ -22,7 +22,6 @@ from elasticq.node.effects import Committed
 from elasticq.replication.records import Base, Voter
 from elasticq.storage import batches, schema
 from elasticq.storage.batches import Batch
-from elasticq.storage.errors import Damaged, FormatTooNew
 from elasticq.storage.rows import Rows
 
 QUEUES = (7, 9)
@@ -597,28 +596,6 @@ def test_purged_and_deleted_messages_leave_the_disk_in_bounded_steps(
     assert path.stat().st_size < size / 10
 
 
-def test_page_across_a_watermark_keeps_what_lies_above() -> None:
-    connection = opened()
-    rows = filled(connection, 300)
-    rows.take(Committed(400, 1, 1, [m.QueuePurged(7, 200, 9)]))
-    flush(rows, connection)
-    assert [sequence for _, sequence in loaded(connection)[2][3]] == list(range(200, 301))
-    assert [message.sequence for message in fetched(rows, connection, 7, [150, 200])] == list(range(200, 257))
-
-
-def test_pages_are_bounded_in_messages_span_and_weight() -> None:
-    connection, rows = opened(), Rows()
-    sequences = [*range(1, 200), *range(1_000, 2_000, 10)]
-    heavy = [stored(3_000 + number, body="y" * 40_000) for number in range(5)] + [stored(3_005, body="z" * 1_000_000)]
-    rows.take(Committed(1, 1, 1, [created(), *[stored(sequence) for sequence in sequences], *heavy]))
-    flush(rows, connection)
-    pages = [mutation for mutation in Rows().load(connection)[1] if isinstance(mutation, m.UntouchedRestored)]
-    assert max(page.last - page.first for page in pages) < 256
-    assert max(len(page.firsts) for page in pages) <= 26
-    assert [page.first for page in pages if page.first >= 3_000] == [3_000 + number for number in range(6)]
-    assert [page.last_sent_ms for page in pages][:2] == [1_128, 1_199]
-
-
 def test_invocations_older_than_the_window_go() -> None:
     connection, rows = opened(), Rows()
     rows.take(Committed(1, 1, 1_000, [created(), m.InvocationRecorded(b"a" * 16, 1_000, 7, 1)]))
@@ -638,117 +615,3 @@ def test_takeovers_are_kept_as_far_as_they_are_restored() -> None:
         rows.take(Committed(term, term, 1, [m.TookOver(term, "n", 1, 2)]))
         flush(rows, connection)
     assert [takeover.term for takeover in loaded(connection)[2][1]] == list(range(37, 101))
-
-
-# --- damage ------------------------------------------------------------------------------
-
-
-def changed(connection: sqlite3.Connection, table: str, column: str) -> None:
-    """One bit of a value in one row."""
-    value = connection.execute(f"SELECT {column} FROM {table} LIMIT 1").fetchone()[0]
-    other = value ^ 1 if isinstance(value, int) else bytes([value[0] ^ 16]) + value[1:]
-    key = {"pages": "first", "contents": "first", "touched": "sequence", "queues": "id", "invocations": "number"}
-    name = key.get(table, "name")
-    row = connection.execute(f"SELECT {name} FROM {table} LIMIT 1").fetchone()[0]
-    connection.execute(f"UPDATE {table} SET {column} = ? WHERE {name} = ?", (other, row))
-
-
-@pytest.mark.parametrize(
-    ("table", "column"),
-    [
-        ("pages", "live"),
-        ("pages", "untouched"),
-        ("pages", "last"),
-        ("touched", "visible_at_ms"),
-        ("touched", "hand_out"),
-        ("touched", "sequence"),
-        ("queues", "watermark"),
-        ("queues", "attributes"),
-        ("invocations", "rows"),
-        ("meta", "value"),
-    ],
-)
-def test_changed_row_is_damage(table: str, column: str) -> None:
-    connection = opened()
-    rows = filled(connection, 300)
-    received = m.MessagesReceived(7, 1, 9, [5, 250], [3, 3], [1, 1], [1, 1])
-    rows.take(Committed(400, 1, 1, [received, m.InvocationRecorded(b"a" * 16, 1, 7, 1)]))
-    flush(rows, connection)
-    loaded(connection)
-    changed(connection, table, column)
-    with pytest.raises(Damaged, match=r"rows\.db is damaged"):
-        loaded(connection)
-
-
-@pytest.mark.parametrize("table", ["pages", "contents", "touched", "queues", "meta"])
-def test_missing_row_is_damage(table: str) -> None:
-    connection = opened()
-    rows = filled(connection, 300)
-    rows.take(Committed(400, 1, 1, [m.MessagesReceived(7, 1, 9, [5, 250], [3, 3], [1, 1], [1, 1])]))
-    flush(rows, connection)
-    connection.execute(f"DELETE FROM {table}")
-    with pytest.raises(Damaged):
-        loaded(connection)
-
-
-def test_fetch_of_large_messages_brings_only_the_first_ones() -> None:
-    """512 contents are asked for ahead of need: of a megabyte each they would fill the memory."""
-    connection = opened()
-    rows = filled(connection, 20, body="x" * 1_000_000)
-    wanted = list(range(3, 21))
-    sequences = [message.sequence for message in fetched(rows, connection, 7, wanted)]
-    assert sorted(sequences) == wanted[: len(sequences)]
-    assert 8 <= len(sequences) <= 10
-
-
-def test_changed_contents_are_damage_when_they_are_fetched() -> None:
-    connection = opened()
-    filled(connection, 300)
-    changed(connection, "contents", "contents")
-    rows, _, _ = loaded(connection)
-    with pytest.raises(Damaged, match="contents of queue 7"):
-        fetched(rows, connection, 7, [1])
-
-
-def test_flipped_byte_of_the_file_is_found_or_does_not_matter(tmp_path: Path) -> None:
-    path, broken = tmp_path / "rows.db", tmp_path / "broken.db"
-    connection = opened(path)
-    rows = filled(connection, 2_000)
-    rows.take(Committed(3_000, 1, 1, [m.MessagesReceived(7, 1, 9, list(range(1, 900)), *[[3] * 899] * 3)]))
-    flush(rows, connection)
-    expected = loaded(connection)[2]
-    contents = fetched(rows, connection, 7, list(range(1, 2_001)))
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    connection.close()
-    data, found, random_ = path.read_bytes(), 0, random.Random(1)
-    for _ in range(150):
-        at = random_.randrange(100, len(data))
-        broken.write_bytes(data[:at] + bytes([data[at] ^ 1 << random_.randrange(8)]) + data[at + 1 :])
-        connection = sqlite3.connect(broken, isolation_level=None)
-        try:
-            schema.prepare(connection)
-            rows, _, view = loaded(connection)
-            assert view == expected
-            assert fetched(rows, connection, 7, list(range(1, 2_001))) == contents
-        except (Damaged, sqlite3.DatabaseError):
-            found += 1
-        connection.close()
-    assert found > 100
-
-
-def test_newer_format_is_refused_and_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "rows.db"
-    connection = opened(path)
-    connection.execute(f"PRAGMA user_version = {schema.FORMAT + 1}")
-    with pytest.raises(FormatTooNew, match=f"format {schema.FORMAT + 1}"):
-        schema.prepare(connection)
-    assert connection.execute("PRAGMA user_version").fetchone() == (schema.FORMAT + 1,)
-
-
-def test_file_is_made_with_incremental_vacuum_and_a_write_ahead_log(tmp_path: Path) -> None:
-    connection = opened(tmp_path / "rows.db")
-    values = {
-        name: connection.execute(f"PRAGMA {name}").fetchone()[0]
-        for name in ("auto_vacuum", "journal_mode", "page_size")
-    }
-    assert values == {"auto_vacuum": 2, "journal_mode": "wal", "page_size": 8_192}

@@ -1,6 +1,5 @@
 """Three members in this process: killed, parted, brought back."""
 
-import threading
 import time
 from collections.abc import Iterator
 
@@ -73,11 +72,3 @@ def test_fault_strikes_at_every_member(cluster: Cluster) -> None:
                 sqs.send_message(QueueUrl=queue.url, MessageBody="x")
         assert fault.struck >= 3
     assert queue.visible() == 0
-
-
-def test_nothing_is_left_of_a_cluster_that_stopped() -> None:
-    threads = set(threading.enumerate())
-    with Cluster() as cluster:
-        cluster.queue("jobs").create()
-        cluster.kill(cluster.master)
-    assert set(threading.enumerate()) == threads

@@ -1,0 +1,40 @@
+"""How commands talk where there is no terminal, and what Ctrl-C means between two steps."""
+
+import json
+import signal
+
+import pytest
+
+from elasticq.cli.show import Interrupt, bar, json_lines, one_line, table
+
+
+def test_columns_stand_under_their_heads(capsys: pytest.CaptureFixture[str]) -> None:
+    table(("NAME", "MESSAGES"), [("jobs", "12"), ("a-longer-name", "3")])
+    assert capsys.readouterr().out == "NAME           MESSAGES\njobs           12\na-longer-name  3\n"
+
+
+def test_nothing_of_a_message_moves_the_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    assert one_line("ä \x1b[2J\r\n\u202e") == "ä \\x1b[2J\\r\\n\\u202e"
+    table(("BODY",), [("a\x1b[1mb",)])
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_documents_are_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    json_lines([{"a": "1\n2"}, {"b": None}])
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [{"a": "1\n2"}, {"b": None}]
+
+
+def test_a_bar_is_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    with bar("sending", None) as done:
+        done(3)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_first_interrupt_asks_and_the_second_one_ends() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with Interrupt() as interrupt:
+        signal.raise_signal(signal.SIGTERM)
+        assert interrupt.asked
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before

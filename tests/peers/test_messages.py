@@ -1,0 +1,47 @@
+"""Control messages between members: what was encoded is read again, and anything else is a BadMessage."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from elasticq.peers.errors import BadMessage
+from elasticq.peers.messages import End, Greeting, Head, Hello, Known, Pull, Refused, decode, encode
+from tests.peers.community import make_peer
+
+PEER = make_peer("a")
+MESSAGES = [
+    Hello(1, 1, "link", True, b"n" * 16, 5, 6, PEER),
+    Greeting(PEER, (Known("b-1", "10.0.0.1:9326"),)),
+    Refused("held", "another process has this name"),
+    Pull("s", 0, 7),
+    Head("s", 7, 4_096, 0),
+    End(b"d" * 32),
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
+def test_a_message_is_read_as_it_was_written_and_as_no_greeting(message: Any) -> None:
+    body = encode(message)
+    assert decode(body, type(message)) == message
+    other = Hello if isinstance(message, Greeting) else Greeting
+    with pytest.raises(BadMessage, match=other.__name__):
+        decode(body, other)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\xc1",
+        b"\x91" * 10_000,
+        msgspec.msgpack.encode(["s", -1, 7]),
+        msgspec.msgpack.encode(["s", 0, 1 << 62]),
+        msgspec.msgpack.encode(["s" * 1_025, 0, 7]),
+        msgspec.msgpack.encode(["s", 0]),
+        b"\x93\xa1\xff\x00\x07",  # a text that is no UTF-8
+    ],
+)
+def test_what_is_out_of_range_is_no_message(body: bytes) -> None:
+    with pytest.raises(BadMessage, match=r"^Pull: "):
+        decode(body, Pull)

@@ -1,0 +1,38 @@
+"""Pages of contents: their bounds, and one that a watermark cuts."""
+
+from elasticq.engine import mutations as m
+from elasticq.node.effects import Committed
+from elasticq.storage.rows import Rows
+from tests.storage.test_rows import created, fetched, filled, flush, loaded, opened, stored
+
+
+def test_page_across_a_watermark_keeps_what_lies_above() -> None:
+    connection = opened()
+    rows = filled(connection, 300)
+    rows.take(Committed(400, 1, 1, [m.QueuePurged(7, 200, 9)]))
+    flush(rows, connection)
+    assert [sequence for _, sequence in loaded(connection)[2][3]] == list(range(200, 301))
+    assert [message.sequence for message in fetched(rows, connection, 7, [150, 200])] == list(range(200, 257))
+
+
+def test_pages_are_bounded_in_messages_span_and_weight() -> None:
+    connection, rows = opened(), Rows()
+    sequences = [*range(1, 200), *range(1_000, 2_000, 10)]
+    heavy = [stored(3_000 + number, body="y" * 40_000) for number in range(5)] + [stored(3_005, body="z" * 1_000_000)]
+    rows.take(Committed(1, 1, 1, [created(), *[stored(sequence) for sequence in sequences], *heavy]))
+    flush(rows, connection)
+    pages = [mutation for mutation in Rows().load(connection)[1] if isinstance(mutation, m.UntouchedRestored)]
+    assert max(page.last - page.first for page in pages) < 256
+    assert max(len(page.firsts) for page in pages) <= 26
+    assert [page.first for page in pages if page.first >= 3_000] == [3_000 + number for number in range(6)]
+    assert [page.last_sent_ms for page in pages][:2] == [1_128, 1_199]
+
+
+def test_fetch_of_large_messages_brings_only_the_first_ones() -> None:
+    """512 contents are asked for ahead of need: of a megabyte each they would fill the memory."""
+    connection = opened()
+    rows = filled(connection, 20, body="x" * 1_000_000)
+    wanted = list(range(3, 21))
+    sequences = [message.sequence for message in fetched(rows, connection, 7, wanted)]
+    assert sorted(sequences) == wanted[: len(sequences)]
+    assert 8 <= len(sequences) <= 10

@@ -1,0 +1,230 @@
+"""What docs/coverage.md is made of: a call for each action, a value for each attribute, a cause for each error."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from tests.system.acceptance.raw import Answer, Endpoint
+
+Parameters = dict[str, Any]
+ACCOUNT = "000000000000"
+
+
+@dataclass
+class World:
+    """A standard and a FIFO queue with a dead-letter queue each, and messages received from them."""
+
+    endpoint: Endpoint
+    protocol: str
+
+    def __post_init__(self) -> None:
+        self.name = f"coverage-{uuid4().hex}"
+        self.dead = self.create(f"{self.name}-dead")
+        self.url = self.create(self.name, RedrivePolicy=self.policy(f"{self.name}-dead"), MessageRetentionPeriod="600")
+        self.fifo = self.create(f"{self.name}.fifo", FifoQueue="true", ContentBasedDeduplication="true")
+
+    def create(self, name: str, **attributes: str) -> str:
+        return str(
+            self.endpoint.json("CreateQueue", {"QueueName": name, "Attributes": attributes}).document["QueueUrl"]
+        )
+
+    def arn(self, name: str) -> str:
+        return f"arn:aws:sqs:us-east-1:{ACCOUNT}:{name}"
+
+    def policy(self, name: str) -> str:
+        return json.dumps({"deadLetterTargetArn": self.arn(name), "maxReceiveCount": 2})
+
+    def call(self, action: str, parameters: Parameters) -> Answer:
+        return self.endpoint.call(self.protocol, action, parameters)
+
+    def handle(self) -> str:
+        """Of a message that was sent and received just now."""
+        self.endpoint.json("SendMessage", {"QueueUrl": self.url, "MessageBody": "body"})
+        found = self.endpoint.json("ReceiveMessage", {"QueueUrl": self.url, "WaitTimeSeconds": 5}).document["Messages"]
+        return str(found[0]["ReceiptHandle"])
+
+    def task(self) -> str:
+        """The handle of a slow move task."""
+        for _ in range(5):
+            self.endpoint.json("SendMessage", {"QueueUrl": self.dead, "MessageBody": "body"})
+        parameters = {
+            "SourceArn": self.arn(f"{self.name}-dead"),
+            "DestinationArn": self.arn(self.name),
+            "MaxNumberOfMessagesPerSecond": 1,
+        }
+        return str(self.endpoint.json("StartMessageMoveTask", parameters).document["TaskHandle"])
+
+    def tagged(self) -> str:
+        self.endpoint.json("TagQueue", {"QueueUrl": self.url, "Tags": {"a": "b"}})
+        return self.url
+
+    def permitted(self) -> str:
+        self.endpoint.json(
+            "AddPermission",
+            {"QueueUrl": self.url, "Label": "l", "AWSAccountIds": [ACCOUNT], "Actions": ["SendMessage"]},
+        )
+        return self.url
+
+
+def _send_entries(count: int) -> list[Parameters]:
+    return [{"Id": str(at), "MessageBody": "body"} for at in range(count)]
+
+
+# Each must be answered with 200 by both protocols.
+ACTIONS: dict[str, Callable[[World], Parameters]] = {
+    "AddPermission": lambda w: {
+        "QueueUrl": w.url, "Label": "l", "AWSAccountIds": [ACCOUNT], "Actions": ["SendMessage", "*"]
+    },
+    "CancelMessageMoveTask": lambda w: {"TaskHandle": w.task()},
+    "ChangeMessageVisibility": lambda w: {"QueueUrl": w.url, "ReceiptHandle": w.handle(), "VisibilityTimeout": 5},
+    "ChangeMessageVisibilityBatch": lambda w: {
+        "QueueUrl": w.url, "Entries": [{"Id": "a", "ReceiptHandle": w.handle(), "VisibilityTimeout": 5}]
+    },
+    "CreateQueue": lambda w: {"QueueName": f"{w.name}-new", "Attributes": {"DelaySeconds": "1"}, "tags": {"a": "b"}},
+    "DeleteMessage": lambda w: {"QueueUrl": w.url, "ReceiptHandle": w.handle()},
+    "DeleteMessageBatch": lambda w: {"QueueUrl": w.url, "Entries": [{"Id": "a", "ReceiptHandle": w.handle()}]},
+    "DeleteQueue": lambda w: {"QueueUrl": w.url},
+    "GetQueueAttributes": lambda w: {"QueueUrl": w.url, "AttributeNames": ["All"]},
+    "GetQueueUrl": lambda w: {"QueueName": w.name, "QueueOwnerAWSAccountId": ACCOUNT},
+    "ListDeadLetterSourceQueues": lambda w: {"QueueUrl": w.dead, "MaxResults": 5},
+    "ListMessageMoveTasks": lambda w: {"SourceArn": (w.task(), w.arn(f"{w.name}-dead"))[1], "MaxResults": 5},
+    "ListQueueTags": lambda w: {"QueueUrl": w.tagged()},
+    "ListQueues": lambda w: {"QueueNamePrefix": w.name, "MaxResults": 1},
+    "PurgeQueue": lambda w: {"QueueUrl": w.url},
+    "ReceiveMessage": lambda w: {
+        "QueueUrl": w.fifo, "MaxNumberOfMessages": 10, "WaitTimeSeconds": 0, "VisibilityTimeout": 5,
+        "AttributeNames": ["All"], "MessageSystemAttributeNames": ["All"], "MessageAttributeNames": ["All"],
+        "ReceiveRequestAttemptId": "attempt",
+    },
+    "RemovePermission": lambda w: {"QueueUrl": w.permitted(), "Label": "l"},
+    "SendMessage": lambda w: {
+        "QueueUrl": w.fifo, "MessageBody": "body", "MessageGroupId": "g", "MessageDeduplicationId": "d",
+        "MessageAttributes": {"a": {"DataType": "String", "StringValue": "b"}},
+        "MessageSystemAttributes": {
+            "AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e988-bd862e3fe1be46a994272793"}
+        },
+    },
+    "SendMessageBatch": lambda w: {"QueueUrl": w.url, "Entries": _send_entries(10)},
+    "SetQueueAttributes": lambda w: {"QueueUrl": w.url, "Attributes": {"VisibilityTimeout": "5"}},
+    "StartMessageMoveTask": lambda w: {"SourceArn": w.arn(f"{w.name}-dead"), "DestinationArn": w.arn(w.name)},
+    "TagQueue": lambda w: {"QueueUrl": w.url, "Tags": {"a": "b"}},
+    "UntagQueue": lambda w: {"QueueUrl": w.tagged(), "TagKeys": ["a"]},
+}  # fmt: skip
+
+# Values that must read back as they were set; on a FIFO queue where only those have it. None: AWS's own, read only.
+ATTRIBUTES: dict[str, Callable[[World], str] | None] = {
+    "ApproximateNumberOfMessages": None,
+    "ApproximateNumberOfMessagesDelayed": None,
+    "ApproximateNumberOfMessagesNotVisible": None,
+    "ContentBasedDeduplication": lambda w: "true",
+    "CreatedTimestamp": None,
+    "DeduplicationScope": lambda w: "messageGroup",
+    "DelaySeconds": lambda w: "7",
+    "FifoQueue": lambda w: "true",
+    "FifoThroughputLimit": lambda w: "perMessageGroupId",
+    "KmsDataKeyReusePeriodSeconds": lambda w: "600",
+    "KmsMasterKeyId": lambda w: "alias/mine",
+    "LastModifiedTimestamp": None,
+    "MaximumMessageSize": lambda w: "2048",
+    "MessageRetentionPeriod": lambda w: "61",
+    "Policy": lambda w: '{"Version": "2012-10-17",  "Statement": []}',
+    "QueueArn": None,
+    "ReceiveMessageWaitTimeSeconds": lambda w: "3",
+    "RedriveAllowPolicy": lambda w: '{"redrivePermission":  "denyAll"}',
+    "RedrivePolicy": lambda w: f'{{"maxReceiveCount": "7",  "deadLetterTargetArn": "{w.arn(w.name + "-dead")}"}}',
+    "SqsManagedSseEnabled": lambda w: "false",
+    "VisibilityTimeout": lambda w: "8",
+}
+FIFO_ATTRIBUTES = ("FifoQueue", "ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit")
+TOGETHER = {
+    "FifoThroughputLimit": {"DeduplicationScope": "messageGroup"},
+    "KmsDataKeyReusePeriodSeconds": {"KmsMasterKeyId": "alias/mine"},
+}
+
+Cause = tuple[str, Callable[[World], Parameters]]
+
+# The Query code of each error, and a call that gets it.
+ERRORS: dict[str, Cause] = {
+    "AWS.SimpleQueueService.BatchEntryIdsNotDistinct": (
+        "SendMessageBatch", lambda w: {"QueueUrl": w.url, "Entries": _send_entries(1) * 2}
+    ),
+    "AWS.SimpleQueueService.BatchRequestTooLong": (
+        "SendMessageBatch",
+        lambda w: {"QueueUrl": w.url, "Entries": [{"Id": i, "MessageBody": "x" * 600_000} for i in "ab"]},
+    ),
+    "AWS.SimpleQueueService.EmptyBatchRequest": ("SendMessageBatch", lambda w: {"QueueUrl": w.url, "Entries": []}),
+    "AWS.SimpleQueueService.InvalidBatchEntryId": (
+        "SendMessageBatch", lambda w: {"QueueUrl": w.url, "Entries": [{"Id": "a b", "MessageBody": "x"}]}
+    ),
+    "AWS.SimpleQueueService.NonExistentQueue": ("PurgeQueue", lambda w: {"QueueUrl": w.url + "-none"}),
+    "AWS.SimpleQueueService.TooManyEntriesInBatchRequest": (
+        "SendMessageBatch", lambda w: {"QueueUrl": w.url, "Entries": _send_entries(11)}
+    ),
+    "InvalidAttributeName": ("GetQueueAttributes", lambda w: {"QueueUrl": w.url, "AttributeNames": ["Colour"]}),
+    "InvalidAttributeValue": (
+        "SetQueueAttributes", lambda w: {"QueueUrl": w.url, "Attributes": {"DelaySeconds": "901"}}
+    ),
+    "InvalidMessageContents": ("SendMessage", lambda w: {"QueueUrl": w.url, "MessageBody": "\u0001"}),
+    "InvalidParameterValue": ("ReceiveMessage", lambda w: {"QueueUrl": w.url, "MaxNumberOfMessages": 11}),
+    "MissingParameter": ("SendMessage", lambda w: {"QueueUrl": w.url}),
+    "OverLimit": (
+        "SetQueueAttributes",
+        lambda w: {"QueueUrl": w.url, "Attributes": {"Policy": json.dumps({"Id": "x" * 8_192, "Statement": []})}},
+    ),
+    "QueueAlreadyExists": ("CreateQueue", lambda w: {"QueueName": w.name, "Attributes": {"DelaySeconds": "9"}}),
+    "ReceiptHandleIsInvalid": ("DeleteMessage", lambda w: {"QueueUrl": w.url, "ReceiptHandle": "garbage"}),
+    "ResourceNotFoundException": ("ListMessageMoveTasks", lambda w: {"SourceArn": w.arn("none")}),
+}  # fmt: skip
+
+ELSEWHERE = {
+    "AWS.SimpleQueueService.PurgeQueueInProgress": "with the switch `sixty_second_rules` only",
+    "AWS.SimpleQueueService.QueueDeletedRecently": "with the switch `sixty_second_rules` only",
+    "InvalidAddress": "a path that names no queue (404)",
+    "RequestThrottled": "the bound of remembered SDK calls is reached",
+}
+NEVER = {
+    "AWS.SimpleQueueService.MessageNotInflight": "AWS was seen to answer InvalidParameterValue instead; so do we",
+    "AWS.SimpleQueueService.UnsupportedOperation": "everything is supported",
+    "InvalidIdFormat": "deprecated in the model: ReceiptHandleIsInvalid",
+    "InvalidSecurity": "HTTP is allowed",
+    "KMS.*": "there is no key service: any key id is stored",
+}
+
+DIFFERENCES = (
+    "Counters (`ApproximateNumberOf...`) are exact, not approximate; only dead letters that expire out of their order "
+    "may be counted for a while after a restart.",
+    "A short poll looks at every message; AWS may miss some of a small queue.",
+    "Changes of attributes, deletes and purges act at once; AWS takes up to a minute (retention: 15).",
+    "The two 60-second rules (purge again, create after delete) are off unless `sixty_second_rules` is on.",
+    "There are no call rates: FIFO's 300 calls a second, tagging's 30.",
+    "KMS keys are stored and read back; nothing is encrypted by them, and no Kms error ever occurs.",
+    "`NextToken` and receipt handles have a form of their own: 56 characters for a handle.",
+    "Tags beyond 50 are refused; AWS documents the number as advice.",
+    "AWS's words are not known, and ours stand there, for: bad tags, bad RedriveAllowPolicy, a source that the "
+    "dead-letter queue does not allow, too many principals or conditions in a policy.",
+    "Queues are kept apart by account only, not by region: clients of two regions see the same queues, "
+    "and ARNs carry the configured region, not the one of the request's signature.",
+    "Deleting with the handle of an earlier receive removes a standard queue's message unless a later receive of it "
+    "is in flight; AWS promises neither.",
+    "A change of visibility that comes after the timeout succeeds and leaves the message visible; what AWS does with "
+    "the message is not recorded.",
+    "A Query request with `Accept: application/json` gets JSON as from AWS; its form is recorded for ListQueues, "
+    "GetQueueAttributes, ReceiveMessage and errors, and follows those for the other actions.",
+    "A GET without a signature may only read (switch `csrf`).",
+    "Creating a queue again with tags that differ from its own is refused, as users report of AWS; with none given "
+    "it is not.",
+    "A dead-letter queue that was deleted leaves messages in their source, which goes on delivering them.",
+    "maxReceiveCount counts the receives of the queue that has the policy; in a chain of dead-letter queues each "
+    "counts anew (`ApproximateReceiveCount` shows all of them).",
+    "A move task without a rate moves up to 10,000 messages a second; AWS chooses at most 500.",
+    "A move task leaves messages that are in flight or delayed when it comes to them, and those sent after its start.",
+    "A move task that ran for 36 hours is FAILED with the reason `TaskTimedOut`; AWS's reason is not known.",
+    "After a restart or a failover, messages whose visibility timeout ended meanwhile stay hidden a little longer, so "
+    "that nobody who could not extend it loses them.",
+    "AWSTraceHeader has at most 1,024 bytes, RedrivePolicy and RedriveAllowPolicy 8,192, integers 32 bits; far longer "
+    "ids, names and lists than AWS's fail the whole call, entries of a batch too; a request without messages has at "
+    "most 262,144 bytes. AWS's bounds and words for these are not known.",
+    "Ours, and only where asked for: `ElasticqPageSize`, `ElasticqIdempotencyWindow`, peeks ([client](client.md)).",
+)

@@ -1,0 +1,169 @@
+"""Every action, attribute and error by both protocols against a real process; docs/coverage.md says what was seen.
+
+With ELASTICQ_WRITE_DOCS set the document is written, else it must say the same.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+import pytest
+
+from elasticq.model import errors
+from elasticq.model.errors import SqsError
+from elasticq.wire.operations import OPERATIONS
+from tests.system.acceptance.coverage import (
+    ACTIONS,
+    ATTRIBUTES,
+    DIFFERENCES,
+    ELSEWHERE,
+    ERRORS,
+    FIFO_ATTRIBUTES,
+    NEVER,
+    TOGETHER,
+    World,
+)
+from tests.system.acceptance.raw import Answer, Endpoint
+
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "coverage.md"
+SERVICE = botocore.session.get_session().get_service_model("sqs")
+PROTOCOLS = ("json", "query")
+
+
+def shown(answer: Answer, action: str) -> dict[str, str]:
+    """The attributes in an answer of GetQueueAttributes."""
+    if "json" in answer.headers["content-type"]:
+        return dict(answer.document.get("Attributes", {}))
+    listed = (answer.xml[f"{action}Result"] or {}).get("Attribute", [])
+    return {each["Name"]: each["Value"] for each in (listed if isinstance(listed, list) else [listed])}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("action", ACTIONS)
+def test_action_is_answered(endpoint: Endpoint, action: str, protocol: str) -> None:
+    world = World(endpoint, protocol)
+    answer = world.call(action, ACTIONS[action](world))
+    assert answer.status == 200, answer.body
+    if protocol == "query":
+        assert answer.xml["ResponseMetadata"]["RequestId"]
+    else:
+        assert answer.headers["x-amzn-requestid"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_attribute_reads_back_as_it_was_set(endpoint: Endpoint, name: str, protocol: str) -> None:
+    world = World(endpoint, protocol)
+    make = ATTRIBUTES[name]
+    url = world.fifo if name in FIFO_ATTRIBUTES else world.url
+    if make is None:
+        refused = world.call("SetQueueAttributes", {"QueueUrl": url, "Attributes": {name: "1"}})
+        assert refused.error[1] == "InvalidAttributeName"
+    else:
+        attributes = {name: make(world)} | TOGETHER.get(name, {})
+        answer = world.call("SetQueueAttributes", {"QueueUrl": url, "Attributes": attributes})
+        assert answer.status == 200, answer.body
+    for names in ([name], ["All"]):
+        found = shown(
+            world.call("GetQueueAttributes", {"QueueUrl": url, "AttributeNames": names}), "GetQueueAttributes"
+        )
+        assert found[name] == make(world) if make is not None else found[name]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("code", ERRORS)
+def test_error_has_its_code_type_and_status(endpoint: Endpoint, code: str, protocol: str) -> None:
+    world = World(endpoint, protocol)
+    action, make = ERRORS[code]
+    answer = world.call(action, make(world))
+    kind = _class_of(code)
+    assert answer.error[:2] == (kind.status, code)
+    if protocol == "json":
+        assert answer.document["__type"] == f"com.amazonaws.sqs#{kind.json_type}"
+        assert answer.headers["x-amzn-query-error"] == f"{code};Sender"
+    else:
+        assert answer.xml["Error"]["Type"] == "Sender"
+
+
+def _classes() -> list[type[SqsError]]:
+    return [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, SqsError)]
+
+
+def _class_of(code: str) -> type[SqsError]:
+    return next(kind for kind in _classes() if kind.code == code)
+
+
+def test_nothing_of_the_service_model_is_left_out() -> None:
+    assert sorted(ACTIONS) == sorted(SERVICE.operation_names) == sorted(OPERATIONS)
+    assert {*ATTRIBUTES, "All"} == set(SERVICE.shape_for("QueueAttributeName").enum)
+    told = {*ERRORS, *ELSEWHERE, *NEVER}
+    exceptions = [name for name in SERVICE.shape_names if SERVICE.shape_for(name).metadata.get("exception")]
+    for name in exceptions:
+        code = next(kind.code for kind in _classes() if kind.json_type == name)
+        assert code in told or ("KMS.*" in told and code.startswith("KMS.")), name
+
+
+def test_document_says_what_is_covered() -> None:
+    text = document()
+    if os.environ.get("ELASTICQ_WRITE_DOCS"):
+        DOCUMENT.write_text(text)
+    assert DOCUMENT.read_text() == text, "ELASTICQ_WRITE_DOCS=1 pytest tests/system/acceptance/test_coverage.py"
+
+
+def document() -> str:
+    return "\n".join(
+        [
+            "# What of SQS is covered",
+            "",
+            "Made by `tests/system/acceptance/test_coverage.py`, which runs every line of these tables against a "
+            "server process by both protocols. Write it again with `ELASTICQ_WRITE_DOCS=1`.",
+            "",
+            "## Actions",
+            *_table(("action", "JSON 1.0", "Query", "members"), [_action(name) for name in sorted(ACTIONS)]),
+            "",
+            "## Queue attributes",
+            "Set and read back exactly, by name and by `All`.",
+            "",
+            *_table(("attribute", "JSON 1.0", "Query", "kind"), [_attribute(name) for name in sorted(ATTRIBUTES)]),
+            "",
+            "## Errors",
+            *_table(("code", "JSON type", "status", "how it was got"), [_error(code) for code in sorted(ERRORS)]),
+            *[f"| {code} | {_type(code)} | {_status(code)} | {why} |" for code, why in sorted(ELSEWHERE.items())],
+            "",
+            "In the service model, but never answered:",
+            *[f"- {code}: {why}." for code, why in sorted(NEVER.items())],
+            "",
+            "## Differences from AWS that are left",
+            *[f"- {each}" for each in DIFFERENCES],
+            "",
+        ]
+    )
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[str]:
+    lines = [heads, ("---",) * len(heads), *rows]
+    return ["| " + " | ".join(map(str, line)) + " |" for line in lines]
+
+
+def _action(name: str) -> tuple[str, ...]:
+    members = SERVICE.operation_model(name).input_shape.members
+    return name, "yes", "yes", ", ".join(members)
+
+
+def _attribute(name: str) -> tuple[str, ...]:
+    if ATTRIBUTES[name] is None:
+        return name, "yes", "yes", "read only"
+    return name, "yes", "yes", "FIFO queues" if name in FIFO_ATTRIBUTES else "all queues"
+
+
+def _error(code: str) -> tuple[str, ...]:
+    return code, _type(code), _status(code), ERRORS[code][0]
+
+
+def _type(code: str) -> str:
+    return _class_of(code).json_type
+
+
+def _status(code: str) -> str:
+    return str(_class_of(code).status)
