@@ -167,7 +167,7 @@ def test_what_is_taken_back_leaves_no_trace() -> None:
     cluster.submit(old, c.SendMessage(queue_url="jobs", message_body="open"))
     assert node.journal.is_open
     assert state_digest(node.state) != before
-    node.lost_mastership(cluster.now_ms)
+    node._lost_mastership(index, cluster.now_ms)
     assert not node.journal.is_open
     assert (state_digest(node.state), node.applied_index, node.clock.ahead_ms) == (before, index, ahead_ms)
 

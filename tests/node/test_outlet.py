@@ -3,16 +3,17 @@
 from elasticq.node.effects import Effects
 from elasticq.node.outlet import Outlet
 from elasticq.replication import messages
+from elasticq.replication.election import Timing
 from elasticq.replication.lottery import Lottery
 from elasticq.replication.records import NOTHING, Vote
-from elasticq.replication.replica import Observer, Replica, Timing
+from elasticq.replication.replica import Replica
 
 
 def outlet_of(*voters: str, is_volatile: bool = False) -> tuple[Replica, Effects, Outlet]:
     """A member "a" whose replica has just asked for pre-votes, or, alone, stands."""
     timing, lottery = Timing(100, 700, 1_400), Lottery(b"e" * 32)
     replica = Replica(
-        "a", voters, NOTHING, timing, lottery, Observer(), lambda now_ms: (0, now_ms), is_volatile=is_volatile
+        "a", voters, NOTHING, timing, lottery, lambda now_ms: (0, now_ms), is_volatile=is_volatile
     )
     effects = Effects()
     replica.start(0)
@@ -23,7 +24,7 @@ def test_records_leave_once_under_a_new_token() -> None:
     replica, effects, outlet = outlet_of("a")
     outlet.drain(0)
     assert effects.records == [Vote(1, "a")]
-    assert effects.token == replica.token == 1
+    assert effects.token == replica.durability.token == 1
     outlet.drain(0)
     assert (len(effects.records), effects.token) == (1, 1)
     assert replica.ready.records == []
@@ -59,4 +60,4 @@ def test_in_memory_a_record_is_durable_at_once() -> None:
     granted(replica, outlet)
     (frame,) = effects.frames
     assert frame.token == 0
-    assert replica.synced_token == effects.token > 0
+    assert replica.durability.synced_token == effects.token > 0
