@@ -27,7 +27,7 @@ from elasticq.node.residency import Residency
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.messages import Append
 from elasticq.replication.records import Base, Entry, Voter
-from elasticq.replication.replica import MASTER, Replica
+from elasticq.replication.replica import Replica
 
 
 class Journal:
@@ -142,7 +142,7 @@ class Journal:
         replica = self._replica
         if self.gathers and self._open_bytes < self._batch_bytes_max:
             return
-        known_index = replica.commit_index if self._is_volatile else replica.durable_index
+        known_index = replica.commit_index if self._is_volatile else replica.durability.durable_index
         if known_index >= replica.log.last_index or self._open_bytes >= self._batch_bytes_max:
             self.close(now_ms)
 
@@ -158,7 +158,6 @@ class Journal:
         payload = m.join(self._open_payloads)
         self._open, self._open_payloads, self._open_bytes, self.open_is_early = [], [], 0, False
         time_ms = self.turn.now_ms
-        # What the replica tells while it proposes finds the books in order.
         self.applied_index = index = self._replica.log.last_index + 1
         if not self._is_volatile:
             self._uncommitted.append(Committed(index, self._replica.term, time_ms, mutations, voters))
@@ -166,6 +165,8 @@ class Journal:
             self._undo.append((index, undo))
             self._open_undo = []
         self._replica.propose(payload, time_ms, now_ms, voters=voters, is_early=is_early)
+        if voters is not None:
+            self.members_changed(index)  # at once: what comes next may have to be taken back
         if self._clock.ahead_ms != self._state.ahead_ms:
             self._advance_clock()
 
@@ -186,8 +187,8 @@ class Journal:
         return (
             bool(self._open)
             and not replica.has_company
-            and replica.durable_index < replica.log.last_index
-            and not replica.outbox.records
+            and replica.durability.durable_index < replica.log.last_index
+            and not replica.ready.records
         )
 
     # --- entries of others, and of earlier terms -----------------------------------
@@ -234,27 +235,26 @@ class Journal:
 
     # --- commit and roll-back ------------------------------------------------------
 
-    def commit_moved(self) -> None:
+    def commit_moved(self, commit_index: int, *, is_master: bool) -> None:
         """What is committed is not taken back any more: a follower applies it, and the rows on disk get it."""
-        replica = self._replica
-        if replica.role == MASTER:
-            while self._undo and self._undo[0][0] <= replica.commit_index:
+        if is_master:
+            while self._undo and self._undo[0][0] <= commit_index:
                 self._undo.popleft()
         else:
-            for index in range(self.applied_index + 1, replica.commit_index + 1):
+            for index in range(self.applied_index + 1, commit_index + 1):
                 self._apply_entry(index, keep_undo=False)
         uncommitted = self._uncommitted
-        while uncommitted and uncommitted[0].index <= replica.commit_index:
+        while uncommitted and uncommitted[0].index <= commit_index:
             committed = uncommitted.popleft()
             self._residency.pin(committed)
             self._effects.committed.append(committed)
 
-    def lost_mastership(self) -> None:
-        """Take back what is not committed."""
+    def lost_mastership(self, commit_index: int) -> None:
+        """Take back what is not committed: what stands above ``commit_index``."""
         self._roll_back()
         self._open, self._open_payloads, self._open_bytes, self.open_is_early = [], [], 0, False
         self._clock.ahead_ms = self._state.ahead_ms
-        self.applied_index = self._replica.commit_index
+        self.applied_index = commit_index
         self._uncommitted.clear()
         self._digests.forget_above(self.applied_index)
 
@@ -270,13 +270,12 @@ class Journal:
         replica = self._replica
         return self._state, replica.log.base_at(replica.commit_index, replica.membership.committed_voters)
 
-    def members_changed(self) -> None:
+    def members_changed(self, last_index: int) -> None:
         """With company a term can be lost; what was appended before had no undo and must be committed first."""
-        replica = self._replica
-        if not replica.has_company:
+        if not self._replica.has_company:
             self._undo_from = 0
         elif not self._undo_from:
-            self._undo_from = replica.log.last_index + 1 + bool(self._open)
+            self._undo_from = last_index + 1 + bool(self._open)
 
     @property
     def may_be_taken_back(self) -> bool:

@@ -17,9 +17,8 @@ from elasticq.node.clock import ClusterClock
 from elasticq.node.journal import Journal
 from elasticq.node.judging import Judge
 from elasticq.node.members import founding
-from elasticq.node.outlet import Outlet
 from elasticq.replication.lottery import Lottery
-from elasticq.replication.replica import MASTER, Replica
+from elasticq.replication.replica import Replica
 
 HAND_OVER_MS: Final = 1_000
 GRACE_BEFORE_MS: Final = 1_400  # a follower's link may have been silent this long before it was noticed
@@ -41,7 +40,6 @@ class Leadership:
         "_journal",
         "_judge",
         "_lottery",
-        "_outlet",
         "_replica",
         "_state",
         "_takeover_index",
@@ -58,7 +56,6 @@ class Leadership:
         lottery: Lottery,
         judge: Judge,
         journal: Journal,
-        outlet: Outlet,
     ) -> None:
         self.serving = False
         self.may_write = False
@@ -69,7 +66,6 @@ class Leadership:
         self._lottery = lottery
         self._judge = judge
         self._journal = journal
-        self._outlet = outlet
         self._takeover_index = 0
         self._heir = ""
 
@@ -80,7 +76,7 @@ class Leadership:
         replica, clock, journal = self._replica, self._clock, self._journal
         journal.apply_to_end()
         contact_ms = clock.contact_ms
-        clock.win(replica.term, replica.votes.values(), replica.log.last_time_ms, now_ms)
+        clock.win(replica.term, replica.election.votes.values(), replica.log.last_time_ms, now_ms)
         journal.begin_term(now_ms)
         first: list[m.Mutation] = []
         if not self._state.cluster_id:
@@ -89,7 +85,8 @@ class Leadership:
         takeover = m.TookOver(replica.term, replica.member_id, grace_from_ms, grace_until_ms)
         journal.append(self._judge.own([*first, takeover]), now_ms, None)
         self._takeover_index = replica.log.last_index + 1
-        journal.propose(now_ms)  # records leave when the replica's caller is done
+        journal.propose(now_ms)
+        replica.ask_round(now_ms)  # it carries that entry: one round trip less
 
     def _grace(self, contact_ms: int | None, time_ms: int) -> tuple[int, int]:
         """From when to when consumers may have been unable to extend a visibility timeout."""
@@ -100,9 +97,9 @@ class Leadership:
         from_ms = last_ms - GRACE_BEFORE_MS
         return from_ms, min(time_ms + GRACE_AFTER_MS, from_ms + GRACE_SPAN_MAX_MS)
 
-    def commit_moved(self) -> None:
+    def commit_moved(self, commit_index: int) -> None:
         """Serve only when the own TookOver is committed: then everything before it is, too."""
-        if not self.serving and self._replica.role == MASTER and self._replica.commit_index >= self._takeover_index:
+        if not self.serving and commit_index >= self._takeover_index:
             self.serve()
 
     def serve(self) -> None:
@@ -134,14 +131,13 @@ class Leadership:
             self.hands_over_until_ms = 0
             self.may_write = self.serving
         elif not self._journal.is_open and self._replica.commit_index == self._replica.log.last_index:
-            heir = self._heir or self._replica.heir()
+            heir = self._heir or self._replica.tracker.heir()
             if self._replica.hand_over(now_ms, heir):
                 self._heir = heir  # the same until it is over: two that stand at once split the votes
-            self._outlet.drain(now_ms)
 
     # --- what others ask ------------------------------------------------------------
 
     def stale_ms(self, now_ms: int) -> int:
         """For how long no master was heard; 0 where this member serves."""
-        heard_ms = self._replica.heard_ms
+        heard_ms = self._replica.election.heard_ms
         return 0 if self.serving or heard_ms is None else now_ms - heard_ms

@@ -181,9 +181,9 @@ class Members:
         if entry is not None and entry.voters is not None and any(voter.id == to for voter in entry.voters):
             self._replica.send_founding(to, entry)
 
-    def voters_changed(self) -> None:
-        """The newest entry of the log that names voters is another one."""
-        if self._replica.membership.is_voter:
+    def voters_changed(self, *, is_voter: bool) -> None:
+        """The newest entry of the log that names voters is another one; ``is_voter``: it names this member."""
+        if is_voter:
             self._was_voter, self.was_removed = True, False
 
     def commit_moved(self) -> None:
@@ -286,7 +286,7 @@ class Members:
     def _lag(self, member_id: str) -> int | None:
         replica = self._replica
         if member_id == self._settings.member_id:
-            return max(0, replica.commit_index - replica.durable_index)
+            return max(0, replica.commit_index - replica.durability.durable_index)
         progress = replica.followers.get(member_id)
         return None if progress is None else max(0, replica.commit_index - progress.match_index)
 

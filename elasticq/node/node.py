@@ -3,7 +3,7 @@
 Node takes the inputs, hands each to the part that does the work, and drains what the parts left into ``effects``. Each
 part owns its fields, and knows only parts below it:
 
-    Node            inputs, what the replica tells (Observer), draining
+    Node            inputs, the events of the replica, draining
     StatusReport    what a member tells of itself
     Housekeeping    background work of a master
     Post            calls of and for other members; Courier: those that are under way
@@ -62,16 +62,26 @@ from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus
 from elasticq.node.status import StatusReport
 from elasticq.node.voter_changes import VoterChanges
 from elasticq.replication import messages
+from elasticq.replication.election import Timing
 from elasticq.replication.judge import judge
 from elasticq.replication.lottery import Lottery
 from elasticq.replication.messages import FrameError
-from elasticq.replication.records import Durable, Entry, Vote
-from elasticq.replication.replica import MASTER, Observer, Replica, Timing
+from elasticq.replication.ready import (
+    BecameMaster,
+    CommitMoved,
+    Dropped,
+    FellBehind,
+    Linked,
+    LostMastership,
+    MembersChanged,
+)
+from elasticq.replication.records import Durable, Vote
+from elasticq.replication.replica import MASTER, Replica
 
 _FORWARDED = bytes((forwarding.FRAME_KIND,))
 
 
-class Node(Observer):
+class Node:
     """One member. All times are ms; ``now_ms`` is the boot-time clock. Effects are drained after each call."""
 
     def __init__(
@@ -90,7 +100,7 @@ class Node(Observer):
         timing = Timing(settings.heartbeat_ms, settings.election_min_ms, settings.election_max_ms)
         is_volatile, replies = settings.volatile, effects.replies
         self.replica = replica = Replica(
-            settings.member_id, settings.voters, durable, timing, lottery, self, clock.reading, is_volatile=is_volatile
+            settings.member_id, settings.voters, durable, timing, lottery, clock.reading, is_volatile=is_volatile
         )
         self.members = members = Members(settings, replica, lottery)
         members.founded()
@@ -108,7 +118,7 @@ class Node(Observer):
         self.journal = journal = Journal(
             settings, state, replica, clock, effects, outlet, judge, residency, digests, mover, index
         )
-        self.leadership = leadership = Leadership(state, replica, clock, lottery, judge, journal, outlet)
+        self.leadership = leadership = Leadership(state, replica, clock, lottery, judge, journal)
         self._executor = executor = Executor(
             settings, state, replica, clock, judge, journal, leadership, held, residency, senders, lobby, replies
         )
@@ -212,6 +222,7 @@ class Node(Observer):
             if isinstance(message, messages.Append):
                 self.journal.read_ahead(message)
             self.replica.receive(message, now_ms)
+            self._handle_events(now_ms)
             if type(message) is messages.Found:
                 self.members.founded()
 
@@ -317,6 +328,7 @@ class Node(Observer):
     def tick(self, now_ms: int) -> None:
         """Time passed: elections, heartbeats, ends of waits, deadlines of messages, background work."""
         self.replica.tick(now_ms)
+        self._handle_events(now_ms)
         self._post.tick(now_ms)
         if self.settings.volatile:
             self._housekeeping.compact()
@@ -334,7 +346,7 @@ class Node(Observer):
 
     def fsync_measured(self, slow_ms: int) -> None:
         """How long the disk's slow syncs take: elections wait for them."""
-        self.replica.fsync_ms = slow_ms
+        self.replica.election.fsync_ms = slow_ms
 
     def hand_over(self, now_ms: int, to: str = "") -> bool:
         """Give the mastership to ``to``, or to who has the newest log; False if there is nobody."""
@@ -357,66 +369,84 @@ class Node(Observer):
         self._post.retire()
         self._post.mail_answers(now_ms)
 
-    # --- what the replica tells (Observer) ----------------------------------------------
+    # --- what the replica tells ---------------------------------------------------------
 
-    def became_master(self, now_ms: int) -> None:
+    def _handle_events(self, now_ms: int) -> None:
+        """Hear what happened in the replica, in that order; by now it may be further than an event tells."""
+        ready = self.replica.ready
+        while ready.events:
+            events, ready.events = ready.events, []
+            for event in events:
+                if isinstance(event, CommitMoved):  # a match would cost each committed entry twice as much
+                    self._commit_moved(event.index, is_master=event.is_master)
+                elif isinstance(event, Linked):
+                    self.clock.link(event.term, event.time_ms, now_ms)
+                elif isinstance(event, BecameMaster):
+                    self._became_master(now_ms)
+                elif isinstance(event, LostMastership):
+                    self._lost_mastership(event.commit_index, now_ms)
+                elif isinstance(event, MembersChanged):
+                    self.journal.members_changed(event.last_index)
+                    self.members.voters_changed(is_voter=event.is_voter)
+                elif isinstance(event, Dropped):
+                    self.journal.dropped(event.entries)
+                elif isinstance(event, FellBehind):
+                    self.effects.wanted = Wanted(event.source, event.index)
+                else:
+                    self.effects.wanted = None
+
+    def _became_master(self, now_ms: int) -> None:
         self.leadership.take_over(now_ms)
         if self.replica.commits_alone:
-            self.commit_moved(now_ms)
+            self._commit_moved(self.replica.commit_index, is_master=True)
 
-    def lost_mastership(self, now_ms: int) -> None:
+    def _lost_mastership(self, commit_index: int, now_ms: int) -> None:
         """Take back what is not committed, newest first; what was promised to nobody is answered as unknown."""
         self.leadership.lost_mastership()
-        self.journal.lost_mastership()
+        self.journal.lost_mastership(commit_index)
         self._post.go_on_with(self._executor.lost_mastership(), now_ms)
         self._voter_changes.lost_mastership()
 
-    def members_changed(self, now_ms: int) -> None:
-        self.journal.members_changed()
-        self.members.voters_changed()
-
-    def dropped(self, entries: list[Entry]) -> None:
-        """What was acknowledged before it was committed and is not in the newer master's log."""
-        self.journal.dropped(entries)
-
-    def fell_behind(self, source: str, index: int) -> None:
-        self.effects.wanted = Wanted(source, index)
-
-    def caught_up(self) -> None:
-        self.effects.wanted = None
-
-    def commit_moved(self, now_ms: int) -> None:
-        self.journal.commit_moved()
-        if self.replica.role == MASTER:
-            self.leadership.commit_moved()
+    def _commit_moved(self, commit_index: int, *, is_master: bool) -> None:
+        self.journal.commit_moved(commit_index, is_master=is_master)
+        if is_master:
+            self.leadership.commit_moved(commit_index)
             self._voter_changes.keep_promises()
         self._senders.contents_pinned()
         if self.state.cluster_id:
             self.replica.cluster = self.state.cluster_id
         self.members.commit_moved()
 
-    def linked(self, time_ms: int, now_ms: int) -> None:
-        self.clock.link(self.replica.term, time_ms, now_ms)
-
     # --- effects ----------------------------------------------------------------------
 
     def _leave(self, now_ms: int) -> None:
         """Everything that is due after an input."""
-        self._outlet.drain(now_ms)
+        self._drain(now_ms)
         if self.journal.is_open:
             self.journal.close_if_free(now_ms)
+            self._drain(now_ms)
         if self.replica.followers:
             self.replica.settle(now_ms)
-            self._outlet.drain(now_ms)
+            self._drain(now_ms)
         if self.replica.master != self._master_seen or self._lobby or self._voter_changes.answered:
             self._leave_company(now_ms)
         if self._replies:
             self._replies.release(now_ms)
         if self.leadership.hands_over_until_ms:
             self.leadership.go_on_handing_over(now_ms)
+            self._drain(now_ms)
         if self.effects.replies and self.members.peers:  # also when the last link is gone
             self._post.mail_answers(now_ms)
         self.effects.wake_at_ms = self._wake_at(now_ms)
+
+    def _drain(self, now_ms: int) -> None:
+        """Hear the replica's events and let its records and frames leave, until neither makes more of the other."""
+        ready = self.replica.ready
+        if ready.events:
+            self._handle_events(now_ms)
+        while ready.records or ready.messages:
+            self._outlet.drain(now_ms)
+            self._handle_events(now_ms)
 
     def _leave_company(self, now_ms: int) -> None:
         """What only a member among others has to look after."""

@@ -6,7 +6,7 @@ from elasticq.replication.replica import Replica
 
 
 class Outlet:
-    """The only reader of the replica's outbox, and the only writer of ``effects.token``."""
+    """The only reader of the replica's records and messages, and the only writer of ``effects.token``."""
 
     __slots__ = ("_effects", "_is_volatile", "_replica")
 
@@ -16,21 +16,19 @@ class Outlet:
         self._is_volatile = is_volatile
 
     def drain(self, now_ms: int) -> None:
-        """Empty the outbox. With volatile storage its records are durable at once, which may fill it again."""
-        outbox, effects = self._replica.outbox, self._effects
-        while outbox.records or outbox.messages:
-            if outbox.records:
-                self._drain_records()
-            for message, rests_on_records in outbox.messages:
-                token = effects.token if rests_on_records and not self._is_volatile else 0
-                effects.frames.append(Frame(message.to, encode(message), token))
-            outbox.messages.clear()
-            if self._is_volatile:
-                self._replica.synced(effects.token, now_ms)
+        """Take records and messages out of the replica's ``ready``; its events stay, for the node to hear.
 
-    def _drain_records(self) -> None:
-        outbox, effects = self._replica.outbox, self._effects
-        effects.token += 1
-        effects.records += outbox.records
-        outbox.records.clear()
-        self._replica.handed_out(effects.token)
+        With volatile storage the records are durable at once, which may make more messages, and events.
+        """
+        ready, effects = self._replica.ready, self._effects
+        if ready.records:
+            effects.token += 1
+            effects.records += ready.records
+            ready.records.clear()
+            self._replica.handed_out(effects.token)
+        for message, rests_on_records in ready.messages:
+            token = effects.token if rests_on_records and not self._is_volatile else 0
+            effects.frames.append(Frame(message.to, encode(message), token))
+        ready.messages.clear()
+        if self._is_volatile:
+            self._replica.synced(effects.token, now_ms)

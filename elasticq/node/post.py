@@ -129,8 +129,8 @@ class Post:
     @property
     def _bridge(self) -> str | None:
         """Another member that may hear a master where this one hears none."""
-        replica = self._replica
-        return replica.refused_by if replica.master is None and replica.refused_by in self._members.linked else None
+        refused_by = self._replica.election.refused_by
+        return refused_by if self._replica.master is None and refused_by in self._members.linked else None
 
     def _forward(self, call: Call, ticket: Ticket, to: str, now_ms: int, *, is_detour: bool = False) -> None:
         number = self._courier.send(call, ticket, to, now_ms, self._replica.term)
@@ -328,8 +328,8 @@ class Post:
         sent = self._courier.arrived(letter.number) if letter.boot == self._courier.boot else None
         if sent is None:
             return
-        if letter.sender == self._replica.refused_by:
-            self._replica.refused_by = None  # it hears no master either
+        if letter.sender == self._replica.election.refused_by:
+            self._replica.election.refused_by = None  # it hears no master either
             self.submit(sent.call, sent.ticket, now_ms)
             return
         self._denied = (letter.sender, sent.term)

@@ -74,7 +74,7 @@ class Replies:
     def _release_sends(self, now_ms: int) -> None:
         replica, sends = self._replica, self._sends
         is_for_all = self._mode == "all"
-        stored = replica.durable_on(len(replica.others) if is_for_all else 1)
+        stored = replica.tracker.durable_on(len(replica.others) if is_for_all else 1)
         index = min(stored, replica.commit_index) if is_for_all else max(stored, replica.commit_index)
         while sends and sends[0].index <= index:
             held = sends.popleft()

@@ -143,7 +143,7 @@ class VoterChanges:
     @property
     def _candidates(self) -> list[str]:
         """Learners that are there. Others are known for a while: voters that were taken out, learners that died."""
-        return [each for each in self._replica.learners if each in self._members.linked]
+        return [each for each in self._replica.tracker.learners if each in self._members.linked]
 
     def _may_change(self, ticket: Ticket) -> bool:
         if self._replica.may_change() and not self._replacing:

@@ -62,5 +62,5 @@ def _judge_history(message: Append, replica: Replica) -> None:
 
 def _judge_reply(message: AppendReply, replica: Replica) -> None:
     if replica.role == MASTER and message.term == replica.term:
-        _require(message.round <= replica.round, "it answers a round that never was")
+        _require(message.round <= replica.lease.round, "it answers a round that never was")
         _require(not message.ok or message.match_index <= replica.log.last_index, "it has more than this master's log")

@@ -55,6 +55,19 @@ class Log:
             return self._entries[index - self.base_index - 1].term
         return None
 
+    def conflict_hint(self, prev_index: int, commit_index: int) -> int:
+        """Where a master whose entry at ``prev_index`` is another should try next.
+
+        Before the whole term that conflicts, never below ``commit_index``; the last index where the log ends below.
+        """
+        term = self.term_at(prev_index)
+        if term is None:
+            return self.last_index
+        hint = prev_index - 1
+        while hint > commit_index and self.term_at(hint) == term:
+            hint -= 1
+        return max(hint, commit_index)
+
     def base_at(self, index: int, voters: tuple[Voter, ...] | None) -> Base:
         """The place ``index`` as the base of a log that begins after it."""
         if index == self.base_index:

@@ -18,3 +18,11 @@ class Progress(Struct):
     offered_index: int = 0
     is_leaving: bool = False
     told_index: int = 0
+
+    def take_hint(self, index: int) -> bool:
+        """It refused an Append and may match at ``index``; False for a late answer, which changes nothing."""
+        if index < self.match_index:
+            return False
+        self.next_index = max(self.match_index, min(index, self.next_index - 1)) + 1
+        self.probing = True
+        return True

@@ -362,7 +362,7 @@ class Injector:
         members, replica = master.node.members, master.node.replica
         if len(replica.voters) < master.node.settings.nodes:
             return
-        learners = [each for each in self.cluster.members if each.is_wanted and each.id in replica.learners]
+        learners = [each for each in self.cluster.members if each.is_wanted and each.id in replica.tracker.learners]
         for member in learners:
             if member.is_volatile and not members.predecessor(member.id):
                 self._add(member)

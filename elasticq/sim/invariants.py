@@ -418,7 +418,7 @@ class Invariants:
         node = member.node
         assert node is not None
         ahead_ms = node.clock.reading(member.boot_ms)[1] - TRUE_EPOCH_MS - self.scheduler.now_us // 1_000
-        linked_term, _ = max(node.replica.votes.values())
+        linked_term, _ = max(node.replica.election.votes.values())
         slowest_ms = ahead_ms
         if not linked_term or linked_term < self._newest_served_term():
             if self._ahead_ms:

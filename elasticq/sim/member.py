@@ -244,7 +244,7 @@ class Member:
         self.is_syncing, self.is_flushing, self.wake_us, self.transfer = False, False, None, None
         seed = f"{self.scenario.seed}/{self.id}/{self.life}".encode()
         node = self.node = Node(self.settings, durable, blake2b(seed, digest_size=32).digest(), loaded.rows)
-        node.replica.in_flight_entries_max = self.scenario.bounds.in_flight_entries
+        node.replica.tracker.in_flight_entries_max = self.scenario.bounds.in_flight_entries
         self.observer.judge.starting(self, durable.vote)
         self.network.mended()
         self.call(lambda node: node.start(self.boot_ms, self.wall_ms))

@@ -12,6 +12,7 @@ from elasticq.node.effects import Frame
 from elasticq.node.leadership import GRACE_AFTER_MS, GRACE_BEFORE_MS, GRACE_SPAN_MAX_MS
 from elasticq.replication import messages
 from elasticq.replication.messages import Append, PreVote
+from elasticq.replication.records import Entry
 from tests.node.cluster import WALL_MS, Cluster
 
 SEND = c.SendMessage(queue_url="jobs", message_body="x")
@@ -207,6 +208,31 @@ def test_deposed_master_takes_back_what_was_not_committed(cluster: Cluster) -> N
     check_equal_states(cluster)
     assert [x.body for x in cluster.do(new, RECEIVE).messages] == ["0", "1", "2", "3"]
     assert result.message_id
+
+
+def test_one_frame_ends_a_mastership_and_commits_other_entries_in_the_place_of_its_own(cluster: Cluster) -> None:
+    """What was rolled back is counted from the commit index at which the mastership was lost."""
+    old = cluster.elect()
+    cluster.advance(300)
+    node, other = cluster.node(old), others(cluster, old)[0]
+    replica = node.replica
+    place, last_term, time_ms = replica.commit_index, replica.log.last_term, replica.log.last_time_ms
+    cluster.isolate(old)
+    for name in ("lost", "lost-too", "lost-as-well"):
+        cluster.submit(old, c.CreateQueue(queue_name=name))
+        cluster.settle()
+    assert (node.applied_index, replica.commit_index) == (place + 3, place)
+    term = replica.term + 1
+    payload = m.encode([m.TookOver(term, other, 0, 0)])
+    entries = [Entry(place + 1, term, time_ms, payload), Entry(place + 2, term, time_ms, m.encode([]))]
+    head = {"cluster": replica.cluster, "group": 0, "sender": other, "to": old, "term": term}
+    where = {"prev_index": place, "prev_term": last_term, "round": 1, "time_ms": 1}
+    frame = Append(**head, **where, commit_index=place + 2, entries=entries)
+    node.receive(messages.encode(frame), cluster.now_ms)
+    assert not node.serving
+    assert (node.applied_index, replica.commit_index, replica.log.last_index) == (place + 2,) * 3
+    assert node.state.takeover_term == term
+    assert [queue.name for queue in node.state.queues.values()] == ["jobs"]
 
 
 def test_uncommitted_tail_is_overwritten_and_its_ids_are_never_given_again(cluster: Cluster) -> None:

@@ -301,13 +301,13 @@ def test_learner_that_is_gone_is_forgotten_and_asks_again_when_it_is_back() -> N
     master = cluster.elect()
     cluster.join(D)
     cluster.advance(2_000)
-    assert cluster.node(master).replica.learners == (D,)
+    assert cluster.node(master).replica.tracker.learners == (D,)
     cluster.crash(D)
     cluster.advance(15_000)
-    assert cluster.node(master).replica.learners == ()
+    assert cluster.node(master).replica.tracker.learners == ()
     cluster.restart(D)
     cluster.advance(3_000)
-    assert cluster.node(master).replica.learners == (D,)
+    assert cluster.node(master).replica.tracker.learners == (D,)
     check_equal_states(cluster)
 
 

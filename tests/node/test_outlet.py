@@ -26,12 +26,12 @@ def test_records_leave_once_under_a_new_token() -> None:
     assert effects.token == replica.token == 1
     outlet.drain(0)
     assert (len(effects.records), effects.token) == (1, 1)
-    assert replica.outbox.records == []
+    assert replica.ready.records == []
 
 
 def test_a_frame_that_rests_on_no_record_waits_for_none() -> None:
     replica, effects, outlet = outlet_of("a", "b", "c")
-    replica.tick(replica.election_at_ms)
+    replica.tick(replica.election.at_ms)
     outlet.drain(2_000)
     assert [(frame.to, frame.token) for frame in effects.frames] == [("b", 0), ("c", 0)]
     assert all(isinstance(messages.decode(frame.data), messages.PreVote) for frame in effects.frames)

@@ -43,7 +43,7 @@ def test_a_follower_is_ready_while_it_follows_and_tells_since_when_it_does_not()
     for other in cluster.names:
         if other != follower:
             cluster.part(follower, other)
-    heard_ms = cluster.node(follower).replica.heard_ms
+    heard_ms = cluster.node(follower).replica.election.heard_ms
     assert heard_ms is not None
     cluster.advance(5_000)
     status = cluster.node(follower).status(cluster.now_ms)

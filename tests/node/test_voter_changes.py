@@ -46,7 +46,7 @@ def test_dead_predecessor_of_the_dead_voter_is_not_put_in_its_place() -> None:
     cluster.join(second)
     cluster.advance(3_000)
     assert isinstance(cluster.obey(master, ReplaceVoter(name)), OrderDone)
-    assert wiped in cluster.node(master).replica.learners, "it is remembered for now"
+    assert wiped in cluster.node(master).replica.tracker.learners, "it is remembered for now"
     cluster.crash(second)
     refused = cluster.obey(master, ReplaceVoter(name))
     assert refused == OrderRefused(f"no member has come under the name of {name}")

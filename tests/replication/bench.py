@@ -2,64 +2,71 @@
 
 from typing import Any
 
+from elasticq.replication.election import Timing
 from elasticq.replication.lottery import Lottery
 from elasticq.replication.messages import AnyMessage, Append, AppendReply, PreVote, PreVoteReply, RequestVote, VoteReply
+from elasticq.replication.ready import BecameMaster, Event
 from elasticq.replication.records import NOTHING, Durable, Entry, Record, Vote
-from elasticq.replication.replica import Observer, Replica, Timing
+from elasticq.replication.replica import Replica
 
 TIMING = Timing(heartbeat_ms=100, election_min_ms=700, election_max_ms=1_400)
 
 
-class Heard(Observer):
-    """Notes what the node would hear."""
+def entry(index: int, term: int, payload: bytes = b"") -> Entry:
+    return Entry(index, term, 1_000, payload)
 
-    def __init__(self) -> None:
-        self.events: list[str] = []
-        self.links: list[int] = []
 
-    def became_master(self, now_ms: int) -> None:
-        self.events.append("won")
-
-    def lost_mastership(self, now_ms: int) -> None:
-        self.events.append("lost")
-
-    def commit_moved(self, now_ms: int) -> None:
-        self.events.append("commit")
-
-    def linked(self, time_ms: int, now_ms: int) -> None:
-        self.links.append(time_ms)
+def with_log(*terms: int, term: int | None = None, voted_for: str | None = None) -> Durable:
+    """A log whose entries have these terms."""
+    newest = max(terms, default=0) if term is None else term
+    return Durable(Vote(newest, voted_for), [entry(index, made) for index, made in enumerate(terms, 1)])
 
 
 class Bench:
     """Member "a" of a, b and c (or of ``voters``); syncs only when told, unless ``syncs``."""
 
     def __init__(
-        self, durable: Durable = NOTHING, *, voters: tuple[str, ...] = ("a", "b", "c"), syncs: bool = True
+        self,
+        durable: Durable = NOTHING,
+        *,
+        voters: tuple[str, ...] = ("a", "b", "c"),
+        syncs: bool = True,
+        is_volatile: bool = False,
     ) -> None:
         self.now_ms = 1_000
-        self.heard = Heard()
+        self.events: list[Event] = []
         self.syncs = syncs
         self.token = 0
         self.records: list[Record] = []
         self.sent: list[AnyMessage] = []
         self.replica = Replica(
-            "a", voters, durable, TIMING, Lottery(b"bench"), self.heard, lambda now_ms: (False, 5_000_000 + now_ms)
+            "a",
+            voters,
+            durable,
+            TIMING,
+            Lottery(b"bench"),
+            lambda now_ms: (False, 5_000_000 + now_ms),
+            is_volatile=is_volatile,
         )
         self.replica.start(self.now_ms)
         self.drain()
 
     def drain(self) -> list[AnyMessage]:
-        """Take the outbox; the messages of this turn."""
+        """Take what is ready; the messages of this turn. Like a node it asks for the first round of a mastership."""
         self.replica.settle(self.now_ms)
-        outbox, turn = self.replica.outbox, list[AnyMessage]()
-        while outbox.records or outbox.messages:
-            if outbox.records:
+        ready, turn = self.replica.ready, list[AnyMessage]()
+        while ready.events or ready.records or ready.messages:
+            self.events += ready.events
+            if any(type(event) is BecameMaster for event in ready.events):
+                self.replica.ask_round(self.now_ms)
+            ready.events.clear()
+            if ready.records:
                 self.token += 1
-                self.records += outbox.records
-                outbox.records.clear()
+                self.records += ready.records
+                ready.records.clear()
                 self.replica.handed_out(self.token)
-            turn += [message for message, _ in outbox.messages]
-            outbox.messages.clear()
+            turn += [message for message, _ in ready.messages]
+            ready.messages.clear()
             if self.syncs:
                 self.replica.synced(self.token, self.now_ms)
         self.sent += turn
@@ -114,7 +121,7 @@ class Bench:
         self, sender: str, match: int, *, ok: bool = True, term: int | None = None, round_: int | None = None
     ) -> list[AnyMessage]:
         term = self.replica.term if term is None else term
-        round_ = self.replica.round if round_ is None else round_
+        round_ = self.replica.lease.round if round_ is None else round_
         return self.get(self._of(AppendReply, sender, term, ok=ok, match_index=match, round=round_))
 
     def pre_vote(self, sender: str, term: int, last: tuple[int, int] = (0, 0)) -> PreVoteReply:
@@ -134,7 +141,11 @@ class Bench:
         return reply
 
     def vote_reply(self, sender: str, term: int, *, granted: bool = True) -> list[AnyMessage]:
-        return self.get(self._of(VoteReply, sender, term, granted=granted, linked=False, time_ms=0))
+        return self.get(self.vote_of(sender, term, granted=granted))
+
+    def vote_of(self, sender: str, term: int, *, granted: bool = True) -> VoteReply:
+        reply: VoteReply = self._of(VoteReply, sender, term, granted=granted, linked=False, time_ms=0)
+        return reply
 
     # --- ways to a role ------------------------------------------------------------------
 

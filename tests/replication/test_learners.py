@@ -11,7 +11,8 @@ from elasticq.replication.messages import (
     VoteReply,
 )
 from elasticq.replication.records import NOTHING, Durable, Entry, Vote
-from elasticq.replication.replica import FOLLOWER, LEARNER_SILENT_MS, MASTER
+from elasticq.replication.replica import FOLLOWER, MASTER
+from elasticq.replication.tracker import LEARNER_SILENT_MS
 from tests.replication.bench import TIMING, Bench
 
 
@@ -82,7 +83,7 @@ def test_learner_that_may_be_a_voter_by_now_votes() -> None:
 
 def test_master_sends_its_log_to_who_asks_and_never_counts_it() -> None:
     bench = master_with_learner()
-    assert bench.replica.learners == ("d",)
+    assert bench.replica.tracker.learners == ("d",)
     sent = [message for message in bench.sent if isinstance(message, Append) and message.to == "d"]
     assert len(sent) == 1
     bench.append_reply("d", 0)
@@ -90,7 +91,7 @@ def test_master_sends_its_log_to_who_asks_and_never_counts_it() -> None:
     bench.append_reply("d", 1)
     assert bench.replica.followers["d"].match_index == 1
     assert bench.replica.commit_index == 1 or bench.replica.followers["b"].match_index == 0
-    assert bench.replica._majority_index() == 0, "the master's disk and a learner's are no majority"
+    assert bench.replica.tracker.majority_index() == 0, "the master's disk and a learner's are no majority"
     bench.append_reply("b", 1)
     assert bench.replica.commit_index == 1
 
@@ -100,7 +101,7 @@ def test_learners_answers_extend_no_lease_and_hold_no_quorum() -> None:
     for _ in range(12):
         bench.tick(TIMING.heartbeat_ms)
         bench.append_reply("d", 0)
-        assert bench.replica.lease_until_ms <= 1_000 + TIMING.election_max_ms + TIMING.election_min_ms
+        assert bench.replica.lease.until_ms <= 1_000 + TIMING.election_max_ms + TIMING.election_min_ms
     assert bench.replica.role == FOLLOWER
 
 
@@ -119,11 +120,11 @@ def test_silent_learner_is_forgotten_and_may_ask_again() -> None:
     for _ in range(LEARNER_SILENT_MS // TIMING.heartbeat_ms + 1):
         bench.tick(TIMING.heartbeat_ms)
         bench.append_reply("b", 0)
-    assert bench.replica.learners == ()
+    assert bench.replica.tracker.learners == ()
     assert "b" in bench.replica.followers
     assert "c" in bench.replica.followers, "a silent voter is never forgotten"
     bench.get(bench._of(Join, "d", 0))
-    assert bench.replica.learners == ("d",)
+    assert bench.replica.tracker.learners == ("d",)
 
 
 def test_join_of_one_who_is_known_changes_nothing() -> None:
@@ -145,7 +146,7 @@ def test_learners_go_with_the_mastership() -> None:
     bench = master_with_learner()
     bench.append("b", 9)
     assert bench.replica.followers == {}
-    assert bench.replica.learners == ()
+    assert bench.replica.tracker.learners == ()
 
 
 def test_one_that_was_taken_out_and_asks_for_votes_hears_the_log_instead() -> None:
@@ -154,7 +155,7 @@ def test_one_that_was_taken_out_and_asks_for_votes_hears_the_log_instead() -> No
     sent = bench.get(bench._of(PreVote, "z", 9, last_index=0, last_term=0))
     assert [type(message) for message in sent] == [Append, PreVoteReply]
     assert not sent[1].granted  # type: ignore[union-attr]
-    assert bench.replica.learners == ("z",)
+    assert bench.replica.tracker.learners == ("z",)
     bench.get(bench._of(RequestVote, "z", 9, last_index=0, last_term=0, transfer=False))
     assert bench.replica.role == MASTER
 
@@ -169,5 +170,5 @@ def test_single_master_with_a_learner_keeps_its_lease_and_commits_by_itself() ->
         bench.tick(TIMING.heartbeat_ms)
     assert bench.replica.role == MASTER
     assert bench.replica.lease_is_valid(bench.now_ms)
-    assert bench.replica.learners == ()
+    assert bench.replica.tracker.learners == ()
     assert not bench.replica.has_company

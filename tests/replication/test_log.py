@@ -123,3 +123,10 @@ def test_size_is_that_of_what_is_there(steps: list[tuple[str, int]]) -> None:
         floor = log.floor_of(number)
         left = sum(len(each.payload) + ENTRY_BYTES for each in kept if each.index > floor)
         assert left >= number or floor == log.base_index
+
+
+def test_conflict_hint_skips_the_term_that_conflicts_and_stops_at_what_is_committed() -> None:
+    log = Log([Entry(index, term, 1_000, b"") for index, term in enumerate((1, 1, 2, 2, 2), 1)])
+    assert log.conflict_hint(5, commit_index=0) == 2
+    assert log.conflict_hint(5, commit_index=4) == 4
+    assert log.conflict_hint(9, commit_index=0) == 5, "a gap: its own end"

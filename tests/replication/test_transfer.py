@@ -2,17 +2,17 @@
 
 import pytest
 
-from elasticq.replication import replica
+from elasticq.replication import tracker
 from elasticq.replication.messages import Append, AppendReply, Join, Offer, PreVote, TimeoutNow
 from elasticq.replication.records import Base, Durable, Entry, Vote, Voter
-from elasticq.replication.replica import LEARNER_SILENT_MS, PINNED_FACTOR
+from elasticq.replication.tracker import LEARNER_SILENT_MS, PINNED_FACTOR
 from tests.replication.bench import TIMING, Bench
 
 
 @pytest.fixture(autouse=True)
 def short_window(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is fewer entries behind than may be in flight is waited for anyway."""
-    monkeypatch.setattr(replica, "IN_FLIGHT_ENTRIES_MAX", 4)
+    monkeypatch.setattr(tracker, "IN_FLIGHT_ENTRIES_MAX", 4)
 
 
 def entry(index: int, term: int = 1, payload: bytes = b"x") -> Entry:
@@ -77,7 +77,7 @@ def test_pin_goes_with_the_snapshot_that_arrived_and_with_silence() -> None:
     for _ in range(LEARNER_SILENT_MS // TIMING.heartbeat_ms + 1):
         bench.now_ms += TIMING.heartbeat_ms
         bench.append_reply("b", 61)
-        bench.replica._forget_silent(bench.now_ms)
+        bench.replica.tracker.drop_silent(bench.now_ms)
     assert bench.replica.followers["c"].offered_index == 0
 
 

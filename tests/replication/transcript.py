@@ -277,7 +277,7 @@ class Stage:
         )
         durable, rows = player.disk.load()
         node = player.node = Node(settings, durable, player.name.encode() * 31 + bytes([player.lives]), rows)
-        node.replica.in_flight_entries_max = 8
+        node.replica.tracker.in_flight_entries_max = 8
         node.start(self.now_ms, WALL_MS + self.now_ms)
         self._drain(player)
 

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from typing import Any
 from unittest.mock import patch
+from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
@@ -32,9 +33,13 @@ from elasticq.node.journal import Journal
 from elasticq.node.members import Members
 from elasticq.node.node import Node
 from elasticq.node.replies import Replies
+from elasticq.node.settings import NodeSettings
 from elasticq.node.voter_changes import VoterChanges
+from elasticq.replication.election import Election
+from elasticq.replication.lottery import Lottery
 from elasticq.replication.membership import Membership
 from elasticq.replication.messages import AppendReply, Offer
+from elasticq.replication.raft_state import RaftState
 from elasticq.replication.records import Entry, Vote, Voter
 from elasticq.replication.replica import MASTER, Replica
 from elasticq.sim.disk import Copy, Disk
@@ -61,16 +66,16 @@ def one_sync_removed() -> Iterator[None]:
 
 @contextmanager
 def vote_not_persisted() -> Iterator[None]:
-    def without_vote(self: Replica) -> None:
-        self._record(Vote(self.term, None))
+    def without_vote(self: RaftState) -> None:
+        self.record(Vote(self.term, None))
 
-    with patch.object(Replica, "_persist_vote", without_vote):
+    with patch.object(RaftState, "persist_vote", without_vote):
         yield
 
 
 @contextmanager
 def vote_for_a_stale_log() -> Iterator[None]:
-    with patch.object(Replica, "_is_up_to_date", lambda self, last_term, last_index: True):
+    with patch.object(Election, "is_up_to_date", lambda self, last_term, last_index: True):
         yield
 
 
@@ -118,10 +123,10 @@ def old_term_committed_by_counting() -> Iterator[None]:
 def truncate_without_conflict() -> Iterator[None]:
     """Whatever is sent again above commit cuts the log, the same or not."""
 
-    def distrusting(self: Replica, entry: Entry) -> bool:
+    def distrusting(self: RaftState, entry: Entry) -> bool:
         return entry.index <= self.commit_index
 
-    with patch.object(Replica, "_agrees", distrusting):
+    with patch.object(RaftState, "agrees", distrusting):
         yield
 
 
@@ -139,12 +144,15 @@ def serving_before_takeover() -> Iterator[None]:
 
 @contextmanager
 def restarted_member_raises_its_term() -> Iterator[None]:
-    def raising(self: Replica) -> None:
+    honest = Replica.start
+
+    def raising(self: Replica, now_ms: int) -> None:
         if self.log.last_index:
             self.term, self.voted_for = self.term + 1, None
-            self._persist_vote()
+            self.persist_vote()
+        honest(self, now_ms)
 
-    with patch.object(Replica, "_restart_term", raising):
+    with patch.object(Replica, "start", raising):
         yield
 
 
@@ -197,7 +205,7 @@ def acknowledging_above_the_snapshot() -> Iterator[None]:
     def hasty(self: Replica, message: Offer, now_ms: int) -> None:
         honest(self, message, now_ms)
         if self.wanted is not None:
-            self._send(
+            self.send(
                 AppendReply(
                     cluster=self.cluster,
                     group=0,
@@ -248,12 +256,21 @@ def guid_table_missing_in_the_snapshot() -> Iterator[None]:
 def quorum_by_who_is_seen() -> Iterator[None]:
     """The majority of the voters that are linked, as ElasticMQ's group membership of 2012 had it."""
 
+    honest, members_of = Members.__init__, WeakKeyDictionary[Replica, Members]()
+
+    def noting(self: Members, settings: NodeSettings, replica: Replica, lottery: Lottery) -> None:
+        honest(self, settings, replica, lottery)
+        members_of[replica] = self
+
     def seen(self: Replica) -> int:
-        members: Members | None = getattr(self.observer, "members", None)
+        members = members_of.get(self)
         linked = members.linked if members is not None else set(self.others)
         return (1 + len(linked.intersection(self.others))) // 2 + 1
 
-    with patch.object(Replica, "quorum", property(seen, lambda self, quorum: None), create=True):
+    with (
+        patch.object(Members, "__init__", noting),
+        patch.object(Replica, "quorum", property(seen, lambda self, quorum: None), create=True),
+    ):
         yield
 
 
@@ -527,7 +544,7 @@ def older_handle_acts_on_leased_messages() -> Iterator[None]:
 
 @contextmanager
 def dead_learner_becomes_a_voter() -> Iterator[None]:
-    with patch.object(VoterChanges, "_candidates", property(lambda self: list(self._replica.learners))):
+    with patch.object(VoterChanges, "_candidates", property(lambda self: list(self._replica.tracker.learners))):
         yield
 
 

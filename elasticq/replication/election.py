@@ -1,0 +1,173 @@
+"""Elections: the silence after which a voter stands, pre-votes and votes, asked for and counted.
+
+A voter that hears no master for a random time asks whether the others would vote for it
+(pre-vote), which changes nothing with anybody; only when a quorum would does it raise the term
+and stand. Whether this member may vote and what follows from a majority is Replica's to say.
+
+Source: Ongaro, "Consensus: bridging theory and practice" (2014), §3.4, §4.2.3, §9.6.
+"""
+
+from msgspec import Struct
+
+from elasticq.replication.lottery import Lottery
+from elasticq.replication.messages import PreVote, PreVoteReply, RequestVote, VoteReply
+from elasticq.replication.raft_state import RaftState
+
+FSYNC_FACTOR = 10  # an election waits for so many of the disk's slow syncs
+
+
+class Timing(Struct, frozen=True):
+    """heartbeat_ms: between rounds; election: bounds of the random silence before standing."""
+
+    heartbeat_ms: int
+    election_min_ms: int
+    election_max_ms: int
+
+
+class Election:
+    """The election timer of a member, and the votes of its candidature; all times are boot-clock ms."""
+
+    def __init__(self, state: RaftState, timing: Timing, lottery: Lottery) -> None:
+        self._state = state
+        self._timing = timing
+        self._lottery = lottery
+        self.fsync_ms = 0  # the disk's slow syncs
+        self.at_ms = 0  # when this member stands if it hears no master until then
+        self.heard_ms: int | None = None  # the newest Append of a master, of any term
+        self.votes: dict[str, tuple[int, int]] = {}  # grants: voter -> its clock
+        self.refused_by: str | None = None  # a voter: it may hear a master that is not heard here
+        self._pre_votes: set[str] = set()
+        self._campaign_term = 0  # of the pre-vote under way
+        self._own_vote_token = 0
+
+    # --- silence --------------------------------------------------------------
+
+    @property
+    def patience_ms(self) -> int:
+        """How long silence is nothing: raised where the disk is slow. The lease never counts on more than the least."""
+        return max(self._timing.election_min_ms, FSYNC_FACTOR * self.fsync_ms)
+
+    def set_timer(self, now_ms: int) -> None:
+        timing = self._timing
+        silence_ms = self._lottery.between(timing.election_min_ms, timing.election_max_ms)
+        self.at_ms = now_ms + max(silence_ms, silence_ms * self.patience_ms // timing.election_min_ms)
+
+    def heard_lately(self, now_ms: int) -> bool:
+        """Stickiness: whoever heard a master within election_min_ms helps nobody to depose it."""
+        return self.heard_ms is not None and now_ms - self.heard_ms < self._timing.election_min_ms
+
+    # --- the candidate --------------------------------------------------------
+
+    def end(self) -> None:
+        """This member is no candidate any more; of its votes and refusals nothing stays."""
+        self._pre_votes = set()
+        self.votes = {}
+        self.refused_by = None
+
+    def ask_pre_votes(self) -> None:
+        """Would the others vote for this member in the next term?"""
+        state = self._state
+        self.votes = {}
+        self._pre_votes = {state.member_id}
+        self._campaign_term = state.term + 1
+        for other in state.others:
+            state.send(
+                PreVote(
+                    cluster=state.cluster,
+                    group=0,
+                    sender=state.member_id,
+                    to=other,
+                    term=self._campaign_term,
+                    last_index=state.log.last_index,
+                    last_term=state.log.last_term,
+                ),
+                rests_on_records=False,
+            )
+
+    def take_pre_vote(self, message: PreVoteReply) -> bool:
+        """True if a quorum would vote for this member now."""
+        if message.asked_term != self._campaign_term:
+            return False
+        if not message.granted:
+            self.refused_by = message.sender
+            return False
+        if not self._pre_votes or self._campaign_term != self._state.term + 1:
+            return False
+        if message.sender in self._state.others:
+            self._pre_votes.add(message.sender)
+        return len(self._pre_votes) >= self._state.quorum
+
+    def ask_votes(self, now_ms: int, own_vote_token: int, *, transfer: bool) -> None:
+        """Of the present term; the own vote counts once it is durable, which is when ``own_vote_token`` is synced."""
+        state = self._state
+        self._pre_votes = set()
+        self.votes = {state.member_id: state.clock(now_ms)}
+        self._own_vote_token = own_vote_token
+        self.set_timer(now_ms)
+        for other in state.others:
+            state.send(
+                RequestVote(
+                    cluster=state.cluster,
+                    group=0,
+                    sender=state.member_id,
+                    to=other,
+                    term=state.term,
+                    last_index=state.log.last_index,
+                    last_term=state.log.last_term,
+                    transfer=transfer,
+                ),
+                rests_on_records=True,
+            )
+
+    def take_vote(self, message: VoteReply) -> bool:
+        """True if it counts for the candidature of the present term."""
+        state = self._state
+        is_mine = message.granted and message.term == state.term and not self._pre_votes
+        if not is_mine or message.sender not in state.others:
+            return False
+        # Who does not tell the term of its link is taken for linked to the first master there was.
+        self.votes[message.sender] = (message.linked_term or int(message.linked), message.time_ms)
+        return True
+
+    def is_won(self, synced_token: int) -> bool:
+        return len(self.votes) >= self._state.quorum and synced_token >= self._own_vote_token
+
+    # --- the voter ------------------------------------------------------------
+
+    def is_up_to_date(self, last_term: int, last_index: int) -> bool:
+        """The newest log wins: what was committed stands in the log of whoever may win."""
+        log = self._state.log
+        return (last_term, last_index) >= (log.last_term, log.last_index)
+
+    def answer_pre_vote(self, message: PreVote, *, granted: bool) -> None:
+        state = self._state
+        state.send(
+            PreVoteReply(
+                cluster=state.cluster,
+                group=0,
+                sender=state.member_id,
+                to=message.sender,
+                term=state.term,
+                asked_term=message.term,
+                granted=granted,
+            ),
+            rests_on_records=True,
+        )
+
+    def answer_vote(self, message: RequestVote, now_ms: int, *, granted: bool) -> None:
+        state = self._state
+        linked_term, time_ms = state.clock(now_ms)
+        state.send(
+            VoteReply(
+                cluster=state.cluster,
+                group=0,
+                sender=state.member_id,
+                to=message.sender,
+                term=state.term,
+                granted=granted,
+                linked=linked_term > 0,
+                time_ms=time_ms,
+                linked_term=linked_term,
+            ),
+            rests_on_records=True,
+        )

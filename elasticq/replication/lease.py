@@ -1,0 +1,55 @@
+"""The leader's lease: until when no other master can exist, so that this one may answer reads by itself.
+
+Each heartbeat round has a number, which its answers echo. A voter that answered a round helps nobody else to become
+master for ``election_min_ms`` after it heard it, so the lease runs from the sending of the newest round that a quorum
+answered, and is shorter than that silence. A hand-over waives the silence, and with it the lease.
+
+Source: Ongaro, "Consensus: bridging theory and practice" (2014), §6.4.1.
+"""
+
+from collections import deque
+
+LEASE_SHARE = 0.8  # of election_min_ms, counted from the sending of the round: clocks may drift apart by a fifth
+ROUNDS_MAX = 1_024  # rounds that no quorum has answered yet; older ones are forgotten
+
+
+class LeaderLease:
+    """Times are boot-clock ms. ``round`` is the number of the newest round; it never falls while the member lives."""
+
+    __slots__ = ("_duration_ms", "_none_before_ms", "_sent_ms", "round", "until_ms")
+
+    def __init__(self, election_min_ms: int) -> None:
+        self.round = 0
+        self.until_ms = 0
+        self._duration_ms = int(LEASE_SHARE * election_min_ms)
+        self._none_before_ms = 0  # rounds sent before it give none: the mastership was being handed over
+        self._sent_ms: deque[tuple[int, int]] = deque()  # (round, sent) not known to a quorum yet
+
+    def begin(self) -> None:
+        """A mastership began: rounds of an earlier one prove nothing."""
+        self._sent_ms.clear()
+        self.until_ms = 0
+
+    def end(self) -> None:
+        self.until_ms = 0
+
+    def new_round(self, now_ms: int) -> None:
+        self.round += 1
+        self._sent_ms.append((self.round, now_ms))
+        if len(self._sent_ms) > ROUNDS_MAX:
+            self._sent_ms.popleft()
+
+    def extend(self, answered_round: int) -> None:
+        """A quorum has answered rounds up to ``answered_round``."""
+        while self._sent_ms and self._sent_ms[0][0] <= answered_round:
+            _, sent_ms = self._sent_ms.popleft()
+            if sent_ms >= self._none_before_ms:
+                self.until_ms = sent_ms + self._duration_ms
+
+    def give_up(self, none_before_ms: int) -> None:
+        """It ends now, and rounds sent before ``none_before_ms`` give none."""
+        self.until_ms = 0
+        self._none_before_ms = none_before_ms
+
+    def is_valid(self, now_ms: int) -> bool:
+        return now_ms < self.until_ms

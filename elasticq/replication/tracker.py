@@ -1,0 +1,128 @@
+"""What a master knows of its followers and learners, and what follows from all of that together.
+
+A majority of the voters decides what is committed and whether this member may stay master.
+Learners get the log and count for nothing.
+"""
+
+from elasticq.replication.progress import Progress
+from elasticq.replication.raft_state import RaftState
+
+IN_FLIGHT_ENTRIES_MAX = 4_096  # sent to one follower and not acknowledged
+LEARNER_SILENT_MS = 10_000  # a learner not heard for so long is forgotten; it asks again when it is back
+PINNED_FACTOR = 16  # times the bytes that are kept anyway: so much log waits for one who takes a snapshot
+
+
+class ProgressTracker:
+    """Keeps the followers of ``state`` and counts them."""
+
+    def __init__(self, state: RaftState) -> None:
+        self._state = state
+        self._followers = state.followers
+        self.in_flight_entries_max = IN_FLIGHT_ENTRIES_MAX
+
+    # --- who they are -----------------------------------------------------------
+
+    def begin(self, now_ms: int) -> None:
+        """A mastership begins: nothing is known of any voter but that it was heard."""
+        self._followers.clear()
+        for other in self._state.others:
+            self.add(other, now_ms)
+
+    def end(self) -> None:
+        self._followers.clear()
+
+    def add(self, other: str, now_ms: int) -> None:
+        self._followers[other] = Progress(self._state.log.last_index + 1, heard_ms=now_ms)
+
+    def forget(self, other: str) -> None:
+        del self._followers[other]
+
+    def follow_voters(self, voters_before: tuple[str, ...], now_ms: int) -> None:
+        """The log names other voters than ``voters_before`` (both without this member)."""
+        voters = self._state.others
+        for other in voters:
+            if other not in self._followers:
+                self.add(other, now_ms)
+        for other, progress in self._followers.items():
+            progress.is_leaving = other in voters_before and other not in voters
+
+    @property
+    def learners(self) -> tuple[str, ...]:
+        """Members that this master sends the log to without counting them."""
+        return tuple(each for each in self._followers if each not in self._state.others)
+
+    def drop_silent(self, now_ms: int) -> list[str]:
+        """The learners that are silent for long, to be forgotten; for a silent voter's snapshot no log is kept."""
+        silent = []
+        for other, progress in self._followers.items():
+            if now_ms - progress.heard_ms > LEARNER_SILENT_MS:
+                progress.offered_index = 0
+                if other not in self._state.others:
+                    silent.append(other)
+        return silent
+
+    def told_to_leave(self) -> list[str]:
+        """Those who are voters no more and have the entry that says so."""
+        index = self._state.membership.index
+        followers = self._followers.items()
+        return [other for other, progress in followers if progress.is_leaving and progress.match_index >= index]
+
+    # --- what a majority of the voters has --------------------------------------------
+
+    def majority_index(self) -> int:
+        """The newest index that a majority of voters has durable; the master's own disk is one vote."""
+        state = self._state
+        others = state.others
+        if not others:
+            return state.durability.durable_index
+        matches = [self._followers[other].match_index for other in others]
+        if state.membership.is_voter:
+            matches.append(state.durability.durable_index)
+        matches.sort(reverse=True)
+        return matches[state.quorum - 1]
+
+    def majority_round(self) -> int:
+        """The newest heartbeat round that a quorum answered, this member counted in; 0 where nobody need answer."""
+        state = self._state
+        rounds = sorted((self._followers[other].round for other in state.others), reverse=True)
+        needed = state.quorum - state.membership.is_voter
+        return rounds[needed - 1] if 0 < needed <= len(rounds) else 0
+
+    def majority_heard_since(self, since_ms: int) -> bool:
+        state = self._state
+        heard = sum(self._followers[other].heard_ms >= since_ms for other in state.others) + state.membership.is_voter
+        return heard >= state.quorum
+
+    def durable_on(self, others: int) -> int:
+        """The newest index that this master and so many other voters have durable."""
+        durable_index = self._state.durability.durable_index
+        matches = sorted((self._followers[other].match_index for other in self._state.others), reverse=True)
+        return min(durable_index, matches[others - 1]) if 0 < others <= len(matches) else durable_index
+
+    # --- who has the most ---------------------------------------------------------
+
+    def heir(self) -> str:
+        """The other voter that is the fittest to be master now; empty without any."""
+        return max(self._state.others, key=self._fitness, default="")
+
+    def _fitness(self, other: str) -> tuple[int, int]:
+        """Of an heir: that it has everything, and that it was heard lately."""
+        progress = self._followers[other]
+        return progress.match_index, progress.heard_ms
+
+    # --- who needs the log ----------------------------------------------------------
+
+    def compaction_floor(self, index: int, kept_bytes: int) -> int:
+        """Up to where the log may be forgotten, at most ``index``, so that those who are not far behind still get it.
+
+        A voter that is down is waited for within ``kept_bytes`` only; whoever takes a snapshot is, until it has it.
+        """
+        log, floor = self._state.log, index
+        if kept_bytes and log.size_bytes > kept_bytes * PINNED_FACTOR:
+            return floor
+        for progress in self._followers.values():
+            if progress.offered_index:
+                floor = min(floor, progress.offered_index)
+            elif progress.match_index + self.in_flight_entries_max >= log.last_index:
+                floor = min(floor, progress.match_index)
+        return floor
