@@ -11,8 +11,8 @@ from typing import Final
 import msgspec
 from aiohttp import web
 
+from elasticq.admin.authenticator import make_door
 from elasticq.admin.cluster import document
-from elasticq.admin.door import make_door
 from elasticq.admin.doorstep import ORDER_BYTES_MAX
 from elasticq.admin.orders import BadOrder, read_order
 from elasticq.admin.source import AdminSource

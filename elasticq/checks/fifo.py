@@ -21,7 +21,7 @@ from itertools import pairwise
 from msgspec import Struct, field
 
 from elasticq.checks.history import Receive
-from elasticq.checks.story import Finding, HandOut, Message, Story
+from elasticq.checks.queue_history import Delivery, Finding, Message, QueueHistory
 
 OVERTAKEN, MISORDERED = "overtaken", "misordered"
 NOT_DEDUPLICATED, ATTEMPT_DIFFERS = "not_deduplicated", "attempt_differs"
@@ -32,37 +32,37 @@ class Life(Struct):
 
     message_id: str
     number: int
-    hand_outs: list[HandOut] = field(default_factory=list)
+    deliveries: list[Delivery] = field(default_factory=list)
 
     @property
     def last_us(self) -> int:
-        return max((hand_out.taken_by.invoke_us for hand_out in self.hand_outs), default=0)
+        return max((delivery.taken_by.invoke_us for delivery in self.deliveries), default=0)
 
 
-def check(story: Story) -> list[Finding]:
-    fifo = {queue.queue for queue in story.queues.values() if queue.is_fifo}
+def check(queue_history: QueueHistory) -> list[Finding]:
+    fifo = {queue.queue for queue in queue_history.queues.values() if queue.is_fifo}
     if not fifo:
         return []
-    messages = [message for message in story.messages.values() if message.queue in fifo]
+    messages = [message for message in queue_history.messages.values() if message.queue in fifo]
     findings: list[Finding] = []
     for message in messages:
-        findings += _not_deduplicated(story, message)
-    for (queue, _), lives in _groups(story, fifo).items():
-        findings += _overtaken(story, queue, lives)
-    for receive in story.receives:
+        findings += _not_deduplicated(queue_history, message)
+    for (queue, _), lives in _groups(queue_history, fifo).items():
+        findings += _overtaken(queue_history, queue, lives)
+    for receive in queue_history.receives:
         if receive.queue in fifo:
             findings += _misordered_answer(receive)
     findings += _misordered_sends(messages)
-    for repeats in story.attempts.values():
-        findings += _attempt_differs(story, repeats)
+    for repeats in queue_history.attempts.values():
+        findings += _attempt_differs(queue_history, repeats)
     return findings
 
 
-def _not_deduplicated(story: Story, message: Message) -> list[Finding]:
-    if len(message.sends) == 1 or not story.is_one(message):
+def _not_deduplicated(queue_history: QueueHistory, message: Message) -> list[Finding]:
+    if len(message.sends) == 1 or not queue_history.is_one(message):
         return []
     answered, numbers, ids = message.answered_ids, message.answered_numbers, message.ids
-    if len(answered) <= 1 and len(numbers) <= 1 and len(ids) <= 1 + story.moves_of(message):
+    if len(answered) <= 1 and len(numbers) <= 1 and len(ids) <= 1 + queue_history.moves_of(message):
         return []
     evidence = f"{message}, sent {len(message.sends)} times, is {' and '.join(ids)} with {' and '.join(numbers)}"
     return [Finding(NOT_DEDUPLICATED, evidence, message.invoked_us)]
@@ -71,60 +71,62 @@ def _not_deduplicated(story: Story, message: Message) -> list[Finding]:
 # --- groups -------------------------------------------------------------------------
 
 
-def _groups(story: Story, fifo: set[str]) -> dict[tuple[str, str], list[Life]]:
+def _groups(queue_history: QueueHistory, fifo: set[str]) -> dict[tuple[str, str], list[Life]]:
     """The lives in each group of each queue, by sequence number."""
     found: defaultdict[tuple[str, str], list[Life]] = defaultdict(list)
-    for message in story.messages.values():
+    for message in queue_history.messages.values():
         lives = message.lives
         groups = {sent.group for _, sent in message.sends}
         if message.queue in fifo and len(groups) == 1 and len(message.answered_numbers) == 1:
             for message_id in message.answered_ids:
                 lives.setdefault((message.queue, message_id), [])
-        for (queue, message_id), hand_outs in lives.items():
-            numbers = {hand_out.message.sequence_number for hand_out in hand_outs} or message.answered_numbers.keys()
+        for (queue, message_id), deliveries in lives.items():
+            numbers = {delivery.message.sequence_number for delivery in deliveries} or message.answered_numbers.keys()
             if queue in fifo and len(numbers) == 1 and "" not in numbers:
-                group = hand_outs[0].message.group if hand_outs else next(iter(groups))
-                found[queue, group].append(Life(message_id, int(next(iter(numbers))), hand_outs))
+                group = deliveries[0].message.group if deliveries else next(iter(groups))
+                found[queue, group].append(Life(message_id, int(next(iter(numbers))), deliveries))
     for lives_of_group in found.values():
         lives_of_group.sort(key=lambda life: life.number)
     return found
 
 
-def _overtaken(story: Story, queue: str, lives: list[Life]) -> list[Finding]:
+def _overtaken(queue_history: QueueHistory, queue: str, lives: list[Life]) -> list[Finding]:
     findings = []
-    is_left = story.is_left(queue)
+    is_left = queue_history.is_left(queue)
     for at, life in enumerate(lives):
-        for hand_out in _first_told(life.hand_outs):
-            together = _together(story, hand_out)
+        for delivery in _first_told(life.deliveries):
+            together = _together(queue_history, delivery)
             for earlier in lives[:at]:
-                if earlier.message_id not in together and _is_there(story, earlier, hand_out.completed_us, is_left):
-                    seen = max(earlier.hand_outs, key=lambda each: each.completed_us, default="nobody yet")
-                    evidence = f"{hand_out} ({life.number}) before {earlier.message_id} ({earlier.number}), had {seen}"
-                    findings.append(Finding(OVERTAKEN, evidence, hand_out.completed_us))
+                if earlier.message_id not in together and _is_there(
+                    queue_history, earlier, delivery.completed_us, is_left
+                ):
+                    seen = max(earlier.deliveries, key=lambda each: each.completed_us, default="nobody yet")
+                    evidence = f"{delivery} ({life.number}) before {earlier.message_id} ({earlier.number}), had {seen}"
+                    findings.append(Finding(OVERTAKEN, evidence, delivery.completed_us))
     return findings
 
 
-def _together(story: Story, hand_out: HandOut) -> set[str]:
+def _together(queue_history: QueueHistory, delivery: Delivery) -> set[str]:
     """What was in the same answer, or in earlier ones of the same lease, which goes on behind its own messages."""
-    receive = hand_out.taken_by
+    receive = delivery.taken_by
     if receive.lease:
-        return story.leases[receive.queue, receive.lease].told_until(receive)
+        return queue_history.leases[receive.queue, receive.lease].told_until(receive)
     return {message.message_id for message in receive.messages}
 
 
-def _first_told(hand_outs: list[HandOut]) -> list[HandOut]:
+def _first_told(deliveries: list[Delivery]) -> list[Delivery]:
     """Without those that a ReceiveRequestAttemptId repeated: they were taken before."""
-    found: dict[str, HandOut] = {}
-    for hand_out in sorted(hand_outs, key=lambda each: each.completed_us):
-        found.setdefault(hand_out.message.receipt_handle, hand_out)
+    found: dict[str, Delivery] = {}
+    for delivery in sorted(deliveries, key=lambda each: each.completed_us):
+        found.setdefault(delivery.message.receipt_handle, delivery)
     return list(found.values())
 
 
-def _is_there(story: Story, life: Life, by_us: int, is_left: bool) -> bool:
+def _is_there(queue_history: QueueHistory, life: Life, by_us: int, is_left: bool) -> bool:
     """For certain it was in its queue all the time until ``by_us``, from when it was stored."""
     if life.last_us >= by_us:
         return True
-    is_deleted = any(delete.invoke_us < by_us for delete in story.deletes.get(life.message_id, ()))
+    is_deleted = any(delete.invoke_us < by_us for delete in queue_history.deletes.get(life.message_id, ()))
     return not is_deleted and not is_left
 
 
@@ -134,7 +136,9 @@ def _misordered_answer(receive: Receive) -> list[Finding]:
     for message in receive.messages:
         number = int(message.sequence_number or 0)
         if number and number <= newest.get(message.group, 0):
-            evidence = f"{HandOut(receive, message)} ({number}) behind {newest[message.group]} of group {message.group}"
+            evidence = (
+                f"{Delivery(receive, message)} ({number}) behind {newest[message.group]} of group {message.group}"
+            )
             findings.append(Finding(MISORDERED, evidence, receive.complete_us or 0))
         newest[message.group] = max(number, newest.get(message.group, 0))
     return findings
@@ -167,11 +171,11 @@ def _misordered_sends(messages: list[Message]) -> list[Finding]:
     return findings
 
 
-def _attempt_differs(story: Story, repeats: list[Receive]) -> list[Finding]:
+def _attempt_differs(queue_history: QueueHistory, repeats: list[Receive]) -> list[Finding]:
     findings = []
     answered = sorted((each for each in repeats if each.complete_us is not None), key=lambda each: each.invoke_us)
     for one, other in pairwise(answered):
-        if one.messages and _holds_all(story, one, other):
+        if one.messages and _holds_all(queue_history, one, other):
             handles = [message.receipt_handle for message in one.messages]
             if [message.receipt_handle for message in other.messages] != handles:
                 got = ", ".join(message.message_id for message in other.messages) or "nothing"
@@ -180,14 +184,16 @@ def _attempt_differs(story: Story, repeats: list[Receive]) -> list[Finding]:
     return findings
 
 
-def _holds_all(story: Story, one: Receive, other: Receive) -> bool:
+def _holds_all(queue_history: QueueHistory, one: Receive, other: Receive) -> bool:
     """Until the repetition is over nothing of the first answer can have come back or been touched."""
     by_us = other.complete_us or 0
     for message in one.messages:
         changes = [
-            change for change in story.changes.get(message.receipt_handle, ()) if change.invoke_us != other.invoke_us
+            change
+            for change in queue_history.changes.get(message.receipt_handle, ())
+            if change.invoke_us != other.invoke_us
         ]
-        touched = [*changes, *story.deletes.get(message.message_id, ())]
+        touched = [*changes, *queue_history.deletes.get(message.message_id, ())]
         if any(each.invoke_us < by_us for each in touched):
             return False
-    return one.invoke_us + one.visibility_ms * 1_000 - story.early_us(one.invoke_us, by_us) > by_us
+    return one.invoke_us + one.visibility_ms * 1_000 - queue_history.early_us(one.invoke_us, by_us) > by_us

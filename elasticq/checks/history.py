@@ -90,7 +90,7 @@ class Receive(Operation, tag="receive"):
 
 
 class Delete(Operation, tag="delete"):
-    """``message_id``: of the hand-out that the handle came with."""
+    """``message_id``: of the delivery that the handle came with."""
 
     message_id: str
     receipt_handle: str

@@ -12,20 +12,20 @@ a commit removed that no answer showed is lost: rules of all messages.
 from collections import defaultdict
 
 from elasticq.checks.history import LeaseChange, Receive
-from elasticq.checks.lease_story import LeaseStory
-from elasticq.checks.story import Finding, Story
+from elasticq.checks.lease_history import LeaseStory
+from elasticq.checks.queue_history import Finding, QueueHistory
 
 LEASE_DIFFERS, LEASE_UNSEALED = "lease_differs", "lease_unsealed"
 LEASE_REVIVED, LEASE_SHORT = "lease_revived", "lease_short"
 
 
-def check(story: Story) -> list[Finding]:
+def check(queue_history: QueueHistory) -> list[Finding]:
     findings: list[Finding] = []
-    for (_, lease), told in story.leases.items():
+    for (_, lease), told in queue_history.leases.items():
         findings += _differs(told)
         findings += _unsealed(told)
         findings += _revived(lease, told)
-        findings += _short(story, lease, told)
+        findings += _short(queue_history, lease, told)
     return findings
 
 
@@ -89,7 +89,7 @@ def _ends(change: LeaseChange) -> bool:
     return change.action in ("commit", "give_back") and change.outcome == "ok"
 
 
-def _short(story: Story, lease: str, told: LeaseStory) -> list[Finding]:
+def _short(queue_history: QueueHistory, lease: str, told: LeaseStory) -> list[Finding]:
     """A commit and giving back may have their effect whatever they were answered."""
     ends_us = min((each.invoke_us for each in told.changes if each.action != "renew"), default=1 << 62)
     return [
@@ -97,5 +97,7 @@ def _short(story: Story, lease: str, told: LeaseStory) -> list[Finding]:
         for receive in told.receives
         if receive.is_expired and receive.complete_us is not None
         if receive.complete_us
-        < min(ends_us, told.deadline_us(receive.complete_us) - story.early_us(told.began_us, receive.complete_us))
+        < min(
+            ends_us, told.deadline_us(receive.complete_us) - queue_history.early_us(told.began_us, receive.complete_us)
+        )
     ]

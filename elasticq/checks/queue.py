@@ -6,12 +6,12 @@ lost         an acknowledged send that nobody received by the end of the drain a
 duplicated   one message of one send operation (one GUID, all attempts) under two MessageIds
 resurrected  handed out by a receive that was invoked after an acknowledged delete with
              the live handle had completed
-early        in two hands at once: handed out again although the first hand-out's
+early        in two hands at once: handed out again although the first delivery's
              visibility timeout cannot have passed
 unexpected   a body that nobody sent to this queue, or another body under a MessageId
 
 Only what is certain is a finding. Clients know intervals, not moments: a take
-happened somewhere between invoke and completion, so two hand-outs A and B
+happened somewhere between invoke and completion, so two deliveries A and B
 overlap for certain only if each completed before the other's earliest possible
 deadline. ``jumps`` tell when and how far the server's clock may have been put
 forward: where all members restarted at once they go by their wall clocks.
@@ -23,7 +23,7 @@ from collections.abc import Iterable
 
 from elasticq.checks import dead_letters, fifo, leases
 from elasticq.checks.history import Delete, Event
-from elasticq.checks.story import Finding, HandOut, Jump, Message, Story
+from elasticq.checks.queue_history import Delivery, Finding, Jump, Message, QueueHistory
 
 LOST, DUPLICATED, RESURRECTED, EARLY, UNEXPECTED = "lost", "duplicated", "resurrected", "early", "unexpected"
 
@@ -36,118 +36,118 @@ def check(
     drain_us: from when on consumers took and deleted everything, until nothing came any more;
     None: the history was not drained, and nothing can be called lost.
     """
-    story = Story(events, jumps, drift)
-    findings = _unexpected(story)
-    for message in story.messages.values():
-        findings += _duplicated(story, message)
-        findings += _early(story, message.hand_outs)
-        findings += _resurrected(story, message.hand_outs)
+    queue_history = QueueHistory(events, jumps, drift)
+    findings = _unexpected(queue_history)
+    for message in queue_history.messages.values():
+        findings += _duplicated(queue_history, message)
+        findings += _early(queue_history, message.deliveries)
+        findings += _resurrected(queue_history, message.deliveries)
         if drain_us is not None:
-            findings += _lost(story, message, drain_us)
-    findings += fifo.check(story) + dead_letters.check(story) + leases.check(story)
+            findings += _lost(queue_history, message, drain_us)
+    findings += fifo.check(queue_history) + dead_letters.check(queue_history) + leases.check(queue_history)
     return sorted(findings, key=lambda finding: (finding.at_us, finding.name, finding.evidence))
 
 
-def _unexpected(story: Story) -> list[Finding]:
+def _unexpected(queue_history: QueueHistory) -> list[Finding]:
     findings = []
-    for body, hand_outs in story.unknown.items():
-        for hand_out in hand_outs:
-            evidence = f"{hand_out}: nobody sent {body[:60]!r} to {hand_out.taken_by.queue}"
-            findings.append(Finding(UNEXPECTED, evidence, hand_out.completed_us))
+    for body, deliveries in queue_history.unknown.items():
+        for delivery in deliveries:
+            evidence = f"{delivery}: nobody sent {body[:60]!r} to {delivery.taken_by.queue}"
+            findings.append(Finding(UNEXPECTED, evidence, delivery.completed_us))
     body_of: dict[str, str] = {}
-    for message in story.messages.values():
+    for message in queue_history.messages.values():
         bodies = {sent.body for _, sent in message.sends}
         if len(bodies) == 1:
             body_of.update(dict.fromkeys(message.answered_ids, next(iter(bodies))))
-    for message in story.messages.values():
+    for message in queue_history.messages.values():
         groups = {sent.group for _, sent in message.sends}
-        for hand_out in message.hand_outs:
-            queue, told = hand_out.taken_by.queue, hand_out.message
+        for delivery in message.deliveries:
+            queue, told = delivery.taken_by.queue, delivery.message
             before = body_of.setdefault(told.message_id, told.body)
-            if queue not in story.places(message.queue):
-                evidence = f"{hand_out}: nobody sent {told.body[:60]!r} to {queue}"
+            if queue not in queue_history.places(message.queue):
+                evidence = f"{delivery}: nobody sent {told.body[:60]!r} to {queue}"
             elif before != told.body:
-                evidence = f"{hand_out}: body {told.body[:60]!r}, before {before[:60]!r}"
+                evidence = f"{delivery}: body {told.body[:60]!r}, before {before[:60]!r}"
             elif told.group and told.group not in groups:
-                evidence = f"{hand_out}: of group {told.group}, sent to {', '.join(sorted(groups))}"
+                evidence = f"{delivery}: of group {told.group}, sent to {', '.join(sorted(groups))}"
             else:
                 continue
-            findings.append(Finding(UNEXPECTED, evidence, hand_out.completed_us))
+            findings.append(Finding(UNEXPECTED, evidence, delivery.completed_us))
     return findings
 
 
-def _duplicated(story: Story, message: Message) -> list[Finding]:
+def _duplicated(queue_history: QueueHistory, message: Message) -> list[Finding]:
     """Each move task may have given it another id, which no send is answered with."""
     if len(message.sends) > 1:
         return []  # then it has a deduplication id
     ids = message.ids
-    if len(message.answered_ids) <= 1 and len(ids) <= 1 + story.moves_of(message):
+    if len(message.answered_ids) <= 1 and len(ids) <= 1 + queue_history.moves_of(message):
         return []
     return [Finding(DUPLICATED, f"{message} is {' and '.join(ids)}", message.invoked_us)]
 
 
-def _early(story: Story, hand_outs: list[HandOut]) -> list[Finding]:
+def _early(queue_history: QueueHistory, deliveries: list[Delivery]) -> list[Finding]:
     findings = []
-    ordered = sorted(hand_outs, key=lambda hand_out: hand_out.completed_us)
+    ordered = sorted(deliveries, key=lambda delivery: delivery.completed_us)
     for at, other in enumerate(ordered):
         for one in ordered[:at]:
             same_message = one.message.message_id == other.message.message_id
             is_another = same_message and one.taken_by is not other.taken_by and not _is_repeated(one, other)
-            if is_another and story.overlap(one, other):
+            if is_another and queue_history.overlap(one, other):
                 findings.append(Finding(EARLY, f"{one}, then {other}", other.completed_us))
     return findings
 
 
-def _is_repeated(one: HandOut, other: HandOut) -> bool:
-    """By a ReceiveRequestAttemptId: the same hand-out, told twice."""
+def _is_repeated(one: Delivery, other: Delivery) -> bool:
+    """By a ReceiveRequestAttemptId: the same delivery, told twice."""
     attempts = {one.taken_by.attempt_id, other.taken_by.attempt_id}
     return one.message.receipt_handle == other.message.receipt_handle and len(attempts) == 1 and "" not in attempts
 
 
-def _is_certain(story: Story, delete: Delete, hand_outs: list[HandOut]) -> bool:
+def _is_certain(queue_history: QueueHistory, delete: Delete, deliveries: list[Delivery]) -> bool:
     """The delete used a live handle: an older one may succeed and leave the message there (AWS)."""
     if delete.outcome != "ok" or delete.complete_us is None:
         return False
     return any(
-        hand_out.message.receipt_handle == delete.receipt_handle
-        and delete.complete_us < story.hidden_until_us(hand_out, delete.complete_us)
-        for hand_out in hand_outs
+        delivery.message.receipt_handle == delete.receipt_handle
+        and delete.complete_us < queue_history.hidden_until_us(delivery, delete.complete_us)
+        for delivery in deliveries
     )
 
 
-def _resurrected(story: Story, hand_outs: list[HandOut]) -> list[Finding]:
+def _resurrected(queue_history: QueueHistory, deliveries: list[Delivery]) -> list[Finding]:
     findings = []
-    for message_id in dict.fromkeys(hand_out.message.message_id for hand_out in hand_outs):
-        same = [hand_out for hand_out in hand_outs if hand_out.message.message_id == message_id]
-        deletes = story.deletes.get(message_id, [])
-        certain = [delete for delete in deletes if _is_certain(story, delete, same)]
+    for message_id in dict.fromkeys(delivery.message.message_id for delivery in deliveries):
+        same = [delivery for delivery in deliveries if delivery.message.message_id == message_id]
+        deletes = queue_history.deletes.get(message_id, [])
+        certain = [delete for delete in deletes if _is_certain(queue_history, delete, same)]
         if not certain:
             continue
         first = min(certain, key=lambda delete: delete.complete_us or 0)
         deleted_us = first.complete_us or 0
-        for hand_out in same:
-            if hand_out.taken_by.invoke_us > deleted_us:
-                evidence = f"{first.client} deleted {message_id} by {deleted_us} us, then {hand_out}"
-                findings.append(Finding(RESURRECTED, evidence, hand_out.completed_us))
+        for delivery in same:
+            if delivery.taken_by.invoke_us > deleted_us:
+                evidence = f"{first.client} deleted {message_id} by {deleted_us} us, then {delivery}"
+                findings.append(Finding(RESURRECTED, evidence, delivery.completed_us))
     return findings
 
 
-def _lost(story: Story, message: Message, drain_us: int) -> list[Finding]:
+def _lost(queue_history: QueueHistory, message: Message, drain_us: int) -> list[Finding]:
     """One that was sent again after its deduplication id was free is two, and nobody can tell which came."""
-    hand_outs = message.hand_outs
+    deliveries = message.deliveries
     is_acknowledged = any(send.outcome == "ok" and sent.message_ids for send, sent in message.sends)
-    if not is_acknowledged and not hand_outs:
+    if not is_acknowledged and not deliveries:
         return []
     ids = message.ids
-    if not story.is_one(message) or any(story.deletes.get(message_id) for message_id in ids):
+    if not queue_history.is_one(message) or any(queue_history.deletes.get(message_id) for message_id in ids):
         return []
-    if any(hand_out.completed_us >= drain_us for hand_out in hand_outs):
+    if any(delivery.completed_us >= drain_us for delivery in deliveries):
         return []
-    evidence = f"{message} at {message.invoked_us} us, {next(iter(ids))}: {_last_seen(hand_outs)}"
+    evidence = f"{message} at {message.invoked_us} us, {next(iter(ids))}: {_last_seen(deliveries)}"
     return [Finding(LOST, evidence, message.invoked_us)]
 
 
-def _last_seen(hand_outs: list[HandOut]) -> str:
-    if not hand_outs:
+def _last_seen(deliveries: list[Delivery]) -> str:
+    if not deliveries:
         return "never received"
-    return f"not deleted and not seen again after {max(hand_outs, key=lambda hand_out: hand_out.completed_us)}"
+    return f"not deleted and not seen again after {max(deliveries, key=lambda delivery: delivery.completed_us)}"

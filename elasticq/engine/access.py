@@ -10,8 +10,8 @@ from typing import Final
 
 from elasticq.engine import policies, policy
 from elasticq.engine.actions.move_tasks import handle_of
+from elasticq.engine.context import ExecutionContext
 from elasticq.engine.state import State
-from elasticq.engine.turn import Turn
 from elasticq.model import commands as c
 from elasticq.model.actions import BY_NAME, OWNER_ONLY
 from elasticq.model.errors import AccessDenied
@@ -28,10 +28,10 @@ _Target = tuple[str, str, str]
 """The permission that is needed, and the account and name of the queue for which."""
 
 
-def check(state: State, call: c.Call, turn: Turn) -> None:
+def check(state: State, call: c.Call, context: ExecutionContext) -> None:
     """Raises AccessDenied unless the caller may; a request that is not well-formed is left to the handler to refuse."""
     for action, account, name in _targets(state, call):
-        _check(state, call, turn, action, account, name)
+        _check(state, call, context, action, account, name)
 
 
 def _targets(state: State, call: c.Call) -> list[_Target]:
@@ -58,14 +58,14 @@ def _of_arn(action: str, arn: str | None) -> list[_Target]:
     return [(action, *queue)] if queue is not None else []
 
 
-def _check(state: State, call: c.Call, turn: Turn, action: str, account: str, name: str) -> None:
+def _check(state: State, call: c.Call, context: ExecutionContext, action: str, account: str, name: str) -> None:
     is_owner = account == call.account
     queue = state.names.get((account, name))
     text = "" if queue is None else queue.attributes.get(policies.ATTRIBUTE, "")
     if is_owner and (not text or action in _MENDING):
         return
     verdict = policy.NEITHER
-    request = _request(call, turn, action, account, name)
+    request = _request(call, context, action, account, name)
     if text:
         verdict = policy.evaluate(text, request)
     if verdict == policy.DENY:
@@ -74,16 +74,16 @@ def _check(state: State, call: c.Call, turn: Turn, action: str, account: str, na
         raise _denied(request, f"because no resource-based policy allows the sqs:{action.lower()} action")
 
 
-def _request(call: c.Call, turn: Turn, action: str, account: str, name: str) -> policy.Request:
+def _request(call: c.Call, context: ExecutionContext, action: str, account: str, name: str) -> policy.Request:
     assert call.origin is not None, "only proven callers are judged"
     return policy.Request(
         principal=call.principal,
         account=call.account,
         action=action,
-        arn=queue_arn(turn.region, account, name),
+        arn=queue_arn(context.region, account, name),
         source_ip=call.origin.source_ip,
         is_secure=call.origin.is_secure,
-        now_s=turn.now_ms // 1_000,
+        now_s=context.now_ms // 1_000,
     )
 
 

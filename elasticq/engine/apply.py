@@ -116,11 +116,11 @@ def _messages_received(state: State, mutation: m.MessagesReceived, undo: Undo | 
     queue = state.queues.get(mutation.queue_id)
     if queue is None:
         return
-    for sequence, hand_out, count, first_ms in zip(
-        mutation.sequences, mutation.hand_outs, mutation.receive_counts, mutation.first_received_ms, strict=True
+    for sequence, delivery_number, count, first_ms in zip(
+        mutation.sequences, mutation.delivery_numbers, mutation.receive_counts, mutation.first_received_ms, strict=True
     ):
         if queue.row(sequence) is not None:
-            row = Row(mutation.until_ms, hand_out, count, first_ms, mutation.received_ms)
+            row = Row(mutation.until_ms, delivery_number, count, first_ms, mutation.received_ms)
             _put_row(state, queue, sequence, row, undo)
 
 
@@ -131,7 +131,7 @@ def _visibility_changed(state: State, mutation: m.VisibilityChanged, undo: Undo 
     for sequence, until_ms in zip(mutation.sequences, mutation.until_ms, strict=True):
         old = queue.row(sequence)
         if old is not None:
-            row = Row(until_ms, old.hand_out, old.receive_count, old.first_received_ms, old.received_ms)
+            row = Row(until_ms, old.delivery_number, old.receive_count, old.first_received_ms, old.received_ms)
             _put_row(state, queue, sequence, row, undo)
 
 
@@ -157,12 +157,12 @@ def _receive_returned(state: State, mutation: m.ReceiveReturned, undo: Undo | No
     queue = state.queues.get(mutation.queue_id)
     if queue is None:
         return
-    for sequence, hand_out, count, first_ms in zip(
-        mutation.sequences, mutation.hand_outs, mutation.receive_counts, mutation.first_received_ms, strict=True
+    for sequence, delivery_number, count, first_ms in zip(
+        mutation.sequences, mutation.delivery_numbers, mutation.receive_counts, mutation.first_received_ms, strict=True
     ):
         old = queue.rows.get(sequence)
-        if old is not None and old.hand_out == hand_out:
-            row = Row(mutation.visible_at_ms, hand_out, count, first_ms, old.received_ms)
+        if old is not None and old.delivery_number == delivery_number:
+            row = Row(mutation.visible_at_ms, delivery_number, count, first_ms, old.received_ms)
             _put_row(state, queue, sequence, row, undo)
 
 
@@ -200,7 +200,7 @@ def _rows_restored(state: State, mutation: m.RowsRestored, undo: Undo | None) ->
     for sequence, *columns in zip(
         mutation.sequences,
         mutation.visible_at_ms,
-        mutation.hand_outs,
+        mutation.delivery_numbers,
         mutation.receive_counts,
         mutation.first_received_ms,
         mutation.received_ms,

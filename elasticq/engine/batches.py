@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from elasticq.engine.contents import check_range
-from elasticq.engine.turn import Turn
+from elasticq.engine.context import ExecutionContext
 from elasticq.model import limits
 from elasticq.model.errors import (
     BatchEntryIdsNotDistinct,
@@ -31,9 +31,9 @@ def check_page_size(page_size: int) -> int:
     )
 
 
-def batch_entries_max(turn: Turn, page_size: int | None) -> int:
+def batch_entries_max(context: ExecutionContext, page_size: int | None) -> int:
     """How many entries a batch may have: its ElasticqPageSize if it has one. Raises InvalidParameterValue."""
-    return turn.limits.batch_entries if page_size is None else check_page_size(page_size)
+    return context.limits.batch_entries if page_size is None else check_page_size(page_size)
 
 
 def check_entries(entries: Sequence[_Entry], entry_type: str, entries_max: int) -> list[str]:

@@ -41,7 +41,7 @@ def first_sent(state: State, key: bytes, now_ms: int) -> int | None:
 
 
 class Attempt(Struct, array_like=True, gc=False):
-    """What one ReceiveRequestAttemptId got: (sequence, hand-out) of each, and until when they were hidden."""
+    """What one ReceiveRequestAttemptId got: (sequence, delivery) of each, and until when they were hidden."""
 
     handles: list[tuple[int, int]]
     until_ms: int
@@ -56,7 +56,7 @@ def attempt_key(queue: Queue, attempt_id: str) -> bytes:
 
 def attempt_recorded(key: bytes, first_ms: int, received: m.MessagesReceived) -> m.AttemptRecorded:
     """first_ms: of the attempt's first receive."""
-    handles = list(zip(received.sequences, received.hand_outs, strict=True))
+    handles = list(zip(received.sequences, received.delivery_numbers, strict=True))
     return m.AttemptRecorded(key, first_ms, msgspec.msgpack.encode(Attempt(handles, received.until_ms)))
 
 
@@ -71,14 +71,14 @@ def attempted(state: State, queue: Queue, key: bytes, attempt_id: str, now_ms: i
         return 0, []
     attempt = _decoder.decode(known.detail)
     held = []
-    for sequence, hand_out in attempt.handles:
+    for sequence, delivery_number in attempt.handles:
         row = queue.rows.get(sequence)
-        if row is None or (row.hand_out == hand_out and row.visible_at_ms != attempt.until_ms):
+        if row is None or (row.delivery_number == delivery_number and row.visible_at_ms != attempt.until_ms):
             raise InvalidParameterValue(
                 f"Value {attempt_id} for parameter ReceiveRequestAttemptId is invalid. Reason: "
                 "The receiveRequestAttemptId is not valid anymore since the receive call is not retryable."
             )
-        if row.hand_out != hand_out:
+        if row.delivery_number != delivery_number:
             return known.recorded_ms, []  # another receive has it: the time-out that they share has ended
         if queue.order.is_in_flight(sequence, now_ms):
             held.append(sequence)

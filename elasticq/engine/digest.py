@@ -46,12 +46,12 @@ def _delivery_rows(queue: Queue) -> list[object]:
 
 
 def _lease_row(lease: Lease) -> list[object]:
-    calls = [(call, lease.calls[call].sequences, lease.calls[call].hand_outs) for call in sorted(lease.calls)]
+    calls = [(call, lease.calls[call].sequences, lease.calls[call].delivery_numbers) for call in sorted(lease.calls)]
     return [lease.opened_ms, lease.deadline_ms, lease.state, lease.ended_ms, lease.messages, calls]
 
 
 def state_digest(state: State, now_ms: int = 0, read: Read | None = None) -> bytes:
-    """16 bytes over queues, messages, names, identity and the GUID history that is live at ``now_ms``.
+    """16 bytes over queues, messages, names, identity and the invocation log that is live at ``now_ms``.
 
     read(queue_id, sequences): the contents that are not in memory.
     """
@@ -73,7 +73,7 @@ def _digest(state: State, now_ms: int, rows: Callable[[Queue], list[object]]) ->
         state.grace.spans,
         state.last_queue_id,
         [rows(state.queues[queue_id]) for queue_id in sorted(state.queues)],
-        [rows(state.doomed[queue_id]) for queue_id in sorted(state.doomed)],
+        [rows(state.deleted_queues[queue_id]) for queue_id in sorted(state.deleted_queues)],
         sorted((key, queue.id) for key, queue in state.names.items()),
         sorted(state.deleted_names.items()),
         state.invocations.rows(now_ms),

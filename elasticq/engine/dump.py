@@ -46,7 +46,7 @@ def _everything(state: State) -> Iterator[m.Mutation]:
         yield m.ClockAdvanced(state.ahead_ms)
     yield from _takeovers(state)
     # Deleted ones gave their names away before the queues that have them now were created: ids grow.
-    queues = sorted([*state.queues.values(), *state.doomed.values()], key=lambda queue: queue.id)
+    queues = sorted([*state.queues.values(), *state.deleted_queues.values()], key=lambda queue: queue.id)
     if state.last_queue_id > max([queue.id for queue in queues], default=0):
         yield from gone_queue(state.last_queue_id)
     for queue in queues:
@@ -116,7 +116,7 @@ def _deliveries(queue: Queue) -> Iterator[m.MessagesReceived]:
     touched = [
         (row.received_ms, row.visible_at_ms, sequence)
         for sequence, row in queue.rows.items()
-        if row.hand_out or row.received_ms or row.visible_at_ms != contents[sequence].visible_at_ms
+        if row.delivery_number or row.received_ms or row.visible_at_ms != contents[sequence].visible_at_ms
     ]
     for (received_ms, until_ms), group in groupby(sorted(touched), key=lambda item: item[:2]):
         for sequences in m.chunks([sequence for _, _, sequence in group]):
@@ -126,7 +126,7 @@ def _deliveries(queue: Queue) -> Iterator[m.MessagesReceived]:
                 received_ms,
                 until_ms,
                 sequences,
-                [row.hand_out for row in rows],
+                [row.delivery_number for row in rows],
                 [row.receive_count for row in rows],
                 [row.first_received_ms for row in rows],
             )

@@ -1,6 +1,6 @@
 """Command + state -> result + mutations: the table of handlers, and what an SDK's retry gets.
 
-A call that changed something leaves one row in the GUID history, in the same
+A call that changed something leaves one row in the invocation log, in the same
 entry as its mutations; a call that changed nothing leaves none and runs again.
 """
 
@@ -28,11 +28,11 @@ from elasticq.engine.actions import (
     testing,
     visibility,
 )
+from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.identity import sequence_number
 from elasticq.engine.invocations import TOO_MANY, Recorded
 from elasticq.engine.ordering.kinds import kind_named
 from elasticq.engine.state import State
-from elasticq.engine.turn import Outcome, Turn
 from elasticq.model import commands as c
 from elasticq.model import extensions, limits
 from elasticq.model.errors import RequestThrottled, SqsError
@@ -53,7 +53,7 @@ from elasticq.model.results import (
     SentEntry,
 )
 
-HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, Turn], Outcome]]] = {
+HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, ExecutionContext], Outcome]]] = {
     c.CreateQueue: queues.create_queue,
     c.GetQueueUrl: queues.get_queue_url,
     c.ListQueues: queues.list_queues,
@@ -84,41 +84,41 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, Turn], Outco
 }
 
 
-def execute(state: State, call: c.Call, turn: Turn) -> Outcome:
+def execute(state: State, call: c.Call, context: ExecutionContext) -> Outcome:
     """The result and what to apply. Raises the SqsError that the client gets; state is not touched."""
     command = call.command
     if call.origin is not None:
-        access.check(state, call, turn)
+        access.check(state, call, context)
     if call.invocation:
-        known = state.invocations.get(call.invocation, turn.now_ms)
+        known = state.invocations.get(call.invocation, context.now_ms)
         if known is not None:
-            return _repeated(state, call, known, turn), []
-        _check_room(state, command, turn)
-    result, mutations = HANDLERS[type(command)](state, call, command, turn)
+            return _repeated(state, call, known, context), []
+        _check_room(state, command, context)
+    result, mutations = HANDLERS[type(command)](state, call, command, context)
     if mutations and call.invocation and isinstance(result, Result) and not _runs_again(result):
-        recorded = _recorded(call, result, mutations, turn)
-        if not recorded.detail or not state.invocations.are_details_full(turn.now_ms):
+        recorded = _recorded(call, result, mutations, context)
+        if not recorded.detail or not state.invocations.are_details_full(context.now_ms):
             mutations.append(recorded)
     return result, mutations
 
 
-def _check_room(state: State, command: c.Command, turn: Turn) -> None:
+def _check_room(state: State, command: c.Command, context: ExecutionContext) -> None:
     """Refuse a send that could not be remembered: sent again, it would be two messages. Raises RequestThrottled.
 
     Any other call may run twice.
     """
     if isinstance(command, (c.SendMessage, c.SendMessageBatch)) and (
-        state.invocations.is_full(turn.now_ms)
-        or (isinstance(command, c.SendMessageBatch) and state.invocations.are_details_full(turn.now_ms))
+        state.invocations.is_full(context.now_ms)
+        or (isinstance(command, c.SendMessageBatch) and state.invocations.are_details_full(context.now_ms))
     ):
         raise RequestThrottled(TOO_MANY)
 
 
-def look_last(state: State, call: c.Call, turn: Turn) -> Outcome:
+def seal_or_answer(state: State, call: c.Call, context: ExecutionContext) -> Outcome:
     """What a leased receive is answered that found nothing and waits no longer. Raises SqsError, ContentsMissing."""
     if call.origin is not None:
-        access.check(state, call, turn)
-    return leases.last_look(state, call, turn)
+        access.check(state, call, context)
+    return leases.seal_or_answer_lease(state, call, context)
 
 
 def _runs_again(result: Result) -> bool:
@@ -126,15 +126,17 @@ def _runs_again(result: Result) -> bool:
     return type(result) is ReceiveMessageResult and (result.leased or not result.messages)
 
 
-# --- GUID history ------------------------------------------------------------------
+# --- invocation log ------------------------------------------------------------------
 
 
-def _recorded(call: c.Call, result: Result, mutations: list[m.Mutation], turn: Turn) -> m.InvocationRecorded:
+def _recorded(
+    call: c.Call, result: Result, mutations: list[m.Mutation], context: ExecutionContext
+) -> m.InvocationRecorded:
     stored = mutations[0]
     if isinstance(result, SendMessageResult) and isinstance(stored, m.MessageStored):
-        return m.InvocationRecorded(call.invocation, turn.now_ms, stored.queue_id, stored.sequence)
+        return m.InvocationRecorded(call.invocation, context.now_ms, stored.queue_id, stored.sequence)
     detail = _detail(result, mutations)
-    recorded_ms = result.time_ms if isinstance(result, ClockResult) else turn.now_ms  # its retry comes after it
+    recorded_ms = result.time_ms if isinstance(result, ClockResult) else context.now_ms  # its retry comes after it
     return m.InvocationRecorded(call.invocation, recorded_ms, 0, 0, detail)
 
 
@@ -166,7 +168,7 @@ def _outcome(result: Result, mutations: list[m.Mutation]) -> tuple[list[tuple[in
         case ReceiveMessageResult():
             received = mutations[0]
             assert isinstance(received, m.MessagesReceived)
-            return list(zip(received.sequences, received.hand_outs, strict=True)), []
+            return list(zip(received.sequences, received.delivery_numbers, strict=True)), []
         case MoveTaskStartedResult():
             task = mutations[0]
             assert isinstance(task, m.MoveTaskSet)
@@ -203,7 +205,7 @@ def _ids_of(state: State, queue_url: str | None, queue_id: int, sequence: int) -
     return state.identity.message_id(queue_id, sequence), sequence_number(sequence) if has_number else None
 
 
-def _repeated(state: State, call: c.Call, known: Recorded, turn: Turn) -> Result:
+def _repeated(state: State, call: c.Call, known: Recorded, context: ExecutionContext) -> Result:
     """The first attempt's answer again, made from its row and the command."""
     command = call.command
     if isinstance(command, c.SendMessage):
@@ -223,7 +225,7 @@ def _repeated(state: State, call: c.Call, known: Recorded, turn: Turn) -> Result
             return BatchResult([x.id or "" for x in command.entries if x.id not in failed_ids], failures)
         case c.ReceiveMessage():
             try:
-                return receive.received_again(state, call, command, turn, pairs)
+                return receive.received_again(state, call, command, context, pairs)
             except SqsError:
                 return ReceiveMessageResult()  # the queue went meanwhile
         case c.StartMessageMoveTask():
@@ -232,7 +234,7 @@ def _repeated(state: State, call: c.Call, known: Recorded, turn: Turn) -> Result
         case c.CancelMessageMoveTask():
             return MoveTaskCancelledResult(pairs[0][1])
         case extensions.AdvanceClock():
-            return ClockResult(turn.now_ms)
+            return ClockResult(context.now_ms)
         case extensions.DeleteAllQueues():
             return QueuesDeletedResult(0, is_more=True)  # the caller asks again
         case c.CreateQueue():

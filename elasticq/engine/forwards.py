@@ -7,10 +7,10 @@ lands in. A queue that is not there, or is of the other type, is as none: the me
 from msgspec.structs import replace
 
 from elasticq.engine import mutations as m
+from elasticq.engine.context import ExecutionContext
 from elasticq.engine.deduplication import deduplication_key
 from elasticq.engine.identity import next_sequence
 from elasticq.engine.state import Queue, State
-from elasticq.engine.turn import Turn
 
 
 def route(state: State, queue: Queue) -> tuple[Queue, list[Queue]]:
@@ -66,12 +66,12 @@ def goes_in_a_circle(state: State, account: str, name: str, copy_to: str, move_t
 class Copies:
     """Makes the copies of one call's messages for each of ``targets``; they stand in the same entry as the messages."""
 
-    __slots__ = ("_keys", "_lasts", "_state", "_targets", "_turn", "mutations")
+    __slots__ = ("_context", "_keys", "_lasts", "_state", "_targets", "mutations")
 
-    def __init__(self, state: State, targets: list[Queue], turn: Turn) -> None:
+    def __init__(self, state: State, targets: list[Queue], context: ExecutionContext) -> None:
         self._state = state
         self._targets = targets
-        self._turn = turn
+        self._context = context
         self._lasts: dict[int, int] = {}
         self._keys: set[bytes] = set()
         self.mutations: list[m.Mutation] = []
@@ -81,20 +81,20 @@ class Copies:
         for target in self._targets:
             key = deduplication_key(target, stored)
             if key:
-                if key in self._keys or self._state.invocations.get(key, self._turn.now_ms) is not None:
+                if key in self._keys or self._state.invocations.get(key, self._context.now_ms) is not None:
                     continue
                 self._keys.add(key)
             copy = self._copy(target, stored, delay_seconds)
             self.mutations.append(copy)
             if key:
-                self.mutations.append(m.InvocationRecorded(key, self._turn.now_ms, target.id, copy.sequence))
+                self.mutations.append(m.InvocationRecorded(key, self._context.now_ms, target.id, copy.sequence))
 
     def _copy(self, target: Queue, stored: m.MessageStored, delay_seconds: int | None) -> m.MessageStored:
         """The message as it is stored in ``target``, where it keeps its MessageId."""
         last = self._lasts.get(target.id, target.last_sequence)
-        sequence = self._lasts[target.id] = next_sequence(last, self._turn.term)
+        sequence = self._lasts[target.id] = next_sequence(last, self._context.term)
         visible_at_ms = stored.visible_at_ms
         if delay_seconds is None:
-            visible_at_ms = target.delayed_until_ms(self._turn.now_ms)
+            visible_at_ms = target.delayed_until_ms(self._context.now_ms)
         origin = (stored.queue_id, stored.sequence)
         return replace(stored, queue_id=target.id, sequence=sequence, visible_at_ms=visible_at_ms, origin=origin)

@@ -12,9 +12,9 @@ from struct import Struct as Layout
 from typing import Final
 
 from elasticq.engine import mutations as m
+from elasticq.engine.context import ExecutionContext
 from elasticq.engine.invocations import Invocations, Recorded
 from elasticq.engine.state import Queue, State
-from elasticq.engine.turn import Turn
 
 _QUEUE: Final = Layout(">QQ")
 _TOO_MANY: Final = "Too many deduplication ids are remembered; try again later."
@@ -31,8 +31,8 @@ def first_sent(state: State, key: bytes, now_ms: int) -> int | None:
     return state.sent_ids.first_sent(key, now_ms, _TOO_MANY)
 
 
-def taken(queue: Queue, key: bytes, sequence: int, turn: Turn) -> m.SentIdTaken:
-    return m.SentIdTaken(key, turn.now_ms, turn.now_ms + queue.rules.idempotency_ms, queue.id, sequence)
+def taken(queue: Queue, key: bytes, sequence: int, context: ExecutionContext) -> m.SentIdTaken:
+    return m.SentIdTaken(key, context.now_ms, context.now_ms + queue.rules.idempotency_ms, queue.id, sequence)
 
 
 def put(history: Invocations, mutation: m.SentIdTaken) -> tuple[bool, Recorded | None]:

@@ -1,9 +1,9 @@
-"""Ids that are never given twice: queue ids, sequences, hand-out numbers, MessageIds, receipt handles.
+"""Ids that are never given twice: queue ids, sequences, delivery numbers, MessageIds, receipt handles.
 
 Numbers carry the term they were made in (docs/adr/0018): after a lost tail a
 new master cannot give the same number to another message, so an old consumer's
 delete never removes what it did not receive. Nothing is stored for a handle:
-kind, queue id, sequence and hand-out number stand in it under a MAC, so it is
+kind, queue id, sequence and delivery number stand in it under a MAC, so it is
 valid on every member, after failover and restart.
 """
 
@@ -18,7 +18,7 @@ from msgspec import Struct
 from elasticq.model.errors import ReceiptHandleIsInvalid, quoted
 
 TERM_SHIFT = 40  # sequence and queue id = term << 40 | counter
-HAND_OUT_TERM_SHIFT = 32  # hand-out number = term << 32 | hand-outs so far
+DELIVERY_TERM_SHIFT = 32  # delivery number = term << 32 | deliveries so far
 
 _RECEIPT = 1  # the kind of handle, its first byte; there is only one
 _HANDLE = Layout(">BQQQ")
@@ -37,9 +37,9 @@ def sequence_number(sequence: int) -> str:
     return f"{sequence:020d}"
 
 
-def next_hand_out(last: int, term: int) -> int:
+def next_delivery_number(last: int, term: int) -> int:
     """Hand-outs are counted through all terms; the term in front tells them apart after a lost tail."""
-    return term << HAND_OUT_TERM_SHIFT | (last & 0xFFFFFFFF) + 1
+    return term << DELIVERY_TERM_SHIFT | (last & 0xFFFFFFFF) + 1
 
 
 class Receipt(Struct, gc=False):
@@ -47,7 +47,7 @@ class Receipt(Struct, gc=False):
 
     queue_id: int
     sequence: int
-    hand_out: int
+    delivery_number: int
 
 
 class Identity:
@@ -68,8 +68,8 @@ class Identity:
         """Of a move task's number; no message has the same, as no queue's id is 0."""
         return self.message_id(0, number)
 
-    def receipt_handle(self, queue_id: int, sequence: int, hand_out: int) -> str:
-        head = _HANDLE.pack(_RECEIPT, queue_id, sequence, hand_out)
+    def receipt_handle(self, queue_id: int, sequence: int, delivery_number: int) -> str:
+        head = _HANDLE.pack(_RECEIPT, queue_id, sequence, delivery_number)
         return b2a_base64(head + self._mac(head), newline=False).decode("ascii")
 
     def _mac(self, head: bytes) -> bytes:
@@ -84,7 +84,7 @@ class Identity:
         if len(raw) != _HANDLE.size + _MAC_BYTES:
             raise ReceiptHandleIsInvalid(f'The input receipt handle "{quoted(handle)}" is not a valid receipt handle.')
         head = raw[: _HANDLE.size]
-        kind, queue_id, sequence, hand_out = _HANDLE.unpack(head)
+        kind, queue_id, sequence, delivery_number = _HANDLE.unpack(head)
         if not compare_digest(self._mac(head), raw[_HANDLE.size :]) or kind != _RECEIPT:
             raise ReceiptHandleIsInvalid(f'The input receipt handle "{quoted(handle)}" is not a valid receipt handle.')
-        return Receipt(queue_id, sequence, hand_out)
+        return Receipt(queue_id, sequence, delivery_number)

@@ -1,11 +1,11 @@
-"""The GUID history: which SDK calls had their effect already, and what they answered.
+"""The invocation log: which SDK calls had their effect already, and what they answered.
 
 A row is 36 bytes, packed: the call's digest, then queue, sequence and time of
 the message it sent. Rows stand in small buckets of one generation (a span of
 entry time); ``bytearray.find`` looks a bucket through in C. A generation is
 dropped whole, at the same entry time on every member; where nobody calls any more the sweeper writes that
 time down, as a row of its own. Source: BlazingMQ's
-GUID history (300 s window); a dict of objects costs 227 bytes a row.
+invocation log (300 s window); a dict of objects costs 227 bytes a row.
 """
 
 from struct import Struct as Layout

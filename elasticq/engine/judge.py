@@ -61,15 +61,15 @@ _JUDGES: Final[dict[type, Callable[[Any], bool]]] = {
     m.ClusterFounded: lambda x: bool(x.cluster_id) and 0 < len(x.mac_key) <= MAC_KEY_BYTES_MAX,
     m.QueueCreated: _is_queue,
     m.QueueAttributesSet: lambda x: _are_attributes(x.queue_id, "", "", x.attributes),
-    m.MessagesReceived: lambda x: _columns(x.sequences, x.hand_outs, x.receive_counts, x.first_received_ms),
+    m.MessagesReceived: lambda x: _columns(x.sequences, x.delivery_numbers, x.receive_counts, x.first_received_ms),
     m.VisibilityChanged: lambda x: _columns(x.sequences, x.until_ms),
     m.ReceiveReturned: lambda x: (
         len(x.invocation) in (0, KEY_BYTES)
-        and _columns(x.sequences, x.hand_outs, x.receive_counts, x.first_received_ms)
+        and _columns(x.sequences, x.delivery_numbers, x.receive_counts, x.first_received_ms)
     ),
     m.RangeRemoved: lambda x: x.first <= x.last,
     m.MoveTaskSet: lambda x: x.status in _TASKS,
-    m.LeaseCalled: lambda x: _columns(x.sequences, x.hand_outs),
+    m.LeaseCalled: lambda x: _columns(x.sequences, x.delivery_numbers),
     m.LeaseSet: lambda x: x.state in _LEASES,
     m.QueueRestored: _never,
     m.UntouchedRestored: _never,

@@ -106,13 +106,13 @@ class MessageStored(Struct, array_like=True, tag=8, gc=False):
 
 
 class MessagesReceived(Struct, array_like=True, tag=9, gc=False):
-    """Handed out at ``received_ms`` until ``until_ms``: per message sequence, hand-out number, count, first receive."""
+    """Handed out at ``received_ms`` until ``until_ms``: per message sequence, delivery number, count, first receive."""
 
     queue_id: Number
     received_ms: RowTimeMs
     until_ms: RowTimeMs
     sequences: list[Number]
-    hand_outs: list[Number]
+    delivery_numbers: list[Number]
     receive_counts: list[Count]
     first_received_ms: list[RowTimeMs]
 
@@ -133,11 +133,11 @@ class MessagesRemoved(Struct, array_like=True, tag=11, gc=False):
 
 
 class ReceiveReturned(Struct, array_like=True, tag=12, gc=False):
-    """The receive ``hand_outs`` reached nobody: visible again, receive count taken back, hand-out number kept."""
+    """These deliveries reached nobody: visible again, receive count taken back, delivery number kept."""
 
     queue_id: Number
     sequences: list[Number]
-    hand_outs: list[Number]
+    delivery_numbers: list[Number]
     receive_counts: list[Count]
     first_received_ms: list[RowTimeMs]
     visible_at_ms: RowTimeMs
@@ -268,7 +268,7 @@ LEASE_COMMITTED, LEASE_GIVEN_BACK, LEASE_EXPIRED = "committed", "given_back", "e
 class LeaseCalled(Struct, array_like=True, tag=70, frozen=True, gc=False):
     """What the receive number ``call`` of a lease is answered for ever; the first one opens the lease.
 
-    sequences, hand_outs: of its messages; none: the lease is sealed, nothing is added to it any more.
+    sequences, delivery_numbers: of its messages; none: the lease is sealed, nothing is added to it any more.
     """
 
     queue_id: Number
@@ -279,7 +279,7 @@ class LeaseCalled(Struct, array_like=True, tag=70, frozen=True, gc=False):
     opened_ms: RowTimeMs
     deadline_ms: RowTimeMs
     sequences: list[Number]
-    hand_outs: list[Number]
+    delivery_numbers: list[Number]
 
 
 class LeaseSet(Struct, array_like=True, tag=71, frozen=True, gc=False):
@@ -345,7 +345,7 @@ class RowsRestored(Struct, array_like=True, tag=34, gc=False):
     queue_id: int
     sequences: list[int]
     visible_at_ms: list[int]
-    hand_outs: list[int]
+    delivery_numbers: list[int]
     receive_counts: list[int]
     first_received_ms: list[int]
     received_ms: list[int]

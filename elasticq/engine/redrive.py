@@ -4,12 +4,12 @@ from msgspec.structs import replace
 
 from elasticq.engine import mutations as m
 from elasticq.engine.contents import stored_bytes
+from elasticq.engine.context import ExecutionContext
 from elasticq.engine.identity import next_sequence
 from elasticq.engine.ordering.kinds import Kind
 from elasticq.engine.redrive_policies import ALLOW_POLICY, POLICY, read_allow_policy, read_policy, refuse
 from elasticq.engine.rows import UNTOUCHED
 from elasticq.engine.state import Queue, State
-from elasticq.engine.turn import Turn
 from elasticq.model.limits import BURIED_BYTES_MAX, MUTATION_ROWS_MAX
 from elasticq.model.names import parse_queue_arn, queue_arn
 
@@ -107,21 +107,21 @@ def _told_apart(queue: Queue, chosen: list[int], limit: int, receives: int) -> t
     return living, dead
 
 
-def bury(state: State, queue: Queue, dead: list[int], turn: Turn) -> list[m.Mutation]:
+def move_to_dead_letters(state: State, queue: Queue, dead: list[int], context: ExecutionContext) -> list[m.Mutation]:
     """The dead letters of ``queue`` enter its dead-letter queue and leave ``queue``; their contents are in memory."""
     target = dead_letter_queue(state, queue)
     assert target is not None, "only a queue with a dead-letter queue has dead letters"
-    arn = queue_arn(turn.region, queue.account, queue.name)
+    arn = queue_arn(context.region, queue.account, queue.name)
     found: list[m.Mutation] = []
-    sequence = next_sequence(target.last_sequence, turn.term)
+    sequence = next_sequence(target.last_sequence, context.term)
     for at, each in enumerate(dead):
-        found.append(_buried(state, queue, target, each, sequence + at, arn, turn))
+        found.append(_buried(state, queue, target, each, sequence + at, arn, context))
     found += [m.MessagesRemoved(queue.id, part) for part in m.chunks(dead)]
     return found
 
 
 def _buried(
-    state: State, queue: Queue, target: Queue, sequence: int, new_sequence: int, arn: str, turn: Turn
+    state: State, queue: Queue, target: Queue, sequence: int, new_sequence: int, arn: str, context: ExecutionContext
 ) -> m.MessageStored:
     """MessageId, body, attributes and trace header stay; the receive count goes on.
 
@@ -135,7 +135,7 @@ def _buried(
         content,
         queue_id=target.id,
         sequence=new_sequence,
-        sent_ms=turn.now_ms if target.kind.renews_dead_letters else content.sent_ms,
+        sent_ms=context.now_ms if target.kind.renews_dead_letters else content.sent_ms,
         visible_at_ms=0,
         origin=origin,
         dead_letter=m.DeadLetter(arn, before + queue.rows.get(sequence, UNTOUCHED).receive_count),

@@ -9,12 +9,12 @@ class Row(Struct, frozen=True, gc=False):
     """The delivery of one message; replaced as a whole, never changed, so an old one undoes.
 
     visible_at_ms: 0 = never delayed nor received; else hidden until then (compare with cluster time);
-    hand_out: (term << 32 | count) of the newest hand-out, 0 = never handed out, never lowered;
+    delivery_number: (term << 32 | count) of the newest delivery, 0 = never handed out, never lowered;
     receive_count: ApproximateReceiveCount; first_received_ms, received_ms: 0 or of the first and newest receive.
     """
 
     visible_at_ms: int
-    hand_out: int = 0
+    delivery_number: int = 0
     receive_count: int = 0
     first_received_ms: int = 0
     received_ms: int = 0
@@ -37,7 +37,7 @@ class Grace:
         self.spans: list[tuple[int, int]] = []
 
     def deadline(self, row: Row) -> int:
-        return self.until_ms(row.visible_at_ms) if row.hand_out else row.visible_at_ms
+        return self.until_ms(row.visible_at_ms) if row.delivery_number else row.visible_at_ms
 
     def until_ms(self, deadline_ms: int) -> int:
         """When a deadline of ``deadline_ms`` passes, with the spans that it falls into."""

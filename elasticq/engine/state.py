@@ -1,4 +1,4 @@
-"""All that a member knows: queues with their rows, names, the GUID history. Only ``apply`` writes it.
+"""All that a member knows: queues with their rows, names, the invocation log. Only ``apply`` writes it.
 
 What is not here is on disk: contents of messages may leave memory (residency.py)
 once the rows on disk hold them. Where delivery stands is always here, and for
@@ -178,7 +178,7 @@ class State:
         "cluster_id",
         "contents_bytes",
         "deleted_names",
-        "doomed",
+        "deleted_queues",
         "feature_level",
         "grace",
         "identity",
@@ -206,7 +206,7 @@ class State:
         self.ahead_ms = 0  # of real time: the sum of what tests advanced the clock by
         self.grace = Grace()
         self.queues: dict[int, Queue] = {}
-        self.doomed: dict[int, Queue] = {}  # deleted less than 60 s ago
+        self.deleted_queues: dict[int, Queue] = {}  # deleted less than 60 s ago
         self.names: QueueNames[Queue] = QueueNames()
         self.deleted_names: dict[tuple[str, str], int] = {}  # when; for the 60-second rule
         self.last_queue_id = 0

@@ -127,10 +127,10 @@ class Sweeper:
         """The next step's mutations, and whether more is waiting already."""
         found: list[m.Mutation] = [
             m.QueueReclaimed(queue.id)
-            for queue in islice(state.doomed.values(), QUEUES_A_STEP)
+            for queue in islice(state.deleted_queues.values(), QUEUES_A_STEP)
             if queue.deleted_ms is not None and now_ms >= queue.deleted_ms + SIXTY_SECOND_RULE_MS
         ]
-        is_more_doomed = len(found) == QUEUES_A_STEP
+        has_more_deleted = len(found) == QUEUES_A_STEP
         if state.invocations.is_any_over(now_ms) or state.sent_ids.is_any_over(now_ms):
             found.append(m.InvocationRecorded(SWEPT, now_ms, 0, 0))
         rows = 0
@@ -151,7 +151,7 @@ class Sweeper:
                 self._due.append(due.id)
                 return found, True
         ended, is_more = self._leases(state, now_ms)
-        return found + ended, is_more or is_more_doomed
+        return found + ended, is_more or has_more_deleted
 
     def _leases(self, state: State, now_ms: int) -> tuple[list[m.Mutation], bool]:
         """The end of some whose time is up is written down, some that ended long ago are forgotten."""

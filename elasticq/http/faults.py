@@ -1,6 +1,6 @@
-"""Faults that tests order at the door: calls and deliveries that are lost, doubled, late, out of order, or refused.
+"""Faults that tests order at the SQS port: calls and deliveries that are lost, doubled, late, out of order, or refused.
 
-A connection hands its calls to ``Site.submit``. Without a fault in force that is
+A connection hands its calls to ``ServerContext.submit``. Without a fault in force that is
 the runtime itself; with one it is ``Faults.submit``, so that a server without
 faults pays nothing. What a fault does is what a client of AWS may see:
 

@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Final, cast
 from elasticq.http import exchange
 from elasticq.http.caller import invocation
 from elasticq.http.chunks import Chunks
+from elasticq.http.context import BUSY_TEXT, NEVER_MS, WAITING_FREE_BYTES, ServerContext, SlowPath, command_bytes
 from elasticq.http.exchange import Answer
 from elasticq.http.faults import Submit
 from elasticq.http.head import CHUNKED, JSON, BadHead, Head, without_body
-from elasticq.http.site import BUSY_TEXT, NEVER_MS, WAITING_FREE_BYTES, Site, SlowPath, command_bytes
 from elasticq.model.commands import Call, Command, Origin, ReceiveMessage
 from elasticq.model.errors import RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
@@ -61,12 +61,13 @@ class SqsProtocol(asyncio.Protocol):
 
     __slots__ = (
         "_address",
+        "_authenticator",
         "_body",
         "_buffer",
         "_buffers_bytes",
         "_chunks",
+        "_context",
         "_counts",
-        "_door",
         "_eof",
         "_head",
         "_hold",
@@ -77,7 +78,6 @@ class SqsProtocol(asyncio.Protocol):
         "_read",
         "_reading_paused",
         "_reply_bytes",
-        "_site",
         "_slow",
         "_submit",
         "_submitting",
@@ -91,14 +91,14 @@ class SqsProtocol(asyncio.Protocol):
     _transport: asyncio.Transport
     _pending: _Pending
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._read = site.reader.read
-        self._identify = site.callers.identify
-        self._door = site.door
-        self._submit = site.submit
-        self._counts = site.meter.counts
-        self._is_watched = site.watch.everything
+    def __init__(self, context: ServerContext) -> None:
+        self._context = context
+        self._read = context.reader.read
+        self._identify = context.callers.identify
+        self._authenticator = context.authenticator
+        self._submit = context.submit
+        self._counts = context.meter.counts
+        self._is_watched = context.request_log.everything
         self._address = ""
         self._hold = 0
         self._buffer = b""
@@ -121,26 +121,26 @@ class SqsProtocol(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        site = self._site
+        context = self._context
         self._is_secure = transport.get_extra_info("sslcontext") is not None
-        if self._door is not None:
-            self.origin = self._door.origin(transport.get_extra_info("peername"), is_secure=self._is_secure)
-        self.deadline_ms = site.idle_until_ms
-        open_connections = len(site.connections)
-        site.connections.add(self)
-        if open_connections >= site.bounds.connections_max + site.bounds.refused_max:
+        if self._authenticator is not None:
+            self.origin = self._authenticator.origin(transport.get_extra_info("peername"), is_secure=self._is_secure)
+        self.deadline_ms = context.idle_until_ms
+        open_connections = len(context.connections)
+        context.connections.add(self)
+        if open_connections >= context.bounds.connections_max + context.bounds.refused_max:
             self._transport.abort()
-        elif open_connections >= site.bounds.connections_max or site.stopping or self._is_one_too_many():
+        elif open_connections >= context.bounds.connections_max or context.stopping or self._is_one_too_many():
             self._refuse(503, "too many connections")
 
     def _is_one_too_many(self) -> bool:
         """Count this connection to its address; True if the address has more than it may have."""
-        bound = self._site.bounds.connections_per_address
+        bound = self._context.bounds.connections_per_address
         if not bound:
             return False
         self._address = self._transport.get_extra_info("peername")[0]
-        self._site.addresses[self._address] += 1
-        return self._site.addresses[self._address] > bound
+        self._context.addresses[self._address] += 1
+        return self._context.addresses[self._address] > bound
 
     def data_received(self, data: bytes) -> None:
         if self._hold:
@@ -176,9 +176,9 @@ class SqsProtocol(asyncio.Protocol):
         if self._slow is not None:
             self._slow.pause_writing()
         self._hold |= WRITING
-        self.deadline_ms = self._site.idle_until_ms
+        self.deadline_ms = self._context.idle_until_ms
         if not self._weigh():
-            self._site.loop.call_soon(self.abort)  # not within the write that led here
+            self._context.loop.call_soon(self.abort)  # not within the write that led here
 
     def resume_writing(self) -> None:
         self._hold &= ~WRITING
@@ -191,9 +191,9 @@ class SqsProtocol(asyncio.Protocol):
             self._resume_soon()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._site.connections.discard(self)
+        self._context.connections.discard(self)
         if self._address:
-            addresses = self._site.addresses
+            addresses = self._context.addresses
             addresses[self._address] -= 1
             if not addresses[self._address]:
                 del addresses[self._address]
@@ -241,27 +241,29 @@ class SqsProtocol(asyncio.Protocol):
         operation = head.operation
         account, command, began_s = "", None, perf_counter()
         try:
-            if self._door is None:
+            if self._authenticator is None:
                 principal, account = self._identify(head.authorization)
             else:
-                principal, account = self._door.admit(head.lines, head.authorization, body)
+                principal, account = self._authenticator.admit(head.lines, head.authorization, body)
             if operation is not None and head.protocol == JSON:
                 command = json.decode(operation, body)
             else:
-                operation, command = exchange.decode(self._site.service, head.protocol, operation, body, head.path)
+                operation, command = exchange.decode(self._context.service, head.protocol, operation, body, head.path)
         except Exception as failure:
             self._fail(head, failure, operation, account, command, began_s)
             return
         held_bytes = command_bytes(command, len(body))
-        if held_bytes > WAITING_FREE_BYTES and not self._site.has_room(held_bytes):
+        if held_bytes > WAITING_FREE_BYTES and not self._context.has_room(held_bytes):
             self._fail(head, ServiceUnavailable(BUSY_TEXT), operation, account, command, began_s)
             return
-        mark = head.invocation_id and invocation(principal, operation.name, head.invocation_id, body)
+        invocation_key = head.invocation_id and invocation(principal, operation.name, head.invocation_id, body)
         self._pending = head, operation, command, account, began_s
         self._hold = PARKED
         self._submitting = True
         try:
-            self._submit(Call(command, principal, account, head.endpoint, mark, self.origin, head.trace_header), self)
+            self._submit(
+                Call(command, principal, account, head.endpoint, invocation_key, self.origin, head.trace_header), self
+            )
         except RuntimeStopped:
             self.abort()
         self._submitting = False
@@ -275,40 +277,40 @@ class SqsProtocol(asyncio.Protocol):
         if not self._submitting and (self._hold & CLOSING or self._transport.is_closing()):
             self._give_back(outcome)
             return
-        site = self._site
-        if site.buffers_bytes > site.bounds.buffers_bytes_max and isinstance(outcome, ReceiveMessageResult):
-            site.loop.call_soon(site.runtime.undelivered, outcome)
+        context = self._context
+        if context.buffers_bytes > context.bounds.buffers_bytes_max and isinstance(outcome, ReceiveMessageResult):
+            context.loop.call_soon(context.runtime.undelivered, outcome)
             outcome = ServiceUnavailable(BUSY_TEXT)
-        site.hot_requests += 1
+        context.hot_requests += 1
         head, operation, command, account, began_s = self._pending
         self._pending = _NOTHING  # the connection may be idle for long
         self._hold &= ~PARKED
         if self._waiting_bytes:
             self.hold(0)
-        responses = site.responses
-        if head.close or site.stopping or isinstance(outcome, _WITH_HEADERS):
-            request_id = responses.request_id(site.hot_requests)
-            answer = exchange.encode(site.service, head.protocol, operation, command, outcome, request_id)
+        responses = context.responses
+        if head.close or context.stopping or isinstance(outcome, _WITH_HEADERS):
+            request_id = responses.request_id(context.hot_requests)
+            answer = exchange.encode(context.service, head.protocol, operation, command, outcome, request_id)
             self._write(head, answer, request_id)
-            site.count(request_id, operation.name, account, command, outcome, answer.status, began_s, head.lines)
+            context.count(request_id, operation.name, account, command, outcome, answer.status, began_s, head.lines)
         else:
             try:
                 if head.protocol == JSON:
                     start, body = responses.json_ok, json.encode(operation, command, outcome)
                 else:
-                    request_id = responses.request_id(site.hot_requests)
+                    request_id = responses.request_id(context.hot_requests)
                     start, body = responses.xml_ok, query.encode(operation, command, outcome, request_id)
             except Exception as failure:
                 self._fail(head, failure, operation, account, command, began_s)
             else:
                 self._reply_bytes = len(body)
-                parts = start, site.hot_requests, self._reply_bytes, body
+                parts = start, context.hot_requests, self._reply_bytes, body
                 self._transport.write(b"%b%012x\r\nContent-Length: %d\r\n\r\n%b" % parts)
-                self.deadline_ms = site.idle_until_ms
+                self.deadline_ms = context.idle_until_ms
                 is_slow = self._counts[operation.name](command, account, outcome, began_s)
                 if is_slow or self._is_watched:
-                    request_id = responses.request_id(site.hot_requests)
-                    site.watch.answered(
+                    request_id = responses.request_id(context.hot_requests)
+                    context.request_log.answered(
                         request_id, operation.name, account, command, began_s, head.lines, is_slow=is_slow
                     )
         if not self._submitting and (self._buffer or self._eof or self._reading_paused):
@@ -320,7 +322,7 @@ class SqsProtocol(asyncio.Protocol):
         self._pending = _NOTHING
         self.hold(0)
         if isinstance(outcome, ReceiveMessageResult):
-            self._site.loop.call_soon(self._site.runtime.undelivered, outcome)
+            self._context.loop.call_soon(self._context.runtime.undelivered, outcome)
 
     def _fail(
         self,
@@ -332,20 +334,20 @@ class SqsProtocol(asyncio.Protocol):
         began_s: float,
     ) -> None:
         """Answer an error that was found before or after the node did its part."""
-        self._site.hot_requests += 1
+        self._context.hot_requests += 1
         error = failure if isinstance(failure, SqsError) else exchange.internal_failure(failure)
-        request_id = self._site.responses.request_id(self._site.hot_requests)
-        answer = exchange.encode_error(self._site.service, head.protocol, error, request_id)
+        request_id = self._context.responses.request_id(self._context.hot_requests)
+        answer = exchange.encode_error(self._context.service, head.protocol, error, request_id)
         self._write(head, answer, request_id)
         action = "" if operation is None else operation.name
-        self._site.count(request_id, action, account, command, error, error.status, began_s, head.lines)
+        self._context.count(request_id, action, account, command, error, error.status, began_s, head.lines)
 
     def _write(self, head: Head, answer: Answer, request_id: str) -> None:
         """Write any answer but a plain success, and end the connection where the answer is the last one."""
-        site = self._site
-        close = head.close or site.stopping
-        self._transport.write(site.responses.write(answer, request_id, close))
-        self.deadline_ms = site.idle_until_ms
+        context = self._context
+        close = head.close or context.stopping
+        self._transport.write(context.responses.write(answer, request_id, close))
+        self.deadline_ms = context.idle_until_ms
         if close:
             self._end()
 
@@ -362,24 +364,24 @@ class SqsProtocol(asyncio.Protocol):
                 self._refuse(503, BUSY_TEXT)
                 return
             if fresh and data:
-                self.deadline_ms = self._site.clock() + self._site.bounds.header_ms
+                self.deadline_ms = self._context.clock() + self._context.bounds.header_ms
 
     def _wait_for_body(self, head: Head, part: bytes) -> None:
         self._head = head
         if head.body_bytes == CHUNKED:
-            self._chunks = Chunks(self._site.now_ms)
+            self._chunks = Chunks(self._context.now_ms)
             self._receive_chunks(head, self._chunks, part)
             return
         if head.body_bytes > _body_bytes_max(head):
             self._refuse_size(head)
             return
         self._body += part
-        self._be_patient(self._site.now_ms, head.body_bytes)
+        self._be_patient(self._context.now_ms, head.body_bytes)
         if part and not self._weigh():
             self._refuse_early(head, ServiceUnavailable(BUSY_TEXT))
 
     def _be_patient(self, began_ms: int, body_bytes: int) -> None:
-        bounds = self._site.bounds
+        bounds = self._context.bounds
         self.deadline_ms = began_ms + bounds.body_ms + body_bytes * 1_000 // bounds.body_bytes_per_s
 
     def _receive_body(self, head: Head, data: bytes) -> None:
@@ -437,13 +439,13 @@ class SqsProtocol(asyncio.Protocol):
             return
         self._buffer = data
         if not self._weigh():
-            self._site.loop.call_soon(self.abort)  # its reply is not out: nothing can be said
-        elif len(data) > self._site.bounds.held_bytes_max and not self._reading_paused:
+            self._context.loop.call_soon(self.abort)  # its reply is not out: nothing can be said
+        elif len(data) > self._context.bounds.held_bytes_max and not self._reading_paused:
             self._reading_paused = True
             self._transport.pause_reading()
 
     def _weigh(self) -> bool:
-        """Tell the site how much this connection buffers; False if there is no room for it."""
+        """Tell the server context how much this connection buffers; False if there is no room for it."""
         size_bytes = len(self._buffer) + len(self._body) + self._waiting_bytes
         if self.slow_request is not None:
             size_bytes += len(self.slow_request[1])
@@ -451,7 +453,7 @@ class SqsProtocol(asyncio.Protocol):
             # A reply of which the system took a part is kept whole.
             size_bytes += max(self._transport.get_write_buffer_size(), self._reply_bytes)
         old_bytes, self._buffers_bytes = self._buffers_bytes, size_bytes
-        return self._site.buffer(old_bytes, size_bytes)
+        return self._context.buffer(old_bytes, size_bytes)
 
     def hold(self, size_bytes: int) -> None:
         """Count a waiting request's memory, or that of aiohttp's reply until it is written; 0: it holds no more."""
@@ -470,7 +472,7 @@ class SqsProtocol(asyncio.Protocol):
         """Go on with the buffer in a later callback: other connections come first, and nothing recurs."""
         if not self._hold & (YIELDED | CLOSING):
             self._hold |= YIELDED
-            self._site.loop.call_soon(self._resume)
+            self._context.loop.call_soon(self._resume)
 
     def _resume(self) -> None:
         self._hold &= ~YIELDED
@@ -497,7 +499,7 @@ class SqsProtocol(asyncio.Protocol):
         aiohttp gets the head alone; the body stays in ``slow_request``.
         """
         if self._slow is None:
-            self._slow = _slow_path(self._site).handler()
+            self._slow = _slow_path(self._context).handler()
             self._slow.connection_made(self._transport)
         self._hold |= SLOW
         self.deadline_ms = NEVER_MS
@@ -509,7 +511,7 @@ class SqsProtocol(asyncio.Protocol):
         """The slow path has written its answer. ``keeps_open``: False where aiohttp closes the connection then."""
         self._hold &= ~SLOW
         self.slow_request = None
-        self.deadline_ms = self._site.idle_until_ms
+        self.deadline_ms = self._context.idle_until_ms
         self.hold(0)
         if not keeps_open:
             self._hold |= CLOSING
@@ -522,14 +524,14 @@ class SqsProtocol(asyncio.Protocol):
 
     def _refuse_early(self, head: Head, error: SqsError) -> None:
         """Answer an error to a request whose body is not read to its end, and end the connection."""
-        request_id = self._site.responses.request_id(0)
-        answer = exchange.encode_error(self._site.service, head.protocol, error, request_id)
-        self._linger(self._site.responses.write(answer, request_id, True))
+        request_id = self._context.responses.request_id(0)
+        answer = exchange.encode_error(self._context.service, head.protocol, error, request_id)
+        self._linger(self._context.responses.write(answer, request_id, True))
 
     def _refuse(self, status: int, reason: str) -> None:
         """Answer in plain text bytes that are no request, and end the connection."""
         answer = Answer(status, b"text/plain", reason.encode())
-        self._linger(self._site.responses.write(answer, self._site.responses.request_id(0), True))
+        self._linger(self._context.responses.write(answer, self._context.responses.request_id(0), True))
 
     def _linger(self, response: bytes) -> None:
         """Write, send FIN and read on for a moment.
@@ -539,7 +541,7 @@ class SqsProtocol(asyncio.Protocol):
         self._transport.write(response)
         self._hold |= CLOSING
         self._forget()
-        self.deadline_ms = self._site.clock() + self._site.bounds.linger_ms
+        self.deadline_ms = self._context.clock() + self._context.bounds.linger_ms
         if self._eof:
             self._transport.close()
         elif not self._is_secure:  # under TLS the deadline ends it: a client that reads is told by "close"
@@ -553,12 +555,12 @@ class SqsProtocol(asyncio.Protocol):
 
     def _leave(self) -> None:
         """Cancel a waiting receive whose client is gone."""
-        runtime = self._site.runtime
+        runtime = self._context.runtime
         if isinstance(self._pending[2], ReceiveMessage):
             self._hold |= CLOSING
             runtime.cancel(self)
 
-    # --- for the site ---
+    # --- for the server context ---
 
     def expire(self) -> None:
         """End the connection at its deadline: with a 408 in the middle of a request, else without a word."""
@@ -581,13 +583,13 @@ class SqsProtocol(asyncio.Protocol):
         self._transport.abort()
 
 
-def _slow_path(site: Site) -> SlowPath:
+def _slow_path(context: ServerContext) -> SlowPath:
     """aiohttp's part, imported when first needed: it is most of a start's CPU, and boto3 never needs it."""
-    if site.slow_path is None:
+    if context.slow_path is None:
         from elasticq.http import slow
 
-        site.slow_path = slow.SlowPath(site)
-    return site.slow_path
+        context.slow_path = slow.SlowPath(context)
+    return context.slow_path
 
 
 def _body_bytes_max(head: Head) -> int:

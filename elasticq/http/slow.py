@@ -19,6 +19,7 @@ from msgspec import Struct
 from elasticq import __version__
 from elasticq.http import exchange, peeking, testing
 from elasticq.http.caller import invocation
+from elasticq.http.context import BUSY_TEXT, WAITING_FREE_BYTES, Connection, ServerContext, command_bytes
 from elasticq.http.exchange import Answer
 from elasticq.http.failures import Failures
 from elasticq.http.head import (
@@ -30,7 +31,6 @@ from elasticq.http.head import (
     wants_json,
 )
 from elasticq.http.responses import RETRY_AFTER_S
-from elasticq.http.site import BUSY_TEXT, WAITING_FREE_BYTES, Connection, Site, command_bytes
 from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 UNKNOWN_OPERATION = b"<UnknownOperationException/>"
 PREFLIGHT_S = 600
 NEVER_S = 100_000_000
-"""aiohttp must end no idle connection: the site's sweep does, which knows of hot requests too."""
+"""aiohttp must end no idle connection: the server context's sweep does, which knows of hot requests too."""
 CORS_HEADERS = (
     "authorization, content-type, x-amz-date, x-amz-target, x-amz-content-sha256, x-amz-security-token,"
     " x-amz-user-agent, x-amzn-query-mode, amz-sdk-invocation-id, amz-sdk-request"
@@ -61,8 +61,8 @@ def _without_words(record: LogRecord) -> bool:
 
 
 _failures = Failures()
-_complaints = getLogger("elasticq.http.aiohttp")
-_complaints.addFilter(_without_words)
+_refusal_log = getLogger("elasticq.http.aiohttp")
+_refusal_log.addFilter(_without_words)
 
 
 class Asked(Struct):
@@ -85,15 +85,15 @@ class Asked(Struct):
 class SlowPath:
     """Makes aiohttp's connections and answers their requests."""
 
-    __slots__ = ("_server", "_site")
+    __slots__ = ("_context", "_server")
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self, context: ServerContext) -> None:
+        self._context = context
         self._server = web.Server(
             self._handle,
             handler_cancellation=True,  # a long poll whose client left ends
             access_log=None,
-            logger=_complaints,
+            logger=_refusal_log,
             keepalive_timeout=NEVER_S,
             auto_decompress=False,  # no client compresses, and a bomb would unpack before any bound
             max_line_size=HEAD_BYTES_MAX,
@@ -108,7 +108,7 @@ class SlowPath:
         await self._server.shutdown(0)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        self._site.slow_requests += 1
+        self._context.slow_requests += 1
         transport = request.transport
         if transport is None:
             raise asyncio.CancelledError
@@ -117,7 +117,7 @@ class SlowPath:
         keeps_open = False
         try:
             response = await self._route(Asked(request, *connection.slow_request, connection))
-            if self._site.stopping:
+            if self._context.stopping:
                 response.force_close()
             if isinstance(response.body, bytes):
                 connection.hold(2 * len(response.body))  # it is kept beside what the transport has of it
@@ -130,10 +130,10 @@ class SlowPath:
 
     async def _route(self, asked: Asked) -> web.Response:
         request, path = asked.request, asked.path
-        page = _PAGES.get(path.removeprefix(self._site.context_path))
+        page = _PAGES.get(path.removeprefix(self._context.context_path))
         if page is not None and request.method in ("GET", "HEAD"):
-            return page(self._site)
-        reason = self._site.refusal(request.headers.get)
+            return page(self._context)
+        reason = self._context.refusal(request.headers.get)
         if reason:
             return self._refuse(asked, AccessDenied(reason))
         if path in testing.PATHS:
@@ -155,13 +155,15 @@ class SlowPath:
 
     async def _test(self, asked: Asked) -> web.Response:
         """Answer a page of testing.py, in plain JSON."""
-        site, method, path = self._site, asked.request.method, asked.path
+        context, method, path = self._context, asked.request.method, asked.path
         try:
             caller = self._admit(asked)
-            if not site.has_testing:
+            if not context.has_testing:
                 raise AccessDenied(testing.CLOSED)
-            mark = invocation(caller[0], path, asked.head.invocation_id, asked.body)
-            status, answer = await testing.TestingPages(site).answer(method, path, asked.body, caller, mark)
+            invocation_key = invocation(caller[0], path, asked.head.invocation_id, asked.body)
+            status, answer = await testing.TestingPages(context).answer(
+                method, path, asked.body, caller, invocation_key
+            )
         except SqsError as error:
             status, answer = error.status, {"code": error.code, "message": error.message}
         except RuntimeStopped:
@@ -181,7 +183,7 @@ class SlowPath:
 
     def _allow_page(self, request: web.BaseRequest, response: web.Response) -> None:
         """Let pages of listed origins read the answer."""
-        origin, browsers = request.headers.get("Origin"), self._site.browsers
+        origin, browsers = request.headers.get("Origin"), self._context.browsers
         if origin is not None and browsers is not None and browsers.is_foreign(origin):
             response.headers["Access-Control-Allow-Origin"] = origin
             response.headers["Access-Control-Expose-Headers"] = "x-amzn-RequestId, x-amzn-query-error"
@@ -191,7 +193,7 @@ class SlowPath:
         """Answer an error in the protocol of the request, as far as its head tells that."""
         protocol = JSON if _has_target(asked.request) else FORM
         request_id = self._request_id()
-        return self._respond(exchange.encode_error(self._site.service, protocol, error, request_id), request_id)
+        return self._respond(exchange.encode_error(self._context.service, protocol, error, request_id), request_id)
 
     async def _post(self, asked: Asked) -> web.Response:
         protocol, query = asked.head.protocol, asked.query.encode()
@@ -200,7 +202,7 @@ class SlowPath:
                 protocol = JSON
             elif b"Action=" in query:
                 protocol = FORM
-            elif self._site.door is None:
+            elif self._context.authenticator is None:
                 return _not_found()
             else:
                 return self._unknown(asked)
@@ -217,20 +219,28 @@ class SlowPath:
         account, command, action = "", None, "" if head.operation is None else head.operation.name
         try:
             principal, account = self._admit(asked)
-            operation, command = exchange.decode(self._site.service, protocol, head.operation, form_or_body, asked.path)
+            operation, command = exchange.decode(
+                self._context.service, protocol, head.operation, form_or_body, asked.path
+            )
             action = operation.name
             self._check_method(asked, operation)
             self._make_room(asked, command, len(form_or_body))
         except SqsError as error:
-            self._site.count(request_id, action, account, command, error, error.status, began_s, head.lines)
-            return self._respond(exchange.encode_error(self._site.service, protocol, error, request_id), request_id)
-        mark = invocation(principal, operation.name, head.invocation_id, form_or_body)
+            self._context.count(request_id, action, account, command, error, error.status, began_s, head.lines)
+            return self._respond(exchange.encode_error(self._context.service, protocol, error, request_id), request_id)
+        invocation_key = invocation(principal, operation.name, head.invocation_id, form_or_body)
         call = Call(
-            command, principal, account, self._endpoint(asked), mark, asked.connection.origin, head.trace_header
+            command,
+            principal,
+            account,
+            self._endpoint(asked),
+            invocation_key,
+            asked.connection.origin,
+            head.trace_header,
         )
         outcome = await self._submit(call, asked.request)
-        answer = exchange.encode(self._site.service, protocol, operation, command, outcome, request_id)
-        self._site.count(request_id, action, account, command, outcome, answer.status, began_s, head.lines)
+        answer = exchange.encode(self._context.service, protocol, operation, command, outcome, request_id)
+        self._context.count(request_id, action, account, command, outcome, answer.status, began_s, head.lines)
         return self._respond(answer, request_id)
 
     async def _peek(self, asked: Asked) -> web.Response:
@@ -274,34 +284,36 @@ class SlowPath:
 
     def _admit(self, asked: Asked) -> tuple[str, str]:
         """Return principal and account of the caller. Raises the SqsError that the client gets."""
-        head, door = asked.head, self._site.door
-        if door is None:
-            return self._site.callers.identify(head.authorization)
-        return door.admit(head.lines, head.authorization, asked.body)
+        head, authenticator = asked.head, self._context.authenticator
+        if authenticator is None:
+            return self._context.callers.identify(head.authorization)
+        return authenticator.admit(head.lines, head.authorization, asked.body)
 
     def _make_room(self, asked: Asked, command: Command, body_bytes: int) -> None:
         """Count a large command's memory until ``slow_ended``. Raises ServiceUnavailable where there is no room."""
         held_bytes = command_bytes(command, body_bytes)
         if held_bytes > WAITING_FREE_BYTES:
-            if not self._site.has_room(held_bytes):
+            if not self._context.has_room(held_bytes):
                 raise ServiceUnavailable(BUSY_TEXT)
             asked.connection.hold(held_bytes)
 
     def _check_method(self, asked: Asked, operation: Operation) -> None:
         """Raise AccessDenied for a GET that changes something and is not signed: any link or image makes a browser GET.
 
-        Without a Door any Authorization header is enough, as no page can make a browser send one.
+        Without a Authenticator any Authorization header is enough, as no page can make a browser send one.
         """
-        if self._site.browsers is None or asked.request.method == "POST" or operation.read_only:
+        if self._context.browsers is None or asked.request.method == "POST" or operation.read_only:
             return
-        head, door = asked.head, self._site.door
-        if not head.authorization and (door is None or not door.is_signed(head.lines, head.authorization)):
+        head, authenticator = asked.head, self._context.authenticator
+        if not head.authorization and (
+            authenticator is None or not authenticator.is_signed(head.lines, head.authorization)
+        ):
             raise AccessDenied(f"{operation.name} by GET must be signed: use POST.")
 
     async def _submit(self, call: Call, request: web.BaseRequest) -> Result | SqsError:
-        ticket = _Ticket(self._site, request.transport)
+        ticket = _Ticket(self._context, request.transport)
         try:
-            self._site.submit(call, ticket)
+            self._context.submit(call, ticket)
             outcome = await ticket.future
         except RuntimeStopped:
             return ServiceUnavailable("The server is stopping.")
@@ -310,22 +322,22 @@ class SlowPath:
             raise
         if request.transport is None or request.transport.is_closing():
             ticket.return_messages(outcome)
-        elif isinstance(outcome, ReceiveMessageResult) and self._site.is_full:
+        elif isinstance(outcome, ReceiveMessageResult) and self._context.is_full:
             ticket.return_messages(outcome)
             return ServiceUnavailable(BUSY_TEXT)
         return outcome
 
     def _endpoint(self, asked: Asked) -> str:
         """Return the base of queue URLs; it is the socket's address where HTTP/1.0 leaves the Host out."""
-        site, transport = self._site, asked.request.transport
-        if asked.head.endpoint or site.public_url or transport is None:
-            return asked.head.endpoint or site.public_url
+        context, transport = self._context, asked.request.transport
+        if asked.head.endpoint or context.public_url or transport is None:
+            return asked.head.endpoint or context.public_url
         name, port = transport.get_extra_info("sockname")[:2]
-        return f"{site.scheme}://{name}:{port}{site.context_path}"
+        return f"{context.scheme}://{name}:{port}{context.context_path}"
 
     def _request_id(self) -> str:
         """Return a request id whose number has a bit that numbers of the hot path never reach."""
-        return self._site.responses.request_id(self._site.slow_requests | 1 << 47)
+        return self._context.responses.request_id(self._context.slow_requests | 1 << 47)
 
     def _respond(self, answer: Answer, request_id: str) -> web.Response:
         headers = {"Content-Type": answer.content_type.decode(), "x-amzn-RequestId": request_id}
@@ -349,12 +361,12 @@ def _wants_json(request: web.BaseRequest) -> bool:
 class _Ticket:
     """The ticket of a call whose outcome a task of aiohttp awaits."""
 
-    __slots__ = ("_site", "_transport", "future")
+    __slots__ = ("_context", "_transport", "future")
 
-    def __init__(self, site: Site, transport: asyncio.Transport | None) -> None:
-        self._site = site
+    def __init__(self, context: ServerContext, transport: asyncio.Transport | None) -> None:
+        self._context = context
         self._transport = transport
-        self.future: asyncio.Future[Result | SqsError] = site.loop.create_future()
+        self.future: asyncio.Future[Result | SqsError] = context.loop.create_future()
 
     def release(self, outcome: Result | SqsError) -> None:
         if self.future.done():
@@ -372,35 +384,35 @@ class _Ticket:
         if self.future.done() and not self.future.cancelled():
             self.return_messages(self.future.result())
         else:
-            self._site.runtime.cancel(self)
+            self._context.runtime.cancel(self)
 
     def return_messages(self, outcome: Result | SqsError) -> None:
         if isinstance(outcome, ReceiveMessageResult):
-            self._site.loop.call_soon(self._site.runtime.undelivered, outcome)
+            self._context.loop.call_soon(self._context.runtime.undelivered, outcome)
 
 
 def _not_found() -> web.Response:
     return web.Response(status=404, body=UNKNOWN_OPERATION, content_type="text/xml")
 
 
-def _health(site: Site) -> web.Response:
+def _health(context: ServerContext) -> web.Response:
     """Tell that this process answers, and its durability where that is not the full one.
 
     The Server header tells clients that this is elasticq.
     """
-    return web.Response(text=site.health, headers={"Server": f"elasticq/{__version__}"})
+    return web.Response(text=context.health, headers={"Server": f"elasticq/{__version__}"})
 
 
-def _ready(site: Site) -> web.Response:
-    status = site.runtime.status()
-    if site.runtime.stopped or site.stopping:
+def _ready(context: ServerContext) -> web.Response:
+    status = context.runtime.status()
+    if context.runtime.stopped or context.stopping:
         return web.Response(status=503, text="stopping")
     return web.Response(text="OK") if status.ready else web.Response(status=503, text=status.reason)
 
 
-def _localstack_health(site: Site) -> web.Response:
+def _localstack_health(context: ServerContext) -> web.Response:
     """Answer the page that programs poll which wait for LocalStack."""
-    state = "running" if site.runtime.status().ready and not site.runtime.stopped else "starting"
+    state = "running" if context.runtime.status().ready and not context.runtime.stopped else "starting"
     return web.json_response({"services": {"sqs": state}, "edition": "elasticq", "version": __version__})
 
 

@@ -16,8 +16,8 @@ from typing import Annotated, Final, Literal, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from elasticq.http.context import ServerContext
 from elasticq.http.faults import Fault, Order
-from elasticq.http.site import Site
 from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, InvalidParameterValue, SqsError
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
@@ -61,8 +61,8 @@ class TestingPages:
 
     __test__ = False  # for pytest
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self, context: ServerContext) -> None:
+        self._context = context
 
     async def answer(
         self, method: str, path: str, body: bytes, caller: tuple[str, str], invocation: bytes
@@ -88,7 +88,7 @@ class TestingPages:
         self, method: str, body: bytes, caller: tuple[str, str], invocation: bytes
     ) -> dict[Literal["time"], float]:
         if method == "GET":
-            return {"time": self._site.runtime.status().time_ms / 1_000}
+            return {"time": self._context.runtime.status().time_ms / 1_000}
         advance_ms = round(_read(body, _Clock).advance * 1_000)
         result = await self._execute(AdvanceClock(advance_ms), caller, invocation)
         assert isinstance(result, ClockResult)
@@ -106,30 +106,30 @@ class TestingPages:
             assert isinstance(result, QueuesDeletedResult)
             deleted, is_more = deleted + result.count, result.is_more
         if account == EVERYBODY:
-            self._site.faults.remove()
+            self._context.faults.remove()
         return deleted
 
     @property
     def _is_strict(self) -> bool:
-        return self._site.door is not None and self._site.door.is_strict
+        return self._context.authenticator is not None and self._context.authenticator.is_strict
 
     async def _execute(self, command: Command, caller: tuple[str, str], invocation: bytes = b"") -> Result:
         principal, account = caller
         ticket = _Ticket()
-        self._site.runtime.submit(Call(command, principal, account, "", invocation), ticket)
+        self._context.runtime.submit(Call(command, principal, account, "", invocation), ticket)
         outcome = await ticket.outcome
         if isinstance(outcome, SqsError):
             raise outcome
         return outcome
 
     def _faults(self, method: str, body: bytes, caller: tuple[str, str]) -> object:
-        faults = self._site.faults
+        faults = self._context.faults
         if method == "GET":
             return {"faults": [_row(fault) for fault in faults.faults.values()]}
         if method == "DELETE":
             return {"faults": [_row(fault) for fault in faults.remove(_read(body, _Removal).id)]}
         order = _read(body, Order)
-        if order.action != "*" and order.action not in self._site.service.operations:
+        if order.action != "*" and order.action not in self._context.service.operations:
             raise InvalidParameterValue(f"{order.action} is no action of SQS.")
         if self._is_strict:
             order = msgspec.structs.replace(order, account=caller[1])

@@ -1,7 +1,7 @@
 """What numbers and names of frames, log entries and records may be; msgspec judges them while it decodes.
 
 A number beyond its range is a bug, a flipped bit or malice of whoever sent it, never something to compute with:
-sequences, queue ids and hand-outs carry the term in their upper bits and must fit 63 bits (the rows on disk are
+sequences, queue ids and deliveries carry the term in their upper bits and must fit 63 bits (the rows on disk are
 SQLite's integers), and of times dates are made.
 """
 
@@ -27,11 +27,11 @@ PEERS_MAX: Final = 1_024  # other members that a member remembers; those that le
 
 Term = Annotated[int, Meta(ge=0, le=TERM_MAX)]
 Index = Annotated[int, Meta(ge=0, le=INDEX_MAX)]
-"""A place in the log, the number of a round or of a letter."""
+"""A place in the log, the number of a round or of a forwarded message."""
 TimeMs = Annotated[int, Meta(ge=-TIME_MS_MAX, le=TIME_MS_MAX)]
 RowTimeMs = Annotated[int, Meta(ge=-ROW_TIME_MS_MAX, le=ROW_TIME_MS_MAX)]
 Number = Annotated[int, Meta(ge=0, le=INT_MAX)]
-"""A sequence, a queue id or a hand-out number."""
+"""A sequence, a queue id or a delivery number."""
 Digest = Annotated[bytes, Meta(min_length=16, max_length=16)]
 """The digest by which a call, a receive attempt or an id of a message is remembered."""
 Count = Annotated[int, Meta(ge=-INDEX_MAX, le=INDEX_MAX)]

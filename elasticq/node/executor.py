@@ -1,7 +1,7 @@
 """Executes calls on a master: from their admission to the answer that is due, with all that lets a call wait.
 
-A call waits for the end of a transfer of the mastership (lobby), for room (senders), for contents that are on disk
-(parked), or for a message (waiters). Whatever changes the state here wakes those who wait for it.
+A call waits for the end of a transfer of the mastership (waiting calls), for room (backpressure), for contents that
+are on disk, or for a message (waiters). Whatever changes the state here wakes those who wait for it.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine.actions.declare import at_first_use
 from elasticq.engine.actions.leases import is_leased
 from elasticq.engine.actions.receive import returned, wait_s
-from elasticq.engine.execute import execute, look_last
+from elasticq.engine.execute import execute, seal_or_answer
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.model.commands import Call, ReceiveMessage
@@ -21,21 +21,21 @@ from elasticq.model.extensions import Peek
 from elasticq.model.limits import WAITERS_MAX
 from elasticq.model.names import queue_path
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
+from elasticq.node.backpressure import SendBackpressure
 from elasticq.node.clock import ClusterClock
-from elasticq.node.courier import Remote
+from elasticq.node.content_cache import ContentCache
 from elasticq.node.effects import Fetch, Reply, Ticket
 from elasticq.node.journal import Journal
 from elasticq.node.judging import Decision, Judge
 from elasticq.node.leadership import TAKING_OVER, Leadership
-from elasticq.node.lobby import Lobby
+from elasticq.node.pending_calls import Remote
 from elasticq.node.replies import Replies
-from elasticq.node.residency import Residency
-from elasticq.node.senders import Senders
 from elasticq.node.settings import NodeSettings
 from elasticq.node.waiters import Waiter, Waiters
+from elasticq.node.waiting_calls import WaitingCalls
 from elasticq.replication.replica import Replica
 
-BURIALS_MAX: Final = 10  # commands that one receive may spend on dead letters, up to 1,000 of them each
+DEAD_LETTER_STEPS_MAX: Final = 10  # commands that one receive may spend on dead letters, up to 1,000 of them each
 ATTEMPTS_MAX: Final = 10_000
 UNREADABLE: Final = (
     "Messages of this queue cannot be read from the disk any more, and are lost; a retry passes over them."
@@ -59,9 +59,9 @@ class Executor:
         journal: Journal,
         leadership: Leadership,
         replies: Replies,
-        residency: Residency,
-        senders: Senders,
-        lobby: Lobby,
+        content_cache: ContentCache,
+        backpressure: SendBackpressure,
+        waiting_calls: WaitingCalls,
         due: list[Reply],
     ) -> None:
         self.waiters = Waiters()
@@ -70,15 +70,17 @@ class Executor:
         self._clock = clock
         self._judge = judge
         self._journal = journal
-        self._turn = journal.turn
+        self._context = journal.context
         self._leadership = leadership
         self._replies = replies
-        self._residency = residency
-        self._senders = senders
-        self._lobby = lobby
+        self._content_cache = content_cache
+        self._backpressure = backpressure
+        self._waiting_calls = waiting_calls
         self._due = due
         self._is_volatile = settings.volatile
-        self._parked: dict[int, list[tuple[Call, Ticket]]] = {}  # by queue: they need contents that are on disk
+        self._awaiting_contents: dict[
+            int, list[tuple[Call, Ticket]]
+        ] = {}  # by queue: they need contents that are on disk
         self._attempts: dict[bytes, int] = {}  # answers that are out, of receives that were answered more than once
 
     # --- calls ---------------------------------------------------------------------
@@ -87,26 +89,26 @@ class Executor:
         """The one gate of all calls: execute it, or let it wait for the end of a transfer, or a send for room."""
         if not self._leadership.may_write:
             self._hold(call, ticket, now_ms)
-        elif not (self._senders.is_watching and self._senders.hold(call, ticket)):
+        elif not (self._backpressure.is_watching and self._backpressure.hold(call, ticket)):
             self._execute(call, ticket, now_ms)
 
     def _hold(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        """Nothing was done for it: let it wait for the heir, or until handing over was in vain."""
-        if not self._lobby.hold(call, ticket, now_ms):
+        """Nothing was done for it: let it wait for the transfer target, or until handing over was in vain."""
+        if not self._waiting_calls.hold(call, ticket, now_ms):
             self._due.append(Reply(ticket, ServiceUnavailable(TAKING_OVER), 0))
 
     def _execute(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         self._journal.stamp_command(now_ms)
         no_queue: QueueDoesNotExist | None = None
         try:
-            decision = self._judge.decide(execute, self._state, call, self._turn)
+            decision = self._judge.decide(execute, self._state, call, self._context)
             if type(decision.result) is ReceiveMessageResult:  # a send does not pay for what follows
                 if decision.mutations and _found_nothing(decision.result):
                     decision = self._look_again(call, decision, now_ms)
                 if _found_nothing(decision.result) and is_leased(call):
                     if not decision.mutations and self._wait(call, ticket, now_ms):
                         return
-                    decision = self._look_last(call, decision, now_ms)
+                    decision = self._seal_or_answer(call, decision, now_ms)
             result, mutations = decision.result, decision.mutations
             if mutations:
                 if self._attempts:
@@ -116,7 +118,7 @@ class Executor:
                     self._took(mutations[0])
                 return
         except SqsError as error:
-            if type(error) is not QueueDoesNotExist or self._turn.template is None:
+            if type(error) is not QueueDoesNotExist or self._context.template is None:
                 self._answer(ticket, error.without_frames(), now_ms)
                 return
             no_queue = error
@@ -131,7 +133,7 @@ class Executor:
                 self._count_attempt(result)
             elif self._wait(call, ticket, now_ms):
                 return
-        if _is_standard_send(result) and not self._replies.is_early:  # a retry: mode all waits for all again
+        if _is_standard_send(result) and not self._replies.acked_before_commit:  # a retry: mode all waits for all again
             self._replies.answer_send(ticket, result, self._journal.head_index(), now_ms)
             return
         self._answer(ticket, result, now_ms)
@@ -139,7 +141,7 @@ class Executor:
     def _execute_with_queue(self, call: Call, ticket: Ticket, error: SqsError, now_ms: int) -> None:
         """The queue of the call is made first, from the template, if it is one that its first use makes."""
         try:
-            decision = self._judge.decide(at_first_use, self._state, call, self._turn)
+            decision = self._judge.decide(at_first_use, self._state, call, self._context)
             self.change(decision, now_ms, call)
         except SqsError as why:
             self._answer(ticket, why.without_frames(), now_ms)
@@ -155,19 +157,19 @@ class Executor:
         Where there are too many of them it ends empty, with the last of them still to go. Raises SqsError,
         ContentsMissing; those that went have gone then.
         """
-        for _ in range(BURIALS_MAX):
+        for _ in range(DEAD_LETTER_STEPS_MAX):
             self.change(decision, now_ms, call)
             self._journal.stamp_command(now_ms)
-            decision = self._judge.decide(execute, self._state, call, self._turn)
+            decision = self._judge.decide(execute, self._state, call, self._context)
             if not decision.mutations or not _found_nothing(decision.result):
                 break
         return decision
 
-    def _look_last(self, call: Call, decision: Decision, now_ms: int) -> Decision:
+    def _seal_or_answer(self, call: Call, decision: Decision, now_ms: int) -> Decision:
         """A leased receive found nothing but ``decision`` and waits no longer: what it is told holds for ever."""
         self.change(decision, now_ms, call)
         self._journal.stamp_command(now_ms)
-        return self._judge.decide(look_last, self._state, call, self._turn)
+        return self._judge.decide(seal_or_answer, self._state, call, self._context)
 
     def change(self, decision: Decision, now_ms: int, call: Call | None = None, ticket: Ticket | None = None) -> None:
         """Apply what was decided, put it into the open entry, and answer a ticket by the reply rule.
@@ -178,10 +180,10 @@ class Executor:
         if not mutations:
             return
         self._journal.append(decision, now_ms, call)
-        self._senders.contents_came()
+        self._backpressure.contents_came()
         is_send = ticket is not None and _is_standard_send(result)
-        if is_send and self._replies.is_early:
-            self._journal.open_is_early = True
+        if is_send and self._replies.acked_before_commit:
+            self._journal.open_is_acked = True
         self._journal.close_if_free(now_ms)
         if ticket is not None:
             if is_send and not self._replica.commits_alone:
@@ -221,38 +223,38 @@ class Executor:
         """Executed again when the contents are here; a receive waits like a long poll."""
         assert isinstance(call.command, (ReceiveMessage, Peek))
         queue_id = self._queue_of(call, call.command)
-        self._parked.setdefault(queue_id, []).append((call, ticket))
-        self._residency.want(queue_id, sequences)
+        self._awaiting_contents.setdefault(queue_id, []).append((call, ticket))
+        self._content_cache.want(queue_id, sequences)
 
     def fetched(self, fetch: Fetch, contents: list[m.MessageStored], now_ms: int) -> None:
         """Contents came from the disk: who waited for them goes on."""
-        self._residency.fetched(fetch, contents)
+        self._content_cache.fetched(fetch, contents)
         if self._leadership.serving:
-            for call, ticket in self._parked.pop(fetch.queue_id, ()):
+            for call, ticket in self._awaiting_contents.pop(fetch.queue_id, ()):
                 self._execute(call, ticket, now_ms)
             self._serve_waiters(fetch.queue_id, now_ms)
-        self._residency.trim()
+        self._content_cache.trim()
 
     def lose_contents(self, queue_id: int, sequences: list[int], now_ms: int) -> None:
         """The contents of these messages are lost: they are removed like any that is deleted."""
         self._journal.stamp_command(now_ms)
         removed: list[m.Mutation] = [m.MessagesRemoved(queue_id, part) for part in m.chunks(sequences)]
         self.change(self._judge.own(removed), now_ms)
-        for _, ticket in self._parked.pop(queue_id, ()):
+        for _, ticket in self._awaiting_contents.pop(queue_id, ()):
             self._answer(ticket, ServiceUnavailable(UNREADABLE), now_ms)
 
     def _took(self, mutation: m.Mutation) -> None:
         if not isinstance(mutation, m.MessagesReceived):
             return  # dead letters only
-        self._residency.taken(self._state.queues[mutation.queue_id], mutation.sequences[-1])
+        self._content_cache.taken(self._state.queues[mutation.queue_id], mutation.sequences[-1])
 
     # --- senders -------------------------------------------------------------------
 
     def release_senders(self, now_ms: int) -> None:
         """The rows on disk moved on, or the disk became full or free: sends that wait are looked at again."""
-        senders = self._senders
-        senders.look()
-        while (sender := senders.next()) is not None:
+        backpressure = self._backpressure
+        backpressure.look()
+        while (sender := backpressure.next()) is not None:
             assert self._leadership.serving, "whoever loses the mastership holds nobody back"
             call, ticket = sender
             self.admit(call, ticket, now_ms)
@@ -263,7 +265,7 @@ class Executor:
         """Register an empty receive that may wait; False for a short poll."""
         command = call.command
         assert isinstance(command, ReceiveMessage)
-        if call.invocation and self._state.invocations.get(call.invocation, self._turn.now_ms):
+        if call.invocation and self._state.invocations.get(call.invocation, self._context.now_ms):
             return False  # an answer again, whose queue may be gone
         seconds = wait_s(self._state, call, command)
         if seconds <= 0:
@@ -303,13 +305,13 @@ class Executor:
         while (waiter := self.waiters.first(queue_id)) is not None:
             self._journal.stamp_command(now_ms)
             try:
-                decision = self._judge.decide(execute, self._state, waiter.call, self._turn)
+                decision = self._judge.decide(execute, self._state, waiter.call, self._context)
                 if decision.mutations and _found_nothing(decision.result):
                     decision = self._look_again(waiter.call, decision, now_ms)
                     if waiter.is_over:  # served by what its dead letters woke
                         continue
                 if decision.mutations and _found_nothing(decision.result) and is_leased(waiter.call):
-                    decision = self._look_last(waiter.call, decision, now_ms)
+                    decision = self._seal_or_answer(waiter.call, decision, now_ms)
                     if waiter.is_over:
                         continue
                 result, mutations = decision.result, decision.mutations
@@ -317,12 +319,12 @@ class Executor:
                     break
                 if mutations:
                     self._journal.append(decision, now_ms, waiter.call)
-                    self._senders.contents_came()
+                    self._backpressure.contents_came()
             except SqsError as error:
                 self._answer_waiter(waiter, error.without_frames(), now_ms)
                 continue
             except ContentsMissing as missing:
-                self._residency.want(queue_id, missing.sequences)
+                self._content_cache.want(queue_id, missing.sequences)
                 break
             self.waiters.remove(waiter)
             if mutations:
@@ -349,11 +351,11 @@ class Executor:
             self._answer_waiter(waiter, ReceiveMessageResult(), now_ms)
             return
         self.waiters.remove(waiter)
-        if not self._leadership.may_write:  # an entry now would make the heir's log old
+        if not self._leadership.may_write:  # an entry now would make the transfer target's log old
             self._hold(call, ticket, now_ms)
             return
         try:
-            decision = self._judge.decide(look_last, self._state, call, self._turn)
+            decision = self._judge.decide(seal_or_answer, self._state, call, self._context)
             if decision.mutations:
                 self.change(decision, now_ms, call, ticket)
             else:
@@ -378,7 +380,7 @@ class Executor:
 
     def cancel(self, ticket: Ticket) -> None:
         self.waiters.cancel(ticket)
-        for calls in self._parked.values():
+        for calls in self._awaiting_contents.values():
             calls[:] = [(call, other) for call, other in calls if other != ticket]
 
     def forget_waiting_of(self, sender: str) -> None:
@@ -412,8 +414,11 @@ class Executor:
         lost = ServiceUnavailable("The mastership was lost; the outcome is unknown, a retry is safe.")
         for ticket in self._replies.give_up():
             self._due.append(Reply(ticket, lost, 0))
-        idle = [*self._senders.give_up(), *(parked for calls in self._parked.values() for parked in calls)]
-        self._parked.clear()
+        idle = [
+            *self._backpressure.give_up(),
+            *(parked for calls in self._awaiting_contents.values() for parked in calls),
+        ]
+        self._awaiting_contents.clear()
         idle += [(waiter.call, waiter.ticket) for waiter in self.waiters.all()]
         self.waiters = Waiters()
         return idle

@@ -29,20 +29,20 @@ Outcome = Result | SqsError
 
 
 class UnknownKind(FrameError):
-    """A well-formed letter of another version: its link stays, its command or answer is not known here."""
+    """A well-formed forwarded message of another version: its link stays, its command or answer is not known here."""
 
 
-class Letter(Struct, array_like=True, gc=False, kw_only=True):
-    """Header: ``boot`` tells one life of the accepting member from the next."""
+class ForwardingMessage(Struct, array_like=True, gc=False, kw_only=True):
+    """Header: ``incarnation`` tells one life of the accepting member from the next."""
 
     cluster: ClusterId
     sender: MemberId
     to: MemberId
-    boot: ClusterId
+    incarnation: ClusterId
 
 
-class Forward(Letter, tag=1):
-    """Execute it, once. ``kind`` is the command's class; ``is_detour``: who is not the master passes it on to it."""
+class Forward(ForwardingMessage, tag=1):
+    """Execute it, once. ``kind`` is the command's class; ``is_relayed``: who is not the master passes it on to it."""
 
     number: Index
     kind: str
@@ -52,41 +52,41 @@ class Forward(Letter, tag=1):
     endpoint: CallText
     invocation: bytes
     origin: Origin | None = None
-    is_detour: bool = False
+    is_relayed: bool = False
     trace_header: CallText = ""
 
 
-class Answer(Letter, tag=2):
-    """``boot`` is that of the Forward; ``kind``: class of the result, or of the error and ``body`` its message."""
+class Answer(ForwardingMessage, tag=2):
+    """``incarnation`` is the Forward's; ``kind``: class of the result, or of the error and ``body`` its message."""
 
     number: Index
     kind: str
     body: msgspec.Raw
 
 
-class Withdraw(Letter, tag=3):
+class Withdraw(ForwardingMessage, tag=3):
     """The client of a waiting receive left."""
 
     number: Index
 
 
-class GiveBack(Letter, tag=4):
+class GiveBack(ForwardingMessage, tag=4):
     """The messages of this answer could not be written to its client; numbered like calls."""
 
     number: Index
     result: ReceiveMessageResult
 
 
-class NotMaster(Letter, tag=5):
+class NotMaster(ForwardingMessage, tag=5):
     """Nothing was done: the sender of this is not the master."""
 
     number: Index
 
 
-AnyLetter = Forward | Answer | Withdraw | GiveBack | NotMaster
+AnyForwardingMessage = Forward | Answer | Withdraw | GiveBack | NotMaster
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder: msgspec.msgpack.Decoder[AnyLetter] = msgspec.msgpack.Decoder(AnyLetter)
+_decoder: msgspec.msgpack.Decoder[AnyForwardingMessage] = msgspec.msgpack.Decoder(AnyForwardingMessage)
 
 
 def _classes(module: Any, base: type) -> dict[str, Any]:
@@ -109,13 +109,13 @@ _ANSWERS: Final = {name: row.result for name, row in BY_NAME.items()}
 """The name of the class of a command -> that of its result."""
 
 
-def encode(letter: AnyLetter) -> bytes:
+def encode(forwarded: AnyForwardingMessage) -> bytes:
     buffer = bytearray((FRAME_KIND,))
-    _encoder.encode_into(letter, buffer, 1)
+    _encoder.encode_into(forwarded, buffer, 1)
     return bytes(buffer)
 
 
-def decode(frame: bytes) -> AnyLetter:
+def decode(frame: bytes) -> AnyForwardingMessage:
     """Raises FrameError for anything that ``encode`` did not make."""
     try:
         return _decoder.decode(memoryview(frame)[1:])
@@ -124,13 +124,13 @@ def decode(frame: bytes) -> AnyLetter:
 
 
 def forward_of(
-    call: Call, cluster: str, sender: str, to: str, boot: str, number: int, *, is_detour: bool = False
+    call: Call, cluster: str, sender: str, to: str, incarnation: str, number: int, *, is_relayed: bool = False
 ) -> Forward:
     return Forward(
         cluster=cluster,
         sender=sender,
         to=to,
-        boot=boot,
+        incarnation=incarnation,
         number=number,
         kind=type(call.command).__name__,
         command=msgspec.Raw(_encoder.encode(call.command)),
@@ -139,7 +139,7 @@ def forward_of(
         endpoint=call.endpoint,
         invocation=call.invocation,
         origin=call.origin,
-        is_detour=is_detour,
+        is_relayed=is_relayed,
         trace_header=call.trace_header,
     )
 
@@ -161,13 +161,13 @@ def call_of(forward: Forward) -> Call:
 
 def answer_of(outcome: Outcome, forward: tuple[str, str, int], cluster: str, sender: str) -> Answer:
     """``forward``: (sender, boot, number) of the call."""
-    to, boot, number = forward
+    to, incarnation, number = forward
     body: object = outcome.message if isinstance(outcome, SqsError) else outcome
     return Answer(
         cluster=cluster,
         sender=sender,
         to=to,
-        boot=boot,
+        incarnation=incarnation,
         number=number,
         kind=type(outcome).__name__,
         body=msgspec.Raw(_encoder.encode(body)),
@@ -201,10 +201,10 @@ def _decoded(decoders: dict[str, Any], kind: str, body: msgspec.Raw) -> Any:
 class Numbers:
     """Which numbers of one life of a member were executed: each once, late ones too."""
 
-    __slots__ = ("_above", "_floor", "boot")
+    __slots__ = ("_above", "_floor", "incarnation")
 
-    def __init__(self, boot: str) -> None:
-        self.boot = boot
+    def __init__(self, incarnation: str) -> None:
+        self.incarnation = incarnation
         self._floor = 0  # all up to here were taken or are too old
         self._above: OrderedDict[int, None] = OrderedDict()
 

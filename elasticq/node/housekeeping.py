@@ -7,11 +7,11 @@ from typing import Final
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.state import State
 from elasticq.engine.sweep import Sweeper, reclaim
+from elasticq.node.backpressure import SendBackpressure
+from elasticq.node.content_cache import ContentCache
 from elasticq.node.executor import Executor
 from elasticq.node.journal import Journal
 from elasticq.node.judging import Judge
-from elasticq.node.residency import Residency
-from elasticq.node.senders import Senders
 from elasticq.node.settings import NodeSettings
 from elasticq.node.voter_changes import VoterChanges
 from elasticq.replication.replica import Replica
@@ -28,6 +28,8 @@ class Housekeeping:
 
     __slots__ = (
         "_advances_seen",
+        "_backpressure",
+        "_content_cache",
         "_executor",
         "_journal",
         "_judge",
@@ -35,8 +37,6 @@ class Housekeeping:
         "_move_at_ms",
         "_mover",
         "_replica",
-        "_residency",
-        "_senders",
         "_state",
         "_sweep_at_ms",
         "_sweeper",
@@ -52,8 +52,8 @@ class Housekeeping:
         judge: Judge,
         journal: Journal,
         executor: Executor,
-        residency: Residency,
-        senders: Senders,
+        content_cache: ContentCache,
+        backpressure: SendBackpressure,
         mover: Mover,
     ) -> None:
         self._state = state
@@ -62,8 +62,8 @@ class Housekeeping:
         self._judge = judge
         self._journal = journal
         self._executor = executor
-        self._residency = residency
-        self._senders = senders
+        self._content_cache = content_cache
+        self._backpressure = backpressure
         self._mover = mover
         self._log_kept_bytes = settings.log_kept_bytes
         self._sweeper = Sweeper()
@@ -96,12 +96,12 @@ class Housekeeping:
         if now_ms < self._move_at_ms:
             return
         self._move_at_ms = now_ms + MOVE_RETRY_MS
-        if self._senders.is_watching or self._replica.commit_index < self._replica.log.last_index:
+        if self._backpressure.is_watching or self._replica.commit_index < self._replica.log.last_index:
             return
-        step = self._mover.step(self._state, self._journal.stamp_command(now_ms), self._journal.turn.term)
+        step = self._mover.step(self._state, self._journal.stamp_command(now_ms), self._journal.context.term)
         self._move_at_ms = now_ms + step.wait_ms
         for queue_id, sequences in step.missing:
-            self._residency.want(queue_id, sequences)
+            self._content_cache.want(queue_id, sequences)
         self._executor.change(self._judge.own(step.mutations), now_ms)
 
     def _note_advances(self) -> None:
@@ -120,7 +120,7 @@ class Housekeeping:
     def has_work(self) -> bool:
         """There is something that may expire or move."""
         state = self._state
-        return bool(state.queues or state.doomed or state.sent_ids.count) or state.invocations.count > 1
+        return bool(state.queues or state.deleted_queues or state.sent_ids.count) or state.invocations.count > 1
 
     def compact(self) -> None:
         """Forget entries of the log of a member in memory: it keeps everything, and they are only for others."""

@@ -12,18 +12,18 @@ from collections import deque
 
 from elasticq.engine import mutations as m
 from elasticq.engine.apply import Undo, apply, apply_all, roll_back
+from elasticq.engine.context import ExecutionContext
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.state import State
-from elasticq.engine.turn import Turn
 from elasticq.model.commands import Call
 from elasticq.model.limits import ENTRY_BYTES_MAX
 from elasticq.node.clock import ClusterClock
+from elasticq.node.content_cache import ContentCache
 from elasticq.node.digests import Digests
 from elasticq.node.effects import Committed, Effects
 from elasticq.node.judging import Decision, Judge
 from elasticq.node.members import read_payload
 from elasticq.node.outlet import Outlet
-from elasticq.node.residency import Residency
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.messages import Append
 from elasticq.replication.records import Base, Entry, Voter
@@ -34,7 +34,7 @@ class Journal:
     """``applied_index``: the newest entry whose mutations are in ``state``; the open entry's are, too.
 
     turn: the time and the term of the command that is executed now.
-    open_is_early: a send of the open entry is answered before it is committed (modes async and one).
+    open_is_acked: a send of the open entry is answered before it is committed (modes async and one).
     gathers: calls that came together are being executed, and make one entry.
     advances: how many entries of this member moved the cluster's clock (AdvanceClock).
     discarded: how many entries were acknowledged before they were committed, and then dropped.
@@ -49,14 +49,16 @@ class Journal:
         effects: Effects,
         outlet: Outlet,
         judge: Judge,
-        residency: Residency,
+        content_cache: ContentCache,
         digests: Digests,
         mover: Mover,
         applied_index: int,
     ) -> None:
         self.applied_index = applied_index
-        self.turn = Turn(0, 0, settings.region, settings.sixty_second_rules, settings.template, settings.limits)
-        self.open_is_early = False
+        self.context = ExecutionContext(
+            0, 0, settings.region, settings.sixty_second_rules, settings.template, settings.limits
+        )
+        self.open_is_acked = False
         self.gathers = False
         self.advances = 0
         self.discarded = 0
@@ -66,7 +68,7 @@ class Journal:
         self._effects = effects
         self._outlet = outlet
         self._judge = judge
-        self._residency = residency
+        self._content_cache = content_cache
         self._digests = digests
         self._mover = mover
         self._is_volatile = settings.volatile
@@ -88,11 +90,11 @@ class Journal:
         An entry may be open for as long as the disk syncs the last one. Had its commands the time of its opening, a
         visibility timeout would end before its consumer's time is up.
         """
-        turn = self.turn
+        context = self.context
         time_ms = self._stamp(now_ms)
-        if time_ms > turn.now_ms:
-            turn.now_ms = time_ms
-        return turn.now_ms
+        if time_ms > context.now_ms:
+            context.now_ms = time_ms
+        return context.now_ms
 
     def _stamp(self, now_ms: int) -> int:
         """Entries carry cluster time, never a wall clock."""
@@ -100,9 +102,9 @@ class Journal:
 
     def begin_term(self, now_ms: int) -> None:
         """This member is the master of a new term: its commands come after all that the log holds."""
-        turn = self.turn
-        turn.term = self._replica.term
-        turn.now_ms = max(self._stamp(now_ms), self._replica.log.last_time_ms)
+        context = self.context
+        context.term = self._replica.term
+        context.now_ms = max(self._stamp(now_ms), self._replica.log.last_time_ms)
 
     # --- the open entry -----------------------------------------------------------
 
@@ -154,17 +156,17 @@ class Journal:
 
     def propose(self, now_ms: int, voters: tuple[Voter, ...] | None = None) -> None:
         """The open entry, empty or not, is the log's next one; ``voters``: who they are from this entry on."""
-        mutations, is_early, undo = self._open, self.open_is_early, self._open_undo
+        mutations, acked_before_commit, undo = self._open, self.open_is_acked, self._open_undo
         payload = m.join(self._open_payloads)
-        self._open, self._open_payloads, self._open_bytes, self.open_is_early = [], [], 0, False
-        time_ms = self.turn.now_ms
+        self._open, self._open_payloads, self._open_bytes, self.open_is_acked = [], [], 0, False
+        time_ms = self.context.now_ms
         self.applied_index = index = self._replica.log.last_index + 1
         if not self._is_volatile:
             self._uncommitted.append(Committed(index, self._replica.term, time_ms, mutations, voters))
         if undo:
             self._undo.append((index, undo))
             self._open_undo = []
-        self._replica.propose(payload, time_ms, now_ms, voters=voters, is_early=is_early)
+        self._replica.propose(payload, time_ms, now_ms, voters=voters, acked_before_commit=acked_before_commit)
         if voters is not None:
             self.members_changed(index)  # at once: what comes next may have to be taken back
         if self._clock.ahead_ms != self._state.ahead_ms:
@@ -173,7 +175,7 @@ class Journal:
     def _advance_clock(self) -> None:
         """An entry moved cluster time: move tasks may catch up with it, and waits became due."""
         by_ms, self._clock.ahead_ms = self._state.ahead_ms - self._clock.ahead_ms, self._state.ahead_ms
-        self._mover.advanced(self._state, by_ms, self.turn.now_ms + by_ms)
+        self._mover.advanced(self._state, by_ms, self.context.now_ms + by_ms)
         self.advances += 1
 
     def propose_voters(self, voters: tuple[Voter, ...], now_ms: int) -> None:
@@ -246,13 +248,13 @@ class Journal:
         uncommitted = self._uncommitted
         while uncommitted and uncommitted[0].index <= commit_index:
             committed = uncommitted.popleft()
-            self._residency.pin(committed)
+            self._content_cache.pin(committed)
             self._effects.committed.append(committed)
 
     def lost_mastership(self, commit_index: int) -> None:
         """Take back what is not committed: what stands above ``commit_index``."""
         self._roll_back()
-        self._open, self._open_payloads, self._open_bytes, self.open_is_early = [], [], 0, False
+        self._open, self._open_payloads, self._open_bytes, self.open_is_acked = [], [], 0, False
         self._clock.ahead_ms = self._state.ahead_ms
         self.applied_index = commit_index
         self._uncommitted.clear()
@@ -284,7 +286,7 @@ class Journal:
 
     def dropped(self, entries: list[Entry]) -> None:
         """These were cut off the log: what was acknowledged of them goes to a file, for whoever looks after it."""
-        early = [entry for entry in entries if entry.is_early]
+        early = [entry for entry in entries if entry.acked_before_commit]
         self.discarded += len(early)
         self._effects.discarded += early
 

@@ -13,16 +13,16 @@ from msgspec import Struct
 
 from elasticq.engine import mutations as m
 from elasticq.engine.apply import Undo, apply_all, roll_back
+from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
-from elasticq.engine.turn import Outcome, Turn
 from elasticq.model.commands import Call
 from elasticq.model.errors import InternalFailure, RequestTooLarge, SqsError
 from elasticq.model.limits import ENTRY_BYTES_MAX
 from elasticq.model.results import EmptyResult, Result
 from elasticq.node.effects import Failure
 
-Handler = Callable[[State, Call, Turn], Outcome]
+Handler = Callable[[State, Call, ExecutionContext], Outcome]
 
 
 class Decision(Struct, gc=False):
@@ -41,10 +41,10 @@ class Judge:
     def __init__(self, failures: list[Failure]) -> None:
         self._failures = failures
 
-    def decide(self, handler: Handler, state: State, call: Call, turn: Turn) -> Decision:
+    def decide(self, handler: Handler, state: State, call: Call, context: ExecutionContext) -> Decision:
         """What ``handler`` decides. Raises SqsError, ContentsMissing; the state is as it was."""
         try:
-            result, mutations = handler(state, call, turn)
+            result, mutations = handler(state, call, context)
             decision = Decision(result, mutations, m.encode(mutations) if mutations else b"")
         except (SqsError, ContentsMissing):
             raise

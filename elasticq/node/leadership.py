@@ -17,8 +17,8 @@ from elasticq.node.clock import ClusterClock
 from elasticq.node.journal import Journal
 from elasticq.node.judging import Judge
 from elasticq.node.members import founding
-from elasticq.replication.lottery import Lottery
 from elasticq.replication.replica import Replica
+from elasticq.replication.seeded_random import SeededRandom
 
 HAND_OVER_MS: Final = 1_000
 GRACE_BEFORE_MS: Final = 1_400  # a follower's link may have been silent this long before it was noticed
@@ -36,13 +36,13 @@ class Leadership:
 
     __slots__ = (
         "_clock",
-        "_heir",
         "_journal",
         "_judge",
-        "_lottery",
+        "_random",
         "_replica",
         "_state",
         "_takeover_index",
+        "_transfer_target",
         "hands_over_until_ms",
         "may_write",
         "serving",
@@ -53,7 +53,7 @@ class Leadership:
         state: State,
         replica: Replica,
         clock: ClusterClock,
-        lottery: Lottery,
+        random: SeededRandom,
         judge: Judge,
         journal: Journal,
     ) -> None:
@@ -63,11 +63,11 @@ class Leadership:
         self._state = state
         self._replica = replica
         self._clock = clock
-        self._lottery = lottery
+        self._random = random
         self._judge = judge
         self._journal = journal
         self._takeover_index = 0
-        self._heir = ""
+        self._transfer_target = ""
 
     # --- taking over --------------------------------------------------------------
 
@@ -80,8 +80,8 @@ class Leadership:
         journal.begin_term(now_ms)
         first: list[m.Mutation] = []
         if not self._state.cluster_id:
-            first.append(founding(self._lottery))
-        grace_from_ms, grace_until_ms = self._grace(contact_ms, journal.turn.now_ms)
+            first.append(founding(self._random))
+        grace_from_ms, grace_until_ms = self._grace(contact_ms, journal.context.now_ms)
         takeover = m.TookOver(replica.term, replica.member_id, grace_from_ms, grace_until_ms)
         journal.append(self._judge.own([*first, takeover]), now_ms, None)
         self._takeover_index = replica.log.last_index + 1
@@ -116,24 +116,26 @@ class Leadership:
     def hand_over(self, now_ms: int, to: str) -> bool:
         """Begin to give the mastership to ``to``, or to who has the newest log; False if there is nobody.
 
-        Until that member has everything, and the mastership, nothing new is written here: a heir whose log is not the
+        Until that member has everything, and the mastership, nothing new is written here: a target whose log is not the
         newest is not elected. After ``HAND_OVER_MS`` it was in vain.
         """
         if not self.serving or not self._replica.others:
             return False
-        self._heir, self.hands_over_until_ms = to, now_ms + HAND_OVER_MS
+        self._transfer_target, self.hands_over_until_ms = to, now_ms + HAND_OVER_MS
         self.may_write = False
         return True
 
     def go_on_handing_over(self, now_ms: int) -> None:
-        """Let the heir stand once it has everything, or give it up."""
+        """Let the transfer target stand once it has everything, or give it up."""
         if now_ms >= self.hands_over_until_ms:
             self.hands_over_until_ms = 0
             self.may_write = self.serving
         elif not self._journal.is_open and self._replica.commit_index == self._replica.log.last_index:
-            heir = self._heir or self._replica.tracker.heir()
-            if self._replica.hand_over(now_ms, heir):
-                self._heir = heir  # the same until it is over: two that stand at once split the votes
+            transfer_target = self._transfer_target or self._replica.tracker.transfer_target()
+            if self._replica.hand_over(now_ms, transfer_target):
+                self._transfer_target = (
+                    transfer_target  # the same until it is over: two that stand at once split the votes
+                )
 
     # --- what others ask ------------------------------------------------------------
 

@@ -12,10 +12,10 @@ from elasticq.engine.judge import judge as judge_mutations
 from elasticq.model.ranges import PEERS_MAX
 from elasticq.node.peer import Peer
 from elasticq.node.settings import MemberStatus, NodeSettings
-from elasticq.replication.lottery import Lottery
 from elasticq.replication.messages import AnyMessage, Found, FrameError
 from elasticq.replication.records import Entry, Voter
 from elasticq.replication.replica import Replica
+from elasticq.replication.seeded_random import SeededRandom
 
 FEATURE_LEVEL = 1
 FOUNDING_TERM = 1  # nobody is master in it
@@ -24,11 +24,11 @@ FOUNDING_TERM = 1  # nobody is master in it
 class Members:
     """Bookkeeping around ``replica``."""
 
-    def __init__(self, settings: NodeSettings, replica: Replica, lottery: Lottery) -> None:
+    def __init__(self, settings: NodeSettings, replica: Replica, random: SeededRandom) -> None:
         self._settings = settings
         self._replica = replica
-        self._lottery = lottery
-        self.boot = settings.boot or lottery.token(b"boot", 8).hex()
+        self._random = random
+        self.incarnation = settings.incarnation or random.token(b"boot", 8).hex()
         self.peers: dict[str, Peer] = {}
         self.linked: set[str] = set()
         self.was_removed = False
@@ -51,7 +51,7 @@ class Members:
         return Peer(
             id=settings.member_id,
             name=name_of(settings.member_id),
-            boot=self.boot,
+            incarnation=self.incarnation,
             cluster_name=settings.cluster_name,
             cluster=self._replica.cluster,
             nodes=settings.nodes,
@@ -77,9 +77,9 @@ class Members:
             self._found_if_complete(now_ms)
         if peer.is_fresh:
             self._pass_on_founding(peer.id)
-        replica.acquaintances.discard(peer.id)
+        replica.known_peers.discard(peer.id)
         if replica.cluster and peer.cluster == replica.cluster:
-            replica.acquaintances.add(peer.id)
+            replica.known_peers.add(peer.id)
 
     def _forget_strangers(self) -> None:
         """Members that are neither linked nor voters, where too many have come and gone."""
@@ -98,13 +98,13 @@ class Members:
             clusters = self._clusters_met()
             if len(clusters) == 1:
                 self._replica.cluster = clusters.pop()
-                self._know_acquaintances()
+                self._know_peers()
             elif not clusters and self.is_fresh:
                 self._found_if_complete(now_ms)
 
-    def _know_acquaintances(self) -> None:
+    def _know_peers(self) -> None:
         cluster = self._replica.cluster
-        self._replica.acquaintances |= {each for each in self.linked if self.peers[each].cluster == cluster}
+        self._replica.known_peers |= {each for each in self.linked if self.peers[each].cluster == cluster}
 
     def _meet_cluster(self, peer: Peer) -> None:
         """A member without a cluster joins the one that it meets, unless there are two."""
@@ -129,7 +129,7 @@ class Members:
         if self.trouble or len(founders) != self._settings.nodes or founders[0].id != self._settings.member_id:
             return
         voters = tuple(Voter(peer.id, peer.address) for peer in founders)
-        payload = m.encode([founding(self._lottery)])
+        payload = m.encode([founding(self._random)])
         self._replica.found(Entry(1, FOUNDING_TERM, 0, payload, voters), now_ms)
         self.founded()
         for peer in founders[1:]:
@@ -306,6 +306,6 @@ def name_of(member_id: str) -> str:
     return member_id.rpartition("-")[0] or member_id
 
 
-def founding(lottery: Lottery) -> m.ClusterFounded:
+def founding(random: SeededRandom) -> m.ClusterFounded:
     """A new cluster id and the key of its receipt handles."""
-    return m.ClusterFounded(lottery.token(b"cluster", 16).hex(), lottery.token(b"mac", 32), FEATURE_LEVEL)
+    return m.ClusterFounded(random.token(b"cluster", 16).hex(), random.token(b"mac", 32), FEATURE_LEVEL)

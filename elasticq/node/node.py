@@ -6,10 +6,11 @@ part owns its fields, and knows only parts below it:
     Node            inputs, the events of the replica, draining
     StatusReport    what a member tells of itself
     Housekeeping    background work of a master
-    Post            calls of and for other members; Courier: those that are under way
-    Executor        calls on a master, from admission to answer; Waiters, Senders, Lobby: those that wait
+    Forwarder       calls of and for other members; PendingCalls: those that are under way
+    Executor        calls on a master, from admission to answer
+    Waiters, SendBackpressure, WaitingCalls: calls that wait for a message, for room, for a master
     Leadership      when this member may decide; Members, VoterChanges: who belongs to the cluster
-    Journal         log entries between decision and commit; Outlet, Digests, Residency
+    Journal         log entries between decision and commit; Outlet, Digests, ContentCache
     Replica         the order of entries among the members (replication/)
 
 These rules cross the parts:
@@ -18,9 +19,9 @@ These rules cross the parts:
    like any other: Executor tells Replies the journal's head at that moment, the open entry included.
 2. Serving. Calls are executed only when the own TookOver is committed, and with it everything before it
    (Leadership.commit_moved).
-3. Transfer. While the mastership is handed over no call and no background work makes an entry, or the log of the heir
-   would not be the newest when it stands: whoever would make one asks Leadership.may_write. Only what is given back and
-   what the operator orders is still taken, and then the heir waits for it.
+3. Transfer. While the mastership is handed over no call and no background work makes an entry, or the target's log would not
+   be the newest when it stands: whoever would make one asks Leadership.may_write. Only what is given back and
+   what the operator orders is still taken, and then the transfer target waits for it.
 4. Time. Each command has the time at which it came, an entry that of its last command, and time never falls, neither
    within the open entry nor along the log (Journal.stamp_command).
 5. Roll-back. A master applies at append, so that the next receive cannot take the same message. One that loses its term
@@ -40,31 +41,30 @@ from elasticq.engine.state import State
 from elasticq.model.commands import Call
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.node import forwarding
+from elasticq.node.backpressure import SendBackpressure
 from elasticq.node.clock import ClusterClock
+from elasticq.node.content_cache import ContentCache
 from elasticq.node.digests import Digests
 from elasticq.node.effects import Effects, Fetch, Reply, Ticket, Wanted
 from elasticq.node.executor import Executor
+from elasticq.node.forwarder import Forwarder
 from elasticq.node.forwarding import UnknownKind
 from elasticq.node.housekeeping import Housekeeping
 from elasticq.node.journal import Journal
 from elasticq.node.judging import Judge
 from elasticq.node.leadership import Leadership
-from elasticq.node.lobby import Lobby
 from elasticq.node.members import Members
 from elasticq.node.orders import Order, OrderDone, OrderRefused, TransferMastership, VerifyRows
 from elasticq.node.outlet import Outlet
 from elasticq.node.peer import Peer
-from elasticq.node.post import Post
 from elasticq.node.replies import Replies
-from elasticq.node.residency import Residency
-from elasticq.node.senders import Senders
 from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus
 from elasticq.node.status import StatusReport
 from elasticq.node.voter_changes import VoterChanges
+from elasticq.node.waiting_calls import WaitingCalls
 from elasticq.replication import messages
 from elasticq.replication.election import Timing
 from elasticq.replication.judge import judge
-from elasticq.replication.lottery import Lottery
 from elasticq.replication.messages import FrameError
 from elasticq.replication.ready import (
     BecameMaster,
@@ -77,6 +77,7 @@ from elasticq.replication.ready import (
 )
 from elasticq.replication.records import Durable, Vote
 from elasticq.replication.replica import MASTER, Replica
+from elasticq.replication.seeded_random import SeededRandom
 
 _FORWARDED = bytes((forwarding.FRAME_KIND,))
 
@@ -96,41 +97,52 @@ class Node:
         state.names.order()
         self.clock = clock = ClusterClock()
         clock.ahead_ms = state.ahead_ms
-        lottery = Lottery(entropy)
+        random = SeededRandom(entropy)
         timing = Timing(settings.heartbeat_ms, settings.election_min_ms, settings.election_max_ms)
         is_volatile, replies = settings.volatile, effects.replies
         self.replica = replica = Replica(
-            settings.member_id, settings.voters, durable, timing, lottery, clock.reading, is_volatile=is_volatile
+            settings.member_id, settings.voters, durable, timing, random, clock.reading, is_volatile=is_volatile
         )
-        self.members = members = Members(settings, replica, lottery)
+        self.members = members = Members(settings, replica, random)
         members.founded()
         if state.cluster_id:
             replica.cluster = state.cluster_id
         self._voter_changes = changes = VoterChanges(settings, replica, members)
-        boot = lottery.token(b"courier %d" % durable.applied_index, 8).hex()  # the entropy may be an older node's
+        incarnation = random.token(b"courier %d" % durable.applied_index, 8).hex()  # the entropy may be an older node's
         index = durable.applied_index
-        judge, mover, lobby = Judge(effects.failures), Mover(), Lobby(settings.read_wait_ms)
+        judge, mover, waiting_calls = Judge(effects.failures), Mover(), WaitingCalls(settings.read_wait_ms)
         outlet, digests = Outlet(replica, effects, is_volatile=is_volatile), Digests(state, replica)
-        residency = Residency(state, effects.fetches, settings.memory_bytes)
-        senders = Senders(state, residency, replies, settings.memory_bytes_max if is_volatile else 0)
+        content_cache = ContentCache(state, effects.fetches, settings.memory_bytes)
+        backpressure = SendBackpressure(state, content_cache, replies, settings.memory_bytes_max if is_volatile else 0)
         held = Replies(replica, replies, settings.mode, settings.all_timeout_ms)
 
         self.journal = journal = Journal(
-            settings, state, replica, clock, effects, outlet, judge, residency, digests, mover, index
+            settings, state, replica, clock, effects, outlet, judge, content_cache, digests, mover, index
         )
-        self.leadership = leadership = Leadership(state, replica, clock, lottery, judge, journal)
+        self.leadership = leadership = Leadership(state, replica, clock, random, judge, journal)
         self._executor = executor = Executor(
-            settings, state, replica, clock, judge, journal, leadership, held, residency, senders, lobby, replies
+            settings,
+            state,
+            replica,
+            clock,
+            judge,
+            journal,
+            leadership,
+            held,
+            content_cache,
+            backpressure,
+            waiting_calls,
+            replies,
         )
         self._housekeeping = Housekeeping(
-            settings, state, replica, changes, judge, journal, executor, residency, senders, mover
+            settings, state, replica, changes, judge, journal, executor, content_cache, backpressure, mover
         )
-        self._post = post = Post(
-            settings, state, replica, members, clock, effects, judge, leadership, executor, lobby, boot
+        self._forwarder = forwarder = Forwarder(
+            settings, state, replica, members, clock, effects, judge, leadership, executor, waiting_calls, incarnation
         )
-        self._report = StatusReport(state, replica, members, clock, journal, digests, leadership, executor, post)
-        self._outlet, self._digests, self._residency = outlet, digests, residency
-        self._senders, self._lobby, self._replies = senders, lobby, held
+        self._report = StatusReport(state, replica, members, clock, journal, digests, leadership, executor, forwarder)
+        self._outlet, self._digests, self._content_cache = outlet, digests, content_cache
+        self._backpressure, self._waiting_calls, self._replies = backpressure, waiting_calls, held
         self._stored_index = index
         self._master_seen: str | None = None
 
@@ -145,8 +157,8 @@ class Node:
     def submit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         """Execute; the answer comes out as a Reply, now or after a later input."""
         if not self.leadership.serving:
-            self._post.submit(call, ticket, now_ms)
-            if self._lobby:
+            self._forwarder.submit(call, ticket, now_ms)
+            if self._waiting_calls:
                 self._leave(now_ms)
             return
         self._executor.admit(call, ticket, now_ms)
@@ -168,7 +180,7 @@ class Node:
     def cancel(self, ticket: Ticket, now_ms: int) -> None:
         """The client of a waiting receive left; harmless for any other ticket."""
         self._executor.cancel(ticket)
-        self._post.cancelled(ticket)
+        self._forwarder.cancelled(ticket)
         self._leave(now_ms)
 
     def undelivered(self, result: Result, now_ms: int) -> None:
@@ -177,7 +189,7 @@ class Node:
             if self.leadership.serving:
                 self._executor.give_back(result, now_ms)
             else:
-                self._post.undelivered(result)
+                self._forwarder.undelivered(result)
         self._leave(now_ms)
 
     def receive(self, frame: bytes, now_ms: int, link: str = "") -> None:
@@ -211,9 +223,9 @@ class Node:
 
     def _take_frame(self, frame: bytes, now_ms: int, link: str) -> None:
         if frame[:1] == _FORWARDED:
-            letter = forwarding.decode(frame)
-            _check_sender(letter.sender, link)
-            self._post.read(letter, now_ms)
+            forwarded = forwarding.decode(frame)
+            _check_sender(forwarded.sender, link)
+            self._forwarder.read(forwarded, now_ms)
             return
         message = messages.decode(frame)
         _check_sender(message.sender, link)
@@ -229,9 +241,9 @@ class Node:
     def met(self, peer: Peer, now_ms: int) -> None:
         """Another member said what it is, for the first time or anew."""
         known = self.members.peers.get(peer.id)
-        if known is not None and known.boot != peer.boot:
+        if known is not None and known.incarnation != peer.incarnation:
             self._executor.forget_waiting_of(peer.id)
-            self._post.master_changed(now_ms)
+            self._forwarder.master_changed(now_ms)
         self.members.met(peer, now_ms)
         self._leave(now_ms)
 
@@ -239,7 +251,7 @@ class Node:
         """The link to another member broke: its waiting receives go."""
         self.members.lost(member_id, now_ms)
         self._executor.forget_waiting_of(member_id)
-        self._post.master_changed(now_ms)
+        self._forwarder.master_changed(now_ms)
         self._leave(now_ms)
 
     def introduce(self) -> Peer:
@@ -279,7 +291,7 @@ class Node:
         self._voter_changes.promise(ticket, f"digest at {self.replica.log.last_index + 1}")
         self.journal.close(now_ms)
         self._voter_changes.keep_promises()  # alone in memory it is committed by now
-        self._digests.note(self.journal.applied_index, self.journal.turn.now_ms)
+        self._digests.note(self.journal.applied_index, self.journal.context.now_ms)
 
     def synced(self, token: int, now_ms: int) -> None:
         """All records handed out up to ``token`` are durable."""
@@ -290,7 +302,7 @@ class Node:
         """The rows on disk hold everything up to ``index``: its contents may leave memory, its entries the log."""
         assert self._stored_index <= index <= self.replica.commit_index, "rows hold committed entries only"
         self._stored_index = index
-        self._residency.stored(index)
+        self._content_cache.stored(index)
         if self.replica.is_whole:  # else the log goes on from whichever snapshot comes
             self.replica.compact(index, self.settings.log_kept_bytes)
             self.effects.log_floor = self.replica.log.base_index
@@ -319,9 +331,9 @@ class Node:
 
     def set_full(self, reason: str | None, now_ms: int) -> None:
         """The disk is full: sends are refused with ``reason`` until it is None again."""
-        if reason is not None and self._senders.full_reason is None:
+        if reason is not None and self._backpressure.full_reason is None:
             self.hand_over(now_ms)  # another one may have space
-        self._senders.full_reason = reason
+        self._backpressure.full_reason = reason
         self._executor.release_senders(now_ms)
         self._leave(now_ms)
 
@@ -329,13 +341,13 @@ class Node:
         """Time passed: elections, heartbeats, ends of waits, deadlines of messages, background work."""
         self.replica.tick(now_ms)
         self._handle_events(now_ms)
-        self._post.tick(now_ms)
+        self._forwarder.tick(now_ms)
         if self.settings.volatile:
             self._housekeeping.compact()
         if self.leadership.serving:
             self.clock.keep(now_ms)
             self._executor.end_waits(now_ms)
-            if self.leadership.may_write:  # else the heir's log would not be the newest when it stands
+            if self.leadership.may_write:  # else the transfer target's log would not be the newest when it stands
                 self._housekeeping.work(now_ms)
         self._leave(now_ms)
 
@@ -366,8 +378,8 @@ class Node:
         Its log goes with it: of what is not known to be committed nobody can tell any more whether it is.
         """
         self.journal.retire()
-        self._post.retire()
-        self._post.mail_answers(now_ms)
+        self._forwarder.retire()
+        self._forwarder.mail_answers(now_ms)
 
     # --- what the replica tells ---------------------------------------------------------
 
@@ -404,7 +416,7 @@ class Node:
         """Take back what is not committed, newest first; what was promised to nobody is answered as unknown."""
         self.leadership.lost_mastership()
         self.journal.lost_mastership(commit_index)
-        self._post.go_on_with(self._executor.lost_mastership(), now_ms)
+        self._forwarder.go_on_with(self._executor.lost_mastership(), now_ms)
         self._voter_changes.lost_mastership()
 
     def _commit_moved(self, commit_index: int, *, is_master: bool) -> None:
@@ -412,7 +424,7 @@ class Node:
         if is_master:
             self.leadership.commit_moved(commit_index)
             self._voter_changes.keep_promises()
-        self._senders.contents_pinned()
+        self._backpressure.contents_pinned()
         if self.state.cluster_id:
             self.replica.cluster = self.state.cluster_id
         self.members.commit_moved()
@@ -428,7 +440,7 @@ class Node:
         if self.replica.followers:
             self.replica.settle(now_ms)
             self._drain(now_ms)
-        if self.replica.master != self._master_seen or self._lobby or self._voter_changes.answered:
+        if self.replica.master != self._master_seen or self._waiting_calls or self._voter_changes.answered:
             self._leave_company(now_ms)
         if self._replies:
             self._replies.release(now_ms)
@@ -436,7 +448,7 @@ class Node:
             self.leadership.go_on_handing_over(now_ms)
             self._drain(now_ms)
         if self.effects.replies and self.members.peers:  # also when the last link is gone
-            self._post.mail_answers(now_ms)
+            self._forwarder.mail_answers(now_ms)
         self.effects.wake_at_ms = self._wake_at(now_ms)
 
     def _drain(self, now_ms: int) -> None:
@@ -453,9 +465,9 @@ class Node:
         master = self.replica.master
         if master != self._master_seen:
             self._master_seen = master
-            self._post.master_changed(now_ms)
-        elif self._lobby:
-            self._post.open_lobby(now_ms)
+            self._forwarder.master_changed(now_ms)
+        elif self._waiting_calls:
+            self._forwarder.go_on_with_waiting_calls(now_ms)
         answered = self._voter_changes.answered
         for ticket, outcome in answered:
             self.effects.replies.append(Reply(ticket, outcome, 0))
@@ -466,9 +478,9 @@ class Node:
         wake_ms: int | None = None
         if replica.has_company or replica.role != MASTER:
             wake_ms = replica.wake_at_ms
-        lobby_ms = self._post.wake_at_ms
-        if lobby_ms is not None and (wake_ms is None or lobby_ms < wake_ms):
-            wake_ms = lobby_ms
+        waiting_ms = self._forwarder.wake_at_ms
+        if waiting_ms is not None and (wake_ms is None or waiting_ms < wake_ms):
+            wake_ms = waiting_ms
         leadership = self.leadership
         if not leadership.serving:
             return wake_ms

@@ -8,7 +8,7 @@ from elasticq.model.ranges import ClusterId, Count, MemberId, PeerText
 class Peer(Struct, array_like=True, frozen=True, gc=False):
     """The greeting of one process.
 
-    id: its member id; name: its ``--node-id``; boot: new at each start of the process;
+    id: its member id; name: its ``--node-id``; incarnation: new at each start of the process;
     cluster_name: only equal ones talk; cluster: the cluster id, empty until it belongs to one;
     nodes: how many shall form the cluster (0: it only joins); is_fresh: no log, no vote, no cluster;
     address: host:port of its peer port; http, admin: URLs of its other ports, empty if there is none;
@@ -17,7 +17,7 @@ class Peer(Struct, array_like=True, frozen=True, gc=False):
 
     id: MemberId
     name: PeerText
-    boot: ClusterId
+    incarnation: ClusterId
     cluster_name: PeerText
     cluster: ClusterId
     nodes: Count

@@ -32,7 +32,7 @@ class Replies:
         self._all_timeout_ms = all_timeout_ms
         self._pending: deque[Pending] = deque()
         self._sends: deque[Pending] = deque()  # of modes one and all
-        self.is_early = mode in ("async", "one")
+        self.acked_before_commit = mode in ("async", "one")
 
     def __bool__(self) -> bool:
         return bool(self._pending or self._sends)

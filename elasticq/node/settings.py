@@ -18,7 +18,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     majority commits where the log names none (empty: this one waits to be one of ``nodes``
     founders, or to join); volatile: the storage keeps nothing, so a record counts as durable
     when it is made (``--memory``).
-    boot: of the process, new at each of its starts; empty: made from the entropy.
+    incarnation: of the process, new at each of its starts; empty: made from the entropy.
     address (host:port of the peer port), http, admin (URLs): where this member is found.
     nodes: how many fresh members form a cluster together; cluster_name: only equal ones do;
     mode: when a send to a standard queue is answered (docs/guarantees.md); all_timeout_ms: how long
@@ -45,7 +45,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     batch_bytes_max: int = 1_048_576
     memory_bytes: int = 64 * 1_048_576
     memory_bytes_max: int = 0
-    boot: str = ""
+    incarnation: str = ""
     address: str = ""
     http: str = ""
     admin: str = ""

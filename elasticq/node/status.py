@@ -7,10 +7,10 @@ from elasticq.engine.state import State
 from elasticq.node.clock import ClusterClock
 from elasticq.node.digests import Digests
 from elasticq.node.executor import Executor
+from elasticq.node.forwarder import Forwarder
 from elasticq.node.journal import Journal
 from elasticq.node.leadership import Leadership
 from elasticq.node.members import Members
-from elasticq.node.post import Post
 from elasticq.node.settings import LeaseStatus, NodeStatus
 from elasticq.replication.replica import MASTER, Replica
 
@@ -22,10 +22,10 @@ class StatusReport:
         "_clock",
         "_digests",
         "_executor",
+        "_forwarder",
         "_journal",
         "_leadership",
         "_members",
-        "_post",
         "_replica",
         "_state",
     )
@@ -40,7 +40,7 @@ class StatusReport:
         digests: Digests,
         leadership: Leadership,
         executor: Executor,
-        post: Post,
+        forwarder: Forwarder,
     ) -> None:
         self._state = state
         self._replica = replica
@@ -50,7 +50,7 @@ class StatusReport:
         self._digests = digests
         self._leadership = leadership
         self._executor = executor
-        self._post = post
+        self._forwarder = forwarder
 
     def status(self, now_ms: int) -> NodeStatus:
         """The member as a whole."""
@@ -91,7 +91,7 @@ class StatusReport:
     def _unready_reason(self) -> str:
         if not self._replica.is_whole:
             return "its rows on the disk are damaged: they are being replaced"
-        return "catching up: a snapshot is being taken" if self._replica.wanted else self._post.unready_reason()
+        return "catching up: a snapshot is being taken" if self._replica.wanted else self._forwarder.unready_reason()
 
     def leases(self, now_ms: int, limit: int) -> list[LeaseStatus]:
         """As this member knows them: up to ``limit``, the living ones and then those that ended last."""
@@ -99,7 +99,7 @@ class StatusReport:
         found = []
         for key, lease in islice(state.leases.newest(), limit):
             queue_id, name, batch, partition = key
-            queue = state.queues.get(queue_id) or state.doomed.get(queue_id)
+            queue = state.queues.get(queue_id) or state.deleted_queues.get(queue_id)
             is_told = bool(lease.ended_ms) or lease.lives(state.grace, time_ms)
             found.append(
                 LeaseStatus(

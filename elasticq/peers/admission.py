@@ -10,7 +10,7 @@ SAME_AGE_S = 1.0
 
 def is_rival(one: Peer, other: Peer) -> bool:
     """Tell whether two processes cannot both live: they have one name or one member id."""
-    return (one.id, one.boot) != (other.id, other.boot) and (one.name == other.name or one.id == other.id)
+    return (one.id, one.incarnation) != (other.id, other.incarnation) and (one.name == other.name or one.id == other.id)
 
 
 class Claim(Struct, frozen=True):
@@ -21,15 +21,15 @@ class Claim(Struct, frozen=True):
 
     standing_s: float
     started_s: float
-    boot: str
+    incarnation: str
 
 
 def claim_of(hello: Hello, now_s: float) -> Claim:
-    return Claim(now_s - hello.standing_ms / 1_000, now_s - hello.uptime_ms / 1_000, hello.peer.boot)
+    return Claim(now_s - hello.standing_ms / 1_000, now_s - hello.uptime_ms / 1_000, hello.peer.incarnation)
 
 
 def is_elder(one: Claim, other: Claim) -> bool:
-    """Tell whether ``one`` keeps the name: it has stood longer, else run longer, else has the lower boot.
+    """Tell whether ``one`` keeps the name: it has stood longer, else run longer, else has the lower incarnation.
 
     Which of them is linked here does not count: two members could then refuse one each, and both would end. Standing
     comes before age, so that a process that was paused and has been replaced meanwhile does not end its heir.
@@ -37,7 +37,7 @@ def is_elder(one: Claim, other: Claim) -> bool:
     for ones_s, others_s in ((one.standing_s, other.standing_s), (one.started_s, other.started_s)):
         if abs(ones_s - others_s) >= SAME_AGE_S:
             return ones_s < others_s
-    return one.boot < other.boot
+    return one.incarnation < other.incarnation
 
 
 def replaces(new_dialler: str, old_dialler: str) -> bool:

@@ -66,7 +66,9 @@ class ZeroconfDiscovery:
             self._zeroconf = None
 
     def _service(self, peer: Peer) -> AsyncServiceInfo:
-        label = blake2b(f"{peer.id} {peer.boot}".encode(), digest_size=12).hexdigest()  # DNS labels have 63 bytes
+        label = blake2b(
+            f"{peer.id} {peer.incarnation}".encode(), digest_size=12
+        ).hexdigest()  # DNS labels have 63 bytes
         text = {
             "name": peer.cluster_name,
             "cluster": peer.cluster,

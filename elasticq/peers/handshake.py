@@ -88,7 +88,7 @@ class Handshake:
             raise WrongSecret("only one side has a cluster secret: give all members the same --cluster-secret-file")
         if len(hello.nonce) != NONCE_BYTES or hello.nonce == ours.nonce:
             raise WrongSecret("its nonce is not 32 new bytes")
-        if self._is_dialler and (hello.peer.id, hello.peer.boot) == (ours.peer.id, ours.peer.boot):
+        if self._is_dialler and (hello.peer.id, hello.peer.incarnation) == (ours.peer.id, ours.peer.incarnation):
             raise SelfMet("this is the member itself")
 
     def _take_proof(self, body: bytes) -> list[tuple[int, bytes]]:

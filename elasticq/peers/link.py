@@ -128,7 +128,7 @@ class Link:
             self.connection.send(IDLE, b"")
 
     def _take_greeting(self, greeting: Greeting) -> None:
-        if (greeting.peer.id, greeting.peer.boot) != (self.peer.id, self.peer.boot):
+        if (greeting.peer.id, greeting.peer.incarnation) != (self.peer.id, self.peer.incarnation):
             raise BadMessage("a greeting came in the name of another process")
         self.peer = greeting.peer
         self._owner.greeted(self, greeting.known)

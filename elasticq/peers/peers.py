@@ -22,7 +22,6 @@ from elasticq.node.peer import Peer
 from elasticq.peers.addresses import WILDCARDS, is_dialable, join, split
 from elasticq.peers.admission import Claim, claim_of, is_elder, is_rival, replaces
 from elasticq.peers.book import RUMOUR_S, Book
-from elasticq.peers.complaints import Complaints
 from elasticq.peers.connection import HANDSHAKE_S, Connection
 from elasticq.peers.dial import Dialler, Target
 from elasticq.peers.errors import PeerError, RefusedFrame, SelfMet, TwoClusters, Unreachable
@@ -30,6 +29,7 @@ from elasticq.peers.frames import FRAME_BYTES_MAX
 from elasticq.peers.handshake import NONCE_BYTES, Handshake, check_cluster, make_hello
 from elasticq.peers.link import Link
 from elasticq.peers.messages import DUPLICATE, HELD, Hello, Known, Purpose, Refused
+from elasticq.peers.refusal_log import RefusalLog
 from elasticq.peers.refusals import Refusals
 from elasticq.peers.routes import route
 from elasticq.peers.settings import PeerSettings
@@ -97,7 +97,7 @@ class Peers:
         self._unproven: dict[Connection, str] = {}  # accepted ones and where they are from, the oldest first
         self._contests: dict[Connection, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._complaints = Complaints()
+        self._refusal_log = RefusalLog()
         self._refusals = Refusals()
         self._said: Peer | None = None
         self._started_s = self._ticked_s = loop.time()
@@ -171,7 +171,7 @@ class Peers:
             elif len(frame.data) > FRAME_BYTES_MAX:  # whatever made it, the other frames of this turn must go out
                 self._frames_dropped += 1
                 text = f"a frame of {len(frame.data)} bytes to {link.peer.name} is longer than {FRAME_BYTES_MAX}"
-                self._complaints.say("frame_too_long", link.connection.place, text, self._loop.time())
+                self._refusal_log.say("frame_too_long", link.connection.place, text, self._loop.time())
             else:
                 link.send(frame.data)
 
@@ -209,8 +209,8 @@ class Peers:
             **totals,
             "frames_dropped": self._frames_dropped,
             "snapshot_bytes_served": self._transfers.bytes_served,
-            "refused": dict(self._complaints.counts),
-            "conflicts": self._complaints.conflicts(self._loop.time()),
+            "refused": dict(self._refusal_log.counts),
+            "conflicts": self._refusal_log.conflicts(self._loop.time()),
         }
 
     # Called by connections (connection.Owner).
@@ -242,7 +242,7 @@ class Peers:
         known = {split(address)[0] for address in (*self._book.addresses(), *self._settings.seeds)}
         slow = who_gives_way(self._unproven, known)
         del self._unproven[slow]
-        self._complaints.say(
+        self._refusal_log.say(
             "too_many_unproven", slow.place, "others wait that may prove themselves", self._loop.time()
         )
         slow.abort()
@@ -251,7 +251,7 @@ class Peers:
         if connection.purpose == "transfer":
             return True
         link = self._live_link(theirs.peer.id)
-        if link is None or link.peer.boot != theirs.peer.boot:
+        if link is None or link.peer.incarnation != theirs.peer.incarnation:
             return True
         # Only links that were dialled at the same moment may replace each other; one that both ends use stays.
         return not link.is_greeted and self._introduce().id < link.dialler_id
@@ -270,16 +270,16 @@ class Peers:
         if refused.code == DUPLICATE:
             return
         now_s = self._loop.time()
-        self._complaints.say("refused_by_peer", connection.place, refused.reason, now_s)
+        self._refusal_log.say("refused_by_peer", connection.place, refused.reason, now_s)
         if refused.code == HELD and connection.is_established and self._refusals.is_final(now_s):
             self._receiver.refused(refused.reason)
 
     def fault(self, connection: Connection, error: PeerError) -> None:
         if isinstance(error, SelfMet):
             return
-        self._complaints.note(error, connection.place, self._loop.time())
+        self._refusal_log.note(error, connection.place, self._loop.time())
         if isinstance(error, TwoClusters):
-            self._complaints.conflict(str(error), self._loop.time())
+            self._refusal_log.conflict(str(error), self._loop.time())
 
     def closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
@@ -317,7 +317,7 @@ class Peers:
                 self._loop.call_later(VERDICT_S, connection.abort)  # the other side will say why
             return
         for old in self._claimants(peer):
-            if old.peer.boot == peer.boot:
+            if old.peer.incarnation == peer.incarnation:
                 gives_way = replaces(own.id if connection.is_dialler else peer.id, old.dialler_id)
             else:
                 gives_way = not is_elder(old.claim, claim)
@@ -337,7 +337,7 @@ class Peers:
 
     def _end(self, old: Link, winner: Peer) -> None:
         """Close a link whose place ``winner`` takes."""
-        if old.peer.boot == winner.boot:
+        if old.peer.incarnation == winner.incarnation:
             old.connection.refuse(DUPLICATE, "another link of this pair stays")
         else:
             self._refuse_name(old.connection, old.peer, winner)
@@ -351,7 +351,7 @@ class Peers:
         is_alive = await old.answers()
         self._contests.pop(connection, None)
         if is_alive:
-            if old.peer.boot == theirs.peer.boot:
+            if old.peer.incarnation == theirs.peer.incarnation:
                 connection.refuse(DUPLICATE, "a link of this pair is there and answers")
             else:
                 self._refuse_name(connection, theirs.peer, old.peer)
@@ -369,13 +369,13 @@ class Peers:
             f"the {what} belongs to a live process, member {holder.id} at {holder.address or 'an unknown address'}: "
             "give this one another --node-id, or stop the other"
         )
-        self._complaints.say("name_taken", connection.place, reason, self._loop.time())
+        self._refusal_log.say("name_taken", connection.place, reason, self._loop.time())
         connection.refuse(HELD, reason)
 
     def _link(self, connection: Connection, theirs: Hello) -> None:
         own = self._introduce()
         replaced = self._links.get(theirs.peer.id)
-        if replaced is not None and replaced.peer.boot != theirs.peer.boot:
+        if replaced is not None and replaced.peer.incarnation != theirs.peer.incarnation:
             self._forget(replaced)
         if self._standing_s is None:
             self._standing_s = self._loop.time()
@@ -401,7 +401,7 @@ class Peers:
 
     def _claim(self) -> Claim:
         standing_s = self._loop.time() if self._standing_s is None else self._standing_s
-        return Claim(standing_s, self._started_s, self._introduce().boot)
+        return Claim(standing_s, self._started_s, self._introduce().incarnation)
 
     # Every 200 ms.
 
@@ -490,7 +490,7 @@ class Peers:
             async with asyncio.timeout(CONNECT_S):
                 await self._loop.create_connection(lambda: connection, host, port, ssl=self._client_tls)
         except SSLError as error:
-            self._complaints.say("tls", address, str(error), self._loop.time())
+            self._refusal_log.say("tls", address, str(error), self._loop.time())
             raise Unreachable(f"{address}: {error}") from error
         except (OSError, UnicodeError) as error:  # TimeoutError is one, too
             connection.abort()

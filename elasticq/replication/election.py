@@ -9,9 +9,9 @@ Source: Ongaro, "Consensus: bridging theory and practice" (2014), §3.4, §4.2.3
 
 from msgspec import Struct
 
-from elasticq.replication.lottery import Lottery
 from elasticq.replication.messages import PreVote, PreVoteReply, RequestVote, VoteReply
 from elasticq.replication.raft_state import RaftState
+from elasticq.replication.seeded_random import SeededRandom
 
 FSYNC_FACTOR = 10  # an election waits for so many of the disk's slow syncs
 
@@ -27,10 +27,10 @@ class Timing(Struct, frozen=True):
 class Election:
     """The election timer of a member, and the votes of its candidature; all times are boot-clock ms."""
 
-    def __init__(self, state: RaftState, timing: Timing, lottery: Lottery) -> None:
+    def __init__(self, state: RaftState, timing: Timing, random: SeededRandom) -> None:
         self._state = state
         self._timing = timing
-        self._lottery = lottery
+        self._random = random
         self.fsync_ms = 0  # the disk's slow syncs
         self.at_ms = 0  # when this member stands if it hears no master until then
         self.heard_ms: int | None = None  # the newest Append of a master, of any term
@@ -49,7 +49,7 @@ class Election:
 
     def set_timer(self, now_ms: int) -> None:
         timing = self._timing
-        silence_ms = self._lottery.between(timing.election_min_ms, timing.election_max_ms)
+        silence_ms = self._random.between(timing.election_min_ms, timing.election_max_ms)
         self.at_ms = now_ms + max(silence_ms, silence_ms * self.patience_ms // timing.election_min_ms)
 
     def heard_lately(self, now_ms: int) -> bool:

@@ -22,7 +22,7 @@ class Entry(Struct, array_like=True, frozen=True, gc=False, tag=1):
     index: 1, 2, 3 ...; term: of the master that made it; time_ms: cluster time,
     never falling; payload: mutations as the engine encodes them, opaque here.
     voters: from this entry on, committed or not, these are the voters; None: as before.
-    is_early: something in it was answered before it was committed (modes async and one).
+    acked_before_commit: something in it was answered before it was committed (modes async and one).
     """
 
     index: Index
@@ -30,7 +30,7 @@ class Entry(Struct, array_like=True, frozen=True, gc=False, tag=1):
     time_ms: RowTimeMs
     payload: bytes
     voters: tuple[Voter, ...] | None = None
-    is_early: bool = False
+    acked_before_commit: bool = False
 
 
 class Truncation(Struct, array_like=True, frozen=True, gc=False, tag=2):

@@ -31,7 +31,6 @@ from collections.abc import Callable
 from elasticq.replication.appends import Appender
 from elasticq.replication.election import Election, Timing
 from elasticq.replication.lease import LeaderLease
-from elasticq.replication.lottery import Lottery
 from elasticq.replication.messages import (
     AnyMessage,
     Append,
@@ -55,6 +54,7 @@ from elasticq.replication.ready import (
     LostMastership,
 )
 from elasticq.replication.records import Durable, Entry, Voter
+from elasticq.replication.seeded_random import SeededRandom
 from elasticq.replication.tracker import ProgressTracker
 
 FOLLOWER, CANDIDATE, MASTER = "follower", "candidate", "master"
@@ -69,7 +69,7 @@ class Replica(RaftState):
         voters: tuple[str, ...],
         durable: Durable,
         timing: Timing,
-        lottery: Lottery,
+        random: SeededRandom,
         clock: Callable[[int], tuple[int, int]],
         *,
         is_volatile: bool = False,
@@ -80,10 +80,10 @@ class Replica(RaftState):
         """
         super().__init__(member_id, voters, durable, clock, is_volatile=is_volatile)
         self.timing = timing
-        self.acquaintances: set[str] = set()  # members of the cluster that were met: whom a learner asks
+        self.known_peers: set[str] = set()  # members of the cluster that were met: whom a learner asks
         self.role = FOLLOWER
         self.master: str | None = None
-        self.election = Election(self, timing, lottery)
+        self.election = Election(self, timing, random)
         self.lease = LeaderLease(timing.election_min_ms)
         self.tracker = ProgressTracker(self)
         self.appender = Appender(self, self.tracker, self.lease, timing.heartbeat_ms)
@@ -157,7 +157,7 @@ class Replica(RaftState):
     def _ask_to_join(self, now_ms: int) -> None:
         self.election.set_timer(now_ms)
         self.master = None
-        for other in sorted(self.acquaintances):  # the same frames in the same order, whatever strings hash to
+        for other in sorted(self.known_peers):  # the same frames in the same order, whatever strings hash to
             self.send(
                 Join(cluster=self.cluster, group=0, sender=self.member_id, to=other, term=self.term),
                 rests_on_records=False,
@@ -385,12 +385,12 @@ class Replica(RaftState):
         now_ms: int,
         *,
         voters: tuple[Voter, ...] | None = None,
-        is_early: bool = False,
+        acked_before_commit: bool = False,
     ) -> int:
         """Append an entry of the own term; returns its index. Only a master may (``voters``: if ``may_change``)."""
         assert self.role == MASTER
         assert time_ms >= self.log.last_time_ms, "cluster time never falls along the log"
-        entry = Entry(self.log.last_index + 1, self.term, time_ms, payload, voters, is_early)
+        entry = Entry(self.log.last_index + 1, self.term, time_ms, payload, voters, acked_before_commit)
         if voters is not None:
             self._assert_change(voters)
         elif self.commits_alone:
@@ -459,7 +459,7 @@ class Replica(RaftState):
         """Ask ``to``, or the voter with the newest log, to stand now; True if it has everything."""
         if self.role != MASTER or not self.others or (to and to not in self.others):
             return False
-        best = to or self.tracker.heir()
+        best = to or self.tracker.transfer_target()
         if self.followers[best].match_index < self.log.last_index:
             return False
         # The follower may win at once, without asking those who answered our rounds: no lease until it

@@ -101,12 +101,12 @@ class ProgressTracker:
 
     # --- who has the most ---------------------------------------------------------
 
-    def heir(self) -> str:
+    def transfer_target(self) -> str:
         """The other voter that is the fittest to be master now; empty without any."""
         return max(self._state.others, key=self._fitness, default="")
 
     def _fitness(self, other: str) -> tuple[int, int]:
-        """Of an heir: that it has everything, and that it was heard lately."""
+        """Of an transfer target: that it has everything, and that it was heard lately."""
         progress = self._followers[other]
         return progress.match_index, progress.heard_ms
 

@@ -25,9 +25,9 @@ from typing import Final
 
 from elasticq.admin.port import AdminPort
 from elasticq.http.bounds import Bounds
+from elasticq.http.context import ServerContext
 from elasticq.http.protocol import SqsProtocol
-from elasticq.http.site import Site
-from elasticq.http.watch import Observer, Watch
+from elasticq.http.request_log import Observer, RequestLog
 from elasticq.net.acceptor import Acceptor
 from elasticq.runtime.listener import listen
 from elasticq.runtime.meter import Meter
@@ -160,10 +160,10 @@ async def _serve(
     if settings.cluster.nodes == 1:
         await asyncio.wait((declaring, member.ended), timeout=DECLARE_S, return_when=asyncio.FIRST_COMPLETED)
     observer, end_spans = spans.make(settings.otel, settings.node.id)
-    site = make_site(settings, runtime, loop, observer, files)
-    view.open(member, site)
-    server = await _listen(settings, site, listener, files)
-    site.start()
+    context = make_site(settings, runtime, loop, observer, files)
+    view.open(member, context)
+    server = await _listen(settings, context, listener, files)
+    context.start()
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -184,30 +184,30 @@ async def _serve(
     await member.hand_over()
     server.close()
     if not runtime.stopped:
-        await site.stop(settings.http.stop_s)
+        await context.stop(settings.http.stop_s)
         runtime.close()
     await loop.run_in_executor(None, end_spans)
     return status
 
 
 async def _listen(
-    settings: Settings, site: Site, listener: socket.socket, files: Shares
+    settings: Settings, context: ServerContext, listener: socket.socket, files: Shares
 ) -> Acceptor | asyncio.AbstractServer:
     """Listen on the SQS port.
 
-    The site counts plain connections from their first moment; the acceptor counts those in a TLS handshake.
+    The server context counts plain connections from their first moment; the acceptor counts those in a TLS handshake.
     """
-    context = tls("http", settings.http)
-    if context is None:
-        return await site.loop.create_server(lambda: SqsProtocol(site), sock=listener, backlog=files.backlog)
+    ssl_context = tls("http", settings.http)
+    if ssl_context is None:
+        return await context.loop.create_server(lambda: SqsProtocol(context), sock=listener, backlog=files.backlog)
     acceptor = Acceptor(
         "http",
-        site.loop,
+        context.loop,
         [listener],
-        lambda: SqsProtocol(site),
-        count=lambda: len(site.connections),
+        lambda: SqsProtocol(context),
+        count=lambda: len(context.connections),
         connections_max=files.http + files.refused,
-        tls=context,
+        tls=ssl_context,
         handshake_s=settings.http.header_s,
     )
     acceptor.start()
@@ -242,7 +242,7 @@ def make_site(
     loop: asyncio.AbstractEventLoop,
     observer: Observer | None = None,
     files: Shares | None = None,
-) -> Site:
+) -> ServerContext:
     http = settings.http
     if files is None:
         files = shares(FILES_MAX, http.connections_max)
@@ -256,7 +256,7 @@ def make_site(
         body_bytes_per_s=http.body_bytes_per_s,
         idle_ms=http.idle_s * 1_000,
     )
-    return Site(
+    return ServerContext(
         runtime,
         loop,
         os.urandom(16),
@@ -271,7 +271,7 @@ def make_site(
         browsers=_browsers(settings, http.host),
         bounds=bounds,
         meter=Meter(OPERATIONS, settings.log.slow_ms / 1_000),
-        watch=Watch(settings.log.requests, observer),
+        request_log=RequestLog(settings.log.requests, observer),
         has_testing=settings.testing.enabled,
     )
 

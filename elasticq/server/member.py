@@ -219,7 +219,7 @@ class Member:
             limits=call_limits(settings),
             memory_bytes=settings.storage.memory_mb * 1_048_576,
             memory_bytes_max=settings.storage.memory_max_mb * 1_048_576 or memory_bytes() // 2,
-            boot=os.urandom(8).hex(),
+            incarnation=os.urandom(8).hex(),
             address=cluster.advertise or f"{cluster.peer_host}:{cluster.peer_port}",
             http=http,
             admin=admin,

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from elasticq.model import limits
 from elasticq.model.commands import DeclareQueue
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
-from elasticq.server import auth as door
+from elasticq.server import auth as authenticator
 from elasticq.server import cluster as peers
 from elasticq.server.auth import Auth
 from elasticq.server.cluster import Cluster, is_loopback, read_secret, with_discovery
@@ -194,7 +194,7 @@ def warnings(settings: Settings) -> list[str]:
             "testing is enabled: whoever reaches the SQS port can turn its clock, lose messages and delete queues"
         )
     admin = settings.admin
-    found += door.doubts(settings.auth, settings.http.host)
+    found += authenticator.doubts(settings.auth, settings.http.host)
     if admin.port >= 0 and not admin.token_file and not is_loopback(admin.host):
         found.append(
             f"THE ADMIN PORT IS OPEN: it listens on {admin.host} without admin.token_file, and whoever reaches it can "
@@ -218,7 +218,7 @@ def secret(settings: Settings) -> bytes:
 def keys(settings: Settings) -> list[Key]:
     """Return the access keys. Raises SettingsError."""
     try:
-        return door.keys_of(settings.auth, settings.node.account)
+        return authenticator.keys_of(settings.auth, settings.node.account)
     except ValueError as error:
         raise SettingsError(str(error)) from error
 
@@ -226,7 +226,7 @@ def keys(settings: Settings) -> list[Key]:
 def admin_token(settings: Settings) -> str | None:
     """Return the operators' token, empty if none is asked for; None if nobody may look (strict without a token)."""
     try:
-        token = door.read_token(settings.admin.token_file)
+        token = authenticator.read_token(settings.admin.token_file)
     except ValueError as error:
         raise SettingsError(str(error)) from error
     return None if settings.auth.mode == "strict" and not token else token
@@ -235,17 +235,17 @@ def admin_token(settings: Settings) -> str | None:
 def tls(section: str, ports: Http | Admin) -> ssl.SSLContext | None:
     """Return the TLS context of a port, None without TLS. Raises SettingsError."""
     try:
-        return door.tls_context(section, ports.tls_cert, ports.tls_key)
+        return authenticator.tls_context(section, ports.tls_cert, ports.tls_key)
     except ValueError as error:
         raise SettingsError(str(error)) from error
 
 
 def _contradictions(settings: Settings) -> list[str]:
-    found = peers.contradictions(settings.cluster) + door.contradictions(settings.auth, settings.node.account)
+    found = peers.contradictions(settings.cluster) + authenticator.contradictions(settings.auth, settings.node.account)
     for read in (
-        lambda: door.read_token(settings.admin.token_file),
-        lambda: door.tls_context("http", settings.http.tls_cert, settings.http.tls_key),
-        lambda: door.tls_context("admin", settings.admin.tls_cert, settings.admin.tls_key),
+        lambda: authenticator.read_token(settings.admin.token_file),
+        lambda: authenticator.tls_context("http", settings.http.tls_cert, settings.http.tls_key),
+        lambda: authenticator.tls_context("admin", settings.admin.tls_cert, settings.admin.tls_key),
     ):
         try:
             read()

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from elasticq.http.watch import Observer, Seen
+from elasticq.http.request_log import Observer, Seen
 from elasticq.server.settings import Otel, SettingsError
 
 if TYPE_CHECKING:

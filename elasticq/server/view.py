@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 
 from elasticq.engine.figures import QueueFigures, figures
-from elasticq.http.site import Site
+from elasticq.http.context import ServerContext
 from elasticq.model.errors import SqsError
 from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result
@@ -23,11 +23,11 @@ class View:
         self._settings = settings
         self._health = health
         self._member: Member | None = None
-        self._site: Site | None = None
+        self._context: ServerContext | None = None
         self.stopping = False
 
-    def open(self, member: Member, site: Site) -> None:
-        self._member, self._site = member, site
+    def open(self, member: Member, context: ServerContext) -> None:
+        self._member, self._context = member, context
 
     @property
     def node_name(self) -> str:
@@ -46,18 +46,18 @@ class View:
 
     def metrics(self) -> dict[str, float]:
         assert self._member is not None
-        assert self._site is not None
-        site = self._site
+        assert self._context is not None
+        context = self._context
         return {
-            "http_connections": len(site.connections),
-            "http_hot_requests_total": site.hot_requests,
-            "http_slow_requests_total": site.slow_requests,
+            "http_connections": len(context.connections),
+            "http_hot_requests_total": context.hot_requests,
+            "http_slow_requests_total": context.slow_requests,
             **self._member.metrics(),
         }
 
     def meter(self) -> Meter:
-        assert self._site is not None
-        return self._site.meter
+        assert self._context is not None
+        return self._context.meter
 
     def histograms(self) -> dict[str, tuple[str, Histogram]]:
         assert self._member is not None

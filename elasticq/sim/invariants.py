@@ -9,7 +9,7 @@ Every check is a dictionary look-up or less, except when a member becomes master
 from __future__ import annotations
 
 from elasticq.checks.history import Event, Send
-from elasticq.checks.story import Jump
+from elasticq.checks.queue_history import Jump
 from elasticq.engine import mutations
 from elasticq.engine.digest import state_digest
 from elasticq.model.errors import ServiceUnavailable, SqsError
@@ -84,7 +84,7 @@ class Invariants:
         self.candidacies: dict[tuple[str, int], tuple[int, int]] = {}  # (candidate, term) -> (last term, last index)
         self.term_shown: dict[str, int] = {}  # highest term in any frame that a member let out
         self.identities: dict[tuple[str, *tuple[int, ...]], tuple[int, int]] = {}
-        self.attempts: dict[tuple[str, *tuple[int, ...]], bytes] = {}  # hand-out -> ReceiveRequestAttemptId's key
+        self.attempts: dict[tuple[str, *tuple[int, ...]], bytes] = {}  # delivery -> ReceiveRequestAttemptId's key
         self.made_at: dict[str, tuple[int, int]] = {}  # message id or receipt handle -> (index, term)
         self.digests: dict[tuple[int, int], tuple[bytes, str]] = {}
         self.compared: set[int] = set()  # applied indexes at which somebody's rows were hashed: others follow
@@ -198,7 +198,7 @@ class Invariants:
                 if attempt is not None and first == place:
                     self.attempts[identity] = attempt
                 elif attempt is not None and self.attempts.get(identity) == attempt:
-                    continue  # the hand-outs that it got before keep their numbers
+                    continue  # the deliveries that it got before keep their numbers
                 if first != place:
                     self._found(IDENTITY_REUSED, f"{member.name}: {identity} in {first} and {place} (index, term)")
                 self._minted(member, identity, place)
@@ -226,8 +226,8 @@ class Invariants:
         match identity:
             case "message", queue_id, sequence:
                 self.made_at[node.state.identity.message_id(queue_id, sequence)] = place
-            case "hand-out", queue_id, sequence, hand_out:
-                self.made_at[node.state.identity.receipt_handle(queue_id, sequence, hand_out)] = place
+            case "hand-out", queue_id, sequence, delivery_number:
+                self.made_at[node.state.identity.receipt_handle(queue_id, sequence, delivery_number)] = place
 
     @staticmethod
     def _before(member: Member, entry: Entry) -> Entry | None:
@@ -332,7 +332,7 @@ class Invariants:
     def synced(self, member: Member, records: list[Record]) -> None:
         """Note which entries that were acknowledged early a disk has: they may be dropped, but not silently."""
         for record in records:
-            if type(record) is Entry and record.is_early:
+            if type(record) is Entry and record.acked_before_commit:
                 self.early_on.setdefault((record.index, record.term), set()).add(member.id)
 
     def discarded(self, member: Member, entries: list[Entry]) -> None:
@@ -497,7 +497,7 @@ def _told(outcome: Result | SqsError) -> list[str]:
 
 
 def _attempts(made: list[mutations.Mutation]) -> dict[tuple[str, *tuple[int, ...]], bytes]:
-    """Return by hand-out the attempt that got it, which stands behind its receive in an entry.
+    """Return by delivery the attempt that got it, which stands behind its receive in an entry.
 
     Hand-outs of two queues may have equal numbers.
     """
@@ -518,6 +518,6 @@ def _identities(mutation: mutations.Mutation) -> list[tuple[str, *tuple[int, ...
         case mutations.MessageStored():
             return [("message", mutation.queue_id, mutation.sequence)]
         case mutations.MessagesReceived():
-            pairs = zip(mutation.sequences, mutation.hand_outs, strict=True)
-            return [("hand-out", mutation.queue_id, sequence, hand_out) for sequence, hand_out in pairs]
+            pairs = zip(mutation.sequences, mutation.delivery_numbers, strict=True)
+            return [("hand-out", mutation.queue_id, sequence, delivery_number) for sequence, delivery_number in pairs]
     return []

@@ -41,7 +41,7 @@ TRUE_EPOCH_MS = 1_700_000_000_000  # true wall time when a run begins
 BACKLOG_MAX = 100_000
 TICK_US = 1_000  # a node that always wants to be ticked at once gets it this often
 TAG_AT, VOTE_TAG, APPEND_TAG = 2, 4, 5  # in a frame: version, array head, tag; an Append promises nothing: not decoded
-REPLICATION = 1  # a frame's first byte; letters between nodes have another
+REPLICATION = 1  # a frame's first byte; forwarded messages between nodes have another
 HAND_OVER_US, HAND_OVER_STEP_US = 1_500_000, 20_000
 NODE_FAILED = "node_failed"
 
@@ -211,7 +211,7 @@ class Member:
             memory_bytes=scenario.bounds.memory_bytes,
             batch_bytes_max=scenario.bounds.batch_bytes,
             limits=RELAXED if scenario.bounds.is_relaxed else STRICT,
-            boot=f"{self.id}/{self.process}",
+            incarnation=f"{self.id}/{self.process}",
             nodes=scenario.members,
             mode=scenario.mode,
             log_kept_bytes=scenario.log_kept_bytes,

@@ -2,7 +2,7 @@
 
 from hashlib import blake2b
 
-from elasticq.checks.story import Finding
+from elasticq.checks.queue_history import Finding
 from elasticq.sim.scheduler import Scheduler
 
 FINDINGS_MAX = 10

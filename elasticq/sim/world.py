@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct, field
 
 from elasticq.checks.history import Event
-from elasticq.checks.story import Finding
+from elasticq.checks.queue_history import Finding
 from elasticq.sim.clients import Clients
 from elasticq.sim.cluster import Cluster
 from elasticq.sim.faults import Scenario

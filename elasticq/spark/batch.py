@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from elasticq.client import SqsError, Unreachable
 from elasticq.spark.clients import chosen
 from elasticq.spark.deadletters import DeadLetters
+from elasticq.spark.environment import Environment
 from elasticq.spark.filters import Narrowed, narrowed
 from elasticq.spark.offsets import Share
 from elasticq.spark.options import OptionError, Read
@@ -23,7 +24,6 @@ from elasticq.spark.queues import backlog_of, explained, find_queues
 from elasticq.spark.receives import receives_for
 from elasticq.spark.schema import Message, Origin, Rows
 from elasticq.spark.source import PARTITIONS_DEFAULT, ROWS_AT_ONCE, gathered
-from elasticq.spark.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -61,17 +61,17 @@ class Pushdown:
 class BatchReader(DataSourceReader):
     """Plans on the driver, reads on executors."""
 
-    def __init__(self, options: Read, schema: "StructType", surroundings: Surroundings | None = None) -> None:
-        self._around = around = surroundings or Surroundings()
+    def __init__(self, options: Read, schema: "StructType", environment: Environment | None = None) -> None:
+        self._environment = environment = environment or Environment()
         self._options = options
         self._rows = Rows(schema, options.value_format, options.on_parse_error)
-        on_elasticq = around.on_elasticq(options.connection)
+        on_elasticq = environment.on_elasticq(options.connection)
         self._peeks = on_elasticq and not options.ack_mode
         if self._peeks:
             # Only the light client can peek; against elasticq it needs nothing that boto3 would have.
             self._options = options = replace(options, client="light")
         self._receives = receives_for(options, self._rows, on_elasticq, chosen(options.connection) == "light")
-        self._dead_letters = DeadLetters(options, around)
+        self._dead_letters = DeadLetters(options, environment)
         self._count = ending_count(options.ending_mode)
         self._narrowed = Narrowed()
         self.pushFilters: Any = Pushdown(self)
@@ -88,7 +88,7 @@ class BatchReader(DataSourceReader):
     # --- the driver -------------------------------------------------------------------------------
 
     def partitions(self) -> list[InputPartition]:
-        client = self._around.connect(self._options.connection)
+        client = self._environment.connect(self._options.connection)
         urls = [url for url in find_queues(client, self._options) if self._is_wanted(url)]
         backlogs = [backlog_of(client, url, self._options.endpoint) for url in urls]  # also: is it there, and allowed
         if self._peeks:
@@ -102,7 +102,7 @@ class BatchReader(DataSourceReader):
         return self._narrowed.queues is None or url.rpartition("/")[2] in self._narrowed.queues
 
     def _looks(self, urls: list[str]) -> list[Look | None]:
-        now_ms = int(self._around.now_s() * 1000) + 1
+        now_ms = int(self._environment.now_s() * 1000) + 1
         until_ms = min(now_ms, self._narrowed.until_ms or now_ms)
         snapshot = replace(self._narrowed, until_ms=until_ms)
         count = NO_BOUND if self._count is None else self._count
@@ -136,10 +136,10 @@ class BatchReader(DataSourceReader):
                 yield batch
 
     def _received(self, share: Share) -> Iterator[list[Message]]:
-        return Plain(self._options, self._receives, self._around).pages(share)
+        return Plain(self._options, self._receives, self._environment).pages(share)
 
     def _peeked(self, look: Look) -> Iterator[list[Message]]:
-        client = self._around.connect(self._options.connection)
+        client = self._environment.connect(self._options.connection)
         sequence: int | None = 0
         taken = 0
         while sequence is not None and taken < look.messages:

@@ -2,9 +2,9 @@
 
 from typing import Final
 
+from elasticq.spark.environment import Environment
 from elasticq.spark.options import OptionError, Read
 from elasticq.spark.schema import Rejected
-from elasticq.spark.surroundings import Surroundings
 
 REASON_CHARACTERS: Final = 500
 
@@ -12,17 +12,17 @@ REASON_CHARACTERS: Final = 500
 class DeadLetters:
     """Sends before the message's own batch is committed: a task that runs again sends again, nothing is lost."""
 
-    def __init__(self, options: Read, surroundings: Surroundings) -> None:
+    def __init__(self, options: Read, environment: Environment) -> None:
         if options.on_parse_error == "deadletter" and not options.dead_letter_queue:
             raise OptionError("onParseError=deadletter needs option deadLetterQueue, the name or URL of a queue")
         self._options = options
-        self._surroundings = surroundings
+        self._environment = environment
         self._url = ""
 
     def send(self, source_url: str, rejected: list[Rejected]) -> None:
         if not rejected:
             return
-        client = self._surroundings.connect(self._options.connection)
+        client = self._environment.connect(self._options.connection)
         wanted = self._options.dead_letter_queue
         if not self._url:
             self._url = wanted if "://" in wanted else client.get_queue_url(QueueName=wanted)["QueueUrl"]

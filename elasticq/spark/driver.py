@@ -8,16 +8,18 @@ import json
 from dataclasses import replace
 
 from elasticq.spark.clients import Client
+from elasticq.spark.environment import Environment
 from elasticq.spark.offsets import Offset, Part, Share, from_json
 from elasticq.spark.records import Received, encode
 from elasticq.spark.stores import Store
-from elasticq.spark.surroundings import Surroundings
 from elasticq.spark.wal import PLAN, WAL, WriteAhead, batch_of
 
 
-def received_batch(log: WriteAhead, store: Store, client: Client, draft: Offset, around: Surroundings) -> Offset | None:
+def received_batch(
+    log: WriteAhead, store: Store, client: Client, draft: Offset, environment: Environment
+) -> Offset | None:
     """The batch as it was received, written down; None where the queues are empty. Raises TooSlow."""
-    began_s = around.now_s()
+    began_s = environment.now_s()
     parts: list[Part] = []
     found: list[Received] = []
     for part in draft.parts:

@@ -12,11 +12,11 @@ from typing import Final
 
 from elasticq.client import SqsError
 from elasticq.spark.clients import Client
+from elasticq.spark.environment import Environment
 from elasticq.spark.offsets import Offset, Share
 from elasticq.spark.options import Read
 from elasticq.spark.receives import Receives
 from elasticq.spark.schema import Message
-from elasticq.spark.surroundings import Surroundings
 
 LEASE_MESSAGES_MAX: Final = 20_000  # of elasticq; a lease that has so many is sealed
 EXPIRED: Final = "LeaseExpired"
@@ -37,14 +37,14 @@ class Leases:
 
     share_messages_max = LEASE_MESSAGES_MAX
 
-    def __init__(self, options: Read, receives: Receives, surroundings: Surroundings) -> None:
+    def __init__(self, options: Read, receives: Receives, environment: Environment) -> None:
         self._options = options
         self._receives = receives
-        self._surroundings = surroundings
+        self._environment = environment
         self.expired = 0  # leases that ended before their commit, as far as this process saw
 
     def _client(self) -> Client:
-        return self._surroundings.connect(self._options.connection)
+        return self._environment.connect(self._options.connection)
 
     # --- on executors ---------------------------------------------------------------------------
 
@@ -146,7 +146,7 @@ class Leases:
         a receive of the earlier run that is still on its way must not open what the commit would then delete unseen.
         """
         shares = offset.shares()
-        if self._surroundings.now_s() * 1000 - offset.planned_ms < offset.lease_ms * 0.99:
+        if self._environment.now_s() * 1000 - offset.planned_ms < offset.lease_ms * 0.99:
             return shares
         client = self._client()
         alive = [share for share in shares if self._renewed(client, share.queue_url, _handle(share))]

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Final
 
+from elasticq.spark.environment import Environment
 from elasticq.spark.lease import body_bytes
 from elasticq.spark.offsets import Offset, Share
 from elasticq.spark.options import Read
 from elasticq.spark.receives import Receives
 from elasticq.spark.schema import Message
-from elasticq.spark.surroundings import Surroundings
 
 ENTRIES_MAX: Final = 10
 
@@ -19,14 +19,14 @@ class Plain:
     share_messages_max = 10_000_000
     expired = 0
 
-    def __init__(self, options: Read, receives: Receives, surroundings: Surroundings) -> None:
+    def __init__(self, options: Read, receives: Receives, environment: Environment) -> None:
         self._options = options
         self._receives = receives
-        self._surroundings = surroundings
+        self._environment = environment
 
     def pages(self, share: Share) -> Iterator[list[Message]]:
         """Until the queue is empty or a bound of the share is reached."""
-        client = self._surroundings.connect(self._options.connection)
+        client = self._environment.connect(self._options.connection)
         taken = taken_bytes = 0
         while taken < share.messages and (not share.bytes_max or taken_bytes < share.bytes_max):
             page = self._receives.receive(
@@ -44,7 +44,7 @@ class Plain:
             taken_bytes += body_bytes(page) if share.bytes_max else 0
 
     def _delete(self, queue_url: str, page: list[Message]) -> None:
-        client = self._surroundings.connect(self._options.connection)
+        client = self._environment.connect(self._options.connection)
         for start in range(0, len(page), ENTRIES_MAX):
             entries = [
                 {"Id": str(number), "ReceiptHandle": message["ReceiptHandle"]}

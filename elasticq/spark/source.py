@@ -18,6 +18,7 @@ from elasticq.spark.clients import chosen
 from elasticq.spark.collector import settle
 from elasticq.spark.deadletters import DeadLetters
 from elasticq.spark.driver import planned_batch, received_batch
+from elasticq.spark.environment import Environment
 from elasticq.spark.heartbeat import Heartbeat
 from elasticq.spark.lease import Leases
 from elasticq.spark.offsets import Json, Offset, Share, from_json, stream_name
@@ -26,7 +27,6 @@ from elasticq.spark.plain import Plain
 from elasticq.spark.queues import Backlog, backlog_of, find_queues
 from elasticq.spark.receives import receives_for
 from elasticq.spark.schema import Message, Origin, Rows
-from elasticq.spark.surroundings import Surroundings
 from elasticq.spark.wal import WriteAhead
 
 try:
@@ -53,19 +53,19 @@ QUEUES_FOUND_S: Final = 60.0  # how long the queues of a prefix are taken as kno
 log = logging.getLogger(__name__)
 
 
-def mode_of(options: Read, surroundings: Surroundings) -> str:
+def mode_of(options: Read, environment: Environment) -> str:
     """lease, wal, driver, or plain where nothing is to be kept. Raises OptionError where auto finds no way."""
     if options.ack_mode in ("none", "onRead"):
         return "plain"
     if options.mode in ("wal", "driver"):
-        _store_of(options, surroundings)
+        _store_of(options, environment)
         return options.mode
-    if surroundings.on_elasticq(options.connection):
+    if environment.on_elasticq(options.connection):
         return "lease"
     if options.mode == "lease":
         raise OptionError(f"mode=lease needs elasticq, and {options.endpoint or 'AWS'} is none: see mode=wal")
     if options.wal_location:
-        _store_of(options, surroundings)
+        _store_of(options, environment)
         return "wal"
     raise OptionError(
         f"{options.endpoint or 'AWS'} has no leases as elasticq has: give walLocation, a folder that driver and"
@@ -73,8 +73,8 @@ def mode_of(options: Read, surroundings: Surroundings) -> str:
     )
 
 
-def _store_of(options: Read, surroundings: Surroundings) -> None:
-    store = surroundings.open_store(options.wal_location)
+def _store_of(options: Read, environment: Environment) -> None:
+    store = environment.open_store(options.wal_location)
     if options.mode != "driver" and not store.is_exclusive:
         raise OptionError("option walLocation: mode=wal needs a shared folder or s3://; this one does for mode=driver")
 
@@ -82,22 +82,22 @@ def _store_of(options: Read, surroundings: Surroundings) -> None:
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One is made in the driver-side process, which plans; another travels to the executors, which read."""
 
-    def __init__(self, options: Read, schema: "StructType", surroundings: Surroundings | None = None) -> None:
+    def __init__(self, options: Read, schema: "StructType", environment: Environment | None = None) -> None:
         self._options = options
-        self._around = around = surroundings or Surroundings()
+        self._environment = environment = environment or Environment()
         self._rows = Rows(schema, options.value_format, options.on_parse_error)
-        self._mode = mode_of(options, around)
-        on_elasticq = self._mode == "lease" or around.on_elasticq(options.connection)
+        self._mode = mode_of(options, environment)
+        on_elasticq = self._mode == "lease" or environment.on_elasticq(options.connection)
         is_light = chosen(options.connection) == "light"
         self._receives = receives_for(options, self._rows, on_elasticq, is_light)
-        self._dead_letters = DeadLetters(options, around)
+        self._dead_letters = DeadLetters(options, environment)
         self._driver: Driver | None = None
 
     # --- the driver -----------------------------------------------------------------------------
 
     def _planner(self) -> "Driver":
         if self._driver is None:
-            self._driver = Driver(self._options, self._mode, self._around, self._delivery)
+            self._driver = Driver(self._options, self._mode, self._environment, self._delivery)
         return self._driver
 
     def initialOffset(self) -> Json:
@@ -144,10 +144,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _delivery(self, mode: str) -> Leases | WriteAhead | Plain:
         """By the mode of the batch: a query may start again with another one while a batch waits to be replayed."""
         if mode == "lease":
-            return Leases(self._options, self._receives, self._around)
+            return Leases(self._options, self._receives, self._environment)
         if mode in ("wal", "driver"):
-            return WriteAhead(self._options, self._receives, self._around)
-        return Plain(self._options, self._receives, self._around)
+            return WriteAhead(self._options, self._receives, self._environment)
+        return Plain(self._options, self._receives, self._environment)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_driver": None}
@@ -176,13 +176,13 @@ def _messages_max(limit: ReadLimit | None) -> int | None:
 class Driver:
     """The state of the driver-side process: what is planned, what is committed, what the queues said last."""
 
-    def __init__(self, options: Read, mode: str, around: Surroundings, delivery: Any) -> None:
+    def __init__(self, options: Read, mode: str, environment: Environment, delivery: Any) -> None:
         self._options = options
         self._mode = mode
-        self._around = around
+        self._environment = environment
         self._delivery_of = delivery
         self._deliveries: dict[str, Any] = {}
-        self._admission = Admission(options, around.now_s)
+        self._admission = Admission(options, environment.now_s)
         self._heartbeat = self._new_heartbeat()
         self._queues: list[str] = []
         self._queues_found_s = 0.0
@@ -197,7 +197,7 @@ class Driver:
         if self._options.heartbeat == "off" or self._mode == "plain":
             return None
         held_s = self._options.lease_seconds if self._mode == "lease" else self._options.visibility_timeout
-        return self._around.heartbeat(held_s / 3, self.renew)
+        return self._environment.heartbeat(held_s / 3, self.renew)
 
     def _delivery(self, mode: str) -> Any:
         if mode not in self._deliveries:
@@ -210,7 +210,7 @@ class Driver:
         """A name that nobody had before, and nothing read."""
         self._find_queues()
         wanted = self._options.lease_name or self._options.query_name
-        self._last = Offset(stream_name(wanted, self._around.random_part()), 0)
+        self._last = Offset(stream_name(wanted, self._environment.random_part()), 0)
         return self._last
 
     def next_batch(self, start_json: Json | None, messages_max: int | None) -> Json:
@@ -236,7 +236,7 @@ class Driver:
             start.name,
             start.batch + 1,
             self._mode,
-            int(self._around.now_s() * 1000),
+            int(self._environment.now_s() * 1000),
             int(self._options.lease_seconds * 1000),
             self._options.max_bytes_per_trigger,
         )
@@ -252,7 +252,7 @@ class Driver:
         offset: Offset | None = replace(draft, parts=parts)
         if self._mode == "driver":
             offset = received_batch(
-                self._delivery("driver"), self._store(), self._client(), replace(draft, parts=parts), self._around
+                self._delivery("driver"), self._store(), self._client(), replace(draft, parts=parts), self._environment
             )
         if offset is not None:
             self._admission.admitted(
@@ -263,7 +263,7 @@ class Driver:
     def _wanted(self, messages_max: int | None) -> int:
         """Of the next batch. An idle queue is not asked more often than every pollInterval."""
         if self._idle:
-            self._around.sleep(max(0.0, self._asked_s + self._options.poll_interval - self._around.now_s()))
+            self._environment.sleep(max(0.0, self._asked_s + self._options.poll_interval - self._environment.now_s()))
         self._ask()
         wanted = self._admission.amount(
             [backlog for _, backlog in self._backlogs], messages_max, any(url.endswith(".fifo") for url in self._queues)
@@ -312,22 +312,22 @@ class Driver:
     # --- queues -------------------------------------------------------------------------------------
 
     def _client(self) -> Any:
-        return self._around.connect(self._options.connection)
+        return self._environment.connect(self._options.connection)
 
     def _store(self) -> Any:
-        return self._around.open_store(self._options.wal_location)
+        return self._environment.open_store(self._options.wal_location)
 
     def _find_queues(self) -> None:
         is_known = self._queues and not self._options.queue_prefix
-        if not is_known and self._around.now_s() - self._queues_found_s > QUEUES_FOUND_S:
+        if not is_known and self._environment.now_s() - self._queues_found_s > QUEUES_FOUND_S:
             self._queues = find_queues(self._client(), self._options)
-            self._queues_found_s = self._around.now_s()
+            self._queues_found_s = self._environment.now_s()
 
     def _ask(self) -> None:
         self._find_queues()
         client = self._client()
         self._backlogs = [(url, backlog_of(client, url, self._options.endpoint)) for url in self._queues]
-        self._asked_s = self._around.now_s()
+        self._asked_s = self._environment.now_s()
 
     def report(self) -> Json | None:
         """Backlog, in flight and oldest age, for the progress of the query."""
@@ -355,4 +355,4 @@ class Driver:
         sent_ms = [int(message["SentTimestamp"]) for page in pages for message in page["Messages"]]
         if not sent_ms and any(page["NextSequence"] is not None for page in pages):
             return None  # the first page holds none: to look further costs more than the figure is worth
-        return max(0, int(self._around.now_s() - min(sent_ms) / 1000)) if sent_ms else 0
+        return max(0, int(self._environment.now_s() - min(sent_ms) / 1000)) if sent_ms else 0

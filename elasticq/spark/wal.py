@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from elasticq.client import SqsError
 from elasticq.spark.clients import Client, persist
+from elasticq.spark.environment import Environment
 from elasticq.spark.lease import body_bytes
 from elasticq.spark.offsets import Offset, Share
 from elasticq.spark.options import Read
@@ -26,7 +27,6 @@ from elasticq.spark.receives import Receives
 from elasticq.spark.records import Received, decode, decode_ids, encode, encode_ids
 from elasticq.spark.schema import Message
 from elasticq.spark.stores import Store
-from elasticq.spark.surroundings import Surroundings
 
 WAL: Final = ".wal"
 IDS: Final = ".ids"
@@ -55,19 +55,19 @@ class WriteAhead:
 
     share_messages_max = SHARE_MESSAGES_MAX
 
-    def __init__(self, options: Read, receives: Receives, surroundings: Surroundings) -> None:
+    def __init__(self, options: Read, receives: Receives, environment: Environment) -> None:
         self._options = options
         self._receives = receives
-        self._surroundings = surroundings
+        self._environment = environment
         self._visibility_s = int(options.visibility_timeout)
         self.expired = 0
         self.deduplicated = 0
 
     def _client(self) -> Client:
-        return self._surroundings.connect(self._options.connection)
+        return self._environment.connect(self._options.connection)
 
     def _store(self) -> Store:
-        return self._surroundings.open_store(self._options.wal_location)
+        return self._environment.open_store(self._options.wal_location)
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -88,7 +88,7 @@ class WriteAhead:
         if committed_batch(store, share.name) >= share.batch:
             raise LogMissing(f"batch {share.batch} of {share.name} is committed: this task came too late")
         client = self._client()
-        received = self.gather(store, client, share, self._surroundings.now_s())
+        received = self.gather(store, client, share, self._environment.now_s())
         content = encode(received)
         if store.create(file, content):
             return content
@@ -100,7 +100,7 @@ class WriteAhead:
 
     def gather(self, store: Store, client: Client, share: Share, began_s: float) -> Received:
         """Receive the share, and know redeliveries of what was read before. Raises TooSlow."""
-        now_s = self._surroundings.now_s
+        now_s = self._environment.now_s
         sorter = Sorter(lambda: self._known_ids(store, share))
         taken = taken_bytes = 0
         while taken < share.messages and (not share.bytes_max or taken_bytes < share.bytes_max):
@@ -124,7 +124,7 @@ class WriteAhead:
         Not of other .wal files: one of a zombie holds messages that nobody has seen.
         """
         known: set[str] = set()
-        oldest_s = self._surroundings.now_s() - self._options.dedupe_window
+        oldest_s = self._environment.now_s() - self._options.dedupe_window
         for name in store.names(share.name):
             file = f"{share.name}/{name}"
             if name.endswith(WAL) and name.startswith(f"{share.batch}-"):
@@ -156,7 +156,7 @@ class WriteAhead:
             ids: list[str] = []
             for share in offset.shares():
                 ids += self._delete(store, share)
-            store.put(done, encode_ids(self._surroundings.now_s(), ids))
+            store.put(done, encode_ids(self._environment.now_s(), ids))
         for name in store.names(offset.name):
             if name.endswith((WAL, PLAN)) and batch_of(name) <= offset.batch:
                 store.remove(f"{offset.name}/{name}")
@@ -197,16 +197,16 @@ class WriteAhead:
                     first = again[0]
                     raise SqsError("Batch", first["Code"], first["Code"], first.get("Message", ""), 503, False)
 
-            persist(attempt, self._options.retry_seconds, self._surroundings.now_s, self._surroundings.sleep)
+            persist(attempt, self._options.retry_seconds, self._environment.now_s, self._environment.sleep)
             return refused
 
         chunks = [handles[start : start + ENTRIES_MAX] for start in range(0, len(handles), ENTRIES_MAX)]
-        return [id_ for refused in self._surroundings.for_each(send, chunks) for id_ in refused]
+        return [id_ for refused in self._environment.for_each(send, chunks) for id_ in refused]
 
     def _forget(self, store: Store, offset: Offset) -> None:
         """Ids older than the window; the newest file stays, since it says which batch is committed."""
         batches = sorted(_committed(store, offset.name))
-        oldest_s = self._surroundings.now_s() - self._options.dedupe_window
+        oldest_s = self._environment.now_s() - self._options.dedupe_window
         for number, batch in enumerate(batches[:-1]):
             file = f"{offset.name}/{batch}{IDS}"
             if len(batches) - number <= IDS_FILES_MAX and _ids_of(file, store.read(file))[0] >= oldest_s:

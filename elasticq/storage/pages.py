@@ -26,10 +26,10 @@ PAGE_WEIGHT_MAX: Final = 65_536  # of its messages, unless one alone weighs more
 MASK_BYTES: Final = PAGE_SPAN_MAX // 8
 
 Delivery = tuple[int, int, int, int, int]
-"""visible_at_ms, hand_out, receive_count, first_received_ms, received_ms of a touched message."""
+"""visible_at_ms, delivery number, receive_count, first_received_ms, received_ms of a touched message."""
 Update = tuple[int] | tuple[int, int, int, int]
-"""To a row that is only on disk: (visible_at_ms,), or what a return set if the hand_out is still this:
-(visible_at_ms, receive_count, first_received_ms, hand_out)."""
+"""To a row that is only on disk: (visible_at_ms,), or what a return set if the delivery number is still this:
+(visible_at_ms, receive_count, first_received_ms, delivery number)."""
 Change = Delivery | list[Update] | None
 """Of a touched row since the last batch; None: the row goes."""
 
@@ -138,12 +138,14 @@ def header_crc(
 
 def updated(delivery: Delivery, update: Update) -> Delivery:
     """What ``update`` makes of a delivery state that is known."""
-    _, hand_out, receive_count, first_received_ms, received_ms = delivery
+    _, delivery_number, receive_count, first_received_ms, received_ms = delivery
     if len(update) == 1:
-        return update[0], hand_out, receive_count, first_received_ms, received_ms
+        return update[0], delivery_number, receive_count, first_received_ms, received_ms
     visible_at_ms, receive_count, first_received_ms, expected = update
     return (
-        (visible_at_ms, hand_out, receive_count, first_received_ms, received_ms) if hand_out == expected else delivery
+        (visible_at_ms, delivery_number, receive_count, first_received_ms, received_ms)
+        if delivery_number == expected
+        else delivery
     )
 
 

@@ -213,10 +213,14 @@ class Rows:
         if queue is None:
             return
         until_ms, received_ms = mutation.until_ms, mutation.received_ms
-        for sequence, hand_out, count, first_ms in zip(
-            mutation.sequences, mutation.hand_outs, mutation.receive_counts, mutation.first_received_ms, strict=True
+        for sequence, delivery_number, count, first_ms in zip(
+            mutation.sequences,
+            mutation.delivery_numbers,
+            mutation.receive_counts,
+            mutation.first_received_ms,
+            strict=True,
         ):
-            self._touch(queue, sequence, (until_ms, hand_out, count, first_ms, received_ms))
+            self._touch(queue, sequence, (until_ms, delivery_number, count, first_ms, received_ms))
 
     def _touch(self, queue: Queue, sequence: int, delivery: Delivery) -> None:
         if sequence in queue.stored:
@@ -237,10 +241,14 @@ class Rows:
         queue = self._open_queue(mutation.queue_id)
         if queue is None:
             return
-        for sequence, hand_out, count, first_ms in zip(
-            mutation.sequences, mutation.hand_outs, mutation.receive_counts, mutation.first_received_ms, strict=True
+        for sequence, delivery_number, count, first_ms in zip(
+            mutation.sequences,
+            mutation.delivery_numbers,
+            mutation.receive_counts,
+            mutation.first_received_ms,
+            strict=True,
         ):
-            self._update(queue, sequence, (mutation.visible_at_ms, count, first_ms, hand_out))
+            self._update(queue, sequence, (mutation.visible_at_ms, count, first_ms, delivery_number))
 
     def _forget_invocation(self, invocation: bytes) -> None:
         if self._pending.invocations.pop(invocation, None) is None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from elasticq.http.context import ServerContext
 from elasticq.http.protocol import SqsProtocol
-from elasticq.http.site import Site
 from elasticq.node.effects import Frame
 from elasticq.node.peer import Peer
 from elasticq.runtime.listener import listen
@@ -108,7 +108,7 @@ class EmbeddedMember:
         self.url = url_of(settings.http, self._listener.getsockname()[1])
         self._member: CuttableMember | None = None
         self._runtime: Runtime | None = None
-        self._site: Site | None = None
+        self._context: ServerContext | None = None
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
@@ -122,16 +122,18 @@ class EmbeddedMember:
             if self.settings.cluster.nodes == 1:
                 await self._member.can_serve()
                 await declare(self._runtime, queues(self.settings), self.settings.node.account)
-            site = self._site = make_site(self.settings, self._runtime, loop)
-            self._server = await loop.create_server(lambda: SqsProtocol(site), sock=self._listener, backlog=BACKLOG_MAX)
-            site.start()
+            context = self._context = make_site(self.settings, self._runtime, loop)
+            self._server = await loop.create_server(
+                lambda: SqsProtocol(context), sock=self._listener, backlog=BACKLOG_MAX
+            )
+            context.start()
         except BaseException:
             await self.kill()
             raise
 
     async def stop(self) -> None:
         """In good order: a master hands over, long polls are answered, what was written is kept."""
-        assert self._site is not None
+        assert self._context is not None
         await self.member.hand_over()
         await self._close(STOP_S)
 
@@ -145,8 +147,8 @@ class EmbeddedMember:
         self._listener.close()
         if self._member is not None:
             end(self._member.ended, EXIT_STOPPED)
-        if self._site is not None:
-            await self._site.stop(patience_s)
+        if self._context is not None:
+            await self._context.stop(patience_s)
         if self._runtime is not None and not self._runtime.stopped:
             self._runtime.close()
         if self._member is not None:

@@ -2,7 +2,7 @@
 
 from elasticq.checks.history import CreateQueue, Delete, Event, HandedOut, Receive, Send, SentMessage, StartMove
 from elasticq.checks.queue import check
-from elasticq.checks.story import Jump
+from elasticq.checks.queue_history import Jump
 
 S = 1_000_000
 

@@ -46,8 +46,16 @@ def names(*events: Event, drain: float | None = None) -> list[str]:
 
 def test_batch_that_is_read_again_and_committed_is_clean() -> None:
     first, second = read(1, 0, "a"), read(2, 1, "b")
-    story = (sent("a", "b"), first, second, read(3, 2), read(4, 0, "a"), read(4, 2), change(5, "commit", first, second))
-    assert names(*story, refused(6, 0), drain=7) == []
+    queue_history = (
+        sent("a", "b"),
+        first,
+        second,
+        read(3, 2),
+        read(4, 0, "a"),
+        read(4, 2),
+        change(5, "commit", first, second),
+    )
+    assert names(*queue_history, refused(6, 0), drain=7) == []
 
 
 def test_another_answer_to_one_id_is_found() -> None:

@@ -2,9 +2,9 @@
 
 from elasticq.engine import mutations as m
 from elasticq.engine.apply import Undo, apply
+from elasticq.engine.context import ExecutionContext
 from elasticq.engine.execute import execute
 from elasticq.engine.state import Queue, State
-from elasticq.engine.turn import Turn
 from elasticq.model import commands as c
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
 from elasticq.model.results import QueueUrlResult, ReceivedMessage, ReceiveMessageResult, Result, SendMessageResult
@@ -28,7 +28,7 @@ class Desk:
 
     def __init__(self, *, sixty_second_rules: bool = False, mac_key: bytes = b"k" * 32) -> None:
         self.state = State()
-        self.turn = Turn(START_MS, 1, DEFAULT_REGION, sixty_second_rules)
+        self.context = ExecutionContext(START_MS, 1, DEFAULT_REGION, sixty_second_rules)
         self.log: list[m.Mutation] = []
         self.steps: list[list[m.Mutation]] = []
         self.write([m.ClusterFounded("cluster", mac_key, 1), m.TookOver(1, "a", 0, 0)])
@@ -47,12 +47,14 @@ class Desk:
         account: str = DEFAULT_ACCOUNT,
         undo: Undo | None = None,
     ) -> Result:
-        result, mutations = execute(self.state, c.Call(command, "anonymous", account, ENDPOINT, invocation), self.turn)
+        result, mutations = execute(
+            self.state, c.Call(command, "anonymous", account, ENDPOINT, invocation), self.context
+        )
         self.write(mutations, undo)
         return result
 
     def wait(self, seconds: float) -> None:
-        self.turn.now_ms += int(seconds * 1_000)
+        self.context.now_ms += int(seconds * 1_000)
 
     # --- shorthands ---------------------------------------------------------------
 

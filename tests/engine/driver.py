@@ -11,7 +11,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine.actions.receive import returned
 from elasticq.engine.apply import Undo
 from elasticq.engine.digest import state_digest
-from elasticq.engine.execute import execute, look_last
+from elasticq.engine.execute import execute, seal_or_answer
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.ordering import fair
 from elasticq.engine.ordering.contract import Counts
@@ -162,10 +162,10 @@ class Driver:
     def _return(self, name: str, a: int, b: int) -> None:
         if self.received:
             result = self.received[-1 - b % len(self.received)]
-            self.desk.write(returned(self.desk.state, result, self.desk.turn.now_ms), self.undo)
+            self.desk.write(returned(self.desk.state, result, self.desk.context.now_ms), self.undo)
 
     def _sweep(self, name: str, a: int, b: int) -> None:
-        self.desk.write(self.sweeper.step(self.desk.state, self.desk.turn.now_ms)[0], self.undo)
+        self.desk.write(self.sweeper.step(self.desk.state, self.desk.context.now_ms)[0], self.undo)
 
     def _tag(self, name: str, a: int, b: int) -> None:
         if b % 2:
@@ -195,8 +195,8 @@ class Driver:
             self._do(c.CancelMessageMoveTask(task_handle=self.tasks[-1 - b % len(self.tasks)]), self._guid(a))
 
     def _move(self, name: str, a: int, b: int) -> None:
-        turn = self.desk.turn
-        self.desk.write(self.mover.step(self.desk.state, turn.now_ms, turn.term).mutations, self.undo)
+        context = self.desk.context
+        self.desk.write(self.mover.step(self.desk.state, context.now_ms, context.term).mutations, self.undo)
 
     def _wait(self, name: str, a: int, b: int) -> None:
         self.desk.wait(WAITS_S[b])
@@ -215,7 +215,7 @@ class Driver:
             ENDPOINT,
         )
         try:
-            _, mutations = (look_last if b % 3 == 0 else execute)(self.desk.state, call, self.desk.turn)
+            _, mutations = (seal_or_answer if b % 3 == 0 else execute)(self.desk.state, call, self.desk.context)
         except SqsError:
             return
         self.desk.write(mutations, self.undo)
@@ -228,17 +228,17 @@ class Driver:
             self._do(c.ChangeMessageVisibility(queue_url=name, receipt_handle=handle, visibility_timeout=b - 3))
 
     def _takeover(self, name: str, a: int, b: int) -> None:
-        turn = self.desk.turn
+        context = self.desk.context
         if self.undo is None:  # a master's own takeover is committed before it serves
-            turn.term += 1
-            self.desk.write([m.TookOver(turn.term, "a", turn.now_ms - a * 500, turn.now_ms + b * 500)])
+            context.term += 1
+            self.desk.write([m.TookOver(context.term, "a", context.now_ms - a * 500, context.now_ms + b * 500)])
 
 
 # --- what must hold of any state ------------------------------------------------------
 
 
 def digest(desk: Desk) -> bytes:
-    return state_digest(desk.state, desk.turn.now_ms)
+    return state_digest(desk.state, desk.context.now_ms)
 
 
 def availability(queue: Queue, state: State, now_ms: int) -> tuple[dict[int, int], Counts]:
@@ -251,7 +251,7 @@ def availability(queue: Queue, state: State, now_ms: int) -> tuple[dict[int, int
             continue
         if state.grace.deadline(row) <= now_ms:
             since_ms[sequence] = state.grace.deadline(row) or queue.contents[sequence].sent_ms
-        elif row.hand_out:
+        elif row.delivery_number:
             counts.in_flight += 1
         else:
             counts.delayed += 1
@@ -276,7 +276,7 @@ def check_indexes(state: State, now_ms: int) -> None:
             else:
                 assert times == sorted(times), "longest available first"
         check_contents(queue)
-    assert not any(queue.contents or queue.rows or queue.count for queue in state.doomed.values())
+    assert not any(queue.contents or queue.rows or queue.count for queue in state.deleted_queues.values())
     assert state.contents_bytes == sum(queue.messages.bytes for queue in state.queues.values())
 
 
@@ -315,7 +315,9 @@ def check_fairness(queue: Queue, state: State, now_ms: int, since_ms: dict[int, 
         return queue.contents[sequence].group_id or str(sequence)
 
     in_flight = Counter(
-        tenant(sequence) for sequence, row in queue.rows.items() if row.hand_out and state.grace.deadline(row) > now_ms
+        tenant(sequence)
+        for sequence, row in queue.rows.items()
+        if row.delivery_number and state.grace.deadline(row) > now_ms
     )
     total = sum(in_flight.values())
     noisy = {name for name, count in in_flight.items() if count >= fair.NOISY_MIN and count * 10 > total}

@@ -23,7 +23,7 @@ ALLOW_ALL: dict[str, Any] = {"Effect": "Allow", "Principal": "*", "Action": "sqs
 
 
 def proven(desk: Desk, command: c.Command, account: str = STRANGER) -> Result:
-    result, mutations = execute(desk.state, c.Call(command, "AKID", account, ENDPOINT, b"", HERE), desk.turn)
+    result, mutations = execute(desk.state, c.Call(command, "AKID", account, ENDPOINT, b"", HERE), desk.context)
     desk.write(mutations)
     return result
 
@@ -115,7 +115,7 @@ def test_conditions_ask_where_the_call_came_from() -> None:
     command = c.SendMessage(queue_url=URL, message_body="x")
     assert is_denied(desk, command)
     secure = c.Call(command, "AKID", STRANGER, ENDPOINT, b"", c.Origin("127.0.0.1", True))
-    execute(desk.state, secure, desk.turn)
+    execute(desk.state, secure, desk.context)
 
 
 def test_a_move_may_not_end_in_a_queue_of_another() -> None:

@@ -32,12 +32,12 @@ def check_roll_back(driver: Driver, before: list[Step], lost: list[Step], after:
     roll_back(driver.undo)
     del driver.desk.log[kept:]
     # As of now: ids may have left their window meanwhile, and time does not go back.
-    assert digest(driver.desk) == state_digest(replayed(driver.desk.log), driver.desk.turn.now_ms)
-    check_indexes(driver.desk.state, driver.desk.turn.now_ms)
+    assert digest(driver.desk) == state_digest(replayed(driver.desk.log), driver.desk.context.now_ms)
+    check_indexes(driver.desk.state, driver.desk.context.now_ms)
     driver.undo = None
     driver.run(after)
-    assert digest(driver.desk) == state_digest(replayed(driver.desk.log), driver.desk.turn.now_ms)
-    check_indexes(driver.desk.state, driver.desk.turn.now_ms)
+    assert digest(driver.desk) == state_digest(replayed(driver.desk.log), driver.desk.context.now_ms)
+    check_indexes(driver.desk.state, driver.desk.context.now_ms)
 
 
 # --- laws -------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def check_roll_back(driver: Driver, before: list[Step], lost: list[Step], after:
 def test_each_mutation_applied_twice_is_applied_once(steps: list[Step]) -> None:
     driver = Driver()
     driver.run(steps)
-    now_ms = driver.desk.turn.now_ms
+    now_ms = driver.desk.context.now_ms
     twice = replayed(driver.desk.log, times=2)
     assert state_digest(twice, now_ms) == digest(driver.desk)
     check_indexes(twice, now_ms)
@@ -59,7 +59,7 @@ def test_each_mutation_applied_twice_is_applied_once(steps: list[Step]) -> None:
 def test_prefix_replayed_twice_and_suffix_thrice_give_the_same_rows(steps: list[Step], cut: int) -> None:
     driver = Driver()
     driver.run(steps)
-    log, now_ms = driver.desk.log, driver.desk.turn.now_ms
+    log, now_ms = driver.desk.log, driver.desk.context.now_ms
     prefix, suffix = log[: cut % len(log)], log[cut % len(log) :]
     state = replayed([*prefix, *prefix, *suffix, *suffix, *suffix])
     assert state_digest(state, now_ms) == digest(driver.desk)
@@ -78,7 +78,7 @@ def test_indexes_always_say_what_the_rows_say(steps: list[Step]) -> None:
     driver = Driver()
     for step in steps:
         driver.run([step])
-        check_indexes(driver.desk.state, driver.desk.turn.now_ms)
+        check_indexes(driver.desk.state, driver.desk.context.now_ms)
 
 
 @settings(max_examples=40)
@@ -107,7 +107,7 @@ def desk() -> Desk:
 def bodies(desk: Desk) -> list[str]:
     """What choose would hand out, longest available first."""
     queue = desk.queue()
-    return [queue.contents[x].body for x in queue.order.choose(desk.turn.now_ms, 100, -1)]
+    return [queue.contents[x].body for x in queue.order.choose(desk.context.now_ms, 100, -1)]
 
 
 @pytest.mark.parametrize(

@@ -43,11 +43,11 @@ def test_bad_entries_are_refused_as_a_whole(ids: tuple[str | None, ...], error: 
 
 
 def test_a_page_size_of_ours_allows_more_entries() -> None:
-    turn = Desk().turn
-    assert (batch_entries_max(turn, None), batch_entries_max(turn, 1_000)) == (10, 1_000)
+    context = Desk().context
+    assert (batch_entries_max(context, None), batch_entries_max(context, 1_000)) == (10, 1_000)
     for page_size in (0, 1_001):
         with pytest.raises(InvalidParameterValue):
-            batch_entries_max(turn, page_size)
+            batch_entries_max(context, page_size)
 
 
 def test_a_failed_entry_tells_code_and_fault_of_its_error() -> None:

@@ -30,7 +30,7 @@ def going_on(driver: Driver, state: State) -> Driver:
     """Another driver over ``state`` that knows what the clients of the first one know."""
     other = Driver()
     other.desk.state = state
-    other.desk.turn.now_ms, other.desk.turn.term = driver.desk.turn.now_ms, driver.desk.turn.term
+    other.desk.context.now_ms, other.desk.context.term = driver.desk.context.now_ms, driver.desk.context.term
     other.desk.log.clear()
     other.handles, other.received = list(driver.handles), list(driver.received)
     other.guids, other.tasks = driver.guids, list(driver.tasks)
@@ -48,7 +48,7 @@ def test_dump_is_the_state_and_goes_on_as_a_follower_does(before: list[Step], af
     joiner = going_on(driver, made_from(dumped(driver.desk.state)))
     assert digest(follower.desk) == wanted
     assert digest(joiner.desk) == wanted
-    check_indexes(joiner.desk.state, joiner.desk.turn.now_ms)
+    check_indexes(joiner.desk.state, joiner.desk.context.now_ms)
     for step in after:
         follower.run([step])
         joiner.run([step])
@@ -76,7 +76,7 @@ def test_id_of_a_reclaimed_queue_is_not_given_again() -> None:
     newest = desk.queue().id
     desk.write([m.QueueDeleted(newest, 1), m.QueueReclaimed(newest)])
     again = made_from(dumped(desk.state))
-    assert (again.last_queue_id, again.queues, again.doomed, again.names, again.deleted_names) == (
+    assert (again.last_queue_id, again.queues, again.deleted_queues, again.names, again.deleted_names) == (
         (newest, {}, {}, {}, {})
     )
 
@@ -101,7 +101,7 @@ def test_grace_of_several_takeovers_is_kept() -> None:
     desk.create()
     desk.send()
     desk.receive(visibility_s=10)
-    now_ms = desk.turn.now_ms
+    now_ms = desk.context.now_ms
     spans = [(now_ms + 9_000, now_ms + 12_000), (now_ms + 11_000, now_ms + 15_000)]
     desk.write([m.TookOver(term, "b", *span) for term, span in zip((5, 6), spans, strict=True)])
     again = made_from(dumped(desk.state))

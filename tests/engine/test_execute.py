@@ -1,4 +1,4 @@
-"""Every command has its handler; the bound of the GUID history: senders are throttled, ids are not forgotten."""
+"""Every command has its handler; the bound of the invocation log: senders are throttled, ids are not forgotten."""
 
 import pytest
 

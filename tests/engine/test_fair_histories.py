@@ -26,7 +26,7 @@ def test_choice_is_fair_by_the_rows(steps: list[Step]) -> None:
     driver = FairDriver()
     for step in steps:
         driver.run([step])
-        check_indexes(driver.desk.state, driver.desk.turn.now_ms)
+        check_indexes(driver.desk.state, driver.desk.context.now_ms)
 
 
 @HISTORIES
@@ -45,5 +45,5 @@ def test_followers_and_joiners_are_as_fair_as_the_master(steps: list[Step]) -> N
         apply(twice, mutation)
         apply(twice, mutation)
     for state in (twice, made_from(dumped(driver.desk.state))):
-        assert state_digest(state, driver.desk.turn.now_ms) == digest(driver.desk)
-        check_indexes(state, driver.desk.turn.now_ms)
+        assert state_digest(state, driver.desk.context.now_ms) == digest(driver.desk)
+        check_indexes(state, driver.desk.context.now_ms)

@@ -16,7 +16,7 @@ def test_index_always_says_what_the_rows_say(steps: list[Step]) -> None:
     driver = FifoDriver()
     for step in steps:
         driver.run([step])
-        check_indexes(driver.desk.state, driver.desk.turn.now_ms)
+        check_indexes(driver.desk.state, driver.desk.context.now_ms)
 
 
 @settings(max_examples=100, deadline=None)
@@ -28,8 +28,8 @@ def test_each_mutation_applied_twice_is_applied_once(steps: list[Step]) -> None:
     for mutation in driver.desk.log:
         apply(state, mutation)
         apply(state, mutation)
-    assert state_digest(state, driver.desk.turn.now_ms) == digest(driver.desk)
-    check_indexes(state, driver.desk.turn.now_ms)
+    assert state_digest(state, driver.desk.context.now_ms) == digest(driver.desk)
+    check_indexes(state, driver.desk.context.now_ms)
 
 
 @settings(max_examples=150, deadline=None)
@@ -45,14 +45,14 @@ def test_numbers_given_anew_after_a_roll_back_have_their_own_delay() -> None:
     roll_back(driver.undo)
     driver.undo = None
     driver.run([("delayed", 4, 5), ("wait", 1, 6), ("batch", 0, 3)])
-    check_indexes(driver.desk.state, driver.desk.turn.now_ms)
+    check_indexes(driver.desk.state, driver.desk.context.now_ms)
 
 
 def going_on(driver: FifoDriver, state: State) -> FifoDriver:
     """Another driver over ``state`` that knows what the clients of the first one know."""
     other = FifoDriver()
     other.desk.state = state
-    other.desk.turn.now_ms, other.desk.turn.term = driver.desk.turn.now_ms, driver.desk.turn.term
+    other.desk.context.now_ms, other.desk.context.term = driver.desk.context.now_ms, driver.desk.context.term
     other.handles, other.received = list(driver.handles), list(driver.received)
     other.guids, other.tasks = driver.guids, list(driver.tasks)
     other.desk.log = list(driver.desk.log)
@@ -67,7 +67,7 @@ def test_dump_goes_on_as_a_follower_does(before: list[Step], after: list[Step]) 
     follower = going_on(driver, made_from(driver.desk.log))
     joiner = going_on(driver, made_from(dumped(driver.desk.state)))
     assert digest(follower.desk) == digest(joiner.desk) == digest(driver.desk)
-    check_indexes(joiner.desk.state, joiner.desk.turn.now_ms)
+    check_indexes(joiner.desk.state, joiner.desk.context.now_ms)
     for step in after:
         follower.run([step])
         joiner.run([step])

@@ -10,7 +10,7 @@ from tests.engine.desk import START_MS, Desk
 
 
 def seen(desk: Desk) -> QueueFigures:
-    return figures(desk.queue(), desk.turn.now_ms)
+    return figures(desk.queue(), desk.context.now_ms)
 
 
 def test_messages_are_told_by_state_and_the_oldest_by_its_time() -> None:
@@ -46,5 +46,5 @@ def test_a_fifo_queue_is_told_as_well() -> None:
     desk = Desk()
     desk.create("jobs.fifo", FifoQueue="true")
     desk.do(c.SendMessage(queue_url="jobs.fifo", message_body="x", message_group_id="g", message_deduplication_id="1"))
-    told = figures(desk.queue("jobs.fifo"), desk.turn.now_ms)
+    told = figures(desk.queue("jobs.fifo"), desk.context.now_ms)
     assert (told.visible, told.oldest_ms) == (1, START_MS)

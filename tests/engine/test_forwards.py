@@ -152,11 +152,11 @@ def test_what_was_sent_on_is_taken_back_as_a_whole() -> None:
     desk = Desk()
     declare(desk, "audit")
     declare(desk, "jobs", copy_to="audit")
-    before = state_digest(desk.state, desk.turn.now_ms)
+    before = state_digest(desk.state, desk.context.now_ms)
     undo: list = []
     desk.do(c.SendMessage("jobs", "x"), undo=undo)
     roll_back(undo)
-    assert state_digest(desk.state, desk.turn.now_ms) == before
+    assert state_digest(desk.state, desk.context.now_ms) == before
 
 
 def test_a_message_with_its_copies_must_fit_into_an_entry() -> None:

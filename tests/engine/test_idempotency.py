@@ -202,7 +202,7 @@ def test_history_behaves_like_a_dict_of_ends(steps: list[tuple[str, str | int]])
     desk.create(**{WINDOW: "600"})
     window_s, model = 600, dict[str, tuple[str, int]]()
     for action, value in steps:
-        now_ms = desk.turn.now_ms
+        now_ms = desk.context.now_ms
         if action in ("send", "undo"):
             name = str(value)
             undo: Undo = []

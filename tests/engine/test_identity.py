@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elasticq.engine.identity import HAND_OUT_TERM_SHIFT, TERM_SHIFT, Identity, next_hand_out, next_sequence
+from elasticq.engine.identity import DELIVERY_TERM_SHIFT, TERM_SHIFT, Identity, next_delivery_number, next_sequence
 from elasticq.model.errors import ReceiptHandleIsInvalid
 
 NUMBER = st.integers(0, 2**64 - 1)
@@ -14,10 +14,10 @@ IDENTITY = Identity(b"k" * 32)
 
 
 @given(NUMBER, NUMBER, NUMBER)
-def test_handle_says_what_it_was_made_of_on_every_member(queue_id: int, sequence: int, hand_out: int) -> None:
-    handle = IDENTITY.receipt_handle(queue_id, sequence, hand_out)
+def test_handle_says_what_it_was_made_of_on_every_member(queue_id: int, sequence: int, delivery_number: int) -> None:
+    handle = IDENTITY.receipt_handle(queue_id, sequence, delivery_number)
     receipt = Identity(b"k" * 32).read_handle(handle)
-    assert (receipt.queue_id, receipt.sequence, receipt.hand_out) == (queue_id, sequence, hand_out)
+    assert (receipt.queue_id, receipt.sequence, receipt.delivery_number) == (queue_id, sequence, delivery_number)
     assert len(handle) <= 1_024
     assert handle.isascii()
 
@@ -85,8 +85,8 @@ def test_hand_out_numbers_never_repeat_though_a_tail_is_lost(steps: list[bool]) 
             last, term = kept, term + 1
         else:
             kept = last
-            last = next_hand_out(last, term)
+            last = next_delivery_number(last, term)
             assert last not in given_out
-            assert last >> HAND_OUT_TERM_SHIFT == term
+            assert last >> DELIVERY_TERM_SHIFT == term
             assert last > kept
             given_out.add(last)

@@ -1,4 +1,4 @@
-"""The GUID history: its rows against a dict, its window, its bound, and what retries get."""
+"""The invocation log: its rows against a dict, its window, its bound, and what retries get."""
 
 import pytest
 from hypothesis import given, settings

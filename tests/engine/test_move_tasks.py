@@ -47,7 +47,7 @@ class Bureau(Desk):
         return self.do(command).task_handle
 
     def step(self, undo: Undo | None = None) -> list[m.Mutation]:
-        found = self.mover.step(self.state, self.turn.now_ms, self.turn.term)
+        found = self.mover.step(self.state, self.context.now_ms, self.context.term)
         self.write(found.mutations, undo)
         return found.mutations
 
@@ -92,7 +92,7 @@ def test_without_a_destination_each_message_goes_back_to_its_source(bureau: Bure
 def test_list_shows_the_members_that_aws_shows(bureau: Bureau) -> None:
     bureau.die(2)
     handle = bureau.start("jobs", 5)
-    started_ms = bureau.turn.now_ms
+    started_ms = bureau.context.now_ms
     assert bureau.tasks() == [MoveTask(handle, "RUNNING", PREFIX + "dlq", PREFIX + "jobs", 5, 0, 2, None, started_ms)]
     bureau.finish()
     assert bureau.tasks() == [MoveTask(None, "COMPLETED", PREFIX + "dlq", PREFIX + "jobs", 5, 2, 2, None, started_ms)]
@@ -161,7 +161,7 @@ def test_wait_of_a_step_is_until_its_slowest_pace_allows_the_next(bureau: Bureau
     bureau.die(5)
     bureau.start("other", 5)
     bureau.step()
-    assert bureau.mover.step(bureau.state, bureau.turn.now_ms, 1).wait_ms == 200
+    assert bureau.mover.step(bureau.state, bureau.context.now_ms, 1).wait_ms == 200
 
 
 def test_destination_delay_counts_as_for_a_send(bureau: Bureau) -> None:
@@ -364,7 +364,7 @@ def test_new_master_goes_on_where_the_last_step_ended(bureau: Bureau) -> None:
     for mutation in [x for chunk in dump(bureau.state) for x in chunk]:
         apply(follower, mutation)
     bureau.state, bureau.mover = follower, Mover()
-    bureau.turn.term += 1
+    bureau.context.term += 1
     bureau.finish()
     assert (bureau.counts("dlq")[0], bureau.counts("target")[0]) == (0, 150)
     bodies = [message.body for _ in range(15) for message in bureau.receive(10, url="target")]
@@ -379,11 +379,11 @@ def test_cold_contents_are_asked_for_and_moved_when_they_are_there(bureau: Burea
     cold = sorted(contents)[1:]
     for sequence in cold:
         evict(bureau.state, queue.id, sequence)
-    first = bureau.mover.step(bureau.state, bureau.turn.now_ms, 1)
+    first = bureau.mover.step(bureau.state, bureau.context.now_ms, 1)
     bureau.write(first.mutations)
     assert first.missing == [(queue.id, cold)]
     assert (bureau.tasks()[0].status, bureau.tasks()[0].approximate_number_of_messages_moved) == ("RUNNING", 1)
-    assert bureau.mover.step(bureau.state, bureau.turn.now_ms, 1).mutations == []
+    assert bureau.mover.step(bureau.state, bureau.context.now_ms, 1).mutations == []
     for sequence in cold:
         queue.contents[sequence] = contents[sequence]
     bureau.step()

@@ -284,7 +284,7 @@ def test_old_dead_letter_behind_a_young_one_expires_in_its_time(desk: Desk) -> N
     fail(desk, 2)
     desk.wait(50)
     assert desk.counts("short") == (1, 0, 0)
-    mutations, _ = Sweeper().step(desk.state, desk.turn.now_ms)
+    mutations, _ = Sweeper().step(desk.state, desk.context.now_ms)
     desk.write(mutations)
     assert (desk.counts("short"), desk.queue("short").count) == ((1, 0, 0), 1)
     assert desk.receive_one(url="short").body == "young"
@@ -325,5 +325,5 @@ def test_undeliverable_receive_before_the_move_does_not_count(desk: Desk) -> Non
     for _ in range(5):
         messages = desk.receive()
         assert len(messages) == 1
-        desk.write(returned(desk.state, ReceiveMessageResult(messages), desk.turn.now_ms))
+        desk.write(returned(desk.state, ReceiveMessageResult(messages), desk.context.now_ms))
     assert desk.counts("dlq")[0] == 0

@@ -12,7 +12,7 @@ from tests.engine.desk import Desk
 
 def relaxed(**attributes: str) -> Desk:
     desk = Desk()
-    desk.turn.limits = RELAXED
+    desk.context.limits = RELAXED
     desk.create(**attributes)
     return desk
 
@@ -38,7 +38,7 @@ def entries(count: int) -> list[c.SendMessageBatchEntry]:
 def test_what_strict_limits_refuse_passes(command: c.Command) -> None:
     desk = relaxed()
     desk.do(command)
-    desk.turn.limits = Desk().turn.limits
+    desk.context.limits = Desk().context.limits
     with pytest.raises(SqsError):
         desk.do(command)
 

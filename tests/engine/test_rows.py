@@ -22,5 +22,5 @@ def test_spans_chain() -> None:
 
 def test_a_delay_is_not_extended() -> None:
     spans = grace((10, 20))
-    assert spans.deadline(Row(15, hand_out=1)) == 20
+    assert spans.deadline(Row(15, delivery_number=1)) == 20
     assert spans.deadline(Row(15)) == 15

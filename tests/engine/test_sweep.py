@@ -21,8 +21,8 @@ def desk() -> Desk:
 
 def fill(desk: Desk, count: int, name: str = "jobs") -> None:
     queue = desk.queue(name)
-    first = next_sequence(queue.last_sequence, desk.turn.term)
-    now_ms = desk.turn.now_ms
+    first = next_sequence(queue.last_sequence, desk.context.term)
+    now_ms = desk.context.now_ms
     desk.write([m.MessageStored(queue.id, first + at, "x", now_ms, "me") for at in range(count)])
 
 
@@ -34,7 +34,7 @@ def sweep(desk: Desk, steps_max: int = 200) -> list[int]:
     """Messages removed by each step, until nothing more is found."""
     sweeper, removed = Sweeper(), []
     for _ in range(steps_max):
-        mutations, is_more_waiting = sweeper.step(desk.state, desk.turn.now_ms)
+        mutations, is_more_waiting = sweeper.step(desk.state, desk.context.now_ms)
         before = total(desk)
         desk.write(mutations)
         removed.append(before - total(desk))
@@ -70,10 +70,10 @@ def test_deleted_queue_is_forgotten_after_a_minute(desk: Desk) -> None:
     queue = desk.queue()
     desk.do(c.DeleteQueue(queue_url="jobs"))
     assert (queue.count, desk.state.contents_bytes) == (0, 0)
-    assert list(desk.state.doomed) == [queue.id]
+    assert list(desk.state.deleted_queues) == [queue.id]
     desk.wait(60)
     sweep(desk)
-    assert (desk.state.doomed, desk.state.deleted_names) == ({}, {})
+    assert (desk.state.deleted_queues, desk.state.deleted_names) == ({}, {})
 
 
 def test_expired_messages_are_removed_oldest_first_and_young_ones_stay(desk: Desk) -> None:
@@ -81,7 +81,7 @@ def test_expired_messages_are_removed_oldest_first_and_young_ones_stay(desk: Des
     desk.wait(30)
     fill(desk, 5)
     desk.wait(30)
-    assert removable(desk.queue(), desk.turn.now_ms) == sorted(desk.queue().contents)[:1_000]
+    assert removable(desk.queue(), desk.context.now_ms) == sorted(desk.queue().contents)[:1_000]
     assert sweep(desk) == [1_000, 200, 0]
     assert desk.queue().count == 5
 
@@ -91,7 +91,7 @@ def test_in_flight_and_delayed_messages_expire_too(desk: Desk) -> None:
     desk.send(delay_s=600)
     desk.receive_one(visibility_s=600)
     desk.wait(60)
-    counts = expired_counts(desk.queue(), desk.turn.now_ms)
+    counts = expired_counts(desk.queue(), desk.context.now_ms)
     assert (counts.visible, counts.in_flight, counts.delayed) == (0, 1, 1)
     assert sweep(desk) == [2, 0]
 
@@ -145,11 +145,11 @@ def test_many_deleted_queues_go_without_a_pause() -> None:
     desk.wait(61)
     sweeper, steps = Sweeper(), []
     for _ in range(2):
-        mutations, is_more = sweeper.step(desk.state, desk.turn.now_ms)
+        mutations, is_more = sweeper.step(desk.state, desk.context.now_ms)
         desk.write(mutations)
         steps.append((len(mutations), is_more))
     assert steps == [(QUEUES_A_STEP, True), (1, False)]
-    assert not desk.state.doomed
+    assert not desk.state.deleted_queues
 
 
 def test_history_that_is_over_is_swept_once() -> None:
@@ -157,11 +157,11 @@ def test_history_that_is_over_is_swept_once() -> None:
     desk.create()
     desk.send(invocation=b"i" * 16)
     sweeper = Sweeper()
-    assert sweeper.step(desk.state, desk.turn.now_ms)[0] == []
+    assert sweeper.step(desk.state, desk.context.now_ms)[0] == []
     desk.wait(600)
-    mutations, _ = sweeper.step(desk.state, desk.turn.now_ms)
-    assert mutations == [m.InvocationRecorded(SWEPT, desk.turn.now_ms, 0, 0)]
+    mutations, _ = sweeper.step(desk.state, desk.context.now_ms)
+    assert mutations == [m.InvocationRecorded(SWEPT, desk.context.now_ms, 0, 0)]
     desk.write(mutations)
     assert [key for key, _ in desk.state.invocations.rows(0)] == [SWEPT]
     desk.wait(600)
-    assert sweeper.step(desk.state, desk.turn.now_ms)[0] == []
+    assert sweeper.step(desk.state, desk.context.now_ms)[0] == []

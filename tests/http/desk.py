@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from elasticq.http.bounds import Bounds
+from elasticq.http.context import ServerContext
 from elasticq.http.protocol import SqsProtocol
-from elasticq.http.site import Site
 from elasticq.node.node import Node
 from elasticq.node.settings import NodeSettings
 from elasticq.runtime.runtime import Runtime
@@ -94,7 +94,7 @@ class Desk:
             self.node, storage, loop, self.failures.append, clock=self._clock, wall_clock=lambda: 1_800_000_000_000
         )
         self.runtime.start()
-        self.site = Site(
+        self.context = ServerContext(
             self.runtime,
             loop,
             entropy,
@@ -117,11 +117,11 @@ class Desk:
         until_ms = self.now_ms + span_ms
         while self.now_ms < until_ms:
             self.now_ms = min(self.now_ms + 1_000, until_ms)
-            self.site.sweep()
+            self.context.sweep()
 
     def connect(self, address: str = "127.0.0.1") -> tuple[SqsProtocol, Line]:
         line = Line(address)
-        line.protocol = SqsProtocol(self.site)
+        line.protocol = SqsProtocol(self.context)
         line.protocol.connection_made(line)
         return line.protocol, line
 
@@ -137,7 +137,7 @@ class Desk:
         return (await self.exchange(request, replies=1))[0]
 
     async def close(self) -> None:
-        await self.site.stop(0)
+        await self.context.stop(0)
         self.runtime.close()
 
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from elasticq.http.bounds import Bounds
-from elasticq.http.site import SMALL_BYTES
+from elasticq.http.context import SMALL_BYTES
 from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.results import SendMessageResult
 from tests.http.desk import QUEUE_URL, Desk, Line, chunked, json_request, responses, settle, until
@@ -29,7 +29,7 @@ async def test_a_body_for_which_there_is_no_room_is_answered_503() -> None:
     for protocol, line in waiting[:2]:
         protocol.data_received(LARGE[-1:])
         assert responses(line.received)[0].status == 200
-    assert desk.site.buffers_bytes == 0
+    assert desk.context.buffers_bytes == 0
     await desk.close()
 
 
@@ -52,7 +52,7 @@ async def test_a_body_in_chunks_is_counted_too() -> None:
     assert (await desk.ask(chunked(LARGE))).status == 503
     assert (await desk.ask(chunked(SMALL))).status == 200
     await settle()
-    assert desk.site.buffers_bytes == 0
+    assert desk.context.buffers_bytes == 0
     await desk.close()
 
 
@@ -68,7 +68,7 @@ async def test_what_is_sent_ahead_of_a_reply_is_counted_and_its_connection_ends(
     assert desk.runtime.status().waiters == 2
     await desk.close()
     await settle()
-    assert desk.site.buffers_bytes == 0
+    assert desk.context.buffers_bytes == 0
 
 
 async def test_replies_that_nobody_reads_are_counted_and_their_connection_ends() -> None:
@@ -82,7 +82,7 @@ async def test_replies_that_nobody_reads_are_counted_and_their_connection_ends()
     assert not lines[1][1].aborted
     lines[0][0].resume_writing()
     await settle()
-    assert desk.site.buffers_bytes == 100_000
+    assert desk.context.buffers_bytes == 100_000
     await desk.close()
 
 
@@ -93,7 +93,7 @@ async def test_heads_that_never_end_are_counted() -> None:
         protocol.data_received(b"POST / HTTP/1.1\r\nX-Long: " + b"x" * 9_000)
     found = [responses(line.received)[0].status if line.received else 0 for _, line in lines]
     assert found == [0, 0, 0, 0, 503]
-    assert desk.site.buffers_bytes <= 45_000
+    assert desk.context.buffers_bytes <= 45_000
     await desk.close()
 
 
@@ -104,12 +104,12 @@ async def test_a_receive_whose_reply_has_no_room_takes_no_message() -> None:
     unread, line = desk.connect()
     line.received += bytes(250_001)
     unread.pause_writing()
-    desk.site.bounds = Bounds(buffers_bytes_max=desk.site.buffers_bytes - 1)
+    desk.context.bounds = Bounds(buffers_bytes_max=desk.context.buffers_bytes - 1)
     receive = json_request("ReceiveMessage", {"QueueUrl": QUEUE_URL})
     refused = await desk.ask(receive)
     assert (refused.status, refused.headers["retry-after"]) == (503, "1")
     await settle()
-    desk.site.bounds = ROOM
+    desk.context.bounds = ROOM
     unread.connection_lost(None)
     assert len((await desk.ask(receive)).json()["Messages"]) == 1
     await desk.close()
@@ -123,11 +123,11 @@ async def test_what_a_waiting_receive_holds_is_counted_as_it_is_decoded(is_slow:
     request = json_request("ReceiveMessage", {"QueueUrl": QUEUE_URL, "WaitTimeSeconds": 20, **names})
     polls = [desk.connect() for _ in range(4)]
     for number, (protocol, _) in enumerate(polls):
-        before = desk.site.buffers_bytes
+        before = desk.context.buffers_bytes
         protocol.data_received(chunked(request) if is_slow else request)
         await until(lambda at=number: desk.runtime.status().waiters > at or polls[at][1].received)  # type: ignore[misc]
         if not polls[number][1].received:
-            assert desk.site.buffers_bytes - before > 1_000 * sys.getsizeof("fff")
+            assert desk.context.buffers_bytes - before > 1_000 * sys.getsizeof("fff")
     answers = [responses(line.received) for _, line in polls]
     refused = [found[0] for found in answers if found]
     assert desk.runtime.status().waiters == len(answers) - len(refused) > 0
@@ -136,23 +136,23 @@ async def test_what_a_waiting_receive_holds_is_counted_as_it_is_decoded(is_slow:
     await desk.ask(SMALL)
     await desk.close()
     await settle()
-    assert desk.site.buffers_bytes == 0
+    assert desk.context.buffers_bytes == 0
 
 
 async def test_a_message_that_waits_for_the_disk_is_counted() -> None:
     desk = Desk(ROOM)
     await desk.ask(CREATE)
-    desk.site.submit = lambda call, ticket: None  # the node keeps it
+    desk.context.submit = lambda call, ticket: None  # the node keeps it
     waiting = [desk.connect() for _ in range(4)]
     for protocol, _ in waiting:
         protocol.data_received(LARGE)
     assert [len(responses(line.received)) for _, line in waiting] == [0, 0, 1, 1]
     assert responses(waiting[2][1].received)[0].status == 503
-    assert 200_000 < desk.site.buffers_bytes < 250_000
+    assert 200_000 < desk.context.buffers_bytes < 250_000
     waiting[0][0].release(SendMessageResult("id"))
-    assert 100_000 < desk.site.buffers_bytes < 150_000
+    assert 100_000 < desk.context.buffers_bytes < 150_000
     waiting[1][0].release(ServiceUnavailable("no"))
-    assert desk.site.buffers_bytes == 0
+    assert desk.context.buffers_bytes == 0
     await desk.close()
 
 
@@ -184,10 +184,10 @@ async def test_an_answer_that_is_read_in_part_is_held_whole(is_slow: bool) -> No
     found = [(int(line.received[9:12]), line.aborted) for _, line in readers]
     beyond = (503, False) if is_slow else (200, True)
     assert found == [(200, False), (200, False), beyond, beyond]
-    assert desk.site.buffers_bytes > 200_000
+    assert desk.context.buffers_bytes > 200_000
     for protocol, line in readers[:2]:
         line.received.clear()
         protocol.resume_writing()
     await settle()
-    assert desk.site.buffers_bytes == 0
+    assert desk.context.buffers_bytes == 0
     await desk.close()

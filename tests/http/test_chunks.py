@@ -72,7 +72,7 @@ async def test_a_body_of_the_greatest_size_comes_whole() -> None:
     stream = [b"%x\r\n%b\r\n" % (len(part), part) for part in parts]
     (answer,) = await desk.exchange(head, *stream, b"0\r\n\r\n", replies=1)
     assert (answer.status, "MessageId" in answer.json()) == (200, True)
-    assert desk.site.buffers_bytes == 0
+    assert desk.context.buffers_bytes == 0
     await desk.close()
 
 

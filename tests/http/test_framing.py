@@ -139,7 +139,7 @@ async def test_ambiguous_framing_is_refused_and_nothing_runs(before: bytes, requ
     assert (answer.status, answer.headers["connection"]) == (400, "close")
     assert line.ended
     assert desk.runtime.status().last_index == index
-    assert (desk.site.hot_requests, desk.site.slow_requests) == (0, len(answers))
+    assert (desk.context.hot_requests, desk.context.slow_requests) == (0, len(answers))
     await desk.close()
 
 
@@ -157,7 +157,7 @@ async def test_a_hot_request_is_hot_again_behind_a_slow_one() -> None:
     hot = json_request("ListQueues", {})
     answers = await desk.exchange(hot + SLOW + hot + SLOW + hot, replies=5)
     assert [answer.body for answer in answers] == [b"{}", b"OK", b"{}", b"OK", b"{}"]
-    assert (desk.site.hot_requests, desk.site.slow_requests) == (3, 2)
+    assert (desk.context.hot_requests, desk.context.slow_requests) == (3, 2)
     await desk.close()
 
 
@@ -168,7 +168,7 @@ async def test_nothing_behind_a_request_that_closes_is_read() -> None:
     protocol.data_received(closing + json_request("CreateQueue", {"QueueName": "behind"}))
     await until(lambda: line.ended)
     assert [answer.body for answer in responses(line.received)] == [b"OK"]
-    assert desk.site.hot_requests == 0
+    assert desk.context.hot_requests == 0
     await desk.close()
 
 
@@ -191,7 +191,7 @@ async def test_ambiguous_framing_is_refused_wherever_it_is_cut(name: str) -> Non
         protocol.data_received(BAD[name][at:])
         await settle(2)
         assert [answer.status for answer in responses(line.received)] == [400], f"cut at {at}"
-        assert desk.site.hot_requests == 0
+        assert desk.context.hot_requests == 0
         await desk.close()
 
 

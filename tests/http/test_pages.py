@@ -97,7 +97,7 @@ async def test_with_signatures_no_client_is_asked_for_its_host() -> None:
         request = signed()
     assert b"Host: sqs.example.com" in request
     assert (await desk.ask(request)).status == 200
-    assert desk.site.slow_requests == 0
+    assert desk.context.slow_requests == 0
     marked = request.replace(b"Content-Length", b"Sec-Fetch-Mode: cors\r\nContent-Length")
     assert (await desk.ask(marked)).status == 403
     await desk.close()

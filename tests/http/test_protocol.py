@@ -279,7 +279,7 @@ async def test_connections_beyond_the_bound_of_their_address_get_503() -> None:
     assert responses(second.received)[0].status == 503
     first.close()
     desk.pass_ms(4_000)
-    await until(lambda: desk.site.addresses == {"10.0.0.2": 1})
+    await until(lambda: desk.context.addresses == {"10.0.0.2": 1})
     _, again = desk.connect("10.0.0.1")
     assert not again.received
     await desk.close()
@@ -323,7 +323,7 @@ async def test_stop_answers_long_polls_empty_and_closes() -> None:
     protocol, waiting = desk.connect()
     protocol.data_received(POLL)
     _, idle = desk.connect()
-    await desk.site.stop(5)
+    await desk.context.stop(5)
     (answer,) = responses(waiting.received)
     assert (answer.status, answer.headers["connection"]) == (200, "close")
     assert "Messages" not in answer.body.decode()

@@ -132,8 +132,8 @@ async def test_every_action_gives_the_same_bytes_on_both_paths(shape: str) -> No
     hot, hot_desk = await run_all(SHAPES[shape][0])
     slow, slow_desk = await run_all(SHAPES[shape][1])
     assert hot == slow
-    assert (hot_desk.site.hot_requests, hot_desk.site.slow_requests) == (len(CALLS), 0)
-    assert (slow_desk.site.hot_requests, slow_desk.site.slow_requests) == (0, len(CALLS))
+    assert (hot_desk.context.hot_requests, hot_desk.context.slow_requests) == (len(CALLS), 0)
+    assert (slow_desk.context.hot_requests, slow_desk.context.slow_requests) == (0, len(CALLS))
     assert [essence[0] for _, essence in hot] == [200] * 14 + [400] * 3
     await hot_desk.close()
     await slow_desk.close()
@@ -147,8 +147,8 @@ async def test_health_and_ready_tell_the_state() -> None:
     desk = Desk()
     assert (await desk.ask(get("/health"))).body == b"OK"
     assert (await desk.ask(get("/ready"))).body == b"OK"
-    assert desk.site.slow_requests == 2
-    desk.site.stopping = True
+    assert desk.context.slow_requests == 2
+    desk.context.stopping = True
     assert (await desk.ask(get("/ready"))).status == 503
     await desk.close()
 
@@ -258,7 +258,7 @@ async def test_stop_ends_connections_of_the_slow_path() -> None:
     protocol.data_received(get(f"/?Action=ReceiveMessage&WaitTimeSeconds=20&QueueUrl={QUEUE_URL}"))
     await until(lambda: desk.runtime.status().waiters == 1)
     _, idle = desk.connect()
-    await desk.site.stop(5)
+    await desk.context.stop(5)
     assert [one.status for one in responses(line.received)] == [200]
     assert line.ended
     assert idle.ended

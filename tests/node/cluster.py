@@ -224,7 +224,7 @@ class Cluster:
 
     @classmethod
     def fresh(cls, names: Iterable[str] = "abc", *, nodes: int = 3, **settings: object) -> "Cluster":
-        """Members without a past, which have not met; those of one letter get a full id."""
+        """Members without a past, which have not met; those of one forwarded message get a full id."""
         return cls([member_id(name) for name in names], voters=(), nodes=nodes, **settings)  # type: ignore[arg-type]
 
     def _boot(self, name: str, durable: Durable, rows: Iterable[m.Mutation] = (), **settings: object) -> None:

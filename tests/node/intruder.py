@@ -1,7 +1,7 @@
 """A member that has the secret and does not keep to the rules: what it may say, and a cluster that hears it.
 
-Its frames are well-formed messages and letters, whose fields are right, nearly right or anything of their type, or
-no more than bytes. What a node refuses costs the link; the cluster goes on without what was lost.
+Its frames are well-formed messages, whose fields are right, nearly right or anything of their type, or no more
+than bytes. What a node refuses costs the link; the cluster goes on without what was lost.
 """
 
 from random import Random
@@ -23,7 +23,7 @@ NUMBERS += [(1 << 63) - 1, (1 << 64) - 1]
 TEXTS = ["", "a", "b", "e", "x", "jobs", "000000000000", "SendMessage", "ReceiveMessageResult", "é\0\n", "t" * 500]
 BYTES = [b"", b"\x90", b"\x91\x92", b"\xc1", b"i" * 16, b"i" * 3, b"\xff" * 200]
 MESSAGES = list(r.AnyMessage.__args__)
-LETTERS = list(f.AnyLetter.__args__)
+LETTERS = list(f.AnyForwardingMessage.__args__)
 MUTATIONS = list(m.Mutation.__args__)
 
 
@@ -117,7 +117,7 @@ class Frames:
         return [1, index + self._pick([0, 0, 0, 1]), term, self._nearly(self._now_ms), payload, voters, False]
 
     def _letter(self) -> list[Any]:
-        head = {**self._head(), "boot": self._text(), "number": self._nearly(self._random.randint(1, 1 << 40))}
+        head = {**self._head(), "incarnation": self._text(), "number": self._nearly(self._random.randint(1, 1 << 40))}
         kind = self._pick([f.Forward, *LETTERS])
         if kind is f.Forward:
             name = self._pick(sorted(f._COMMANDS))

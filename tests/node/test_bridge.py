@@ -29,8 +29,8 @@ def cluster() -> Cluster:
 def roles(cluster: Cluster) -> tuple[str, str, str]:
     """The master, the bridge, and the one that needs it."""
     [master] = cluster.serving()
-    bridge, deaf = (name for name in cluster.names if name != master)
-    return master, bridge, deaf
+    relay, deaf = (name for name in cluster.names if name != master)
+    return master, relay, deaf
 
 
 def test_calls_reach_the_master_over_the_bridge(cluster: Cluster) -> None:
@@ -74,9 +74,9 @@ def test_write_is_refused_when_the_bridge_hears_no_master_either(cluster: Cluste
 
 
 def test_deaf_member_follows_again_when_the_link_is_back(cluster: Cluster) -> None:
-    master, bridge, deaf = roles(cluster)
+    master, relay, deaf = roles(cluster)
     cluster.heal()
     cluster.advance(CANDIDACY_MS)
     assert cluster.node(deaf).replica.master == master
-    cluster.part(bridge, deaf)
+    cluster.part(relay, deaf)
     assert isinstance(cluster.do(deaf, SEND), SendMessageResult)

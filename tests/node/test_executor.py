@@ -6,7 +6,7 @@ from elasticq.engine import mutations as m
 from elasticq.model import commands as c
 from elasticq.model import errors, limits
 from elasticq.model.results import ReceiveMessageResult, SendMessageBatchResult, SendMessageResult
-from elasticq.node import residency
+from elasticq.node import content_cache
 from tests.node.cluster import Cluster, Solo
 
 
@@ -91,14 +91,14 @@ def test_batch_of_which_every_entry_fails_is_answered(solo: Solo) -> None:
     assert ([failure.id for failure in result.failed], result.successful) == (["a"], [])
 
 
-def test_a_send_that_waited_for_room_waits_for_the_heir_during_a_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were it executed when there is room again, the log of the heir would not be the newest when it stands."""
+def test_a_send_that_waited_for_room_waits_during_a_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were it executed when there is room again, the transfer target's log would not be the newest when it stands."""
     cluster = Cluster()
     cluster.introduce_all()
     old = cluster.elect()
     cluster.do(old, c.CreateQueue(queue_name="jobs"))
     node = cluster.node(old)
-    monkeypatch.setattr(residency, "PINNED_BYTES_MAX", 0)
+    monkeypatch.setattr(content_cache, "PINNED_BYTES_MAX", 0)
     cluster.do(old, c.SendMessage(queue_url="jobs", message_body="fills the room"))
     waiting = cluster.submit(old, c.SendMessage(queue_url="jobs", message_body="waits"))
     cluster.settle()

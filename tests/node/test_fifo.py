@@ -6,7 +6,7 @@ import pytest
 
 from elasticq.model import commands as c
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult
-from elasticq.node import residency
+from elasticq.node import content_cache
 from tests.node.cluster import Solo
 from tests.node.test_residency import Deep
 
@@ -162,7 +162,7 @@ def test_groups_stay_in_order_when_their_contents_are_on_disk() -> None:
 
 
 def test_deep_backlog_is_fetched_in_pages_ahead_of_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(residency, "FETCHED_BYTES_MAX", 1_048_576)
+    monkeypatch.setattr(content_cache, "FETCHED_BYTES_MAX", 1_048_576)
     deep = filled(4_000, 100)
     misses = 0
     for _ in range(400):

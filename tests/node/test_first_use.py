@@ -86,14 +86,14 @@ def test_a_receive_waits_at_the_queue_that_it_made() -> None:
 def test_a_member_has_the_master_make_the_queue_whatever_its_own_settings() -> None:
     cluster = Cluster()
     for member in cluster.members.values():
-        member.node.journal.turn.template = None
+        member.node.journal.context.template = None
     master = cluster.elect()
     cluster.introduce_all()
     asked = next(name for name in cluster.names if name != master)
     ticket = cluster.submit(asked, c.GetQueueUrl("jobs"))
     cluster.advance(100)
     assert [type(answer) for answer in cluster.members[asked].replies[ticket]] == [QueueDoesNotExist]
-    cluster.node(master).journal.turn.template = TEMPLATE
+    cluster.node(master).journal.context.template = TEMPLATE
     ticket = cluster.submit(asked, c.GetQueueUrl("jobs"))
     cluster.advance(300)
     (answer,) = cluster.members[asked].replies[ticket]

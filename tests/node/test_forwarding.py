@@ -12,9 +12,9 @@ from elasticq.node.forwarding import Forward, call_of, decode, encode, fits, for
 def test_a_call_arrives_as_it_was_sent(origin: Origin | None) -> None:
     """With where it came from: a policy that is not asked on the way through a follower would be none."""
     call = Call(ListQueues(queue_name_prefix="a"), "AKID", "111111111111", "http://h", b"i" * 16, origin)
-    letter = decode(encode(forward_of(call, "c", "a-1", "b-1", "boot", 7)))
-    assert isinstance(letter, Forward)
-    assert call_of(letter) == call
+    forwarded = decode(encode(forward_of(call, "c", "a-1", "b-1", "incarnation", 7)))
+    assert isinstance(forwarded, Forward)
+    assert call_of(forwarded) == call
 
 
 def test_an_answer_fits_the_command_that_it_was_asked_by() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from elasticq.engine import mutations as m
-from elasticq.engine.identity import TERM_SHIFT, next_hand_out, next_sequence
+from elasticq.engine.identity import TERM_SHIFT, next_delivery_number, next_sequence
 from elasticq.model import commands as c
 from elasticq.model.ranges import INT_MAX, TERM_MAX
 from elasticq.model.results import QueueUrlResult, ReceivedMessage, ReceiveMessageResult, SendMessageResult
@@ -175,8 +175,8 @@ def test_nobody_speaks_in_the_name_of_another_member() -> None:
     follower = next(name for name in cluster.names if name != master)
     node = cluster.node(follower)
     heartbeat = r.Join(cluster=node.replica.cluster, group=0, sender=master, to=follower, term=1)
-    letter = f.Withdraw(cluster=node.replica.cluster, sender=master, to=follower, boot="b", number=1)
-    for frame in (r.encode(heartbeat), f.encode(letter)):
+    forwarded = f.Withdraw(cluster=node.replica.cluster, sender=master, to=follower, incarnation="b", number=1)
+    for frame in (r.encode(heartbeat), f.encode(forwarded)):
         node.receive(frame, cluster.now_ms, master)
         with pytest.raises(FrameError):
             node.receive(frame, cluster.now_ms, "e")
@@ -202,24 +202,24 @@ def test_what_a_stranger_to_the_voters_sends_is_not_applied_before_the_log_names
 @pytest.mark.parametrize("invocation", [b"a", b"abc", b"x" * 17])
 def test_a_call_whose_mark_has_another_length_is_refused(invocation: bytes) -> None:
     cluster, master = invaded()
-    letter = forward(cluster, master, invocation)
+    forwarded = forward(cluster, master, invocation)
     with pytest.raises(FrameError):
-        cluster.node(master).receive(letter, cluster.now_ms, "e")
+        cluster.node(master).receive(forwarded, cluster.now_ms, "e")
     assert cluster.say_as_intruder(master, forward(cluster, master, b"x" * 16))
 
 
 def forward(cluster: Invaded, master: str, invocation: bytes) -> bytes:
     call = c.Call(SEND, "anonymous", "000000000000", "http://h", invocation)
-    return f.encode(f.forward_of(call, cluster.node(master).replica.cluster, "e", master, "boot", 1))
+    return f.encode(f.forward_of(call, cluster.node(master).replica.cluster, "e", master, "incarnation", 1))
 
 
 def test_messages_under_handles_that_are_none_are_not_given_back() -> None:
     cluster, master = invaded()
     result = ReceiveMessageResult([ReceivedMessage("id", "no handle", "body")])
     cluster_id = cluster.node(master).replica.cluster
-    letter = f.GiveBack(cluster=cluster_id, sender="e", to=master, boot="b", number=1, result=result)
+    forwarded = f.GiveBack(cluster=cluster_id, sender="e", to=master, incarnation="b", number=1, result=result)
     with pytest.raises(FrameError):
-        cluster.node(master).receive(f.encode(letter), cluster.now_ms, "e")
+        cluster.node(master).receive(f.encode(forwarded), cluster.now_ms, "e")
 
 
 def test_an_answer_to_another_question_or_of_another_member_is_none() -> None:
@@ -228,15 +228,15 @@ def test_an_answer_to_another_question_or_of_another_member_is_none() -> None:
     follower, other = (name for name in cluster.names if name != master)
     cluster.cut |= {(follower, master)}  # the call is on its way
     ticket = cluster.say(follower, SEND)
-    letter = next(f.decode(frame.data) for _, frame in cluster.lost_frames if frame.data[0] == f.FRAME_KIND)
-    assert isinstance(letter, f.Forward)
-    asked = (follower, letter.boot, letter.number)
+    forwarded = next(f.decode(frame.data) for _, frame in cluster.lost_frames if frame.data[0] == f.FRAME_KIND)
+    assert isinstance(forwarded, f.Forward)
+    asked = (follower, forwarded.incarnation, forwarded.number)
     for sender, outcome in ((master, ReceiveMessageResult()), (other, SendMessageResult("id"))):
-        answer = f.encode(f.answer_of(outcome, asked, letter.cluster, sender))
+        answer = f.encode(f.answer_of(outcome, asked, forwarded.cluster, sender))
         with pytest.raises(FrameError):
             cluster.node(follower).receive(answer, cluster.now_ms, sender)
         assert cluster.answers(follower, ticket) == []
-    answer = f.encode(f.answer_of(SendMessageResult("id"), asked, letter.cluster, master))
+    answer = f.encode(f.answer_of(SendMessageResult("id"), asked, forwarded.cluster, master))
     cluster.node(follower).receive(answer, cluster.now_ms, master)
     cluster.members[follower].drain()
     assert cluster.answers(follower, ticket) == [SendMessageResult("id")]
@@ -255,8 +255,8 @@ def test_the_rest_of_a_link_whose_frame_was_refused_is_not_looked_at() -> None:
 def test_a_letter_of_another_version_is_told_from_a_bad_one() -> None:
     """It is passed by, and the link stays: while members are upgraded one after the other they understand less."""
     cluster, master = invaded()
-    letter = f.decode(forward(cluster, master, b""))
-    newer = f.encode(replace(letter, kind="FoldMessages"))
+    forwarded = f.decode(forward(cluster, master, b""))
+    newer = f.encode(replace(forwarded, kind="FoldMessages"))
     ((link, error),) = cluster.node(master).receive_all([("e", newer)], cluster.now_ms)
     assert link == "e"
     assert isinstance(error, f.UnknownKind)
@@ -281,4 +281,4 @@ def replace_vote(member: Member, vote: Vote) -> Member:
 
 def test_terms_make_sequences_of_63_bits() -> None:
     assert next_sequence((TERM_MAX << TERM_SHIFT) + (1 << TERM_SHIFT) - 2, TERM_MAX) == INT_MAX
-    assert next_hand_out((1 << 32) - 2, TERM_MAX) < INT_MAX
+    assert next_delivery_number((1 << 32) - 2, TERM_MAX) < INT_MAX

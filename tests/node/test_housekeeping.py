@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from elasticq.engine import mutations as m
-from elasticq.engine.residency import OVERHEAD_BYTES
+from elasticq.engine.content_cache import OVERHEAD_BYTES
 from elasticq.model import commands as c
 from elasticq.model.extensions import AdvanceClock
 from elasticq.node.housekeeping import LOG_KEPT_ENTRIES
@@ -59,7 +59,7 @@ def test_deleted_queue_and_expired_messages_leave_no_row(solo: Solo) -> None:
     solo.advance(62_000)
     status = solo.node.status(solo.now_ms)
     assert (status.contents_bytes, status.queues) == (0, 1)
-    assert solo.node.state.doomed == {}
+    assert solo.node.state.deleted_queues == {}
 
 
 def test_sweep_goes_on_after_a_restart() -> None:
@@ -70,7 +70,7 @@ def test_sweep_goes_on_after_a_restart() -> None:
     solo.do(c.DeleteQueue(queue_url="jobs"))
     again = Solo(volatile=False, durable=restored([record for _, record in solo.member.disk]))
     again.advance(62_000)
-    assert (again.node.state.contents_bytes, again.node.state.doomed) == (0, {})
+    assert (again.node.state.contents_bytes, again.node.state.deleted_queues) == (0, {})
 
 
 def test_idle_node_without_queues_asks_for_no_wake_up() -> None:

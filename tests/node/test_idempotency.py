@@ -59,8 +59,8 @@ def test_id_is_taken_after_a_failover() -> None:
     cluster.crash(master)
     cluster.names = tuple(name for name in cluster.names if name != master)
     cluster.advance(5_000)
-    heir = next(name for name in cluster.names if cluster.node(name).serving)
-    assert cluster.do(heir, SEND) == first
+    transfer_target = next(name for name in cluster.names if cluster.node(name).serving)
+    assert cluster.do(transfer_target, SEND) == first
 
 
 def test_idle_members_forget_what_calls_did() -> None:

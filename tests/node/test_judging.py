@@ -242,7 +242,7 @@ def failing_in(module: ModuleType, name: str, *, times: int) -> Iterator[None]:
 def books(node: Node) -> tuple[object, ...]:
     """All that a command may change."""
     journal = node.journal
-    now_ms = journal.turn.now_ms
+    now_ms = journal.context.now_ms
     return (
         state_digest(node.state, now_ms),
         [(queue.order.counts(now_ms), sorted(queue.contents)) for _, queue in sorted(node.state.queues.items())],
@@ -317,7 +317,7 @@ def test_a_waiting_receive_that_fails_is_answered_alone() -> None:
     solo.member.may_fail = True
     solo.create("q")
     first, second = (solo.start_call(c.ReceiveMessage("q", wait_time_seconds=20)) for _ in range(2))
-    with failing_in(receive, "hand_out", times=1):
+    with failing_in(receive, "delivery_number", times=1):
         sent = solo.start_call(c.SendMessage("q", "x"))
     assert isinstance(solo.answers(sent)[0], Result)
     assert type(solo.answers(first)[0]) is InternalFailure

@@ -67,7 +67,7 @@ def test_nothing_is_lost_or_answered_with_an_error_under_load(cluster: Cluster) 
 
 
 def test_calls_forwarded_to_the_old_master_meanwhile_are_held_there(cluster: Cluster) -> None:
-    """Were they executed the heir would never have everything."""
+    """Were they executed the transfer target would never have everything."""
     old = cluster.elect()
     other = next(name for name in cluster.names if name != old)
     cluster.held = {name for name in cluster.names if name != old}
@@ -158,7 +158,7 @@ def test_order_hands_over_to_whom_it_names(cluster: Cluster) -> None:
 
 
 def test_no_background_work_makes_the_heir_too_old(cluster: Cluster) -> None:
-    """A message comes due while the heir is being asked: its waiter is served by the heir."""
+    """A message comes due while the transfer target is being asked: its waiter is served by the transfer target."""
     old = cluster.elect()
     cluster.do(old, c.SendMessage(queue_url="jobs", message_body="due", delay_seconds=1))
     poll = cluster.say(old, c.ReceiveMessage(queue_url="jobs", wait_time_seconds=20))

@@ -169,13 +169,13 @@ def test_lease_outlives_its_master(cluster: Cluster) -> None:
     first = cluster.do(master, leased("q/1/0/0", limit=2))
     sealed = cluster.do(master, leased("q/2/0/0", limit=1)), cluster.do(master, leased("q/2/0/1"))
     cluster.crash(master)
-    heir = cluster.elect_other(master)
-    assert cluster.do(heir, leased("q/1/0/0", limit=2)) == first
-    cluster.do(heir, c.SendMessage(queue_url="jobs", message_body="d"))
-    assert (cluster.do(heir, leased("q/2/0/0")), cluster.do(heir, leased("q/2/0/1"))) == sealed
-    assert cluster.do(heir, c.DeleteMessage("jobs", "lease:q/1/")) == EmptyResult()
-    assert cluster.do(heir, c.DeleteMessage("jobs", "lease:q/2/")) == EmptyResult()
-    assert cluster.node(heir).state.queue("000000000000", "jobs").count == 1
+    transfer_target = cluster.elect_other(master)
+    assert cluster.do(transfer_target, leased("q/1/0/0", limit=2)) == first
+    cluster.do(transfer_target, c.SendMessage(queue_url="jobs", message_body="d"))
+    assert (cluster.do(transfer_target, leased("q/2/0/0")), cluster.do(transfer_target, leased("q/2/0/1"))) == sealed
+    assert cluster.do(transfer_target, c.DeleteMessage("jobs", "lease:q/1/")) == EmptyResult()
+    assert cluster.do(transfer_target, c.DeleteMessage("jobs", "lease:q/2/")) == EmptyResult()
+    assert cluster.node(transfer_target).state.queue("000000000000", "jobs").count == 1
 
 
 def test_seal_that_was_not_committed_was_told_to_nobody(cluster: Cluster) -> None:
@@ -185,9 +185,9 @@ def test_seal_that_was_not_committed_was_told_to_nobody(cluster: Cluster) -> Non
     cluster.isolate(master)
     ticket = cluster.submit(master, leased("q/1/0/0"))
     assert cluster.answers(master, ticket) == []
-    heir = cluster.elect_other(master)
-    cluster.do(heir, c.SendMessage(queue_url="jobs", message_body="x"))
-    assert [message.body for message in cluster.do(heir, leased("q/1/0/0")).messages] == ["x"]
+    transfer_target = cluster.elect_other(master)
+    cluster.do(transfer_target, c.SendMessage(queue_url="jobs", message_body="x"))
+    assert [message.body for message in cluster.do(transfer_target, leased("q/1/0/0")).messages] == ["x"]
     cluster.heal()
     cluster.advance(2_000)
     assert all(isinstance(outcome, ServiceUnavailable) for outcome in cluster.answers(master, ticket))
@@ -204,7 +204,7 @@ def test_wait_that_ends_during_a_hand_over_goes_to_the_heir(cluster: Cluster) ->
     assert cluster.answers(master, ticket) == []
     cluster.settle()
     cluster.advance(1_000)
-    heir = cluster.serving()[0]
-    cluster.do(heir, c.SendMessage(queue_url="jobs", message_body="x"))
+    transfer_target = cluster.serving()[0]
+    cluster.do(transfer_target, c.SendMessage(queue_url="jobs", message_body="x"))
     cluster.settle()
     assert [message.body for message in cluster.answers(master, ticket)[0].messages] == ["x"]

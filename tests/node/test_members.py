@@ -208,7 +208,7 @@ def test_learner_that_went_down_before_it_heard_of_a_commit_knows_its_cluster_ag
 
 
 def test_calls_of_a_member_that_installed_a_second_snapshot_are_executed() -> None:
-    """Its numbers begin anew, so its letters must be of another life."""
+    """Its numbers begin anew, so its forwarded messages must be of another life."""
     cluster = founded()
     master = cluster.elect()
     cluster.forget_log(master)

@@ -145,7 +145,7 @@ def test_only_what_was_answered_early_comes_out_as_discarded(mode: str) -> None:
     expected = 1 if mode in ("async", "one") else 0
     assert len(effects.discarded) == expected
     assert cluster.node(old).status(cluster.now_ms).discarded == expected
-    assert all(entry.is_early for entry in effects.discarded)
+    assert all(entry.acked_before_commit for entry in effects.discarded)
     assert len(cluster.do(new, RECEIVE).messages) == 1
 
 

@@ -4,17 +4,15 @@ from elasticq.node.effects import Effects
 from elasticq.node.outlet import Outlet
 from elasticq.replication import messages
 from elasticq.replication.election import Timing
-from elasticq.replication.lottery import Lottery
 from elasticq.replication.records import NOTHING, Vote
 from elasticq.replication.replica import Replica
+from elasticq.replication.seeded_random import SeededRandom
 
 
 def outlet_of(*voters: str, is_volatile: bool = False) -> tuple[Replica, Effects, Outlet]:
     """A member "a" whose replica has just asked for pre-votes, or, alone, stands."""
-    timing, lottery = Timing(100, 700, 1_400), Lottery(b"e" * 32)
-    replica = Replica(
-        "a", voters, NOTHING, timing, lottery, lambda now_ms: (0, now_ms), is_volatile=is_volatile
-    )
+    timing, random = Timing(100, 700, 1_400), SeededRandom(b"e" * 32)
+    replica = Replica("a", voters, NOTHING, timing, random, lambda now_ms: (0, now_ms), is_volatile=is_volatile)
     effects = Effects()
     replica.start(0)
     return replica, effects, Outlet(replica, effects, is_volatile=is_volatile)

@@ -36,7 +36,7 @@ def test_contents_on_disk_are_fetched_and_nothing_changes() -> None:
 
 
 def test_fetched_contents_leave_memory_and_pages_still_come_to_the_end(monkeypatch: Any) -> None:
-    monkeypatch.setattr("elasticq.node.residency.FETCHED_BYTES_MAX", 1)
+    monkeypatch.setattr("elasticq.node.content_cache.FETCHED_BYTES_MAX", 1)
     deep = Deep()
     deep.fill(1_500)
     deep.store()

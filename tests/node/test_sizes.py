@@ -62,8 +62,8 @@ def call_of(command: c.Command) -> c.Call:
 
 
 def forwarded_bytes(command: c.Command) -> int:
-    letter = forward_of(call_of(command), "c" * 64, "n" * 80, "n" * 80, "b" * 64, 2**63 - 1, is_detour=True)
-    return len(encode(letter))
+    forwarded = forward_of(call_of(command), "c" * 64, "n" * 80, "n" * 80, "b" * 64, 2**63 - 1, is_relayed=True)
+    return len(encode(forwarded))
 
 
 def answer_bytes(outcome: r.Result | errors.SqsError) -> int:
@@ -266,7 +266,7 @@ def test_a_call_that_no_frame_holds_is_refused_where_it_came_in(command: c.Comma
     with pytest.raises(error):
         cluster.do(cluster.follower, command)
     assert cluster.longest_frame_bytes < 1_000
-    assert cluster.node(cluster.follower)._post._courier.sent == {}
+    assert cluster.node(cluster.follower)._forwarder._pending_calls.sent == {}
     cluster.do(cluster.follower, c.SendMessage("q", "others go on"))
 
 

@@ -5,7 +5,7 @@ import pytest
 from elasticq.model import commands as c
 from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable
 from elasticq.model.results import ListQueuesResult, QueueUrlResult, StaleResult
-from elasticq.node.lobby import LOBBY_MAX
+from elasticq.node.waiting_calls import LOBBY_MAX
 from tests.node.cluster import Cluster
 
 SEND = c.SendMessage(queue_url="jobs", message_body="x")
@@ -115,7 +115,7 @@ def test_read_is_not_answered_from_rows_that_run_ahead_of_commit(alone: Cluster)
     node = alone.node(name)
     ticket = alone.say(name, c.ListQueues())
     node.replica.role = "master"
-    node._post.tick(alone.now_ms + READ_WAIT_MS)
+    node._forwarder.tick(alone.now_ms + READ_WAIT_MS)
     alone.members[name].drain()
     outcome = alone.answer(name, ticket)
     assert isinstance(outcome, ServiceUnavailable)
@@ -128,7 +128,7 @@ def test_client_that_leaves_is_not_waited_for(alone: Cluster) -> None:
     alone.node(name).cancel(ticket, alone.now_ms)
     alone.advance(READ_WAIT_MS)
     assert alone.answers(name, ticket) == []
-    assert not alone.node(name)._lobby
+    assert not alone.node(name)._waiting_calls
 
 
 def test_waiting_reads_are_bounded(alone: Cluster) -> None:

@@ -4,21 +4,21 @@ from elasticq.model import commands as c
 from elasticq.model.commands import MessageAttributeValue
 from elasticq.model.errors import SqsError
 from elasticq.model.results import ReceiveMessageResult, Result
-from elasticq.replication.lottery import Lottery
+from elasticq.replication.seeded_random import SeededRandom
 from tests.node.cluster import Solo
 
 QUEUES = ("red", "green", "blue")
 
 
 def scripted_workload(solo: Solo, steps: int = 400) -> None:
-    lottery = Lottery(b"workload")
+    random = SeededRandom(b"workload")
     handles: list[str] = []
     calls = 0
 
     def attempt(command: c.Command) -> Result | None:
         nonlocal calls
         calls += 1
-        guid = lottery.token(b"%d" % calls, 16) if lottery.between(0, 2) else b""
+        guid = random.token(b"%d" % calls, 16) if random.between(0, 2) else b""
         try:
             return solo.do(command, guid)
         except SqsError:
@@ -27,23 +27,23 @@ def scripted_workload(solo: Solo, steps: int = 400) -> None:
     for name in QUEUES:
         attempt(c.CreateQueue(queue_name=name, attributes={"MessageRetentionPeriod": "60"}, tags={"x": name, "y": "z"}))
     for step in range(steps):
-        url = QUEUES[lottery.between(0, 2)]
-        attempt(_command(step, url, handles, lottery))
-        found = attempt(c.ReceiveMessage(queue_url=url, max_number_of_messages=lottery.between(1, 3)))
+        url = QUEUES[random.between(0, 2)]
+        attempt(_command(step, url, handles, random))
+        found = attempt(c.ReceiveMessage(queue_url=url, max_number_of_messages=random.between(1, 3)))
         if isinstance(found, ReceiveMessageResult):
             handles += [message.receipt_handle for message in found.messages]
             if step % 13 == 0:
                 solo.call_node("undelivered", found)
-        solo.advance(lottery.between(0, 600))
+        solo.advance(random.between(0, 600))
 
 
-def _command(step: int, url: str, handles: list[str], lottery: Lottery) -> c.Command:
-    handle = handles[lottery.between(0, len(handles) - 1)] if handles else "none"
+def _command(step: int, url: str, handles: list[str], random: SeededRandom) -> c.Command:
+    handle = handles[random.between(0, len(handles) - 1)] if handles else "none"
     attributes = {
         "b": MessageAttributeValue("Binary", binary_value=b"\x00\xff"),
         "a": MessageAttributeValue("String", string_value="é"),
     }
-    match lottery.between(0, 11):
+    match random.between(0, 11):
         case 0:
             return c.DeleteMessage(queue_url=url, receipt_handle=handle)
         case 1:

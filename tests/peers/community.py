@@ -16,8 +16,10 @@ from elasticq.peers.settings import PeerSettings
 PATIENCE_S = 20.0
 
 
-def make_peer(name: str, *, boot: str = "", **changes: Any) -> Peer:
-    peer = Peer(f"{name}-0123456789abcdef", name, boot or f"boot of {name}", "test", "", 3, True, False, 1, "", "", "")
+def make_peer(name: str, *, incarnation: str = "", **changes: Any) -> Peer:
+    peer = Peer(
+        f"{name}-0123456789abcdef", name, incarnation or f"boot of {name}", "test", "", 3, True, False, 1, "", "", ""
+    )
     return msgspec.structs.replace(peer, **changes)
 
 

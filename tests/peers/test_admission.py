@@ -12,8 +12,8 @@ def test_processes_are_rivals_by_name_or_id_and_not_to_themselves() -> None:
     peer = make_peer("a")
     assert not is_rival(peer, peer)
     assert not is_rival(peer, make_peer("b"))
-    assert is_rival(peer, make_peer("a", boot="other"))
-    assert is_rival(peer, make_peer("a", id="a-2", boot="other"))
+    assert is_rival(peer, make_peer("a", incarnation="other"))
+    assert is_rival(peer, make_peer("a", id="a-2", incarnation="other"))
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,7 @@ async def test_a_frame_before_the_handshake_closes_the_connection(log: LogLines)
 
 @pytest.mark.parametrize(
     "rival",
-    [make_peer("b", id="b-ffffffffffffffff", boot="zz"), make_peer("b", boot="zz")],
+    [make_peer("b", id="b-ffffffffffffffff", incarnation="zz"), make_peer("b", incarnation="zz")],
     ids=["same name", "same member id"],
 )
 async def test_the_second_process_of_a_name_is_refused_for_good_after_3_seconds(log: LogLines, rival: object) -> None:
@@ -250,7 +250,7 @@ async def test_a_restart_replaces_its_lingering_link() -> None:
         async with running(before):
             await asyncio.gather(first.until_linked(before), before.until_linked(first))
             proxy.is_mute = True  # its machine is gone without a word
-            after = Member("b", peer=make_peer("b", id="b-ffffffffffffffff", boot="later"))
+            after = Member("b", peer=make_peer("b", id="b-ffffffffffffffff", incarnation="later"))
             after.peers.know(first.id, "")
             async with running(after):
                 first.peers.know(after.id, after.peers.address)

@@ -3,11 +3,11 @@
 from typing import Any
 
 from elasticq.replication.election import Timing
-from elasticq.replication.lottery import Lottery
 from elasticq.replication.messages import AnyMessage, Append, AppendReply, PreVote, PreVoteReply, RequestVote, VoteReply
 from elasticq.replication.ready import BecameMaster, Event
 from elasticq.replication.records import NOTHING, Durable, Entry, Record, Vote
 from elasticq.replication.replica import Replica
+from elasticq.replication.seeded_random import SeededRandom
 
 TIMING = Timing(heartbeat_ms=100, election_min_ms=700, election_max_ms=1_400)
 
@@ -44,7 +44,7 @@ class Bench:
             voters,
             durable,
             TIMING,
-            Lottery(b"bench"),
+            SeededRandom(b"bench"),
             lambda now_ms: (False, 5_000_000 + now_ms),
             is_volatile=is_volatile,
         )

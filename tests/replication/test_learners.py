@@ -24,7 +24,7 @@ def learner(durable: Durable = NOTHING) -> Bench:
     """A member of cluster "x" that is none of its voters."""
     bench = Bench(durable, voters=("b", "c"))
     bench.replica.cluster = "x"
-    bench.replica.acquaintances = {"b", "c", "d"}
+    bench.replica.known_peers = {"b", "c", "d"}
     return bench
 
 

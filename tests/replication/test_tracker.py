@@ -72,11 +72,11 @@ def test_durable_on_so_many_others_is_bounded_by_the_masters_own_disk() -> None:
 def test_heir_has_the_most_and_was_heard_last() -> None:
     tracker, followers = master_of("a", "b", "c", b=5, c=5)
     followers["b"].heard_ms = 101
-    assert tracker.heir() == "b"
+    assert tracker.transfer_target() == "b"
     followers["c"].match_index = 6
-    assert tracker.heir() == "c"
+    assert tracker.transfer_target() == "c"
     alone, _ = master_of("a")
-    assert alone.heir() == ""
+    assert alone.transfer_target() == ""
 
 
 def test_follower_that_is_no_voter_any_more_leaves_when_it_has_the_entry_that_says_so() -> None:

@@ -1,4 +1,4 @@
-"""Settings of the door: keys and their file, the token, origins and hosts, TLS files."""
+"""Settings of the authenticator: keys and their file, the token, origins and hosts, TLS files."""
 
 from pathlib import Path
 

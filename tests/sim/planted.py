@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from elasticq.engine import mutations as m
 from elasticq.engine import redrive
 from elasticq.engine.actions import leases, receive, send
+from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.execute import HANDLERS, execute
 from elasticq.engine.identity import TERM_SHIFT, Identity
 from elasticq.engine.leases import Attempt, Leases, read_attempt
@@ -20,7 +21,6 @@ from elasticq.engine.move_tasks import Mover, Step
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.state import Queue, State
-from elasticq.engine.turn import Outcome, Turn
 from elasticq.model.commands import Call, DeleteMessage, ReceiveMessage
 from elasticq.model.errors import LeaseExpired
 from elasticq.model.results import ReceiveMessageResult
@@ -36,12 +36,12 @@ from elasticq.node.replies import Replies
 from elasticq.node.settings import NodeSettings
 from elasticq.node.voter_changes import VoterChanges
 from elasticq.replication.election import Election
-from elasticq.replication.lottery import Lottery
 from elasticq.replication.membership import Membership
 from elasticq.replication.messages import AppendReply, Offer
 from elasticq.replication.raft_state import RaftState
 from elasticq.replication.records import Entry, Vote, Voter
 from elasticq.replication.replica import MASTER, Replica
+from elasticq.replication.seeded_random import SeededRandom
 from elasticq.sim.disk import Copy, Disk
 from elasticq.sim.invariants import Invariants
 from elasticq.sim.member import Member
@@ -87,15 +87,15 @@ def reply_before_commit() -> Iterator[None]:
 
 @contextmanager
 def dedup_hit_before_commit() -> Iterator[None]:
-    """A retry is answered from the GUID history at once, wherever its entry stands."""
+    """A retry is answered from the invocation log at once, wherever its entry stands."""
     honest = Executor._execute
 
     def hasty(self: Executor, call: Call, ticket: Ticket, now_ms: int) -> None:
-        turn = self._turn
+        context = self._context
         self._journal.stamp_command(now_ms)
-        if call.invocation and self._state.invocations.get(call.invocation, turn.now_ms) is not None:
+        if call.invocation and self._state.invocations.get(call.invocation, context.now_ms) is not None:
             try:
-                result, _ = execute(self._state, call, turn)
+                result, _ = execute(self._state, call, context)
             except ContentsMissing:
                 honest(self, call, ticket, now_ms)
                 return
@@ -228,8 +228,8 @@ def random_receipt_handle() -> Iterator[None]:
     """No two makings of a handle are the same."""
     honest, number = Identity.receipt_handle, count(1)
 
-    def random(self: Identity, queue_id: int, sequence: int, hand_out: int) -> str:
-        return honest(self, queue_id, sequence, hand_out + next(number))
+    def random(self: Identity, queue_id: int, sequence: int, delivery_number: int) -> str:
+        return honest(self, queue_id, sequence, delivery_number + next(number))
 
     with patch.object(Identity, "receipt_handle", random):
         yield
@@ -258,8 +258,8 @@ def quorum_by_who_is_seen() -> Iterator[None]:
 
     honest, members_of = Members.__init__, WeakKeyDictionary[Replica, Members]()
 
-    def noting(self: Members, settings: NodeSettings, replica: Replica, lottery: Lottery) -> None:
-        honest(self, settings, replica, lottery)
+    def noting(self: Members, settings: NodeSettings, replica: Replica, random: SeededRandom) -> None:
+        honest(self, settings, replica, random)
         members_of[replica] = self
 
     def seen(self: Replica) -> int:
@@ -377,17 +377,17 @@ def dedup_table_missing_in_the_snapshot() -> Iterator[None]:
 @contextmanager
 def dead_letter_forgets_its_source_removal() -> Iterator[None]:
     """Once for each message: it is a dead letter again at its queue's next receive."""
-    honest, forgotten = redrive.bury, set[int]()
+    honest, forgotten = redrive.move_to_dead_letters, set[int]()
 
-    def forgetful(state: State, queue: Queue, dead: list[int], turn: Turn) -> list[m.Mutation]:
-        made = honest(state, queue, dead, turn)
+    def forgetful(state: State, queue: Queue, dead: list[int], context: ExecutionContext) -> list[m.Mutation]:
+        made = honest(state, queue, dead, context)
         for mutation in made:
             if isinstance(mutation, m.MessagesRemoved):
                 mutation.sequences = [sequence for sequence in mutation.sequences if sequence in forgotten]
         forgotten.update(dead)
         return made
 
-    with patch.object(redrive, "bury", forgetful):
+    with patch.object(redrive, "move_to_dead_letters", forgetful):
         yield
 
 
@@ -404,12 +404,12 @@ def dead_letter_one_receive_too_late() -> Iterator[None]:
 
 @contextmanager
 def dead_letter_only_removed() -> Iterator[None]:
-    honest = redrive.bury
+    honest = redrive.move_to_dead_letters
 
-    def careless(state: State, queue: Queue, dead: list[int], turn: Turn) -> list[m.Mutation]:
-        return [each for each in honest(state, queue, dead, turn) if isinstance(each, m.MessagesRemoved)]
+    def careless(state: State, queue: Queue, dead: list[int], context: ExecutionContext) -> list[m.Mutation]:
+        return [each for each in honest(state, queue, dead, context) if isinstance(each, m.MessagesRemoved)]
 
-    with patch.object(redrive, "bury", careless):
+    with patch.object(redrive, "move_to_dead_letters", careless):
         yield
 
 
@@ -478,15 +478,15 @@ def id_of_an_expired_lease_receives_anew() -> Iterator[None]:
     """As if a lease that is over had never been."""
     honest = leases.receive_message
 
-    def forgetful(state: State, call: Call, command: ReceiveMessage, turn: Turn) -> Outcome:
+    def forgetful(state: State, call: Call, command: ReceiveMessage, context: ExecutionContext) -> Outcome:
         try:
-            outcome = honest(state, call, command, turn)
+            outcome = honest(state, call, command, context)
         except LeaseExpired:
             pass
         else:
             if not isinstance(outcome[0], LeaseExpired):
                 return outcome
-        return receive.receive_message(state, call, replace(command, receive_request_attempt_id=None), turn)
+        return receive.receive_message(state, call, replace(command, receive_request_attempt_id=None), context)
 
     with patch.dict(HANDLERS, {ReceiveMessage: forgetful}):
         yield
@@ -495,14 +495,14 @@ def id_of_an_expired_lease_receives_anew() -> Iterator[None]:
 @contextmanager
 def lease_is_sealed_in_words_only() -> Iterator[None]:
     """An empty answer is final for who reads it, but nothing is written down."""
-    honest = executor_module.look_last
+    honest = executor_module.seal_or_answer
 
-    def silent(state: State, call: Call, turn: Turn) -> Outcome:
-        result, mutations = honest(state, call, turn)
+    def silent(state: State, call: Call, context: ExecutionContext) -> Outcome:
+        result, mutations = honest(state, call, context)
         is_seal = isinstance(result, ReceiveMessageResult) and not result.messages
         return result, [] if is_seal else mutations
 
-    with patch.object(executor_module, "look_last", silent):
+    with patch.object(executor_module, "seal_or_answer", silent):
         yield
 
 
@@ -511,8 +511,8 @@ def committed_lease_keeps_its_messages() -> Iterator[None]:
     """A commit closes the lease and forgets to remove what it holds."""
     honest = leases.delete_message
 
-    def gentle(state: State, call: Call, command: DeleteMessage, turn: Turn) -> Outcome:
-        result, mutations = honest(state, call, command, turn)
+    def gentle(state: State, call: Call, command: DeleteMessage, context: ExecutionContext) -> Outcome:
+        result, mutations = honest(state, call, command, context)
         is_commit = any(isinstance(mutation, m.LeaseSet) for mutation in mutations)
         return result, [x for x in mutations if not (is_commit and isinstance(x, m.MessagesRemoved))]
 
@@ -567,11 +567,15 @@ def repeated_receive_gives_what_others_left() -> Iterator[None]:
     honest = receive.received_again
 
     def partly(
-        state: State, call: Call, command: ReceiveMessage, turn: Turn, handles: list[tuple[int, int]]
+        state: State, call: Call, command: ReceiveMessage, context: ExecutionContext, handles: list[tuple[int, int]]
     ) -> ReceiveMessageResult:
         rows = receive.named_queue(state, call, command.queue_url).rows
-        own = [(at, number) for at, number in handles if (row := rows.get(at)) is not None and row.hand_out == number]
-        return honest(state, call, command, turn, own)
+        own = [
+            (at, number)
+            for at, number in handles
+            if (row := rows.get(at)) is not None and row.delivery_number == number
+        ]
+        return honest(state, call, command, context, own)
 
     with patch.object(receive, "received_again", partly):
         yield

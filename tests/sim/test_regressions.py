@@ -10,7 +10,7 @@ import pytest
 
 from elasticq.engine import mutations as m
 from elasticq.engine.actions import receive
-from elasticq.engine.turn import Outcome
+from elasticq.engine.context import Outcome
 from elasticq.model.results import ReceiveMessageResult
 from elasticq.node.executor import Executor
 from elasticq.sim.faults import Scenario

@@ -14,9 +14,9 @@ from typing import Any
 
 from elasticq.spark.clients import connect
 from elasticq.spark.datasource import DefaultSource
+from elasticq.spark.environment import Environment
 from elasticq.spark.options import Connection, Read, parse_queue
 from elasticq.spark.source import StreamReader
-from elasticq.spark.surroundings import Surroundings
 
 # Spark's processes inherit the environment of the driver.
 MARKS = "ELASTICQ_TEST_MARKS"
@@ -47,7 +47,7 @@ def paced(connection: Connection) -> Paced:
 
 class MarkedReader(StreamReader):
     def __init__(self, options: Read, schema: Any) -> None:
-        super().__init__(options, schema, Surroundings(connect=paced))
+        super().__init__(options, schema, Environment(connect=paced))
 
     def read(self, partition: Any) -> Iterator[Any]:
         share = partition.value

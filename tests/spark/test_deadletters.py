@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from elasticq.spark.deadletters import REASON_CHARACTERS, DeadLetters
+from elasticq.spark.environment import Environment
 from elasticq.spark.options import OptionError, Read
 from elasticq.spark.schema import Rejected
-from elasticq.spark.surroundings import Surroundings
 
 MESSAGE = {"MessageId": "id-1", "Body": "no row", "Attributes": {"MessageGroupId": "g"}}
 
@@ -30,7 +30,7 @@ class Recorded:
 def letters(queue: str) -> tuple[DeadLetters, Recorded]:
     client = Recorded()
     options = Read(on_parse_error="deadletter", dead_letter_queue=queue)
-    return DeadLetters(options, Surroundings(connect=lambda connection: client)), client  # type: ignore[arg-type]
+    return DeadLetters(options, Environment(connect=lambda connection: client)), client  # type: ignore[arg-type]
 
 
 def test_a_rejected_body_keeps_its_text_and_tells_reason_and_source() -> None:

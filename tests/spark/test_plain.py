@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from elasticq.spark.environment import Environment
 from elasticq.spark.offsets import Share
 from elasticq.spark.options import Read
 from elasticq.spark.plain import Plain
 from elasticq.spark.receives import Receives
-from elasticq.spark.surroundings import Surroundings
 
 
 class Waiting:
@@ -28,8 +28,8 @@ class Waiting:
 
 
 def read(server: Waiting, share: Share, ack_mode: str = "none") -> list[int]:
-    surroundings = Surroundings(connect=lambda connection: server)  # type: ignore[arg-type,return-value]
-    plain = Plain(Read(ack_mode=ack_mode), Receives((), False, 25, 0, True), surroundings)
+    environment = Environment(connect=lambda connection: server)  # type: ignore[arg-type,return-value]
+    plain = Plain(Read(ack_mode=ack_mode), Receives((), False, 25, 0, True), environment)
     return [len(page) for page in plain.pages(share)]
 
 

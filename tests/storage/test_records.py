@@ -28,7 +28,7 @@ entries = st.builds(
     payload=st.binary(max_size=1_500) | st.integers(0, 1_500).map(bytes),
     voters=st.none()
     | st.lists(st.builds(Voter, id=st.text(min_size=1, max_size=8), address=st.text(max_size=8))).map(tuple),
-    is_early=st.booleans(),
+    acked_before_commit=st.booleans(),
 )
 votes = st.builds(Vote, term=st.integers(0, 1 << 30), voted_for=st.none() | st.text(max_size=20))
 truncations = st.builds(Truncation, index=st.integers(1, 1 << 40))

@@ -101,19 +101,21 @@ class Model:
                         self.delivery[x.queue_id, x.sequence] = (x.visible_at_ms, 0, 0, 0, 0)
             case m.MessagesReceived():
                 for sequence, *values in zip(
-                    x.sequences, x.hand_outs, x.receive_counts, x.first_received_ms, strict=True
+                    x.sequences, x.delivery_numbers, x.receive_counts, x.first_received_ms, strict=True
                 ):
                     self._deliver(x.queue_id, sequence, (x.until_ms, *values, x.received_ms))
             case m.VisibilityChanged():
                 for sequence, until_ms in zip(x.sequences, x.until_ms, strict=True):
                     self._deliver(x.queue_id, sequence, (until_ms, *self._known(x.queue_id, sequence)[1:]))
             case m.ReceiveReturned():
-                for sequence, hand_out, count, first_ms in zip(
-                    x.sequences, x.hand_outs, x.receive_counts, x.first_received_ms, strict=True
+                for sequence, delivery_number, count, first_ms in zip(
+                    x.sequences, x.delivery_numbers, x.receive_counts, x.first_received_ms, strict=True
                 ):
                     known = self._known(x.queue_id, sequence)
-                    if known[1] == hand_out:
-                        self._deliver(x.queue_id, sequence, (x.visible_at_ms, hand_out, count, first_ms, known[4]))
+                    if known[1] == delivery_number:
+                        self._deliver(
+                            x.queue_id, sequence, (x.visible_at_ms, delivery_number, count, first_ms, known[4])
+                        )
             case m.MessagesRemoved():
                 for sequence in x.sequences:
                     self._drop(x.queue_id, sequence, sequence)
@@ -202,7 +204,7 @@ def view_of(mutations: Iterator[m.Mutation]) -> tuple[Any, ...]:
                     groups[x.queue_id, sequence] = x.names[at]
             case m.RowsRestored():
                 assert len(x.sequences) <= 1_000
-                columns = (x.visible_at_ms, x.hand_outs, x.receive_counts, x.first_received_ms, x.received_ms)
+                columns = (x.visible_at_ms, x.delivery_numbers, x.receive_counts, x.first_received_ms, x.received_ms)
                 for sequence, *values in zip(x.sequences, *columns, strict=True):
                     delivery[x.queue_id, sequence] = tuple(values)
             case m.InvocationRecorded():
@@ -285,7 +287,7 @@ class History:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.model = Model()
-        self.index = self.now_ms = self.hand_out = 0
+        self.index = self.now_ms = self.delivery_number = 0
         self.term = 1
         self.next_sequence = dict.fromkeys(QUEUES, 1 << 40)
         self.views = {0: deepcopy(self.model.view())}
@@ -344,8 +346,8 @@ class History:
 
     def _receive(self, queue_id: int) -> list[m.Mutation]:
         sequences = self._some(queue_id)
-        self.hand_out += 1
-        outs = [self.term << 40 | self.hand_out] * len(sequences)
+        self.delivery_number += 1
+        outs = [self.term << 40 | self.delivery_number] * len(sequences)
         counts = [self.random.randrange(1, 5) for _ in sequences]
         now_ms = self.now_ms
         return [m.MessagesReceived(queue_id, now_ms, now_ms + 30, sequences, outs, counts, [now_ms] * len(sequences))]
@@ -498,7 +500,7 @@ def test_id_of_a_queue_that_is_gone_is_not_forgotten() -> None:
         state = State()
         for mutation in Rows().load(connection)[1]:
             apply(state, mutation)
-        assert (state.last_queue_id, list(state.queues), state.doomed, state.deleted_names) == (9, [7], {}, {})
+        assert (state.last_queue_id, list(state.queues), state.deleted_queues, state.deleted_names) == (9, [7], {}, {})
         assert list(state.names) == [("000000000000", "q7")]
 
 

@@ -279,7 +279,7 @@ def driven() -> Driver:
 
 async def test_memory_is_written_down_by_a_fork_and_read_by_another_member(tmp_path: Path) -> None:
     driver = driven()
-    base = Base(41, 3, driver.desk.turn.now_ms, VOTERS)
+    base = Base(41, 3, driver.desk.context.now_ms, VOTERS)
     storage = MemoryStorage(lambda: (driver.desk.state, base))
     made = await storage.snapshot(41)
     assert (made.index, made.term) == (41, 3)
@@ -290,7 +290,7 @@ async def test_memory_is_written_down_by_a_fork_and_read_by_another_member(tmp_p
     loaded = await other.install(file, wanted)
     assert loaded.durable == Durable(Vote(9, "a-1"), [], base, 41)
     state = state_of(loaded.rows)
-    now_ms = driver.desk.turn.now_ms
+    now_ms = driver.desk.context.now_ms
     assert state_digest(state, now_ms) == state_digest(driver.desk.state, now_ms)
     assert state.contents_bytes == driver.desk.state.contents_bytes
     storage.release(made)
@@ -357,7 +357,7 @@ def test_dump_makes_the_rows_that_the_entries_make(tmp_path: Path, chunk: int) -
     driver = driven()
     mutations = [mutation for part in dump(driver.desk.state) for mutation in part]
     parts = [mutations[at : at + chunk] for at in range(0, len(mutations), chunk)]
-    now_ms = driver.desk.turn.now_ms
+    now_ms = driver.desk.context.now_ms
     snapshot.fill(tmp_path / "dump.db", Base(50, 2, now_ms, VOTERS), parts)
     assert check(tmp_path / "dump.db") == Base(50, 2, now_ms, VOTERS)
     connection = sqlite3.connect(tmp_path / "entries.db", isolation_level=None)

@@ -178,15 +178,15 @@ def test_fifo_queue_neither_doubles_nor_reorders(view: View, sqs: Any) -> None:
 
 def test_server_without_faults_is_straight_again(view: View, queue: Queue, server: ElasticQ) -> None:
     assert server._member is not None
-    site = server._member._site
-    assert site is not None
+    context = server._member._context
+    assert context is not None
     sqs = view.client()
     with view.fault("SendMessage", "error500", times=1):
-        assert site.submit == site.faults.submit
+        assert context.submit == context.faults.submit
         sqs.send_message(QueueUrl=queue.url, MessageBody="x")
-        assert site.submit == site.runtime.submit
-    assert site.submit == site.runtime.submit
-    assert all(connection._submit == site.runtime.submit for connection in site.connections)  # type: ignore[attr-defined]
+        assert context.submit == context.runtime.submit
+    assert context.submit == context.runtime.submit
+    assert all(connection._submit == context.runtime.submit for connection in context.connections)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

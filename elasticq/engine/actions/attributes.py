@@ -2,16 +2,16 @@
 
 from elasticq.engine import mutations as m
 from elasticq.engine import queue_attributes, redrive
+from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.state import Queue, State
 from elasticq.engine.sweep import expired_counts
-from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model.commands import Call, GetQueueAttributes, SetQueueAttributes
 from elasticq.model.errors import InvalidAttributeName, MissingParameter, quoted
 from elasticq.model.names import queue_arn
 from elasticq.model.results import EmptyResult, QueueAttributesResult
 
 
-def get_queue_attributes(state: State, call: Call, command: GetQueueAttributes, turn: Turn) -> Outcome:
+def get_queue_attributes(state: State, call: Call, command: GetQueueAttributes, context: ExecutionContext) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
     names = command.attribute_names
     for name in names:
@@ -19,17 +19,17 @@ def get_queue_attributes(state: State, call: Call, command: GetQueueAttributes, 
             raise InvalidAttributeName(f"Unknown Attribute {quoted(name)}.")
     if not names:
         return QueueAttributesResult(), []
-    everything = _all_attributes(queue, turn)
+    everything = _all_attributes(queue, context)
     if "All" in names:
         return QueueAttributesResult(everything), []
     return QueueAttributesResult({name: everything[name] for name in names if name in everything}), []
 
 
-def _all_attributes(queue: Queue, turn: Turn) -> dict[str, str]:
-    counts = queue.order.counts(turn.now_ms)
-    expired = expired_counts(queue, turn.now_ms)
+def _all_attributes(queue: Queue, context: ExecutionContext) -> dict[str, str]:
+    counts = queue.order.counts(context.now_ms)
+    expired = expired_counts(queue, context.now_ms)
     return {
-        "QueueArn": queue_arn(turn.region, queue.account, queue.name),
+        "QueueArn": queue_arn(context.region, queue.account, queue.name),
         "ApproximateNumberOfMessages": str(counts.visible - expired.visible),
         "ApproximateNumberOfMessagesNotVisible": str(counts.in_flight - expired.in_flight),
         "ApproximateNumberOfMessagesDelayed": str(counts.delayed - expired.delayed),
@@ -39,11 +39,11 @@ def _all_attributes(queue: Queue, turn: Turn) -> dict[str, str]:
     }
 
 
-def set_queue_attributes(state: State, call: Call, command: SetQueueAttributes, turn: Turn) -> Outcome:
+def set_queue_attributes(state: State, call: Call, command: SetQueueAttributes, context: ExecutionContext) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
     if not command.attributes:
         raise MissingParameter("The request must contain the parameter Attribute.Name.")
     change = queue_attributes.checked(command.attributes, queue.kind)
     redrive.check_target(state, queue.account, queue.name, queue.kind, change)
     attributes = queue_attributes.merged(queue.attributes, change)
-    return EmptyResult(), [m.QueueAttributesSet(queue.id, attributes, turn.now_ms)]
+    return EmptyResult(), [m.QueueAttributesSet(queue.id, attributes, context.now_ms)]

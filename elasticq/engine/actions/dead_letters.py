@@ -1,16 +1,16 @@
 """ListDeadLetterSourceQueues."""
 
+from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.paging import page
 from elasticq.engine.redrive import sources_of
 from elasticq.engine.state import State
-from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model.commands import Call, ListDeadLetterSourceQueues
 from elasticq.model.names import queue_url
 from elasticq.model.results import DeadLetterSourcesResult
 
 
 def list_dead_letter_source_queues(
-    state: State, call: Call, command: ListDeadLetterSourceQueues, turn: Turn
+    state: State, call: Call, command: ListDeadLetterSourceQueues, context: ExecutionContext
 ) -> Outcome:
     """Sources are of the queue's own account, as a RedrivePolicy may name no other."""
     target = named_queue(state, call, command.queue_url)

@@ -3,11 +3,11 @@
 from elasticq.engine import mutations as m
 from elasticq.engine import queue_attributes
 from elasticq.engine.actions.queues import create_queue
+from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.forwards import goes_in_a_circle
 from elasticq.engine.ordering.kinds import KINDS, kind_named
 from elasticq.engine.redrive_policies import POLICY, read_policy
 from elasticq.engine.state import COPY_TO, MOVE_TO, Queue, State
-from elasticq.engine.turn import Outcome, Turn
 from elasticq.model import commands as c
 from elasticq.model.errors import InvalidParameterValue
 from elasticq.model.names import queue_path
@@ -16,7 +16,7 @@ from elasticq.model.results import QueueDeclaredResult
 _FIRST_USES = (c.SendMessage, c.SendMessageBatch, c.ReceiveMessage, c.GetQueueAttributes)
 
 
-def declare_queue(state: State, call: c.Call, command: c.DeclareQueue, turn: Turn) -> Outcome:
+def declare_queue(state: State, call: c.Call, command: c.DeclareQueue, context: ExecutionContext) -> Outcome:
     """A queue that exists keeps what clients can set; copyTo and moveTo, which they cannot, become the settings'."""
     name = command.queue_name
     forwards = {key: value for key, value in ((COPY_TO, command.copy_to), (MOVE_TO, command.move_to)) if value}
@@ -24,7 +24,7 @@ def declare_queue(state: State, call: c.Call, command: c.DeclareQueue, turn: Tur
         raise InvalidParameterValue(f"Messages sent to {name} would come back to it.")
     existing = state.names.get((call.account, name))
     if existing is None:
-        return QueueDeclaredResult(is_new=True), _made(state, call, command, forwards, turn)
+        return QueueDeclaredResult(is_new=True), _made(state, call, command, forwards, context)
     others = {key: value for key, value in existing.attributes.items() if key not in (COPY_TO, MOVE_TO)}
     attributes = {**others, **forwards}
     differing = _differing(existing, command)
@@ -34,10 +34,10 @@ def declare_queue(state: State, call: c.Call, command: c.DeclareQueue, turn: Tur
 
 
 def _made(
-    state: State, call: c.Call, command: c.DeclareQueue, forwards: dict[str, str], turn: Turn
+    state: State, call: c.Call, command: c.DeclareQueue, forwards: dict[str, str], context: ExecutionContext
 ) -> list[m.Mutation]:
     creation = c.CreateQueue(command.queue_name, command.attributes, command.tags)
-    _, mutations = create_queue(state, call, creation, turn)
+    _, mutations = create_queue(state, call, creation, context)
     created = mutations[0]
     assert isinstance(created, m.QueueCreated), "there was none"
     created.attributes.update(forwards)
@@ -56,15 +56,15 @@ def _differing(existing: Queue, command: c.DeclareQueue) -> list[str]:
     return [*found, "tags"] if command.tags and command.tags != existing.tags else found
 
 
-def at_first_use(state: State, call: c.Call, turn: Turn) -> Outcome:
+def at_first_use(state: State, call: c.Call, context: ExecutionContext) -> Outcome:
     """Makes the queue that the call names from the template, if it is missing and may be made; else changes nothing.
 
     Raises what CreateQueue would.
     """
     key = _first_used(call)
-    if turn.template is None or key is None or key in state.names or key[0] != call.account:
+    if context.template is None or key is None or key in state.names or key[0] != call.account:
         return QueueDeclaredResult(), []
-    return declare_queue(state, call, of_template(turn.template, key[1]), turn)
+    return declare_queue(state, call, of_template(context.template, key[1]), context)
 
 
 def _first_used(call: c.Call) -> tuple[str, str] | None:

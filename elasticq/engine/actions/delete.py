@@ -4,21 +4,21 @@ from collections.abc import Callable
 
 from elasticq.engine import mutations as m
 from elasticq.engine.batches import batch_entries_max, check_entries, failed
+from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.state import Queue, State
-from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model.commands import Call, DeleteMessage, DeleteMessageBatch
 from elasticq.model.errors import InvalidParameterValue, MissingParameter, ReceiptHandleIsInvalid, SqsError, quoted
 from elasticq.model.results import BatchResult, EmptyResult
 
 
 def read_receipt(state: State, queue: Queue, handle: str | None) -> tuple[int, int]:
-    """(sequence, hand-out) of a handle of this queue. Raises MissingParameter, ReceiptHandleIsInvalid."""
+    """(sequence, delivery) of a handle of this queue. Raises MissingParameter, ReceiptHandleIsInvalid."""
     if not handle:
         raise MissingParameter("The request must contain the parameter ReceiptHandle.")
     receipt = state.identity.read_handle(handle)
     if receipt.queue_id != queue.id:
         raise ReceiptHandleIsInvalid(f'The input receipt handle "{quoted(handle)}" is not a valid receipt handle.')
-    return receipt.sequence, receipt.hand_out
+    return receipt.sequence, receipt.delivery_number
 
 
 def has_expired(handle: str | None) -> SqsError:
@@ -34,38 +34,38 @@ def _has_expired_in_batch(handle: str | None) -> SqsError:
 
 
 def _deletable(
-    state: State, queue: Queue, handle: str | None, turn: Turn, expired: Callable[[str | None], SqsError]
+    state: State, queue: Queue, handle: str | None, context: ExecutionContext, expired: Callable[[str | None], SqsError]
 ) -> int | None:
     """The sequence to remove; None where the message is gone: a success that changes nothing.
 
     So it is where the handle is an earlier receive's and a later one's is in flight: its consumer may be at it.
     Raises ``expired`` where handles are strict, the message is there, but not in flight under this handle.
     """
-    sequence, hand_out = read_receipt(state, queue, handle)
+    sequence, delivery_number = read_receipt(state, queue, handle)
     row = queue.row(sequence)
     if row is None:
         return None
-    is_in_flight = queue.order.is_in_flight(sequence, turn.now_ms)
-    if queue.kind.has_strict_handles and (row.hand_out != hand_out or not is_in_flight):
+    is_in_flight = queue.order.is_in_flight(sequence, context.now_ms)
+    if queue.kind.has_strict_handles and (row.delivery_number != delivery_number or not is_in_flight):
         raise expired(handle)
-    return sequence if row.hand_out == hand_out or not is_in_flight else None
+    return sequence if row.delivery_number == delivery_number or not is_in_flight else None
 
 
-def delete_message(state: State, call: Call, command: DeleteMessage, turn: Turn) -> Outcome:
+def delete_message(state: State, call: Call, command: DeleteMessage, context: ExecutionContext) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
-    sequence = _deletable(state, queue, command.receipt_handle, turn, has_expired)
+    sequence = _deletable(state, queue, command.receipt_handle, context, has_expired)
     return EmptyResult(), [] if sequence is None else [m.MessagesRemoved(queue.id, [sequence])]
 
 
-def delete_message_batch(state: State, call: Call, command: DeleteMessageBatch, turn: Turn) -> Outcome:
+def delete_message_batch(state: State, call: Call, command: DeleteMessageBatch, context: ExecutionContext) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
-    entries_max = batch_entries_max(turn, command.elasticq_page_size)
+    entries_max = batch_entries_max(context, command.elasticq_page_size)
     ids = check_entries(command.entries, "DeleteMessageBatchRequestEntry", entries_max)
     result = BatchResult()
     sequences: dict[int, None] = {}
     for name, entry in zip(ids, command.entries, strict=True):
         try:
-            sequence = _deletable(state, queue, entry.receipt_handle, turn, _has_expired_in_batch)
+            sequence = _deletable(state, queue, entry.receipt_handle, context, _has_expired_in_batch)
         except SqsError as error:
             result.failed.append(failed(name, error))
             continue

@@ -11,6 +11,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine import redrive
 from elasticq.engine.actions import delete, receive, visibility
 from elasticq.engine.contents import check_range
+from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.leases import (
     ENDED_AT_ONCE_MAX,
     Attempt,
@@ -23,7 +24,6 @@ from elasticq.engine.leases import (
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.lease_groups import LeaseGroups
 from elasticq.engine.state import Queue, State
-from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
 from elasticq.model.commands import Call, ChangeMessageVisibility, DeleteMessage, ReceiveMessage
 from elasticq.model.errors import LeaseExpired, MissingParameter, OverLimit
@@ -34,12 +34,12 @@ _WORDS = {m.LEASE_COMMITTED: "was committed", m.LEASE_GIVEN_BACK: "was given bac
 Change = Callable[[Key, Lease, list[int]], list[m.Mutation]]
 
 
-def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Turn) -> Outcome:
+def receive_message(state: State, call: Call, command: ReceiveMessage, context: ExecutionContext) -> Outcome:
     """Raises ContentsMissing."""
     attempt = read_attempt(command.receive_request_attempt_id)
     if attempt is None:
-        return receive.receive_message(state, call, command, turn)
-    return _receive(state, call, command, attempt, turn, may_seal=False)
+        return receive.receive_message(state, call, command, context)
+    return _receive(state, call, command, attempt, context, may_seal=False)
 
 
 def is_leased(call: Call) -> bool:
@@ -48,7 +48,7 @@ def is_leased(call: Call) -> bool:
     return isinstance(command, ReceiveMessage) and read_attempt(command.receive_request_attempt_id) is not None
 
 
-def last_look(state: State, call: Call, turn: Turn) -> Outcome:
+def seal_or_answer_lease(state: State, call: Call, context: ExecutionContext) -> Outcome:
     """What a leased receive that waits no longer is answered; without messages it seals the lease.
 
     Raises ContentsMissing and SqsError.
@@ -57,95 +57,111 @@ def last_look(state: State, call: Call, turn: Turn) -> Outcome:
     assert isinstance(command, ReceiveMessage)
     attempt = read_attempt(command.receive_request_attempt_id)
     assert attempt is not None, "only leases are sealed"
-    return _receive(state, call, command, attempt, turn, may_seal=True)
+    return _receive(state, call, command, attempt, context, may_seal=True)
 
 
 # --- receiving ----------------------------------------------------------------------
 
 
 def _receive(
-    state: State, call: Call, command: ReceiveMessage, attempt: Attempt, turn: Turn, *, may_seal: bool
+    state: State, call: Call, command: ReceiveMessage, attempt: Attempt, context: ExecutionContext, *, may_seal: bool
 ) -> Outcome:
     """An empty result that is not ``leased`` may wait, and then has its ``last_look``."""
     queue = named_queue(state, call, command.queue_url)
-    asked = receive.Asked(queue, command, turn.limits)
+    asked = receive.Asked(queue, command, context.limits)
     check_range(asked.visibility_s, 1, limits.VISIBILITY_S_MAX, "VisibilityTimeout", "A lease has 1 to 43200 seconds")
     key = (queue.id, attempt.name, attempt.batch, attempt.partition)
     lease = state.leases.get(key)
     if lease is None:
         if len(state.leases) >= limits.LEASES_MAX:
             raise OverLimit(f"There are {limits.LEASES_MAX} leases already: commit some, or give them back.")
-        lease = Lease(turn.now_ms, turn.now_ms + asked.visibility_s * 1_000)
-    elif not lease.lives(state.grace, turn.now_ms):
-        return _is_over(key, lease), _end_written(key, lease, turn)
+        lease = Lease(context.now_ms, context.now_ms + asked.visibility_s * 1_000)
+    elif not lease.lives(state.grace, context.now_ms):
+        return _is_over(key, lease), _end_written(key, lease, context)
     known = lease.calls.get(attempt.call)
     if known is not None and known.sequences:
-        return _again(state, queue, asked, key, lease, known, turn)
+        return _again(state, queue, asked, key, lease, known, context)
     if lease.is_sealed:
         return ReceiveMessageResult(leased=True), []
-    return _next(state, queue, asked, key, lease, attempt.call, turn, may_seal=may_seal)
+    return _next(state, queue, asked, key, lease, attempt.call, context, may_seal=may_seal)
 
 
 def _next(
-    state: State, queue: Queue, asked: receive.Asked, key: Key, lease: Lease, number: int, turn: Turn, *, may_seal: bool
+    state: State,
+    queue: Queue,
+    asked: receive.Asked,
+    key: Key,
+    lease: Lease,
+    number: int,
+    context: ExecutionContext,
+    *,
+    may_seal: bool,
 ) -> Outcome:
     """The outcome of a call that a lease, which is not sealed, has not answered before."""
     room = limits.LEASE_MESSAGES_MAX - lease.messages
-    limit = min(asked.limit, room, max(limits.IN_FLIGHT_MAX - queue.order.in_flight(turn.now_ms), 0))
-    chosen, buried = _choose(state, queue, lease, limit, turn) if limit else ([], [])
-    over = state.leases.over(queue.id, state.grace, turn.now_ms)
+    limit = min(asked.limit, room, max(limits.IN_FLIGHT_MAX - queue.order.in_flight(context.now_ms), 0))
+    chosen, moved = _choose(state, queue, lease, limit, context) if limit else ([], [])
+    over = state.leases.over(queue.id, state.grace, context.now_ms)
     if len(over) == ENDED_AT_ONCE_MAX:
-        chosen, buried = [], []  # nothing is handed out before all are over
-    buried += over
+        chosen, moved = [], []  # nothing is handed out before all are over
+    moved += over
     if not chosen and room and not may_seal:
-        return ReceiveMessageResult(), buried
+        return ReceiveMessageResult(), moved
     chosen = receive.fitting(queue, asked, chosen)
-    received, messages = receive.hand_out(state, queue, asked, chosen, lease.deadline_ms, turn)
-    called = m.LeaseCalled(*key, number, lease.opened_ms, lease.deadline_ms, chosen, received.hand_outs)
+    received, messages = receive.delivery_number(state, queue, asked, chosen, lease.deadline_ms, context)
+    called = m.LeaseCalled(*key, number, lease.opened_ms, lease.deadline_ms, chosen, received.delivery_numbers)
     taken: list[m.Mutation] = [received, called] if chosen else [called]
-    return ReceiveMessageResult(messages, leased=True), [*taken, *buried]
+    return ReceiveMessageResult(messages, leased=True), [*taken, *moved]
 
 
-def _choose(state: State, queue: Queue, lease: Lease, limit: int, turn: Turn) -> tuple[list[int], list[m.Mutation]]:
+def _choose(
+    state: State, queue: Queue, lease: Lease, limit: int, context: ExecutionContext
+) -> tuple[list[int], list[m.Mutation]]:
     """As for any receive, then behind the lease's own messages in groups that nobody else has messages of."""
-    chosen, dead = redrive.choose(state, queue, limit, turn.now_ms)
+    chosen, dead = redrive.choose(state, queue, limit, context.now_ms)
     if queue.kind.blocks_groups and lease.messages and len(chosen) < limit and not dead:
         groups = lease.groups = lease.groups or LeaseGroups()
         groups.learn(lease.calls)
-        sent_after_ms, room = queue.expired_before_ms(turn.now_ms), limit - len(chosen)
-        found = queue.order.choose_behind(groups, turn.now_ms, room, sent_after_ms, may_miss=bool(chosen))
+        sent_after_ms, room = queue.expired_before_ms(context.now_ms), limit - len(chosen)
+        found = queue.order.choose_behind(groups, context.now_ms, room, sent_after_ms, may_miss=bool(chosen))
         living, dead = redrive.told_apart(state, queue, found)
         chosen += living
-    return chosen, redrive.bury(state, queue, dead, turn) if dead else []
+    return chosen, redrive.move_to_dead_letters(state, queue, dead, context) if dead else []
 
 
-def _is_held(queue: Queue, sequence: int, hand_out: int, now_ms: int) -> bool:
-    """Whether the message is in flight and the lease's hand-out of it is the newest one."""
+def _is_held(queue: Queue, sequence: int, delivery_number: int, now_ms: int) -> bool:
+    """Whether the message is in flight and the lease's delivery of it is the newest one."""
     row = queue.rows.get(sequence)
-    return row is not None and row.hand_out == hand_out and queue.order.is_in_flight(sequence, now_ms)
+    return row is not None and row.delivery_number == delivery_number and queue.order.is_in_flight(sequence, now_ms)
 
 
 def _held(queue: Queue, lease: Lease, now_ms: int) -> list[int]:
     return [
         sequence
         for called in lease.calls.values()
-        for sequence, hand_out in zip(called.sequences, called.hand_outs, strict=True)
-        if _is_held(queue, sequence, hand_out, now_ms)
+        for sequence, delivery_number in zip(called.sequences, called.delivery_numbers, strict=True)
+        if _is_held(queue, sequence, delivery_number, now_ms)
     ]
 
 
 def _again(
-    state: State, queue: Queue, asked: receive.Asked, key: Key, lease: Lease, known: m.LeaseCalled, turn: Turn
+    state: State,
+    queue: Queue,
+    asked: receive.Asked,
+    key: Key,
+    lease: Lease,
+    known: m.LeaseCalled,
+    context: ExecutionContext,
 ) -> Outcome:
     """The same messages under the same handles. If one is not held any more, none is: the lease is over.
 
     (Somebody deleted it by its own handle, purged it or gave it back; it outlived its retention.) An answer
     that is only like the first one would let its reader commit what it never saw.
     """
-    handles = zip(known.sequences, known.hand_outs, strict=True)
-    if not all(_is_held(queue, sequence, hand_out, turn.now_ms) for sequence, hand_out in handles):
-        ended = [lease.as_set(key, ended_ms=turn.now_ms, state=m.LEASE_EXPIRED)]
-        return _is_over(key, lease), [*_shown(queue, _held(queue, lease, turn.now_ms), turn.now_ms), *ended]
+    handles = zip(known.sequences, known.delivery_numbers, strict=True)
+    if not all(_is_held(queue, sequence, delivery_number, context.now_ms) for sequence, delivery_number in handles):
+        ended = [lease.as_set(key, ended_ms=context.now_ms, state=m.LEASE_EXPIRED)]
+        return _is_over(key, lease), [*_shown(queue, _held(queue, lease, context.now_ms), context.now_ms), *ended]
     missing = [sequence for sequence in known.sequences if sequence not in queue.contents]
     if missing:
         raise ContentsMissing(missing)
@@ -158,9 +174,9 @@ def _is_over(key: Key, lease: Lease) -> LeaseExpired:
     return LeaseExpired(f"The lease {name}/{batch}/{partition} {_WORDS.get(lease.state, 'has expired')}.")
 
 
-def _end_written(key: Key, lease: Lease, turn: Turn) -> list[m.Mutation]:
+def _end_written(key: Key, lease: Lease, context: ExecutionContext) -> list[m.Mutation]:
     """The mutation that records the expiry of a lease; none if its end is recorded already."""
-    return [] if lease.ended_ms else [lease.as_set(key, ended_ms=turn.now_ms, state=m.LEASE_EXPIRED)]
+    return [] if lease.ended_ms else [lease.as_set(key, ended_ms=context.now_ms, state=m.LEASE_EXPIRED)]
 
 
 def _shown(queue: Queue, sequences: list[int], now_ms: int) -> list[m.Mutation]:
@@ -170,21 +186,23 @@ def _shown(queue: Queue, sequences: list[int], now_ms: int) -> list[m.Mutation]:
 # --- whole leases -------------------------------------------------------------------
 
 
-def delete_message(state: State, call: Call, command: DeleteMessage, turn: Turn) -> Outcome:
+def delete_message(state: State, call: Call, command: DeleteMessage, context: ExecutionContext) -> Outcome:
     """With a lease's handle: everything that it still holds goes, and it is committed; again is a success, too."""
     handle = read_lease_handle(command.receipt_handle)
     if handle is None:
-        return delete.delete_message(state, call, command, turn)
+        return delete.delete_message(state, call, command, context)
     queue = named_queue(state, call, command.queue_url)
 
     def commit(key: Key, lease: Lease, held: list[int]) -> list[m.Mutation]:
         removed = [m.MessagesRemoved(queue.id, part) for part in m.chunks(held)]
-        return [*removed, lease.as_set(key, ended_ms=turn.now_ms, state=m.LEASE_COMMITTED)]
+        return [*removed, lease.as_set(key, ended_ms=context.now_ms, state=m.LEASE_COMMITTED)]
 
-    return _change(state, queue, handle, commit, turn, is_done=m.LEASE_COMMITTED)
+    return _change(state, queue, handle, commit, context, is_done=m.LEASE_COMMITTED)
 
 
-def change_message_visibility(state: State, call: Call, command: ChangeMessageVisibility, turn: Turn) -> Outcome:
+def change_message_visibility(
+    state: State, call: Call, command: ChangeMessageVisibility, context: ExecutionContext
+) -> Outcome:
     """With a lease's handle: everything that it holds has that deadline from now on; with 0 it is given back.
 
     A reader that was away for long asks so whether its lease still lives: one that was forgotten is over, too. And
@@ -192,46 +210,48 @@ def change_message_visibility(state: State, call: Call, command: ChangeMessageVi
     """
     handle = read_lease_handle(command.receipt_handle)
     if handle is None:
-        return visibility.change_message_visibility(state, call, command, turn)
+        return visibility.change_message_visibility(state, call, command, context)
     queue = named_queue(state, call, command.queue_url)
     seconds = command.visibility_timeout
     if seconds is None:
         raise MissingParameter("The request must contain the parameter VisibilityTimeout.")
     check_range(seconds, 0, limits.VISIBILITY_S_MAX, "VisibilityTimeout", "Must be between 0 and 43200, if provided")
     if handle.partition is not None and not state.leases.of_batch(queue.id, handle):
-        return _of_none(state, (queue.id, handle.name, handle.batch, handle.partition), turn, is_renewal=seconds > 0)
-    until_ms = turn.now_ms + seconds * 1_000
+        return _of_none(state, (queue.id, handle.name, handle.batch, handle.partition), context, is_renewal=seconds > 0)
+    until_ms = context.now_ms + seconds * 1_000
 
     def renew(key: Key, lease: Lease, held: list[int]) -> list[m.Mutation]:
         changed = [m.VisibilityChanged(queue.id, part, [until_ms] * len(part)) for part in m.chunks(held)]
         return [*changed, lease.as_set(key, deadline_ms=until_ms)]
 
     def give_back(key: Key, lease: Lease, held: list[int]) -> list[m.Mutation]:
-        ended = lease.as_set(key, ended_ms=turn.now_ms, state=m.LEASE_GIVEN_BACK)
-        return [*_shown(queue, held, turn.now_ms), ended]
+        ended = lease.as_set(key, ended_ms=context.now_ms, state=m.LEASE_GIVEN_BACK)
+        return [*_shown(queue, held, context.now_ms), ended]
 
-    return _change(state, queue, handle, renew if seconds else give_back, turn)
+    return _change(state, queue, handle, renew if seconds else give_back, context)
 
 
-def _of_none(state: State, key: Key, turn: Turn, *, is_renewal: bool) -> Outcome:
+def _of_none(state: State, key: Key, context: ExecutionContext, *, is_renewal: bool) -> Outcome:
     """The outcome of a ChangeMessageVisibility with the handle of a lease that does not exist, or no longer."""
-    lease = Lease(turn.now_ms, turn.now_ms)
+    lease = Lease(context.now_ms, context.now_ms)
     if is_renewal:
         return _is_over(key, lease), []
     if len(state.leases) >= limits.LEASES_MAX:
         raise OverLimit(f"There are {limits.LEASES_MAX} leases already: commit some, or give them back.")
-    return EmptyResult(), [lease.as_set(key, ended_ms=turn.now_ms, state=m.LEASE_GIVEN_BACK)]
+    return EmptyResult(), [lease.as_set(key, ended_ms=context.now_ms, state=m.LEASE_GIVEN_BACK)]
 
 
-def _change(state: State, queue: Queue, handle: Handle, change: Change, turn: Turn, is_done: str = "") -> Outcome:
+def _change(
+    state: State, queue: Queue, handle: Handle, change: Change, context: ExecutionContext, is_done: str = ""
+) -> Outcome:
     """Change every living lease of the handle. ``is_done``: the state in which a lease needs no change."""
     mutations: list[m.Mutation] = []
     over: list[tuple[Key, Lease]] = []
     for partition, lease in state.leases.of_batch(queue.id, handle):
         key = (queue.id, handle.name, handle.batch, partition)
-        if lease.lives(state.grace, turn.now_ms):
-            mutations += change(key, lease, _held(queue, lease, turn.now_ms))
+        if lease.lives(state.grace, context.now_ms):
+            mutations += change(key, lease, _held(queue, lease, context.now_ms))
         elif lease.state != is_done:
-            mutations += _end_written(key, lease, turn)
+            mutations += _end_written(key, lease, context)
             over.append((key, lease))
     return _is_over(*over[0]) if over else EmptyResult(), mutations

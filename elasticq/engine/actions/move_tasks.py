@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from elasticq.engine import mutations as m
 from elasticq.engine.contents import check_range
+from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.identity import next_sequence
 from elasticq.engine.redrive import sources_of
 from elasticq.engine.state import Queue, State
 from elasticq.engine.sweep import expired_counts
-from elasticq.engine.turn import Outcome, Turn
 from elasticq.model import limits
 from elasticq.model.commands import Call, CancelMessageMoveTask, ListMessageMoveTasks, StartMessageMoveTask
 from elasticq.model.errors import InvalidParameterValue, MissingParameter, OverLimit, ResourceNotFound
@@ -39,7 +39,9 @@ def handle_of(task: m.MoveTaskSet) -> str:
     return b64encode(json.dumps({"taskId": task.task_id, "sourceArn": task.source_arn}).encode()).decode("ascii")
 
 
-def start_message_move_task(state: State, call: Call, command: StartMessageMoveTask, turn: Turn) -> Outcome:
+def start_message_move_task(
+    state: State, call: Call, command: StartMessageMoveTask, context: ExecutionContext
+) -> Outcome:
     source = _source(state, command.source_arn)
     destination_arn = command.destination_arn or ""
     if destination_arn:
@@ -58,15 +60,15 @@ def start_message_move_task(state: State, call: Call, command: StartMessageMoveT
         )
     if sum(task.account == source.account for task in state.moving.values()) >= limits.MOVE_TASKS_ACTIVE_MAX:
         raise OverLimit("There are already 100 active message move tasks.")
-    task = _new_task(state, source, command.source_arn or "", destination_arn, rate or 0, turn)
+    task = _new_task(state, source, command.source_arn or "", destination_arn, rate or 0, context)
     return MoveTaskStartedResult(handle_of(task)), [task, *_old_tasks(state, source)]
 
 
 def _new_task(
-    state: State, source: Queue, source_arn: str, destination_arn: str, rate: int, turn: Turn
+    state: State, source: Queue, source_arn: str, destination_arn: str, rate: int, context: ExecutionContext
 ) -> m.MoveTaskSet:
-    number = next_sequence(max(state.move_tasks, default=0), turn.term)
-    visible = source.order.counts(turn.now_ms).visible - expired_counts(source, turn.now_ms).visible
+    number = next_sequence(max(state.move_tasks, default=0), context.term)
+    visible = source.order.counts(context.now_ms).visible - expired_counts(source, context.now_ms).visible
     return m.MoveTaskSet(
         number=number,
         task_id=state.identity.task_id(number),
@@ -76,7 +78,7 @@ def _new_task(
         destination_arn=destination_arn,
         rate=rate,
         status=m.RUNNING,
-        started_ms=turn.now_ms,
+        started_ms=context.now_ms,
         moved=0,
         to_move=visible,
         cursor=0,
@@ -99,7 +101,9 @@ def _old_tasks(state: State, source: Queue) -> list[m.Mutation]:
     return [m.MoveTaskForgotten(number) for number in forgotten]
 
 
-def cancel_message_move_task(state: State, call: Call, command: CancelMessageMoveTask, turn: Turn) -> Outcome:
+def cancel_message_move_task(
+    state: State, call: Call, command: CancelMessageMoveTask, context: ExecutionContext
+) -> Outcome:
     if not command.task_handle:
         raise MissingParameter("The request must contain the parameter TaskHandle.")
     task_id, source_arn = _read_handle(command.task_handle)
@@ -122,7 +126,9 @@ def _read_handle(handle: str) -> tuple[str, str]:
     return task_id, source_arn
 
 
-def list_message_move_tasks(state: State, call: Call, command: ListMessageMoveTasks, turn: Turn) -> Outcome:
+def list_message_move_tasks(
+    state: State, call: Call, command: ListMessageMoveTasks, context: ExecutionContext
+) -> Outcome:
     """Newest first."""
     source = _source(state, command.source_arn)
     count = 1

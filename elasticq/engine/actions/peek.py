@@ -6,11 +6,11 @@ from typing import Final
 
 from elasticq.engine.actions.receive import SYSTEM_ATTRIBUTES, system_attributes
 from elasticq.engine.contents import check_range, stored_bytes
+from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import AHEAD_MAX, ContentsMissing
 from elasticq.engine.rows import Row
 from elasticq.engine.state import Queue, State
-from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
 from elasticq.model.commands import Call
 from elasticq.model.errors import InvalidParameterValue, quoted
@@ -23,14 +23,14 @@ STATES: Final = ("visible", "inflight", "delayed")
 _ALL: Final = frozenset(SYSTEM_ATTRIBUTES)
 
 
-def peek(state: State, call: Call, command: Peek, turn: Turn) -> Outcome:
+def peek(state: State, call: Call, command: Peek, context: ExecutionContext) -> Outcome:
     """Raises ContentsMissing where the first message that it looks at is on disk only.
 
     A later one ends the page instead: so each call comes further, however little memory there is.
     """
     queue = named_queue(state, call, command.queue_url)
     limit = _limit(command)
-    is_wanted = _filter(queue, command, turn)
+    is_wanted = _filter(queue, command, context)
     result = PeekResult()
     size_bytes = walked = 0
     for sequence in queue.issued.between(max(command.from_sequence or 0, 0), queue.last_sequence):
@@ -52,7 +52,7 @@ def peek(state: State, call: Call, command: Peek, turn: Turn) -> Outcome:
             if result.messages and size_bytes > limits.ANSWER_BYTES_MAX:
                 result.next_sequence = sequence
                 break
-            result.messages.append(_peeked(state, queue, content, row, turn.now_ms))
+            result.messages.append(_peeked(state, queue, content, row, context.now_ms))
     return result, []
 
 
@@ -62,7 +62,7 @@ def _limit(command: Peek) -> int:
     return check_range(command.limit, 1, limits.PAGE_SIZE_MAX, "Limit", f"Must be between 1 and {limits.PAGE_SIZE_MAX}")
 
 
-def _filter(queue: Queue, command: Peek, turn: Turn) -> Callable[[int, MessageStored | None], bool]:
+def _filter(queue: Queue, command: Peek, context: ExecutionContext) -> Callable[[int, MessageStored | None], bool]:
     """Says of a living message whether it is wanted, as far as that can be told without its content. Raises."""
     group, states = command.message_group_id, frozenset(command.states or STATES)
     unknown = sorted(states.difference(STATES))
@@ -72,13 +72,13 @@ def _filter(queue: Queue, command: Peek, turn: Turn) -> Callable[[int, MessageSt
         )
     is_any_state = len(states) == len(STATES)
     from_ms, until_ms = command.sent_from_ms, command.sent_until_ms
-    expired_before_ms = queue.expired_before_ms(turn.now_ms)
+    expired_before_ms = queue.expired_before_ms(context.now_ms)
 
     def is_wanted(sequence: int, content: MessageStored | None) -> bool:
         if content is None:
             if group is not None and queue.order.group_name(sequence) != group:
                 return False
-            return is_any_state or delivery_state(queue, sequence, turn.now_ms) in states
+            return is_any_state or delivery_state(queue, sequence, context.now_ms) in states
         sent_ms = content.sent_ms
         if sent_ms <= expired_before_ms or (from_ms is not None and sent_ms < from_ms):
             return False

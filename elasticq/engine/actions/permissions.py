@@ -5,8 +5,8 @@ from typing import Final
 
 from elasticq.engine import mutations as m
 from elasticq.engine import policies, queue_attributes
+from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.state import Queue, State
-from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
 from elasticq.model.actions import GRANTABLE, OWNER_ONLY
 from elasticq.model.commands import AddPermission, Call, RemovePermission
@@ -18,30 +18,30 @@ _LABEL: Final = re.compile(r"[A-Za-z0-9_-]{1,80}\Z")
 _ALL: Final = "*"
 
 
-def add_permission(state: State, call: Call, command: AddPermission, turn: Turn) -> Outcome:
+def add_permission(state: State, call: Call, command: AddPermission, context: ExecutionContext) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
     label = _checked_label(command.label)
     accounts = _checked_accounts(command.aws_account_ids)
     actions = _checked_actions(command.actions)
-    arn = queue_arn(turn.region, queue.account, queue.name)
+    arn = queue_arn(context.region, queue.account, queue.name)
     policy = policies.with_permission(queue.attributes.get(policies.ATTRIBUTE, ""), arn, label, accounts, actions)
     if policy is None:
         raise _refused(label, "Label", "Already exists.")
-    return EmptyResult(), [_set(queue, policy, turn)]
+    return EmptyResult(), [_set(queue, policy, context)]
 
 
-def remove_permission(state: State, call: Call, command: RemovePermission, turn: Turn) -> Outcome:
+def remove_permission(state: State, call: Call, command: RemovePermission, context: ExecutionContext) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
     label = _checked_label(command.label)
     policy = policies.without_permission(queue.attributes.get(policies.ATTRIBUTE, ""), label)
     if policy is None:
         raise _refused(label, "Label", "can't find label.")
-    return EmptyResult(), [_set(queue, policy, turn)]
+    return EmptyResult(), [_set(queue, policy, context)]
 
 
-def _set(queue: Queue, policy: str, turn: Turn) -> m.QueueAttributesSet:
+def _set(queue: Queue, policy: str, context: ExecutionContext) -> m.QueueAttributesSet:
     attributes = queue_attributes.merged(queue.attributes, {policies.ATTRIBUTE: policy})
-    return m.QueueAttributesSet(queue.id, attributes, turn.now_ms)
+    return m.QueueAttributesSet(queue.id, attributes, context.now_ms)
 
 
 def _refused(value: str, parameter: str, reason: str) -> InvalidParameterValue:

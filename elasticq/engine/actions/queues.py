@@ -3,11 +3,11 @@
 from elasticq.engine import mutations as m
 from elasticq.engine import queue_attributes, redrive
 from elasticq.engine.actions.tags import check_count, check_tags
+from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.identity import next_sequence
 from elasticq.engine.ordering.kinds import MARKERS, kind_of
 from elasticq.engine.paging import page
 from elasticq.engine.state import Queue, State
-from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
 from elasticq.model.commands import Call, CreateQueue, DeleteQueue, GetQueueUrl, ListQueues, PurgeQueue
 from elasticq.model.errors import (
@@ -24,7 +24,7 @@ from elasticq.model.names import ACCOUNT, queue_url
 from elasticq.model.results import EmptyResult, ListQueuesResult, QueueUrlResult
 
 
-def create_queue(state: State, call: Call, command: CreateQueue, turn: Turn) -> Outcome:
+def create_queue(state: State, call: Call, command: CreateQueue, context: ExecutionContext) -> Outcome:
     name = _checked_name(command)
     kind = kind_of(command.attributes)
     given = queue_attributes.checked(command.attributes, kind)
@@ -36,20 +36,24 @@ def create_queue(state: State, call: Call, command: CreateQueue, turn: Turn) -> 
         _check_same(existing, given, command.tags)
         return QueueUrlResult(url), []
     deleted_ms = state.deleted_names.get((call.account, name))
-    if turn.sixty_second_rules and deleted_ms is not None and turn.now_ms < deleted_ms + limits.SIXTY_SECOND_RULE_MS:
+    if (
+        context.sixty_second_rules
+        and deleted_ms is not None
+        and context.now_ms < deleted_ms + limits.SIXTY_SECOND_RULE_MS
+    ):
         raise QueueDeletedRecently(
             "You must wait 60 seconds after deleting a queue before you can create another with the same name."
         )
-    if len(state.queues) + len(state.doomed) >= limits.QUEUES_MAX:
+    if len(state.queues) + len(state.deleted_queues) >= limits.QUEUES_MAX:
         raise OverLimit("The maximum number of queues is reached.")
     redrive.check_target(state, call.account, name, kind, given)
     created = m.QueueCreated(
-        queue_id=next_sequence(state.last_queue_id, turn.term),
+        queue_id=next_sequence(state.last_queue_id, context.term),
         account=call.account,
         name=name,
         attributes=queue_attributes.at_creation(given),
         tags=dict(command.tags),
-        created_ms=turn.now_ms,
+        created_ms=context.now_ms,
     )
     return QueueUrlResult(url), [created]
 
@@ -79,7 +83,7 @@ def _check_same(queue: Queue, given: dict[str, str], tags: dict[str, str]) -> No
         raise QueueNameExists("A queue already exists with the same name and different tags")
 
 
-def get_queue_url(state: State, call: Call, command: GetQueueUrl, turn: Turn) -> Outcome:
+def get_queue_url(state: State, call: Call, command: GetQueueUrl, context: ExecutionContext) -> Outcome:
     if not command.queue_name:
         raise MissingParameter("The request must contain the parameter QueueName.")
     account = command.queue_owner_account_id or call.account
@@ -89,7 +93,7 @@ def get_queue_url(state: State, call: Call, command: GetQueueUrl, turn: Turn) ->
     return QueueUrlResult(queue_url(call.endpoint, queue.account, queue.name)), []
 
 
-def list_queues(state: State, call: Call, command: ListQueues, turn: Turn) -> Outcome:
+def list_queues(state: State, call: Call, command: ListQueues, context: ExecutionContext) -> Outcome:
     """Sorted by name."""
     prefix = command.queue_name_prefix or ""
     names, token = page(
@@ -98,15 +102,19 @@ def list_queues(state: State, call: Call, command: ListQueues, turn: Turn) -> Ou
     return ListQueuesResult([queue_url(call.endpoint, call.account, name) for name in names], token), []
 
 
-def delete_queue(state: State, call: Call, command: DeleteQueue, turn: Turn) -> Outcome:
+def delete_queue(state: State, call: Call, command: DeleteQueue, context: ExecutionContext) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
-    return EmptyResult(), [m.QueueDeleted(queue.id, turn.now_ms)]
+    return EmptyResult(), [m.QueueDeleted(queue.id, context.now_ms)]
 
 
-def purge_queue(state: State, call: Call, command: PurgeQueue, turn: Turn) -> Outcome:
+def purge_queue(state: State, call: Call, command: PurgeQueue, context: ExecutionContext) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
     purged_ms = queue.purged_ms
-    if turn.sixty_second_rules and purged_ms is not None and turn.now_ms < purged_ms + limits.SIXTY_SECOND_RULE_MS:
+    if (
+        context.sixty_second_rules
+        and purged_ms is not None
+        and context.now_ms < purged_ms + limits.SIXTY_SECOND_RULE_MS
+    ):
         raise PurgeQueueInProgress(f"Only one PurgeQueue operation on {queue.name} is allowed every 60 seconds.")
-    watermark = next_sequence(queue.last_sequence, turn.term)
-    return EmptyResult(), [m.QueuePurged(queue.id, watermark, turn.now_ms)]
+    watermark = next_sequence(queue.last_sequence, context.term)
+    return EmptyResult(), [m.QueuePurged(queue.id, watermark, context.now_ms)]

@@ -6,13 +6,13 @@ from elasticq.engine import mutations as m
 from elasticq.engine import redrive
 from elasticq.engine.batches import check_page_size
 from elasticq.engine.contents import check_range, check_token, stored_bytes
+from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.deduplication import attempt_key, attempt_recorded, attempted
-from elasticq.engine.identity import next_hand_out, sequence_number
+from elasticq.engine.identity import next_delivery_number, sequence_number
 from elasticq.engine.leases import ENDED_AT_ONCE_MAX
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.rows import UNTOUCHED, Row
 from elasticq.engine.state import Queue, State
-from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
 from elasticq.model.commands import Call, MessageAttributes, ReceiveMessage
 from elasticq.model.errors import InvalidAttributeName, OverLimit, quoted
@@ -76,11 +76,11 @@ def _system_names(command: ReceiveMessage) -> frozenset[str]:
     return names
 
 
-def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Turn) -> Outcome:
+def receive_message(state: State, call: Call, command: ReceiveMessage, context: ExecutionContext) -> Outcome:
     """Raises ContentsMissing where the next message is on disk only."""
     queue = named_queue(state, call, command.queue_url)
-    asked = Asked(queue, command, turn.limits)
-    now_ms = turn.now_ms
+    asked = Asked(queue, command, context.limits)
+    now_ms = context.now_ms
     key = _attempt_key(queue, command)
     if key:
         first_ms, held = attempted(state, queue, key, command.receive_request_attempt_id or "", now_ms)
@@ -90,10 +90,10 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
     over = state.leases.over(queue.id, state.grace, now_ms)
     if len(over) == ENDED_AT_ONCE_MAX:
         return ReceiveMessageResult(), [*over]  # the node asks again: nothing is handed out before all are over
-    buried = redrive.bury(state, queue, dead, turn) if dead else []
-    buried += over
+    moved = redrive.move_to_dead_letters(state, queue, dead, context) if dead else []
+    moved += over
     if not chosen:
-        return ReceiveMessageResult(), buried
+        return ReceiveMessageResult(), moved
     room = limits.IN_FLIGHT_MAX - queue.order.in_flight(now_ms)
     if room < len(chosen):
         if room <= 0 and asked.wait_s == 0 and queue.kind.refuses_when_full:
@@ -103,14 +103,14 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, turn: Tur
             )
         chosen = chosen[: max(room, 0)]
         if not chosen:
-            return ReceiveMessageResult(), buried
+            return ReceiveMessageResult(), moved
     chosen = fitting(queue, asked, chosen)
-    received, messages = hand_out(state, queue, asked, chosen, now_ms + asked.visibility_s * 1_000, turn)
+    received, messages = delivery_number(state, queue, asked, chosen, now_ms + asked.visibility_s * 1_000, context)
     result = ReceiveMessageResult(messages, call.invocation)
     if key:
         result.request_attempt = (key, now_ms)
-        buried.append(attempt_recorded(key, now_ms, received))
-    return result, [received, *buried]
+        moved.append(attempt_recorded(key, now_ms, received))
+    return result, [received, *moved]
 
 
 def fitting(queue: Queue, asked: Asked, chosen: list[int]) -> list[int]:
@@ -125,20 +125,20 @@ def fitting(queue: Queue, asked: Asked, chosen: list[int]) -> list[int]:
     return chosen
 
 
-def hand_out(
-    state: State, queue: Queue, asked: Asked, chosen: list[int], until_ms: int, turn: Turn
+def delivery_number(
+    state: State, queue: Queue, asked: Asked, chosen: list[int], until_ms: int, context: ExecutionContext
 ) -> tuple[m.MessagesReceived, list[ReceivedMessage]]:
     """The messages ``chosen``, whose contents are in memory, each under a new number until ``until_ms``."""
-    now_ms = turn.now_ms
+    now_ms = context.now_ms
     received = m.MessagesReceived(queue.id, now_ms, until_ms, chosen, [], [], [])
     messages = []
     for sequence in chosen:
         old = queue.rows.get(sequence, UNTOUCHED)
         content = queue.contents[sequence]
-        number = next_hand_out(old.hand_out, turn.term)
+        number = next_delivery_number(old.delivery_number, context.term)
         count = old.receive_count + 1
         first_ms = old.first_received_ms or now_ms
-        received.hand_outs.append(number)
+        received.delivery_numbers.append(number)
         received.receive_counts.append(count)
         received.first_received_ms.append(first_ms)
         messages.append(_handed_out(state, queue.id, sequence, content, number))
@@ -180,7 +180,7 @@ def _held_on(
         max(now_ms, first.recorded_ms + 1),  # never that of the first receive: see ``returned``
         now_ms + asked.visibility_s * 1_000,
         held,
-        [row.hand_out for row in rows],
+        [row.delivery_number for row in rows],
         [row.receive_count for row in rows],
         [row.first_received_ms for row in rows],
     )
@@ -192,17 +192,19 @@ def _held_on(
 def message_again(state: State, queue: Queue, sequence: int, asked: Asked) -> ReceivedMessage:
     """A message that is in flight, as it is handed out once more under the handle that it has."""
     content, row = queue.contents[sequence], queue.rows[sequence]
-    message = _handed_out(state, queue.id, sequence, content, row.hand_out)
+    message = _handed_out(state, queue.id, sequence, content, row.delivery_number)
     _add_attributes(queue, message, content, row.receive_count, row.first_received_ms, asked)
     return message
 
 
-def _handed_out(state: State, queue_id: int, sequence: int, content: m.MessageStored, hand_out: int) -> ReceivedMessage:
+def _handed_out(
+    state: State, queue_id: int, sequence: int, content: m.MessageStored, delivery_number: int
+) -> ReceivedMessage:
     identity = state.identity
     origin_queue, origin_sequence = content.origin or (queue_id, sequence)
     return ReceivedMessage(
         identity.message_id(origin_queue, origin_sequence),
-        identity.receipt_handle(queue_id, sequence, hand_out),
+        identity.receipt_handle(queue_id, sequence, delivery_number),
         content.body,
     )
 
@@ -255,23 +257,23 @@ def _filtered(attributes: MessageAttributes, names: list[str]) -> MessageAttribu
 
 
 def received_again(
-    state: State, call: Call, command: ReceiveMessage, turn: Turn, handles: list[tuple[int, int]]
+    state: State, call: Call, command: ReceiveMessage, context: ExecutionContext, handles: list[tuple[int, int]]
 ) -> ReceiveMessageResult:
-    """The answer to a retry: of (sequence, hand-out) those whose handle is still the newest and in flight.
+    """The answer to a retry: of (sequence, delivery) those whose handle is still the newest and in flight.
 
     Of a FIFO queue none once another receive has one of them. They shared a deadline, which has passed then, although
     the grace of a later takeover may move it for the rest: these would overtake what the other consumer has.
     Raises ContentsMissing.
     """
     queue = named_queue(state, call, command.queue_url)
-    asked = Asked(queue, command, turn.limits)
+    asked = Asked(queue, command, context.limits)
     held = []
-    for sequence, hand_out in handles:
+    for sequence, delivery_number in handles:
         row = queue.rows.get(sequence)
-        is_newest = row is not None and row.hand_out == hand_out
+        is_newest = row is not None and row.delivery_number == delivery_number
         if row is not None and not is_newest and queue.kind.blocks_groups:
             return ReceiveMessageResult([], call.invocation)
-        if is_newest and queue.order.is_in_flight(sequence, turn.now_ms):
+        if is_newest and queue.order.is_in_flight(sequence, context.now_ms):
             held.append(sequence)
     missing = [sequence for sequence in held if sequence not in queue.contents]
     if missing:
@@ -279,7 +281,7 @@ def received_again(
     messages = [message_again(state, queue, sequence, asked) for sequence in held]
     result = ReceiveMessageResult(messages, call.invocation)
     if held and (key := _attempt_key(queue, command)):
-        known = state.invocations.get(key, turn.now_ms)
+        known = state.invocations.get(key, context.now_ms)
         result.request_attempt = (key, known.recorded_ms if known is not None else 0)
     return result
 
@@ -297,7 +299,7 @@ def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.
         receipt = state.identity.read_handle(message.receipt_handle)
         queue = state.queues.get(receipt.queue_id)
         row = queue.rows.get(receipt.sequence) if queue is not None else None
-        if row is None or not is_out(row, receipt.hand_out, now_ms):
+        if row is None or not is_out(row, receipt.delivery_number, now_ms):
             continue
         if attempt is not None and row.received_ms != attempt[1]:
             continue  # two calls with one ReceiveRequestAttemptId got it under one handle, and one was perhaps read
@@ -307,20 +309,22 @@ def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.
             back = m.ReceiveReturned(receipt.queue_id, [], [], [], [], visible_at_ms, result.invocation)
             undone[receipt.queue_id] = back
         back.sequences.append(receipt.sequence)
-        back.hand_outs.append(receipt.hand_out)
+        back.delivery_numbers.append(receipt.delivery_number)
         back.receive_counts.append(row.receive_count - 1)
         back.first_received_ms.append(row.first_received_ms if row.receive_count > 1 else 0)
     forgotten: list[m.Mutation] = [m.AttemptRecorded(attempt[0], now_ms, b"")] if undone and attempt else []
     return [*undone.values(), *forgotten]
 
 
-def is_out(row: Row, hand_out: int, now_ms: int) -> bool:
-    """It can be given back: nobody has the message by a later hand-out, nor was this one given back already.
+def is_out(row: Row, delivery_number: int, now_ms: int) -> bool:
+    """It can be given back: nobody has the message by a later delivery, nor was this one given back already.
 
     A receive with a visibility timeout of 0 is out, too. Its message is visible from the millisecond of the receive
     on, and ``returned`` leaves another one than that.
     """
-    return row.hand_out == hand_out and (row.visible_at_ms > now_ms or row.visible_at_ms == row.received_ms)
+    return row.delivery_number == delivery_number and (
+        row.visible_at_ms > now_ms or row.visible_at_ms == row.received_ms
+    )
 
 
 def wait_s(state: State, call: Call, command: ReceiveMessage) -> int:

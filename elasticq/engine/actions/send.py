@@ -8,36 +8,36 @@ taken stores nothing and answers what the first one did.
 from elasticq.engine import contents, idempotency
 from elasticq.engine import mutations as m
 from elasticq.engine.batches import batch_entries_max, check_entries, failed
+from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.deduplication import deduplication_key, first_sent
 from elasticq.engine.forwards import Copies, route
 from elasticq.engine.idempotency import sent_id_key, taken
 from elasticq.engine.identity import next_sequence, sequence_number
 from elasticq.engine.state import Queue, State
-from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
 from elasticq.model.commands import Call, Command, SendMessage, SendMessageBatch, SendMessageBatchEntry
 from elasticq.model.errors import BatchRequestTooLong, MissingParameter, SqsError
 from elasticq.model.results import SendMessageBatchResult, SendMessageResult, SentEntry
 
 
-def send_message(state: State, call: Call, command: SendMessage, turn: Turn) -> Outcome:
+def send_message(state: State, call: Call, command: SendMessage, context: ExecutionContext) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
     if queue.is_forwarding:
-        return _send_on(state, queue, call, command, turn)
-    return _send(state, queue, call, command, turn)
+        return _send_on(state, queue, call, command, context)
+    return _send(state, queue, call, command, context)
 
 
-def _send(state: State, queue: Queue, call: Call, command: SendMessage, turn: Turn) -> Outcome:
-    sequence = next_sequence(queue.last_sequence, turn.term)
-    stored = _stored(queue, call, command, sequence, turn, in_batch=False)
+def _send(state: State, queue: Queue, call: Call, command: SendMessage, context: ExecutionContext) -> Outcome:
+    sequence = next_sequence(queue.last_sequence, context.term)
+    stored = _stored(queue, call, command, sequence, context, in_batch=False)
     if stored.deduplication_id is None:
         return SendMessageResult(state.identity.message_id(queue.id, sequence)), [stored]
     key = _key(queue, stored, stored.deduplication_id)
-    first = _first_sent(state, queue, key, turn)
+    first = _first_sent(state, queue, key, context)
     mutations: list[m.Mutation] = []
     if first is None:
         first = sequence
-        mutations = [stored, _taken(queue, key, first, turn)]
+        mutations = [stored, _taken(queue, key, first, context)]
     message_id = state.identity.message_id(queue.id, first)
     return SendMessageResult(message_id, sequence_number(first) if queue.kind.has_sequence_numbers else None), mutations
 
@@ -46,30 +46,34 @@ def _key(queue: Queue, stored: m.MessageStored, deduplication_id: str) -> bytes:
     return deduplication_key(queue, stored) or sent_id_key(queue, deduplication_id)
 
 
-def _first_sent(state: State, queue: Queue, key: bytes, turn: Turn) -> int | None:
+def _first_sent(state: State, queue: Queue, key: bytes, context: ExecutionContext) -> int | None:
     """The sequence of the message that holds the id. Raises RequestThrottled."""
     look = first_sent if queue.kind.deduplicates_all else idempotency.first_sent
-    return look(state, key, turn.now_ms)
+    return look(state, key, context.now_ms)
 
 
-def _taken(queue: Queue, key: bytes, sequence: int, turn: Turn) -> m.Mutation:
+def _taken(queue: Queue, key: bytes, sequence: int, context: ExecutionContext) -> m.Mutation:
     if queue.kind.deduplicates_all:
-        return m.InvocationRecorded(key, turn.now_ms, queue.id, sequence)
-    return taken(queue, key, sequence, turn)
+        return m.InvocationRecorded(key, context.now_ms, queue.id, sequence)
+    return taken(queue, key, sequence, context)
 
 
-def _send_on(state: State, queue: Queue, call: Call, command: SendMessage, turn: Turn) -> Outcome:
+def _send_on(state: State, queue: Queue, call: Call, command: SendMessage, context: ExecutionContext) -> Outcome:
     """The outcome of a send to a queue with copyTo or moveTo."""
     queue, targets = route(state, queue)
-    result, mutations = _send(state, queue, call, command, turn)
-    return result, mutations + _copies(state, targets, mutations, [command.delay_seconds], turn)
+    result, mutations = _send(state, queue, call, command, context)
+    return result, mutations + _copies(state, targets, mutations, [command.delay_seconds], context)
 
 
 def _copies(
-    state: State, targets: list[Queue], mutations: list[m.Mutation], delays_s: list[int | None], turn: Turn
+    state: State,
+    targets: list[Queue],
+    mutations: list[m.Mutation],
+    delays_s: list[int | None],
+    context: ExecutionContext,
 ) -> list[m.Mutation]:
     """The copies of the messages among ``mutations``. ``delays_s``: the own delay of each message."""
-    copies = Copies(state, targets, turn)
+    copies = Copies(state, targets, context)
     stored = [each for each in mutations if isinstance(each, m.MessageStored)]
     size_bytes = sum(map(contents.stored_bytes, stored))
     if size_bytes * (1 + len(targets)) > limits.FORWARDED_BYTES_MAX:
@@ -84,14 +88,14 @@ def _stored(
     call: Call,
     entry: SendMessage | SendMessageBatchEntry,
     sequence: int,
-    turn: Turn,
+    context: ExecutionContext,
     *,
     in_batch: bool,
 ) -> m.MessageStored:
     """The entry as a mutation, or the SqsError that AWS gives."""
     if entry.message_group_id is None and queue.kind.needs_group:
         raise MissingParameter(contents.NO_GROUP)
-    allowed, attributes = turn.limits, entry.message_attributes
+    allowed, attributes = context.limits, entry.message_attributes
     message_bytes_max = allowed.body_bytes if allowed.is_relaxed else queue.message_bytes_max
     # First, as to look at each character of 8 MiB takes long.
     if contents.message_bytes(entry.message_body or "", attributes) > message_bytes_max:
@@ -99,27 +103,27 @@ def _stored(
     body = contents.check_body(entry.message_body, allowed)
     if attributes:
         contents.check_attributes(attributes, allowed)
-    stored = m.MessageStored(queue.id, sequence, body, turn.now_ms, call.principal)
+    stored = m.MessageStored(queue.id, sequence, body, context.now_ms, call.principal)
     if attributes:
         stored.attributes = attributes
     if entry.message_system_attributes:
         stored.trace_header = contents.trace_header(entry.message_system_attributes)
     elif call.trace_header:
         stored.trace_header = call.trace_header
-    queue.rules.complete(stored, entry, queue.delay_s, turn.now_ms)
+    queue.rules.complete(stored, entry, queue.delay_s, context.now_ms)
     return stored
 
 
-def send_message_batch(state: State, call: Call, command: SendMessageBatch, turn: Turn) -> Outcome:
+def send_message_batch(state: State, call: Call, command: SendMessageBatch, context: ExecutionContext) -> Outcome:
     """All entries that pass are stored in one log entry; the others are answered as failed."""
     queue = named_queue(state, call, command.queue_url)
-    entries_max = batch_entries_max(turn, command.elasticq_page_size)
+    entries_max = batch_entries_max(context, command.elasticq_page_size)
     ids = check_entries(command.entries, "SendMessageBatchRequestEntry", entries_max)
-    _check_total(command, turn.limits)
+    _check_total(command, context.limits)
     if not queue.is_forwarding:
-        return _send_batch(state, queue, call, command, ids, turn)
+        return _send_batch(state, queue, call, command, ids, context)
     queue, targets = route(state, queue)
-    result, mutations = _send_batch(state, queue, call, command, ids, turn)
+    result, mutations = _send_batch(state, queue, call, command, ids, context)
     assert isinstance(result, SendMessageBatchResult)
     # Duplicates, which store nothing, are told by their sequences. A result without one is of a queue whose messages
     # have no own delays, or no ids.
@@ -129,7 +133,7 @@ def send_message_batch(state: State, call: Call, command: SendMessageBatch, turn
         for sent in result.successful
         if not sent.sequence or stored.pop(sent.sequence, sent) is None
     ]
-    return result, mutations + _copies(state, targets, mutations, delays_s, turn)
+    return result, mutations + _copies(state, targets, mutations, delays_s, context)
 
 
 def check_size(command: Command, allowed: limits.Limits) -> None:
@@ -153,24 +157,24 @@ def _check_total(command: SendMessageBatch, allowed: limits.Limits) -> None:
 
 
 def _send_batch(
-    state: State, queue: Queue, call: Call, command: SendMessageBatch, ids: list[str], turn: Turn
+    state: State, queue: Queue, call: Call, command: SendMessageBatch, ids: list[str], context: ExecutionContext
 ) -> Outcome:
     """An entry with a deduplication id may be the duplicate of one before it."""
     queue.rules.check_batch(command.entries)
     result = SendMessageBatchResult()
     messages: list[m.Mutation] = []
     keys: dict[bytes, int] = {}
-    sequence = next_sequence(queue.last_sequence, turn.term)
+    sequence = next_sequence(queue.last_sequence, context.term)
     for position, (name, entry) in enumerate(zip(ids, command.entries, strict=True)):
         try:
-            stored = _stored(queue, call, entry, sequence, turn, in_batch=True)
+            stored = _stored(queue, call, entry, sequence, context, in_batch=True)
         except SqsError as error:
             result.failed.append(failed(name, error))
             continue
         key, first = b"", None
         if stored.deduplication_id is not None:
             key = _key(queue, stored, stored.deduplication_id)
-            first = keys.get(key) or _first_sent(state, queue, key, turn)
+            first = keys.get(key) or _first_sent(state, queue, key, context)
         if first is None:
             first = sequence
             messages.append(stored)
@@ -183,4 +187,4 @@ def _send_batch(
         elif queue.rules.idempotency_ms:
             sent.sequence = first
         result.successful.append(sent)
-    return result, messages + [_taken(queue, key, first, turn) for key, first in keys.items()]
+    return result, messages + [_taken(queue, key, first, context) for key, first in keys.items()]

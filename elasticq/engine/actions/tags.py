@@ -4,8 +4,8 @@ import re
 from typing import Final
 
 from elasticq.engine import mutations as m
+from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.state import State
-from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
 from elasticq.model.commands import Call, ListQueueTags, TagQueue, UntagQueue
 from elasticq.model.errors import InvalidParameterValue, MissingParameter
@@ -37,7 +37,7 @@ def check_count(tags: dict[str, str], queue_name: str) -> None:
         raise InvalidParameterValue(f"Too many tags added for queue {queue_name}.")
 
 
-def tag_queue(state: State, call: Call, command: TagQueue, turn: Turn) -> Outcome:
+def tag_queue(state: State, call: Call, command: TagQueue, context: ExecutionContext) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
     if not command.tags:
         raise MissingParameter("The request must contain the parameter Tags.")
@@ -47,7 +47,7 @@ def tag_queue(state: State, call: Call, command: TagQueue, turn: Turn) -> Outcom
     return EmptyResult(), [] if tags == queue.tags else [m.QueueTagged(queue.id, tags)]
 
 
-def untag_queue(state: State, call: Call, command: UntagQueue, turn: Turn) -> Outcome:
+def untag_queue(state: State, call: Call, command: UntagQueue, context: ExecutionContext) -> Outcome:
     """A key that is not there is no error (seen)."""
     queue = named_queue(state, call, command.queue_url)
     if not command.tag_keys:
@@ -56,5 +56,5 @@ def untag_queue(state: State, call: Call, command: UntagQueue, turn: Turn) -> Ou
     return EmptyResult(), [] if tags == queue.tags else [m.QueueTagged(queue.id, tags)]
 
 
-def list_queue_tags(state: State, call: Call, command: ListQueueTags, turn: Turn) -> Outcome:
+def list_queue_tags(state: State, call: Call, command: ListQueueTags, context: ExecutionContext) -> Outcome:
     return QueueTagsResult(dict(named_queue(state, call, command.queue_url).tags)), []

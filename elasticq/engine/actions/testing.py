@@ -1,8 +1,8 @@
 """What tests may do besides: advance the clock, delete all queues. No wire protocol of SQS leads here."""
 
 from elasticq.engine import mutations as m
+from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.state import State
-from elasticq.engine.turn import Outcome, Turn
 from elasticq.model import limits
 from elasticq.model.commands import Call
 from elasticq.model.errors import InvalidParameterValue
@@ -10,7 +10,7 @@ from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.results import ClockResult, QueuesDeletedResult
 
 
-def advance_clock(state: State, call: Call, command: AdvanceClock, turn: Turn) -> Outcome:
+def advance_clock(state: State, call: Call, command: AdvanceClock, context: ExecutionContext) -> Outcome:
     """Turns the clock forward. The entry itself still has the old time, whatever comes after it the new one."""
     advance_ms = command.advance_ms
     if not 0 <= advance_ms <= limits.CLOCK_ADVANCE_MS_MAX:
@@ -20,15 +20,15 @@ def advance_clock(state: State, call: Call, command: AdvanceClock, turn: Turn) -
     ahead_ms = state.ahead_ms + advance_ms
     if ahead_ms > limits.CLOCK_AHEAD_MS_MAX:
         raise InvalidParameterValue(f"The clock is {state.ahead_ms // 1_000} seconds ahead already.")
-    return ClockResult(turn.now_ms + advance_ms), [m.ClockAdvanced(ahead_ms)] if advance_ms else []
+    return ClockResult(context.now_ms + advance_ms), [m.ClockAdvanced(ahead_ms)] if advance_ms else []
 
 
-def delete_all_queues(state: State, call: Call, command: DeleteAllQueues, turn: Turn) -> Outcome:
+def delete_all_queues(state: State, call: Call, command: DeleteAllQueues, context: ExecutionContext) -> Outcome:
     """A bounded step; the caller asks again while there are more. Move tasks go with their sources."""
     account = command.account
     chosen = [queue for queue in state.queues.values() if account is None or queue.account == account]
     going = chosen[: limits.RESET_QUEUES_MAX]
-    found: list[m.Mutation] = [m.QueueDeleted(queue.id, turn.now_ms) for queue in going]
+    found: list[m.Mutation] = [m.QueueDeleted(queue.id, context.now_ms) for queue in going]
     ids = {queue.id for queue in going}
     found += [m.MoveTaskForgotten(task.number) for task in state.move_tasks.values() if task.source_queue_id in ids]
     return QueuesDeletedResult(len(going), is_more=len(chosen) > len(going)), found

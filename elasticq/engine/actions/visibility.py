@@ -4,8 +4,8 @@ from elasticq.engine import mutations as m
 from elasticq.engine.actions.delete import has_expired, read_receipt
 from elasticq.engine.batches import batch_entries_max, check_entries, failed
 from elasticq.engine.contents import check_range
+from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.state import Queue, State
-from elasticq.engine.turn import Outcome, Turn, named_queue
 from elasticq.model import limits
 from elasticq.model.commands import Call, ChangeMessageVisibility, ChangeMessageVisibilityBatch
 from elasticq.model.errors import InvalidParameterValue, MissingParameter, SqsError
@@ -13,7 +13,7 @@ from elasticq.model.results import BatchResult, EmptyResult
 
 
 def _change(
-    state: State, queue: Queue, handle: str | None, visibility_timeout_s: int | None, turn: Turn
+    state: State, queue: Queue, handle: str | None, visibility_timeout_s: int | None, context: ExecutionContext
 ) -> tuple[int, int] | None:
     """(sequence, until_ms), or None where the visibility ended already: a success that changes nothing.
 
@@ -29,19 +29,19 @@ def _change(
         "VisibilityTimeout",
         "Must be between 0 and 43200, if provided",
     )
-    sequence, hand_out = read_receipt(state, queue, handle)
+    sequence, delivery_number = read_receipt(state, queue, handle)
     row = queue.row(sequence)
     if row is None:
         raise InvalidParameterValue(
             f"Value {handle} for parameter ReceiptHandle is invalid. "
             "Reason: Message does not exist or is not available for visibility timeout change."
         )
-    is_in_flight = queue.order.is_in_flight(sequence, turn.now_ms)
-    if queue.kind.has_strict_handles and (row.hand_out != hand_out or not is_in_flight):
+    is_in_flight = queue.order.is_in_flight(sequence, context.now_ms)
+    if queue.kind.has_strict_handles and (row.delivery_number != delivery_number or not is_in_flight):
         raise has_expired(handle)
-    if not is_in_flight or (row.hand_out != hand_out and state.leases.has_living(queue.id)):
+    if not is_in_flight or (row.delivery_number != delivery_number and state.leases.has_living(queue.id)):
         return None
-    until_ms = turn.now_ms + visibility_timeout_s * 1_000
+    until_ms = context.now_ms + visibility_timeout_s * 1_000
     if until_ms > row.received_ms + limits.VISIBILITY_S_MAX * 1_000:
         raise InvalidParameterValue(
             f"Value {visibility_timeout_s} for parameter VisibilityTimeout is invalid. "
@@ -52,24 +52,26 @@ def _change(
     return sequence, until_ms
 
 
-def change_message_visibility(state: State, call: Call, command: ChangeMessageVisibility, turn: Turn) -> Outcome:
+def change_message_visibility(
+    state: State, call: Call, command: ChangeMessageVisibility, context: ExecutionContext
+) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
-    change = _change(state, queue, command.receipt_handle, command.visibility_timeout, turn)
+    change = _change(state, queue, command.receipt_handle, command.visibility_timeout, context)
     return EmptyResult(), [] if change is None else [m.VisibilityChanged(queue.id, [change[0]], [change[1]])]
 
 
 def change_message_visibility_batch(
-    state: State, call: Call, command: ChangeMessageVisibilityBatch, turn: Turn
+    state: State, call: Call, command: ChangeMessageVisibilityBatch, context: ExecutionContext
 ) -> Outcome:
     """One mutation; where two entries name one message the later one wins."""
     queue = named_queue(state, call, command.queue_url)
-    entries_max = batch_entries_max(turn, command.elasticq_page_size)
+    entries_max = batch_entries_max(context, command.elasticq_page_size)
     ids = check_entries(command.entries, "ChangeMessageVisibilityBatchRequestEntry", entries_max)
     result = BatchResult()
     until_ms: dict[int, int] = {}
     for name, entry in zip(ids, command.entries, strict=True):
         try:
-            change = _change(state, queue, entry.receipt_handle, entry.visibility_timeout, turn)
+            change = _change(state, queue, entry.receipt_handle, entry.visibility_timeout, context)
         except SqsError as error:
             result.failed.append(failed(name, error))
             continue

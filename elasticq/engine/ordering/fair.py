@@ -87,7 +87,7 @@ class FairOrder(StandardOrder):
             tenant.add(sequence)
             if tenant.first == sequence:
                 self._line_up(tenant)
-        elif tenant is not None and row.hand_out:
+        elif tenant is not None and row.delivery_number:
             tenant.in_flight += 1
 
     def insert_untouched(self, first: int, last: int) -> None:
@@ -117,7 +117,7 @@ class FairOrder(StandardOrder):
             tenant.remove(sequence)
         elif self._deadlines.pop(sequence, None) is None:
             tenant.take_back(sequence)
-        elif row.hand_out:
+        elif row.delivery_number:
             tenant.in_flight -= 1
         else:
             self._delayed -= 1
@@ -128,7 +128,7 @@ class FairOrder(StandardOrder):
         tenant = self._tenants.of(sequence)
         if tenant is None:
             return super()._put_back(sequence, due_ms)
-        if self._rows[sequence].hand_out:
+        if self._rows[sequence].delivery_number:
             tenant.in_flight -= 1
         tenant.put_back(sequence, due_ms)
         if tenant.listed is None or due_ms <= tenant.listed[0]:
@@ -161,7 +161,7 @@ class FairOrder(StandardOrder):
         for tenant in self._tenants:
             for sequence, due_ms in list((tenant.returned or {}).items()):
                 row = self._rows[sequence]
-                if due_ms >= from_ms and row.hand_out:
+                if due_ms >= from_ms and row.delivery_number:
                     self._withdraw(sequence, row, tenant)
                     self.insert(sequence, row)
 

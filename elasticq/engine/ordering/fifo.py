@@ -359,7 +359,11 @@ class FifoOrder(Order):
         last = 0
         for sequence in group:
             row = self._rows.get(sequence)
-            if sequence not in self._deadlines or row is None or taken.hand_outs.get(sequence) != row.hand_out:
+            if (
+                sequence not in self._deadlines
+                or row is None
+                or taken.delivery_numbers.get(sequence) != row.delivery_number
+            ):
                 break
             last = sequence
         return last

@@ -25,15 +25,15 @@ class GroupProgress:
 class LeaseGroups:
     """The messages of one lease and their groups.
 
-    calls: those that were learnt; hand_outs: the lease's hand-out number of each of its messages; groups: those of
+    calls: those that were learnt; delivery_numbers: by sequence, of the lease's messages; groups: those of
     its messages; new: messages whose group has not been looked for yet.
     """
 
-    __slots__ = ("calls", "groups", "hand_outs", "new")
+    __slots__ = ("calls", "delivery_numbers", "groups", "new")
 
     def __init__(self) -> None:
         self.calls: dict[int, LeaseCalled] = {}
-        self.hand_outs: dict[int, int] = {}
+        self.delivery_numbers: dict[int, int] = {}
         self.groups: dict[Group, GroupProgress] = {}
         self.new: list[int] = []
 
@@ -46,5 +46,5 @@ class LeaseGroups:
             fresh.append(number)
         for number in reversed(fresh):
             called = self.calls[number] = calls[number]
-            self.hand_outs.update(zip(called.sequences, called.hand_outs, strict=True))
+            self.delivery_numbers.update(zip(called.sequences, called.delivery_numbers, strict=True))
             self.new += called.sequences

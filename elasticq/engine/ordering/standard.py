@@ -90,7 +90,7 @@ class StandardOrder(Order):
         deadline_ms = row.visible_at_ms
         self._deadlines[sequence] = deadline_ms
         heappush(self._heap, (deadline_ms, sequence))
-        if not row.hand_out:
+        if not row.delivery_number:
             self._delayed += 1
         if len(self._heap) > 64 and len(self._heap) > 2 * len(self._deadlines):
             self._heap = [(deadline, known) for known, deadline in self._deadlines.items()]
@@ -101,7 +101,7 @@ class StandardOrder(Order):
             self._untouched.discard(sequence)
         elif self._deadlines.pop(sequence, None) is None:
             del self._returned[sequence]
-        elif not row.hand_out:
+        elif not row.delivery_number:
             self._delayed -= 1
 
     def replace(self, sequence: int, old: Row, row: Row) -> None:
@@ -128,7 +128,7 @@ class StandardOrder(Order):
             if due_ms < from_ms:
                 break
             row = self._rows[sequence]
-            if row.hand_out:
+            if row.delivery_number:
                 del self._returned[sequence]
                 self.insert(sequence, row)
 
@@ -149,7 +149,7 @@ class StandardOrder(Order):
                 heappush(heap, (due_ms, sequence))
                 continue
             del deadlines[sequence]
-            if not row.hand_out:
+            if not row.delivery_number:
                 self._delayed -= 1
             is_in_order &= self._put_back(sequence, due_ms)
         if not deadlines:
@@ -214,11 +214,11 @@ class StandardOrder(Order):
 
     def is_in_flight(self, sequence: int, now_ms: int) -> bool:
         self.advance(now_ms)
-        return sequence in self._deadlines and self._rows[sequence].hand_out > 0
+        return sequence in self._deadlines and self._rows[sequence].delivery_number > 0
 
     def is_delayed(self, sequence: int, now_ms: int) -> bool:
         self.advance(now_ms)
-        return sequence in self._deadlines and not self._rows[sequence].hand_out
+        return sequence in self._deadlines and not self._rows[sequence].delivery_number
 
     def in_flight(self, now_ms: int) -> int:
         self.advance(now_ms)

@@ -47,7 +47,7 @@ def _took_over(state: State, mutation: m.TookOver, undo: Undo | None) -> None:
         # Older than any deadline that can still be ahead: spans end by entry time, the same everywhere.
         state.grace.spans = [known for known in state.grace.spans if known[1] > span[0] - 43_200_000]
         state.grace.spans = [*state.grace.spans, span][-GRACE_SPANS_MAX:]
-        for queue in (*state.queues.values(), *state.doomed.values()):
+        for queue in (*state.queues.values(), *state.deleted_queues.values()):
             queue.order.hide_again(span[0])
 
 
@@ -58,7 +58,7 @@ def _took_over_rows(mutation: m.TookOver) -> list[RowChange]:
 def _untake(state: State, term: int, spans: list[tuple[int, int]]) -> None:
     state.takeover_term = term
     state.grace.spans = spans
-    for queue in (*state.queues.values(), *state.doomed.values()):
+    for queue in (*state.queues.values(), *state.deleted_queues.values()):
         queue.order.forget_grace()
 
 

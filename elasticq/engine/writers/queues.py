@@ -14,7 +14,7 @@ def _queue_of(state: State, mutation: m.QueueCreated | m.QueueRestored) -> Queue
 
 
 def _any_queue(state: State, queue_id: int) -> Queue | None:
-    return state.queues.get(queue_id) or state.doomed.get(queue_id)
+    return state.queues.get(queue_id) or state.deleted_queues.get(queue_id)
 
 
 def _queue_restored(state: State, mutation: m.QueueRestored, undo: Undo | None) -> None:
@@ -30,7 +30,7 @@ def _queue_restored(state: State, mutation: m.QueueRestored, undo: Undo | None) 
         state.queues[queue.id] = queue
         state.names[(queue.account, queue.name)] = queue
     else:
-        state.doomed[queue.id] = queue
+        state.deleted_queues[queue.id] = queue
         state.deleted_names[(queue.account, queue.name)] = mutation.deleted_ms
 
 
@@ -112,7 +112,7 @@ def _queue_deleted(state: State, mutation: m.QueueDeleted, undo: Undo | None) ->
     if undo is not None:
         undo.append((_undelete, state, queue, queue.messages, state.deleted_names.get(key)))
     queue.deleted_ms = mutation.deleted_ms
-    state.doomed[queue.id] = queue
+    state.deleted_queues[queue.id] = queue
     _throw_away(state, queue)
     if state.names.get(key) is queue:
         del state.names[key]
@@ -125,7 +125,7 @@ def _queue_deleted_rows(mutation: m.QueueDeleted) -> list[RowChange]:
 
 def _undelete(state: State, queue: Queue, messages: Messages, deleted_before_ms: int | None) -> None:
     key = (queue.account, queue.name)
-    del state.doomed[queue.id]
+    del state.deleted_queues[queue.id]
     queue.deleted_ms = None
     _fetch_back(state, queue, messages)
     state.queues[queue.id] = queue
@@ -137,7 +137,7 @@ def _undelete(state: State, queue: Queue, messages: Messages, deleted_before_ms:
 
 
 def _queue_reclaimed(state: State, mutation: m.QueueReclaimed, undo: Undo | None) -> None:
-    queue = state.doomed.pop(mutation.queue_id, None)
+    queue = state.deleted_queues.pop(mutation.queue_id, None)
     if queue is None:
         return
     key = (queue.account, queue.name)
@@ -153,7 +153,7 @@ def _queue_reclaimed_rows(mutation: m.QueueReclaimed) -> list[RowChange]:
 
 
 def _unreclaim(state: State, queue: Queue, deleted_ms: int | None) -> None:
-    state.doomed[queue.id] = queue
+    state.deleted_queues[queue.id] = queue
     if deleted_ms is not None:
         state.deleted_names[(queue.account, queue.name)] = deleted_ms
 

@@ -237,7 +237,7 @@ def test_message_shows_group_id_and_number(desk: FifoDesk) -> None:
 
 def test_numbers_grow(desk: FifoDesk) -> None:
     numbers = [desk.put(f"g{at % 2}")[1] for at in range(5)]
-    desk.turn.term += 1
+    desk.context.term += 1
     numbers += [desk.put()[1] for _ in range(2)]
     assert numbers == sorted(set(numbers))
 
@@ -548,7 +548,7 @@ def test_attempt_is_over_for_all_when_another_consumer_has_one_of_its_messages(d
     desk.wait(5)
     other = desk.take(1, visibility_s=60)
     assert bodies(other) == ["g1"]
-    now_ms = desk.turn.now_ms
+    now_ms = desk.context.now_ms
     desk.write([m.TookOver(2, "a", now_ms - 500, now_ms + 1_000)])
     assert desk.counts(URL) == (0, 3, 0), "the grace has moved their deadline"
     assert desk.asked(3, attempt="a", visibility_s=5, guid=guid).messages == []
@@ -570,7 +570,7 @@ def test_attempt_counts_for_five_minutes(desk: FifoDesk) -> None:
 def test_attempt_whose_answer_reached_nobody_is_forgotten(desk: FifoDesk) -> None:
     desk.put()
     result = desk.asked(attempt="a")
-    desk.write(returned(desk.state, result, desk.turn.now_ms))
+    desk.write(returned(desk.state, result, desk.context.now_ms))
     (second,) = desk.take(attempt="a")
     assert second.receipt_handle != result.messages[0].receipt_handle
 
@@ -580,7 +580,7 @@ def test_answer_that_a_later_attempt_has_does_not_go_back(desk: FifoDesk) -> Non
     first = desk.asked(attempt="a")
     desk.wait(1)
     desk.take(attempt="a")
-    assert returned(desk.state, first, desk.turn.now_ms) == []
+    assert returned(desk.state, first, desk.context.now_ms) == []
 
 
 @pytest.mark.parametrize("seconds", [0, 1])
@@ -590,9 +590,9 @@ def test_repetition_that_reached_nobody_leaves_what_the_first_answer_gave(desk: 
     desk.asked(attempt="a")
     desk.wait(seconds)
     again = desk.asked(attempt="a", guid=guid)
-    assert returned(desk.state, again, desk.turn.now_ms) == []
+    assert returned(desk.state, again, desk.context.now_ms) == []
     retried = desk.asked(attempt="a", guid=guid)
-    assert returned(desk.state, retried, desk.turn.now_ms) == []
+    assert returned(desk.state, retried, desk.context.now_ms) == []
     assert desk.counts(URL) == (0, 1, 0)
 
 
@@ -604,7 +604,7 @@ def test_retry_of_a_receive_that_was_repeated_does_not_go_back(desk: FifoDesk) -
     desk.take(attempt="a")
     retried = desk.asked(attempt="a", guid=guid)
     assert retried.messages
-    assert returned(desk.state, retried, desk.turn.now_ms) == []
+    assert returned(desk.state, retried, desk.context.now_ms) == []
 
 
 def test_retry_of_the_sdk_does_not_restart_the_visibility(desk: FifoDesk) -> None:
@@ -631,7 +631,7 @@ def test_standard_queue_ignores_the_attempt() -> None:
 def test_what_is_taken_back_leaves_no_trace(desk: FifoDesk) -> None:
     for group in ("g1", "g1", "g2"):
         desk.put(group)
-    before = state_digest(desk.state, desk.turn.now_ms)
+    before = state_digest(desk.state, desk.context.now_ms)
     undo: Undo = []
     command = c.ReceiveMessage(URL, max_number_of_messages=2, receive_request_attempt_id="a")
     first, second = desk.do(command, undo=undo).messages
@@ -639,5 +639,5 @@ def test_what_is_taken_back_leaves_no_trace(desk: FifoDesk) -> None:
     desk.do(c.DeleteMessage(URL, second.receipt_handle), undo=undo)
     desk.do(send(message_group_id="g1", message_deduplication_id="new"), undo=undo)
     roll_back(undo)
-    assert state_digest(desk.state, desk.turn.now_ms) == before
+    assert state_digest(desk.state, desk.context.now_ms) == before
     assert bodies(desk.take(10)) == ["g11", "g12", "g23"]

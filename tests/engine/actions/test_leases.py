@@ -11,7 +11,7 @@ from elasticq.engine.actions.receive import returned
 from elasticq.engine.apply import Undo, apply, roll_back
 from elasticq.engine.digest import state_digest
 from elasticq.engine.dump import dump
-from elasticq.engine.execute import look_last
+from elasticq.engine.execute import seal_or_answer
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.state import State
 from elasticq.engine.sweep import Sweeper
@@ -51,7 +51,7 @@ class LeaseDesk(Desk):
         result = self.do(command)
         if isinstance(result, ReceiveMessageResult) and not result.messages and not result.leased:
             call = c.Call(command, "anonymous", DEFAULT_ACCOUNT, ENDPOINT)
-            result, mutations = look_last(self.state, call, self.turn)
+            result, mutations = seal_or_answer(self.state, call, self.context)
             self.write(mutations)
         return result
 
@@ -87,7 +87,7 @@ class LeaseDesk(Desk):
             self.do(c.SendMessage(queue_url=url, message_body=body, message_group_id=group))
 
     def visible(self, url: str = URL) -> int:
-        return self.queue(url).order.counts(self.turn.now_ms).visible
+        return self.queue(url).order.counts(self.context.now_ms).visible
 
     def copied(self) -> bytes:
         """The digest of a member that was given a dump."""
@@ -176,7 +176,7 @@ def test_answer_of_a_lease_is_never_given_back(desk: LeaseDesk) -> None:
     desk.fill(1)
     result = desk.ask("q/1/0/0")
     assert isinstance(result, ReceiveMessageResult)
-    assert returned(desk.state, result, desk.turn.now_ms) == []
+    assert returned(desk.state, result, desk.context.now_ms) == []
 
 
 def test_leased_receive_leaves_no_row_in_the_guid_history(desk: LeaseDesk) -> None:
@@ -392,7 +392,7 @@ def test_who_was_told_that_a_lease_has_expired_is_told_so_after_a_takeover(desk:
     desk.take("q/2/0/0", limit=1, lease_s=5)
     desk.wait(5)
     assert desk.is_over("q/1/0/0")
-    desk.write([m.TookOver(2, "b", desk.turn.now_ms - 1_000, desk.turn.now_ms + 2_000)])
+    desk.write([m.TookOver(2, "b", desk.context.now_ms - 1_000, desk.context.now_ms + 2_000)])
     assert desk.is_over("q/1/0/0")
     assert len(desk.take("q/2/0/0")) == 1, "nobody was told that this one has expired: it has its grace"
     assert desk.change("lease:q/2/", 60) == EmptyResult()
@@ -402,8 +402,8 @@ def test_who_was_told_that_a_lease_has_expired_is_told_so_after_a_takeover(desk:
 
 def take_over(desk: LeaseDesk, term: int) -> None:
     """A new master, whose grace prolongs what ended in the last second by two."""
-    desk.write([m.TookOver(term, "b", desk.turn.now_ms - 1_000, desk.turn.now_ms + 2_000)])
-    desk.turn.term = term
+    desk.write([m.TookOver(term, "b", desk.context.now_ms - 1_000, desk.context.now_ms + 2_000)])
+    desk.context.term = term
 
 
 @pytest.mark.parametrize("url", [URL, FIFO_URL])
@@ -455,7 +455,7 @@ def test_lease_whose_message_was_moved_does_not_come_back_with_a_takeover(desk: 
     assert len(desk.take("q/1/0/0", url="dead", lease_s=5)) == 1
     desk.wait(5)
     desk.do(c.StartMessageMoveTask(arn_of("dead")))
-    desk.write(Mover().step(desk.state, desk.turn.now_ms, desk.turn.term).mutations)
+    desk.write(Mover().step(desk.state, desk.context.now_ms, desk.context.term).mutations)
     assert desk.visible("source") == 1
     take_over(desk, 2)
     assert isinstance(desk.delete("lease:q/1/", "dead"), LeaseExpired)
@@ -501,14 +501,14 @@ def test_ended_lease_is_forgotten_after_a_day_in_bounded_steps(
     desk.wait(5)
     sweeper = Sweeper()
     for _ in range(4):
-        desk.write(sweeper.step(desk.state, desk.turn.now_ms)[0])
+        desk.write(sweeper.step(desk.state, desk.context.now_ms)[0])
     assert [lease.state for lease in desk.state.leases.ended.values()] == [m.LEASE_COMMITTED, *[m.LEASE_EXPIRED] * 4]
     desk.wait(DAY_S)
-    found, is_more = sweeper.step(desk.state, desk.turn.now_ms)
+    found, is_more = sweeper.step(desk.state, desk.context.now_ms)
     assert (len(found), is_more) == (2, True)
     while found:
         desk.write(found)
-        found, _ = sweeper.step(desk.state, desk.turn.now_ms)
+        found, _ = sweeper.step(desk.state, desk.context.now_ms)
     assert not len(desk.state.leases)
     assert desk.delete("lease:q/4/") == EmptyResult()
 
@@ -519,11 +519,11 @@ def test_crowd_of_ended_leases_goes_early_but_not_at_once(desk: LeaseDesk, monke
         desk.take(f"q/{batch}/0/0")
         desk.delete(f"lease:q/{batch}/")
     sweeper = Sweeper()
-    assert sweeper.step(desk.state, desk.turn.now_ms) == ([], False)
+    assert sweeper.step(desk.state, desk.context.now_ms) == ([], False)
     desk.wait(300)
-    desk.write(sweeper.step(desk.state, desk.turn.now_ms)[0])
+    desk.write(sweeper.step(desk.state, desk.context.now_ms)[0])
     assert [key[2] for key in desk.state.leases.ended] == [2, 3]
-    assert sweeper.step(desk.state, desk.turn.now_ms) == ([], False)
+    assert sweeper.step(desk.state, desk.context.now_ms) == ([], False)
 
 
 # --- FIFO -----------------------------------------------------------------------------------
@@ -594,7 +594,7 @@ def _story(desk: LeaseDesk, undo: Undo | None = None) -> None:
             )
             do(command)
     call = c.Call(c.ReceiveMessage(URL, receive_request_attempt_id="q/3/0/2"), "anonymous", DEFAULT_ACCOUNT, ENDPOINT)
-    _, mutations = leases.last_look(desk.state, call, desk.turn)
+    _, mutations = leases.seal_or_answer_lease(desk.state, call, desk.context)
     desk.write(mutations, undo)
     do(c.DeleteMessage(URL, "lease:q/0/"))
     do(c.ChangeMessageVisibility(URL, "lease:q/1/", 0))

@@ -23,10 +23,10 @@ def desk() -> Desk:
 
 
 def look(desk: Desk, url: str = "jobs", **options: Any) -> PeekResult:
-    before, steps = state_digest(desk.state, desk.turn.now_ms), len(desk.log)
+    before, steps = state_digest(desk.state, desk.context.now_ms), len(desk.log)
     result = desk.do(Peek(queue_url=url, **options))
     assert isinstance(result, PeekResult)
-    assert (state_digest(desk.state, desk.turn.now_ms), len(desk.log)) == (before, steps)
+    assert (state_digest(desk.state, desk.context.now_ms), len(desk.log)) == (before, steps)
     return result
 
 

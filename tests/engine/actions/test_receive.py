@@ -27,7 +27,7 @@ def ask(desk: Desk, invocation: bytes = b"", **options: object) -> ReceiveMessag
 
 
 def give_back(desk: Desk, result: ReceiveMessageResult) -> None:
-    desk.write(returned(desk.state, result, desk.turn.now_ms))
+    desk.write(returned(desk.state, result, desk.context.now_ms))
 
 
 def test_receive_hides_message_until_timeout(desk: Desk) -> None:
@@ -293,7 +293,7 @@ def test_receive_given_back_twice_takes_its_count_back_once(desk: Desk, has_grac
     desk.wait(1)
     result = ask(desk)
     if has_grace:
-        desk.write([m.TookOver(2, "b", desk.turn.now_ms - 1_000, desk.turn.now_ms + 2_000)])
+        desk.write([m.TookOver(2, "b", desk.context.now_ms - 1_000, desk.context.now_ms + 2_000)])
     give_back(desk, result)
     give_back(desk, result)
     desk.wait(2)
@@ -304,11 +304,11 @@ def test_receive_given_back_twice_takes_its_count_back_once(desk: Desk, has_grac
 def test_returned_receive_keeps_the_hand_out_number(desk: Desk) -> None:
     desk.send()
     first = ask(desk)
-    hand_out = desk.state.identity.read_handle(first.messages[0].receipt_handle).hand_out
+    delivery_number = desk.state.identity.read_handle(first.messages[0].receipt_handle).delivery_number
     give_back(desk, first)
     (row,) = desk.queue().rows.values()
-    assert (row.hand_out, row.receive_count, row.first_received_ms) == (hand_out, 0, 0)
-    assert desk.state.identity.read_handle(desk.receive_one().receipt_handle).hand_out == hand_out + 1
+    assert (row.delivery_number, row.receive_count, row.first_received_ms) == (delivery_number, 0, 0)
+    assert desk.state.identity.read_handle(desk.receive_one().receipt_handle).delivery_number == delivery_number + 1
 
 
 def test_second_receive_returned_keeps_the_first_receives_time(desk: Desk) -> None:
@@ -325,7 +325,7 @@ def test_returning_an_old_hand_out_changes_nothing(desk: Desk) -> None:
     old = ask(desk, visibility_timeout=1)
     desk.wait(2)
     desk.receive_one()
-    assert returned(desk.state, old, desk.turn.now_ms) == []
+    assert returned(desk.state, old, desk.context.now_ms) == []
     assert desk.counts() == (0, 1, 0)
 
 
@@ -333,7 +333,7 @@ def test_returning_what_is_gone_changes_nothing(desk: Desk) -> None:
     desk.send()
     held = ask(desk)
     desk.do(c.DeleteQueue(queue_url="jobs"))
-    assert returned(desk.state, held, desk.turn.now_ms) == []
+    assert returned(desk.state, held, desk.context.now_ms) == []
 
 
 # --- pages ----------------------------------------------------------------------------
@@ -388,7 +388,7 @@ def test_retry_of_a_page_gets_it_again_and_is_remembered_in_few_bytes(desk: Desk
     first = ask(desk, CALL, elasticq_page_size=1_000)
     again = ask(desk, CALL, elasticq_page_size=1_000)
     assert [message.receipt_handle for message in again.messages] == [x.receipt_handle for x in first.messages]
-    known = desk.state.invocations.get(CALL, desk.turn.now_ms)
+    known = desk.state.invocations.get(CALL, desk.context.now_ms)
     assert known is not None
     assert len(known.detail) < 4_096
 

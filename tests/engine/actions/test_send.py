@@ -67,7 +67,7 @@ def test_a_messages_own_delay_beats_the_queues_zero_too() -> None:
 def test_sequence_carries_the_term() -> None:
     made = desk()
     made.send()
-    made.turn.term = 7
+    made.context.term = 7
     made.send()
     first, second = (x for x in made.log if isinstance(x, m.MessageStored))
     assert (first.sequence >> 40, second.sequence >> 40) == (1, 7)

@@ -47,12 +47,12 @@ class Shelf:
     def take(self, sequence: int, now_ms: int, until_ms: int) -> None:
         """A receive hands the message out."""
         old = self.row(sequence)
-        self._replace(sequence, Row(until_ms, old.hand_out + 1, old.receive_count + 1, 1, now_ms))
+        self._replace(sequence, Row(until_ms, old.delivery_number + 1, old.receive_count + 1, 1, now_ms))
 
     def hide(self, sequence: int, until_ms: int) -> None:
         """Its visibility is changed."""
         old = self.row(sequence)
-        self._replace(sequence, Row(until_ms, old.hand_out, old.receive_count, 1, old.received_ms))
+        self._replace(sequence, Row(until_ms, old.delivery_number, old.receive_count, 1, old.received_ms))
 
     def _replace(self, sequence: int, row: Row) -> None:
         old, self.queue.rows[sequence] = self.row(sequence), row
@@ -120,7 +120,7 @@ class Shelf:
 
     def state(self, sequence: int, now_ms: int) -> str:
         row = self.row(sequence)
-        if row.hand_out:
+        if row.delivery_number:
             return "in flight" if self.grace.deadline(row) > now_ms else "visible"
         if self.kind.delays_messages:
             return "delayed" if row.visible_at_ms > now_ms else "visible"

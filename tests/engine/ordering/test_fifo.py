@@ -30,7 +30,7 @@ class Shelf:
 
     def set(self, sequence: int, visible_at_ms: int, received_ms: int) -> None:
         old = self.touched.get(sequence, UNTOUCHED)
-        row = self.touched[sequence] = Row(visible_at_ms, old.hand_out + 1, 1, 1, received_ms)
+        row = self.touched[sequence] = Row(visible_at_ms, old.delivery_number + 1, 1, 1, received_ms)
         self.order.replace(sequence, old, row)
         group = self.contents[sequence].group_id or ""
         self.served[group] = max(self.served.get(group, 0), received_ms)

@@ -114,8 +114,8 @@ def test_dump_of_every_kind_makes_the_same_state(kind: Kind) -> None:
     for chunk in dump(desk.state):
         for mutation in chunk:
             apply(other, mutation)
-    assert state_digest(other, desk.turn.now_ms) == state_digest(desk.state, desk.turn.now_ms)
+    assert state_digest(other, desk.context.now_ms) == state_digest(desk.state, desk.context.now_ms)
     twin = next(iter(other.queues.values()))
-    chosen = desk.queue(name).order.choose(desk.turn.now_ms, 10, -1)
-    assert twin.order.choose(desk.turn.now_ms, 10, -1) == chosen
+    chosen = desk.queue(name).order.choose(desk.context.now_ms, 10, -1)
+    assert twin.order.choose(desk.context.now_ms, 10, -1) == chosen
     assert len(chosen) == 6

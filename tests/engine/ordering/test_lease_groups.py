@@ -16,7 +16,7 @@ def test_each_call_is_learnt_once_and_in_its_order() -> None:
     calls |= {2: called(2, 9), 3: called(3, 7)}
     groups.learn(calls)
     assert groups.new == [5, 6, 9, 7]
-    assert groups.hand_outs == {5: 105, 6: 106, 9: 109, 7: 107}
+    assert groups.delivery_numbers == {5: 105, 6: 106, 9: 109, 7: 107}
 
 
 def test_call_that_was_rolled_back_and_made_again_is_learnt_again() -> None:

@@ -20,12 +20,12 @@ class Shelf:
         self.contents: dict[int, MessageStored] = {}
         self.order = StandardOrder(self.touched, self.contents, grace or Grace(), Ages())
 
-    def put(self, sequence: int, sent_ms: int, visible_at_ms: int = 0, hand_out: int = 0) -> None:
+    def put(self, sequence: int, sent_ms: int, visible_at_ms: int = 0, delivery_number: int = 0) -> None:
         old = self.rows.get(sequence)
         if old is not None:
             self.order.remove(sequence, old)
         self.contents[sequence] = MessageStored(1, sequence, "x", sent_ms, "me", visible_at_ms)
-        row = self.rows[sequence] = Row(visible_at_ms, hand_out)
+        row = self.rows[sequence] = Row(visible_at_ms, delivery_number)
         if visible_at_ms:
             self.touched[sequence] = row
         self.order.insert(sequence, row)
@@ -53,7 +53,7 @@ def test_messages_go_in_the_order_they_came(shelf: Shelf) -> None:
 
 def test_earlier_availability_goes_first_whatever_the_reason(shelf: Shelf) -> None:
     shelf.put(1, 100, visible_at_ms=500)  # delayed until 500
-    shelf.put(2, 200, visible_at_ms=300, hand_out=1)  # in flight until 300
+    shelf.put(2, 200, visible_at_ms=300, delivery_number=1)  # in flight until 300
     shelf.put(3, 400)  # sent at 400
     shelf.put(4, 600)
     assert shelf.choose(600) == [2, 3, 1, 4]
@@ -66,16 +66,16 @@ def test_message_waits_for_its_very_millisecond(shelf: Shelf) -> None:
 
 
 def test_shortened_deadline_comes_forward(shelf: Shelf) -> None:
-    shelf.put(1, 100, visible_at_ms=90_000, hand_out=1)
-    shelf.put(2, 100, visible_at_ms=80_000, hand_out=1)
-    shelf.put(1, 100, visible_at_ms=200, hand_out=1)
+    shelf.put(1, 100, visible_at_ms=90_000, delivery_number=1)
+    shelf.put(2, 100, visible_at_ms=80_000, delivery_number=1)
+    shelf.put(1, 100, visible_at_ms=200, delivery_number=1)
     assert shelf.order.next_due_ms() == 200
     assert shelf.choose(200) == [1]
 
 
 def test_lengthened_deadline_is_not_cut_by_the_old_one(shelf: Shelf) -> None:
-    shelf.put(1, 100, visible_at_ms=200, hand_out=1)
-    shelf.put(1, 100, visible_at_ms=900, hand_out=1)
+    shelf.put(1, 100, visible_at_ms=200, delivery_number=1)
+    shelf.put(1, 100, visible_at_ms=900, delivery_number=1)
     assert shelf.choose(899) == []
     assert shelf.order.counts(899) == Counts(0, 1, 0)
     assert shelf.choose(900) == [1]
@@ -83,7 +83,7 @@ def test_lengthened_deadline_is_not_cut_by_the_old_one(shelf: Shelf) -> None:
 
 def test_expired_messages_are_passed_over(shelf: Shelf) -> None:
     shelf.put(1, 100)
-    shelf.put(2, 100, visible_at_ms=150, hand_out=1)
+    shelf.put(2, 100, visible_at_ms=150, delivery_number=1)
     shelf.put(3, 300)
     assert shelf.choose(400, sent_after_ms=100) == [3]
     assert shelf.choose(400, limit=1, sent_after_ms=100) == [3]
@@ -95,8 +95,8 @@ def test_grace_is_for_messages_in_flight_only() -> None:
     grace.spans = [(100, 1_000), (1_500, 2_000), (1_900, 3_000)]
     shelf = Shelf(grace)
     shelf.put(1, 50, visible_at_ms=500)  # a delay
-    shelf.put(2, 50, visible_at_ms=500, hand_out=1)
-    shelf.put(3, 50, visible_at_ms=1_600, hand_out=1)  # to 2,000, and from there chained to 3,000
+    shelf.put(2, 50, visible_at_ms=500, delivery_number=1)
+    shelf.put(3, 50, visible_at_ms=1_600, delivery_number=1)  # to 2,000, and from there chained to 3,000
     assert shelf.choose(999) == [1]
     assert shelf.order.counts(999) == Counts(1, 2, 0)
     assert shelf.choose(1_000) == [1, 2]
@@ -106,7 +106,7 @@ def test_grace_is_for_messages_in_flight_only() -> None:
 
 def test_many_moved_deadlines_do_not_grow_the_heap(shelf: Shelf) -> None:
     for at in range(5_000):
-        shelf.put(1, 0, visible_at_ms=10_000 + at, hand_out=1)
+        shelf.put(1, 0, visible_at_ms=10_000 + at, delivery_number=1)
     assert len(shelf.order._heap) <= 130
     assert shelf.choose(14_998) == []
     assert shelf.choose(14_999) == [1]
@@ -124,7 +124,7 @@ def test_message_whose_content_is_on_disk_is_asked_for(shelf: Shelf) -> None:
 
 
 def test_returned_message_whose_content_is_on_disk_is_asked_for(shelf: Shelf) -> None:
-    shelf.put(1, 100, visible_at_ms=200, hand_out=1)
+    shelf.put(1, 100, visible_at_ms=200, delivery_number=1)
     del shelf.contents[1]
     assert shelf.choose(199) == []
     with pytest.raises(ContentsMissing) as missing:
@@ -147,11 +147,11 @@ def test_choice_and_counts_agree_with_the_rows(data: st.DataObject) -> None:
             for chosen in shelf.choose(now_ms, data.draw(st.integers(1, 3))):
                 old = shelf.rows[chosen]
                 sent_ms = shelf.contents[chosen].sent_ms
-                shelf.put(chosen, sent_ms, now_ms + data.draw(st.integers(0, 200)), old.hand_out + 1)
+                shelf.put(chosen, sent_ms, now_ms + data.draw(st.integers(0, 200)), old.delivery_number + 1)
         elif action == "free":
             at = data.draw(st.sampled_from(known))
             if shelf.order.is_in_flight(at, now_ms):
-                shelf.put(at, shelf.contents[at].sent_ms, now_ms, shelf.rows[at].hand_out)
+                shelf.put(at, shelf.contents[at].sent_ms, now_ms, shelf.rows[at].delivery_number)
         elif action == "drop":
             shelf.drop(data.draw(st.sampled_from(known)))
         check_against_rows(shelf, now_ms)
@@ -163,7 +163,7 @@ def check_against_rows(shelf: Shelf, now_ms: int) -> None:
     for sequence, row in shelf.rows.items():
         if row.visible_at_ms <= now_ms:
             available_ms[sequence] = row.visible_at_ms or shelf.contents[sequence].sent_ms
-        elif row.hand_out:
+        elif row.delivery_number:
             in_flight += 1
         else:
             delayed += 1

@@ -26,7 +26,7 @@ def test_takeover_span_holds_for_what_the_index_already_gave_free() -> None:
     desk.receive(1, visibility_s=1)
     desk.wait(1)
     assert desk.counts() == (1, 0, 0)  # looked at, so the index moved it
-    now_ms = desk.turn.now_ms
+    now_ms = desk.context.now_ms
     desk.write([m.TookOver(2, "a", now_ms - 500, now_ms + 1_000)])
     check_indexes(desk.state, now_ms)
     assert desk.counts() == (0, 1, 0)

@@ -19,6 +19,6 @@ def test_roll_back_of_a_returned_receive_of_a_reused_guid() -> None:
     desk.receive(1, invocation=guid)
     rows = digest(desk)
     undo: Undo = []
-    desk.write([m.ReceiveReturned(desk.queue().id, [], [], [], [], desk.turn.now_ms, guid)], undo)
+    desk.write([m.ReceiveReturned(desk.queue().id, [], [], [], [], desk.context.now_ms, guid)], undo)
     roll_back(undo)
     assert digest(desk) == rows

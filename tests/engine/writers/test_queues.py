@@ -15,16 +15,16 @@ def test_log_that_deletes_and_recreates_a_name_may_be_replayed() -> None:
     desk.send()
     state = replayed([*desk.log, *desk.log])
     assert [queue.id for queue in state.names.values()] == [desk.queue().id]
-    assert state_digest(state, desk.turn.now_ms) == digest(desk)
+    assert state_digest(state, desk.context.now_ms) == digest(desk)
 
 
 def test_log_that_reclaims_a_deleted_queue_may_be_replayed() -> None:
     driver = Driver()
     driver.run([("send", 0, 1), ("drop", 0, 0), ("sweep", 0, 0), ("wait", 0, 6), ("sweep", 0, 0), ("create", 0, 0)])
     state = replayed([*driver.desk.log, *driver.desk.log])
-    assert state_digest(state, driver.desk.turn.now_ms) == digest(driver.desk)
+    assert state_digest(state, driver.desk.context.now_ms) == digest(driver.desk)
     assert len(state.queues) == len(NAMES)
-    assert not state.doomed
+    assert not state.deleted_queues
 
 
 def test_deleted_queue_holds_no_message_any_more() -> None:

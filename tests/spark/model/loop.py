@@ -22,11 +22,11 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
 from elasticq.client import SqsError
+from elasticq.spark.environment import Environment
 from elasticq.spark.lease import LeaseLost
 from elasticq.spark.offsets import Offset, Share
 from elasticq.spark.options import Read
 from elasticq.spark.source import StreamReader
-from elasticq.spark.surroundings import Surroundings
 from elasticq.spark.wal import LogMissing, TooSlow
 from tests.spark.model.world import Client, Clock, Engine, Killed, MemoryStore, pick
 
@@ -221,10 +221,10 @@ class World:
 
     # --- Spark --------------------------------------------------------------------------------------
 
-    def surroundings(self) -> Surroundings:
+    def environment(self) -> Environment:
         client = self.setup.client(self.engine, self.around)
         store = self.setup.store(self.files, self.around)
-        return Surroundings(
+        return Environment(
             connect=lambda connection: client,
             on_elasticq=lambda connection: self.setup.options.get("mode", "lease") == "lease",
             now_s=self.clock.now_s,
@@ -256,7 +256,7 @@ class World:
             "wal_location": "memory",
             **self.setup.options,
         }
-        return self.setup.reader(Read(**options), SCHEMA, self.surroundings())
+        return self.setup.reader(Read(**options), SCHEMA, self.environment())
 
     def attempt(self, share: Share) -> list[str]:
         """One attempt of a task, on an executor of its own."""

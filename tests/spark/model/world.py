@@ -93,7 +93,7 @@ class Client:
 
     def __init__(self, engine: Engine, around: Callable[[str, Callable[[], Any]], Any]) -> None:
         self._engine = engine
-        self._around = around
+        self._environment = around
 
     def __getattr__(self, method: str) -> Callable[..., dict[str, Any]]:
         if method.startswith("_") or method == "peek":
@@ -102,7 +102,7 @@ class Client:
 
         def call(**members: Any) -> dict[str, Any]:
             body = json.dumps(members).encode()
-            return self._around(action, lambda: self.answered(action, body))  # type: ignore[no-any-return]
+            return self._environment(action, lambda: self.answered(action, body))  # type: ignore[no-any-return]
 
         return call
 
@@ -125,7 +125,7 @@ class MemoryStore:
 
     def __init__(self, files: dict[str, bytes], around: Callable[[str, Callable[[], Any]], Any]) -> None:
         self._files = files
-        self._around = around
+        self._environment = around
 
     def read(self, name: str) -> bytes | None:
         return self._files.get(name)
@@ -137,13 +137,13 @@ class MemoryStore:
             self._files[name] = content
             return True
 
-        return bool(self._around("create", write))
+        return bool(self._environment("create", write))
 
     def put(self, name: str, content: bytes) -> None:
-        self._around("put", lambda: self._files.__setitem__(name, content))
+        self._environment("put", lambda: self._files.__setitem__(name, content))
 
     def remove(self, name: str) -> None:
-        self._around("remove", lambda: self._files.pop(name, None))
+        self._environment("remove", lambda: self._files.pop(name, None))
 
     def names(self, folder: str) -> list[str]:
         return sorted(name.partition("/")[2] for name in self._files if name.startswith(f"{folder}/"))

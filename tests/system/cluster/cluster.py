@@ -18,7 +18,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from elasticq.checks.story import Jump
+from elasticq.checks.queue_history import Jump
 from tests.system.cluster.clocked import Clocks, Skew
 from tests.system.cluster.proxy import HOST, Network
 from tests.system.durability.chaos import CLOCK_BOUND_MS, now_us

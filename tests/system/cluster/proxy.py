@@ -42,7 +42,7 @@ class Network:
             text=True,
             start_new_session=True,
         )
-        self._turn = threading.Lock()
+        self._context = threading.Lock()
 
     def link(self, dialler: str, target: str, port: int) -> int:
         """The relay's port by which ``dialler`` reaches ``target``, which listens at ``port``."""
@@ -71,7 +71,7 @@ class Network:
     def _ask(self, **command: Any) -> dict[str, Any]:
         assert self._process.stdin
         assert self._process.stdout
-        with self._turn:
+        with self._context:
             self._process.stdin.write(json.dumps(command) + "\n")
             self._process.stdin.flush()
             line = self._process.stdout.readline()

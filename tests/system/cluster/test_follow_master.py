@@ -62,5 +62,5 @@ def test_label_moves_to_the_next_master_when_one_dies(cluster: Cluster, kubernet
     master = cluster.master()
     until(lambda: labelled() == [master], "the master's pod is labelled")
     cluster.kill9(master)
-    heir = cluster.master(other_than=master)
-    until(lambda: labelled() == [heir], "the next master's pod is labelled, and the dead one is not")
+    transfer_target = cluster.master(other_than=master)
+    until(lambda: labelled() == [transfer_target], "the next master's pod is labelled, and the dead one is not")

@@ -29,7 +29,7 @@ async def intruding(cluster: Cluster, victim: str) -> AsyncIterator[tuple[Member
     secret = cluster.secret_file.read_bytes().strip()
     status = cluster[victim].status()
     name = f"e{uuid4().hex[:8]}"
-    peer = make_peer(name, boot=uuid4().hex, cluster_name="elasticq", cluster=status["cluster"], is_fresh=False)
+    peer = make_peer(name, incarnation=uuid4().hex, cluster_name="elasticq", cluster=status["cluster"], is_fresh=False)
     member = Member(name, peer=peer, secret=secret, seeds=(cluster[victim].address,))
     async with running(member):
         await member.until(lambda: any(met.name == victim for met in member.mets))
@@ -57,7 +57,7 @@ async def test_frames_that_cannot_be_cost_their_link_and_no_process(cluster: Clu
                 "mark": f.encode(
                     f.Forward(
                         **head,
-                        boot="b",
+                        incarnation="b",
                         number=1,
                         kind="ListQueues",
                         command=r.msgspec.Raw(b"\x80"),

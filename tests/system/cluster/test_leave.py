@@ -31,11 +31,11 @@ def test_transfer_moves_the_mastership(cluster: Cluster) -> None:  # F25
     with Load(cluster) as load:
         load.wait_for(100)
         for _ in range(5):
-            heir = cluster.followers()[0]
+            transfer_target = cluster.followers()[0]
             began_us = now_us()
-            cluster.operate("transfer", heir)
+            cluster.operate("transfer", transfer_target)
             load.wait_for(50, since_us=began_us)
-            assert cluster.master() == heir
+            assert cluster.master() == transfer_target
             print(f"transfer: gap {load.gap_ms(began_us):.0f} ms")
             assert load.gap_ms(began_us) < GAP_MAX_MS
         load.assert_clean()

@@ -39,13 +39,13 @@ def programs(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (wheel,) = made.glob("*.whl")
     pip = (sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index")
     run(*pip, str(wheel), cwd=place)
-    (site,) = place.glob("lib/python*/site-packages")
+    (context,) = place.glob("lib/python*/site-packages")
     scripts = scripts_dist()
-    (information,) = site.glob("elasticq-*.dist-info")
+    (information,) = context.glob("elasticq-*.dist-info")
     xdist = distribution("pytest-xdist")
     wanted = [*scripts.requirements(Distribution.at(information), EXTRAS), xdist, *scripts.requirements(xdist)]
     for one in {found.metadata["Name"]: found for found in wanted}.values():
-        scripts.copy_distribution(one, site)
+        scripts.copy_distribution(one, context)
     return place / "bin"
 
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from elasticq.checks.history import ChangeVisibility, Delete, Event, HandedOut, Receive, Send, SentMessage
 from elasticq.checks.queue import check
-from elasticq.checks.story import Jump
+from elasticq.checks.queue_history import Jump
 from tests.system.durability.connection import Broken, Connection
 from tests.system.durability.server import Server
 from tests.system.durability.verdict import Judged

@@ -54,11 +54,11 @@ def test_every_member_serves_the_queues_of_the_file_also_after_a_failover(cluste
         QueueUrl="surprise", Entries=[{"Id": str(at), "MessageBody": "x"} for at in range(30)]
     )  # made by its first use, in a batch that AWS would refuse
     cluster.kill9(master)
-    heir = of(cluster, cluster.master(other_than=master))
-    assert names(heir) == ["audit", "dead", "old-orders", "orders", "surprise"]
-    assert len(heir.receive_message(QueueUrl="surprise", MaxNumberOfMessages=50)["Messages"]) == 30
-    moved = heir.send_message(QueueUrl="old-orders", MessageBody="second")["MessageId"]
-    found = heir.receive_message(QueueUrl="audit", MaxNumberOfMessages=10)["Messages"]
+    transfer_target = of(cluster, cluster.master(other_than=master))
+    assert names(transfer_target) == ["audit", "dead", "old-orders", "orders", "surprise"]
+    assert len(transfer_target.receive_message(QueueUrl="surprise", MaxNumberOfMessages=50)["Messages"]) == 30
+    moved = transfer_target.send_message(QueueUrl="old-orders", MessageBody="second")["MessageId"]
+    found = transfer_target.receive_message(QueueUrl="audit", MaxNumberOfMessages=10)["Messages"]
     assert moved in [message["MessageId"] for message in found]
     cluster[master].start()
     cluster.wait_ready()

@@ -8,7 +8,7 @@ import pytest
 from elasticq.model import commands as c
 from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.results import ReceiveMessageResult, Result
-from elasticq.node import residency
+from elasticq.node import content_cache
 from elasticq.node.effects import Fetch
 from elasticq.node.node import Node
 from elasticq.replication.records import Base, Durable, Vote
@@ -199,7 +199,7 @@ def test_message_in_flight_needs_no_content_to_be_deleted_or_hidden_longer() -> 
     deep.deep_do(RECEIVE)
     (queue,) = deep.node.state.queues.values()
     for sequence in list(queue.contents):
-        residency.residency.evict(deep.node.state, queue.id, sequence)
+        content_cache.content_cache.evict(deep.node.state, queue.id, sequence)
     (result, *_) = [
         outcome
         for outcomes in deep.member.replies.values()
@@ -222,7 +222,7 @@ def test_retry_of_a_receive_gets_the_same_handles_though_the_contents_had_left()
     (first,) = deep.answers(ticket)
     (queue,) = deep.node.state.queues.values()
     for sequence in list(queue.contents):
-        residency.residency.evict(deep.node.state, queue.id, sequence)
+        content_cache.content_cache.evict(deep.node.state, queue.id, sequence)
     again = deep.start_call(RECEIVE, guid)
     deep.answer_all()
     (second,) = deep.answers(again)
@@ -269,7 +269,7 @@ def test_log_in_memory_is_dropped_as_the_rows_follow() -> None:
 
 
 def test_senders_wait_while_too_much_is_not_in_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(residency, "PINNED_BYTES_MAX", 5_000)
+    monkeypatch.setattr(content_cache, "PINNED_BYTES_MAX", 5_000)
     deep = Deep()
     send = c.SendMessage(queue_url="jobs", message_body="x" * 100)
     tickets = [deep.start_call(send) for _ in range(20)]

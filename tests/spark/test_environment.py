@@ -6,11 +6,11 @@ from dataclasses import astuple
 
 import pytest
 
-from elasticq.spark.surroundings import CALLS_AT_ONCE, Surroundings, in_threads, random_part
+from elasticq.spark.environment import CALLS_AT_ONCE, Environment, in_threads, random_part
 
 
 def test_it_travels_to_executors_by_the_names_of_functions() -> None:
-    for each in astuple(Surroundings()):
+    for each in astuple(Environment()):
         assert getattr(sys.modules[each.__module__], each.__qualname__) is each
 
 

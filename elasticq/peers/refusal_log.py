@@ -9,7 +9,7 @@ QUIET_S = 60.0
 PLACES_MAX = 1_024
 
 
-class Complaints:
+class RefusalLog:
     """Counts and logs refused connections.
 
     counts: refused connections by reason; conflicts: what an operator must settle, while it lasts.

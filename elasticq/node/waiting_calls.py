@@ -9,7 +9,7 @@ from elasticq.node.effects import Ticket
 LOBBY_MAX: Final = 10_000
 
 
-class Lobby:
+class WaitingCalls:
     """First come, first served. A call waits for ``wait_ms`` at most; all times are boot-clock ms."""
 
     __slots__ = ("_wait_ms", "_waiting")

@@ -28,7 +28,7 @@ def make_door(token: str | None, browsers: Browsers | None) -> Middleware:
     wanted = b"Bearer " + (token or "").encode()
 
     @web.middleware
-    async def door(request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def authenticator(request: web.Request, handler: Handler) -> web.StreamResponse:
         is_unsigned = token == "" and request.path not in OPEN_PAGES
         reason = browsers.refusal(request.headers.get, is_unsigned=is_unsigned) if browsers is not None else ""
         if reason:
@@ -42,7 +42,7 @@ def make_door(token: str | None, browsers: Browsers | None) -> Middleware:
             return _refuse(401, "this page wants the header Authorization: Bearer TOKEN (admin.token_file)")
         return await handler(request)
 
-    return door
+    return authenticator
 
 
 def _refuse(status: int, reason: str) -> web.Response:

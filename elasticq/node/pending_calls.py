@@ -18,7 +18,7 @@ class Remote(Struct, frozen=True, gc=False):
     """The ticket of a call that another member accepted."""
 
     sender: str
-    boot: str
+    incarnation: str
     number: int
 
 
@@ -32,16 +32,16 @@ class Sent(Struct, gc=False):
     term: int = 0
 
 
-class Courier:
+class PendingCalls:
     """``sent``: passed on and not answered."""
 
-    def __init__(self, boot: str) -> None:
-        self.boot = boot
+    def __init__(self, incarnation: str) -> None:
+        self.incarnation = incarnation
         self.sent: dict[int, Sent] = {}
         self.expires_at_ms: int | None = None  # not before this is the first of ``sent`` given up
         self._numbers: dict[Ticket, int] = {}
         self._number = 0
-        self._answers = Numbers(boot)
+        self._answers = Numbers(incarnation)
         self._taken: dict[str, Numbers] = {}
 
     # --- the accepting member -----------------------------------------------------
@@ -58,7 +58,7 @@ class Courier:
         return self._number
 
     def next_number(self) -> int:
-        """Of a letter that must have one effect."""
+        """Of a forwarded message that must have one effect."""
         self._number += 1
         return self._number
 
@@ -102,9 +102,9 @@ class Courier:
     def take(self, remote: Remote) -> bool:
         """True if it is to be executed: the first time."""
         numbers = self._taken.get(remote.sender)
-        if numbers is None or numbers.boot != remote.boot:
+        if numbers is None or numbers.incarnation != remote.incarnation:
             self._taken.pop(remote.sender, None)
             while len(self._taken) >= PEERS_MAX:
                 del self._taken[next(iter(self._taken))]
-            numbers = self._taken[remote.sender] = Numbers(remote.boot)
+            numbers = self._taken[remote.sender] = Numbers(remote.incarnation)
         return numbers.take(remote.number)

@@ -41,7 +41,7 @@ Observer = Callable[[Seen], None]
 """Called with each answered request to make a span of it."""
 
 
-class Watch:
+class RequestLog:
     """Logs the requests of one port as log.requests says, and calls ``observer`` for each."""
 
     __slots__ = ("_dropped", "_lines", "_observer", "_requests", "everything")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from elasticq.http import watch as watches
-from elasticq.http.watch import Seen, Watch, queue_of
+from elasticq.http import request_log as watches
+from elasticq.http.request_log import RequestLog, Seen, queue_of
 from elasticq.model.commands import CreateQueue, ListQueues, SendMessage
 from elasticq.runtime.meter import Meter
 from elasticq.wire.operations import OPERATIONS
@@ -38,17 +38,17 @@ def lines() -> Iterator[Lines]:
     logger.setLevel(level)
 
 
-async def open_desk(watch: Watch, slow_s: float = 1.0) -> Desk:
+async def open_desk(request_log: RequestLog, slow_s: float = 1.0) -> Desk:
     """With the queue; what watches comes afterwards."""
     desk = Desk()
     await desk.ask(json_request("CreateQueue", {"QueueName": "orders"}))
-    desk.site.watch, desk.site.meter = watch, Meter(OPERATIONS, slow_s)
+    desk.context.request_log, desk.context.meter = request_log, Meter(OPERATIONS, slow_s)
     return desk
 
 
 @pytest.mark.parametrize("is_slow_path", [False, True])
 async def test_a_failed_request_is_told_with_its_id_and_its_queue(lines: Lines, is_slow_path: bool) -> None:
-    desk = await open_desk(Watch("failed"))
+    desk = await open_desk(RequestLog("failed"))
     wrong = json_request("SendMessage", SEND | {"QueueUrl": QUEUE_URL + "x"})
     answer = await desk.ask(chunked(wrong) if is_slow_path else wrong)
     await desk.ask(json_request("SendMessage", SEND))
@@ -63,7 +63,7 @@ async def test_a_failed_request_is_told_with_its_id_and_its_queue(lines: Lines, 
         "status": 400,
         "code": "AWS.SimpleQueueService.NonExistentQueue",
     }
-    assert desk.site.meter.errors == {("SendMessage", "AWS.SimpleQueueService.NonExistentQueue"): 1}
+    assert desk.context.meter.errors == {("SendMessage", "AWS.SimpleQueueService.NonExistentQueue"): 1}
     await desk.close()
 
 
@@ -71,7 +71,7 @@ async def test_a_failed_request_is_told_with_its_id_and_its_queue(lines: Lines, 
     "broken", [json_request("SendMessage", b"{canary"), json_request("Canary", b"{}"), form_request("Action=Canary")]
 )
 async def test_what_could_not_be_read_is_told_without_its_words(lines: Lines, broken: bytes) -> None:
-    desk = await open_desk(Watch("failed"))
+    desk = await open_desk(RequestLog("failed"))
     await desk.ask(broken)
     [(_, fields)] = lines.told
     assert "canary" not in str(fields).lower()
@@ -81,7 +81,7 @@ async def test_what_could_not_be_read_is_told_without_its_words(lines: Lines, br
 
 @pytest.mark.parametrize("is_slow_path", [False, True])
 async def test_an_access_log_has_every_request(lines: Lines, is_slow_path: bool) -> None:
-    desk = await open_desk(Watch("all"))
+    desk = await open_desk(RequestLog("all"))
     for request in (json_request("SendMessage", SEND), form_request("Action=ListQueues")):
         await desk.ask(chunked(request) if is_slow_path else request)
     assert [(fields["action"], fields["code"], fields["queue"]) for _, fields in lines.told] == [
@@ -92,10 +92,10 @@ async def test_an_access_log_has_every_request(lines: Lines, is_slow_path: bool)
 
 
 async def test_a_slow_request_is_told_and_a_quick_one_is_not(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = await open_desk(Watch("failed"))
+    desk = await open_desk(RequestLog("failed"))
     await desk.ask(json_request("SendMessage", SEND))
     assert lines.told == []
-    monkeypatch.setitem(desk.site.meter.counts, "SendMessage", lambda *_: True)
+    monkeypatch.setitem(desk.context.meter.counts, "SendMessage", lambda *_: True)
     await desk.ask(json_request("SendMessage", SEND))
     [(_, fields)] = lines.told
     assert (fields["status"], fields["code"]) == (200, "OK")
@@ -103,19 +103,19 @@ async def test_a_slow_request_is_told_and_a_quick_one_is_not(lines: Lines, monke
 
 
 async def test_nothing_is_told_where_nobody_asks(lines: Lines) -> None:
-    desk = await open_desk(Watch("off"))
+    desk = await open_desk(RequestLog("off"))
     await desk.ask(json_request("SendMessage", SEND | {"QueueUrl": "none"}))
     assert lines.told == []
     await desk.close()
 
 
 async def test_lines_of_a_second_are_bounded_and_the_rest_is_a_number(lines: Lines) -> None:
-    watch = Watch("failed")
-    desk = await open_desk(watch)
+    request_log = RequestLog("failed")
+    desk = await open_desk(request_log)
     for _ in range(watches.LINES_A_SECOND_MAX + 3):
         await desk.ask(json_request("SendMessage", SEND | {"QueueUrl": "none"}))
     assert len(lines.told) == watches.LINES_A_SECOND_MAX
-    watch.tick()
+    request_log.tick()
     assert lines.told[-1] == ("requests_not_logged", {"requests": 3})
     await desk.ask(json_request("SendMessage", SEND | {"QueueUrl": "none"}))
     assert lines.told[-1][0] == "request"
@@ -125,7 +125,7 @@ async def test_lines_of_a_second_are_bounded_and_the_rest_is_a_number(lines: Lin
 @pytest.mark.parametrize("is_slow_path", [False, True])
 async def test_an_observer_gets_each_request_and_its_callers_trace(is_slow_path: bool) -> None:
     seen: list[Seen] = []
-    desk = await open_desk(Watch("off", seen.append))
+    desk = await open_desk(RequestLog("off", seen.append))
     request = json_request("SendMessage", SEND, f"TraceParent: {TRACE}", "X-Amzn-Trace-Id: Root=1-a-b", "X-Other: 1")
     await desk.ask(chunked(request) if is_slow_path else request)
     await desk.ask(json_request("ReceiveMessage", {"QueueUrl": QUEUE_URL}))
@@ -135,15 +135,15 @@ async def test_an_observer_gets_each_request_and_its_callers_trace(is_slow_path:
 
 
 async def test_a_long_poll_is_counted_when_it_is_answered() -> None:
-    desk = await open_desk(Watch("off"))
+    desk = await open_desk(RequestLog("off"))
     waiting = asyncio.create_task(
         desk.ask(json_request("ReceiveMessage", {"QueueUrl": QUEUE_URL, "WaitTimeSeconds": 5}))
     )
     await asyncio.sleep(0)
-    assert desk.site.meter.by_queue() == {}
+    assert desk.context.meter.by_queue() == {}
     await desk.ask(json_request("SendMessage", SEND))
     await waiting
-    found = desk.site.meter.by_queue()[("000000000000", "orders")]
+    found = desk.context.meter.by_queue()[("000000000000", "orders")]
     assert (found.sent, found.received, found.empty) == (1, 1, 0)
     await desk.close()
 

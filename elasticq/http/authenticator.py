@@ -1,4 +1,4 @@
-"""Authenticates requests where auth is lax or strict; where it is off there is no Door, and callers are believed.
+"""Authenticates requests where auth is lax or strict; where auth is off there is none, and callers are believed.
 
 strict: every call needs a valid signature of a configured key; principal and
 account follow from the key, and queues' policies are enforced. lax: a signature
@@ -13,8 +13,8 @@ from elasticq.wire.operations import SQS, Service
 from elasticq.wire.sigv4 import Key, Verifier
 
 
-class Door:
-    """Authenticates a request before anything but its framing is looked at. The site sets ``now_s`` once a second."""
+class Authenticator:
+    """Authenticates a request before more than its framing is looked at. ``now_s`` is set once a second."""
 
     __slots__ = ("_callers", "_verifier", "is_strict", "now_s")
 

@@ -10,19 +10,19 @@ from math import inf
 from elasticq.engine.state import State
 from elasticq.model.commands import Call, SendMessage, SendMessageBatch
 from elasticq.model.errors import ServiceUnavailable
+from elasticq.node.content_cache import ContentCache
 from elasticq.node.effects import Reply, Ticket
-from elasticq.node.residency import Residency
 
 
-class Senders:
+class SendBackpressure:
     """full_reason: why the disk takes nothing more, None while it does."""
 
-    __slots__ = ("_bytes_max", "_held", "_replies", "_residency", "_state", "full_reason", "is_watching")
+    __slots__ = ("_bytes_max", "_content_cache", "_held", "_replies", "_state", "full_reason", "is_watching")
 
-    def __init__(self, state: State, residency: Residency, replies: list[Reply], memory_bytes_max: int) -> None:
+    def __init__(self, state: State, content_cache: ContentCache, replies: list[Reply], memory_bytes_max: int) -> None:
         """``memory_bytes_max``: of contents that are kept nowhere else; 0: no bound."""
         self._state = state
-        self._residency = residency
+        self._content_cache = content_cache
         self._replies = replies
         self._bytes_max: float = memory_bytes_max or inf
         self._held: deque[tuple[Call, Ticket]] = deque()  # they wait for the rows on disk
@@ -37,7 +37,7 @@ class Senders:
         if reason:
             self._replies.append(Reply(ticket, ServiceUnavailable(reason), 0))
             return True
-        self.is_watching = self._residency.is_full
+        self.is_watching = self._content_cache.is_full
         if self.is_watching:
             self._held.append((call, ticket))
         return self.is_watching
@@ -53,16 +53,16 @@ class Senders:
             self.is_watching = True
 
     def contents_pinned(self) -> None:
-        if self._residency.is_full:
+        if self._content_cache.is_full:
             self.is_watching = True
 
     def look(self) -> None:
         """The rows on disk moved on, or the disk became full or free: who waited asks again, by ``next``."""
-        self.is_watching = self.full_reason is not None or self._residency.is_full
+        self.is_watching = self.full_reason is not None or self._content_cache.is_full
 
     def next(self) -> tuple[Call, Ticket] | None:
         """Who waited longest, unless all go on to wait."""
-        if self._held and (self.full_reason is not None or not self._residency.is_full):
+        if self._held and (self.full_reason is not None or not self._content_cache.is_full):
             return self._held.popleft()
         return None
 

@@ -17,7 +17,7 @@ It gives one back where something must be written down before the client is told
 """
 
 
-class Turn(Struct, gc=False):
+class ExecutionContext(Struct, gc=False):
     """now_ms: cluster time of the entry that the mutations will stand in; term: of the master that executes.
 
     template: what a queue is made from at its first use; None: a missing queue is an error.

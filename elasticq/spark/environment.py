@@ -28,7 +28,7 @@ def in_threads(call: Callable[[T], Any], items: Iterable[T]) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class Environment:
     """The real world by default. Travels to the executors, so it holds functions of modules only."""
 
     connect: Callable[[Connection], clients.Client] = clients.connect

@@ -9,11 +9,11 @@ moment for a master and is then answered from committed state, marked stale.
 from typing import Final
 
 from elasticq.engine.actions.send import check_size
+from elasticq.engine.context import ExecutionContext
 from elasticq.engine.execute import execute
 from elasticq.engine.invocations import KEY_BYTES
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
-from elasticq.engine.turn import Turn
 from elasticq.model.commands import (
     Call,
     GetQueueAttributes,
@@ -27,12 +27,11 @@ from elasticq.model.extensions import Peek
 from elasticq.model.limits import FRAME_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
 from elasticq.node.clock import ClusterClock
-from elasticq.node.courier import FAREWELL_MS, Courier, Remote, Sent
 from elasticq.node.effects import Effects, Frame, Reply, Ticket
 from elasticq.node.executor import Executor
 from elasticq.node.forwarding import (
     Answer,
-    AnyLetter,
+    AnyForwardingMessage,
     Forward,
     GiveBack,
     NotMaster,
@@ -46,9 +45,10 @@ from elasticq.node.forwarding import (
 )
 from elasticq.node.judging import Judge
 from elasticq.node.leadership import TAKING_OVER, Leadership
-from elasticq.node.lobby import Lobby
 from elasticq.node.members import Members, name_of
+from elasticq.node.pending_calls import FAREWELL_MS, PendingCalls, Remote, Sent
 from elasticq.node.settings import NodeSettings
+from elasticq.node.waiting_calls import WaitingCalls
 from elasticq.replication.messages import FrameError
 from elasticq.replication.replica import MASTER, Replica
 
@@ -56,8 +56,8 @@ READS: Final = (GetQueueAttributes, GetQueueUrl, ListDeadLetterSourceQueues, Lis
 UNKNOWN: Final = "The master did not answer; the outcome is unknown, a retry is safe."
 
 
-class Post:
-    """Hands calls to ``executor`` where this member serves. ``boot`` is new for each node, as its numbers are."""
+class Forwarder:
+    """Hands calls to ``executor`` where this member serves. ``incarnation``: new for each node, as its numbers are."""
 
     def __init__(
         self,
@@ -70,8 +70,8 @@ class Post:
         judge: Judge,
         leadership: Leadership,
         executor: Executor,
-        lobby: Lobby,
-        boot: str,
+        waiting_calls: WaitingCalls,
+        incarnation: str,
     ) -> None:
         self._settings = settings
         self._state = state
@@ -82,8 +82,8 @@ class Post:
         self._judge = judge
         self._leadership = leadership
         self._executor = executor
-        self._lobby = lobby
-        self._courier = Courier(boot)
+        self._waiting_calls = waiting_calls
+        self._pending_calls = PendingCalls(incarnation)
         self._denied: tuple[str, int] | None = None  # (member, term): it said that it is not the master any more
 
     # --- calls of this member's clients -------------------------------------------
@@ -93,13 +93,13 @@ class Post:
         if isinstance(ticket, Remote) and self._replica.role == MASTER:
             self.hold(call, ticket, now_ms)  # taking over: its sender would only come back at once
         elif isinstance(ticket, Remote):
-            self._write(self._letter(NotMaster, ticket.sender, boot=ticket.boot, number=ticket.number))
+            self._write(self._forwarded(NotMaster, ticket.sender, incarnation=ticket.incarnation, number=ticket.number))
         elif self._members.was_removed:
             self._refuse(ticket)
         elif self._master is not None:
             self._forward(call, ticket, self._master, now_ms)
-        elif self._bridge is not None:
-            self._forward(call, ticket, self._bridge, now_ms, is_detour=True)
+        elif self._relay is not None:
+            self._forward(call, ticket, self._relay, now_ms, is_relayed=True)
         elif isinstance(call.command, READS):
             self.hold(call, ticket, now_ms)
         else:
@@ -107,7 +107,7 @@ class Post:
 
     def hold(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         """Nothing was done for it: let it wait a moment for a master."""
-        if not self._lobby.hold(call, ticket, now_ms):
+        if not self._waiting_calls.hold(call, ticket, now_ms):
             self._refuse(ticket)
 
     def go_on_with(self, calls: list[tuple[Call, Ticket]], now_ms: int) -> None:
@@ -127,24 +127,24 @@ class Post:
         return None if (master, self._replica.term) == self._denied else master
 
     @property
-    def _bridge(self) -> str | None:
+    def _relay(self) -> str | None:
         """Another member that may hear a master where this one hears none."""
         refused_by = self._replica.election.refused_by
         return refused_by if self._replica.master is None and refused_by in self._members.linked else None
 
-    def _forward(self, call: Call, ticket: Ticket, to: str, now_ms: int, *, is_detour: bool = False) -> None:
-        number = self._courier.send(call, ticket, to, now_ms, self._replica.term)
+    def _forward(self, call: Call, ticket: Ticket, to: str, now_ms: int, *, is_relayed: bool = False) -> None:
+        number = self._pending_calls.send(call, ticket, to, now_ms, self._replica.term)
         try:
-            self._effects.frames.append(self._frame_of(call, to, number, is_detour=is_detour))
+            self._effects.frames.append(self._frame_of(call, to, number, is_relayed=is_relayed))
         except SqsError as error:
-            self._courier.arrived(number)
+            self._pending_calls.arrived(number)
             self._effects.replies.append(Reply(ticket, error, 0))
 
-    def _frame_of(self, call: Call, to: str, number: int, *, is_detour: bool) -> Frame:
+    def _frame_of(self, call: Call, to: str, number: int, *, is_relayed: bool) -> Frame:
         """Raises the SqsError that its client gets where it cannot be passed on."""
-        cluster, sender, boot = self._replica.cluster, self._settings.member_id, self._courier.boot
+        cluster, sender, incarnation = self._replica.cluster, self._settings.member_id, self._pending_calls.incarnation
         try:
-            forward = forward_of(call, cluster, sender, to, boot, number, is_detour=is_detour)
+            forward = forward_of(call, cluster, sender, to, incarnation, number, is_relayed=is_relayed)
             frame = Frame(to, encode(forward), 0)
         except Exception as cause:
             self._judge.failed(type(call.command).__name__, cause)
@@ -176,21 +176,21 @@ class Post:
 
     def cancelled(self, ticket: Ticket) -> None:
         """A client left: end its wait at the master."""
-        found = self._courier.cancelled(ticket)
+        found = self._pending_calls.cancelled(ticket)
         if found is not None:
             number, to = found
-            self._write(self._letter(Withdraw, to, number=number))
+            self._write(self._forwarded(Withdraw, to, number=number))
         else:
-            self._lobby.cancel(ticket)
+            self._waiting_calls.cancel(ticket)
 
     def undelivered(self, result: ReceiveMessageResult) -> None:
         """An answer of the master could not be written to its client."""
-        to = self._master or self._bridge
+        to = self._master or self._relay
         if to is not None:
             self._give_to(to, result)
 
     def _give_to(self, to: str, result: ReceiveMessageResult) -> None:
-        self._write(self._letter(GiveBack, to, number=self._courier.next_number(), result=result))
+        self._write(self._forwarded(GiveBack, to, number=self._pending_calls.next_number(), result=result))
 
     def _answer_unknown(self, given_up: list[Sent]) -> None:
         for sent in given_up:
@@ -202,15 +202,15 @@ class Post:
         One that handed over has yet to say which calls it only held.
         """
         master, linked = self._replica.master, self._members.linked
-        self._answer_unknown(self._courier.lost_with(lambda to: to not in linked))
-        self._courier.hasten(lambda to: master not in (None, to), now_ms + FAREWELL_MS)
-        self.open_lobby(now_ms)
+        self._answer_unknown(self._pending_calls.lost_with(lambda to: to not in linked))
+        self._pending_calls.hasten(lambda to: master not in (None, to), now_ms + FAREWELL_MS)
+        self.go_on_with_waiting_calls(now_ms)
 
-    def open_lobby(self, now_ms: int) -> None:
+    def go_on_with_waiting_calls(self, now_ms: int) -> None:
         """Calls that waited for a master go on if there is one now."""
         may_write = self._leadership.may_write
-        if self._lobby and (may_write or self._master is not None):
-            for call, ticket in self._lobby.take_all():
+        if self._waiting_calls and (may_write or self._master is not None):
+            for call, ticket in self._waiting_calls.take_all():
                 if may_write:
                     self._executor.admit(call, ticket, now_ms)
                 else:
@@ -218,76 +218,78 @@ class Post:
 
     @property
     def wake_at_ms(self) -> int | None:
-        lobby_ms, expires_at_ms = self._lobby.next_deadline_ms(), self._courier.expires_at_ms
-        if lobby_ms is None or expires_at_ms is None:
-            return expires_at_ms if lobby_ms is None else lobby_ms
-        return min(lobby_ms, expires_at_ms)
+        waiting_ms, expires_at_ms = self._waiting_calls.next_deadline_ms(), self._pending_calls.expires_at_ms
+        if waiting_ms is None or expires_at_ms is None:
+            return expires_at_ms if waiting_ms is None else waiting_ms
+        return min(waiting_ms, expires_at_ms)
 
     def tick(self, now_ms: int) -> None:
         """Ends of waits: for a master, and for its answers."""
-        while (expired := self._lobby.pop_expired(now_ms)) is not None:
+        while (expired := self._waiting_calls.pop_expired(now_ms)) is not None:
             call, ticket = expired
             if isinstance(call.command, READS) and type(ticket) is not Remote:
                 self._effects.replies.append(Reply(ticket, self._stale_answer(call, now_ms), 0))
             else:
                 self._refuse(ticket)
-        self._answer_unknown(self._courier.expired(now_ms))
+        self._answer_unknown(self._pending_calls.expired(now_ms))
 
     def _stale_answer(self, call: Call, now_ms: int) -> Result | SqsError:
         """From committed state, which is behind by the time since a master was heard, and more."""
         if self._members.waiting_for() or self._replica.role == MASTER:  # its rows run ahead of what is committed
             return ServiceUnavailable(self.unready_reason())
-        turn = Turn(self._clock.time_ms(now_ms), 0, self._settings.region, self._settings.sixty_second_rules)
+        context = ExecutionContext(
+            self._clock.time_ms(now_ms), 0, self._settings.region, self._settings.sixty_second_rules
+        )
         try:
-            result = self._judge.decide(execute, self._state, call, turn).result
+            result = self._judge.decide(execute, self._state, call, context).result
         except SqsError as error:
             return error.without_frames()
         except ContentsMissing:
             return ServiceUnavailable(f"The messages are on disk. {self.unready_reason()}")
         return StaleResult(result, self._leadership.stale_ms(now_ms)) if isinstance(result, Result) else result
 
-    # --- letters --------------------------------------------------------------------
+    # --- forwarded messages --------------------------------------------------------------------
 
-    def _letter(self, kind: type, to: str, **fields: object) -> AnyLetter:
+    def _forwarded(self, kind: type, to: str, **fields: object) -> AnyForwardingMessage:
         head = {"cluster": self._replica.cluster, "sender": self._settings.member_id, "to": to}
-        letter: AnyLetter = kind(**{**head, "boot": self._courier.boot, **fields})
-        return letter
+        forwarded: AnyForwardingMessage = kind(**{**head, "incarnation": self._pending_calls.incarnation, **fields})
+        return forwarded
 
-    def _write(self, letter: AnyLetter) -> None:
-        self._effects.frames.append(Frame(letter.to, encode(letter), 0))
+    def _write(self, forwarded: AnyForwardingMessage) -> None:
+        self._effects.frames.append(Frame(forwarded.to, encode(forwarded), 0))
 
-    def read(self, letter: AnyLetter, now_ms: int) -> None:
-        """Raises FrameError for a letter that is refused, UnknownKind for a command or result of another version."""
-        if letter.to != self._settings.member_id or letter.cluster != self._replica.cluster:
+    def read(self, forwarded: AnyForwardingMessage, now_ms: int) -> None:
+        """Raises FrameError for a message that is refused, UnknownKind for a command or result of another version."""
+        if forwarded.to != self._settings.member_id or forwarded.cluster != self._replica.cluster:
             return
-        match letter:
+        match forwarded:
             case Forward():
-                self._on_forward(letter, now_ms)
+                self._on_forward(forwarded, now_ms)
             case Answer():
-                self._on_answer(letter)
+                self._on_answer(forwarded)
             case NotMaster():
-                self._on_not_master(letter, now_ms)
+                self._on_not_master(forwarded, now_ms)
             case Withdraw():
-                remote = Remote(letter.sender, letter.boot, letter.number)
+                remote = Remote(forwarded.sender, forwarded.incarnation, forwarded.number)
                 self._executor.cancel(remote)
                 self.cancelled(remote)
             case GiveBack():
-                self._on_give_back(letter, now_ms)
+                self._on_give_back(forwarded, now_ms)
 
-    def _on_forward(self, letter: Forward, now_ms: int) -> None:
-        call = call_of(letter)
-        remote = Remote(letter.sender, letter.boot, letter.number)
-        if not self._courier.take(remote):
+    def _on_forward(self, forwarded: Forward, now_ms: int) -> None:
+        call = call_of(forwarded)
+        remote = Remote(forwarded.sender, forwarded.incarnation, forwarded.number)
+        if not self._pending_calls.take(remote):
             return
         if self._leadership.serving:
             self._executor.admit(call, remote, now_ms)
-        elif letter.is_detour and self._master is not None:
+        elif forwarded.is_relayed and self._master is not None:
             self._forward(call, remote, self._master, now_ms)
         else:
             self.submit(call, remote, now_ms)
 
-    def _on_give_back(self, letter: GiveBack, now_ms: int) -> None:
-        result = letter.result
+    def _on_give_back(self, forwarded: GiveBack, now_ms: int) -> None:
+        result = forwarded.result
         attempt = result.request_attempt
         if len(result.invocation) not in (0, KEY_BYTES) or (attempt is not None and len(attempt[0]) != KEY_BYTES):
             raise FrameError("GiveBack: the mark of a call has another length")
@@ -298,7 +300,7 @@ class Post:
                 self._state.identity.read_handle(message.receipt_handle)
         except SqsError as error:
             raise FrameError(f"GiveBack: {error.code}") from error
-        if self._courier.take(Remote(letter.sender, letter.boot, letter.number)):
+        if self._pending_calls.take(Remote(forwarded.sender, forwarded.incarnation, forwarded.number)):
             self._take_back(result, now_ms)
 
     def _take_back(self, result: ReceiveMessageResult, now_ms: int) -> None:
@@ -308,31 +310,35 @@ class Post:
         elif self._master is not None:
             self._give_to(self._master, result)
 
-    def _on_answer(self, letter: Answer) -> None:
-        outcome = outcome_of(letter)
-        is_own = letter.boot == self._courier.boot
-        waiting = self._courier.sent.get(letter.number) if is_own else None
-        if waiting is not None and not (letter.sender == waiting.to and fits(outcome, waiting.call.command)):
-            raise FrameError(f"{letter.kind} of {letter.sender} does not answer what was asked of {waiting.to}")
-        if is_own and not self._courier.is_first(letter.number):
+    def _on_answer(self, forwarded: Answer) -> None:
+        outcome = outcome_of(forwarded)
+        is_own = forwarded.incarnation == self._pending_calls.incarnation
+        waiting = self._pending_calls.sent.get(forwarded.number) if is_own else None
+        if waiting is not None and not (forwarded.sender == waiting.to and fits(outcome, waiting.call.command)):
+            raise FrameError(f"{forwarded.kind} of {forwarded.sender} does not answer what was asked of {waiting.to}")
+        if is_own and not self._pending_calls.is_first(forwarded.number):
             return
-        sent = self._courier.arrived(letter.number) if is_own else None
+        sent = self._pending_calls.arrived(forwarded.number) if is_own else None
         if sent is None:
             if isinstance(outcome, ReceiveMessageResult) and outcome.messages:
-                self._give_to(letter.sender, outcome)
+                self._give_to(forwarded.sender, outcome)
         else:
             self._effects.replies.append(Reply(sent.ticket, outcome, 0))
 
-    def _on_not_master(self, letter: NotMaster, now_ms: int) -> None:
+    def _on_not_master(self, forwarded: NotMaster, now_ms: int) -> None:
         """Nothing was done there: to the next master, or wait for one."""
-        sent = self._courier.arrived(letter.number) if letter.boot == self._courier.boot else None
+        sent = (
+            self._pending_calls.arrived(forwarded.number)
+            if forwarded.incarnation == self._pending_calls.incarnation
+            else None
+        )
         if sent is None:
             return
-        if letter.sender == self._replica.election.refused_by:
+        if forwarded.sender == self._replica.election.refused_by:
             self._replica.election.refused_by = None  # it hears no master either
             self.submit(sent.call, sent.ticket, now_ms)
             return
-        self._denied = (letter.sender, sent.term)
+        self._denied = (forwarded.sender, sent.term)
         if self._master is None:
             self.hold(sent.call, sent.ticket, now_ms)
         else:
@@ -340,12 +346,12 @@ class Post:
 
     def retire(self) -> None:
         """Another node takes this one's place: all that waits is unknown or was not done."""
-        self._answer_unknown(self._courier.lost_with(lambda to: True))
-        for _, ticket in self._lobby.take_all():
+        self._answer_unknown(self._pending_calls.lost_with(lambda to: True))
+        for _, ticket in self._waiting_calls.take_all():
             self._refuse(ticket)
 
     def mail_answers(self, now_ms: int) -> None:
-        """Answers that are due to calls of other members leave as letters; those of members that left go back."""
+        """Send the answers that are due to calls of other members; what was for a member that left is given back."""
         replies = self._effects.replies
         if not any(type(reply.ticket) is Remote for reply in replies):
             return
@@ -368,7 +374,7 @@ class Post:
     def _mail(self, ticket: Remote, outcome: Result | SqsError) -> bool:
         """False: it cannot be written, and its caller is told so instead."""
         cluster, own_id = self._replica.cluster, self._settings.member_id
-        forward = (ticket.sender, ticket.boot, ticket.number)
+        forward = (ticket.sender, ticket.incarnation, ticket.number)
         try:
             data = encode(answer_of(outcome, forward, cluster, own_id))
             if len(data) > FRAME_BYTES_MAX:

@@ -3,7 +3,7 @@
 from hashlib import blake2b
 
 
-class Lottery:
+class SeededRandom:
     """A stream of 64-bit numbers from ``entropy``: blake2b in counter mode."""
 
     __slots__ = ("_counter", "_entropy")

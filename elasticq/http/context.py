@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, Protocol
 
+from elasticq.http.authenticator import Authenticator
 from elasticq.http.bounds import Bounds
 from elasticq.http.caller import Callers
-from elasticq.http.door import Door
 from elasticq.http.faults import Faults, Submit
 from elasticq.http.head import Head, HeadReader
+from elasticq.http.request_log import RequestLog
 from elasticq.http.responses import Responses
-from elasticq.http.watch import Watch
 from elasticq.model.commands import Command, Origin, ReceiveMessage
 from elasticq.model.errors import InternalFailure, SqsError
 from elasticq.model.results import Result, StaleResult
@@ -38,7 +38,7 @@ SMALL_BYTES: Final = 16_384
 
 
 class Connection(Protocol):
-    """What the site and the slow path want of a connection.
+    """What the server context and the slow path want of a connection.
 
     slow_request: head and body of the request that the slow path answers, None between two.
     origin: where the client's calls come from, None where no policy asks for it.
@@ -68,7 +68,7 @@ class Connection(Protocol):
 
 
 class SlowPath(Protocol):
-    """What a connection and the site want of aiohttp's part of the port (slow.py)."""
+    """What a connection and the server context want of aiohttp's part of the port (slow.py)."""
 
     def handler(self) -> "RequestHandler":
         """A protocol of aiohttp for one connection."""
@@ -85,7 +85,7 @@ def command_bytes(command: Command, body_bytes: int) -> int:
     return body_bytes * DECODED_TIMES if type(command) is ReceiveMessage else body_bytes
 
 
-class Site:
+class ServerContext:
     """What all connections of the port share. One sweep a second judges deadlines, instead of a timer for each.
 
     context_path: "/x" before all paths, in queue URLs too.
@@ -101,6 +101,7 @@ class Site:
         "_timer",
         "_wall_clock",
         "addresses",
+        "authenticator",
         "bounds",
         "browsers",
         "buffers_bytes",
@@ -108,7 +109,6 @@ class Site:
         "clock",
         "connections",
         "context_path",
-        "door",
         "faults",
         "has_testing",
         "health",
@@ -120,6 +120,7 @@ class Site:
         "now_ms",
         "public_url",
         "reader",
+        "request_log",
         "responses",
         "runtime",
         "scheme",
@@ -128,7 +129,6 @@ class Site:
         "slow_requests",
         "stopping",
         "submit",
-        "watch",
     )
 
     def __init__(
@@ -148,7 +148,7 @@ class Site:
         browsers: Browsers | None = None,
         bounds: Bounds | None = None,
         meter: Meter | None = None,
-        watch: Watch | None = None,
+        request_log: RequestLog | None = None,
         has_testing: bool = False,
         service: Service = SQS,
         clock: Clock = boot_ms,
@@ -163,7 +163,7 @@ class Site:
         self.health = health
         self.bounds = bounds or Bounds()
         self.meter = meter or Meter(service.operations)
-        self.watch = watch or Watch("off")
+        self.request_log = request_log or RequestLog("off")
         self.clock = clock
         self._wall_clock = wall_clock
         self.public_url = public_url and f"{public_url}{context_path}"
@@ -175,8 +175,10 @@ class Site:
         self.reader = HeadReader(self.public_url, scheme, context_path, self._is_foreign, service)
         self.callers = Callers(default_account)
         wall_s = wall_clock() // 1_000
-        self.door = (
-            None if auth == "off" else Door(keys, self.callers, wall_s, is_strict=self._is_strict, service=service)
+        self.authenticator = (
+            None
+            if auth == "off"
+            else Authenticator(keys, self.callers, wall_s, is_strict=self._is_strict, service=service)
         )
         self.responses = Responses(entropy, wall_s)
         self.connections: set[Connection] = set()
@@ -234,7 +236,7 @@ class Site:
         self.meter.lag.observe(max(0.0, perf_counter() - self._due_s))
         self.start()
         self.sweep()
-        self.watch.tick()
+        self.request_log.tick()
 
     def count(
         self,
@@ -262,8 +264,8 @@ class Site:
         else:  # it was done, and could not be written
             code = InternalFailure.code
             self.meter.failed(action, code)
-        if is_slow or status != 200 or self.watch.everything:
-            self.watch.answered(
+        if is_slow or status != 200 or self.request_log.everything:
+            self.request_log.answered(
                 request_id, action, account, command, began_s, headers, status=status, code=code, is_slow=is_slow
             )
 
@@ -273,8 +275,8 @@ class Site:
         self.idle_until_ms = now_ms + self.bounds.idle_ms
         wall_s = self._wall_clock() // 1_000
         self.responses.refresh(wall_s)
-        if self.door is not None:
-            self.door.now_s = wall_s
+        if self.authenticator is not None:
+            self.authenticator.now_s = wall_s
         for connection in [one for one in self.connections if one.deadline_ms < now_ms]:
             connection.expire()
 

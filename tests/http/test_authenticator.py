@@ -111,7 +111,7 @@ async def test_a_request_of_another_time_is_refused_also_when_it_was_good_before
     for request in requests:
         assert (await desk.ask(request)).status == 200
     desk.wall_ms += late_s * 1_000
-    desk.site.sweep()
+    desk.context.sweep()
     for request in requests:
         assert await code_of(desk, request) == (403, "SignatureDoesNotMatch")
     await desk.close()
@@ -122,7 +122,7 @@ async def test_a_presigned_url_ends_with_its_time_and_not_before() -> None:
     request = signed(b"", {}, method="GET", url="/?Action=ListQueues", presigned_s=7_200)
     for late_s, status in ((0, 200), (7_199, 200), (7_201, 403), (-901, 403)):
         desk.wall_ms = (NOW_S + late_s) * 1_000
-        desk.site.sweep()
+        desk.context.sweep()
         assert (await desk.ask(request)).status == status, late_s
     await desk.close()
 
@@ -379,10 +379,13 @@ async def test_requests_cut_anywhere_are_checked_alike() -> None:
 
 
 def test_a_connection_tells_policies_where_it_comes_from() -> None:
+    from elasticq.http.authenticator import Authenticator
     from elasticq.http.caller import Callers
-    from elasticq.http.door import Door
 
-    door = Door(KEYS, Callers("000000000000"), NOW_S, is_strict=True)
-    assert door.origin(("10.1.2.3", 4), is_secure=True) == Origin("10.1.2.3", True)
-    assert door.origin(None, is_secure=False) == Origin("", False)
-    assert Door(KEYS, Callers("000000000000"), NOW_S, is_strict=False).origin(("10.1.2.3", 4), is_secure=True) is None
+    authenticator = Authenticator(KEYS, Callers("000000000000"), NOW_S, is_strict=True)
+    assert authenticator.origin(("10.1.2.3", 4), is_secure=True) == Origin("10.1.2.3", True)
+    assert authenticator.origin(None, is_secure=False) == Origin("", False)
+    assert (
+        Authenticator(KEYS, Callers("000000000000"), NOW_S, is_strict=False).origin(("10.1.2.3", 4), is_secure=True)
+        is None
+    )

@@ -22,7 +22,7 @@ FETCHED_BYTES_MAX: Final = 32 * 1_048_576
 COLD_MAX: Final = 2 * AHEAD_MAX  # a queue with more contents on disk than this is deep
 
 
-class Residency:
+class ContentCache:
     """Tells the node what to fetch and frees what the rows hold. Works on ``state``'s contents only."""
 
     __slots__ = (
@@ -52,7 +52,7 @@ class Residency:
 
     @property
     def is_full(self) -> bool:
-        """Senders must wait for the rows on disk."""
+        """SendBackpressure must wait for the rows on disk."""
         return self.pinned_bytes > PINNED_BYTES_MAX
 
     def pin(self, committed: Committed) -> None:

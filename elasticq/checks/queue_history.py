@@ -1,4 +1,4 @@
-"""A history, indexed the way the rules ask for it: messages, their hand-outs, what was done with them.
+"""A history, indexed the way the rules ask for it: messages, their deliveries, what was done with them.
 
 A message is what was sent: of a deduplication id all sends together. Its lives
 are the places it had, a queue and a MessageId each: a dead letter keeps its id in
@@ -24,7 +24,7 @@ from elasticq.checks.history import (
     SentMessage,
     StartMove,
 )
-from elasticq.checks.lease_story import LeaseStory
+from elasticq.checks.lease_history import LeaseStory
 
 DEDUPLICATION_US = 300_000_000  # a deduplication id is taken for 5 minutes
 ROUNDING_US = 1_000  # the server counts whole milliseconds: what began within one counts from its beginning
@@ -48,7 +48,7 @@ class Finding(Struct, frozen=True):
     at_us: int
 
 
-class HandOut(Struct, frozen=True):
+class Delivery(Struct, frozen=True):
     """A message in the answer of the receive ``taken_by``."""
 
     taken_by: Receive
@@ -69,11 +69,11 @@ class HandOut(Struct, frozen=True):
 
 
 class Message(Struct):
-    """All sends of one message, and all hand-outs of it."""
+    """All sends of one message, and all deliveries of it."""
 
     queue: str
     sends: list[tuple[Send, SentMessage]] = field(default_factory=list)
-    hand_outs: list[HandOut] = field(default_factory=list)
+    deliveries: list[Delivery] = field(default_factory=list)
 
     @property
     def invoked_us(self) -> int:
@@ -90,14 +90,14 @@ class Message(Struct):
     @property
     def ids(self) -> dict[str, None]:
         """Every MessageId that it was seen with."""
-        return self.answered_ids | dict.fromkeys(hand_out.message.message_id for hand_out in self.hand_outs)
+        return self.answered_ids | dict.fromkeys(delivery.message.message_id for delivery in self.deliveries)
 
     @property
-    def lives(self) -> dict[tuple[str, str], list[HandOut]]:
-        """Its hand-outs by queue and MessageId."""
-        found: defaultdict[tuple[str, str], list[HandOut]] = defaultdict(list)
-        for hand_out in self.hand_outs:
-            found[hand_out.taken_by.queue, hand_out.message.message_id].append(hand_out)
+    def lives(self) -> dict[tuple[str, str], list[Delivery]]:
+        """Its deliveries by queue and MessageId."""
+        found: defaultdict[tuple[str, str], list[Delivery]] = defaultdict(list)
+        for delivery in self.deliveries:
+            found[delivery.taken_by.queue, delivery.message.message_id].append(delivery)
         return found
 
     def __str__(self) -> str:
@@ -105,7 +105,7 @@ class Message(Struct):
         return f"send {send.guid} of {send.client}: {message.body[:60]!r}"
 
 
-class Story:
+class QueueHistory:
     """jumps: of the server's clock. drift: by which share of true time it may run too fast (0.001: 1 ms a second)."""
 
     def __init__(self, events: Iterable[Event], jumps: Iterable[Jump] = (), drift: float = 0.0) -> None:
@@ -115,7 +115,7 @@ class Story:
         self.messages: dict[tuple[str, ...], Message] = {}
         self.by_body: dict[str, Message] = {}
         self.receives: list[Receive] = []
-        self.unknown: defaultdict[str, list[HandOut]] = defaultdict(list)  # by body that nobody sent
+        self.unknown: defaultdict[str, list[Delivery]] = defaultdict(list)  # by body that nobody sent
         self.deletes: defaultdict[str, list[Delete]] = defaultdict(list)  # by message id
         self.changes: defaultdict[str, list[ChangeVisibility]] = defaultdict(list)  # by handle
         self.changes_of: defaultdict[str, list[ChangeVisibility]] = defaultdict(list)  # by message id
@@ -194,11 +194,11 @@ class Story:
 
     def _take(self, receive: Receive) -> None:
         for handed_out in receive.messages:
-            hand_out, message = HandOut(receive, handed_out), self.by_body.get(handed_out.body)
+            delivery, message = Delivery(receive, handed_out), self.by_body.get(handed_out.body)
             if message is None:
-                self.unknown[handed_out.body].append(hand_out)
+                self.unknown[handed_out.body].append(delivery)
             else:
-                message.hand_outs.append(hand_out)
+                message.deliveries.append(delivery)
 
     def _prolong(self, repeats: list[Receive]) -> None:
         """A receive with the same ReceiveRequestAttemptId starts the visibility timeout of what it repeats anew."""
@@ -263,7 +263,7 @@ class Story:
         gained_us = math.ceil(self.drift * max(0, by_us - from_us))
         return ROUNDING_US + gained_us + 1_000 * (jumped_ms + sum(each.advance_ms for each in late))
 
-    def hidden_until_us(self, hand_out: HandOut, by_us: int) -> int:
+    def hidden_until_us(self, delivery: Delivery, by_us: int) -> int:
         """The earliest moment at which the message may be visible again, as far as ``by_us`` can tell.
 
         A change that completed while the message was certainly in flight is the new truth. One that may or
@@ -272,13 +272,13 @@ class Story:
         outcome may take effect after a later one, so then the nearest of all counts. So does one by another
         receive's handle, which acts on the message of a standard queue as well.
         """
-        taken_by = hand_out.taken_by
+        taken_by = delivery.taken_by
         if taken_by.lease:
             told = self.leases[taken_by.queue, taken_by.lease]
             return told.deadline_us(by_us) - self.early_us(told.began_us, by_us)
         bound_us = self.early_us(taken_by.invoke_us, by_us)
         until_us = taken_by.invoke_us + taken_by.visibility_ms * 1_000 - bound_us
-        handle = hand_out.message.receipt_handle
+        handle = delivery.message.receipt_handle
         changes = [change for change in self.changes.get(handle, ()) if change.invoke_us <= by_us]
         changes.sort(key=lambda change: change.invoke_us)
         certain = all(change.outcome == "ok" for change in changes)
@@ -286,11 +286,11 @@ class Story:
             changed_us = change.invoke_us + change.visibility_ms * 1_000 - bound_us
             took_effect = certain and change.complete_us is not None and change.complete_us < min(by_us, until_us)
             until_us = changed_us if took_effect else min(until_us, changed_us)
-        return min([until_us, *self._foreign_ends_us(hand_out, by_us)])
+        return min([until_us, *self._foreign_ends_us(delivery, by_us)])
 
-    def _foreign_ends_us(self, hand_out: HandOut, by_us: int) -> list[int]:
+    def _foreign_ends_us(self, delivery: Delivery, by_us: int) -> list[int]:
         """The deadlines that changes by other handles of the message may have set."""
-        message, invoke_us = hand_out.message, hand_out.taken_by.invoke_us
+        message, invoke_us = delivery.message, delivery.taken_by.invoke_us
         return [
             change.invoke_us + change.visibility_ms * 1_000 - self.early_us(change.invoke_us, by_us)
             for change in self.changes_of.get(message.message_id, ())
@@ -298,7 +298,7 @@ class Story:
             if change.outcome != "ok" or change.complete_us is None or change.complete_us >= invoke_us
         ]
 
-    def overlap(self, one: HandOut, other: HandOut) -> bool:
+    def overlap(self, one: Delivery, other: Delivery) -> bool:
         """For certain, both held it at once."""
         one_us, other_us = one.completed_us, other.completed_us
         return other_us < self.hidden_until_us(one, other_us) and one_us < self.hidden_until_us(other, one_us)
