@@ -294,7 +294,7 @@ class Injector:
         return True
 
     def _leave(self, fault: Fault) -> bool:
-        """Take a voter out, and end its process then."""
+        """Take a voter out, and end its process then; until it is no voter it is started again like any other."""
         member = self.cluster.members[fault.member]
         wanted = [each for each in self.cluster.members if each.is_wanted]
         if member.is_volatile or len(wanted) <= VOTERS_MIN or self._is_unsettled:
@@ -302,9 +302,9 @@ class Injector:
         if not self._is_voter(member.id) or self.operator.tasks:
             return False
         member_id = member.id
-        member.is_wanted = False  # it stays as it is until it is no voter, but is not started again
 
         def end() -> None:
+            member.is_wanted = False
             member.resume()
             member.crash(keeps_cache=True)
 

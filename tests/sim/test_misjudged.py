@@ -5,6 +5,7 @@ whom none of the next one's voters had heard. place_of_a_member_in_memory_was_ta
 member while it was down, and did not add it, as docs/operations.md says. paused_candidate_learns_late_that_it_won:
 Raft demands that a master has what was committed in older terms than its own (Leader Completeness), not in newer ones.
 quorum_was_there_for_a_moment: between two looks at who reaches whom, a member went on and its master was cut off.
+member_that_leaves_was_not_started_again: its removal was refused, it crashed with all, and the operator left it down.
 """
 
 from pathlib import Path
