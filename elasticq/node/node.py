@@ -19,8 +19,8 @@ These rules cross the parts:
    like any other: Executor tells Replies the journal's head at that moment, the open entry included.
 2. Serving. Calls are executed only when the own TookOver is committed, and with it everything before it
    (Leadership.commit_moved).
-3. Transfer. While the mastership is handed over no call and no background work makes an entry, or the target's log would
-   not be the newest when it stands: whoever would make one asks Leadership.may_write. Only what is given back and
+3. Transfer. While the mastership is handed over no call and no background work makes an entry, or the log of the target
+   would not be the newest when it stands: whoever would make one asks Leadership.may_write. Only what is given back and
    what the operator orders is still taken, and then the transfer target waits for it.
 4. Time. Each command has the time at which it came, an entry that of its last command, and time never falls, neither
    within the open entry nor along the log (Journal.stamp_command).
