@@ -528,7 +528,7 @@ class Node(Observer):
             if type(error) is not QueueDoesNotExist or self._turn.template is None:
                 self._answer(ticket, error.without_frames(), now_ms)
                 return
-            no_queue = error
+            no_queue = error.without_frames()  # one of them is this frame
         except ContentsMissing as missing:
             self._park(call, ticket, missing.sequences)
             return
@@ -556,7 +556,7 @@ class Node(Observer):
         if decision.mutations:
             self._run(call, ticket, now_ms)
         else:
-            self._answer(ticket, error.without_frames(), now_ms)
+            self._answer(ticket, error, now_ms)
 
     def _look_again(self, call: Call, decision: Decision, now_ms: int) -> Decision:
         """A receive found nothing but dead letters: they go, and it looks behind them.
