@@ -55,8 +55,13 @@ CORS_HEADERS = (
 
 
 def _without_words(record: LogRecord) -> bool:
-    """aiohttp's complaints quote what a client sent: what and where is kept, the words are not."""
+    """aiohttp's complaints quote what a client sent: what and where is kept, the words are not.
+
+    That a client left before its answer was written is no fault of ours.
+    """
     _, failure, trace = record.exc_info or (None, None, None)
+    if isinstance(failure, ConnectionError):
+        return False
     line = _failures.line("slow_path_failed", failure, trace)
     record.msg, record.args, record.exc_info = "%s", (line,), None
     return bool(line)
