@@ -84,9 +84,7 @@ def json_bodies(operation: Operation, size_bytes: int) -> Iterator[tuple[str, by
         yield f"{name} of two bytes", filled(start + b'"%b":"' % name.encode(), "é".encode(), b'"}', size_bytes, b"")
         yield f"{name} of slashes", filled(start + b'"%b":"' % name.encode(), b"/", b'"}', size_bytes, b"")
     for member in shape.lists.values():
-        field = next(
-            each for each in operation.command.__struct_encode_fields__ if _is_field(operation, each, member.field)
-        )
+        field = member.name
         opened, unit, closed = LISTED[member.kind]
         yield f"{field} of nothing", filled(start + b'"%b":' % field.encode() + opened, unit, closed + b"}", size_bytes)
         nulled = unit.replace(b"{}", b"null").replace(b'""', b"null")
@@ -95,11 +93,6 @@ def json_bodies(operation: Operation, size_bytes: int) -> Iterator[tuple[str, by
         yield f"{field} of escapes", filled(start + b'"%b":' % field.encode() + opened, text, closed + b"}", size_bytes)
     for name in shape.integers:
         yield f"{name} of digits", filled(start + b'"%b":' % name.encode(), b"1", b"}", size_bytes, b"")
-
-
-def _is_field(operation: Operation, encoded: str, field: str) -> bool:
-    pairs = zip(operation.command.__struct_encode_fields__, operation.command.__struct_fields__, strict=True)
-    return (encoded, field) in pairs
 
 
 def form_bodies(operation: Operation, size_bytes: int) -> Iterator[tuple[str, bytes]]:

@@ -53,8 +53,13 @@ CORS_HEADERS = (
 
 
 def _without_words(record: LogRecord) -> bool:
-    """Replace the text of an aiohttp error, which quotes what a client sent, by the exception's type and place."""
+    """Replace the text of an aiohttp error, which quotes what a client sent, by the exception's type and place.
+
+    That a client left before its answer was written is no failure of this server: it is not logged.
+    """
     _, failure, trace = record.exc_info or (None, None, None)
+    if isinstance(failure, ConnectionError):
+        return False
     line = _failures.line("slow_path_failed", failure, trace)
     record.msg, record.args, record.exc_info = "%s", (line,), None
     return bool(line)

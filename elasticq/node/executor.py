@@ -121,7 +121,7 @@ class Executor:
             if type(error) is not QueueDoesNotExist or self._context.template is None:
                 self._answer(ticket, error.without_frames(), now_ms)
                 return
-            no_queue = error
+            no_queue = error.without_frames()  # one of them is this frame
         except ContentsMissing as missing:
             self._park(call, ticket, missing.sequences)
             return
@@ -149,7 +149,7 @@ class Executor:
         if decision.mutations:
             self._execute(call, ticket, now_ms)
         else:
-            self._answer(ticket, error.without_frames(), now_ms)
+            self._answer(ticket, error, now_ms)
 
     def _look_again(self, call: Call, decision: Decision, now_ms: int) -> Decision:
         """A receive found nothing but dead letters: they go, and it looks behind them.

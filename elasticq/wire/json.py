@@ -54,8 +54,8 @@ def decode(operation: Operation, body: bytes) -> Command:
         if len(body) > SMALL_REQUEST_BYTES_MAX:
             return _decode_large(operation, body)
         return operation.decoder.decode(body)
-    except msgspec.ValidationError as error:
-        return _decode_without_nulls(operation, body, error)
+    except msgspec.ValidationError:
+        return _decode_without_nulls(operation, body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(error) from error
 
@@ -82,15 +82,17 @@ def _check_strings(body: bytes) -> None:
         raise SerializationError(f"The request has more than {STRINGS_MAX} strings.")
 
 
-def _decode_without_nulls(operation: Operation, body: bytes, error: msgspec.ValidationError) -> Command:
-    """The second attempt, for a body that may have nulls where the command wants a list or map."""
+def _decode_without_nulls(operation: Operation, body: bytes) -> Command:
+    """Second try for a body with nulls where the command wants a list or map.
+
+    No error is kept in a name here: its traceback holds this frame, and with it the body, until the collector comes.
+    """
     try:
         return _bounded(operation, careful.decode(operation.command, body))
-    except msgspec.ValidationError as other:
-        error = other
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as other:
-        raise _unreadable(other) from other
-    raise _serialization_error(error)
+    except msgspec.ValidationError as error:
+        raise _serialization_error(error) from error
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise _unreadable(error) from error
 
 
 def _bounded(operation: Operation, command: Command) -> Command:

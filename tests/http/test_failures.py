@@ -8,7 +8,7 @@ import pytest
 from elasticq.http import exchange
 from elasticq.http.failures import PLACES_MAX, QUIET_MS, Failures
 from elasticq.http.slow import SlowPath
-from tests.http.desk import HOST, Desk, json_request
+from tests.http.desk import HOST, Desk, json_request, settle
 
 SECRET = "a word of the request"
 
@@ -77,4 +77,15 @@ async def test_a_fault_that_strangers_repeat_fills_no_log(
     assert len(told) == 1
     assert "ZeroDivisionError" in told[0]
     assert SECRET not in told[0]
+    await desk.close()
+
+
+async def test_that_a_client_left_before_its_answer_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:
+    desk = Desk()
+    protocol, line = desk.connect()
+    protocol.data_received(f"GET /?Action=ListQueues HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
+    with caplog.at_level(logging.ERROR), patch.object(line, "is_closing", lambda: True):
+        await settle()  # the loop tells the protocol of it later than the transport
+    assert line.received == b""
+    assert caplog.records == []
     await desk.close()

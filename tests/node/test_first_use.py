@@ -1,5 +1,8 @@
 """Queues that their first use makes: decided by the master, written in its log like any other."""
 
+import gc
+from collections.abc import Iterator
+
 import pytest
 
 from elasticq.engine import mutations as m
@@ -71,6 +74,28 @@ def test_a_name_that_ends_in_fifo_makes_a_fifo_queue() -> None:
 def test_a_name_that_none_may_have_is_refused() -> None:
     with pytest.raises(InvalidParameterValue, match="alphanumeric"):
         Solo(template=TEMPLATE).do(c.SendMessage("no.such!name", "x"))
+
+
+@pytest.fixture
+def exceptions_before() -> Iterator[int]:
+    """And no collector from then on: what is more afterwards is there because something holds it."""
+    gc.collect()
+    gc.disable()
+    yield exceptions_in_memory()
+    gc.enable()
+
+
+def exceptions_in_memory() -> int:
+    return sum(isinstance(each, BaseException) for each in gc.get_objects())
+
+
+@pytest.mark.parametrize("command", [SEND, c.SendMessage("no.such!name", "x"), c.PurgeQueue("jobs")])
+def test_that_there_was_no_queue_leaves_no_error_behind(command: c.Command, exceptions_before: int) -> None:
+    """Its traceback holds the call, and the frame that kept it until the queue was made."""
+    solo = Solo(template=TEMPLATE)
+    assert len(solo.answers(solo.start_call(command))) == 1
+    solo.member.replies.clear()
+    assert exceptions_in_memory() == exceptions_before
 
 
 def test_a_receive_waits_at_the_queue_that_it_made() -> None:
