@@ -12,9 +12,7 @@ from elasticq.replication.replica import Replica
 def outlet_of(*voters: str, is_volatile: bool = False) -> tuple[Replica, Effects, Outlet]:
     """A member "a" whose replica has just asked for pre-votes, or, alone, stands."""
     timing, lottery = Timing(100, 700, 1_400), Lottery(b"e" * 32)
-    replica = Replica(
-        "a", voters, NOTHING, timing, lottery, lambda now_ms: (0, now_ms), is_volatile=is_volatile
-    )
+    replica = Replica("a", voters, NOTHING, timing, lottery, lambda now_ms: (0, now_ms), is_volatile=is_volatile)
     effects = Effects()
     replica.start(0)
     return replica, effects, Outlet(replica, effects, is_volatile=is_volatile)
