@@ -163,12 +163,12 @@ def wall_clock_stamps() -> Iterator[None]:
 
 
 @contextmanager
-def rows_without(kind: type) -> Iterator[None]:
-    """The rows on disk never hear of mutations of one kind."""
+def rows_without(*kinds: type) -> Iterator[None]:
+    """The rows on disk never hear of mutations of these kinds."""
     honest = Rows.take
 
     def deaf(self: Rows, committed: Committed) -> None:
-        heard = [mutation for mutation in committed.mutations if type(mutation) is not kind]
+        heard = [mutation for mutation in committed.mutations if type(mutation) not in kinds]
         honest(self, Committed(committed.index, committed.term, committed.time_ms, heard))
 
     with patch.object(Rows, "take", deaf):
@@ -520,13 +520,8 @@ def committed_lease_keeps_its_messages() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def leases_missing_in_the_rows() -> Iterator[None]:
-    with (
-        patch.object(Rows, "_lease_called", lambda self, mutation: None),
-        patch.object(Rows, "_lease_set", lambda self, mutation: None),
-    ):
-        yield
+def leases_missing_in_the_rows() -> AbstractContextManager[None]:
+    return rows_without(m.LeaseCalled, m.LeaseSet)
 
 
 @contextmanager
