@@ -25,6 +25,7 @@ DYNAMIC_IMPORTS = frozenset(["__import__", "import_module"])
 ASYNC_NODES = (ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Await)
 UNSAFE_MODULES = frozenset(["pickle", "cPickle", "marshal", "dill", "shelve"])
 UNSAFE_BUILTINS = frozenset(["eval", "exec"])
+FILE_LINES_MAX, CLASS_METHODS_MAX = 600, 40
 # Written so that neither pattern matches its own text.
 MACHINE_PATH = re.compile(r"(?<![\w.$)}-])/(?:work|root|tmp|mnt|home/[\w-]+|Users/[\w-]+)/(?=[\w.])")
 REGISTRY = re.compile(r"pypi\.org|pythonhosted\.org|npmjs\.org|maven\.org|proxy\.golang\.org|crates\.io", re.IGNORECASE)
@@ -80,6 +81,18 @@ def unsafe_uses(source: str) -> list[str]:
     return [f"{line}: {what}" for line, what in sorted(found)]
 
 
+def excesses(source: str) -> list[str]:
+    """What of a source text has grown too large to be read as one: the file, or a class of it."""
+    lines = len(source.splitlines())
+    found = [f"{lines} lines"] if lines > FILE_LINES_MAX else []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef):
+            methods = sum(isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)) for member in node.body)
+            if methods > CLASS_METHODS_MAX:
+                found.append(f"{methods} methods in {node.name}")
+    return found
+
+
 def foreign_addresses(text: str) -> list[str]:
     """Paths of one machine and addresses of package registries in a text."""
     return [match.group() for pattern in (MACHINE_PATH, REGISTRY) for match in pattern.finditer(text)]
@@ -104,6 +117,7 @@ def name_of(path: Path) -> str:
 
 
 PYTHON_FILES = [path for path in tracked_files() if path.suffix == ".py"]
+PACKAGE_FILES = [path for path in PYTHON_FILES if path.relative_to(ROOT).parts[0] == "elasticq"]
 PURE_FILES = [
     path for path in PYTHON_FILES if path.relative_to(ROOT).parts[:2] in {("elasticq", r) for r in PURE_ROOMS}
 ]
@@ -135,11 +149,14 @@ def test_file_names_no_machine_and_no_registry(path: Path) -> None:
     assert foreign_addresses(path.read_text()) == []
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in PYTHON_FILES if path.relative_to(ROOT).parts[0] == "elasticq"], ids=name_of
-)
+@pytest.mark.parametrize("path", PACKAGE_FILES, ids=name_of)
 def test_module_tells_its_duty(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text())), "the first line of a module's docstring names its duty"
+
+
+@pytest.mark.parametrize("path", PACKAGE_FILES, ids=name_of)
+def test_no_file_and_no_class_is_too_large(path: Path) -> None:
+    assert excesses(path.read_text()) == []
 
 
 def missing_pages(source: str) -> list[str]:
@@ -155,9 +172,7 @@ def missing_pages(source: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in PYTHON_FILES if path.relative_to(ROOT).parts[0] == "elasticq"], ids=name_of
-)
+@pytest.mark.parametrize("path", PACKAGE_FILES, ids=name_of)
 def test_cited_pages_are_in_the_repository(path: Path) -> None:
     assert missing_pages(path.read_text()) == []
 
@@ -227,6 +242,24 @@ def test_planted_impurity_is_found(source: str, offence: str) -> None:
 )
 def test_planted_unsafe_use_is_found(source: str, offence: str) -> None:
     assert offence in unsafe_uses(source)
+
+
+METHOD, PROPERTY = "    async def f(self): ...\n", "    @property\n    def p(self): ...\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("x = 1\n" * 600, []),
+        ("x = 1\n" * 600 + "# end", ["601 lines"]),
+        ("class A:\n" + METHOD * 39 + PROPERTY + "    x = 1\ndef f(): ...", []),
+        ("class A:\n" + METHOD * 39 + PROPERTY * 2, ["41 methods in A"]),
+        ("class A:\n" + METHOD * 21 + "class B:\n" + METHOD * 20, []),
+        ("def f():\n  class A:\n" + METHOD * 41, ["41 methods in A"]),
+    ],
+)
+def test_planted_excess_is_found(source: str, found: list[str]) -> None:
+    assert excesses(source) == found
 
 
 @pytest.mark.parametrize("parts", [("/", "work/main"), ("/", "root/.venv"), ("/", "home/someone/elasticq")])

@@ -13,14 +13,12 @@ from secrets import token_bytes
 from ssl import SSLError
 from typing import Protocol
 
-import msgspec
-
 from elasticq.net.acceptor import Acceptor, listeners_of
 from elasticq.net.crowd import who_gives_way
 from elasticq.node.effects import Frame, Wanted
 from elasticq.node.peer import Peer
-from elasticq.peers.addresses import WILDCARDS, is_dialable, join, split
-from elasticq.peers.admission import Claim, claim_of, is_elder, is_rival, replaces
+from elasticq.peers.addresses import split
+from elasticq.peers.admission import claim_of, is_elder, is_rival, replaces
 from elasticq.peers.book import RUMOUR_S, Book
 from elasticq.peers.connection import HANDSHAKE_S, Connection
 from elasticq.peers.dial import Dialler, Target
@@ -28,7 +26,9 @@ from elasticq.peers.errors import PeerError, RefusedFrame, SelfMet, TwoClusters,
 from elasticq.peers.frames import FRAME_BYTES_MAX
 from elasticq.peers.handshake import NONCE_BYTES, Handshake, check_cluster, make_hello
 from elasticq.peers.link import Link
+from elasticq.peers.links import Links
 from elasticq.peers.messages import DUPLICATE, HELD, Hello, Known, Purpose, Refused
+from elasticq.peers.own_address import OwnAddress
 from elasticq.peers.refusal_log import RefusalLog
 from elasticq.peers.refusals import Refusals
 from elasticq.peers.routes import route
@@ -89,10 +89,11 @@ class Peers:
         self._acceptor: Acceptor | None = None
         self._discovery: Discovery | None = None
         self._transfers = TransferServer(loop, snapshots, settings.rate_bytes_per_s)
-        self._dialler = Dialler(loop, self._dial, self._is_linked)
+        self._ticked_s = loop.time()
+        self._links = Links(self._ticked_s)
+        self._dialler = Dialler(loop, self._dial, self._links.has)
         self._book = Book()
         self._found: dict[str, float] = {}
-        self._links: dict[str, Link] = {}
         self._connections: set[Connection] = set()
         self._unproven: dict[Connection, str] = {}  # accepted ones and where they are from, the oldest first
         self._contests: dict[Connection, asyncio.Task[None]] = {}
@@ -100,20 +101,17 @@ class Peers:
         self._refusal_log = RefusalLog()
         self._refusals = Refusals()
         self._said: Peer | None = None
-        self._started_s = self._ticked_s = loop.time()
-        self._standing_s: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_stopping = False
         self._all_closed = asyncio.Event()
         self._frames_dropped = 0
-        self._past = {"bytes_sent": 0, "bytes_received": 0, "frames_sent": 0, "frames_received": 0}
-        self._port = settings.port
+        self._own_address = OwnAddress(settings.host, settings.advertise, settings.port)
         self._unproven_max = min(UNPROVEN_MAX, settings.connections_max // 2)
 
     async def start(self) -> None:
         """Listen, then look for others. Raises OSError where the port cannot be had."""
         listeners = await listeners_of(self._settings.host, self._settings.port, BACKLOG)
-        self._port = int(listeners[0].getsockname()[1])
+        self._own_address.port = int(listeners[0].getsockname()[1])
         self._acceptor = Acceptor(
             "peers",
             self._loop,
@@ -155,15 +153,11 @@ class Peers:
     @property
     def address(self) -> str:
         """Where others reach this member, as far as it is known before any of them has."""
-        if self._settings.advertise:
-            host, port = split(self._settings.advertise)
-            return join(host, port or self._port)
-        host = self._settings.host
-        return join("127.0.0.1" if host in WILDCARDS else host, self._port)
+        return self._own_address.assumed()
 
     def send(self, frames: list[Frame]) -> None:
         """Frames for members that are not linked are dropped; Raft sends again."""
-        links = self._links
+        links = self._links.by_id
         for frame in frames:
             link = links.get(frame.to)
             if link is None:
@@ -177,7 +171,7 @@ class Peers:
 
     def cut(self, member_id: str, reason: str) -> None:
         """End the link to a member that sent a frame which the node refused."""
-        link = self._live_link(member_id)
+        link = self._links.live(member_id)
         if link is not None:
             link.connection.fail(RefusedFrame(f"a frame of member {link.peer.name} was refused: {reason}"))
 
@@ -199,14 +193,11 @@ class Peers:
 
         links: member ids; counts: since the start; conflicts: of the last minute.
         """
-        totals = dict(self._past)
-        for link in self._links.values():
-            self._count(link, totals)
         return {
-            "links": sorted(self._links),
+            "links": sorted(self._links.by_id),
             "connections": len(self._connections),
             "known_addresses": len(self._book.addresses()),
-            **totals,
+            **self._links.totals(),
             "frames_dropped": self._frames_dropped,
             "snapshot_bytes_served": self._transfers.bytes_served,
             "refused": dict(self._refusal_log.counts),
@@ -223,9 +214,10 @@ class Peers:
             self._unproven[connection] = connection.place
             if len(self._unproven) > self._unproven_max:
                 self._make_room()
-        claim, now_s = self._claim(), self._loop.time()
+        own, now_s = self._introduce(), self._loop.time()
+        claim = self._links.claim(own.incarnation, now_s)
         hello = make_hello(
-            self._spoken(connection),
+            self._own_address.spoken(own, connection.local_host),
             connection.purpose,
             is_keyed=bool(self._settings.secret),
             nonce=token_bytes(NONCE_BYTES),
@@ -250,7 +242,7 @@ class Peers:
     def may_prove(self, connection: Connection, theirs: Hello) -> bool:
         if connection.purpose == "transfer":
             return True
-        link = self._live_link(theirs.peer.id)
+        link = self._links.live(theirs.peer.id)
         if link is None or link.peer.incarnation != theirs.peer.incarnation:
             return True
         # Only links that were dialled at the same moment may replace each other; one that both ends use stays.
@@ -300,8 +292,8 @@ class Peers:
         self._receiver.met(link.peer)
 
     def link_ended(self, link: Link) -> None:
-        self._count(link, self._past)
-        if self._links.get(link.peer.id) is link:
+        self._links.count_ended(link)
+        if self._links.by_id.get(link.peer.id) is link:
             self._forget(link)
 
     # Links.
@@ -309,14 +301,15 @@ class Peers:
     def _admit(self, connection: Connection, theirs: Hello) -> None:
         """Give a proven process its link, or refuse it, or wait until a process with an older claim was asked."""
         own, peer = self._introduce(), theirs.peer
-        claim = claim_of(theirs, self._loop.time())
+        now_s = self._loop.time()
+        claim = claim_of(theirs, now_s)
         if is_rival(own, peer):
-            if is_elder(self._claim(), claim):
+            if is_elder(self._links.claim(own.incarnation, now_s), claim):
                 self._refuse_name(connection, peer, own)
             else:
                 self._loop.call_later(VERDICT_S, connection.abort)  # the other side will say why
             return
-        for old in self._claimants(peer):
+        for old in self._links.claimants(peer):
             if old.peer.incarnation == peer.incarnation:
                 gives_way = replaces(own.id if connection.is_dialler else peer.id, old.dialler_id)
             else:
@@ -326,14 +319,6 @@ class Peers:
                 return
             self._end(old, peer)
         self._link(connection, theirs)
-
-    def _claimants(self, peer: Peer) -> list[Link]:
-        """Return links to the same process, or to others that have its name or id."""
-        return [
-            link
-            for link in self._links.values()
-            if not link.connection.is_closed and (link.peer.id == peer.id or link.peer.name == peer.name)
-        ]
 
     def _end(self, old: Link, winner: Peer) -> None:
         """Close a link whose place ``winner`` takes."""
@@ -374,34 +359,20 @@ class Peers:
 
     def _link(self, connection: Connection, theirs: Hello) -> None:
         own = self._introduce()
-        replaced = self._links.get(theirs.peer.id)
+        replaced = self._links.by_id.get(theirs.peer.id)
         if replaced is not None and replaced.peer.incarnation != theirs.peer.incarnation:
             self._forget(replaced)
-        if self._standing_s is None:
-            self._standing_s = self._loop.time()
         link = Link(self, self._loop, connection, theirs, own.id, self._receiver.receive)
-        connection.session = self._links[theirs.peer.id] = link
+        connection.session = link
+        self._links.add(link, self._loop.time())
         self._dialler.linked(theirs.peer.id, theirs.peer.address)
-        link.greet(self._spoken(connection), self._told())
+        link.greet(self._own_address.spoken(self._introduce(), connection.local_host), self._told())
 
     def _forget(self, link: Link) -> None:
-        del self._links[link.peer.id]
-        if not self._links:
-            self._standing_s = None
+        self._links.remove(link)
         self._dialler.lost(link.peer.id)
         if link.is_greeted and not self._is_stopping:
             self._receiver.lost(link.peer.id)
-
-    def _live_link(self, member_id: str) -> Link | None:
-        link = self._links.get(member_id)
-        return None if link is None or link.connection.is_closed else link
-
-    def _is_linked(self, member_id: str) -> bool:
-        return member_id in self._links
-
-    def _claim(self) -> Claim:
-        standing_s = self._loop.time() if self._standing_s is None else self._standing_s
-        return Claim(standing_s, self._started_s, self._introduce().incarnation)
 
     # Every 200 ms.
 
@@ -411,7 +382,7 @@ class Peers:
             for connection in self._connections:
                 connection.heard_s = now_s
         self._ticked_s = now_s
-        for link in list(self._links.values()):
+        for link in list(self._links.by_id.values()):
             try:
                 link.tick(now_s)
             except PeerError as error:
@@ -427,34 +398,17 @@ class Peers:
             return
         self._said = own
         told = self._told()
-        for link in list(self._links.values()):
+        for link in list(self._links.by_id.values()):
             try:
                 check_cluster(own, link.peer)
             except PeerError as error:
                 link.connection.fail(error)
-            link.greet(self._spoken(link.connection), told)
+            link.greet(self._own_address.spoken(own, link.connection.local_host), told)
         if self._discovery is not None:
-            self._spawn(self._discovery.update(self._announced()))
+            self._spawn(self._discovery.update(self._own_address.announced(own)))
 
     def _told(self) -> tuple[Known, ...]:
-        return self._book.told(set(self._links), self._loop.time())
-
-    def _spoken(self, connection: Connection) -> Peer:
-        """Return what is said of this member over this connection, with an address that the other side can reach."""
-        own = self._introduce()
-        if is_dialable(own.address):
-            return own
-        if self._settings.advertise or self._settings.host not in WILDCARDS:
-            return msgspec.structs.replace(own, address=self.address)
-        return msgspec.structs.replace(own, address=join(connection.local_host or "127.0.0.1", self._port))
-
-    def _announced(self) -> Peer:
-        """Return what zeroconf announces; it knows the interfaces' addresses itself."""
-        own = self._introduce()
-        if is_dialable(own.address):
-            return own
-        is_open = self._settings.host in WILDCARDS and not self._settings.advertise
-        return msgspec.structs.replace(own, address="" if is_open else self.address)
+        return self._book.told(set(self._links.by_id), self._loop.time())
 
     # Dialling.
 
@@ -513,17 +467,17 @@ class Peers:
         return connection
 
     def _sources(self) -> list[str]:
-        return sorted(self._book.members(), key=lambda member_id: member_id not in self._links)
+        return sorted(self._book.members(), key=lambda member_id: member_id not in self._links.by_id)
 
     # Discovery.
 
     async def _start_discovery(self) -> None:
         from elasticq.peers.discovery import ZeroconfDiscovery  # only who uses it needs zeroconf
 
-        discovery = ZeroconfDiscovery(self._loop, self._settings.host, self._port, self._discovered)
+        discovery = ZeroconfDiscovery(self._loop, self._settings.host, self._own_address.port, self._discovered)
         self._discovery = discovery
         try:
-            await discovery.start(self._announced())
+            await discovery.start(self._own_address.announced(self._introduce()))
         except OSError as error:  # no multicast here: seeds and greetings still work
             _log.warning("zeroconf_failed: %s: give --seeds, or an interface with multicast", error)
 
@@ -538,10 +492,3 @@ class Peers:
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    @staticmethod
-    def _count(link: Link, totals: dict[str, int]) -> None:
-        totals["bytes_sent"] += link.connection.bytes_sent
-        totals["bytes_received"] += link.connection.bytes_received
-        totals["frames_sent"] += link.frames_sent
-        totals["frames_received"] += link.frames_received

@@ -1,14 +1,10 @@
 """One transaction for the rows: what is pending becomes statements."""
 
-from collections.abc import Sequence
 from typing import Any, Final
-from zlib import crc32
 
 from msgspec import Struct, field
 
-from elasticq.engine.mutations import InvocationRecorded, SentIdTaken
 from elasticq.engine.tables import AHEAD_MS, LAST_QUEUE_ID
-from elasticq.model.limits import INVOCATION_WINDOW_MS
 from elasticq.replication.records import Base
 from elasticq.storage import statements as sql
 from elasticq.storage.pages import Page, cut, encode_groups, make_page
@@ -20,7 +16,6 @@ from elasticq.storage.statements import (
     add_updates,
     blob_row,
     checked,
-    encode,
     queue_row,
     touched_row,
 )
@@ -44,14 +39,11 @@ class Batch(Struct):
 
 
 class Pending(Struct):
-    """What the next batch has to write, apart from what the queues and the small tables know themselves."""
+    """What the next batch has to write, apart from what the queues and the other tables know themselves."""
 
     is_part: bool = False
     queues: dict[int, Queue] = field(default_factory=dict)
     gone_queues: list[int] = field(default_factory=list)
-    invocations: dict[bytes, InvocationRecorded] = field(default_factory=dict)
-    gone_invocations: list[bytes] = field(default_factory=list)
-    sent_ids: dict[bytes, SentIdTaken] = field(default_factory=dict)
     messages: int = 0
     changes: int = 0
     bytes: int = 0
@@ -79,7 +71,8 @@ class Draft:
             self._add_queue(queue)
         self._rows[sql.DROP_QUEUE] = [(queue_id,) for queue_id in pending.gone_queues]
         self._add_small()
-        self._add_invocations(pending)
+        for text, rows in self._tables.invocations.statements(self._taken):
+            self._rows[text] += rows
         self._reclaim_some()
         statements = [(text, parameters) for text, parameters in self._rows.items() if parameters]
         return Batch(self._taken.index, statements + self._updates, self._vacuum(is_idle=is_idle))
@@ -101,25 +94,6 @@ class Draft:
         ).counting({name: small.count for name, small in tables.small.items()})
         self._rows[sql.PUT_META].append(checked(APPLIED, applied.encoded()))
         self._rows[sql.PUT_META_COPY] = self._rows[sql.PUT_META]
-
-    def _add_invocations(self, pending: Pending) -> None:
-        taken = self._taken
-        if pending.invocations or pending.gone_invocations:
-            recorded = list(pending.invocations.values())
-            self._rows[sql.PUT_INVOCATIONS].append(self._history_row(taken.time_ms, pending.gone_invocations, recorded))
-        if pending.sent_ids:  # a row of their own: it stays until the last of them is free
-            until_ms = max(mutation.until_ms for mutation in pending.sent_ids.values())
-            newest_ms = until_ms - INVOCATION_WINDOW_MS
-            self._rows[sql.PUT_INVOCATIONS].append(self._history_row(newest_ms, [], list(pending.sent_ids.values())))
-        self._rows[sql.DROP_INVOCATIONS].append((taken.time_ms - INVOCATION_WINDOW_MS,))
-
-    def _history_row(
-        self, newest_ms: int, gone: list[bytes], mutations: Sequence[InvocationRecorded | SentIdTaken]
-    ) -> tuple[Any, ...]:
-        """It goes an INVOCATION_WINDOW_MS after ``newest_ms``."""
-        removed, recorded = encode(gone), encode(mutations)
-        number = self._tables.last_number = max(self._taken.index, self._tables.last_number + 1)
-        return number, newest_ms, removed, recorded, crc32(recorded, crc32(removed, number & 0xFFFFFFFF))
 
     def _add_queue(self, queue: Queue) -> None:
         for page in queue.stale.values():

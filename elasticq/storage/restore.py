@@ -79,7 +79,8 @@ class Restore:
             tables.has_holes = self._applied.has_holes
             tables.free_pages = connection.execute("PRAGMA freelist_count").fetchone()[0]
             tables.file_pages = connection.execute("PRAGMA page_count").fetchone()[0]
-            tables.last_number = connection.execute("SELECT coalesce(max(number), 0) FROM invocations").fetchone()[0]
+            last_number = connection.execute("SELECT coalesce(max(number), 0) FROM invocations").fetchone()[0]
+            tables.invocations.last_number = last_number
         self.base = self._applied.base()
 
     def mutations(self) -> Iterator[Mutation]:

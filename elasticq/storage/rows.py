@@ -32,8 +32,6 @@ from elasticq.engine.mutations import (
     VisibilityChanged,
 )
 from elasticq.engine.tables import Change, Drop, Put, Raise, changed
-from elasticq.engine.writers.history import as_invocation
-from elasticq.model.limits import INVOCATION_WINDOW_MS
 from elasticq.node.effects import Committed
 from elasticq.replication.records import Base
 from elasticq.storage.batches import Batch, Draft, Pending, has_much_free
@@ -65,9 +63,9 @@ class Rows:
             MessagesRemoved: self._messages_removed,
             ReceiveReturned: self._receive_returned,
             RangeRemoved: self._range_removed,
-            InvocationRecorded: self._invocation_recorded,
-            AttemptRecorded: self._attempt_recorded,
-            SentIdTaken: self._sent_id_taken,
+            InvocationRecorded: self._tables.invocations.take_invocation,
+            AttemptRecorded: self._tables.invocations.take_attempt,
+            SentIdTaken: self._tables.invocations.take_sent_id,
         }
 
     # --- what is pending ------------------------------------------------------------
@@ -181,23 +179,6 @@ class Rows:
         for page in queue.directory.between(0, floor - 1):  # at most one, across the floor
             self._remove_from_page(queue, page, page.mask_between(0, floor - 1))
 
-    # --- histories --------------------------------------------------------------------------
-
-    def _invocation_recorded(self, mutation: InvocationRecorded) -> None:
-        known = self._pending.invocations.setdefault(mutation.invocation, mutation)
-        if known.recorded_ms + INVOCATION_WINDOW_MS <= mutation.recorded_ms:  # a deduplication id is free again
-            self._pending.invocations[mutation.invocation] = mutation
-
-    def _sent_id_taken(self, mutation: SentIdTaken) -> None:
-        known = self._pending.sent_ids.setdefault(mutation.key, mutation)
-        if known.until_ms < mutation.until_ms:
-            self._pending.sent_ids[mutation.key] = mutation
-
-    def _attempt_recorded(self, mutation: AttemptRecorded) -> None:
-        self._forget_invocation(mutation.attempt)
-        if mutation.detail:
-            self._pending.invocations[mutation.attempt] = as_invocation(mutation)
-
     # --- messages -------------------------------------------------------------------------
 
     def _open_queue(self, queue_id: int) -> Queue | None:
@@ -237,7 +218,7 @@ class Rows:
 
     def _receive_returned(self, mutation: ReceiveReturned) -> None:
         if mutation.invocation:
-            self._forget_invocation(mutation.invocation)
+            self._tables.invocations.forget(mutation.invocation)
         queue = self._open_queue(mutation.queue_id)
         if queue is None:
             return
@@ -249,10 +230,6 @@ class Rows:
             strict=True,
         ):
             self._update(queue, sequence, (mutation.visible_at_ms, count, first_ms, delivery_number))
-
-    def _forget_invocation(self, invocation: bytes) -> None:
-        if self._pending.invocations.pop(invocation, None) is None:
-            self._pending.gone_invocations.append(invocation)
 
     def _update(self, queue: Queue, sequence: int, update: Update) -> None:
         untouched: Delivery = (0, 0, 0, 0, 0)

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 from elasticq.engine.mutations import MessageStored, QueueRestored
 from elasticq.engine.ordering.kinds import kind_of
 from elasticq.engine.tables import AHEAD_MS, LAST_QUEUE_ID
+from elasticq.storage.invocations import InvocationTable
 from elasticq.storage.pages import Delivery, Directory, Page
 from elasticq.storage.small import SmallTable, small_tables
 
@@ -50,7 +51,7 @@ def _numbers() -> dict[str, int]:
 
 
 class Tables(Struct):
-    """small: the small tables by name; numbers: what a ``Raise`` raises; last_number: of a row of invocations.
+    """small: the small tables by name; numbers: what a ``Raise`` raises.
 
     reclaim: pages, the last first, of which nothing lives and every row is still on the disk, by queue;
     free_pages, file_pages: of the file, as SQLite counts them; has_holes: as in ``Applied``.
@@ -59,7 +60,7 @@ class Tables(Struct):
     queues: dict[int, Queue] = field(default_factory=dict)
     small: dict[str, SmallTable] = field(default_factory=small_tables)
     numbers: dict[str, int] = field(default_factory=_numbers)
-    last_number: int = 0
+    invocations: InvocationTable = field(default_factory=InvocationTable)
     reclaim: list[tuple[int, list[Page]]] = field(default_factory=list)
     free_pages: int = 0
     file_pages: int = 0

@@ -199,7 +199,7 @@ def test_message_in_flight_needs_no_content_to_be_deleted_or_hidden_longer() -> 
     deep.deep_do(RECEIVE)
     (queue,) = deep.node.state.queues.values()
     for sequence in list(queue.contents):
-        content_cache.content_cache.evict(deep.node.state, queue.id, sequence)
+        content_cache.residency.evict(deep.node.state, queue.id, sequence)
     (result, *_) = [
         outcome
         for outcomes in deep.member.replies.values()
@@ -222,7 +222,7 @@ def test_retry_of_a_receive_gets_the_same_handles_though_the_contents_had_left()
     (first,) = deep.answers(ticket)
     (queue,) = deep.node.state.queues.values()
     for sequence in list(queue.contents):
-        content_cache.content_cache.evict(deep.node.state, queue.id, sequence)
+        content_cache.residency.evict(deep.node.state, queue.id, sequence)
     again = deep.start_call(RECEIVE, guid)
     deep.answer_all()
     (second,) = deep.answers(again)

@@ -9,7 +9,7 @@ from elasticq.replication.messages import RequestVote
 from elasticq.replication.records import Durable, Vote
 from elasticq.replication.replica import FOLLOWER
 from tests.node.cluster import Cluster, Solo, call_of
-from tests.node.test_residency import RECEIVE, Deep
+from tests.node.test_content_cache import RECEIVE, Deep
 
 
 def test_a_receive_that_meets_damage_gets_503_once_and_the_next_goes_on_around_it() -> None:

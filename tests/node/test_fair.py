@@ -2,7 +2,7 @@
 
 from elasticq.model import commands as c
 from elasticq.model.results import ReceiveMessageResult
-from tests.node.test_residency import Deep
+from tests.node.test_content_cache import Deep
 
 
 def send(deep: Deep, group: str | None, count: int) -> None:

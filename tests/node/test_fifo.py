@@ -8,7 +8,7 @@ from elasticq.model import commands as c
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult
 from elasticq.node import content_cache
 from tests.node.cluster import Solo
-from tests.node.test_residency import Deep
+from tests.node.test_content_cache import Deep
 
 URL = "jobs.fifo"
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from elasticq.engine import mutations as m
-from elasticq.engine.content_cache import OVERHEAD_BYTES
+from elasticq.engine.residency import OVERHEAD_BYTES
 from elasticq.model import commands as c
 from elasticq.model.extensions import AdvanceClock
 from elasticq.node.housekeeping import LOG_KEPT_ENTRIES

@@ -10,7 +10,7 @@ from elasticq.node.node import Node
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.records import Base, Durable, Vote
 from tests.node.cluster import WALL_MS, Cluster, Solo
-from tests.node.test_residency import Deep
+from tests.node.test_content_cache import Deep
 
 WINDOW = {"ElasticqIdempotencyWindow": "3600"}
 SEND = c.SendMessage(queue_url="once", message_body="x", message_deduplication_id="a")

@@ -25,7 +25,7 @@ from elasticq.model.commands import DeclareQueue, MessageAttributeValue, Message
 from elasticq.model.errors import InternalFailure
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues, Peek
 from elasticq.model.results import Result
-from elasticq.node import post
+from elasticq.node import forwarder
 from elasticq.node.effects import Failure
 from elasticq.node.judging import Judge
 from elasticq.node.node import Node
@@ -374,7 +374,7 @@ def test_an_answer_that_cannot_be_written_is_a_failure_and_its_messages_come_bac
     done(desk, c.CreateQueue("q"))
     done(desk, c.SendMessage("q", "x" * 500))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(post, "FRAME_BYTES_MAX", 600)
+        patch.setattr(forwarder, "FRAME_BYTES_MAX", 600)
         (outcome,) = desk.ask(c.ReceiveMessage("q"))
     assert type(outcome) is InternalFailure
     (failure,) = desk.failures()

@@ -8,7 +8,7 @@ from elasticq.engine.digest import state_digest
 from elasticq.model import commands as c
 from elasticq.model.results import MoveTask, ReceiveMessageResult
 from tests.node.cluster import Cluster, Solo
-from tests.node.test_residency import Deep
+from tests.node.test_content_cache import Deep
 
 PREFIX = "arn:aws:sqs:us-east-1:000000000000:"
 POLICY = json.dumps({"deadLetterTargetArn": f"{PREFIX}dlq", "maxReceiveCount": 1})

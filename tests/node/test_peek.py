@@ -8,7 +8,7 @@ from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.extensions import Peek
 from elasticq.model.results import PeekResult, StaleResult
 from tests.node.cluster import Cluster
-from tests.node.test_residency import Deep
+from tests.node.test_content_cache import Deep
 
 
 def all_pages(deep: Deep, **options: Any) -> list[str]:

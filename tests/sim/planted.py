@@ -132,13 +132,13 @@ def truncate_without_conflict() -> Iterator[None]:
 
 @contextmanager
 def serving_before_takeover() -> Iterator[None]:
-    honest = Node.became_master
+    honest = Node._became_master
 
     def eager(self: Node, now_ms: int) -> None:
         honest(self, now_ms)
         self.leadership.serve()
 
-    with patch.object(Node, "became_master", eager):
+    with patch.object(Node, "_became_master", eager):
         yield
 
 
@@ -163,12 +163,12 @@ def wall_clock_stamps() -> Iterator[None]:
 
 
 @contextmanager
-def rows_without(kind: type) -> Iterator[None]:
-    """The rows on disk never hear of mutations of one kind."""
+def rows_without(*kinds: type) -> Iterator[None]:
+    """The rows on disk never hear of mutations of these kinds."""
     honest = Rows.take
 
     def deaf(self: Rows, committed: Committed) -> None:
-        heard = [mutation for mutation in committed.mutations if type(mutation) is not kind]
+        heard = [mutation for mutation in committed.mutations if type(mutation) not in kinds]
         honest(self, Committed(committed.index, committed.term, committed.time_ms, heard))
 
     with patch.object(Rows, "take", deaf):
@@ -328,7 +328,7 @@ def _ungrouped(state: State, queue: Queue) -> FifoOrder:
 
 @contextmanager
 def fifo_order_forgotten_at_takeover() -> Iterator[None]:
-    honest = Node.became_master
+    honest = Node._became_master
 
     def forgetful(self: Node, now_ms: int) -> None:
         honest(self, now_ms)
@@ -336,7 +336,7 @@ def fifo_order_forgotten_at_takeover() -> Iterator[None]:
             if queue.kind.blocks_groups:
                 queue.order = queue.messages.order = _ungrouped(self.state, queue)
 
-    with patch.object(Node, "became_master", forgetful):
+    with patch.object(Node, "_became_master", forgetful):
         yield
 
 
@@ -520,13 +520,8 @@ def committed_lease_keeps_its_messages() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def leases_missing_in_the_rows() -> Iterator[None]:
-    with (
-        patch.object(Rows, "_lease_called", lambda self, mutation: None),
-        patch.object(Rows, "_lease_set", lambda self, mutation: None),
-    ):
-        yield
+def leases_missing_in_the_rows() -> AbstractContextManager[None]:
+    return rows_without(m.LeaseCalled, m.LeaseSet)
 
 
 @contextmanager

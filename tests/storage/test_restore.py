@@ -30,7 +30,7 @@ def changed(connection: sqlite3.Connection, table: str, column: str) -> None:
         ("pages", "untouched"),
         ("pages", "last"),
         ("touched", "visible_at_ms"),
-        ("touched", "delivery_number"),
+        ("touched", "hand_out"),
         ("touched", "sequence"),
         ("queues", "watermark"),
         ("queues", "attributes"),

@@ -104,7 +104,7 @@ async def talk(member: Member, to: str, cluster_id: str, cluster: Cluster, victi
     frames = Frames(chance, cluster_id, to, status["term"], status["commit"], now_us() // 1_000, member.id)
     drawn = [Frame(to, frames.draw(), 0) for _ in range(chance.randint(1, 8))]
     member.peers.send(drawn)
-    link = member.peers._live_link(to)
+    link = member.peers._links.live(to)
     if link is not None:
         await link.answers()
     return len(drawn)

@@ -1,0 +1,66 @@
+"""The links of this member: who is linked, since when without a break, and what went over links that have ended."""
+
+from elasticq.node.peer import Peer
+from elasticq.peers.admission import Claim
+from elasticq.peers.link import Link
+
+
+class Links:
+    """At most one link to each member. by_id: by the id of that member; also those that are just being closed."""
+
+    __slots__ = ("_past", "_standing_s", "_started_s", "by_id")
+
+    def __init__(self, started_s: float) -> None:
+        self._started_s = started_s
+        self._standing_s: float | None = None
+        self._past = {"bytes_sent": 0, "bytes_received": 0, "frames_sent": 0, "frames_received": 0}
+        self.by_id: dict[str, Link] = {}
+
+    def add(self, link: Link, now_s: float) -> None:
+        """This link is the one to its member from now on."""
+        if self._standing_s is None:
+            self._standing_s = now_s
+        self.by_id[link.peer.id] = link
+
+    def remove(self, link: Link) -> None:
+        del self.by_id[link.peer.id]
+        if not self.by_id:
+            self._standing_s = None
+
+    def has(self, member_id: str) -> bool:
+        return member_id in self.by_id
+
+    def live(self, member_id: str) -> Link | None:
+        """Return the link to a member, unless it is being closed."""
+        link = self.by_id.get(member_id)
+        return None if link is None or link.connection.is_closed else link
+
+    def claimants(self, peer: Peer) -> list[Link]:
+        """Return live links to the same process, or to others that have its name or id."""
+        return [
+            link
+            for link in self.by_id.values()
+            if not link.connection.is_closed and (link.peer.id == peer.id or link.peer.name == peer.name)
+        ]
+
+    def claim(self, incarnation: str, now_s: float) -> Claim:
+        """Return the claim of this process to its own name."""
+        return Claim(now_s if self._standing_s is None else self._standing_s, self._started_s, incarnation)
+
+    def count_ended(self, link: Link) -> None:
+        """Keep the counts of a link that has ended, whether or not another one has its place already."""
+        _add_counts(link, self._past)
+
+    def totals(self) -> dict[str, int]:
+        """Return bytes and frames since the start, over the links that stand and those that have ended."""
+        totals = dict(self._past)
+        for link in self.by_id.values():
+            _add_counts(link, totals)
+        return totals
+
+
+def _add_counts(link: Link, totals: dict[str, int]) -> None:
+    totals["bytes_sent"] += link.connection.bytes_sent
+    totals["bytes_received"] += link.connection.bytes_received
+    totals["frames_sent"] += link.frames_sent
+    totals["frames_received"] += link.frames_received
