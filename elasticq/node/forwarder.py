@@ -312,13 +312,16 @@ class Forwarder:
 
     def _on_answer(self, forwarded: Answer) -> None:
         outcome = outcome_of(forwarded)
-        is_own = forwarded.incarnation == self._pending_calls.incarnation
-        waiting = self._pending_calls.sent.get(forwarded.number) if is_own else None
+        if forwarded.incarnation != self._pending_calls.incarnation:
+            # An earlier node of this process asked, and may have told its client before a snapshot took its place: a
+            # late copy of the answer must not take the messages from that client. They stay hidden for their timeout.
+            return
+        waiting = self._pending_calls.sent.get(forwarded.number)
         if waiting is not None and not (forwarded.sender == waiting.to and fits(outcome, waiting.call.command)):
             raise FrameError(f"{forwarded.kind} of {forwarded.sender} does not answer what was asked of {waiting.to}")
-        if is_own and not self._pending_calls.is_first(forwarded.number):
+        if not self._pending_calls.is_first(forwarded.number):
             return
-        sent = self._pending_calls.arrived(forwarded.number) if is_own else None
+        sent = self._pending_calls.arrived(forwarded.number)
         if sent is None:
             if isinstance(outcome, ReceiveMessageResult) and outcome.messages:
                 self._give_to(forwarded.sender, outcome)

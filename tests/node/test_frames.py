@@ -242,6 +242,26 @@ def test_an_answer_to_another_question_or_of_another_member_is_none() -> None:
     assert cluster.answers(follower, ticket) == [SendMessageResult("id")]
 
 
+def test_a_late_copy_of_an_answer_to_an_earlier_node_gives_nothing_back() -> None:
+    """That node may have told its client: the messages are the client's until their visibility timeout ends."""
+    cluster, master = invaded()
+    cluster.introduce_all()
+    follower = next(name for name in cluster.names if name != master)
+    cluster.do(master, SEND)
+    receive = c.ReceiveMessage(queue_url="jobs", max_number_of_messages=10)
+    result = cluster.do(follower, receive)
+    assert result.messages
+    for incarnation in ("earlier", cluster.node(follower)._forwarder._pending_calls.incarnation):
+        asked = (follower, incarnation, 1_000)
+        answer = f.answer_of(result, asked, cluster.node(master).replica.cluster, master)
+        cluster.node(follower).receive(f.encode(answer), cluster.now_ms, master)
+        cluster.members[follower].drain()
+        cluster.settle()
+        given_back = [] if incarnation == "earlier" else result.messages  # of this node: its client has left
+        again = cluster.do(master, receive).messages
+        assert [message.message_id for message in again] == [message.message_id for message in given_back]
+
+
 def test_the_rest_of_a_link_whose_frame_was_refused_is_not_looked_at() -> None:
     cluster, master = invaded()
     node = cluster.node(master)
