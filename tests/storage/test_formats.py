@@ -1,7 +1,7 @@
 """Directories that older versions wrote are opened, brought up to date and keep what was in them."""
 
 import json
-import tarfile
+import shutil
 from pathlib import Path
 
 import pytest
@@ -21,8 +21,7 @@ WRITTEN_MS = 1_795_244_731_000  # the retention of what is in them is 14 days
 @pytest.mark.parametrize("archive", FORMATS, ids=lambda path: path.name)
 def test_directory_of_an_older_version_keeps_its_messages(archive: Path, tmp_path: Path) -> None:
     """Written by: 20 sends, 5 received for 12 h, 2 of them deleted, rows stored, one more send, kill -9."""
-    with tarfile.open(archive) as packed:
-        packed.extractall(tmp_path, filter="data")
+    shutil.unpack_archive(archive, tmp_path)
     path = tmp_path / "data"
     before = json.loads((path / "format.json").read_text())
     assert before["format"] < FORMAT
