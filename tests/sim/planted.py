@@ -575,26 +575,6 @@ def late_answer_to_an_earlier_node_is_given_back() -> Iterator[None]:
 
 
 @contextmanager
-def repeated_receive_gives_what_others_left() -> Iterator[None]:
-    """Of the messages of a first attempt those that no other consumer has taken meanwhile."""
-    honest = receive.received_again
-
-    def partly(
-        state: State, call: Call, command: ReceiveMessage, context: ExecutionContext, handles: list[tuple[int, int]]
-    ) -> ReceiveMessageResult:
-        rows = receive.named_queue(state, call, command.queue_url).rows
-        own = [
-            (at, number)
-            for at, number in handles
-            if (row := rows.get(at)) is not None and row.delivery_number == number
-        ]
-        return honest(state, call, command, context, own)
-
-    with patch.object(receive, "received_again", partly):
-        yield
-
-
-@contextmanager
 def memory_has_no_snapshot_before_all_is_committed() -> Iterator[None]:
     """A new master cannot commit before a follower has the snapshot, which it does not give before it has committed."""
     honest = Member.snapshot
