@@ -1,7 +1,7 @@
-"""Those who send, held back: refused while storage is full, slowed down while memory holds too much that it does not.
+"""Backpressure on sends: they are refused while storage is full, and wait while too many contents are not on disk yet.
 
-Nothing is looked at while ``is_watching`` is False. It becomes True where a
-bound may have been passed, and False again where a look at it finds room.
+No bound is checked while ``is_watching`` is False. It becomes True where a
+bound may have been passed, and False again when a check finds room.
 """
 
 from collections import deque
@@ -15,22 +15,22 @@ from elasticq.node.effects import Reply, Ticket
 
 
 class SendBackpressure:
-    """full_reason: why the disk takes nothing more, None while it does."""
+    """``full_reason`` says why the disk takes no more messages; it is None while there is space."""
 
     __slots__ = ("_bytes_max", "_content_cache", "_held", "_replies", "_state", "full_reason", "is_watching")
 
     def __init__(self, state: State, content_cache: ContentCache, replies: list[Reply], memory_bytes_max: int) -> None:
-        """``memory_bytes_max``: of contents that are kept nowhere else; 0: no bound."""
+        """``memory_bytes_max`` bounds the message contents that are kept in memory only; 0 means no bound."""
         self._state = state
         self._content_cache = content_cache
         self._replies = replies
         self._bytes_max: float = memory_bytes_max or inf
-        self._held: deque[tuple[Call, Ticket]] = deque()  # they wait for the rows on disk
+        self._held: deque[tuple[Call, Ticket]] = deque()  # sends that wait for the rows on disk
         self.full_reason: str | None = None
         self.is_watching = False
 
     def hold(self, call: Call, ticket: Ticket) -> bool:
-        """Answer or keep a send; False: the call is none, or nothing is full any more."""
+        """Refuse a send or let it wait; returns False if the call is no send or has room, and may be executed."""
         if not isinstance(call.command, (SendMessage, SendMessageBatch)):
             return False
         reason = self.full_reason or self._memory_full_reason()
@@ -43,7 +43,7 @@ class SendBackpressure:
         return self.is_watching
 
     def _memory_full_reason(self) -> str:
-        """Empty: there is room."""
+        """Why a send is refused; empty if memory has room."""
         if self._state.contents_bytes <= self._bytes_max:
             return ""
         return "Memory for messages is full (storage.memory_max_mb)."
@@ -57,17 +57,17 @@ class SendBackpressure:
             self.is_watching = True
 
     def look(self) -> None:
-        """The rows on disk moved on, or the disk became full or free: who waited asks again, by ``next``."""
+        """Check anew, as the rows on disk moved on or the disk became full or free; ``next`` gives sends to retry."""
         self.is_watching = self.full_reason is not None or self._content_cache.is_full
 
     def next(self) -> tuple[Call, Ticket] | None:
-        """Who waited longest, unless all go on to wait."""
+        """Remove and return the send that waited longest; None if none waits or all must go on waiting."""
         if self._held and (self.full_reason is not None or not self._content_cache.is_full):
             return self._held.popleft()
         return None
 
     def give_up(self) -> list[tuple[Call, Ticket]]:
-        """All who wait, who wait here no longer."""
+        """Remove and return all sends that wait here."""
         held = list(self._held)
         self._held.clear()
         return held

@@ -5,9 +5,9 @@ follower's link is the newest heartbeat against its boot-time clock. Votes
 carry both, and the term of the master that the link is to: a new master takes
 the highest value that its quorum has of the newest master. A value of an older
 one may be ahead of it by what heartbeats took on their way, and deadlines that
-the newest one set would come as much too early. Only where nobody is linked
+the newest one set would come too early by as much. Only where nobody is linked
 (everybody restarted) the lower median of the voters' wall clocks counts.
-Why, and what other rules led to: docs/adr/0018.
+The reasons, and what other rules led to, are in docs/adr/0018.
 
 All of this is about real time. What tests advanced the clock by (docs/adr/0014)
 is a row of the state like any other, so that it survives what the state
@@ -18,7 +18,7 @@ by ever sees it: not heartbeats, not votes, not timers of elections.
 from collections.abc import Iterable
 
 ROUNDING_MS = 1
-"""Clocks are read in whole milliseconds: one that is taken from another could be ahead of it by nearly one."""
+"""Clocks are read in whole milliseconds, so a clock that is set from another could be ahead of it by nearly 1 ms."""
 
 
 class ClusterClock:
@@ -34,25 +34,25 @@ class ClusterClock:
         self._offset_ms = 0
         self._wall_offset_ms = 0
         self.ahead_ms = 0
-        self.contact_ms: int | None = None  # real time when a master was last heard (or was oneself)
+        self.contact_ms: int | None = None  # real time when a master was last heard, or this member last was one
 
     def start(self, now_ms: int, wall_ms: int) -> None:
         self._wall_offset_ms = wall_ms - now_ms
 
     def reading(self, now_ms: int) -> tuple[int, int]:
-        """(term of the link, real time), or (0, wall clock) without one: what other members are told."""
+        """What other members are told: (term of the link, real time), or (0, wall clock) without a link."""
         return self._linked_term, now_ms + (self._offset_ms if self._linked_term else self._wall_offset_ms)
 
     def time_ms(self, now_ms: int) -> int:
-        """Cluster time."""
+        """Cluster time when the boot-time clock reads ``now_ms``."""
         return now_ms + (self._offset_ms if self._linked_term else self._wall_offset_ms) + self.ahead_ms
 
     def boot_ms(self, time_ms: int) -> int:
-        """The boot-time reading at which cluster time will be ``time_ms``; past if the clock is advanced behind it."""
+        """The boot-time reading at which cluster time is ``time_ms``; it is past if an advance went beyond that."""
         return time_ms - (self._offset_ms if self._linked_term else self._wall_offset_ms) - self.ahead_ms
 
     def link(self, term: int, real_ms: int, now_ms: int) -> None:
-        """A heartbeat of the present master, that of ``term``, said ``real_ms``."""
+        """Link the clock to the master of ``term``, whose heartbeat came now and gave the real time ``real_ms``."""
         self._offset_ms = real_ms - ROUNDING_MS - now_ms
         self._linked_term = term
         self.contact_ms = real_ms
@@ -73,5 +73,5 @@ class ClusterClock:
         self._linked_term = term
 
     def keep(self, now_ms: int) -> None:
-        """This member is master: contact with the master is now."""
+        """Note that this member is master now, which counts as contact with the master."""
         self.contact_ms = self.time_ms(now_ms) - self.ahead_ms

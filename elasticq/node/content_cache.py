@@ -4,8 +4,8 @@
     kept     of queues that fit into memory whole, as far as the bound allows
     fetched  brought from disk for delivery, first in, first out
 
-What a deep queue gets at its end leaves memory as soon as the rows hold it; its
-next contents are fetched while those before them are handed out.
+New messages of a deep queue leave memory as soon as the rows hold them; its
+next contents are fetched while those before them are delivered.
 """
 
 from collections import deque
@@ -46,17 +46,17 @@ class ContentCache:
         self.pinned_bytes = 0
         self._fetched: deque[tuple[int, int, int]] = deque()  # queue, sequence, weight
         self._fetched_bytes = 0
-        self._fetching: dict[int, Fetch] = {}  # one at a time for a queue
+        self._fetching: dict[int, Fetch] = {}  # at most one for each queue
         self._prefetch_at: dict[int, int] = {}
         self._next_ticket = 0
 
     @property
     def is_full(self) -> bool:
-        """SendBackpressure must wait for the rows on disk."""
+        """True while sends must wait until the rows on disk hold more of the pinned contents."""
         return self.pinned_bytes > PINNED_BYTES_MAX
 
     def pin(self, committed: Committed) -> None:
-        """The entry's contents stay until the rows hold them."""
+        """Keep the contents of the entry in memory until the rows hold them."""
         size_bytes = 0
         for mutation in committed.mutations:
             if type(mutation) is m.MessageStored:
@@ -65,7 +65,7 @@ class ContentCache:
         self._pinned.append((committed, size_bytes))
 
     def stored(self, index: int) -> None:
-        """The rows hold everything up to ``index``: what is not near its delivery leaves memory."""
+        """The rows hold everything up to ``index``: contents of deep queues or above the bound leave memory."""
         pinned = self._pinned
         while pinned and pinned[0][0].index <= index:
             committed, size_bytes = pinned.popleft()
@@ -82,14 +82,14 @@ class ContentCache:
                     residency.evict(state, queue.id, mutation.sequence)
 
     def want(self, queue_id: int, sequences: list[int]) -> None:
-        """Somebody waits for these contents."""
+        """Fetch contents that a call waits for, unless a fetch for this queue is under way."""
         if queue_id not in self._fetching:
             self._next_ticket += 1
             fetch = self._fetching[queue_id] = Fetch(self._next_ticket, queue_id, sequences)
             self.fetches.append(fetch)
 
     def taken(self, queue: Queue, sequence: int) -> None:
-        """A receive took messages up to ``sequence``: bring the next ones before they are asked for."""
+        """A receive took messages up to ``sequence``: fetch the next contents before a receive needs them."""
         if not queue.is_cold or queue.id in self._fetching:
             return
         order = queue.order
@@ -101,7 +101,7 @@ class ContentCache:
             self.want(queue.id, ahead)
 
     def fetched(self, fetch: Fetch, contents: list[m.MessageStored]) -> None:
-        """The answer to a fetch; ``trim`` follows when those who waited have been served."""
+        """Put what a fetch brought into memory; the caller serves those who waited for it, then calls ``trim``."""
         state = self._state
         if self._fetching.get(fetch.queue_id) is fetch:
             del self._fetching[fetch.queue_id]
@@ -117,7 +117,7 @@ class ContentCache:
         assert first is None or first in queue.contents, "the rows on disk have lost a content"
 
     def trim(self) -> None:
-        """What was fetched longest ago leaves memory."""
+        """Evict the contents that were fetched longest ago until the rest is within its bound."""
         while self._fetched_bytes > FETCHED_BYTES_MAX:
             queue_id, sequence, weight = self._fetched.popleft()
             self._fetched_bytes -= weight

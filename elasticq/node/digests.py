@@ -21,13 +21,13 @@ class Digests:
         self.by_index: dict[int, str] = {}
 
     def note(self, index: int, time_ms: int) -> None:
-        """Take the digest of the state, which is that of ``index``. ``time_ms``: that entry's time."""
+        """Take the digest of the state, which is that of ``index``; ``time_ms`` is the time of that entry."""
         is_whole = self._replica.is_whole
         self.by_index[index] = delivery_digest(self._state, time_ms).hex() if is_whole else DAMAGED
         while len(self.by_index) > DIGESTS_MAX:
             del self.by_index[next(iter(self.by_index))]
 
     def forget_above(self, index: int) -> None:
-        """The entries above ``index`` were taken back, and others may come in their places."""
+        """Drop the digests of the entries above ``index``, which were taken back: others may come in their places."""
         for each in [each for each in self.by_index if each > index]:
             del self.by_index[each]

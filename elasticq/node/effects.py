@@ -18,11 +18,11 @@ from elasticq.node.orders import OrderOutcome
 from elasticq.replication.records import Entry, Record, Voter
 
 Ticket = Hashable
-"""Whatever the shell gave to ``submit``; comes back with the reply, once."""
+"""A value that the shell gives to ``submit``; it comes back in the one Reply to that call."""
 
 
 class Frame(Struct, gc=False):
-    """Bytes for the member ``to``; not before the records up to ``token`` are synced (0: at once)."""
+    """Bytes for the member ``to``, which may leave once the records up to ``token`` are synced (0: at once)."""
 
     to: str
     data: bytes
@@ -30,7 +30,7 @@ class Frame(Struct, gc=False):
 
 
 class Reply(Struct, gc=False):
-    """An answer that is due: ``index`` is the log index that it rests on (for checkers)."""
+    """An answer that may leave now; ``index`` is the log index that it rests on (for checkers)."""
 
     ticket: Ticket
     outcome: Result | SqsError | OrderOutcome
@@ -38,9 +38,9 @@ class Reply(Struct, gc=False):
 
 
 class Committed(Struct, gc=False):
-    """A committed entry, decoded, for the rows on disk; each index once and in order.
+    """A committed entry, decoded, for the rows on disk; each index comes once and in order.
 
-    voters: who they are from this entry on, None: as before. The rows keep the newest (``Base.voters``).
+    voters: the voters from this entry on, None if they stay. The rows keep the newest (``Base.voters``).
     """
 
     index: int
@@ -64,7 +64,7 @@ class Fetch(Struct, gc=False):
 class Wanted(Struct, frozen=True):
     """This member is too far behind for entries: it wants a snapshot at ``index`` or above.
 
-    source: the member that offered one, the first to be asked. When the shell has one whole, it
+    source: the member that offered one, the first to be asked. When the shell has all of it, it
     installs it in its storage and goes on with a new Node over what that holds.
     """
 
@@ -73,9 +73,9 @@ class Wanted(Struct, frozen=True):
 
 
 class Failure(Struct):
-    """Judging one command raised what no handler may: its caller was told InternalFailure, and nothing was changed.
+    """A command or its answer raised an unexpected exception: its caller got InternalFailure, and nothing was changed.
 
-    action: the command's; cause: for the log.
+    action: the class of the command or answer; cause: the exception, for the log of the process.
     """
 
     action: str
@@ -83,12 +83,12 @@ class Failure(Struct):
 
 
 class Effects(Struct):
-    """Filled by the node, drained by its shell.
+    """What the node wants done: it fills the lists, and its shell drains them.
 
-    failures: to be told to whoever looks after the member; it goes on.
+    failures: defects that the shell reports to the operator, while the member goes on.
 
-    wanted: a snapshot to be fetched; stays until the node is replaced by one over the snapshot.
-    discarded: dropped entries that clients had been told are stored (modes async, one): for a file.
+    wanted: a snapshot to be fetched; it stays until the node is replaced by one over the snapshot.
+    discarded: dropped entries that clients had been told are stored (modes async, one); the shell files them.
 
     token: covers every record handed out so far; the shell calls
     ``node.synced(token)`` when they are durable.

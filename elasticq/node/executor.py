@@ -81,19 +81,19 @@ class Executor:
         self._awaiting_contents: dict[
             int, list[tuple[Call, Ticket]]
         ] = {}  # by queue: they need contents that are on disk
-        self._attempts: dict[bytes, int] = {}  # answers that are out, of receives that were answered more than once
+        self._attempts: dict[bytes, int] = {}  # by invocation: answers that are out, where there were several
 
     # --- calls ---------------------------------------------------------------------
 
     def admit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        """The one gate of all calls: execute it, or let it wait for the end of a transfer, or a send for room."""
+        """Execute a call, or let it wait for the end of a transfer or, as a send, for room; all calls come here."""
         if not self._leadership.may_write:
             self._hold(call, ticket, now_ms)
         elif not (self._backpressure.is_watching and self._backpressure.hold(call, ticket)):
             self._execute(call, ticket, now_ms)
 
     def _hold(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        """Nothing was done for it: let it wait for the transfer target, or until handing over was in vain."""
+        """Let a call that had no effect wait until the transfer ends, done or given up; refuse it if too many wait."""
         if not self._waiting_calls.hold(call, ticket, now_ms):
             self._due.append(Reply(ticket, ServiceUnavailable(TAKING_OVER), 0))
 
@@ -139,7 +139,7 @@ class Executor:
         self._answer(ticket, result, now_ms)
 
     def _execute_with_queue(self, call: Call, ticket: Ticket, error: SqsError, now_ms: int) -> None:
-        """The queue of the call is made first, from the template, if it is one that its first use makes."""
+        """Make the call's queue from the template and execute the call; answer ``error`` if a first use makes none."""
         try:
             decision = self._judge.decide(at_first_use, self._state, call, self._context)
             self.change(decision, now_ms, call)
@@ -152,10 +152,10 @@ class Executor:
             self._answer(ticket, error, now_ms)
 
     def _look_again(self, call: Call, decision: Decision, now_ms: int) -> Decision:
-        """A receive found nothing but dead letters: they go, and it looks behind them.
+        """Move the dead letters that a receive found instead of messages, and execute it again, until it finds none.
 
-        Where there are too many of them it ends empty, with the last of them still to go. Raises SqsError,
-        ContentsMissing; those that went have gone then.
+        After ``DEAD_LETTER_STEPS_MAX`` steps its result is empty, and the decision moves those found last. Raises
+        SqsError, ContentsMissing; the dead letters that were moved before stay moved.
         """
         for _ in range(DEAD_LETTER_STEPS_MAX):
             self.change(decision, now_ms, call)
@@ -166,7 +166,7 @@ class Executor:
         return decision
 
     def _seal_or_answer(self, call: Call, decision: Decision, now_ms: int) -> Decision:
-        """A leased receive found nothing but ``decision`` and waits no longer: what it is told holds for ever."""
+        """The final answer to a leased receive that found nothing and waits no longer; applies ``decision`` first."""
         self.change(decision, now_ms, call)
         self._journal.stamp_command(now_ms)
         return self._judge.decide(seal_or_answer, self._state, call, self._context)
@@ -174,7 +174,7 @@ class Executor:
     def change(self, decision: Decision, now_ms: int, call: Call | None = None, ticket: Ticket | None = None) -> None:
         """Apply what was decided, put it into the open entry, and answer a ticket by the reply rule.
 
-        Raises SqsError where ``call``'s part of the entry cannot be applied: then it is as if it had not come.
+        Raises SqsError where ``call``'s part of the entry cannot be applied: then the call has no effect.
         """
         mutations, result = decision.mutations, decision.result
         if not mutations:
@@ -201,7 +201,7 @@ class Executor:
         self._replies.answer(ticket, outcome, self._journal.head_index(), now_ms)
 
     def _count_attempt(self, result: ReceiveMessageResult) -> None:
-        """A receive answered again: its messages go back only if all of its answers do."""
+        """Number one more answer to a receive: its messages become visible again only if all its answers come back."""
         attempts = self._attempts
         result.attempt = attempts.pop(result.invocation, 1)
         attempts[result.invocation] = result.attempt + 1
@@ -209,25 +209,28 @@ class Executor:
             del attempts[next(iter(attempts))]
 
     def give_back(self, result: ReceiveMessageResult, now_ms: int) -> None:
-        """When the last answer to a call came back: attempts arrive in any order, and any may have been read."""
+        """Make the messages of a receive visible again when all answers to it came back.
+
+        Answers come back in any order, and any of them may have been read by the client.
+        """
         answers = self._attempts.pop(result.invocation, 1 if result.attempt == 0 else 0) - 1
         if answers > 0:
             self._attempts[result.invocation] = answers
         elif answers == 0:
-            time_ms = self._journal.stamp_command(now_ms)  # its GUID is forgotten, too
+            time_ms = self._journal.stamp_command(now_ms)  # the GUID of the receive is forgotten, too
             self.change(self._judge.own(returned(self._state, result, time_ms)), now_ms)
 
     # --- contents on disk ----------------------------------------------------------
 
     def _park(self, call: Call, ticket: Ticket, sequences: list[int]) -> None:
-        """Executed again when the contents are here; a receive waits like a long poll."""
+        """Let a call wait for contents that are on disk; it is executed again when they are in memory."""
         assert isinstance(call.command, (ReceiveMessage, Peek))
         queue_id = self._queue_of(call, call.command)
         self._awaiting_contents.setdefault(queue_id, []).append((call, ticket))
         self._content_cache.want(queue_id, sequences)
 
     def fetched(self, fetch: Fetch, contents: list[m.MessageStored], now_ms: int) -> None:
-        """Contents came from the disk: who waited for them goes on."""
+        """Take contents that came from the disk, and execute the calls that waited for them."""
         self._content_cache.fetched(fetch, contents)
         if self._leadership.serving:
             for call, ticket in self._awaiting_contents.pop(fetch.queue_id, ()):
@@ -236,7 +239,7 @@ class Executor:
         self._content_cache.trim()
 
     def lose_contents(self, queue_id: int, sequences: list[int], now_ms: int) -> None:
-        """The contents of these messages are lost: they are removed like any that is deleted."""
+        """Remove messages whose contents are lost, and refuse the calls that waited for contents of their queue."""
         self._journal.stamp_command(now_ms)
         removed: list[m.Mutation] = [m.MessagesRemoved(queue_id, part) for part in m.chunks(sequences)]
         self.change(self._judge.own(removed), now_ms)
@@ -251,7 +254,7 @@ class Executor:
     # --- senders -------------------------------------------------------------------
 
     def release_senders(self, now_ms: int) -> None:
-        """The rows on disk moved on, or the disk became full or free: sends that wait are looked at again."""
+        """Admit waiting sends again, as the rows on disk moved on or the disk became full or free."""
         backpressure = self._backpressure
         backpressure.look()
         while (sender := backpressure.next()) is not None:
@@ -262,7 +265,7 @@ class Executor:
     # --- long polls ----------------------------------------------------------------
 
     def _wait(self, call: Call, ticket: Ticket, now_ms: int) -> bool:
-        """Register an empty receive that may wait; False for a short poll."""
+        """Let a receive that found nothing wait as a long poll; returns False for a short poll, to be answered now."""
         command = call.command
         assert isinstance(command, ReceiveMessage)
         if call.invocation and self._state.invocations.get(call.invocation, self._context.now_ms):
@@ -293,7 +296,7 @@ class Executor:
         return queue is not None and queue.kind.blocks_groups
 
     def _wake(self, mutations: list[m.Mutation], now_ms: int, *, besides: int = 0) -> None:
-        """Whoever waits for what these bring; ``besides``: a queue whose waiters are being served."""
+        """Serve the receives that wait on queues changed by ``mutations``, but not on ``besides``, served already."""
         for mutation in mutations:
             if isinstance(mutation, _WAKING) or (isinstance(mutation, _FREEING) and self._blocks(mutation.queue_id)):
                 queue_id = mutation.queue_id
@@ -301,7 +304,7 @@ class Executor:
                     self._serve_waiters(queue_id, now_ms)
 
     def _serve_waiters(self, queue_id: int, now_ms: int) -> None:
-        """Hand out to those who wait, in their order, as long as there is something."""
+        """Answer the receives that wait on a queue, in their order, as long as there are messages for them."""
         while (waiter := self.waiters.first(queue_id)) is not None:
             self._journal.stamp_command(now_ms)
             try:
@@ -340,12 +343,12 @@ class Executor:
             self.waiters.expect(queue_id, queue.order.next_due_ms())
 
     def _serve_twins(self, served: Waiter, now_ms: int) -> None:
-        """Whoever waits under the same id of a lease gets the same answer."""
+        """Give the receives that wait under the same id of a lease the same answer."""
         for waiter in self.waiters.twins(served):
             self._give_up_waiting(waiter, now_ms)
 
     def _give_up_waiting(self, waiter: Waiter, now_ms: int) -> None:
-        """It is answered now: empty, or of a lease what it is told for ever."""
+        """End the wait of one receive: it is answered empty or, under a lease, with the final answer to its id."""
         call, ticket = waiter.call, waiter.ticket
         if not is_leased(call):
             self._answer_waiter(waiter, ReceiveMessageResult(), now_ms)
@@ -390,14 +393,14 @@ class Executor:
                 self.waiters.cancel(ticket)
 
     def close_waiters(self, now_ms: int) -> None:
-        """Answer all that wait: empty, or of a lease what it is told for ever."""
+        """End the waits of all receives: each is answered empty or, under a lease, with the final answer to its id."""
         for waiter in self.waiters.all():
             self._give_up_waiting(waiter, now_ms)
 
     # --- time and mastership --------------------------------------------------------
 
     def wake_at_ms(self) -> int | None:
-        """When a wait ends, or a message may come up for somebody who waits, by the boot-time clock."""
+        """The boot-clock ms at which a wait ends or a message may become visible to a waiting receive, if any waits."""
         waiters = self.waiters
         if not waiters.count:
             return None
@@ -410,7 +413,7 @@ class Executor:
         return wake_ms
 
     def lost_mastership(self) -> list[tuple[Call, Ticket]]:
-        """The calls that waited here, for which nothing was done; what was done and not told is unknown now."""
+        """Return the waiting calls, which had no effect; calls whose answers were held are answered as unknown."""
         lost = ServiceUnavailable("The mastership was lost; the outcome is unknown, a retry is safe.")
         for ticket in self._replies.give_up():
             self._due.append(Reply(ticket, lost, 0))
@@ -425,17 +428,17 @@ class Executor:
 
 
 def _found_nothing(result: Result | SqsError) -> bool:
-    """A receive that may wait."""
+    """True for the result of a receive that found no message and may wait."""
     return type(result) is ReceiveMessageResult and not result.messages and not result.leased
 
 
 def _is_plain(result: Result | SqsError) -> bool:
-    """Not of a lease, whose answers may need no mutation."""
+    """True for the result of a receive without a lease; those of leases may need no mutation."""
     return type(result) is ReceiveMessageResult and not result.leased
 
 
 def _is_standard_send(result: Result | SqsError) -> bool:
-    """A send that stored something in a standard queue: acknowledgement modes are for these only."""
+    """True for a send that stored something in a standard queue: acknowledgement modes are for these only."""
     if type(result) is SendMessageResult:
         return result.sequence_number is None
     if type(result) is not SendMessageBatchResult or not result.successful:

@@ -1,4 +1,4 @@
-"""Where a member that does not serve sends its calls, and what the master does with those of others.
+"""Passes on the calls of a member that does not serve, and takes the calls that other members pass on.
 
 A call goes to the master of which this member knows and to which it has a
 link; where it hears none, to a member that may hear one and passes it on.
@@ -57,7 +57,7 @@ UNKNOWN: Final = "The master did not answer; the outcome is unknown, a retry is 
 
 
 class Forwarder:
-    """Hands calls to ``executor`` where this member serves. ``incarnation``: new for each node, as its numbers are."""
+    """Hands calls to ``executor`` where this member serves. ``incarnation`` is new for each node, as numbers are."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Forwarder:
     # --- calls of this member's clients -------------------------------------------
 
     def submit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        """This member is not serving: pass it on, let it wait, or refuse it."""
+        """Pass a call on, let it wait, or refuse it; for a member that does not serve."""
         if isinstance(ticket, Remote) and self._replica.role == MASTER:
             self.hold(call, ticket, now_ms)  # taking over: its sender would only come back at once
         elif isinstance(ticket, Remote):
@@ -106,12 +106,12 @@ class Forwarder:
             self._refuse(ticket)
 
     def hold(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        """Nothing was done for it: let it wait a moment for a master."""
+        """Let a call that had no effect wait for a master; refuse it if too many wait."""
         if not self._waiting_calls.hold(call, ticket, now_ms):
             self._refuse(ticket)
 
     def go_on_with(self, calls: list[tuple[Call, Ticket]], now_ms: int) -> None:
-        """These waited here when the mastership was lost: calls of other members go back, own ones wait."""
+        """Take the calls that waited when the mastership was lost: those of other members go back, own ones wait."""
         for call, ticket in calls:
             if isinstance(ticket, Remote):
                 self.submit(call, ticket, now_ms)
@@ -120,7 +120,7 @@ class Forwarder:
 
     @property
     def _master(self) -> str | None:
-        """Another member that is master as far as is known, and can be reached."""
+        """The id of another member that is master as far as is known, and is linked; None without one."""
         master = self._replica.master
         if master == self._settings.member_id or master not in self._members.linked:
             return None
@@ -128,7 +128,7 @@ class Forwarder:
 
     @property
     def _relay(self) -> str | None:
-        """Another member that may hear a master where this one hears none."""
+        """The id of a linked member that may hear a master while this one hears none; None without one."""
         refused_by = self._replica.election.refused_by
         return refused_by if self._replica.master is None and refused_by in self._members.linked else None
 
@@ -141,7 +141,7 @@ class Forwarder:
             self._effects.replies.append(Reply(ticket, error, 0))
 
     def _frame_of(self, call: Call, to: str, number: int, *, is_relayed: bool) -> Frame:
-        """Raises the SqsError that its client gets where it cannot be passed on."""
+        """The frame that passes ``call`` on. Raises the SqsError that its client gets where it cannot be passed on."""
         cluster, sender, incarnation = self._replica.cluster, self._settings.member_id, self._pending_calls.incarnation
         try:
             forward = forward_of(call, cluster, sender, to, incarnation, number, is_relayed=is_relayed)
@@ -175,7 +175,7 @@ class Forwarder:
         return f"read-only: {reached} of {voters} members, {replica.quorum} needed"
 
     def cancelled(self, ticket: Ticket) -> None:
-        """A client left: end its wait at the master."""
+        """Withdraw the call of a client that left, here or at the member that it was passed on to."""
         found = self._pending_calls.cancelled(ticket)
         if found is not None:
             number, to = found
@@ -184,7 +184,7 @@ class Forwarder:
             self._waiting_calls.cancel(ticket)
 
     def undelivered(self, result: ReceiveMessageResult) -> None:
-        """An answer of the master could not be written to its client."""
+        """Give back the messages of the master's answer that could not be written to its client."""
         to = self._master or self._relay
         if to is not None:
             self._give_to(to, result)
@@ -197,9 +197,10 @@ class Forwarder:
             self._effects.replies.append(Reply(sent.ticket, ServiceUnavailable(UNKNOWN), 0))
 
     def master_changed(self, now_ms: int) -> None:
-        """Also when a link broke. Calls that went to one that is out of reach are unknown; reads that waited go on.
+        """Go on with calls that wait, after a change of the master or of the links.
 
-        One that handed over has yet to say which calls it only held.
+        Calls that went to a member without a link are answered as unknown. A former master that is linked has
+        ``FAREWELL_MS`` to say which calls it only held.
         """
         master, linked = self._replica.master, self._members.linked
         self._answer_unknown(self._pending_calls.lost_with(lambda to: to not in linked))
@@ -207,7 +208,7 @@ class Forwarder:
         self.go_on_with_waiting_calls(now_ms)
 
     def go_on_with_waiting_calls(self, now_ms: int) -> None:
-        """Calls that waited for a master go on if there is one now."""
+        """Execute or pass on the calls that waited for a master, if there is one now."""
         may_write = self._leadership.may_write
         if self._waiting_calls and (may_write or self._master is not None):
             for call, ticket in self._waiting_calls.take_all():
@@ -224,7 +225,7 @@ class Forwarder:
         return min(waiting_ms, expires_at_ms)
 
     def tick(self, now_ms: int) -> None:
-        """Ends of waits: for a master, and for its answers."""
+        """End the waits whose time is up: those for a master, and those for an answer of it."""
         while (expired := self._waiting_calls.pop_expired(now_ms)) is not None:
             call, ticket = expired
             if isinstance(call.command, READS) and type(ticket) is not Remote:
@@ -234,7 +235,7 @@ class Forwarder:
         self._answer_unknown(self._pending_calls.expired(now_ms))
 
     def _stale_answer(self, call: Call, now_ms: int) -> Result | SqsError:
-        """From committed state, which is behind by the time since a master was heard, and more."""
+        """The answer to a read from committed state, which is behind by the time since a master was heard, or more."""
         if self._members.waiting_for() or self._replica.role == MASTER:  # its rows run ahead of what is committed
             return ServiceUnavailable(self.unready_reason())
         context = ExecutionContext(
@@ -304,7 +305,7 @@ class Forwarder:
             self._take_back(result, now_ms)
 
     def _take_back(self, result: ReceiveMessageResult, now_ms: int) -> None:
-        """An answer that did not reach its client by way of another member."""
+        """Give back the messages of an answer that did not reach its client by way of another member."""
         if self._leadership.serving:
             self._executor.give_back(result, now_ms)
         elif self._master is not None:
@@ -329,7 +330,7 @@ class Forwarder:
             self._effects.replies.append(Reply(sent.ticket, outcome, 0))
 
     def _on_not_master(self, forwarded: NotMaster, now_ms: int) -> None:
-        """Nothing was done there: to the next master, or wait for one."""
+        """The sender did nothing for a call: pass it on to the next master, or let it wait for one."""
         sent = (
             self._pending_calls.arrived(forwarded.number)
             if forwarded.incarnation == self._pending_calls.incarnation
@@ -348,13 +349,13 @@ class Forwarder:
             self.submit(sent.call, sent.ticket, now_ms)
 
     def retire(self) -> None:
-        """Another node takes this one's place: all that waits is unknown or was not done."""
+        """Answer all calls that wait, as another Node takes over: those passed on are unknown, the others refused."""
         self._answer_unknown(self._pending_calls.lost_with(lambda to: True))
         for _, ticket in self._waiting_calls.take_all():
             self._refuse(ticket)
 
     def mail_answers(self, now_ms: int) -> None:
-        """Send the answers that are due to calls of other members; what was for a member that left is given back."""
+        """Send the answers to calls of other members that may leave; messages for a member that left are given back."""
         replies = self._effects.replies
         if not any(type(reply.ticket) is Remote for reply in replies):
             return
@@ -375,7 +376,7 @@ class Forwarder:
             self.mail_answers(now_ms)
 
     def _mail(self, ticket: Remote, outcome: Result | SqsError) -> bool:
-        """False: it cannot be written, and its caller is told so instead."""
+        """Send an answer to the member that passed its call on; if it cannot, send InternalFailure and return False."""
         cluster, own_id = self._replica.cluster, self._settings.member_id
         forward = (ticket.sender, ticket.incarnation, ticket.number)
         try:

@@ -2,8 +2,8 @@
 
 A frame is one kind byte and schema'd msgpack. A call is numbered by the member
 that accepted it; a number is executed once, whatever the network does. An answer
-that is lost with its link is not taken back: its client may have read it, and
-messages in two hands are worse than messages that stay hidden for their timeout.
+that is lost with its link is not taken back: its client may have read it, and a
+second delivery is worse than messages that stay hidden for their timeout.
 """
 
 from collections import OrderedDict
@@ -22,7 +22,7 @@ from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.replication.messages import FrameError
 
 FRAME_KIND: Final = 2
-"""First byte; replication's frames begin with their protocol version, 1."""
+"""The first byte of these frames; replication's frames begin with their protocol version, 1."""
 
 SEEN_MAX: Final = 100_000  # numbers of one member that are remembered as executed
 Outcome = Result | SqsError
@@ -33,7 +33,7 @@ class UnknownKind(FrameError):
 
 
 class ForwardingMessage(Struct, array_like=True, gc=False, kw_only=True):
-    """Header: ``incarnation`` tells one life of the accepting member from the next."""
+    """The header of each message; ``incarnation`` tells one Node of the member that accepted the call from the next."""
 
     cluster: ClusterId
     sender: MemberId
@@ -42,7 +42,10 @@ class ForwardingMessage(Struct, array_like=True, gc=False, kw_only=True):
 
 
 class Forward(ForwardingMessage, tag=1):
-    """Execute it, once. ``kind`` is the command's class; ``is_relayed``: who is not the master passes it on to it."""
+    """Asks to execute a call once. ``kind``: the command's class.
+
+    is_relayed: a receiver that is not the master passes the call on to it.
+    """
 
     number: Index
     kind: str
@@ -57,7 +60,10 @@ class Forward(ForwardingMessage, tag=1):
 
 
 class Answer(ForwardingMessage, tag=2):
-    """``incarnation`` is the Forward's; ``kind``: class of the result, or of the error and ``body`` its message."""
+    """Answers a Forward, whose ``incarnation`` it repeats.
+
+    kind: the class of the result or error; body: the result, or the message of the error.
+    """
 
     number: Index
     kind: str
@@ -65,20 +71,20 @@ class Answer(ForwardingMessage, tag=2):
 
 
 class Withdraw(ForwardingMessage, tag=3):
-    """The client of a waiting receive left."""
+    """Says that the client of a waiting receive left."""
 
     number: Index
 
 
 class GiveBack(ForwardingMessage, tag=4):
-    """The messages of this answer could not be written to its client; numbered like calls."""
+    """Says that the answer ``result`` could not be written to its client; it is numbered like calls."""
 
     number: Index
     result: ReceiveMessageResult
 
 
 class NotMaster(ForwardingMessage, tag=5):
-    """Nothing was done: the sender of this is not the master."""
+    """Says that the call had no effect, as the sender of this message is not the master."""
 
     number: Index
 
@@ -106,7 +112,7 @@ _TEXT: Final = msgspec.msgpack.Decoder(str)
 
 
 _ANSWERS: Final = {name: row.result for name, row in BY_NAME.items()}
-"""The name of the class of a command -> that of its result."""
+"""The class name of each command's result, by the class name of the command."""
 
 
 def encode(forwarded: AnyForwardingMessage) -> bytes:
@@ -145,7 +151,7 @@ def forward_of(
 
 
 def call_of(forward: Forward) -> Call:
-    """Raises FrameError for a command that this version does not know, or for no call."""
+    """The call of ``forward``. Raises FrameError if it is malformed or its command is unknown to this version."""
     if len(forward.invocation) not in (0, KEY_BYTES):
         raise FrameError("the mark of a call has another length")
     return Call(
@@ -160,7 +166,7 @@ def call_of(forward: Forward) -> Call:
 
 
 def answer_of(outcome: Outcome, forward: tuple[str, str, int], cluster: str, sender: str) -> Answer:
-    """``forward``: (sender, boot, number) of the call."""
+    """The message that answers a call; ``forward`` is (sender, incarnation, number) of the call."""
     to, incarnation, number = forward
     body: object = outcome.message if isinstance(outcome, SqsError) else outcome
     return Answer(
@@ -175,7 +181,7 @@ def answer_of(outcome: Outcome, forward: tuple[str, str, int], cluster: str, sen
 
 
 def outcome_of(answer: Answer) -> Outcome:
-    """Raises FrameError for a result that this version does not know."""
+    """The result or error of ``answer``. Raises FrameError if it is malformed or unknown to this version."""
     error = _ERRORS.get(answer.kind)
     if error is not None:
         return error(_decoded({"": _TEXT}, "", answer.body))
@@ -184,7 +190,7 @@ def outcome_of(answer: Answer) -> Outcome:
 
 
 def fits(outcome: Outcome, command: commands.Command) -> bool:
-    """Whether it can be the answer to this command; an error can be one to all."""
+    """True if ``outcome`` can be the answer to ``command``; an error can be the answer to any."""
     return isinstance(outcome, SqsError) or type(outcome).__name__ == _ANSWERS[type(command).__name__]
 
 
@@ -199,7 +205,7 @@ def _decoded(decoders: dict[str, Any], kind: str, body: msgspec.Raw) -> Any:
 
 
 class Numbers:
-    """Which numbers of one life of a member were executed: each once, late ones too."""
+    """The call numbers of one incarnation of a member that were executed, so that each is executed once."""
 
     __slots__ = ("_above", "_floor", "incarnation")
 
@@ -209,7 +215,7 @@ class Numbers:
         self._above: OrderedDict[int, None] = OrderedDict()
 
     def take(self, number: int) -> bool:
-        """True the first time."""
+        """Note ``number`` as executed; False if it was noted before, or is too old to be known."""
         if number <= self._floor or number in self._above:
             return False
         self._above[number] = None

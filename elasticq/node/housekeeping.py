@@ -1,5 +1,5 @@
-"""What a master does although nobody asks, in bounded steps: voters are replaced, what is due is handed out, what
-expired goes, move tasks go on, and the log is kept short.
+"""Background work of a master, in bounded steps: it replaces voters, serves receives whose messages became visible,
+removes what expired, goes on with move tasks, and keeps the log short.
 """
 
 from typing import Final
@@ -24,7 +24,7 @@ ALONE_LOG_KEPT_BYTES: Final = 1_048_576
 
 
 class Housekeeping:
-    """Its entries are made like those of calls. All times are boot-clock ms."""
+    """Does background work, whose entries are made like those of calls. All times are boot-clock ms."""
 
     __slots__ = (
         "_advances_seen",
@@ -72,7 +72,7 @@ class Housekeeping:
         self._advances_seen = 0
 
     def work(self, now_ms: int) -> None:
-        """The next steps, as far as they are due. Only where this member may write."""
+        """Do the steps that are due; it may be called only where this member may write."""
         voters = self._voter_changes.next_change()
         if voters is not None:
             self._journal.propose_voters(voters, now_ms)
@@ -91,7 +91,7 @@ class Housekeeping:
         self._executor.change(self._judge.own(mutations), now_ms)
 
     def _move(self, now_ms: int) -> None:
-        """The next step of the move tasks; the one before it is committed, so that they never run far ahead."""
+        """Do the next step of the move tasks, once the one before it is committed, so that they never run far ahead."""
         self._note_advances()
         if now_ms < self._move_at_ms:
             return
@@ -105,25 +105,25 @@ class Housekeeping:
         self._executor.change(self._judge.own(step.mutations), now_ms)
 
     def _note_advances(self) -> None:
-        """An entry moved cluster time: all work is due at once."""
+        """Make all work due at once if an entry moved cluster time."""
         if self._advances_seen != self._journal.advances:
             self._advances_seen = self._journal.advances
             self._sweep_at_ms = self._move_at_ms = 0
 
     def next_at_ms(self) -> int:
-        """When work is due again, if there is any."""
+        """The time at which work is due again, if there is any."""
         self._note_advances()
         if self._state.moving and self._move_at_ms < self._sweep_at_ms:
             return self._move_at_ms
         return self._sweep_at_ms
 
     def has_work(self) -> bool:
-        """There is something that may expire or move."""
+        """True if the state holds something that may expire or move."""
         state = self._state
         return bool(state.queues or state.deleted_queues or state.sent_ids.count) or state.invocations.count > 1
 
     def compact(self) -> None:
-        """Forget entries of the log of a member in memory: it keeps everything, and they are only for others."""
+        """Forget old log entries of a volatile member, whose state has their effects: only others may need them."""
         log = self._replica.log
         kept_bytes = self._log_kept_bytes if self._replica.has_company else ALONE_LOG_KEPT_BYTES
         if len(log) > LOG_KEPT_ENTRIES or log.size_bytes > kept_bytes:

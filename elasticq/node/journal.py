@@ -31,11 +31,11 @@ from elasticq.replication.replica import Replica
 
 
 class Journal:
-    """``applied_index``: the newest entry whose mutations are in ``state``; the open entry's are, too.
+    """``applied_index``: the newest proposed entry whose mutations are in ``state``, which has the open entry's, too.
 
-    turn: the time and the term of the command that is executed now.
+    context: the time and the term of the command that is executed now.
     open_is_acked: a send of the open entry is answered before it is committed (modes async and one).
-    gathers: calls that came together are being executed, and make one entry.
+    gathers: True while calls that came together are executed, which share one entry.
     advances: how many entries of this member moved the cluster's clock (AdvanceClock).
     discarded: how many entries were acknowledged before they were committed, and then dropped.
     """
@@ -85,7 +85,7 @@ class Journal:
     # --- time ---------------------------------------------------------------------
 
     def stamp_command(self, now_ms: int) -> int:
-        """Give the command that comes now its time, which it returns: cluster time, never below an earlier command's.
+        """Set and return the time of the command that comes now: cluster time, never below an earlier command's.
 
         An entry may be open for as long as the disk syncs the last one. Had its commands the time of its opening, a
         visibility timeout would end before its consumer's time is up.
@@ -97,11 +97,11 @@ class Journal:
         return context.now_ms
 
     def _stamp(self, now_ms: int) -> int:
-        """Entries carry cluster time, never a wall clock."""
+        """The time for commands and entries: cluster time, never a wall clock."""
         return self._clock.time_ms(now_ms)
 
     def begin_term(self, now_ms: int) -> None:
-        """This member is the master of a new term: its commands come after all that the log holds."""
+        """Begin the term of this new master, whose commands have no time below that of the log's last entry."""
         context = self.context
         context.term = self._replica.term
         context.now_ms = max(self._stamp(now_ms), self._replica.log.last_time_ms)
@@ -110,7 +110,7 @@ class Journal:
 
     @property
     def is_open(self) -> bool:
-        """The state is ahead of all indexes: it holds what stands in no proposed entry yet."""
+        """True if the state holds mutations that are in no proposed entry yet."""
         return bool(self._open)
 
     def head_index(self) -> int:
@@ -121,7 +121,7 @@ class Journal:
     def append(self, decision: Decision, now_ms: int, call: Call | None) -> None:
         """Apply what was decided and put it into the open entry, wholly or not at all.
 
-        Raises SqsError where the mutations of a ``call`` cannot be applied: then it is as if it had not come.
+        Raises SqsError where the mutations of a ``call`` cannot be applied: then the call has no effect.
         """
         mutations, payload = decision.mutations, decision.payload
         if self._open and self._open_bytes + len(payload) > ENTRY_BYTES_MAX:
@@ -140,7 +140,7 @@ class Journal:
         self._open_bytes += len(payload)
 
     def close_if_free(self, now_ms: int) -> None:
-        """Group commit: while a sync, or in memory a round, is under way the open entry grows, up to its bound."""
+        """Close the open entry unless a sync, or in memory a round, is under way: then it grows, up to its bound."""
         replica = self._replica
         if self.gathers and self._open_bytes < self._batch_bytes_max:
             return
@@ -155,7 +155,7 @@ class Journal:
             self._outlet.drain(now_ms)
 
     def propose(self, now_ms: int, voters: tuple[Voter, ...] | None = None) -> None:
-        """The open entry, empty or not, is the log's next one; ``voters``: who they are from this entry on."""
+        """Make the open entry, empty or not, the log's next one; ``voters``: those from it on, None if they stay."""
         mutations, acked_before_commit, undo = self._open, self.open_is_acked, self._open_undo
         payload = m.join(self._open_payloads)
         self._open, self._open_payloads, self._open_bytes, self.open_is_acked = [], [], 0, False
@@ -173,18 +173,18 @@ class Journal:
             self._advance_clock()
 
     def _advance_clock(self) -> None:
-        """An entry moved cluster time: move tasks may catch up with it, and waits became due."""
+        """Let the clock and the move tasks follow an entry that moved cluster time."""
         by_ms, self._clock.ahead_ms = self._state.ahead_ms - self._clock.ahead_ms, self._state.ahead_ms
         self._mover.advanced(self._state, by_ms, self.context.now_ms + by_ms)
         self.advances += 1
 
     def propose_voters(self, voters: tuple[Voter, ...], now_ms: int) -> None:
-        """The change is an entry of its own kind: it takes what is open with it."""
+        """Propose a change of the voters; the mutations of the open entry go into the same entry."""
         self.stamp_command(now_ms)
         self.close(now_ms, voters)
 
     def is_only_joining(self) -> bool:
-        """A cluster of one whose last entry is being synced: what came joined the open entry, and waits."""
+        """True if a cluster of one is syncing its last entry: a command that came joined the open entry, and waits."""
         replica = self._replica
         return (
             bool(self._open)
@@ -196,9 +196,9 @@ class Journal:
     # --- entries of others, and of earlier terms -----------------------------------
 
     def read_ahead(self, message: Append) -> None:
-        """Decode the entries that the log is about to get: one that cannot be applied must not get there.
+        """Decode the entries that the log is about to get.
 
-        Raises FrameError for such a one.
+        Raises FrameError for one that cannot be applied, which must not get into the log.
         """
         log = self._replica.log
         if message.term < self._replica.term or message.prev_index < log.base_index:
@@ -208,7 +208,7 @@ class Journal:
             self._read |= {entry.index: (entry.payload, read_payload(entry)) for entry in fresh}
 
     def apply_to_end(self) -> None:
-        """A new master's state is that of the log's end; what is not committed it can take back."""
+        """Apply the log up to its end, as a new master must; what is not committed can be taken back."""
         replica = self._replica
         assert self.applied_index == replica.commit_index, "a follower applies what is committed"
         for index in range(self.applied_index + 1, replica.log.last_index + 1):
@@ -221,7 +221,7 @@ class Journal:
         undo: Undo | None = [] if keep_undo else None
         entry = self._replica.log.entry(index)
         payload, mutations = self._read.pop(index, (b"", []))
-        if payload is not entry.payload:  # it stood in the log at the start, or was taken for another one
+        if payload is not entry.payload:  # the entry was in the log at the start, or another was read ahead
             mutations = m.decode(entry.payload)
         self._state.index = index
         if not self._is_volatile:
@@ -238,7 +238,7 @@ class Journal:
     # --- commit and roll-back ------------------------------------------------------
 
     def commit_moved(self, commit_index: int, *, is_master: bool) -> None:
-        """What is committed is not taken back any more: a follower applies it, and the rows on disk get it."""
+        """Entries up to ``commit_index`` are never taken back now: a follower applies them, and the rows get them."""
         if is_master:
             while self._undo and self._undo[0][0] <= commit_index:
                 self._undo.popleft()
@@ -252,7 +252,7 @@ class Journal:
             self._effects.committed.append(committed)
 
     def lost_mastership(self, commit_index: int) -> None:
-        """Take back what is not committed: what stands above ``commit_index``."""
+        """Take back what is not committed: the open entry and all entries above ``commit_index``."""
         self._roll_back()
         self._open, self._open_payloads, self._open_bytes, self.open_is_acked = [], [], 0, False
         self._clock.ahead_ms = self._state.ahead_ms
@@ -261,19 +261,22 @@ class Journal:
         self._digests.forget_above(self.applied_index)
 
     def _roll_back(self) -> None:
-        """The state is that of the commit index again: newest first, as each step undoes what stood before it."""
+        """Bring the state back to the commit index, newest first, as each undo needs the state after its entry."""
         roll_back(self._open_undo)
         while self._undo:
             roll_back(self._undo.pop()[1])
 
     def committed_state(self) -> tuple[State, Base]:
-        """For a snapshot in a process of its own that is a copy of this one: what is not committed is taken back."""
+        """The state and the base at the commit index, for a snapshot.
+
+        What is not committed is taken back, so it may be called only in a process that is a copy of this member's.
+        """
         self._roll_back()
         replica = self._replica
         return self._state, replica.log.base_at(replica.commit_index, replica.membership.committed_voters)
 
     def members_changed(self, last_index: int) -> None:
-        """With company a term can be lost; what was appended before had no undo and must be committed first."""
+        """Note from which entry on undo is kept: a member with company can lose its term, a lone one cannot."""
         if not self._replica.has_company:
             self._undo_from = 0
         elif not self._undo_from:
@@ -281,16 +284,16 @@ class Journal:
 
     @property
     def may_be_taken_back(self) -> bool:
-        """All that is not committed could be taken back, if the mastership were lost."""
+        """True if all that is not committed could be taken back on a loss of the mastership."""
         return self._replica.commit_index + 1 >= self._undo_from
 
     def dropped(self, entries: list[Entry]) -> None:
-        """These were cut off the log: what was acknowledged of them goes to a file, for whoever looks after it."""
+        """Count those entries cut off the log that had been acknowledged, and give them to the shell for a file."""
         early = [entry for entry in entries if entry.acked_before_commit]
         self.discarded += len(early)
         self._effects.discarded += early
 
     def retire(self) -> None:
-        """Another node takes this one's place: nobody can tell any more whether what is not committed will be."""
+        """Treat uncommitted entries as dropped: another node takes over, and nobody can tell what becomes of them."""
         log, first = self._replica.log, self._replica.commit_index + 1
         self.dropped([log.entry(index) for index in range(first, log.last_index + 1)])

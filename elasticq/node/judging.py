@@ -1,8 +1,8 @@
 """Judging one command: whatever is wrong with it is an answer to its caller alone, and changes nothing.
 
 A handler reads the state and says what should change; what it says is encoded before any of it is applied. An
-exception in there that is no SqsError is a fault of ours, in one command: it becomes an InternalFailure, its cause
-is told to the shell (``Effects.failures``), and the member goes on. So does one in ``apply`` of a command's own
+exception in there that is no SqsError is a defect in one command: it becomes an InternalFailure, its cause is told to
+the shell (``Effects.failures``), and the member goes on. The same holds for one in ``apply`` of a command's own
 mutations, once those that were applied before it are taken back. Everything else that raises in a node is a broken
 invariant of its own state.
 """
@@ -26,7 +26,7 @@ Handler = Callable[[State, Call, ExecutionContext], Outcome]
 
 
 class Decision(Struct, gc=False):
-    """What was decided, and what of it stands in the log: ``payload`` is ``mutations`` encoded, if there are any."""
+    """What a handler decided; ``payload`` is ``mutations`` encoded for the log, empty if there are none."""
 
     result: Result | SqsError
     mutations: list[m.Mutation]
@@ -34,7 +34,7 @@ class Decision(Struct, gc=False):
 
 
 class Judge:
-    """Judges for one node; ``failures`` are told to its shell."""
+    """Judges the commands of one node, whose shell is told of ``failures``."""
 
     __slots__ = ("_failures",)
 
@@ -42,7 +42,7 @@ class Judge:
         self._failures = failures
 
     def decide(self, handler: Handler, state: State, call: Call, context: ExecutionContext) -> Decision:
-        """What ``handler`` decides. Raises SqsError, ContentsMissing; the state is as it was."""
+        """What ``handler`` decides; the state is not changed. Raises SqsError, ContentsMissing."""
         try:
             result, mutations = handler(state, call, context)
             decision = Decision(result, mutations, m.encode(mutations) if mutations else b"")
@@ -59,11 +59,14 @@ class Judge:
         raise InternalFailure  # here, so that it does not carry its cause, and with it the request, along
 
     def own(self, mutations: list[m.Mutation]) -> Decision:
-        """What the member decided by itself. Nobody is to be told that it cannot be encoded: that is no answer."""
+        """A decision of the member itself; an exception here ends the member, as no caller can be answered."""
         return Decision(EmptyResult(), mutations, m.encode(mutations))
 
     def apply(self, state: State, call: Call, mutations: list[m.Mutation], undo: Undo) -> None:
-        """Notes in ``undo``, which is empty, how to take them back. Raises InternalFailure; the state is as it was."""
+        """Apply ``mutations``, and put their undo into the empty ``undo``.
+
+        Raises InternalFailure if they cannot be applied; the state is not changed then.
+        """
         try:
             apply_all(state, mutations, undo)
         except Exception as cause:
@@ -74,5 +77,5 @@ class Judge:
         raise InternalFailure
 
     def failed(self, action: str, cause: Exception) -> None:
-        """For the shell: what somebody is answered with an InternalFailure for."""
+        """Tell the shell of an exception that is answered with InternalFailure; ``action`` is the class that failed."""
         self._failures.append(Failure(action, cause))

@@ -6,7 +6,7 @@
                                                 handing over: serving, but may not write
 
 Everything before the own TookOver is committed when that one is, by Raft's rules; so a member that serves answers from
-a state that nothing is missing in.
+a complete state.
 """
 
 from typing import Final
@@ -30,7 +30,7 @@ TAKING_OVER: Final = "The master is taking over; try again."
 class Leadership:
     """serving: calls are executed here; false unless this member is master and its own TookOver is committed.
 
-    may_write: new entries may be made for calls and for background work: it serves, and hands nothing over.
+    may_write: new entries may be made for calls and for background work: this member serves, and is not handing over.
     hands_over_until_ms: boot-clock time at which handing over will have been in vain; 0: it is not under way.
     """
 
@@ -86,10 +86,10 @@ class Leadership:
         journal.append(self._judge.own([*first, takeover]), now_ms, None)
         self._takeover_index = replica.log.last_index + 1
         journal.propose(now_ms)
-        replica.ask_round(now_ms)  # it carries that entry: one round trip less
+        replica.ask_round(now_ms)  # the round carries that entry, which saves a round trip
 
     def _grace(self, contact_ms: int | None, time_ms: int) -> tuple[int, int]:
-        """From when to when consumers may have been unable to extend a visibility timeout."""
+        """From when to when, in cluster time, consumers may have been unable to extend a visibility timeout."""
         known_ms = None if contact_ms is None else contact_ms + self._clock.ahead_ms
         last_ms = known_ms if known_ms is not None else self._replica.log.last_time_ms
         if not last_ms:
@@ -107,17 +107,17 @@ class Leadership:
         self.serving = self.may_write = True
 
     def lost_mastership(self) -> None:
-        """Another member is master, or nobody."""
+        """Stop serving, as another member is master now, or nobody."""
         self.serving = self.may_write = False
         self.hands_over_until_ms = 0
 
     # --- handing over -------------------------------------------------------------
 
     def hand_over(self, now_ms: int, to: str) -> bool:
-        """Begin to give the mastership to ``to``, or to who has the newest log; False if there is nobody.
+        """Begin to give the mastership to ``to``, or to the voter with the newest log; False if it cannot be given.
 
-        Until that member has everything, and the mastership, nothing new is written here: a target whose log is not the
-        newest is not elected. After ``HAND_OVER_MS`` it was in vain.
+        Until that voter has the whole log and the mastership no new entry is made here: a target whose log is not the
+        newest is not elected. After ``HAND_OVER_MS`` the attempt is given up.
         """
         if not self.serving or not self._replica.others:
             return False
@@ -126,7 +126,7 @@ class Leadership:
         return True
 
     def go_on_handing_over(self, now_ms: int) -> None:
-        """Let the transfer target stand once it has everything, or give it up."""
+        """Let the transfer target stand once it has the whole log, or give up when the time is over."""
         if now_ms >= self.hands_over_until_ms:
             self.hands_over_until_ms = 0
             self.may_write = self.serving
@@ -140,6 +140,6 @@ class Leadership:
     # --- what others ask ------------------------------------------------------------
 
     def stale_ms(self, now_ms: int) -> int:
-        """For how long no master was heard; 0 where this member serves."""
+        """How many ms ago a master was heard; 0 where this member serves, or heard none since its start."""
         heard_ms = self._replica.election.heard_ms
         return 0 if self.serving or heard_ms is None else now_ms - heard_ms

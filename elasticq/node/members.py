@@ -3,7 +3,8 @@
 What members say when they meet fills an address book; quorum counts the voters
 in the log. ``nodes`` fresh members that have all met found a cluster: the one
 with the lowest id writes the first entry, the same for all, and each is a voter
-from the moment it has it. Whoever meets a cluster before joins it as a learner.
+from the moment it has it. A member that meets a
+cluster before that joins it as a learner.
 """
 
 from elasticq.engine import mutations as m
@@ -22,7 +23,7 @@ FOUNDING_TERM = 1  # nobody is master in it
 
 
 class Members:
-    """Bookkeeping around ``replica``."""
+    """Knows which members there are and which are linked; lets ``replica`` found or join a cluster."""
 
     def __init__(self, settings: NodeSettings, replica: Replica, random: SeededRandom) -> None:
         self._settings = settings
@@ -42,7 +43,7 @@ class Members:
 
     @property
     def _is_nowhere(self) -> bool:
-        """No log and no cluster; it may have a term, of one that it was about to join when it went down."""
+        """True if this member has no log and no cluster; it may have a term, of one that it was joining."""
         replica = self._replica
         return replica.log.last_index == 0 and not replica.voters and not replica.cluster
 
@@ -64,7 +65,7 @@ class Members:
         )
 
     def met(self, peer: Peer, now_ms: int) -> None:
-        """A greeting came, the first or a renewed one."""
+        """Take the greeting of another member, its first or a renewed one; a cluster may be founded or joined by it."""
         if peer.cluster_name != self._settings.cluster_name or peer.id == self._settings.member_id:
             return
         self.peers[peer.id] = peer
@@ -82,7 +83,7 @@ class Members:
             replica.known_peers.add(peer.id)
 
     def _forget_strangers(self) -> None:
-        """Members that are neither linked nor voters, where too many have come and gone."""
+        """Forget the members that are neither linked nor voters if more than ``PEERS_MAX`` are known."""
         if len(self.peers) > PEERS_MAX:
             kept = self.linked.union(self._replica.voters)
             self.peers = {each: peer for each, peer in self.peers.items() if each in kept}
@@ -92,7 +93,7 @@ class Members:
         return [self.peers[each] for each in self.linked]
 
     def lost(self, member_id: str, now_ms: int) -> None:
-        """It may have been the one too many."""
+        """The link to a member broke: with one member or cluster less, founding or joining may be possible now."""
         self.linked.discard(member_id)
         if self._is_nowhere:
             clusters = self._clusters_met()
@@ -121,9 +122,9 @@ class Members:
         return sorted((*fresh, self.introduce()), key=lambda peer: peer.id)
 
     def _found_if_complete(self, now_ms: int) -> None:
-        """All of ``nodes`` must have met and agree; the one with the lowest id founds.
+        """Found the cluster if all of ``nodes`` have met and agree, and this member has the lowest id.
 
-        The first entry has no time: cluster time never falls below an entry's, and one wall clock may be wrong.
+        The time of the first entry is 0: cluster time never falls below an entry's, and one wall clock may be wrong.
         """
         founders = self._founders()
         if self.trouble or len(founders) != self._settings.nodes or founders[0].id != self._settings.member_id:
@@ -136,7 +137,10 @@ class Members:
             self._pass_on_founding(peer.id)
 
     def accepts(self, found: Found) -> bool:
-        """A fresh member signs what names it and as many as it was told of. FrameError for what founds nothing."""
+        """True if the entry names this fresh member and exactly ``nodes`` voters.
+
+        Raises FrameError for an entry that founds no cluster.
+        """
         voters = found.entry.voters or ()
         if [type(mutation) for mutation in read_payload(found.entry)] != [m.ClusterFounded]:
             raise FrameError("its entry founds no cluster")
@@ -149,7 +153,10 @@ class Members:
         )
 
     def is_ours(self, message: AnyMessage) -> bool:
-        """It is of this cluster, or founds one that this member may be part of. FrameError for what founds nothing."""
+        """True if ``message`` is of this member's cluster, or founds one that names this member.
+
+        Raises FrameError for a Found whose entry founds no cluster.
+        """
         if type(message) is Found:
             return self.accepts(message)
         cluster = self._replica.cluster
@@ -158,10 +165,10 @@ class Members:
         return bool(cluster) or self._replica.membership.is_voter
 
     def founded(self) -> None:
-        """Where the first entry is in the log its cluster id is this member's, whether it knows of its commit or not.
+        """Take the cluster id from the log's first entry, if it is there, whether its commit is known here or not.
 
-        All founders have the same one. Who is no voter got it from a master that had committed it: such a member may
-        have gone down before it heard of that, and would belong nowhere, yet could not join as a fresh one either.
+        All founders have the same entry. A learner got it from a master that had committed it; one that stopped before
+        it heard of the commit would otherwise belong to no cluster, and could not join one as a fresh member either.
         """
         entry = self._founding_entry() if self._replica.membership.is_voter else self._first_entry()
         first = m.decode(entry.payload)[0] if entry is not None else None
@@ -182,12 +189,12 @@ class Members:
             self._replica.send_founding(to, entry)
 
     def voters_changed(self, *, is_voter: bool) -> None:
-        """The newest entry of the log that names voters is another one; ``is_voter``: it names this member."""
+        """Another entry is now the log's newest that names voters; ``is_voter``: it names this member."""
         if is_voter:
             self._was_voter, self.was_removed = True, False
 
     def commit_moved(self) -> None:
-        """A voter that a committed entry names no more was removed."""
+        """Set ``was_removed`` if this member was a voter, and a committed entry that names the voters leaves it out."""
         replica = self._replica
         membership = replica.membership
         if self._was_voter and not membership.is_voter and membership.index <= replica.commit_index:
@@ -197,7 +204,7 @@ class Members:
 
     @property
     def trouble(self) -> str:
-        """Why this member cannot become part of a cluster, and what to do; empty if nothing is known."""
+        """Why this member cannot become part of a cluster, and what to do; empty if nothing is wrong."""
         replica = self._replica
         if self.was_removed:
             return "this member was removed from the cluster; stop it, or empty its data directory to let it join anew"
@@ -225,7 +232,7 @@ class Members:
         return ""
 
     def waiting_for(self) -> str:
-        """Why a member without a cluster is not ready."""
+        """Why this member is not a full part of a cluster yet; empty if nothing is missing."""
         if self.trouble:
             return self.trouble
         replica = self._replica
@@ -241,7 +248,7 @@ class Members:
     # --- names ------------------------------------------------------------------------
 
     def predecessor(self, member_id: str) -> str:
-        """The voter that had the name of this non-voter."""
+        """The id of the voter with the same name as the non-voter ``member_id``; empty if there is none."""
         replica = self._replica
         if member_id in replica.voters:
             return ""
@@ -302,10 +309,10 @@ def read_payload(entry: Entry) -> list[m.Mutation]:
 
 
 def name_of(member_id: str) -> str:
-    """A member id is its name, a dash and random hex digits."""
+    """The name in a member id, which is the name, a dash and random hex digits."""
     return member_id.rpartition("-")[0] or member_id
 
 
 def founding(random: SeededRandom) -> m.ClusterFounded:
-    """A new cluster id and the key of its receipt handles."""
+    """The mutation that founds a cluster, with a new cluster id and a new key for receipt handles."""
     return m.ClusterFounded(random.token(b"cluster", 16).hex(), random.token(b"mac", 32), FEATURE_LEVEL)

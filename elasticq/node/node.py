@@ -149,13 +149,13 @@ class Node:
     # --- inputs -------------------------------------------------------------------
 
     def start(self, now_ms: int, wall_ms: int) -> None:
-        """Begin to live. A cluster of one is master when this returns if its storage is volatile."""
+        """Start the clock and the replica. A cluster of one is master when this returns if its storage is volatile."""
         self.clock.start(now_ms, wall_ms)
         self.replica.start(now_ms)
         self._leave(now_ms)
 
     def submit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        """Execute; the answer comes out as a Reply, now or after a later input."""
+        """Execute a call; its answer comes out as a Reply, now or after a later input."""
         if not self.leadership.serving:
             self._forwarder.submit(call, ticket, now_ms)
             if self._waiting_calls:
@@ -193,17 +193,17 @@ class Node:
         self._leave(now_ms)
 
     def receive(self, frame: bytes, now_ms: int, link: str = "") -> None:
-        """A frame of another member. Raises FrameError for one that is refused, and changes nothing then.
+        """Take a frame of another member. Raises FrameError for one that is refused, which changes nothing.
 
-        ``link``: the member that proved itself at the other end, if that is known; it speaks for nobody else.
+        ``link``: the id that the other end has proved, empty if unknown; a frame of another sender is refused.
         """
         self._take_frame(frame, now_ms, link)
         self._leave(now_ms)
 
     def receive_all(self, frames: list[tuple[str, bytes]], now_ms: int) -> list[tuple[str, FrameError]]:
-        """Frames that came together, with their links, share what follows, and the entry that their calls make.
+        """Take frames that came together, each with its link; their calls share one entry. Returns refusals by link.
 
-        What of them was refused, with its link; the rest of that link is not looked at, as it is about to be cut.
+        Frames behind a refused one of the same link are not read, as that link is about to be cut.
         """
         refused: dict[str, FrameError] = {}
         unknown: list[tuple[str, FrameError]] = []
@@ -239,7 +239,7 @@ class Node:
                 self.members.founded()
 
     def met(self, peer: Peer, now_ms: int) -> None:
-        """Another member said what it is, for the first time or anew."""
+        """Take the greeting of another member, its first or a renewed one."""
         known = self.members.peers.get(peer.id)
         if known is not None and known.incarnation != peer.incarnation:
             self._executor.forget_waiting_of(peer.id)
@@ -248,18 +248,18 @@ class Node:
         self._leave(now_ms)
 
     def lost(self, member_id: str, now_ms: int) -> None:
-        """The link to another member broke: its waiting receives go."""
+        """The link to another member broke: the receives that wait here for its clients are dropped."""
         self.members.lost(member_id, now_ms)
         self._executor.forget_waiting_of(member_id)
         self._forwarder.master_changed(now_ms)
         self._leave(now_ms)
 
     def introduce(self) -> Peer:
-        """What this member says of itself."""
+        """The greeting by which this member tells others what it is."""
         return self.members.introduce()
 
     def order(self, order: Order, ticket: Ticket, now_ms: int) -> None:
-        """What the operator wants; the reply's outcome is an OrderDone or an OrderRefused."""
+        """Carry out an order of the operator; the reply's outcome is an OrderDone or an OrderRefused."""
         if isinstance(order, VerifyRows):
             self._verify(ticket, now_ms)
         elif isinstance(order, TransferMastership):
@@ -281,7 +281,7 @@ class Node:
             self._voter_changes.answered.append((ticket, OrderDone("the mastership is being handed over")))
 
     def _verify(self, ticket: Ticket, now_ms: int) -> None:
-        """An entry without a mutation asks each member for the digest of its rows at this place of the log."""
+        """Append an entry without mutations, at which each member takes the digest of its rows."""
         if not self.leadership.serving:
             self._voter_changes.answered.append((ticket, OrderRefused("this member is not the master: ask the master")))
             return
@@ -310,17 +310,17 @@ class Node:
         self._leave(now_ms)
 
     def fetched(self, fetch: Fetch, contents: list[m.MessageStored], now_ms: int) -> None:
-        """The answer to a fetch: at least the first of the asked messages that still exist."""
+        """Take the answer to a fetch: at least the first of the asked messages that still exist."""
         if not self.replica.is_whole:
-            return  # it may lack any of them
+            return  # the rows may lack any of them
         self._executor.fetched(fetch, contents, now_ms)
         self._leave(now_ms)
 
     def damaged(self, queue_id: int, sequences: list[int], now_ms: int) -> bool:
-        """The contents of these messages cannot be read from the disk any more; none: nobody knows of which.
+        """The contents of these messages cannot be read any more; if ``sequences`` is empty nobody knows of which.
 
-        Others have them, or, alone, they are lost and go in an entry like any that is deleted. False: nobody else has
-        them, and only new rows of what is left help; until a node over these comes, this one serves nobody.
+        With other voters this member wants a snapshot. Alone it deletes the messages in an entry. It returns False if
+        it is alone and does not know which: then only a node over new rows helps, and this one serves nobody.
         """
         if self.replica.others or not sequences:
             self.replica.lost_rows(now_ms)
@@ -338,7 +338,7 @@ class Node:
         self._leave(now_ms)
 
     def tick(self, now_ms: int) -> None:
-        """Time passed: elections, heartbeats, ends of waits, deadlines of messages, background work."""
+        """Do what time made due: elections, heartbeats, ends of waits, deadlines of messages, background work."""
         self.replica.tick(now_ms)
         self._handle_events(now_ms)
         self._forwarder.tick(now_ms)
@@ -352,16 +352,16 @@ class Node:
         self._leave(now_ms)
 
     def close_waiters(self, now_ms: int) -> None:
-        """Graceful stop: all long polls are answered, empty."""
+        """End all long polls, for a graceful stop."""
         self._executor.close_waiters(now_ms)
         self._leave(now_ms)
 
     def fsync_measured(self, slow_ms: int) -> None:
-        """How long the disk's slow syncs take: elections wait for them."""
+        """Note how many ms the disk's slow syncs take: elections wait for them."""
         self.replica.election.fsync_ms = slow_ms
 
     def hand_over(self, now_ms: int, to: str = "") -> bool:
-        """Give the mastership to ``to``, or to who has the newest log; False if there is nobody."""
+        """Begin to give the mastership to ``to``, or to the voter with the newest log; False if it cannot be given."""
         is_due = self.leadership.hand_over(now_ms, to)
         if is_due:
             self._leave(now_ms)
@@ -369,13 +369,13 @@ class Node:
 
     @property
     def vote(self) -> Vote:
-        """Its term, and whom it voted for in it."""
+        """The term of this member, and whom it voted for in that term."""
         return Vote(self.replica.term, self.replica.voted_for)
 
     def retire(self, now_ms: int) -> None:
-        """A node over a snapshot takes this one's place: whoever waits here is answered.
+        """Answer all who wait here, as a node over a snapshot takes this one's place.
 
-        Its log goes with it: of what is not known to be committed nobody can tell any more whether it is.
+        The log of this node is lost: nobody can tell any more whether entries are committed that it did not know to be.
         """
         self.journal.retire()
         self._forwarder.retire()
@@ -384,7 +384,7 @@ class Node:
     # --- what the replica tells ---------------------------------------------------------
 
     def _handle_events(self, now_ms: int) -> None:
-        """Hear what happened in the replica, in that order; by now it may be further than an event tells."""
+        """Handle the events of the replica in their order; the replica may be further by now than an event tells."""
         ready = self.replica.ready
         while ready.events:
             events, ready.events = ready.events, []
@@ -413,7 +413,7 @@ class Node:
             self._commit_moved(self.replica.commit_index, is_master=True)
 
     def _lost_mastership(self, commit_index: int, now_ms: int) -> None:
-        """Take back what is not committed, newest first; what was promised to nobody is answered as unknown."""
+        """Take back what is not committed, newest first; calls whose answers were held are answered as unknown."""
         self.leadership.lost_mastership()
         self.journal.lost_mastership(commit_index)
         self._forwarder.go_on_with(self._executor.lost_mastership(), now_ms)
@@ -432,7 +432,7 @@ class Node:
     # --- effects ----------------------------------------------------------------------
 
     def _leave(self, now_ms: int) -> None:
-        """Everything that is due after an input."""
+        """Do everything that is due after an input, and tell the shell when to wake the node."""
         self._drain(now_ms)
         if self.journal.is_open:
             self.journal.close_if_free(now_ms)
@@ -461,7 +461,7 @@ class Node:
             self._handle_events(now_ms)
 
     def _leave_company(self, now_ms: int) -> None:
-        """What only a member among others has to look after."""
+        """Follow a change of the master, go on with calls that wait for one, and answer orders."""
         master = self.replica.master
         if master != self._master_seen:
             self._master_seen = master
@@ -497,11 +497,11 @@ class Node:
     # --- status -------------------------------------------------------------------------
 
     def status(self, now_ms: int) -> NodeStatus:
-        """The member as a whole."""
+        """What ``/ready`` and ``/cluster`` tell of this member."""
         return self._report.status(now_ms)
 
     def leases(self, now_ms: int, limit: int) -> list[LeaseStatus]:
-        """As this member knows them: up to ``limit``, the living ones and then those that ended last."""
+        """Up to ``limit`` leases as this member knows them: the living ones, and then those that ended last."""
         return self._report.leases(now_ms, limit)
 
 

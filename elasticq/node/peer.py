@@ -1,4 +1,4 @@
-"""What members tell of themselves when they meet: an address book's entry, never a vote."""
+"""What a member tells of itself when it meets another: an entry of the address book, which gives no vote."""
 
 from msgspec import Struct
 
@@ -9,7 +9,7 @@ class Peer(Struct, array_like=True, frozen=True, gc=False):
     """The greeting of one process.
 
     id: its member id; name: its ``--node-id``; incarnation: new at each start of the process;
-    cluster_name: only equal ones talk; cluster: the cluster id, empty until it belongs to one;
+    cluster_name: only members with the same one talk; cluster: the cluster id, empty until it belongs to one;
     nodes: how many shall form the cluster (0: it only joins); is_fresh: no log, no vote, no cluster;
     address: host:port of its peer port; http, admin: URLs of its other ports, empty if there is none;
     level: the newest feature level that it understands.

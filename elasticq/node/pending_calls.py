@@ -1,4 +1,4 @@
-"""Who waits for whom where calls cross members: what this one passed on, and what it does for others."""
+"""Tracks the calls between members: those that this member passed on, and those that it executes for others."""
 
 from collections.abc import Callable
 
@@ -10,8 +10,8 @@ from elasticq.model.ranges import PEERS_MAX
 from elasticq.node.effects import Ticket
 from elasticq.node.forwarding import Numbers
 
-ANSWER_MS = 10_000  # how long the master may take, beside a wait
-FAREWELL_MS = 1_000  # how long one that is master no more may take to say what it did not do
+ANSWER_MS = 10_000  # how long the master may take, beside the wait of a long poll
+FAREWELL_MS = 1_000  # how long a former master may take to say which calls it did not execute
 
 
 class Remote(Struct, frozen=True, gc=False):
@@ -33,12 +33,12 @@ class Sent(Struct, gc=False):
 
 
 class PendingCalls:
-    """``sent``: passed on and not answered."""
+    """``sent`` holds the calls that were passed on and are not answered yet, by their numbers."""
 
     def __init__(self, incarnation: str) -> None:
         self.incarnation = incarnation
         self.sent: dict[int, Sent] = {}
-        self.expires_at_ms: int | None = None  # not before this is the first of ``sent`` given up
+        self.expires_at_ms: int | None = None  # no call of ``sent`` is given up before this
         self._numbers: dict[Ticket, int] = {}
         self._number = 0
         self._answers = Numbers(incarnation)
@@ -47,7 +47,7 @@ class PendingCalls:
     # --- the accepting member -----------------------------------------------------
 
     def send(self, call: Call, ticket: Ticket, to: str, now_ms: int, term: int = 0) -> int:
-        """Its number."""
+        """Register a call that is passed on to ``to``, the master of ``term``; returns its number."""
         self.next_number()
         wait_ms = WAIT_S_MAX * 1_000 if type(call.command) is ReceiveMessage else 0
         until_ms = now_ms + wait_ms + ANSWER_MS
@@ -58,33 +58,33 @@ class PendingCalls:
         return self._number
 
     def next_number(self) -> int:
-        """Of a forwarded message that must have one effect."""
+        """The next message number; the receiver executes each number once."""
         self._number += 1
         return self._number
 
     def arrived(self, number: int) -> Sent | None:
-        """The call with this number is over; None if nobody waits for it any more."""
+        """Remove and return the call with this number, which is over; None if nobody waits for it any more."""
         sent = self.sent.pop(number, None)
         if sent is not None:
             self._numbers.pop(sent.ticket, None)
         return sent
 
     def is_first(self, number: int) -> bool:
-        """Of the answers with this number; the network may bring copies, and only one may be given back."""
+        """True for the first answer with this number: the network may bring copies, and only one may be given back."""
         return self._answers.take(number)
 
     def cancelled(self, ticket: Ticket) -> tuple[int, str] | None:
-        """Its client left: (number, to) of a call that is under way."""
+        """Remove the call of a client that left; returns its (number, to), None if it is not under way."""
         number = self._numbers.get(ticket)
         sent = self.arrived(number) if number is not None else None
         return None if sent is None or number is None else (number, sent.to)
 
     def lost_with(self, is_lost: Callable[[str], bool]) -> list[Sent]:
-        """Calls that went to a member which will not answer any more, taken off the books."""
+        """Remove and return the calls that went to members which will not answer any more."""
         return [sent for number, sent in list(self.sent.items()) if is_lost(sent.to) and self.arrived(number)]
 
     def hasten(self, is_late: Callable[[str], bool], until_ms: int) -> None:
-        """Calls that went to a member which will soon say what became of them, or never."""
+        """Shorten to ``until_ms`` the wait for members that will say soon what became of their calls, or never."""
         for sent in self.sent.values():
             if is_late(sent.to) and until_ms < sent.until_ms:
                 sent.until_ms = until_ms
@@ -100,7 +100,7 @@ class PendingCalls:
     # --- the master ---------------------------------------------------------------
 
     def take(self, remote: Remote) -> bool:
-        """True if it is to be executed: the first time."""
+        """True if the call of another member is new and must be executed; False for a repetition."""
         numbers = self._taken.get(remote.sender)
         if numbers is None or numbers.incarnation != remote.incarnation:
             self._taken.pop(remote.sender, None)

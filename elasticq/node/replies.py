@@ -13,7 +13,7 @@ from elasticq.replication.replica import Replica
 
 
 class Pending(Struct, gc=False):
-    """A reply held back; ``by_lease``: it rests on nothing uncommitted, but mastership must be proved."""
+    """A reply held back; ``by_lease``: it rests on nothing uncommitted, but the mastership must be proved."""
 
     ticket: Ticket
     outcome: Result | SqsError
@@ -23,7 +23,7 @@ class Pending(Struct, gc=False):
 
 
 class Replies:
-    """Held answers of a master. ``due`` is where those go that may leave."""
+    """Holds the answers of a master, and adds those that may leave to ``due``."""
 
     def __init__(self, replica: Replica, due: list[Reply], mode: Mode, all_timeout_ms: int) -> None:
         self._replica = replica
@@ -38,7 +38,7 @@ class Replies:
         return bool(self._pending or self._sends)
 
     def answer(self, ticket: Ticket | None, outcome: Result | SqsError, index: int, now_ms: int) -> None:
-        """``index``: the newest that the outcome rests on."""
+        """Let an answer leave now, or hold it; ``index`` is the newest log index that the outcome rests on."""
         replica = self._replica
         by_lease = index <= replica.commit_index
         if by_lease and replica.lease_is_valid(now_ms):
@@ -49,7 +49,7 @@ class Replies:
         self._pending.append(Pending(ticket, outcome, index, by_lease))
 
     def answer_send(self, ticket: Ticket | None, outcome: Result | SqsError, index: int, now_ms: int) -> None:
-        """A send to a standard queue that was appended at ``index``: the mode says when."""
+        """Answer a send to a standard queue that was appended at ``index``, when the mode allows it."""
         match self._mode:
             case "majority":
                 self.answer(ticket, outcome, index, now_ms)
@@ -67,7 +67,7 @@ class Replies:
             self._release_sends(now_ms)
 
     def may_release(self, pending: Pending, now_ms: int) -> bool:
-        """Nothing leaves that rests on an uncommitted entry."""
+        """True if the reply rests on committed entries only and, if that is needed, the lease proves the mastership."""
         replica = self._replica
         return pending.index <= replica.commit_index and (not pending.by_lease or replica.lease_is_valid(now_ms))
 
@@ -85,11 +85,11 @@ class Replies:
 
     @property
     def wake_at_ms(self) -> int | None:
-        """When the oldest send of mode ``all`` is given up."""
+        """The boot-clock ms at which the oldest send of mode ``all`` is given up; None if none waits."""
         return self._sends[0].until_ms if self._sends and self._mode == "all" else None
 
     def give_up(self) -> Iterator[Ticket | None]:
-        """The mastership is lost: all that was held, without an answer."""
+        """Drop all held replies, as the mastership is lost, and yield their tickets, which nobody has answered."""
         for pending in (*self._pending, *self._sends):
             yield pending.ticket
         self._pending.clear()

@@ -1,4 +1,4 @@
-"""What a Node is told at its birth; plain values, no files."""
+"""The settings that a Node is made with, and what it reports of itself; plain values, no files."""
 
 from typing import Literal
 
@@ -20,12 +20,12 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     when it is made (``--memory``).
     incarnation: of the process, new at each of its starts; empty: made from the entropy.
     address (host:port of the peer port), http, admin (URLs): where this member is found.
-    nodes: how many fresh members form a cluster together; cluster_name: only equal ones do;
+    nodes: how many fresh members form a cluster together; cluster_name: only members with the same one do;
     mode: when a send to a standard queue is answered (docs/guarantees.md); all_timeout_ms: how long
     mode ``all`` waits for the last voter.
     sixty_second_rules: enforce AWS's 60 s between two purges and between delete and
     re-create of a name.
-    template: what a queue is made from when it is first used and there is none; None: that is an error.
+    template: how a queue is made that is used before it was created; None: such a use is an error.
     limits: how much a call may hold or ask for. Of these two the master's are in force.
     memory_bytes: contents of queues that fit are kept in memory up to this; volatile members keep all,
     and refuse sends above memory_bytes_max (0: no bound).
@@ -77,7 +77,7 @@ class MemberStatus(Struct, frozen=True, kw_only=True):
 
 
 class LeaseStatus(Struct, frozen=True):
-    """What ``/leases`` tells of one: the queue's name, and open, sealed, committed, given_back or expired."""
+    """What ``/leases`` tells of one lease; ``state`` is open, sealed, committed, given_back or expired."""
 
     account: str
     queue: str
@@ -94,9 +94,9 @@ class LeaseStatus(Struct, frozen=True):
 class NodeStatus(Struct, frozen=True, kw_only=True):
     """What ``/ready`` and ``/cluster`` tell. ``reason`` is empty when ready.
 
-    stale_ms: since a master was heard (0 on a master); discarded: entries that were acknowledged in mode
+    stale_ms: time since a master was heard (0 on a master); discarded: entries that were acknowledged in mode
     async or one and then dropped for a newer master's; digests: of the rows, by log index (VerifyRows);
-    leases: that are remembered, living or not.
+    leases: how many are remembered, living or not.
     """
 
     member_id: str

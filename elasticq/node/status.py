@@ -53,7 +53,7 @@ class StatusReport:
         self._forwarder = forwarder
 
     def status(self, now_ms: int) -> NodeStatus:
-        """The member as a whole."""
+        """What ``/ready`` and ``/cluster`` tell of this member."""
         replica = self._replica
         is_ready = self._is_ready()
         return NodeStatus(
@@ -81,7 +81,7 @@ class StatusReport:
         )
 
     def _is_ready(self) -> bool:
-        """It executes calls, or passes them on to a master that it follows."""
+        """True if this member executes calls, or passes them on to a master that it follows."""
         replica = self._replica
         if self._members.waiting_for():
             return False
@@ -94,7 +94,7 @@ class StatusReport:
         return "catching up: a snapshot is being taken" if self._replica.wanted else self._forwarder.unready_reason()
 
     def leases(self, now_ms: int, limit: int) -> list[LeaseStatus]:
-        """As this member knows them: up to ``limit``, the living ones and then those that ended last."""
+        """Up to ``limit`` leases as this member knows them: the living ones, and then those that ended last."""
         state, time_ms = self._state, self._clock.time_ms(now_ms)
         found = []
         for key, lease in islice(state.leases.newest(), limit):

@@ -36,7 +36,7 @@ class VoterChanges:
         self._replacing: dict[str, tuple[str, Ticket | None]] = {}  # new id -> (old id, who asked)
 
     def order(self, order: Order, ticket: Ticket) -> tuple[Voter, ...] | None:
-        """The voters to be proposed; None: it is answered, or will be without that."""
+        """The voters to propose for an order; None if it is refused, or carried out later by ``next_change``."""
         if self._replica.role != MASTER:
             self._refuse(ticket, "this member is not the master: ask the master")
             return None
@@ -95,7 +95,7 @@ class VoterChanges:
         return is_near and not progress.probing and not progress.offered_index and progress.match_index > 0
 
     def next_change(self) -> tuple[Voter, ...] | None:
-        """The next step of replacing a member by the one that came under its name.
+        """The voters to propose next to replace a member by the one that came under its name; None if there are none.
 
         The dead one goes first: were the new one added before and died again, the quorum would be out of reach.
         """
@@ -119,7 +119,7 @@ class VoterChanges:
     def _replace_volatile(self) -> None:
         """A memory-only member that restarted replaces its predecessor by itself.
 
-        Its predecessor may be out already, where the mastership moved meanwhile: then the voters are too few.
+        Its predecessor may be removed already, if the mastership moved meanwhile: then the voters are too few.
         """
         is_short = len(self._replica.voters) < self._settings.nodes
         for learner in self._candidates:
@@ -159,7 +159,7 @@ class VoterChanges:
         return tuple(voter for voter in self._replica.membership.voters if voter.id != old)
 
     def promise(self, ticket: Ticket, text: str) -> None:
-        """Answered when the log's newest entry is committed."""
+        """Answer the order with ``text`` once the next entry of the log is committed."""
         replica = self._replica
         self._promises.append(_Promise(ticket, replica.term, replica.log.last_index + 1, text))
 

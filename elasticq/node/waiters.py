@@ -25,7 +25,7 @@ class Waiter(Struct, eq=False):
 
 
 class Waiters:
-    """First come, first served for each queue. Deadlines are boot-time, dues cluster time, both ms."""
+    """The receives that wait, first come, first served for each queue. Deadlines are boot-clock ms, dues cluster ms."""
 
     __slots__ = ("_by_invocation", "_by_queue", "_by_ticket", "_deadlines", "_due_at", "_dues", "_number", "count")
 
@@ -50,9 +50,9 @@ class Waiters:
         self.count += 1
 
     def take_over(self, call: Call, ticket: Ticket) -> Ticket | None:
-        """A retry of a call that waits already takes its place; the attempt that it displaced, None if none waits.
+        """Let a retry take the place of its call, if that waits; returns the displaced ticket, None if none waits.
 
-        One owner only: were both answered, the attempt that nobody reads any more would be
+        Only one attempt owns the wait: were both answered, the attempt that nobody reads any more would be
         given back, and the messages be visible while the retry holds them.
         """
         waiter = self._by_invocation.get(call.invocation) if call.invocation else None
@@ -69,13 +69,13 @@ class Waiters:
         return next(iter(waiting.values())) if waiting else None
 
     def cancel(self, ticket: Ticket) -> None:
-        """Its client left; unknown tickets are none of ours."""
+        """Remove the receive of a client that left; an unknown ticket changes nothing."""
         waiter = self._by_ticket.get(ticket)
         if waiter is not None:
             self.remove(waiter)
 
     def remove(self, waiter: Waiter) -> None:
-        """It is over: answered, or its client left."""
+        """Remove a receive that is over: it was answered, or its client left."""
         waiter.is_over = True
         del self._by_ticket[waiter.ticket]
         waiting = self._by_queue[waiter.queue_id]
@@ -92,7 +92,7 @@ class Waiters:
         return [waiter for waiting in self._by_queue.values() for waiter in waiting.values()]
 
     def twins(self, waiter: Waiter) -> list[Waiter]:
-        """Those that wait for the same queue under the same ReceiveRequestAttemptId."""
+        """The other receives that wait for the same queue under the same ReceiveRequestAttemptId."""
         attempt_id = waiter.attempt_id
         waiting = self._by_queue.get(waiter.queue_id, {}).values()
         return [other for other in waiting if other is not waiter and other.attempt_id == attempt_id]
@@ -108,7 +108,7 @@ class Waiters:
         return self._deadlines[0][0] if self._deadlines else None
 
     def pop_expired(self, now_ms: int) -> Waiter | None:
-        """A waiter whose time is up, removed from the deadlines only."""
+        """A waiter whose time is up, removed from the deadlines only; None if there is none."""
         deadline_ms = self.next_deadline_ms()
         if deadline_ms is None or deadline_ms > now_ms:
             return None
@@ -129,7 +129,7 @@ class Waiters:
         return self._dues[0][0] if self._dues else None
 
     def pop_due(self, time_ms: int) -> int | None:
-        """A queue that is due."""
+        """Remove and return a queue of which a message is due by cluster time ``time_ms``; None if there is none."""
         due_ms = self.next_due_ms()
         if due_ms is None or due_ms > time_ms:
             return None

@@ -29,23 +29,23 @@ class WaitingCalls:
         return True
 
     def take_all(self) -> list[tuple[Call, Ticket]]:
-        """Those who wait, who wait here no longer."""
+        """Remove and return all calls that wait."""
         taken = [(call, ticket) for _, call, ticket in self._waiting]
         self._waiting.clear()
         return taken
 
     def pop_expired(self, now_ms: int) -> tuple[Call, Ticket] | None:
-        """Who waited longest, if its time is up."""
+        """Remove and return the call that waited longest if its time is up; None if it is not."""
         if not self._waiting or self._waiting[0][0] > now_ms:
             return None
         _, call, ticket = self._waiting.popleft()
         return call, ticket
 
     def cancel(self, ticket: Ticket) -> None:
-        """Its client left; unknown tickets are none of ours."""
+        """Remove the call of a client that left; an unknown ticket changes nothing."""
         if self._waiting:
             self._waiting = deque(item for item in self._waiting if item[2] != ticket)
 
     def next_deadline_ms(self) -> int | None:
-        """When the first wait ends."""
+        """The time at which the first wait ends; None if no call waits."""
         return self._waiting[0][0] if self._waiting else None
