@@ -1,1 +1,1 @@
-"""Where a member keeps its log and rows, behind one interface."""
+"""Stores the log and the rows of a member, behind one interface."""

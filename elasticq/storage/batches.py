@@ -1,4 +1,4 @@
-"""One transaction for the rows: what is pending becomes statements."""
+"""Makes one transaction for the rows out of the changes that are pending."""
 
 from typing import Any, Final
 
@@ -21,16 +21,16 @@ from elasticq.storage.statements import (
 )
 from elasticq.storage.tables import Queue, Tables
 
-RECLAIM_ROWS_MAX: Final = 1_000  # in one batch
-FREE_PAGES_KEPT: Final = 2_000  # 16 MB: new messages fill them, giving them back would only move pages about
-FREE_SHARE_IDLE, FREE_SHARE_BUSY = 4, 2  # one in so many pages of the file may be free, with nothing to write and else
+RECLAIM_ROWS_MAX: Final = 1_000  # rows removed in one batch
+FREE_PAGES_KEPT: Final = 2_000  # 16 MB: new messages fill them, and giving them back would only move pages about
+FREE_SHARE_IDLE, FREE_SHARE_BUSY = 4, 2  # at most one in so many pages of the file is free
 
 
 class Batch(Struct):
-    """One transaction: each statement for ``executemany``, in order, all or none.
+    """One transaction: all statements, each for ``executemany``, take effect in order, or none does.
 
-    index: what is durable with it; after: statements for ``executescript`` (``execute`` would stop them after
-    their first step) once it is committed, each a transaction of its own that may fail without harm.
+    index: the index up to which entries are durable with it; after: statements for ``executescript`` (``execute``
+    would stop them after their first step) to be run after the commit, each a transaction that may fail without harm.
     """
 
     index: int
@@ -39,7 +39,7 @@ class Batch(Struct):
 
 
 class Pending(Struct):
-    """What the next batch has to write, apart from what the queues and the other tables know themselves."""
+    """What the next batch has to write, besides what the queues and the small tables note themselves."""
 
     is_part: bool = False
     queues: dict[int, Queue] = field(default_factory=dict)
@@ -50,13 +50,13 @@ class Pending(Struct):
 
 
 def has_much_free(tables: Tables, *, is_idle: bool) -> bool:
-    """Cutting the file's end moves what lives there, so that a queue being drained is left alone for long."""
+    """True if the file should be cut: cutting moves pages, so the share of free pages allowed is large while busy."""
     share = FREE_SHARE_IDLE if is_idle else FREE_SHARE_BUSY
     return tables.free_pages > max(FREE_PAGES_KEPT, tables.file_pages // share)
 
 
 class Draft:
-    """One batch being made. What it writes is no longer pending, stale or to be reclaimed: it is made once."""
+    """Makes one batch. What it has taken counts as written: it is no longer pending, stale or to be reclaimed."""
 
     __slots__ = ("_rows", "_tables", "_taken", "_updates")
 

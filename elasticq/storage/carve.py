@@ -1,7 +1,7 @@
-"""Reads the contents of pages out of a database file that SQLite cannot walk any more: leaf by leaf, without its trees.
+"""Reads the contents of pages out of a database file whose trees SQLite cannot walk any more: leaf by leaf.
 
 Each row of ``contents`` carries its key and a checksum over both, never changes and is never written under the same
-key again. So whatever bytes of the file fit is the row that was meant, whoever pointed to it, and nothing else fits.
+key again. So any bytes of the file that fit their checksum are the row that was meant, whatever pointed to them.
 Source of the layout: https://www.sqlite.org/fileformat2.html §1.5 and §1.6 (table leaf cells), §2.1 (records).
 """
 
@@ -16,27 +16,27 @@ from elasticq.storage.pages import contents_crc, decode_contents
 from elasticq.storage.schema import PAGE_BYTES
 
 Key = tuple[int, int]
-"""queue_id and first sequence of a page."""
+"""The key of a row of ``contents``: (queue_id, first sequence of the page)."""
 
 _LEAF: Final = b"\x0d"
-_CELLS_AT: Final = 8  # in a leaf
+_CELLS_AT: Final = 8  # where the cell pointers begin in a leaf
 _POINTER_BYTES: Final = 2
 _LOCAL_MAX: Final = PAGE_BYTES - 35
 _LOCAL_MIN: Final = (PAGE_BYTES - 12) * 32 // 255 - 23
 _COLUMNS: Final = 4
 _VARINT_BYTES_MAX: Final = 9
-_INTEGER_BYTES: Final = (0, 1, 2, 3, 4, 6, 8)  # by serial type
-_ZERO, _ONE = 8, 9  # serial types of these two values
+_INTEGER_BYTES: Final = (0, 1, 2, 3, 4, 6, 8)  # size of an integer by its serial type
+_ZERO, _ONE = 8, 9  # serial types of the constants 0 and 1
 _BLOB_FROM: Final = 12
 _PAYLOAD_BYTES_MAX: Final = 64 * 1_048_576  # no row is larger
 
 
 class _NoRow(Exception):
-    """These bytes are none of what is looked for."""
+    """The bytes at this place are not a row of ``contents``."""
 
 
 def carve(file: Path, wanted: set[Key]) -> Iterator[tuple[Key, bytes]]:
-    """Contents of pages of ``wanted`` as they are found, each once. Raises OSError."""
+    """Yield the key and contents of each page of ``wanted`` that is found, each once. Raises OSError."""
     left = set(wanted)
     with file.open("rb") as opened:
         number = 0
@@ -53,12 +53,12 @@ def carve(file: Path, wanted: set[Key]) -> Iterator[tuple[Key, bytes]]:
 
 
 def _page(descriptor: int, number: int) -> bytes:
-    """Pages are counted from 0 here."""
+    """Read a page of the file by its number, counted from 0; the result is short at the file's end."""
     return os.pread(descriptor, PAGE_BYTES, number * PAGE_BYTES)
 
 
 def _cells(page: bytes) -> list[int]:
-    """Where cells begin: as many as the page says, or as have room before the first, should that be what is damaged."""
+    """Return the offsets of the cells: as many as the page says, or, if that is damaged, as fit before the first."""
     pointers = [int.from_bytes(page[at : at + _POINTER_BYTES], "big") for at in range(_CELLS_AT, len(page) - 1, 2)]
     first, room = len(page), 0
     while _CELLS_AT + _POINTER_BYTES * room < first and room < len(pointers):
@@ -95,12 +95,12 @@ def _row(descriptor: int, page: bytes, at: int) -> tuple[Key, bytes]:
     try:
         decode_contents(contents)
     except msgspec.DecodeError:
-        raise _NoRow from None  # the groups of a page are written in the same way
+        raise _NoRow from None  # it may be a row of ``groups``, which has the same form
     return (queue_id, first), contents
 
 
 def _whole(descriptor: int, head: bytes, next_page: bytes, size_bytes: int) -> bytes:
-    """With what lies on the pages behind it, each of which names the next one."""
+    """Return a row's payload: ``head`` and what lies on its overflow pages, each of which names the next one."""
     parts, left = [head], size_bytes - len(head)
     while left > 0:
         number = int.from_bytes(next_page, "big")
@@ -114,7 +114,7 @@ def _whole(descriptor: int, head: bytes, next_page: bytes, size_bytes: int) -> b
 
 
 def _types(payload: bytes) -> tuple[list[int], int]:
-    """The serial types of a record of as many columns, and where its values begin."""
+    """Return the serial types of a record of ``_COLUMNS`` columns, and the offset of its values. Raises _NoRow."""
     end, at = _varint(payload, 0)
     types = []
     for _ in range(_COLUMNS):
@@ -141,7 +141,7 @@ def _integer(payload: bytes, serial_type: int, at: int) -> tuple[int, int]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Raises IndexError where the data end."""
+    """Return the SQLite varint at ``at`` and the offset behind it. Raises IndexError where the data end."""
     value = 0
     for place in range(_VARINT_BYTES_MAX - 1):
         byte = data[at + place]

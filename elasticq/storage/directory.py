@@ -1,15 +1,15 @@
-"""The data directory of one member: who uses it, which format it has, which member it is.
+"""The data directory of one member: its lock, its format, and the identity of the member.
 
 lock           held (flock) by the process that uses the directory
-format.json    format, member_id and created; there before anything else is; and the same in format.json.copy
+format.json    format, member_id and created, written before all else; format.json.copy holds the same
 log.end        how far the log reached: see log_end.py
 reserve        space set aside for receives and deletes on a full disk
 log/           segments of the log
 rows.db        committed state
-rows.new.db    another member's state that takes the place of all this: see install.py
-damaged/       what could not be read any more, as bytes, for people
-snapshots/     copies of the rows for members that are too far behind; nothing of a former life
-discarded/     entries that clients had been told are stored, and a newer master did not have
+rows.new.db    another member's state that will take the place of log and rows: see install.py
+damaged/       bytes of pages that could not be read any more, for people
+snapshots/     copies of the rows for members that are too far behind; removed at each start
+discarded/     entries that clients had been told are stored, but that a newer master did not have
 """
 
 import fcntl
@@ -35,10 +35,10 @@ _FIRST_WITH_CRC: Final = 6
 
 
 class Format(Struct, frozen=True):
-    """created: seconds since the epoch, for people.
+    """The content of format.json. created: seconds since the epoch, for people.
 
     lazy_sync: the log may end with several frames that were never synced (durability os or none), so
-    that a power cut may have torn any of them. Since format 2; what format 1 knew not may be so.
+    that a power cut may have torn any of them. Since format 2; in a directory of format 1 it may be so.
     Format 3: log and rows may name voters, which an older version would not see. Format 4: they may
     hold dead letters and FIFO messages, whose further fields an older version would drop. Format 5:
     log and rows may hold leases, ids that senders have used, and moves of the clock by tests. Format 6:
@@ -52,10 +52,10 @@ class Format(Struct, frozen=True):
 
 
 class DataDirectory:
-    """Held from the constructor until ``close``."""
+    """A data directory, locked for this process from the constructor until ``close``."""
 
     def __init__(self, path: Path, node_id: str | None = None) -> None:
-        """Opens; makes it for a member named ``node_id`` where there is none yet. Raises DataError."""
+        """Open the directory; make it for a member named ``node_id`` if there is none yet. Raises DataError."""
         self.path = path
         self.log = path / "log"
         self.rows = path / "rows.db"
@@ -90,7 +90,7 @@ class DataDirectory:
         return self.format.member_id
 
     def remember_lazy_sync(self, lazy_sync: bool) -> None:
-        """Before the first frame that is not synced, and after all are."""
+        """Write ``lazy_sync`` to format.json: True before the first unsynced frame, False once all are synced."""
         if lazy_sync != self.format.lazy_sync:
             self._change(lazy_sync)
 
@@ -99,11 +99,11 @@ class DataDirectory:
         _write_format(self.path, self.format)
 
     def sync(self) -> None:
-        """The names in it are durable when this returns."""
+        """Make the names of the files in the directory durable; they are when this returns."""
         sync_directory(self.path)
 
     def close(self) -> None:
-        """Another process may use it from now on."""
+        """Release the lock: another process may use the directory from now on."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -118,7 +118,7 @@ def sync_directory(path: Path) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Content and name are durable when this returns."""
+    """Make the content and the name of a file durable; they are when this returns."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -128,7 +128,7 @@ def sync_file(path: Path) -> None:
 
 
 def _make_directories(path: Path) -> None:
-    """With those above it, each durable in its parent."""
+    """Make the directory and those above it, each durable in its parent."""
     if not path.exists():
         _make_directories(path.parent)
         path.mkdir(mode=0o700, exist_ok=True)
@@ -149,14 +149,14 @@ def _lock(path: Path) -> int:
 
 
 def _refuse_foreign(path: Path) -> None:
-    """A directory with other things in it was hardly meant."""
+    """Raise DataError if the directory holds other things: it was probably not meant."""
     names = {each.name for each in path.iterdir()}
     if not names & {FORMAT_FILE, _COPY_FILE} and names - {LOCK_FILE, _NEW_FORMAT_FILE}:
         raise DataError(f"{path} is not a data directory: it holds files, but no {FORMAT_FILE}")
 
 
 def _make_private(path: Path, rows: Path) -> None:
-    """Messages are nobody else's; older versions left some files to the umask. A directory may be somebody else's."""
+    """Let only the owner read format, rows and, if possible, the directory; older versions left it to the umask."""
     for file in (path / FORMAT_FILE, *path.glob(f"{rows.name}*")):
         _restrict(file, 0o600)
     with suppress(PermissionError):
@@ -169,7 +169,7 @@ def _restrict(path: Path, mode: int) -> None:
 
 
 def _read_format(path: Path) -> Format | None:
-    """Of the file, or where that is damaged or gone, of its copy; then both are good again."""
+    """Read format.json, or its copy if the file is damaged or gone, and mend the other. None if both are absent."""
     copy = _read_copy(path)
     try:
         found = _read_one(path / FORMAT_FILE)
@@ -227,7 +227,7 @@ def _make_format(path: Path, node_id: str | None) -> Format:
 
 
 def _write_format(path: Path, made: Format) -> None:
-    """The file and then its copy, each whole or not at all, whenever the machine stops."""
+    """Write the file and then its copy, each whole or not at all, whenever the machine stops."""
     body = msgspec.json.encode(made).removesuffix(b"}")
     text = body + _CRC_MARK + str(crc32(body)).encode() + b"}\n"
     for name in (FORMAT_FILE, _COPY_FILE):

@@ -1,7 +1,7 @@
-"""Entries that clients had been told are stored, and that a newer master did not have: kept for people to read.
+"""Keeps, for people to read, entries that clients had been told are stored but that a newer master did not have.
 
 One file for each term in which they were made, one line of JSON for each entry.
-Nothing here is ever sent again by itself.
+Nothing here is ever sent again automatically.
 """
 
 import os
@@ -16,14 +16,14 @@ from elasticq.storage.directory import sync_directory
 
 
 class Discarded:
-    """The files of one directory, which is made with the first of them; blocking. ``count``: of entries in them."""
+    """The files of one directory, which is made with the first file; calls block. ``count``: entries in all files."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self.count = sum(_whole_lines(file) for file in directory.glob("*.jsonl"))
 
     def append(self, entries: list[Entry]) -> None:
-        """Durable when it returns. Raises OSError."""
+        """Append the entries; they are durable when this returns. Raises OSError."""
         if not entries:
             return
         if not self._directory.exists():
@@ -36,7 +36,7 @@ class Discarded:
 
 
 def _whole_lines(file: Path) -> int:
-    """A crash may have left a torn last line, which was never counted: it is cut."""
+    """Return the number of lines; cut the torn last line that a crash may have left, which was never counted."""
     data = file.read_bytes()
     whole = data.rfind(b"\n") + 1
     if whole < len(data):
@@ -62,5 +62,5 @@ def _line(entry: Entry) -> bytes:
 
 
 def _told(mutation: Mutation) -> dict[str, Any]:
-    """Its name and its fields; bytes are written in base64."""
+    """Return the mutation's name and its fields; bytes are written in base64."""
     return {"mutation": type(mutation).__name__, **msgspec.structs.asdict(mutation)}

@@ -1,4 +1,4 @@
-"""Why a data directory cannot be used; each says what to do about it."""
+"""The errors that say why a data directory cannot be used, and what to do about it."""
 
 
 class DataError(Exception):
@@ -6,11 +6,11 @@ class DataError(Exception):
 
 
 class DirectoryInUse(DataError):
-    """Another process has it open."""
+    """Another process has the directory open."""
 
 
 class FormatTooNew(DataError):
-    """A newer version of elasticq wrote it."""
+    """A newer version of elasticq wrote the directory."""
 
 
 class Damaged(DataError):

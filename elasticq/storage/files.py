@@ -1,4 +1,4 @@
-"""The file layer under the log: one flat directory, for which a test or the simulator can put a faulty disk."""
+"""The file layer under the log: one flat directory, in whose place a test or the simulator can put a faulty disk."""
 
 import os
 from abc import ABC, abstractmethod
@@ -6,34 +6,34 @@ from pathlib import Path
 
 
 class Files(ABC):
-    """Blocking calls; all raise OSError as the system does. Names have no slashes."""
+    """The files of one directory. All calls block and raise OSError as the system does. Names have no slashes."""
 
     @abstractmethod
     def names(self) -> list[str]:
-        """Of all files, sorted."""
+        """Return the names of all files, sorted."""
 
     @abstractmethod
     def read(self, name: str) -> bytes: ...
 
     @abstractmethod
     def create(self, name: str) -> None:
-        """A new empty file, whose name is durable when this returns."""
+        """Make a new empty file, whose name is durable when this returns."""
 
     @abstractmethod
     def append(self, name: str, data: bytes) -> None:
-        """Write at the end, all or OSError; not durable before ``sync``."""
+        """Write all of ``data`` at the end, or raise OSError; it is not durable before ``sync``."""
 
     @abstractmethod
     def sync(self, name: str) -> None:
-        """What was appended is durable when this returns."""
+        """Make what was appended durable; it is when this returns."""
 
     @abstractmethod
     def truncate(self, name: str, size_bytes: int) -> None:
-        """Cut, durably."""
+        """Cut the file to ``size_bytes``; that is durable when this returns."""
 
     @abstractmethod
     def remove(self, name: str) -> None:
-        """Durable when this returns."""
+        """Remove the file; that is durable when this returns."""
 
 
 class DirectoryFiles(Files):

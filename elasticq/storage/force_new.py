@@ -1,4 +1,4 @@
-"""Makes the data directory of a member that lost its cluster a cluster of its own. The others must never come back.
+"""Makes a cluster of its own of a member that lost its cluster. The other members must never come back.
 
 It takes all that this member's log has, committed or not: what was acknowledged
 by a majority in which this member was not is lost. The new cluster has another
@@ -25,7 +25,7 @@ from elasticq.storage.sqlite import load
 
 
 def force_new(path: Path) -> str:
-    """What was done and what may be lost, for the operator. Raises DataError, OSError."""
+    """Make the directory's member a cluster of its own; return a report for the operator. Raises DataError, OSError."""
     directory = DataDirectory(path)
     files = DirectoryFiles(directory.log)
     try:
@@ -55,7 +55,7 @@ def _cluster_id(mutations: Iterable[Mutation]) -> str:
 
 
 def _first_entry(durable: Durable, member_id: str, cluster_id: str) -> Entry:
-    """It counts at once: from it on this member alone is the majority."""
+    """Return the first entry of the new cluster; from it on this member alone is the majority."""
     last = durable.entries[-1] if durable.entries else durable.base
     term = max(durable.vote.term, last.term) + TERMS_SKIPPED
     payload = encode([ClusterRenamed(cluster_id)])
@@ -63,7 +63,7 @@ def _first_entry(durable: Durable, member_id: str, cluster_id: str) -> Entry:
 
 
 def _records(first: Entry, member_id: str) -> list[Record]:
-    """One frame: the vote and the entry are there together or not at all."""
+    """Return the records of one frame: the vote and the entry are there together or not at all."""
     return [Vote(first.term, member_id), first]
 
 

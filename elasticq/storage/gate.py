@@ -10,7 +10,7 @@ from elasticq.node.effects import Frame
 
 
 class SyncGate:
-    """Frames in, frames whose token is synced out. Bounded by what the node hands out between two syncs."""
+    """Holds frames until their token is synced. It holds at most what the node sends between two syncs."""
 
     __slots__ = ("_held", "synced_token")
 
@@ -19,13 +19,13 @@ class SyncGate:
         self._held: list[Frame] = []
 
     def add(self, frames: list[Frame]) -> list[Frame]:
-        """Take frames; those that may leave at once come back, the others with a later ``synced``."""
+        """Take frames; return those that may be sent at once. The others are returned by a later ``synced``."""
         synced = self.synced_token
         self._held += [frame for frame in frames if frame.token > synced]
         return [frame for frame in frames if frame.token <= synced]
 
     def synced(self, token: int) -> list[Frame]:
-        """The records up to ``token`` are durable: the frames that are due now, in the order they were added."""
+        """Return the frames that are due, in the order they were added: the records up to ``token`` are durable."""
         assert token >= self.synced_token, "sync tokens only grow"
         self.synced_token = token
         due = [frame for frame in self._held if frame.token <= token]
@@ -34,7 +34,7 @@ class SyncGate:
         return due
 
     def clear(self) -> None:
-        """The member crashed: what was not sent is never sent."""
+        """Drop all frames, because the member crashed: what was not sent is never sent."""
         self._held.clear()
 
     def __len__(self) -> int:

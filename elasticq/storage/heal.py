@@ -1,8 +1,8 @@
-"""Puts rows that can be read in the place of damaged ones; the damaged file is kept under another name.
+"""Replaces damaged rows by what can be read of them; the damaged file is kept under another name.
 
-The new ones are what salvage.py gets out of the old ones; where that is not all, and
-the log goes back to the first entry, they are made anew from the log, and nothing is lost.
-It is an install like that of a snapshot: the old state or the new one, whenever the machine stops.
+The new rows are what salvage.py gets out of the old ones; where that is not all, and
+the log goes back to the first entry, they are made from the log, and nothing is lost.
+The replacement is an install as of a snapshot: the old rows or the new ones count, whenever the machine stops.
 """
 
 import os
@@ -23,13 +23,13 @@ SALVAGED: Final = "rows.salvaged.db"
 
 
 class NobodyElse(DataError):
-    """A member alone: what cannot be read is lost, and somebody has to decide that."""
+    """The member is alone: what cannot be read is lost, and the operator has to decide."""
 
 
 def heal(directory: DataDirectory, log: SegmentLog, image: LogImage, *, among_others: bool = False) -> list[str]:
-    """What was lost, and where the old file is, line by line; ``log``, which holds ``image``, has been loaded.
+    """Replace the rows; return lines that say what was lost and where the old file is. ``log`` was loaded as ``image``.
 
-    ``among_others``: only if other members have what is lost. Raises NobodyElse, DataError, OSError.
+    ``among_others``: do so only if other members have what is lost. Raises NobodyElse, DataError, OSError.
     """
     install.clean(directory)
     made = directory.path / SALVAGED
@@ -49,7 +49,7 @@ def heal(directory: DataDirectory, log: SegmentLog, image: LogImage, *, among_ot
 
 
 def keep_aside(directory: DataDirectory, file: Path) -> Path:
-    """A second name for what is about to be replaced, under which it stays."""
+    """Give the file that is about to be replaced a second name, under which it stays; return that."""
     number = 1
     while (kept := directory.path / f"damaged-{number}-{file.name}").exists():
         number += 1
@@ -62,7 +62,7 @@ def keep_aside(directory: DataDirectory, file: Path) -> Path:
 
 
 def _make(directory: DataDirectory, made: Path, image: LogImage) -> list[str]:
-    """What is lost, line by line."""
+    """Write the new rows to ``made``; return lines that say what is lost."""
     made.touch(0o600)
     goes_back = bool(image.entries) and image.entries[0].index == 1
     try:
@@ -76,7 +76,7 @@ def _make(directory: DataDirectory, made: Path, image: LogImage) -> list[str]:
     made.touch(0o600)
     with closing(sqlite3.connect(made, isolation_level=None)) as connection:
         schema.prepare(connection)
-        connection.execute("PRAGMA journal_mode = DELETE").fetchall()  # one file
+        connection.execute("PRAGMA journal_mode = DELETE").fetchall()  # no WAL: all is in one file
     return lines
 
 

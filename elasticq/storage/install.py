@@ -1,9 +1,9 @@
-"""Puts a snapshot in the place of log and rows: the old state or the new one, whenever the machine stops.
+"""Replaces log and rows by a snapshot: the old state or the new one counts, whenever the machine stops.
 
     stage    the snapshot is moved beside the rows as rows.new.partial and synced     old state
              rows.new.partial is renamed to rows.new.db, and the name synced          new state from here on
     finish   the log is reset: it keeps the vote and no entry, unless it goes on from where the snapshot ends
-             the WAL of the old rows goes, and the name synced: SQLite would replay it over the new ones
+             the WAL of the old rows is removed, and the name synced: SQLite would replay it over the new
              rows.new.db is renamed to rows.db, and the name synced
 
 ``finish`` runs at every start before anything is read: where rows.new.db is, it
@@ -29,7 +29,7 @@ SIDE_FILES: Final = ("-wal", "-shm")
 
 
 def stage(directory: DataDirectory, file: Path) -> None:
-    """Nothing but ``file`` is moved. Raises OSError."""
+    """Move the snapshot ``file`` into the directory; nothing else changes. Raises OSError."""
     partial = _partial(directory)
     try:
         file.replace(partial)
@@ -43,18 +43,18 @@ def stage(directory: DataDirectory, file: Path) -> None:
 
 
 def commit(directory: DataDirectory) -> None:
-    """From here on the new state counts. Raises OSError."""
+    """Rename the staged snapshot: from here on the new state counts. Raises OSError."""
     _partial(directory).rename(directory.new_rows)
     directory.sync()
 
 
 def clean(directory: DataDirectory) -> None:
-    """An install that was not committed never was."""
+    """Remove the snapshot of an install that was not committed."""
     _partial(directory).unlink(missing_ok=True)
 
 
 def finish(directory: DataDirectory, log: SegmentLog, image: LogImage) -> LogImage:
-    """Go on with an install that was committed; ``log``, which holds ``image``, has been loaded; what it holds then.
+    """Finish an install that was committed; return what the log then holds. ``log`` was loaded as ``image``.
 
     Raises OSError, DataError.
     """
@@ -73,7 +73,7 @@ def finish(directory: DataDirectory, log: SegmentLog, image: LogImage) -> LogIma
 
 
 def _goes_on(entries: list[Entry], base: Base) -> bool:
-    """They begin right behind it, or the one at its place is of its term: then all of them up to there are its own."""
+    """True if the log continues the snapshot: it begins behind the base, or its entry there has the base's term."""
     if not entries or not entries[0].index <= base.index + 1 <= entries[-1].index + 1:
         return False
     return entries[0].index == base.index + 1 or entries[base.index - entries[0].index].term == base.term

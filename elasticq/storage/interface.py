@@ -1,4 +1,4 @@
-"""What a storage owes its runtime: a log that is durable when it says so, and rows that follow behind it.
+"""What a storage offers its runtime: a log that is durable when it says so, and rows that are written after it.
 
 One storage serves one member and is called from the loop's thread only. It may
 work in threads of its own, but every callback comes in the loop's thread.
@@ -28,9 +28,9 @@ OnFetched = Callable[[Fetch, list[MessageStored]], None]
 
 
 class Loaded(Struct):
-    """What is on the disk at start. ``rows``: to be applied in this order to an empty state, up to applied_index.
+    """What is on the disk at start. ``rows``: mutations that make an empty state that of applied_index, in this order.
 
-    told: what the operator must know of it, a line each.
+    told: lines with what the operator must know of it.
     """
 
     durable: Durable
@@ -39,10 +39,10 @@ class Loaded(Struct):
 
 
 class Damage(Struct, frozen=True):
-    """What cannot be read from the rows any more; ``told`` is for the operator.
+    """What cannot be read from the rows any more; ``told`` is a line for the operator.
 
-    sequences: messages of the queue whose contents are gone; none: nobody knows what is, and nothing is written or
-    read any more.
+    sequences: messages of the queue whose contents are gone; if empty, it is not known what is gone, and the rows
+    are neither written nor read any more.
     """
 
     told: str
@@ -54,14 +54,14 @@ OnDamaged = Callable[[Damage], None]
 
 
 class Storage(ABC):
-    """Keeps what a member must not forget."""
+    """Keeps on disk what a member must not forget: its log and its rows."""
 
     volatile: bool
-    """True: keeps nothing, so a record counts as durable when it is made and no callback ever comes."""
+    """True if nothing is kept: a record counts as durable when it is made, and no callback ever comes."""
 
     @abstractmethod
     def load(self) -> Loaded:
-        """What is on the disk at start. Raises DataError."""
+        """Return what is on the disk at start. Raises DataError."""
 
     @abstractmethod
     def append(self, records: list[Record], token: int, on_synced: OnSynced) -> None:
@@ -69,63 +69,63 @@ class Storage(ABC):
 
     @abstractmethod
     def rows(self, committed: list[Committed], on_stored: OnStored) -> None:
-        """Take committed entries in the order of their indexes; ``on_stored(index)`` now and then, growing."""
+        """Take committed entries in the order of their indexes; ``on_stored(index)`` comes now and then, growing."""
 
     @abstractmethod
     def fetch(self, fetch: Fetch, on_fetched: OnFetched) -> None:
-        """Read the contents of messages that are stored; more of the same pages may come with them, gone ones not."""
+        """Read the contents of stored messages; others of the same pages may come too, deleted ones are left out."""
 
     @abstractmethod
     def forget_log(self, index: int) -> None:
-        """Entries up to ``index`` are needed by nobody: their space may be freed."""
+        """Allow the storage to free the entries up to ``index``, which nobody needs any more."""
 
     @property
     def slow_sync_ms(self) -> int:
-        """How long the slow ones of the last syncs took; elections wait for them."""
+        """Return about how long the slowest of the last syncs took; elections wait for them."""
         return 0
 
     @property
     def sync_times(self) -> Histogram | None:
-        """How long each sync of the log took, in seconds; None: nothing is kept."""
+        """Return how long each sync of the log took, in seconds; None if nothing is kept."""
         return None
 
     async def snapshot(self, index: int) -> Snapshot:
-        """A file with all committed entries up to ``index`` at least, made now or not long ago; to be released.
+        """Return a file with all committed entries up to ``index`` at least, made now or before; to be released.
 
-        Nobody waits for it but the caller. Raises DataError: there can be none now.
+        Only the caller waits for it. Raises DataError if there can be no snapshot now.
         """
         raise SnapshotRefused("this storage makes no snapshots")
 
     def release(self, snapshot: Snapshot) -> None:
-        """The caller of ``snapshot`` does not read it any more."""
+        """Note that the caller of ``snapshot`` does not read the file any more."""
         raise AssertionError("this storage made no snapshot")
 
     async def install(self, path: Path, is_wanted: Callable[[], bool]) -> Loaded:
-        """Put a snapshot of another member in the place of log and rows; the file is used up, the vote is kept.
+        """Replace log and rows by the snapshot of another member at ``path``, which is moved away; the vote is kept.
 
-        The old node goes on meanwhile: what it hands in may not be kept any more and is never acknowledged then.
-        When this returns no callback of it comes any more, and with the answer, as of ``load``, a new node begins:
-        at once, before the old one is given anything else. ``is_wanted`` is asked once more where the old state could
-        still stay: a node that caught up meanwhile has acknowledged what the file lacks. Raises DataError: the file
-        is not good, or not wanted, and nothing has happened; anything later is a failure of the storage.
+        The old node goes on meanwhile: records that it still appends may be dropped and are then never acknowledged.
+        When this returns no callback of the old node comes any more, and a new node begins with the result, as of
+        ``load``: at once, before the old one is given anything else. ``is_wanted`` is asked again before the old state
+        is given up: a node that caught up meanwhile has acknowledged what the file lacks. Raises DataError if the file
+        is not good or not wanted, and nothing has happened; any later error is a failure of the storage.
         """
         raise SnapshotRefused("this storage installs no snapshots")
 
     def salvage(self, damaged: Damaged) -> Loaded:
-        """As ``load``, which found rows ``damaged``: without what cannot be read, if others have all of it.
+        """Load as ``load``, which raised ``damaged``, but without what cannot be read, if other members have it all.
 
-        Raises ``damaged`` itself for a member alone: somebody has to decide.
+        Raises ``damaged`` itself for a member alone, whose operator has to decide.
         """
         raise damaged
 
     async def heal(self) -> Loaded:
-        """New rows of what is left in the place of damaged ones, in a living process, as by ``install``."""
+        """Replace damaged rows by new ones made of what is left, while the process runs; return as ``install`` does."""
         raise AssertionError("this storage has no rows that could be damaged")
 
     def check(self, on_checked: Callable[[bool], None]) -> None:
-        """Read all that the rows hold, and tell damage as a fetch would; then whether there was none."""
+        """Read all rows; report damage as a fetch does, then call ``on_checked`` with True if there was none."""
         on_checked(True)
 
     @abstractmethod
     def close(self) -> None:
-        """Write what is pending, release files; no callback comes after it."""
+        """Write what is pending and release the files; no callback comes after it."""

@@ -45,21 +45,21 @@ MAGIC: Final = b"elasticq"
 FORMAT: Final = 1
 HEAD_BYTES: Final = 36
 SEGMENT_BYTES: Final = 16 * 1_048_576
-DROPPED_FILES_MAX: Final = 16  # a call of drop_through
+DROPPED_FILES_MAX: Final = 16  # removed by one call of drop_through
 NOBODY: Final = Vote(0, None)
 
 _SEGMENT_NAME = re.compile(r"log-\d{10}")
 
 
 class SyncFailed(DataError):
-    """What the disk holds is unknown: a later sync may say yes to bytes that are lost. The process must end."""
+    """It is unknown what the disk holds: a later sync may succeed although bytes are lost. The process must end."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(f"The log could not be synced: {error}. Nothing after this is safe; check the disk, restart.")
 
 
 class LogImage(NamedTuple):
-    """What the log holds. entries: contiguous; last_index: of the last entry ever kept, 0 if none is known."""
+    """What the log holds. entries: contiguous; last_index: that of the last entry ever kept, 0 if none is known."""
 
     vote: Vote
     entries: list[Entry]
@@ -67,20 +67,20 @@ class LogImage(NamedTuple):
 
 
 class Repaired(NamedTuple):
-    """For the operator, line by line: what was lost, what was kept and where the rest is."""
+    """The operator's report: lines with what was lost, what was kept and where the rest is."""
 
     lines: list[str]
 
 
 class Segment(Struct):
-    """top_index: the highest index of any entry in it, void or not; 0 if it has none."""
+    """One segment file. top_index: the highest index of any entry in it, void or not; 0 if it has none."""
 
     number: int
     top_index: int = 0
 
 
 class Position(Struct, frozen=True):
-    """Where the log ends: what the next frame and the next head are made from. top_index: as in its segment."""
+    """The end of the log, from which the next frame and the next head are made. top_index: that of the last segment."""
 
     end_bytes: int
     crc: int
@@ -89,7 +89,7 @@ class Position(Struct, frozen=True):
     top_index: int = 0
 
     def after(self, records: list[Record]) -> "Position | None":
-        """The same bytes, with ``records`` taken; None if their entries do not follow."""
+        """Return the position with ``records`` taken and the same bytes; None if their entries do not follow."""
         vote, last_index, top_index = self.vote, self.last_index, self.top_index
         for record in records:
             match record:
@@ -105,7 +105,7 @@ class Position(Struct, frozen=True):
 
 
 class SegmentLog:
-    """Blocking; one thread calls it at a time, ``load`` first.
+    """The log of one directory. Calls block; one thread calls it at a time, ``load`` first.
 
     A failed sync (or a failed cut) raises SyncFailed, now and on every later call. Any other
     OSError, as of a full disk, leaves the log as it was, and the same call may be made again.
@@ -144,18 +144,18 @@ class SegmentLog:
 
     @property
     def last_index(self) -> int:
-        """Of the newest entry that counts; 0 before the first one and after ``reset``."""
+        """The index of the newest entry that counts; 0 before the first one and after ``reset``."""
         return self._at.last_index
 
     @property
     def term(self) -> int:
-        """Of the newest vote."""
+        """The term of the newest vote."""
         return self._at.vote.term
 
     def load(self, *, was_lazy: bool = False) -> LogImage:
-        """Read all, cut what a crash left unfinished. Raises Damaged or FormatTooNew before anything is changed.
+        """Read all; cut what a crash left unfinished. Raises Damaged or FormatTooNew before anything is changed.
 
-        was_lazy: the life before this one was ``lazy_sync``.
+        was_lazy: True if the previous process ran with ``lazy_sync``.
         """
         reader = _Reader(self._files, self._lazy_sync or was_lazy)
         reader.read()
@@ -172,7 +172,7 @@ class SegmentLog:
         return LogImage(self._at.vote, reader.entries, self._at.last_index)
 
     def append(self, records: list[Record]) -> None:
-        """Write one frame, unsynced; a batch too large for one is several, each but the last synced."""
+        """Write one frame, unsynced; a batch too large for one frame becomes several, each but the last synced."""
         self._check()
         if not records:
             return
@@ -191,7 +191,7 @@ class SegmentLog:
         self._at = Position(end_bytes, crc, taken.vote, taken.last_index, taken.top_index)
 
     def sync(self) -> None:
-        """All that was appended is durable when this returns."""
+        """Make all that was appended durable; it is when this returns."""
         self._check()
         if not self._unsynced:
             return
@@ -202,7 +202,7 @@ class SegmentLog:
         self._unsynced = False
 
     def drop_through(self, index: int) -> int:
-        """Remove the oldest segments that hold no entry beyond ``index``, a bounded number; how many went."""
+        """Remove oldest segments that hold no entry beyond ``index``, at most DROPPED_FILES_MAX; return how many."""
         self._check()
         dropped = 0
         while dropped < DROPPED_FILES_MAX and len(self._segments) > 1 and self._segments[0].top_index <= index:
@@ -211,7 +211,7 @@ class SegmentLog:
         return dropped
 
     def reset(self, vote: Vote) -> None:
-        """No entry counts any more, the next may have any index; only ``vote`` is kept. Durable when it returns."""
+        """Drop all entries and keep only ``vote``; the next entry may have any index. Durable when this returns."""
         if vote != self._at.vote:
             self.append([vote])
         self._begin_segment(0)
@@ -239,7 +239,7 @@ class SegmentLog:
             raise
 
     def _cut_append(self) -> None:
-        """Also the frames of this append that were written before the one that failed."""
+        """Cut a failed append off, with those of its frames that were written before the one that failed."""
         try:
             self._files.truncate(self._name, self._at.end_bytes)
         except OSError as error:
@@ -336,7 +336,7 @@ class _Reader:
             self.torn, self.torn_bytes = True, len(data) - frames.end
 
     def _is_unfinished(self, data: bytes, number: int) -> bool:
-        """A crash came while this segment was made: its beginning is short or lacks sectors, and nothing follows."""
+        """True if a crash came while the segment was made: its beginning is short or lacks sectors; nothing follows."""
         if not self.segments and number != 1:
             return False
         last_indexes = {self.at.last_index, 0}
@@ -394,7 +394,7 @@ def _encode_head(number: int, last_index: int, starting_crc: int) -> bytes:
 
 
 def _decode_head(name: str, data: bytes) -> Head | None:
-    """None if it is short, not a head, or does not fit its crc. Raises FormatTooNew."""
+    """Return the decoded head; None if the data are short, not a head, or do not fit its crc. Raises FormatTooNew."""
     crc = int.from_bytes(data[32:HEAD_BYTES], "little")
     if len(data) < HEAD_BYTES or data[:8] != MAGIC or crc32(data[:32]) != crc:
         return None
@@ -406,13 +406,13 @@ def _decode_head(name: str, data: bytes) -> Head | None:
 
 
 def _beginning(number: int, starting_crc: int, vote: Vote, last_index: int) -> bytes:
-    """The first write to a segment."""
+    """Return the first bytes of a segment: its head and a frame with the vote."""
     head = _encode_head(number, last_index, starting_crc)
     return head + encode_frame(encode_batch([vote]), int.from_bytes(head[-4:], "little"))
 
 
 def _is_unfinished_write(data: bytes, whole: bytes) -> bool:
-    """Is ``data`` what a crash may leave of an unsynced write of ``whole``, but not all of it?"""
+    """True if ``data`` is what a crash may leave of an unsynced write of ``whole``, but not all of it."""
     if data == whole or len(data) > len(whole):
         return False
     sectors = range(0, len(data), SECTOR_BYTES)
@@ -421,7 +421,7 @@ def _is_unfinished_write(data: bytes, whole: bytes) -> bool:
 
 
 def _payloads(records: list[Record], frame_bytes: int) -> list[bytes]:
-    """In halves until each fits; a single record always does."""
+    """Return payloads no larger than ``frame_bytes``, halving the records until each fits; a single one always does."""
     payload = encode_batch(records)
     if len(payload) <= frame_bytes or len(records) == 1:
         return [payload]
@@ -460,7 +460,7 @@ def _kept(image: LogImage) -> str:
 
 
 def _load_with(files: Files, vote: Vote) -> LogImage:
-    """What is left, once a newer vote that was found behind the damage is in it: a member must not vote twice."""
+    """Return the log that is left, with the newer vote found behind the damage: a member must not vote twice."""
     log = SegmentLog(files)
     if vote.term >= log.load().vote.term and vote != NOBODY:
         log.append([vote])
@@ -469,7 +469,7 @@ def _load_with(files: Files, vote: Vote) -> LogImage:
 
 
 def _readable(files: Files, names: list[str]) -> tuple[Vote, int]:
-    """The newest vote and the highest entry's index that these files still show, each read by itself."""
+    """Return the newest vote and the highest index of an entry that can be read in these files, each read by itself."""
     vote, top_index = NOBODY, 0
     for name in names:
         data = files.read(name)
@@ -486,7 +486,7 @@ def _readable(files: Files, names: list[str]) -> tuple[Vote, int]:
 
 
 def _copy(files: Files, name: str, offset: int) -> str:
-    """Under a free name: an older copy is never overwritten."""
+    """Copy the file to a free name, which is returned: an older copy is never overwritten."""
     wanted, taken = f"damaged-{name}-{offset}", files.names()
     free = (f"{wanted}-{again}" for again in count(2))
     copy = wanted if wanted not in taken else next(each for each in free if each not in taken)

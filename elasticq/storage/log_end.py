@@ -18,14 +18,14 @@ _CRC_BYTES: Final = 4
 
 
 class End(NamedTuple):
-    """last_index: of the last entry; term: of the newest vote."""
+    """The end of a log. last_index: index of the last entry; term: term of the newest vote."""
 
     last_index: int
     term: int
 
 
 class LogEnd:
-    """Used by one thread at a time."""
+    """The file log.end; used by one thread at a time."""
 
     __slots__ = ("_descriptor", "_path", "_told")
 
@@ -35,7 +35,7 @@ class LogEnd:
         self._told: End | None = None
 
     def read(self) -> End | None:
-        """None: there is none, or it is damaged."""
+        """Return what the file says; None if there is no file or it is damaged."""
         try:
             data = self._path.read_bytes()
         except FileNotFoundError:
@@ -46,14 +46,14 @@ class LogEnd:
         return End(*_FIELDS.unpack(body))
 
     def tell(self, end: End) -> None:
-        """The log has it. Where it cannot be written, as on a full disk, the older one stays and says less."""
+        """Write the end that the log has. If that fails, as on a full disk, the older end stays, which claims less."""
         if end != self._told:
             with suppress(OSError):
                 self._write(end)
                 self._told = end
 
     def lower(self, end: End) -> None:
-        """The log is about to have no more than this; durable when it returns. Raises OSError."""
+        """Write the end that the log is about to be cut to; durable when this returns. Raises OSError."""
         if self._descriptor < 0 and not self._path.exists():
             return  # it claims nothing
         self._write(end)
@@ -61,7 +61,7 @@ class LogEnd:
         self._told = end
 
     def _write(self, end: End) -> None:
-        """Less than a sector: whole or not at all."""
+        """Write less than a sector: the disk has it whole or not at all."""
         if self._descriptor < 0:
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         body = _FIELDS.pack(*end)
@@ -74,6 +74,6 @@ class LogEnd:
 
 
 def lower(path: Path, end: End) -> None:
-    """Once, for who does not go on with the log. Raises OSError."""
+    """Write a lower end to the file at ``path``, for callers that do not go on with the log. Raises OSError."""
     with closing(LogEnd(path)) as known:
         known.lower(end)

@@ -28,14 +28,14 @@ from elasticq.storage.rows import Rows
 from elasticq.storage.snapshot import Snapshot, SnapshotRefused, Snapshots, check, fill
 
 SnapshotSource = Callable[[], tuple[State, Base]]
-"""The committed state and where it stands. Called in the forked child, so it may take back in place what is not."""
+"""Returns the committed state and its base. It is called in the forked child, so it may roll back in place."""
 
 _FIRST_FILE: Final = 3  # behind those of the standard streams
 _FILES_MAX: Final = 1 << 20
 
 
 class MemoryStorage(Storage):
-    """``vote_source``: the vote as it is when a snapshot is installed, since nothing is ever handed in here."""
+    """Keeps nothing. ``vote_source``: the vote when a snapshot is installed, as no vote is ever appended here."""
 
     volatile = True
 
@@ -52,16 +52,16 @@ class MemoryStorage(Storage):
         return Loaded(Durable(Vote(0, None), []), iter(()))
 
     def append(self, records: list[Record], token: int, on_synced: OnSynced) -> None:
-        """Nothing to do: the node treats its records as durable from the start."""
+        """Do nothing: the node treats its records as durable from the start."""
 
     def rows(self, committed: list[Committed], on_stored: OnStored) -> None:
-        """Nothing to do: the node never lets go of what is nowhere else."""
+        """Do nothing: the node keeps in memory all that is nowhere else."""
 
     def fetch(self, fetch: Fetch, on_fetched: OnFetched) -> None:
         raise AssertionError("nothing is ever stored, so nothing can be fetched")
 
     def forget_log(self, index: int) -> None:
-        """Nothing to free."""
+        """Do nothing: there is nothing to free."""
 
     async def snapshot(self, index: int) -> Snapshot:
         if self._snapshot_source is None:
@@ -76,7 +76,7 @@ class MemoryStorage(Storage):
         self._snapshots.release(snapshot)
 
     async def install(self, path: Path, is_wanted: Callable[[], bool]) -> Loaded:
-        """All contents come into memory: they are nowhere else."""
+        """Read the snapshot with all contents, which come into memory as they are nowhere else."""
         assert self._vote_source is not None, "a member that installs has a vote"
         applied = await asyncio.to_thread(check, path)
         if not is_wanted():
@@ -111,7 +111,7 @@ class MemoryStorage(Storage):
         return base
 
     def _fork(self, file: Path) -> tuple[int, int]:
-        """What the child will tell, and its process."""
+        """Fork; return the pipe from which the child's result is read, and the child's process id."""
         assert self._snapshot_source is not None, "asked before"
         sys.stdout.flush()
         reader, writer = os.pipe()
@@ -123,7 +123,7 @@ class MemoryStorage(Storage):
 
 
 def _live_and_end(source: SnapshotSource, file: Path, writer: int) -> NoReturn:
-    """The child: it tells where the file stands, or what went wrong, and ends without any of the parent's endings."""
+    """Run the child: write ``file``, send its base or the error to the pipe, end without Python's exit handlers."""
     try:
         gc.disable()  # a collection would touch, and so copy, all of memory
         signal.set_wakeup_fd(-1)
@@ -141,7 +141,7 @@ def _live_and_end(source: SnapshotSource, file: Path, writer: int) -> NoReturn:
 
 
 async def _read_all(descriptor: int) -> bytes:
-    """Until the other side is closed."""
+    """Read until the other side closes the pipe."""
     loop = asyncio.get_running_loop()
     ended = loop.create_future()
     told = bytearray()
@@ -162,7 +162,7 @@ async def _read_all(descriptor: int) -> bytes:
 
 
 def _with_contents(path: Path) -> Iterator[Mutation]:
-    """What is on the file, then every message once more: its content is kept, the rest is known."""
+    """Yield the mutations of the file, then every message once more, with its content."""
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
     try:
         rows = Rows()

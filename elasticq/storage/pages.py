@@ -1,4 +1,4 @@
-"""Pages: which messages of a queue lie on disk, in memory about two bytes for each.
+"""Pages: which messages of a queue are on disk, in about two bytes of memory for each message.
 
 A page is a run of one queue's messages that were written in one batch. Its
 contents never change; two bit masks, relative to its first sequence, say which
@@ -21,17 +21,17 @@ from elasticq.engine.mutations import MessageStored
 from elasticq.storage.schema import PAGE_BYTES
 
 PAGE_MESSAGES_MAX: Final = 128
-PAGE_SPAN_MAX: Final = 256  # sequences, gaps included
-PAGE_WEIGHT_MAX: Final = 65_536  # of its messages, unless one alone weighs more
+PAGE_SPAN_MAX: Final = 256  # sequences, those of gaps included
+PAGE_WEIGHT_MAX: Final = 65_536  # sum over the messages of a page, unless one alone weighs more
 MASK_BYTES: Final = PAGE_SPAN_MAX // 8
 
 Delivery = tuple[int, int, int, int, int]
 """visible_at_ms, delivery number, receive_count, first_received_ms, received_ms of a touched message."""
 Update = tuple[int] | tuple[int, int, int, int]
-"""To a row that is only on disk: (visible_at_ms,), or what a return set if the delivery number is still this:
-(visible_at_ms, receive_count, first_received_ms, delivery number)."""
+"""A change of a row that is only on disk: (visible_at_ms,), or what a return set, which counts only while the delivery
+number is still this: (visible_at_ms, receive_count, first_received_ms, delivery number)."""
 Change = Delivery | list[Update] | None
-"""Of a touched row since the last batch; None: the row goes."""
+"""The change of a touched row since the last batch; None if the row is removed."""
 
 _HEADER: Final = Layout("<qqqqq")
 _CONTENTS: Final = Layout("<qq")
@@ -40,7 +40,7 @@ _decode = msgspec.msgpack.Decoder(list[MessageStored]).decode
 
 
 class Page:
-    """disk_pages: about how many of SQLite's pages its contents fill; is_stale: the header on disk is older.
+    """One page. disk_pages: about how many SQLite pages its contents fill; is_stale: the header on disk is out of date.
 
     has_groups: the groups of some of its messages may be on disk.
     """
@@ -69,7 +69,7 @@ class Page:
         self.changes: dict[int, Change] | None = None
 
     def remove(self, mask: int) -> int:
-        """Messages of ``mask`` live no longer; how many did."""
+        """Mark the messages of ``mask`` as gone; return how many of them lived."""
         gone = self.live & mask
         if not gone:
             return 0
@@ -89,7 +89,7 @@ class Page:
             touched ^= low
 
     def touch(self, sequence: int, delivery: Delivery) -> None:
-        """A living message has this delivery state from now on."""
+        """Set the delivery state of a living message."""
         if self.changes is None:
             self.changes = {}
         self.changes[sequence] = delivery
@@ -99,7 +99,7 @@ class Page:
             self.is_stale = True
 
     def update(self, sequence: int, update: Update) -> None:
-        """Of a touched message whose row may be only on disk."""
+        """Change the delivery state of a touched message whose row may be only on disk."""
         if self.changes is None:
             self.changes = {}
         change = self.changes.get(sequence)
@@ -108,22 +108,22 @@ class Page:
         elif isinstance(change, tuple):
             self.changes[sequence] = updated(change, update)
         elif len(change[-1]) == len(update) and change[-1][3:] == update[3:]:
-            change[-1] = update  # the same kind on the same condition: the newer one counts
+            change[-1] = update  # of the same kind and for the same delivery number: the newer one counts
         else:
             change.append(update)
 
     def mask_between(self, first: int, last: int) -> int:
-        """Bits of the sequences from ``first`` to ``last``."""
+        """Return the mask of the sequences from ``first`` to ``last`` that are in the page's span."""
         low = max(first, self.first) - self.first
         high = min(last, self.last) - self.first
         return (1 << high + 1) - (1 << low) if low <= high else 0
 
     def rows_on_disk_max(self) -> int:
-        """How many rows go with it, at most: the measure of reclaim work."""
+        """Return how many rows are deleted with the page, at most: the measure of reclaim work."""
         return 1 + self.live.bit_count() - self.untouched.bit_count()
 
     def header(self, queue_id: int) -> tuple[int, int, int, int, int, bytes, bytes, int]:
-        """The row in ``pages``."""
+        """Return the page's row in ``pages``."""
         untouched = self.untouched.to_bytes(MASK_BYTES, "little")
         live = untouched if self.untouched == self.live else self.live.to_bytes(MASK_BYTES, "little")
         numbers = (queue_id, self.first, self.last, self.last_sent_ms, self.disk_pages)
@@ -137,7 +137,7 @@ def header_crc(
 
 
 def updated(delivery: Delivery, update: Update) -> Delivery:
-    """What ``update`` makes of a delivery state that is known."""
+    """Return the delivery state that ``update`` makes of a known one."""
     _, delivery_number, receive_count, first_received_ms, received_ms = delivery
     if len(update) == 1:
         return update[0], delivery_number, receive_count, first_received_ms, received_ms
@@ -150,7 +150,7 @@ def updated(delivery: Delivery, update: Update) -> Delivery:
 
 
 def ranges(mask: int, first: int) -> tuple[list[int], list[int]]:
-    """Runs of set bits as sequences: where they begin, where they end."""
+    """Return the runs of set bits as sequences: (where they begin, where they end)."""
     if mask & mask + 1 == 0 and mask:  # most pages: one run from the first on
         return [first], [first + mask.bit_length() - 1]
     firsts: list[int] = []
@@ -165,12 +165,12 @@ def ranges(mask: int, first: int) -> tuple[list[int], list[int]]:
 
 
 def sequences_of(mask: int, first: int) -> list[int]:
-    """Of the set bits."""
+    """Return the sequences of the set bits."""
     return [sequence for begin, end in zip(*ranges(mask, first), strict=True) for sequence in range(begin, end + 1)]
 
 
 def runs_of(sequences: list[int]) -> str:
-    """For people: 5, 7-9."""
+    """Return the runs as text for people, such as "5, 7-9"."""
     runs: list[tuple[int, int]] = []
     for sequence in sorted(sequences):
         if runs and runs[-1][1] + 1 == sequence:
@@ -181,14 +181,14 @@ def runs_of(sequences: list[int]) -> str:
 
 
 def weight(message: MessageStored) -> int:
-    """About the bytes that its content takes."""
+    """Return about how many bytes the message's content takes."""
     if message.attributes is None:
         return len(message.body)
     return len(message.body) + len(_encode(message.attributes))
 
 
 def cut(messages: list[MessageStored]) -> list[list[MessageStored]]:
-    """Runs that may become pages; ``messages`` are of one queue and in the order of their sequences."""
+    """Cut ``messages``, of one queue and in the order of their sequences, into runs that may become pages."""
     runs: list[list[MessageStored]] = []
     begin, room, sequence_max = 0, PAGE_WEIGHT_MAX, messages[0].sequence + PAGE_SPAN_MAX
     for at, message in enumerate(messages):
@@ -202,7 +202,7 @@ def cut(messages: list[MessageStored]) -> list[list[MessageStored]]:
 
 
 def make_page(run: list[MessageStored], touched: dict[int, Delivery]) -> tuple[Page, bytes]:
-    """The page of a run, and its contents as bytes."""
+    """Return the page of a run, and its contents as bytes."""
     contents = _encode(run)
     first, last = run[0].sequence, run[-1].sequence
     if last - first == len(run) - 1:
@@ -225,7 +225,7 @@ def contents_crc(queue_id: int, first: int, contents: bytes) -> int:
 
 
 class PageGroups(Struct, array_like=True, gc=False):
-    """The groups of a page's messages: each one's place behind the first, and that of its group in ``names``."""
+    """The groups of a page's messages. places: offsets of their sequences from the first; groups: indexes in names."""
 
     names: list[str]
     places: list[int]
@@ -236,7 +236,7 @@ _decode_groups = msgspec.msgpack.Decoder(PageGroups).decode
 
 
 def encode_groups(run: list[MessageStored], *, needs_groups: bool) -> bytes:
-    """The groups of the page that ``run`` becomes; empty if no message has one. ``needs_groups``: each message has."""
+    """Encode the groups of the page of ``run``; empty if no message has one. ``needs_groups``: each message has one."""
     grouped = run if needs_groups else [message for message in run if message.group_id is not None]
     if not grouped:
         return b""
@@ -247,19 +247,19 @@ def encode_groups(run: list[MessageStored], *, needs_groups: bool) -> bytes:
 
 
 def living_groups(page: Page, packed: bytes) -> tuple[list[str], list[int], list[int]]:
-    """(names, sequences, groups) of what lives in the page. Raises msgspec.DecodeError, ValueError."""
+    """Return (names, sequences, groups) of the living messages of a page. Raises msgspec.DecodeError, ValueError."""
     known = _decode_groups(packed)
     living = [pair for pair in zip(known.places, known.groups, strict=True) if page.live >> pair[0] & 1]
     return known.names, [page.first + place for place, _ in living], [group for _, group in living]
 
 
 def decode_contents(contents: bytes) -> list[MessageStored]:
-    """Raises msgspec.DecodeError."""
+    """Return the messages of a page's contents. Raises msgspec.DecodeError."""
     return _decode(contents)
 
 
 class Directory:
-    """The pages of one queue in order; every one has something alive."""
+    """The pages of one queue in order; at least one message lives in each."""
 
     __slots__ = ("_firsts", "_pages")
 
@@ -272,12 +272,12 @@ class Directory:
 
     @property
     def last(self) -> int:
-        """The end of the newest page; -1 if there is none."""
+        """The last sequence of the newest page; -1 if there is none."""
         return self._pages[-1].last if self._pages else -1
 
     @property
     def pages(self) -> list[Page]:
-        """In order; not to be changed."""
+        """The pages in order; the list must not be changed."""
         return self._pages
 
     def add(self, page: Page) -> None:
@@ -286,7 +286,7 @@ class Directory:
         self._pages.append(page)
 
     def find(self, sequence: int) -> Page | None:
-        """The page in whose span ``sequence`` lies."""
+        """Return the page in whose span ``sequence`` lies; None if there is none."""
         at = bisect_right(self._firsts, sequence) - 1
         if at < 0:
             return None
@@ -298,7 +298,7 @@ class Directory:
         return page if page is not None and page.first == first else None
 
     def between(self, first: int, last: int) -> list[Page]:
-        """Pages that may hold something from ``first`` to ``last``."""
+        """Return the pages that may hold messages from ``first`` to ``last``."""
         begin = max(bisect_right(self._firsts, first) - 1, 0)
         return self._pages[begin : bisect_right(self._firsts, last)]
 
@@ -308,7 +308,7 @@ class Directory:
         del self._firsts[at], self._pages[at]
 
     def take_below(self, watermark: int) -> list[Page]:
-        """Pages that end below ``watermark`` leave the directory; a page across it stays."""
+        """Remove and return the pages that end below ``watermark``; a page that reaches beyond it stays."""
         end = bisect_right(self._firsts, watermark - 1)
         if end and self._pages[end - 1].last >= watermark:
             end -= 1

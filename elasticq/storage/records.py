@@ -25,7 +25,7 @@ from elasticq.replication.records import Record
 
 HEADER_BYTES: Final = 12
 SECTOR_BYTES: Final = 512
-RECORD_BYTES_MAX: Final = limits.FRAME_BYTES_MAX  # frames between members are no larger, so no entry is
+RECORD_BYTES_MAX: Final = limits.FRAME_BYTES_MAX  # frames between members are no larger, so no entry is larger
 FRAME_BYTES_MAX: Final = RECORD_BYTES_MAX + 16  # one largest record and the list around it
 FIRST_CRC: Final = 0
 
@@ -35,7 +35,7 @@ _ZERO_SECTOR = bytes(SECTOR_BYTES)
 
 
 class Batch(NamedTuple):
-    """The records of one frame, and where in the file it begins."""
+    """The records of one frame, and the offset in the file where it begins."""
 
     at: int
     records: list[Record]
@@ -55,12 +55,12 @@ class Frames(NamedTuple):
 
 
 def encode_batch(records: Sequence[Record]) -> bytes:
-    """The payload of one frame."""
+    """Encode the payload of one frame."""
     return _encoder.encode(records)
 
 
 def encode_frame(payload: bytes, previous_crc: int) -> bytes:
-    """The bytes that follow a frame whose crc was ``previous_crc``."""
+    """Encode a frame that follows a frame whose crc was ``previous_crc``."""
     assert len(payload) <= FRAME_BYTES_MAX
     length = len(payload).to_bytes(4, "little")
     head_crc = crc32(length, previous_crc)
@@ -68,7 +68,7 @@ def encode_frame(payload: bytes, previous_crc: int) -> bytes:
 
 
 def crc_of(encoded: bytes) -> int:
-    """The crc of one encoded frame: ``previous_crc`` for the next."""
+    """Return the crc of one encoded frame, which is ``previous_crc`` for the next."""
     return int.from_bytes(encoded[8:HEADER_BYTES], "little")
 
 
@@ -103,7 +103,7 @@ def _claimed_end(data: bytes, at: int) -> int:
 
 
 def _end_of_frame(data: bytes, at: int, previous_crc: int) -> int | None:
-    """Where the frame at ``at`` ends; None if there is no whole one that fits the chain."""
+    """Return where the frame at ``at`` ends; None if there is no whole frame that fits the chain."""
     end = _claimed_end(data, at)
     if end > len(data) or not _head_fits(data, at, previous_crc):
         return None
@@ -113,7 +113,7 @@ def _end_of_frame(data: bytes, at: int, previous_crc: int) -> int | None:
 
 
 def _is_torn(data: bytes, at: int, previous_crc: int, any_may_be_torn: bool) -> bool:
-    """The frame at ``at`` is the last one and short, or (the last one and) partly never written."""
+    """True if the frame at ``at`` is the last one and short, or (the last one and) partly never written."""
     if len(data) - at < HEADER_BYTES:
         return True
     if not _head_fits(data, at, previous_crc):
@@ -125,7 +125,7 @@ def _is_torn(data: bytes, at: int, previous_crc: int, any_may_be_torn: bool) -> 
 
 
 def _has_zero_sector(data: bytes, at: int, end: int) -> bool:
-    """Does an all-zero sector (cut short by the end of the file or not) hold any of [at, end)?
+    """True if an all-zero sector (cut short by the end of the file or not) holds any of [at, end).
 
     The part of the sector that lies before ``at`` belongs to older frames: a sector that
     was never written keeps it, so only what lies from ``at`` on is asked.

@@ -25,7 +25,7 @@ from elasticq.storage.start import compose
 
 
 def repair(path: Path) -> str:
-    """What was done, for the operator, line by line. Raises DataError, OSError."""
+    """Repair the data directory; return a report for the operator, line by line. Raises DataError, OSError."""
     directory = DataDirectory(path)
     files = DirectoryFiles(directory.log)
     try:
@@ -49,7 +49,7 @@ def repair(path: Path) -> str:
 
 
 def _finish_install(directory: DataDirectory, log: SegmentLog, image: LogImage) -> tuple[LogImage, list[str]]:
-    """The state of another member that was about to take the place of this one's."""
+    """Finish an install, or set a damaged snapshot aside; return the log's content and lines that say so."""
     try:
         check(directory.new_rows)
     except DataError as error:
@@ -64,7 +64,7 @@ def _finish_install(directory: DataDirectory, log: SegmentLog, image: LogImage) 
 
 
 def damage_of(directory: DataDirectory) -> str:
-    """What is wrong with the rows, after all of them were read; empty if nothing is."""
+    """Read all rows; return what is wrong with them, empty if nothing is."""
     try:
         connection = open_rows(directory)
         try:
@@ -82,7 +82,7 @@ def damage_of(directory: DataDirectory) -> str:
 
 
 def _join(directory: DataDirectory, log: SegmentLog, image: LogImage, end: End | None) -> list[str]:
-    """Log and rows must go together. Where they do not, the rows count and the log begins anew behind them."""
+    """Make log and rows fit; return what was done. Where they do not, the log begins anew behind the rows."""
     applied = _applied(directory)
     # Records that were cut off may have held votes of terms that this process cannot know.
     term = max(image.vote.term, applied.term, 0 if end is None else end.term) + TERMS_SKIPPED

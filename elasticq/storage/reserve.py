@@ -15,7 +15,7 @@ FULL: Final = "The disk is full: messages can be received and deleted, but not s
 
 
 class Reserve:
-    """Used by one thread."""
+    """The reserve file; used by one thread."""
 
     __slots__ = ("_path", "is_full", "is_held", "size_bytes")
 
@@ -26,7 +26,7 @@ class Reserve:
         self.is_full = False
 
     def start(self) -> None:
-        """Make it. Where there is no space for it the member starts with a full disk."""
+        """Make the reserve. If there is no space for it, the disk counts as full from the start."""
         if not self._is_whole():
             self.give_up()
             self._make()
@@ -34,7 +34,7 @@ class Reserve:
         self.review()
 
     def give_up(self) -> bool:
-        """Free its space for what must be written; False: there was nothing left to free."""
+        """Free the reserve's space for what must be written; False if there was nothing left to free."""
         was_held = self._path.exists()
         if was_held:
             self._path.unlink()
@@ -44,7 +44,7 @@ class Reserve:
         return was_held
 
     def review(self) -> None:
-        """Look at the free space, and make the reserve again if it has come back."""
+        """Check the free space, and make the reserve again if there is enough."""
         free_bytes = self._free_bytes()
         if self.is_held:
             # A quarter more before it counts as usable again, so that it does not flicker at the edge.

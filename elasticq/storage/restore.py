@@ -1,4 +1,4 @@
-"""The rows on disk on their way back: what a start reads, and the contents that are fetched later."""
+"""Reads the rows back from the disk: the state at a start, and the contents that are fetched later."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -42,14 +42,14 @@ from elasticq.storage.tables import NEVER, Queue, Tables
 
 
 class _ByQueue:
-    """Rows in the order of their queue ids, handed out queue by queue."""
+    """Reads rows that are in the order of their queue ids, queue by queue."""
 
     def __init__(self, cursor: sqlite3.Cursor) -> None:
         self._cursor = cursor
         self._next: tuple[Any, ...] | None = next(cursor, None)
 
     def below(self, queue_id: int) -> Iterator[tuple[Any, ...]]:
-        """What is left of queues before ``queue_id``."""
+        """Yield the rows of queues before ``queue_id`` that were not read yet."""
         while (row := self._next) is not None and row[0] < queue_id:
             self._next = next(self._cursor, None)
             yield row
@@ -58,7 +58,7 @@ class _ByQueue:
         return self.below(queue_id + 1)
 
     def at(self, queue_id: int, first: int) -> tuple[Any, ...] | None:
-        """The row of the page that begins there, if there is one; those before it are passed over."""
+        """Return the row of the page that begins at ``first``, if there is one; the rows before it are skipped."""
         while (row := self._next) is not None and row[:2] <= (queue_id, first):
             self._next = next(self._cursor, None)
             if row[:2] == (queue_id, first):
@@ -67,7 +67,7 @@ class _ByQueue:
 
 
 class Restore:
-    """One start: ``tables`` are filled while ``mutations``, which bring the state back, are used up."""
+    """One load: ``tables`` are filled while the caller reads ``mutations``, which bring the state back."""
 
     __slots__ = ("_applied", "_connection", "_tables", "base")
 
@@ -117,7 +117,7 @@ class Restore:
             queue = self._tables.queues[row.queue_id] = Queue(row)
             self._skip_reclaimed(pages, row.queue_id)
             for _ in touched.below(row.queue_id):
-                pass  # of a reclaimed queue: they go with its pages
+                pass  # they are of a reclaimed queue, and are deleted with its pages
             yield row
             yield from self._pages(queue, pages, groups)
             if queue.messages != messages:
@@ -154,20 +154,20 @@ class Restore:
 
 
 def read_base(connection: sqlite3.Connection) -> Base:
-    """Up to where the rows hold everything. Raises Damaged."""
+    """Return the base up to which the rows hold everything. Raises Damaged."""
     with damage_found("meta"):
         return _read_applied(connection).base()
 
 
 def all_contents(connection: sqlite3.Connection, tables: Tables) -> Iterator[list[MessageStored]]:
-    """Every message, a page at a time; ``tables`` were filled through the same connection. Raises Damaged."""
+    """Yield every message, a page at a time; ``tables`` were filled through the same connection. Raises Damaged."""
     with damage_found("contents"):
         for row in connection.execute("SELECT queue_id, first, contents, crc FROM contents ORDER BY queue_id, first"):
             yield living_contents(tables, [row])
 
 
 def living_contents(tables: Tables, rows: Iterable[tuple[Any, ...]]) -> list[MessageStored]:
-    """What lives of the pages whose contents are read. Raises Damaged."""
+    """Return the living messages of the pages whose rows of contents are given. Raises Damaged."""
     messages: list[MessageStored] = []
     for row in rows:
         with damage_found("contents"):
@@ -177,7 +177,7 @@ def living_contents(tables: Tables, rows: Iterable[tuple[Any, ...]]) -> list[Mes
             queue = tables.queues.get(queue_id)
             page = queue.directory.page_at(first) if queue is not None else None
             if page is None:
-                continue  # it went while it was being read
+                continue  # the page went while it was being read
             messages += _only_living(page, decode_contents(contents))
     return messages
 
@@ -225,7 +225,7 @@ def read_page(row: tuple[Any, ...]) -> Page:
 
 
 def _groups(page: Page, row: tuple[Any, ...] | None) -> GroupsRestored | None:
-    """``row``: the page's, None if no message of it has a group."""
+    """Return the groups of a page; ``row``: the page's row of groups, None if no message of it has a group."""
     if row is None:
         return None
     queue_id, first, packed, crc = row
@@ -235,7 +235,7 @@ def _groups(page: Page, row: tuple[Any, ...] | None) -> GroupsRestored | None:
 
 
 def _check_contents(connection: sqlite3.Connection) -> None:
-    """Each page has its contents; they are counted, not read."""
+    """Check that each page has its contents, which are counted, not read. Raises Damaged."""
     pages, contents = connection.execute(
         "SELECT (SELECT count(*) FROM pages), (SELECT count(*) FROM contents)"
     ).fetchone()
@@ -244,9 +244,9 @@ def _check_contents(connection: sqlite3.Connection) -> None:
 
 
 def _invocations(connection: sqlite3.Connection, after_ms: int) -> Iterator[InvocationRecorded | SentIdTaken]:
-    """Those newer than ``after_ms``, oldest first, without the ones that a later batch took back.
+    """Yield the invocations newer than ``after_ms``, oldest first, without those that a later batch took back.
 
-    Of deduplication ids those that are taken still, as if at no time: none is dropped while they come.
+    Deduplication ids that are still taken are yielded with time 0, so that none is dropped while they are loaded.
     """
     decode_keys = msgspec.msgpack.Decoder(list[bytes]).decode
     decode_rows = msgspec.msgpack.Decoder(list[InvocationRecorded | SentIdTaken]).decode
@@ -317,7 +317,7 @@ _NOT_DAMAGE: Final = frozenset(
 
 @contextmanager
 def damage_found(where: str) -> Iterator[None]:
-    """What reading trips over when a value has changed its type, length or meaning is damage."""
+    """Turn errors of reading values that changed their type, length or meaning into Damaged."""
     try:
         yield
     except sqlite3.DatabaseError as error:

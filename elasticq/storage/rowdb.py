@@ -1,7 +1,7 @@
 """Runs the statements of Rows on SQLite through aiosqlite: one connection that writes, one that reads.
 
-aiosqlite costs a thread's hop a call, so it gets whole batches. A flush comes
-when enough is pending or a second after the first of it; one at a time.
+Each call of aiosqlite costs a change of thread, so it gets whole batches. A flush begins
+when enough is pending or a second after the first change; there is one at a time.
 
 Each batch is checkpointed before the next one is written, so that the WAL never
 grows beyond one batch. On a full disk a transaction is rolled back, and what
@@ -9,8 +9,8 @@ did not fit is tried again each second; meanwhile free pages are given back to
 the file system, where else they are kept for new messages.
 
 Contents that do not fit their checksum cost their page: its bytes are kept aside,
-what lived on it is told, and everything else goes on. Where SQLite cannot find its
-way any more nothing is written or read from then on; new rows must take these ones' place.
+the messages that lived on it are reported, and everything else goes on. Where SQLite cannot find its way
+any more nothing is written or read from then on; these rows have to be replaced by new ones.
 
 A snapshot is read in one transaction on a connection of its own, in a thread.
 Until it is over nothing can be taken out of the WAL, which grows; on a full
@@ -46,16 +46,16 @@ FLUSH_MESSAGES: Final = 8_192
 FLUSH_BYTES: Final = 8 * 1_048_576
 FLUSH_S: Final = 1.0
 RECLAIM_S: Final = 0.1
-VACUUM_PAGES: Final = 500  # a second, on a full disk
-ATTEMPTS_MAX: Final = 50  # to write what a snapshot has to hold
-WATCH_EVERY_S: Final = 3_600.0  # between two checks of everything
-WATCH_STEP_S: Final = 1.0  # between two steps of one, each of some pages: about a megabyte
+VACUUM_PAGES: Final = 500  # freed in a second on a full disk
+ATTEMPTS_MAX: Final = 50  # tries to write the entries that a snapshot has to hold
+WATCH_EVERY_S: Final = 3_600.0  # between two checks of all rows
+WATCH_STEP_S: Final = 1.0  # between two steps of a check, each of about a megabyte of pages
 _Value = TypeVar("_Value")
 _SHARED_MEMORY_FULL: Final = sqlite3.SQLITE_IOERR_SHMSIZE
 
 
 class RowDatabase:
-    """Everything here is for the loop's thread."""
+    """The rows in SQLite. All methods are called in the loop's thread."""
 
     def __init__(
         self,
@@ -68,12 +68,12 @@ class RowDatabase:
         on_damaged: OnDamaged,
         aside: Path,
     ) -> None:
-        """``aside``: the directory for bytes that are damaged."""
+        """``aside``: the directory to which the bytes of damaged contents are copied."""
         self._path = path
         self._aside = aside
         self._on_damaged = on_damaged
         self._is_damaged = False
-        self._damages = 0  # that were met
+        self._damages = 0  # how many were found
         self._rows = rows
         self._loop = loop
         self._on_failure = on_failure
@@ -93,7 +93,7 @@ class RowDatabase:
         self._closed = False
 
     def set_full(self, is_full: bool) -> None:
-        """The disk is full: give back what can be given."""
+        """Note whether the disk is full; if it is, space that can be spared is given back."""
         self._is_full = is_full
         if is_full:
             self._give_up_copies()
@@ -119,7 +119,7 @@ class RowDatabase:
             self._fetching = self._loop.create_task(self._guarded(self._fetch_all()))
 
     async def close(self, *, may_write: bool) -> None:
-        """Write what is pending; no callback comes any more."""
+        """Write what is pending, if ``may_write``; no callback comes any more."""
         self._closed = True
         self._cancel_timer()
         self._fetches.clear()
@@ -127,7 +127,7 @@ class RowDatabase:
         for task in self._checking:
             task.cancel()
         under_way: list[asyncio.Future[Any]] = [task for task in (self._flushing, self._fetching) if task is not None]
-        under_way += [*self._copying, *self._checking]  # soon over
+        under_way += [*self._copying, *self._checking]  # these end soon
         if under_way:
             await asyncio.wait(under_way)
         if may_write and self._rows.pending_index and not (self._rows.is_loading or self._is_damaged):
@@ -152,7 +152,7 @@ class RowDatabase:
             self._timer = None
 
     async def _flush_all(self) -> None:
-        """Write, and see to it that what is left is written later."""
+        """Write what is pending, and schedule another flush for what is left."""
         try:
             delay_s = await self._write_batches()
         finally:
@@ -161,7 +161,7 @@ class RowDatabase:
             self._timer = self._loop.call_later(delay_s, self._flush)
 
     async def _write_batches(self) -> float | None:
-        """Until too little is left for a batch of its own; when to come again, None: when something is taken."""
+        """Write batches until too little is left. Return in how many seconds to go on; None: at the next ``take``."""
         if (self._is_full or self._needs_checkpoint) and not await self._give_space_back():
             return FLUSH_S
         while (batch := self._rows.begin()) is not None:
@@ -177,7 +177,7 @@ class RowDatabase:
         return FLUSH_S if self._is_full else None
 
     async def _write(self, batch: Batch) -> bool:
-        """False: the disk is full, nothing changed."""
+        """Write a batch; False if the disk is full and nothing changed."""
         try:
             await self._transact(batch)
         except sqlite3.Error as error:
@@ -216,7 +216,7 @@ class RowDatabase:
         except sqlite3.Error as error:
             self._met_full_disk(error)
             return False
-        self._needs_checkpoint = (bool(is_busy) or moved < written) and not self._copying  # a fetch is reading
+        self._needs_checkpoint = (bool(is_busy) or moved < written) and not self._copying  # if busy, a fetch is reading
         return not self._needs_checkpoint
 
     async def _writing(self) -> aiosqlite.Connection:
@@ -240,11 +240,11 @@ class RowDatabase:
     # --- checking -------------------------------------------------------------------
 
     def watch(self) -> None:
-        """Check everything again and again, slowly."""
+        """Check all rows again and again, slowly, until closed."""
         self._start_check(self._watch())
 
     def check(self, on_checked: Callable[[bool], None]) -> None:
-        """Everything once, without a pause; damage is told as by ``fetch``, and here whether there was none."""
+        """Check all rows once, without a pause; report damage as ``fetch`` does. ``on_checked`` gets True if none."""
         self._start_check(self._check_for(on_checked))
 
     def _start_check(self, work: Coroutine[Any, Any, None]) -> None:
@@ -280,7 +280,7 @@ class RowDatabase:
             await self._check_structure()
 
     async def _check_structure(self) -> None:
-        """That all rows can be found, and pages are what they are taken for."""
+        """Check that all rows can be found and that SQLite's pages fit together."""
         try:
             verdict = await self._read_aside(_structure)
         except SnapshotRefused:
@@ -288,14 +288,14 @@ class RowDatabase:
         except sqlite3.Error as error:
             if is_damage(error):
                 self._met_damage(error)
-            return  # it was given up, or had no memory: the next one may come to its end
+            return  # the check was given up or ran out of memory: the next one may finish
         if verdict != "ok":
             self._met_damage(Damaged(self._path.name, 0, verdict))
 
     # --- damage ---------------------------------------------------------------------
 
     def _met_damage(self, error: Exception) -> None:
-        """SQLite cannot find its way: whatever is written now may end anywhere."""
+        """Stop reading and writing and report damage: SQLite cannot find its way, so a write could end anywhere."""
         if not self._is_damaged:
             self._is_damaged = True
             self._damages += 1
@@ -306,7 +306,7 @@ class RowDatabase:
                 self._on_damaged(Damage(f"{self._path} is damaged: {error}"))
 
     async def _read_singly(self, queue_id: int, firsts: list[int]) -> list[MessageStored]:
-        """Page by page, past those whose contents are damaged. Raises sqlite3.Error; Damaged where one has none."""
+        """Read page by page, skipping damaged contents. Raises sqlite3.Error; Damaged if a page has no contents."""
         contents: list[MessageStored] = []
         for first in firsts:
             rows = await self._select(fetches(queue_id, [first]))
@@ -327,7 +327,7 @@ class RowDatabase:
         return contents
 
     def _keep_aside(self, queue_id: int, first: int, contents: object) -> None:
-        """For people; what cannot be written is not needed by anybody else."""
+        """Copy damaged contents to a file for people; errors are ignored, as nothing else needs it."""
         with suppress(OSError):
             self._aside.mkdir(mode=0o700, exist_ok=True)
             file = self._aside / f"contents-{queue_id}-{first}"
@@ -348,7 +348,7 @@ class RowDatabase:
             self._fetching = None
 
     async def _contents(self, queue_id: int, firsts: list[int]) -> list[MessageStored]:
-        """Of the pages that begin there, as far as they can be read."""
+        """Return the messages of the pages that begin at ``firsts``, as far as they can be read."""
         try:
             rows = await self._select(fetches(queue_id, firsts))
             with suppress(Damaged):
@@ -377,11 +377,11 @@ class RowDatabase:
 
     @property
     def stored_index(self) -> int:
-        """Up to where the rows are durable."""
+        """The index up to which the rows are durable."""
         return self._rows.stored_index
 
     async def copy(self, file: Path, index: int) -> Base:
-        """Write the rows as they are at ``index`` or later to a new file; where it stands. Raises SnapshotRefused."""
+        """Write the rows as of ``index`` or later to a new file; return their base. Raises SnapshotRefused."""
         if self._is_damaged or self._rows.has_holes:
             raise SnapshotRefused("the rows of this member are damaged")
         await self._reach(index)
@@ -393,7 +393,7 @@ class RowDatabase:
             raise SnapshotRefused(f"the rows could not be copied: {error}") from error
 
     async def _read_aside(self, work: Callable[[sqlite3.Connection], _Value]) -> _Value:
-        """In one transaction, on a connection and in a thread of its own. Raises SnapshotRefused: it was given up."""
+        """Run ``work`` in one transaction with its own connection and thread. Raises SnapshotRefused if given up."""
         aside = _Aside(self._path)
         reading = self._loop.run_in_executor(None, aside.run, work)
         self._copying[reading] = aside
@@ -406,14 +406,14 @@ class RowDatabase:
 
     def _have_read(self, reading: asyncio.Future[Any]) -> None:
         del self._copying[reading]
-        reading.exception()  # whoever asked may be gone
+        reading.exception()  # the caller may be gone: mark the error as seen
 
     def _give_up_copies(self) -> None:
         for aside in self._copying.values():
             aside.give_up()
 
     async def _reach(self, index: int) -> None:
-        """Write up to ``index``, which must have been taken."""
+        """Write until the rows are at ``index``, up to which entries must have been taken."""
         for _ in range(ATTEMPTS_MAX):
             if self._rows.stored_index >= index:
                 return
@@ -437,7 +437,7 @@ class RowDatabase:
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except Exception as failure:  # also of the node, in a callback: the member must end
+        except Exception as failure:  # also one of the node, in a callback: the member must end
             self._on_failure(failure)
 
 
@@ -472,7 +472,7 @@ def _structure(connection: sqlite3.Connection) -> str:
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Bytes of the file are not what was written, or cannot be read at all."""
+    """True if bytes of the file are not what was written, or cannot be read at all."""
     code = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or code == sqlite3.SQLITE_IOERR_READ
 

@@ -1,4 +1,4 @@
-"""The rows on disk: committed mutations on their way into SQLite, and back. It runs no SQL itself, except to load.
+"""Turns committed mutations into statements for SQLite, and rows back into mutations. It runs SQL only to load.
 
 The life of a message here: ``take`` puts it into ``stored``; ``begin`` freezes
 all that is pending into the statements of one transaction and the message's
@@ -41,11 +41,11 @@ from elasticq.storage.schema import PAGE_BYTES
 from elasticq.storage.statements import FETCH_PAGES_MAX, fetches
 from elasticq.storage.tables import NEVER, Queue, Tables, floor_of
 
-FETCH_BYTES_MAX: Final = 8 * 1_048_576  # at once
+FETCH_BYTES_MAX: Final = 8 * 1_048_576  # fetched at once
 
 
 class Rows:
-    """The row store of one member; the caller runs what it hands out."""
+    """The row store of one member; the caller runs the statements that it returns."""
 
     def __init__(self) -> None:
         self._tables = Tables()
@@ -72,26 +72,26 @@ class Rows:
 
     @property
     def pending_index(self) -> int:
-        """Of the newest entry taken."""
+        """The index of the newest entry that was taken."""
         return self._taken.index
 
     @property
     def pending_messages(self) -> int:
-        """Messages, and changes to stored ones, that no batch holds yet."""
+        """The number of messages, and of changes to stored ones, that no batch holds yet."""
         return self._pending.messages + self._pending.changes
 
     @property
     def pending_bytes(self) -> int:
-        """Weight of the messages that no batch holds yet."""
+        """The weight of the messages that no batch holds yet."""
         return self._pending.bytes
 
     def take(self, committed: Committed) -> None:
-        """The next committed entry; each once, in order."""
+        """Take the next committed entry; each is taken once, in order."""
         assert committed.index > self._taken.index
         self._take(committed)
 
     def take_part(self, committed: Committed) -> None:
-        """As ``take``, where parts of one state come under one index; a file is only good when it has all."""
+        """Take a part of a state, as ``take``; all parts have one index, and a file is good only once it has all."""
         assert committed.index >= self._taken.index
         self._pending.is_part = True
         self._take(committed)
@@ -109,7 +109,7 @@ class Rows:
                 self._takers[type(mutation)](mutation)
                 queue_id = -1
                 continue
-            # The hottest of all, written out.
+            # This mutation is by far the most frequent one, so it is handled here.
             if mutation.queue_id != queue_id:
                 queue_id = mutation.queue_id
                 queue = self._tables.queues.get(queue_id)
@@ -144,7 +144,7 @@ class Rows:
                 self._pending.changes += 1
 
     def _take_queue(self, change: Put | Drop | Change) -> None:
-        """A queue that is there is not made again, one that is deleted changes no more, no other one is reclaimed."""
+        """Take a queue's change: only a new queue is made, a living one changed, a deleted one reclaimed."""
         queue_id = change.key
         queue = self._tables.queues.get(queue_id)
         if isinstance(change, Put):
@@ -163,7 +163,7 @@ class Rows:
     def _reclaim(self, queue_id: int, queue: Queue) -> None:
         del self._tables.queues[queue_id]
         self._pending.queues.pop(queue_id, None)
-        if queue.stale:  # dead pages that no batch has dropped yet
+        if queue.stale:  # there are dead pages that no batch has dropped yet
             self._tables.reclaim.append((queue_id, list(queue.stale.values())))
         self._pending.gone_queues.append(queue_id)
 
@@ -176,13 +176,13 @@ class Rows:
             queue.messages -= page.live.bit_count()
         if pages:
             self._tables.reclaim.append((queue.row.queue_id, pages[::-1]))
-        for page in queue.directory.between(0, floor - 1):  # at most one, across the floor
+        for page in queue.directory.between(0, floor - 1):  # at most one page, which reaches across the floor
             self._remove_from_page(queue, page, page.mask_between(0, floor - 1))
 
     # --- messages -------------------------------------------------------------------------
 
     def _open_queue(self, queue_id: int) -> Queue | None:
-        """A queue that is not deleted; its row will be written."""
+        """Return a queue that is not deleted, and mark its row as to be written; None if there is none."""
         queue = self._tables.queues.get(queue_id)
         if queue is None or queue.row.deleted_ms is not None:
             return None
@@ -270,7 +270,7 @@ class Rows:
 
     def _remove_pending(self, queue: Queue, first: int, last: int) -> None:
         stored = queue.stored
-        if not stored or next(iter(stored)) > last:  # they stand in the order of their sequences
+        if not stored or next(iter(stored)) > last:  # sequences in ``stored`` are in growing order
             return
         if last - first < len(stored):
             gone = [sequence for sequence in range(first, last + 1) if sequence in stored]
@@ -280,7 +280,7 @@ class Rows:
             self._remove_stored(queue, sequence)
 
     def _remove_stored(self, queue: Queue, sequence: int) -> None:
-        """It never meets the disk."""
+        """Remove a pending message, which is then never written."""
         self._pending.messages -= 1
         self._pending.bytes -= weight(queue.stored.pop(sequence))
         queue.touched.pop(sequence, None)
@@ -301,7 +301,7 @@ class Rows:
     # --- batches --------------------------------------------------------------------------
 
     def begin(self) -> Batch | None:
-        """Freeze what is pending; None if there is nothing to do. Ends with ``done`` or ``failed``."""
+        """Freeze what is pending into a batch; None if there is nothing to do. ``done`` or ``failed`` must follow."""
         assert not self._is_under_way, "one batch at a time"
         assert not self._is_loading
         if self._batch is None:
@@ -313,7 +313,7 @@ class Rows:
         return self._batch
 
     def done(self) -> int:
-        """The batch that was begun is durable: the index that it brought the disk to."""
+        """Note that the batch is durable; return the index up to which the disk holds everything."""
         assert self._is_under_way
         assert self._batch is not None
         index = self._batch.index
@@ -322,7 +322,7 @@ class Rows:
         return index
 
     def failed(self) -> None:
-        """The batch that was begun left no trace: the next ``begin`` returns it again."""
+        """Note that the batch left no trace: the next ``begin`` returns it again."""
         assert self._is_under_way
         self._is_under_way = False
 
@@ -335,27 +335,27 @@ class Rows:
 
     @property
     def has_holes(self) -> bool:
-        """Something of damaged rows is left out of these."""
+        """True if something of damaged rows is left out of these."""
         return self._tables.has_holes
 
     def accept_holes(self) -> None:
-        """Nobody else has what is left out."""
+        """Accept for good what is left out, because no other member has it."""
         self._tables.has_holes = False
 
     @property
     def is_loading(self) -> bool:
-        """Its iterator is not at its end: nothing can be taken or written."""
+        """True while the iterator of ``load`` is not at its end: nothing can be taken or written."""
         return self._is_loading
 
     def fetch(self, queue_id: int, sequences: list[int]) -> list[tuple[str, tuple[int, ...]]]:
-        """Queries for the pages in which ``sequences`` live; their rows are for ``decode``.
+        """Return queries for the pages in which ``sequences`` live; their rows are for ``decode``.
 
-        Where the messages are large only the first ones come: who still lacks some asks again.
+        Where messages are large only the first pages are asked for: a caller that still lacks some asks again.
         """
         return fetches(queue_id, self.pages_of(queue_id, sequences))
 
     def living_in(self, queue_id: int, first: int) -> list[int]:
-        """The sequences that live in the page that begins there."""
+        """Return the living sequences of the page that begins at ``first``."""
         queue = self._tables.queues.get(queue_id)
         page = queue.directory.page_at(first) if queue is not None else None
         if page is None:
@@ -371,13 +371,13 @@ class Rows:
         return list(self._tables.queues)
 
     def pages_behind(self, queue_id: int, first: int) -> list[int]:
-        """Where the next pages begin behind the one that begins there, as many as one query takes."""
+        """Return where the next pages behind the one at ``first`` begin, as many as one query takes."""
         queue = self._tables.queues.get(queue_id)
         pages = [] if queue is None else queue.directory.between(first + 1, NEVER)[: FETCH_PAGES_MAX + 1]
         return [page.first for page in pages if page.first > first][:FETCH_PAGES_MAX]
 
     def pages_of(self, queue_id: int, sequences: list[int]) -> list[int]:
-        """Where the pages begin in which ``sequences`` live, as far as they are fetched at once."""
+        """Return where the pages of ``sequences`` begin, as many as are fetched at once."""
         queue = self._tables.queues.get(queue_id)
         if queue is None:
             return []
@@ -393,17 +393,17 @@ class Rows:
         return list(wanted)
 
     def decode(self, rows: Iterable[tuple[Any, ...]]) -> list[MessageStored]:
-        """What lives of the pages that were read. Raises Damaged."""
+        """Return the living messages of the pages that were read. Raises Damaged."""
         return living_contents(self._tables, rows)
 
     def read_contents(self, connection: sqlite3.Connection) -> Iterator[list[MessageStored]]:
-        """Every message, through the connection that loaded them, a page at a time. Raises Damaged."""
+        """Yield every message, a page at a time, through the connection that loaded the rows. Raises Damaged."""
         return all_contents(connection, self._tables)
 
     # --- load ---------------------------------------------------------------------------------
 
     def load(self, connection: sqlite3.Connection) -> tuple[Base, Iterator[Mutation]]:
-        """What is on the disk, through a connection that ``schema.prepare`` made ready; once, before all else.
+        """Return the base and the mutations on disk; called once, before all else. ``connection`` is prepared (schema).
 
         The iterator is lazy: it must be used up before anything is taken, and the
         connection stay open until then. Both raise Damaged.

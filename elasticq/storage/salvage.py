@@ -1,4 +1,4 @@
-"""A new database with all that can still be read of a damaged one, and what cannot, by queue and sequence.
+"""Writes all that can still be read of a damaged database to a new one, and lists by queue and sequence what cannot.
 
 What is lost, by what is damaged:
 
@@ -53,7 +53,7 @@ from elasticq.storage.tables import NEVER
 
 RECOVERED: Final = "recovered-"
 TABLES_TRIED: Final = ("meta_copy", "queues", "pages", "touched", "invocations", *(table.name for table in TABLES))
-"""All but the contents, which are large."""
+"""The tables that are tried whole: all but the contents, which are large."""
 _BAD_VALUES: Final = (
     LayoutError,
     TypeError,
@@ -68,18 +68,18 @@ Row = tuple[Any, ...]
 
 
 class NothingToSalvage(DataError):
-    """Not even up to where the rows hold everything can be read."""
+    """Not even the index up to which the rows hold everything can be read."""
 
 
 class Salvaged(Struct):
-    """applied_index: up to where the rows held everything; lines: what is lost of it, nothing if nothing is."""
+    """The result. applied_index: up to where the rows held everything; lines: what is lost, empty if nothing is."""
 
     applied_index: int
     lines: list[str]
 
 
 class _Queue(Struct):
-    """pages: by their first sequences, those that live; orphans: contents without a readable header."""
+    """A queue. pages: its living pages by first sequence; orphans: first sequences of contents without a header."""
 
     row: QueueRestored
     pages: dict[int, Page] = field(default_factory=dict)
@@ -111,9 +111,9 @@ class _Queue(Struct):
 
 
 def salvage(file: Path, into: Path, entries: list[Entry]) -> Salvaged:
-    """Write what ``file`` still has to the new file ``into``, and what the log's ``entries`` have of the rest.
+    """Write to the new file ``into`` what ``file`` still has, and what the log's ``entries`` have of the rest.
 
-    Raises NothingToSalvage; sqlite3.Error of the new file.
+    Raises NothingToSalvage, and sqlite3.Error for the new file.
     """
     with (
         TemporaryDirectory(prefix=into.name, dir=into.parent) as scratch,
@@ -129,7 +129,7 @@ def salvage(file: Path, into: Path, entries: list[Entry]) -> Salvaged:
 
 
 def _source(file: Path, scratch: Path) -> sqlite3.Connection:
-    """The damaged file; should its first page not say any more where its tables are, a copy of it with another one."""
+    """Open the damaged file, or a copy with a new first page if its own does not say any more where the tables are."""
     source = _connect(file)
     if all(_Rows(source, table, 1).is_whole for table in TABLES_TRIED):
         return source
@@ -149,12 +149,12 @@ def _source(file: Path, scratch: Path) -> sqlite3.Connection:
 
 def _connect(file: Path) -> sqlite3.Connection:
     source = sqlite3.connect(file, isolation_level=None)
-    source.text_factory = lambda text: text.decode(errors="replace")  # its row fails its checksum, not its table
+    source.text_factory = lambda text: text.decode(errors="replace")  # the row fails its checksum, not the whole table
     return source
 
 
 def _first_pages() -> list[bytes]:
-    """As a file has it whose tables were all made here, and one that was copied: what differs is where tables begin."""
+    """Return the first pages of a file whose tables were made here, and of a copied one: the tables begin elsewhere."""
     pages = []
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         schema.prepare(connection)
@@ -177,7 +177,7 @@ class _Salvage:
         self._file = file
         self._entries = entries
         self._queues: dict[int, _Queue] = {}
-        self._found: dict[Key, bytes] = {}  # contents that no look-up finds
+        self._found: dict[Key, bytes] = {}  # contents that no look-up finds, and that were carved or taken from the log
         self._told: list[str] = []
 
     def run(self) -> Salvaged:
@@ -216,7 +216,7 @@ class _Salvage:
         return msgspec.msgpack.decode(value, type=Applied)
 
     def _small(self, applied: Applied) -> dict[str, int]:
-        """How many rows there are now of each small table, by its name."""
+        """Copy the small tables; return the number of rows of each, by its name."""
         counts = {META.name: int(self._founded(applied))}
         for table in TABLES:
             if table is not META:
@@ -239,7 +239,7 @@ class _Salvage:
     def _copy(
         self, table: str, key_columns: int, put: str, is_good: Callable[[Row], bool], expected: int | None
     ) -> int:
-        """How many rows there are now; ``expected``: None where nobody counted them."""
+        """Copy a table; return how many rows it has now. ``expected``: None where nobody counted them."""
         rows = _Rows(self._source, table, key_columns)
         found = list(rows)
         good = [row for row in found if _fits(is_good, row)]
@@ -260,7 +260,7 @@ class _Salvage:
             self._recover_queues(missing)
 
     def _recover_queues(self, missing: int) -> None:
-        """Whose rows are gone, known by their pages."""
+        """Make rows for the queues that lost theirs, which are known by the keys of their contents."""
         known = {key[0] for key in self._keys()}
         for queue_id in sorted(known - self._queues.keys()):
             name = f"{RECOVERED}{queue_id}"
@@ -272,7 +272,7 @@ class _Salvage:
             self._told.append(f"Lost: {missing} queues, and all messages that they may have had.")
 
     def _keys(self) -> Iterator[Key]:
-        """Of contents; a header without any comes from another table."""
+        """Yield the keys of all contents; pages without contents are known by their headers."""
         for row in _Rows(self._source, "contents", 2, "queue_id, first"):
             if _fits(_is_key, row):
                 yield row[0], row[1]
@@ -308,7 +308,7 @@ class _Salvage:
         return row[2] if row is not None and _fits(_is_contents, row) else None
 
     def _find_contents(self, index: int) -> None:
-        """Where no look-up finds them: in the file, and else what the log up to ``index`` has of them."""
+        """Find contents that no look-up finds: in the file, or else in the log's entries up to ``index``."""
         wanted = {
             (queue_id, first)
             for queue_id, queue in self._queues.items()
@@ -337,7 +337,7 @@ class _Salvage:
                 del queue.pages[page.first]
 
     def _logged(self, wanted: set[Key], index: int) -> dict[Key, list[MessageStored]]:
-        """The living messages of these pages that the log still has."""
+        """Return the living messages of these pages that the log still has."""
         found: dict[Key, list[MessageStored]] = {key: [] for key in wanted}
         firsts: dict[int, list[int]] = {}
         for queue_id, first in sorted(wanted):
@@ -408,7 +408,7 @@ class _Salvage:
 
 
 class _Rows:
-    """Of a table whose first columns are its key: from its beginning to the damage, and from its end back to it."""
+    """The rows of a table with its key in front, from its beginning to the damage and from its end back to it."""
 
     def __init__(self, source: sqlite3.Connection, table: str, key_columns: int, columns: str = "*") -> None:
         self._source = source
@@ -419,7 +419,7 @@ class _Rows:
         self.is_whole = bool(names)
 
     def __iter__(self) -> Iterator[Row]:
-        """Each key once, whatever a damaged tree leads to twice."""
+        """Yield each key once, even if a damaged tree leads to it twice."""
         seen: set[Row] = set()
         for query in (self._up, self._down):
             for row in self._ask(query):

@@ -18,7 +18,7 @@ from elasticq.engine.tables import Table
 from elasticq.storage.errors import FormatTooNew
 
 FILE: Final = "rows.db"
-FORMAT_AT: Final = 60  # its byte in the file: user_version
+FORMAT_AT: Final = 60  # offset in the file of the byte that holds the format: user_version
 PAGE_BYTES: Final = 8_192
 
 PRAGMAS: Final = (
@@ -82,7 +82,7 @@ _BY_HAND: Final = (_FIRST, _SECOND, _THIRD, _FOURTH)
 
 
 def statement_for(table: Table) -> str:
-    """It makes a table that is declared (engine/tables.py); its columns hold whatever they are given."""
+    """Return the statement that makes a table of engine/tables.py; its columns take values of any type."""
     columns = (
         "".join(f"{column} NOT NULL, " for column in table.columns()) + "value BLOB NOT NULL, crc INTEGER NOT NULL"
     )
@@ -90,7 +90,7 @@ def statement_for(table: Table) -> str:
 
 
 def _migration(number: int) -> tuple[str, ...]:
-    """What leads from this format to the next one."""
+    """Return the statements that lead from this format to the next one."""
     by_hand = _BY_HAND[number] if number < len(_BY_HAND) else ()
     return (*by_hand, *(statement_for(table) for table in TABLES if table.since == number + 1))
 

@@ -1,4 +1,4 @@
-"""The small tables on the disk: one writer and one reader, for whatever the engine declares (engine/tables.py)."""
+"""The small tables on the disk: one writer and one reader for all that the engine declares (engine/tables.py)."""
 
 import sqlite3
 from typing import Any
@@ -15,16 +15,16 @@ from elasticq.storage.statements import APPLIED, Statement, checked, encode
 
 
 class _Pending(Struct):
-    """What the next batch does to the rows of one key: all go, if so, and then these are written, by member."""
+    """What the next batch does to the rows of one key: delete all if is_dropped, then write ``rows``, by member."""
 
     is_dropped: bool = False
     rows: dict[int, Any] = field(default_factory=dict)
 
 
 class SmallTable:
-    """The rows of one table as they will be when all that was taken is written, and what of them is not written yet.
+    """The rows of one table as they will be once all that was taken is written, and what of them is not written yet.
 
-    count: of the rows.
+    count: the number of rows.
     """
 
     __slots__ = ("_decode", "_drop", "_held", "_members", "_pending", "_select", "count", "put", "table")
@@ -44,7 +44,7 @@ class SmallTable:
     # --- writing ------------------------------------------------------------------------
 
     def take(self, change: Put | Drop | Change) -> None:
-        """The next change that was committed."""
+        """Take the next committed change."""
         if isinstance(change, Put):
             self._put(change.key, change.member, change.row)
         elif isinstance(change, Drop):
@@ -77,7 +77,7 @@ class SmallTable:
             pending.is_dropped, pending.rows = True, {}
 
     def statements(self) -> list[Statement]:
-        """What was taken since the last time, which counts as written from now on."""
+        """Return statements for what was taken since the last call, which counts as written from then on."""
         pending, self._pending = self._pending, {}
         drops = [_columns(key) for key, change in pending.items() if change.is_dropped]
         puts = [
@@ -90,7 +90,7 @@ class SmallTable:
     # --- reading ------------------------------------------------------------------------
 
     def read(self, connection: sqlite3.Connection, expected: int) -> list[Mutation]:
-        """The rows of the table, of which there are so many; once, before all else. Raises Damaged."""
+        """Return the rows of the table, ``expected`` in number; called once, before all else. Raises Damaged."""
         name, width = self.table.name, len(self.table.key)
         rows = connection.execute(self._select).fetchall()
         if self.table is META:
@@ -113,14 +113,14 @@ class SmallTable:
         return getattr(row, self.table.last_by, -1)
 
     def is_whole(self, row: tuple[Any, ...]) -> bool:
-        """It is what was written, as its checksum says."""
+        """True if the row fits its checksum, and so is what was written."""
         width = len(self.table.key)
         key = row[0] if width == 1 else row[:width]
         return _row(self.table, key, row[width], row[-2]) == row
 
 
 def small_tables() -> dict[str, SmallTable]:
-    """All of them by name, in the order in which a start reads them."""
+    """Return all small tables by name, in the order in which a start reads them."""
     return {table.name: SmallTable(table) for table in TABLES}
 
 

@@ -1,7 +1,7 @@
 """Immutable files that each hold a member's committed state at one index, for members that are too far behind.
 
-A file is made once and given to whoever asks, as long as it is not too old. It
-belongs to this life of the process: it is removed when it is old and nobody
+A file is made once and given to every caller, as long as it is not too old. It
+belongs to this process: it is removed when it is old and nobody
 reads it, at the end, and at the next start.
 """
 
@@ -25,18 +25,18 @@ from elasticq.storage.restore import read_base
 from elasticq.storage.rows import Rows
 
 FILES_MAX: Final = 2
-STALE_ENTRIES: Final = 10_000  # a file that lags more is made anew, if there is room for one
+STALE_ENTRIES: Final = 10_000  # a file that is further behind is made anew, if there is room for one
 
 Make = Callable[[Path, int], Awaitable[Base]]
-"""Write the state at an index of at least the given one to a new file; where it stands. Raises DataError."""
+"""Writes the state at an index of at least the given one to a new file; returns its base. Raises DataError."""
 
 
 class SnapshotRefused(DataError):
-    """There can be none now: ask again later, or another member."""
+    """There can be no snapshot now: ask again later, or ask another member."""
 
 
 class Snapshot(Struct, frozen=True):
-    """One file; ``id`` is never given to another. It stays as it is until it is released."""
+    """One snapshot file; its ``id`` is never used again. The file stays unchanged until it is released."""
 
     path: Path
     id: str
@@ -46,7 +46,7 @@ class Snapshot(Struct, frozen=True):
 
 
 class Snapshots:
-    """The files of one directory, counted by who uses them."""
+    """The snapshot files of one directory, and how many callers use each."""
 
     def __init__(self, directory: Path, make: Make) -> None:
         self._directory = directory
@@ -56,31 +56,31 @@ class Snapshots:
         self._making = Lock()
 
     def clean(self) -> None:
-        """Nothing of a former life is of use."""
+        """Remove the files of earlier processes, which are of no use."""
         if self._directory.exists():
             for path in self._directory.iterdir():
                 path.unlink()
 
     async def open(self, index: int, newest_index: int) -> Snapshot:
-        """A file at ``index`` or above; ``newest_index``: where the state stands now. Raises DataError."""
+        """Return a file at ``index`` or above; ``newest_index``: the index of the state now. Raises DataError."""
         async with self._making:
             snapshot = self._find(index, newest_index - STALE_ENTRIES)
             if snapshot is None and self._make_room():
                 snapshot = await self._make_one(index)
             if snapshot is None:
-                snapshot = self._find(index, 0)  # an old one is better than none
+                snapshot = self._find(index, 0)  # an old file is better than none
             if snapshot is None:
                 raise SnapshotRefused(f"{FILES_MAX} snapshots are in use, and none of them reaches index {index}")
             self._users[snapshot.id] += 1
             return snapshot
 
     def release(self, snapshot: Snapshot) -> None:
-        """Its user is done with it; it is kept for the next one."""
+        """Note that one user does not read the file any more; the file is kept for the next one."""
         assert self._users[snapshot.id] > 0
         self._users[snapshot.id] -= 1
 
     def close(self) -> None:
-        """Also what is in use goes: the process ends."""
+        """Remove all files, also those in use: the process ends."""
         for snapshot in self._kept:
             snapshot.path.unlink(missing_ok=True)
         self._kept.clear()
@@ -119,7 +119,7 @@ class Snapshots:
 
 
 def vacuum_into(connection: sqlite3.Connection, file: Path) -> Base:
-    """Write what the database holds now to a new durable file, while others go on writing to it; blocking."""
+    """Write what the database holds now to a new durable file; blocks, while others may write to the database."""
     file.touch(0o600)  # messages are nobody else's
     connection.execute("VACUUM INTO ?", (str(file),))
     sync_file(file)
@@ -131,7 +131,7 @@ def vacuum_into(connection: sqlite3.Connection, file: Path) -> Base:
 
 
 def check(file: Path) -> Base:
-    """Read all of a snapshot; where it stands. Raises DataError for what cannot be installed; blocking."""
+    """Read all of a snapshot; return its base. Raises DataError if it cannot be installed; blocks."""
     if not file.is_file():
         raise DataError(f"{file} is not there")
     connection = _read_only(file)
@@ -158,9 +158,9 @@ def _checked(connection: sqlite3.Connection, file: Path) -> Base:
 
 
 def check_all(connection: sqlite3.Connection, file: Path) -> Base:
-    """Read every row, and all pages of the file by which they are found; where it stands.
+    """Read every row, and all pages of the file by which they are found; return the base of the rows.
 
-    Raises DataError, sqlite3.Error; AssertionError: it contradicts itself.
+    Raises DataError, sqlite3.Error, and AssertionError if the file contradicts itself.
     """
     (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":
@@ -173,7 +173,7 @@ def check_all(connection: sqlite3.Connection, file: Path) -> Base:
 
 
 def base_of(file: Path) -> Base:
-    """Where it stands. Raises DataError."""
+    """Return the base of a snapshot. Raises DataError."""
     connection = _read_only(file)
     try:
         return read_base(connection)
@@ -188,12 +188,12 @@ def _read_only(file: Path) -> sqlite3.Connection:
 
 
 def fill(file: Path, base: Base, parts: Iterable[list[Mutation]]) -> None:
-    """Write a state that is told in parts (engine/dump.py) to a new durable file; blocking."""
+    """Write a state, given in parts (engine/dump.py), to a new durable file; blocks."""
     file.touch(0o600)
     connection = sqlite3.connect(file, isolation_level=None)
     try:
         schema.prepare(connection)
-        connection.execute("PRAGMA journal_mode = OFF")  # it is whole or of no use
+        connection.execute("PRAGMA journal_mode = OFF")  # the file is whole or of no use
         connection.execute("PRAGMA synchronous = OFF")
         rows = Rows()
         rows.take_part(Committed(base.index, base.term, base.time_ms, [], base.voters))
@@ -207,7 +207,7 @@ def fill(file: Path, base: Base, parts: Iterable[list[Mutation]]) -> None:
 
 
 def flush(connection: sqlite3.Connection, rows: Rows) -> None:
-    """Write all that is pending."""
+    """Write all rows that are pending."""
     while (batch := rows.begin()) is not None:
         connection.execute("BEGIN IMMEDIATE")
         for sql, parameters in batch.statements:

@@ -33,10 +33,10 @@ from elasticq.storage.writer import DISK_FULL_ERRORS, SYNC_BOUNDS_S, Durability,
 
 
 class SqliteStorage(Storage):
-    """``on_failure``: what was written or read cannot be trusted, the process must end.
+    """The log and rows of a data directory. ``on_failure``: called if data cannot be trusted; the process must end.
 
-    ``on_full``: the disk is full (the reason) or has space again (None). ``on_damaged``: the rows are, in part;
-    where nobody wants to know it is a failure.
+    ``on_full``: the disk is full (the reason) or has space again (None). ``on_damaged``: rows are damaged in part;
+    if it is None, that is a failure.
     """
 
     volatile = False
@@ -68,7 +68,7 @@ class SqliteStorage(Storage):
         self._assemble()
 
     def _assemble(self) -> None:
-        """A log and rows that nobody has loaded yet; at birth, and after an install."""
+        """Make a log and rows that nobody has loaded yet: at the start, and after an install."""
         self._log = SegmentLog(self._files, lazy_sync=self._is_lazy)
         self._log_end = LogEnd(self._directory.log_end)
         self._rows = Rows()
@@ -97,14 +97,14 @@ class SqliteStorage(Storage):
         return self._load()
 
     def _load(self) -> Loaded:
-        """Also on a full disk: opening takes a little space, for which the reserve is given up."""
+        """Load, also on a full disk: opening takes a little space, for which the reserve is given up."""
         try:
             loaded = load(self._directory, self._log, self._rows)
         except DiskFull:
             if not self._reserve.give_up():
                 raise
             loaded = load(self._directory, self._log, self._rows)
-        self._directory.remember_lazy_sync(self._is_lazy)  # what there was is synced now
+        self._directory.remember_lazy_sync(self._is_lazy)  # all earlier frames are synced now
         self._writer.start()
         self._database.watch()
         return loaded
@@ -142,7 +142,7 @@ class SqliteStorage(Storage):
         return await self._database.copy(file, index)
 
     async def install(self, path: Path, is_wanted: Callable[[], bool]) -> Loaded:
-        """The file is moved away. What fails once nothing can be kept any more is a failure of the member."""
+        """Install as ``Storage.install`` says; ``path`` is moved. Errors after the log is closed stop the member."""
         try:
             await asyncio.to_thread(check, path)
             await asyncio.to_thread(install.stage, self._directory, path)
@@ -188,18 +188,18 @@ class SqliteStorage(Storage):
         return loaded
 
     async def _quiesce(self) -> None:
-        """What was appended is durable, the files are closed, and no callback comes any more."""
+        """Make what was appended durable and close the files; no callback comes any more after this."""
         self._writer.end()
         await self._database.close(may_write=False)
         await asyncio.to_thread(self._writer.close)
         self._log_end.close()
 
     def close(self) -> None:
-        """The log's part: everything in it is durable. ``aclose`` must follow."""
+        """Make the log durable and close it. ``aclose`` must follow."""
         self._writer.close()
 
     async def aclose(self) -> None:
-        """Write the rows that are behind, as far as the disk lets us, and release the directory."""
+        """Write the rows that are behind, as far as the disk allows, and release the directory."""
         self._writer.close()
         await self._database.close(may_write=not self._failed)
         self._snapshots.close()
@@ -222,11 +222,11 @@ class SqliteStorage(Storage):
 
 
 class DiskFull(DataError):
-    """There is no space to open it."""
+    """There is no space to open the data directory."""
 
 
 def load(directory: DataDirectory, log: SegmentLog, rows: Rows) -> Loaded:
-    """What is on the disk; ``rows`` of the result keeps the database open until it is at its end. Raises DataError."""
+    """Read the disk; ``rows`` of the result keeps the database open until it is used up. Raises DataError."""
     end = LogEnd(directory.log_end).read()
     try:
         image = log.load(was_lazy=directory.format.lazy_sync)
@@ -245,7 +245,7 @@ def load(directory: DataDirectory, log: SegmentLog, rows: Rows) -> Loaded:
         told = judge_end(image, end, applied, others=others, was_lazy=was_lazy, torn_bytes=log.torn_bytes)
         vote = image.vote
         if end is not None and end.term > vote.term:
-            vote = Vote(end.term, None)  # ids of that term were given, and are not given again
+            vote = Vote(end.term, None)  # ids of that term were given to clients, and must not be given again
             log.append([vote])
             log.sync()
         durable = compose(vote, image.entries, applied)
@@ -254,7 +254,7 @@ def load(directory: DataDirectory, log: SegmentLog, rows: Rows) -> Loaded:
         durable.is_whole = not rows.has_holes
         if 0 < image.last_index < applied.index:
             lower(directory.log_end, End(0, vote.term))
-            log.reset(vote)  # the rows are ahead of it, so it cannot be continued where it ends
+            log.reset(vote)  # the rows are ahead of the log, so it cannot be continued where it ends
     except BaseException:
         connection.close()
         raise
@@ -262,9 +262,9 @@ def load(directory: DataDirectory, log: SegmentLog, rows: Rows) -> Loaded:
 
 
 def open_rows(directory: DataDirectory) -> sqlite3.Connection:
-    """The database, of this version's schema. Raises DataError.
+    """Open the database with this version's schema. Raises DataError.
 
-    A format above this version's is damage: it would stand in format.json, too, which was read before.
+    A format above this version's is damage: format.json, which was read before, would have it, too.
     """
     if not directory.rows.exists():
         _make_file(directory.rows)
@@ -291,7 +291,7 @@ def open_rows(directory: DataDirectory) -> sqlite3.Connection:
 
 
 def _make_file(path: Path) -> None:
-    """Messages are nobody else's. Raises DataError."""
+    """Make the file so that only its owner may read the messages. Raises DataError."""
     try:
         path.touch(0o600)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Log and rows as one, at the start of a member."""
+"""Puts log and rows together at the start of a member."""
 
 from elasticq.replication.records import BEGINNING, Base, Durable, Entry, Vote, Voter
 from elasticq.storage.errors import DataError
@@ -7,7 +7,7 @@ from elasticq.storage.log_end import End
 
 
 def compose(vote: Vote, entries: list[Entry], applied: Base) -> Durable:
-    """The log's entries with the rows up to ``applied``; a log that ends below the rows counts for nothing.
+    """Return the log's entries with the rows up to ``applied``; a log that ends below the rows is ignored.
 
     Entries that the rows hold already stay, as another member may need them. Raises DataError where
     something is missing between the two.
@@ -34,7 +34,7 @@ def compose(vote: Vote, entries: list[Entry], applied: Base) -> Durable:
 
 
 def _voters_at(first: Entry, entries: list[Entry], applied: Base) -> tuple[Voter, ...] | None:
-    """Who they were at ``first``; None where a later entry, committed like all up to ``applied``, names others."""
+    """Return the voters at ``first``; None if a later entry up to ``applied``, all of them committed, names others."""
     if first.voters is not None:
         return first.voters
     later = entries[1 : applied.index - first.index + 1]
@@ -42,7 +42,7 @@ def _voters_at(first: Entry, entries: list[Entry], applied: Base) -> tuple[Voter
 
 
 def others_of(member_id: str, entries: list[Entry], applied: Base) -> tuple[str, ...]:
-    """The other voters, as the newest naming says; none for a member alone."""
+    """Return the other voters, as the newest entry that names voters says; none for a member alone."""
     named = [entry.voters for entry in entries if entry.voters is not None]
     newest = named[-1] if named else applied.voters or ()
     return tuple(voter.id for voter in newest if voter.id != member_id)
@@ -51,11 +51,11 @@ def others_of(member_id: str, entries: list[Entry], applied: Base) -> tuple[str,
 def judge_end(
     image: LogImage, end: End | None, applied: Base, *, others: tuple[str, ...], was_lazy: bool, torn_bytes: int
 ) -> list[str]:
-    """What is to be told of the log's end; ``end``: how far it is known to have reached, None: that is not known.
+    """Return lines for the operator on the log's end; ``end``: how far it is known to have reached, None if unknown.
 
-    A member alone goes on with what a cut log still has. Raises DataError where somebody has to decide: a voter that
-    forgot what it acknowledged can lose it for all, and behind rows that are ahead of it the log only begins anew.
-    ``was_lazy``: a power cut may have taken its last moments, and nothing else was promised. ``torn_bytes``: cut off.
+    A member alone goes on with what a cut log still has. Raises DataError where the operator has to decide: a voter
+    that forgot what it acknowledged can lose it for all. Behind rows that are ahead of it the log only begins anew.
+    ``was_lazy``: a power cut may have taken the newest entries, as durability says. ``torn_bytes``: bytes cut off.
     """
     is_behind = image.last_index < applied.index
     place = f"The log ends at entry {image.last_index} in term {image.vote.term}"

@@ -11,11 +11,11 @@ from elasticq.engine.mutations import QueueRestored
 from elasticq.replication.records import Base, Voter
 from elasticq.storage.pages import Delivery, Update, contents_crc
 
-VACUUM_PAGES: Final = 1_000  # given back to the file system after one batch
-FETCH_PAGES_MAX: Final = 16  # of one query
+VACUUM_PAGES: Final = 1_000  # pages given back to the file system after one batch
+FETCH_PAGES_MAX: Final = 16  # pages of contents read by one query
 
 _PRIME: Final = (1 << 31) - 1
-_FACTORS: Final = (3, 5, 7, 11, 13, 17, 19)  # of a touched row's columns, in order
+_FACTORS: Final = (3, 5, 7, 11, 13, 17, 19)  # factors of a touched row's columns, in order
 
 PUT_META: Final = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
 PUT_META_COPY: Final = "INSERT OR REPLACE INTO meta_copy VALUES (?, ?, ?)"
@@ -72,18 +72,18 @@ ORDER: Final = (
 APPLIED: Final = "applied"
 """The name of the row of ``meta`` that says up to where the rows hold everything."""
 _COUNTS: Final = {"meta": "is_founded", "takeovers": "takeovers", "move_tasks": "move_tasks", "leases": "leases"}
-"""In which field of Applied the rows of a small table are counted, where that is not ``tables``."""
+"""The field of Applied that counts the rows of a small table, for the tables that are not counted in ``tables``."""
 
 Statement = tuple[str, list[tuple[Any, ...]]]
 encode = msgspec.msgpack.Encoder().encode
 
 
 class Applied(Struct, array_like=True):
-    """Row "applied" of ``meta``: the newest batch, and how many rows the small tables hold since then.
+    """Row "applied" of ``meta``: up to where the newest batch goes, and how many rows the small tables have then.
 
-    voters, last_queue_id: since format 3; the newest queue may be gone, its id is not given again.
+    voters, last_queue_id: since format 3; the queue with this id may be gone, but the id is not given again.
     move_tasks: since format 4; leases: rows of their table, since format 5.
-    ahead_ms: of the clock, 0 where nobody ever advanced it.
+    ahead_ms: how far tests advanced the clock; 0 where nobody ever did.
     has_holes: what could not be read of damaged rows is left out of these, and other members have it.
     tables: rows of the small tables that are newer than all these fields, by name; not written where there are none.
     """
@@ -103,11 +103,11 @@ class Applied(Struct, array_like=True):
     tables: dict[str, int] = {}
 
     def count(self, table: str) -> int:
-        """The rows that the small table has."""
+        """Return how many rows the small table has."""
         return int(getattr(self, _COUNTS[table])) if table in _COUNTS else self.tables.get(table, 0)
 
     def counting(self, counts: dict[str, int]) -> "Applied":
-        """With so many rows of each small table."""
+        """Return a copy with these numbers of rows of the small tables."""
         fields: dict[str, Any] = {_COUNTS[table]: count for table, count in counts.items() if table in _COUNTS}
         fields["is_founded"] = bool(fields["is_founded"])
         later = {table: count for table, count in counts.items() if table not in _COUNTS and count}
@@ -156,7 +156,7 @@ def blob_row(queue_id: int, first: int, blob: bytes) -> tuple[int, int, bytes, i
 
 
 def add_updates(statements: list[Statement], queue_id: int, sequence: int, updates: list[Update]) -> None:
-    """Those of one message stay in their order; neighbours of the same kind share a statement."""
+    """Add the updates of one message in their order; neighbours of the same kind share a statement."""
     for update in updates:
         sql = _CHANGE_VISIBILITY if len(update) == 1 else _RETURN
         if not statements or statements[-1][0] != sql:
@@ -165,12 +165,12 @@ def add_updates(statements: list[Statement], queue_id: int, sequence: int, updat
 
 
 def fetches(queue_id: int, firsts: list[int]) -> list[tuple[str, tuple[int, ...]]]:
-    """Queries for the contents of the pages that begin at ``firsts``."""
+    """Return queries for the contents of the pages that begin at ``firsts``."""
     return [_fetch(queue_id, firsts[at : at + FETCH_PAGES_MAX]) for at in range(0, len(firsts), FETCH_PAGES_MAX)]
 
 
 def _fetch(queue_id: int, firsts: list[int]) -> tuple[str, tuple[int, ...]]:
-    """Two texts only, so that SQLite keeps them prepared: an IN list is filled up with its last member."""
+    """Return a query. There are only two texts, which SQLite keeps prepared: an IN list repeats its last value."""
     places = 1 if len(firsts) == 1 else FETCH_PAGES_MAX
     marks = ", ".join("?" * places)
     sql = f"SELECT queue_id, first, contents, crc FROM contents WHERE queue_id = ? AND first IN ({marks})"

@@ -1,4 +1,4 @@
-"""What a member knows of the tables on its disk, as they will be when all that was taken is written."""
+"""What a member knows of the tables on its disk, as they will be once all that was taken is written."""
 
 from typing import Final
 
@@ -12,14 +12,14 @@ from elasticq.storage.pages import Delivery, Directory, Page
 from elasticq.storage.small import SmallTable, small_tables
 
 NEVER: Final = 1 << 63
-"""Above every sequence: what a deleted queue keeps begins here."""
+"""Larger than every sequence; it is the floor of a deleted queue."""
 
 
 class Queue:
-    """row: as it is written; floor: nothing below it lives (the watermark, or NEVER once deleted).
+    """row: the queue's row as it will be written; floor: nothing below it lives (watermark, or NEVER once deleted).
 
-    stored, touched: pending messages, and where delivery of these stands; stale: pages by their first
-    sequence whose header or rows on disk are older; messages: how many live in all.
+    stored, touched: pending messages, and the delivery states of these; stale: the pages, by their first
+    sequence, whose header or rows on disk are older; messages: how many live in all.
     """
 
     __slots__ = ("directory", "floor", "last_sequence", "messages", "needs_groups", "row", "stale", "stored", "touched")
@@ -36,13 +36,13 @@ class Queue:
         self.stale: dict[int, Page] = {}
 
     def living(self, sequence: int) -> Page | None:
-        """The page in which the message lives."""
+        """Return the page in which the message lives; None if there is none."""
         page = self.directory.find(sequence)
         return page if page is not None and page.live >> sequence - page.first & 1 else None
 
 
 def floor_of(row: QueueRestored) -> int:
-    """No message below it lives."""
+    """Return the sequence below which no message lives."""
     return row.watermark if row.deleted_ms is None else NEVER
 
 
@@ -51,10 +51,10 @@ def _numbers() -> dict[str, int]:
 
 
 class Tables(Struct):
-    """small: the small tables by name; numbers: what a ``Raise`` raises.
+    """small: the small tables by name; numbers: the numbers that a ``Raise`` change raises.
 
-    reclaim: pages, the last first, of which nothing lives and every row is still on the disk, by queue;
-    free_pages, file_pages: of the file, as SQLite counts them; has_holes: as in ``Applied``.
+    reclaim: by queue, the pages (last first) in which nothing lives, but whose rows are all still on the disk;
+    free_pages, file_pages: pages of the file, as SQLite counts them; has_holes: as in ``Applied``.
     """
 
     queues: dict[int, Queue] = field(default_factory=dict)

@@ -1,12 +1,12 @@
-"""The thread that writes the log: all that queued during the last sync is one append and one sync.
+"""The thread that writes the log: all that was queued during a sync is written by one append and one sync.
 
 Lock order: there is one lock, around the queue; it is never held while a file
 is touched. The log and the reserve belong to the thread from ``start`` to the
 end of ``close``. Callbacks are posted to the loop.
 
-    fsync   a batch counts when it is written and synced
-    os      when it is written; a vote, and all before it, when it is synced
-    none    at once; a vote, and all before it, when it is synced
+    fsync   a batch is acknowledged when it is written and synced
+    os      when it is written; with a vote, it and all before it when it is synced
+    none    at once; with a vote, it and all before it when it is synced
 """
 
 import errno
@@ -29,13 +29,13 @@ OnFailure = Callable[[BaseException], None]
 OnFull = Callable[[str | None], None]
 
 REVIEW_S: Final = 1.0
-SLOW_FADES: Final = 0.98  # with each sync
+SLOW_FADES: Final = 0.98  # with each sync, the slowest time known counts this much less
 SYNC_BOUNDS_S: Final = (0.00025, 0.0005, *(0.001 * 2**step for step in range(13)))
 DISK_FULL_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class LogWriter:
-    """All methods but ``_run`` and what it calls are for the loop's thread."""
+    """Writes the log. All methods but ``_run`` and what it calls are for the loop's thread."""
 
     def __init__(
         self,
@@ -64,9 +64,9 @@ class LogWriter:
         self._floor = 0
         self._wants_space = False
         self._closing = False
-        self._is_blocked = False  # the thread's own
-        self.slow_sync_s = 0.0  # about the slowest in some hundred syncs; written by the thread
-        self._written_bytes = 0  # since the last look at the free space, the thread's own
+        self._is_blocked = False  # used by the thread only
+        self.slow_sync_s = 0.0  # about the slowest of some hundred syncs; written by the thread
+        self._written_bytes = 0  # since the last look at the free space; used by the thread only
         self._sync_times = sync_times or Histogram(SYNC_BOUNDS_S)
         # The loop's own:
         self._acknowledged = 0
@@ -88,25 +88,25 @@ class LogWriter:
             self._loop.call_soon(self._acknowledge, token)
 
     def drop_through(self, index: int) -> None:
-        """The next time the thread is awake anyway: there is no hurry."""
+        """Drop old segments the next time the thread is awake anyway: there is no hurry."""
         with self._changed:
             self._floor = max(self._floor, index)
 
     def make_space(self) -> None:
-        """The rows met a full disk: give up the reserve."""
+        """Give up the reserve, because the rows met a full disk."""
         with self._changed:
             self._wants_space = True
             self._changed.notify()
 
     def end(self) -> None:
-        """No callback comes any more; the thread writes and syncs what it has and ends."""
+        """Let the thread write and sync what it has, and end; no callback comes any more."""
         self._closed = True
         with self._changed:
             self._closing = True
             self._changed.notify()
 
     def close(self) -> None:
-        """Everything is written and synced when this returns, and no callback comes any more."""
+        """Write and sync everything, and wait for the thread's end; no callback comes any more."""
         self.end()
         if self._thread.ident is not None:
             self._thread.join()
@@ -144,7 +144,7 @@ class LogWriter:
             self._post(self._on_failure, failure)
 
     def _work(self) -> bool:
-        """Wait for something to do and do it; False: closed and done."""
+        """Wait for work and do it; False if the writer is closed and all is done."""
         with self._changed:
             has_work = (self._records and not self._is_blocked) or self._wants_space
             if not has_work and not self._closing:
@@ -155,14 +155,14 @@ class LogWriter:
             self._floor = 0
         if wants_space:
             self._reserve.give_up()
-        if floor:  # first, as it may make the room for what follows
+        if floor:  # before the append, as it may make room for it
             self._log.drop_through(floor)
         if records and self._write(records, closing):
             self._post(self._acknowledge, token)
         return not closing
 
     def _write(self, records: list[Record], is_last_try: bool) -> bool:
-        """False: there is no space even without the reserve; they are tried again later, unacknowledged until then."""
+        """Write records; False if there is no space even without the reserve: they are tried again, unacknowledged."""
         self._is_blocked = False
         self._written_bytes += sum(len(record.payload) for record in records if isinstance(record, Entry))
         shortest = min((record.index for record in records if isinstance(record, Truncation)), default=0)

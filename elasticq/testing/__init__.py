@@ -1,6 +1,6 @@
-"""ElasticQ inside a test: an embedded server, its clock, its faults; and the pytest plugin (plugin.py).
+"""Runs ElasticQ inside a test: an embedded server with its clock and its faults, and the pytest plugin (plugin.py).
 
-What is named here is imported when it is asked for: pytest loads the plugin in
+The names of this package are imported when they are used: pytest loads the plugin in
 every project that has elasticq installed, whether it is used or not.
 """
 

@@ -1,4 +1,4 @@
-"""The view of ``async with ElasticQ() as server``: the same names, to be awaited; no call blocks the test's loop."""
+"""The view of ``async with ElasticQ() as server``: the methods of View, to be awaited; none blocks the test's loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from elasticq.testing.view import Clock, Fault, Queue, View
 
 
 class AsyncView:
-    """``sync`` is the view behind it, for what needs no waiting: endpoint_url, credentials, environment, client()."""
+    """A View whose calls are awaited. ``sync`` is the View behind it."""
 
     def __init__(self, view: View) -> None:
         self.sync = view
@@ -23,7 +23,7 @@ class AsyncView:
         self.clock = AsyncClock(view.clock)
 
     def client(self, **settings: Any) -> Any:
-        """boto3's, which blocks: aioboto3 and its like take ``endpoint_url`` and ``credentials``."""
+        """Return boto3's client, whose calls block; aioboto3 and the like take ``endpoint_url`` and ``credentials``."""
         return self.sync.client(**settings)
 
     def queue(self, name: str) -> AsyncQueue:

@@ -1,4 +1,4 @@
-"""Single HTTP requests to a server under test, by the standard library: thread-safe, and nothing stays open."""
+"""Sends single HTTP requests to a server under test by the standard library: thread-safe, no connection stays open."""
 
 import json
 from http.client import HTTPConnection
@@ -11,7 +11,7 @@ PATIENCE_S: Final = 30.0
 
 
 class CallFailed(Exception):
-    """The server refused. ``code``: AWS's or the server's; ``status``: of HTTP."""
+    """The server refused the call. ``code``: AWS's or the server's error code; ``status``: the HTTP status."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}" if code else message)
@@ -20,7 +20,7 @@ class CallFailed(Exception):
 
 
 class Caller:
-    """Acts for ``account``, whose number is its access key id."""
+    """Sends requests for ``account``, whose number is its access key id."""
 
     def __init__(self, endpoint_url: str, account: str, region: str) -> None:
         address = urlsplit(endpoint_url)
@@ -30,12 +30,12 @@ class Caller:
         self._authorization = f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature=0"
 
     def sqs(self, action: str, **members: Any) -> dict[str, Any]:
-        """An action of SQS by JSON 1.0. Raises CallFailed, OSError."""
+        """Call an action of SQS by JSON 1.0; return its answer. Raises CallFailed, OSError."""
         target = {"X-Amz-Target": f"{TARGET_PREFIX}.{action}"}
         return self._send("POST", "/", members, "application/x-amz-json-1.0", target)
 
     def order(self, method: str, path: str, **members: Any) -> dict[str, Any]:
-        """A page of ``testing.enabled``. Raises CallFailed, OSError."""
+        """Call a page that ``testing.enabled`` opens; return its answer. Raises CallFailed, OSError."""
         return self._send(method, path, members, "application/json", {})
 
     def _send(

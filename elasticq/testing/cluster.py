@@ -1,4 +1,4 @@
-"""Three members in one process over real sockets, whose master may be killed and whose links may be cut."""
+"""Runs three members in one process over real sockets; the master may be killed, and links between them may be cut."""
 
 import tempfile
 import time
@@ -19,9 +19,9 @@ HOST: Final = "127.0.0.1"
 
 
 class Cluster(Host):
-    """Members are named node1, node2, ...; each keeps its data in a directory of its own, so that it may come back.
+    """A cluster. Its members are named node1, node2, ...; each has its own data directory, so that it can be restarted.
 
-    As a View it asks the master. settings: sections of the configuration file, for every member.
+    As a View it sends its calls to the master. settings: sections of the configuration file, for every member.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Cluster(Host):
     # --- life -----------------------------------------------------------------------
 
     def start(self, name: str | None = None) -> None:
-        """The whole cluster, until it has a master; or a member that was killed, until it follows."""
+        """Start the cluster and wait for a master, or start a killed member and wait until it follows a master."""
         if name is not None:
             self._start_member(name)
             self.wait_until_ready()
@@ -90,7 +90,7 @@ class Cluster(Host):
         return overlaid(sections, self._settings)
 
     def stop(self) -> None:
-        """Harmless when it does not run."""
+        """Stop the cluster; harmless if it does not run."""
         self._close_views()
         thread, self._thread = self._thread, None
         if thread is not None:
@@ -113,11 +113,11 @@ class Cluster(Host):
     # --- what goes wrong --------------------------------------------------------------
 
     def kill(self, name: str) -> None:
-        """At once, as a process that was killed: who waits there gets no answer. ``start(name)`` brings it back."""
+        """Kill a member at once, as a process: calls that wait there get no answer. ``start(name)`` brings it back."""
         self._loop.run(self._members.pop(name).kill())
 
     def kill_master(self) -> str:
-        """The name of the member that was it."""
+        """Kill the master; return the name of that member."""
         name = self.master
         self.kill(name)
         return name
@@ -136,7 +136,7 @@ class Cluster(Host):
         self._loop.ask(lambda: member.part(other_id))
 
     def heal(self) -> None:
-        """Everybody hears everybody again."""
+        """Mend all links: every member hears every other one again."""
         for member in self._members.values():
             self._loop.ask(member.member.mend)
 
@@ -148,7 +148,7 @@ class Cluster(Host):
 
     @property
     def master(self) -> str:
-        """The member that takes writes now; waits for one. Raises TimeoutError."""
+        """Return the name of the member that takes writes now; wait for one. Raises TimeoutError."""
         return str(self._wait(self._serving, "no member became master"))
 
     def _serving(self) -> str | None:
@@ -162,7 +162,7 @@ class Cluster(Host):
         return str(self._ask(self._members[name], lambda node: node.settings.member_id))
 
     def wait_until_ready(self, timeout_s: float = READY_S) -> None:
-        """Until every living member has or is a master, and knows all of the others that are linked."""
+        """Wait until every living member has or is a master, and knows all it is linked to. Raises TimeoutError."""
         self._wait(self._are_ready, "not every member is ready", timeout_s)
 
     def _are_ready(self) -> bool:
@@ -182,7 +182,7 @@ class Cluster(Host):
 
     @property
     def endpoint_url(self) -> str:
-        """The master's."""
+        """The URL of the master."""
         return self._members[self.master].url
 
     def endpoint_url_of(self, name: str) -> str:
@@ -190,11 +190,11 @@ class Cluster(Host):
 
     @property
     def endpoint_urls(self) -> list[str]:
-        """Of all living members: any of them takes any call."""
+        """The URLs of all living members, any of which takes any call."""
         return [member.url for member in self._members.values()]
 
     def callers(self, account: str) -> list[Caller]:
-        """The master's first."""
+        """Return the callers of all living members, the master's first."""
         master = self.master
         names = [master, *(name for name in self._members if name != master)]
         return [Caller(self._members[name].url, account, self._region) for name in names]

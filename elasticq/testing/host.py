@@ -1,4 +1,4 @@
-"""What a server and a cluster have in common: they start and stop, as context managers too, and show themselves."""
+"""What a server and a cluster have in common: they start and stop, also as context managers, and are Views."""
 
 from collections.abc import Mapping
 from types import TracebackType
@@ -9,7 +9,7 @@ from elasticq.testing.view import View
 
 
 class Host(View):
-    """A View of itself, too."""
+    """The base of a server and of a cluster, which is also a View of itself."""
 
     def __init__(self, account: str, region: str) -> None:
         super().__init__(self, account)
@@ -21,11 +21,11 @@ class Host(View):
         return self._region
 
     def start(self) -> None:
-        """Returns when it serves."""
+        """Start; returns when calls are served."""
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Harmless when it does not run. Clients that it gave are closed."""
+        """Stop, and close the clients that it gave; harmless if it does not run."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -41,7 +41,7 @@ class Host(View):
         self.stop()
 
     def view(self, account: str) -> View:
-        """The same as another account sees it: 12 digits."""
+        """Return the view of another account, which is a number of 12 digits."""
         view = View(self, account)
         self._views.append(view)
         return view
@@ -56,7 +56,7 @@ class Host(View):
 
 
 def overlaid(sections: dict[str, dict[str, Any]], more: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """``sections`` of the configuration, with those of ``more`` over them."""
+    """Return the ``sections`` of a configuration, with those of ``more`` over them."""
     for section, values in more.items():
         sections.setdefault(section, {}).update(values)
     return sections

@@ -1,4 +1,4 @@
-"""A member of a server or cluster inside this process, in a loop of its own thread."""
+"""A member of a server or cluster inside this process, whose event loop runs in a thread of its own."""
 
 import asyncio
 import threading
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """An event loop that others may ask to run something. The thread ends with ``stop``."""
+    """An event loop in its own thread, in which other threads can run coroutines. The thread ends with ``stop``."""
 
     def __init__(self, name: str) -> None:
         self._started = threading.Event()
@@ -46,7 +46,7 @@ class LoopThread:
         await self._end.wait()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Its result. Called from any thread but the loop's own."""
+        """Run a coroutine and return its result. Called from any thread but the loop's own."""
         assert self._loop is not None
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(PATIENCE_S)
 
@@ -64,7 +64,7 @@ class LoopThread:
 
 
 class CuttableMember(Member):
-    """``cut``: ids of members of which nothing comes any more, and to whom nothing goes."""
+    """A member whose links can be cut. ``cut``: ids of the members with which it exchanges no frames."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -85,7 +85,7 @@ class CuttableMember(Member):
             super().lost(member_id)
 
     def part(self, member_id: str) -> None:
-        """As if the network between the two were gone, and both had noticed."""
+        """Cut the link to a member, as if the network were gone and both had noticed."""
         if member_id not in self.cut:
             if member_id in self._met:
                 super().lost(member_id)
@@ -99,10 +99,10 @@ class CuttableMember(Member):
 
 
 class EmbeddedMember:
-    """Started and stopped within a loop. ``url`` is known at once: its port is taken at birth."""
+    """A member to be started and stopped in a loop. The constructor takes its port, so ``url`` is known at once."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises OSError where the port is taken."""
+        """Take the port. Raises OSError if it is in use."""
         self.settings = settings
         self._listener = listen(settings.http.host, settings.http.port, BACKLOG_MAX)
         self.url = url_of(settings.http, self._listener.getsockname()[1])
@@ -112,7 +112,7 @@ class EmbeddedMember:
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Serve. Raises OSError, DataError or SettingsError, and leaves nothing open then."""
+        """Start to serve. Raises OSError, DataError or SettingsError, after which nothing is left open."""
         loop = asyncio.get_running_loop()
         storage = self.settings.storage
         try:
@@ -132,13 +132,13 @@ class EmbeddedMember:
             raise
 
     async def stop(self) -> None:
-        """In good order: a master hands over, long polls are answered, what was written is kept."""
+        """Stop in good order: a master hands over, long polls are answered, what was written is kept."""
         assert self._context is not None
         await self.member.hand_over()
         await self._close(STOP_S)
 
     async def kill(self) -> None:
-        """At once: who waits here is not answered."""
+        """Stop at once: waiting calls get no answer."""
         await self._close(0)
 
     async def _close(self, patience_s: float) -> None:

@@ -31,7 +31,7 @@ def elasticq_server() -> "Iterator[ElasticQ]":
 
 @pytest.fixture
 def elasticq(elasticq_server: "ElasticQ") -> "Iterator[View]":
-    """The server as an account that no other test has: there are no queues, and nobody else's will show up."""
+    """The server as an account that no other test has: it has no queues yet, and sees no other test's queues."""
     view = elasticq_server.view(str(next(_accounts)))
     yield view
     view.reset()
@@ -46,13 +46,13 @@ def sqs(elasticq: "View") -> Any:
 
 @pytest.fixture
 def elasticq_clock(elasticq: "View") -> "Clock":
-    """``advance(seconds)``: the server's time goes forward, and stays there; the next test begins at a later date."""
+    """The server's clock: ``advance(seconds)`` moves its time forward for good, for later tests, too."""
     return elasticq.clock
 
 
 @pytest.fixture
 def elasticq_cluster() -> "Iterator[Cluster]":
-    """Three members of its own for each test: kill_master(), partition(...), heal()."""
+    """A cluster of three members for this test alone, with kill_master(), partition(...) and heal()."""
     from elasticq.testing.cluster import Cluster
 
     with Cluster() as cluster:

@@ -1,4 +1,4 @@
-"""A server in a process of its own, out of a test's way. It ends when the test's process does, killed or not."""
+"""Runs a server in a process of its own, which ends when the test's process does, even if that is killed."""
 
 import os
 import re
@@ -16,10 +16,10 @@ _LISTENING: Final = re.compile(rb"elasticq listening on (https?://\S+)\s")
 
 
 class ServerProcess:
-    """Settings as sections of the configuration file; ``url`` is where it listens."""
+    """A server process. Its settings are sections of the configuration file; ``url`` is where it listens."""
 
     def __init__(self, sections: Mapping[str, Mapping[str, Any]]) -> None:
-        """Raises RuntimeError with what the process said if it does not start."""
+        """Start the process. Raises RuntimeError with the output of the process if it does not start."""
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the process)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "elasticq.cli.child"],
@@ -39,7 +39,7 @@ class ServerProcess:
         self.url = found[1].decode()
 
     def stop(self) -> None:
-        """Its standard input stays open until it has ended: the end of that is the end of all."""
+        """Stop the process. Its standard input stays open until it has ended, as its end would end it at once."""
         self._process.terminate()
         try:
             self._process.wait(STOP_S)
@@ -51,7 +51,7 @@ class ServerProcess:
 
 
 def _environment(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """This process's, without settings of another server; elasticq is found where this process has it from."""
+    """Return this process's environment without settings of another server, and with elasticq on its path."""
     found = {name: value for name, value in os.environ.items() if not name.startswith("ELASTICQ_")}
     home = str(Path(elasticq.__file__).resolve().parents[1])
     found["PYTHONPATH"] = os.pathsep.join(filter(None, (home, found.get("PYTHONPATH"))))

@@ -1,4 +1,4 @@
-"""``with ElasticQ() as server:`` a server of one's own, in a thread or a process, there within milliseconds."""
+"""``with ElasticQ() as server:`` runs a server in a thread or a process, which starts within milliseconds."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class ElasticQ(Host):
-    """Serves between ``start`` and ``stop``, or as a context manager; as an asynchronous one it gives an AsyncView.
+    """A server that runs between ``start`` and ``stop``, or as a context manager; ``async with`` gives an AsyncView.
 
-    port: 0 takes a free one; data_dir: where messages are kept, else they live in memory; process: not in a
-    thread of this process; settings: sections of the configuration file, over all else.
+    port: 0 takes a free one; data_dir: where messages are kept, else they live in memory; process: run in a
+    process, not in a thread of this one; settings: sections of the configuration file, which win over all else.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class ElasticQ(Host):
     # --- life -----------------------------------------------------------------------
 
     def start(self) -> None:
-        """Returns when it serves. Raises OSError, SettingsError or DataError; of a process RuntimeError."""
+        """Start; returns when it serves. Raises OSError, SettingsError or DataError; RuntimeError for a process."""
         assert not self._url, "a server is started once at a time"
         if self._is_process:
             from elasticq.testing.process import ServerProcess
@@ -70,7 +70,7 @@ class ElasticQ(Host):
         self._member, self._thread, self._url = member, thread, member.url
 
     def stop(self) -> None:
-        """Harmless when it does not run. Clients that it gave are closed."""
+        """Stop, and close the clients that it gave; harmless if it does not run."""
         self._close_views()
         self._url = ""
         thread, member, process = self._thread, self._member, self._process

@@ -24,10 +24,10 @@ _boto3_lock: Final = Lock()
 
 
 class Callers(Protocol):
-    """Where a view's calls go: one server, or the living members of a cluster."""
+    """Where the calls of a view go: one server, or the living members of a cluster."""
 
     def callers(self, account: str) -> list[Caller]:
-        """Of every server, the one first whose clock and queues are asked."""
+        """Return a caller for each server; the first is asked for clock and queues."""
 
     @property
     def endpoint_url(self) -> str: ...
@@ -37,7 +37,7 @@ class Callers(Protocol):
 
 
 class View:
-    """Everything here acts for ``account``: other accounts' queues are out of sight."""
+    """A server as one account sees it: all calls act for ``account``, and other accounts' queues are out of sight."""
 
     def __init__(self, source: Callers, account: str) -> None:
         self._source = source
@@ -55,12 +55,12 @@ class View:
 
     @property
     def credentials(self) -> dict[str, str]:
-        """For boto3.client and its like. The account number is the access key id."""
+        """The credentials as boto3.client takes them. The account number is the access key id."""
         return {"aws_access_key_id": self.account, "aws_secret_access_key": "test"}
 
     @property
     def environment(self) -> dict[str, str]:
-        """With these variables set, programs that know nothing of the test find the server."""
+        """The environment variables with which a program that knows nothing of the test finds the server."""
         return {
             "AWS_ENDPOINT_URL_SQS": self.endpoint_url,
             "AWS_ACCESS_KEY_ID": self.account,
@@ -69,23 +69,23 @@ class View:
         }
 
     def client(self, **settings: Any) -> Any:
-        """A boto3 client of SQS, closed with this view. ``settings``: as boto3.client takes them."""
+        """Return a boto3 client of SQS, closed with this view. ``settings``: as boto3.client takes them."""
         told = {"endpoint_url": self.endpoint_url, "region_name": self.region, **self.credentials, **settings}
-        with _boto3_lock:  # a session is not for several threads at once
+        with _boto3_lock:  # a boto3 session must not be used by several threads at once
             client: BaseClient = _session().client("sqs", **told)
         self._clients.append(client)
         return client
 
     def queue(self, name: str) -> Queue:
-        """It need not exist yet."""
+        """Return the queue of this name, which need not exist yet."""
         return Queue(self, name)
 
     def queues(self) -> list[str]:
-        """Names, sorted."""
+        """Return the names of this account's queues, sorted."""
         return [url.rpartition("/")[2] for url in self.call("ListQueues").get("QueueUrls", [])]
 
     def reset(self) -> int:
-        """Delete every queue of this account; how many there were."""
+        """Delete every queue of this account; return how many there were."""
         return int(self.order("POST", "/_elasticq/reset", account=self.account)["deleted"])
 
     @contextmanager
@@ -100,7 +100,7 @@ class View:
         delay_ms: int = 0,
         seed: int = 0,
     ) -> Iterator[Fault]:
-        """Let something go wrong for this account as long as the block lasts: see docs/testing.md for the kinds."""
+        """Inject a fault for this account while the ``with`` block runs; docs/testing.md lists the kinds."""
         order = {"action": action, "kind": kind, "queue": queue, "probability": probability, "times": times}
         order |= {"delay_ms": delay_ms, "seed": seed, "account": self.account}
         callers = self._source.callers(self.account)
@@ -112,7 +112,7 @@ class View:
             fault.end()
 
     def close(self) -> None:
-        """The clients' connections end."""
+        """Close the clients and their connections."""
         while self._clients:
             self._clients.pop().close()
 
@@ -126,22 +126,22 @@ class View:
 
 
 class Clock:
-    """Cluster time, of the whole server: it goes forward only, and for all accounts."""
+    """The clock of the whole cluster: it moves forward only, and for all accounts."""
 
     def __init__(self, view: View) -> None:
         self._view = view
 
     def advance(self, seconds: float) -> float:
-        """Visibility, delay, retention, deduplication, leases and move tasks are that much later at once; the time."""
+        """Move the time forward, as if so many seconds had passed; return it in seconds since the epoch."""
         return float(self._view.order("POST", "/_elasticq/clock", advance=seconds)["time"])
 
     def now(self) -> float:
-        """Seconds since the epoch."""
+        """Return the time of the cluster in seconds since the epoch."""
         return float(self._view.order("GET", "/_elasticq/clock")["time"])
 
 
 class Queue:
-    """One queue as a test wants to look at it; nothing here receives a message."""
+    """One queue as a test wants to look at it; no method receives a message."""
 
     def __init__(self, view: View, name: str) -> None:
         self._view = view
@@ -156,7 +156,7 @@ class Queue:
         return f"arn:aws:sqs:{self._view.region}:{self._view.account}:{self.name}"
 
     def create(self, **attributes: Any) -> Queue:
-        """With attributes as AWS names them (VisibilityTimeout=5); FIFO by its name."""
+        """Create the queue with attributes as AWS names them (VisibilityTimeout=5); its name makes it a FIFO queue."""
         if self.name.endswith(".fifo"):
             attributes.setdefault("FifoQueue", "true")
         texts = {name: str(value) for name, value in attributes.items()}
@@ -164,14 +164,14 @@ class Queue:
         return self
 
     def send(self, body: str, **members: Any) -> str:
-        """The MessageId. ``members``: as SendMessage names them."""
+        """Send a message; return its MessageId. ``members``: as SendMessage names them."""
         return str(self._view.call("SendMessage", QueueUrl=self.url, MessageBody=body, **members)["MessageId"])
 
     def attributes(self) -> dict[str, str]:
         return dict(self._view.call("GetQueueAttributes", QueueUrl=self.url, AttributeNames=["All"])["Attributes"])
 
     def counts(self) -> dict[str, int]:
-        """Messages that are visible, in_flight and delayed."""
+        """Return how many messages are visible, in_flight and delayed, by these names."""
         attributes = self.attributes()
         return {name: int(attributes[count]) for name, count in _COUNTS.items()}
 
@@ -179,21 +179,21 @@ class Queue:
         return self.counts()["visible"]
 
     def in_flight(self) -> int:
-        """Received, not deleted, and still hidden."""
+        """Return the number of messages that are received, not deleted, and still hidden."""
         return self.counts()["in_flight"]
 
     def delayed(self) -> int:
         return self.counts()["delayed"]
 
     def peek(self, limit: int = 100, **filters: Any) -> list[dict[str, Any]]:
-        """Messages in the order of their sequence, whatever their state; nothing happens to them.
+        """Return messages in the order of their sequence, whatever their state; none of them changes.
 
         filters: FromSequence, MessageGroupId, SentFromMs, SentUntilMs, States.
         """
         return list(self._view.order("POST", "/_elasticq/peek", QueueUrl=self.url, Limit=limit, **filters)["Messages"])
 
     def wait_until_empty(self, timeout_s: float = 10.0) -> None:
-        """Until every message is deleted. Raises TimeoutError, which tells what is left."""
+        """Wait until every message is deleted. Raises TimeoutError, which says what is left."""
         until_s = time.monotonic() + timeout_s
         while any((counts := self.counts()).values()):
             if time.monotonic() >= until_s:
@@ -216,7 +216,7 @@ class Fault:
 
     @property
     def struck(self) -> int:
-        """How often it has done something, also after its end."""
+        """Return how often the fault has struck, also after its end."""
         now = 0
         for caller, number in self._placed:
             rows = caller.order("GET", "/_elasticq/faults")["faults"]
@@ -229,13 +229,13 @@ class Fault:
             try:
                 rows = caller.order("DELETE", "/_elasticq/faults", id=number)["faults"]
             except (OSError, CallFailed):
-                continue  # the member went away, and its faults with it
+                continue  # the member is gone, and its faults with it
             self._struck += sum(row["struck"] for row in rows)
 
 
 @cache
 def _session() -> Any:
-    """One for all: it keeps what is slow to read, the model of SQS."""
+    """Return the boto3 session of the process: it keeps what is slow to read, the model of SQS."""
     try:
         import boto3
     except ImportError as error:

@@ -31,8 +31,8 @@ from elasticq.engine.rows import Grace, Row
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
 SKIPPED_MAX: Final = 1_000  # expired messages passed over in one choice; the sweeper takes them away
-AHEAD_MAX: Final = 512  # contents asked for at once: some pages
-TAKEN_BETWEEN_LOOKS: Final = 64  # messages handed out before it is looked again whether contents are missing
+AHEAD_MAX: Final = 512  # contents asked for at once: those of some pages
+TAKEN_BETWEEN_LOOKS: Final = 64  # messages handed out before contents are looked for in advance again
 
 
 class ContentsMissing(Exception):
@@ -44,7 +44,7 @@ class ContentsMissing(Exception):
 
 
 class Counts(Struct, gc=False):
-    """The three ApproximateNumberOfMessages attributes; exact here."""
+    """The values of the three ApproximateNumberOfMessages attributes, which are exact here."""
 
     visible: int
     in_flight: int
@@ -103,38 +103,38 @@ class Order(ABC):
 
     @abstractmethod
     def insert(self, sequence: int, row: Row) -> None:
-        """A message that is not here: a new one, one of the rows on disk, or one that a roll-back brings back."""
+        """Adds a message that is not here: a new one, one of the rows on disk, or one that a roll-back brings back."""
 
     @abstractmethod
     def remove(self, sequence: int, row: Row) -> None:
-        """The message is gone; ``row`` is its last one, which ``rows`` has no more."""
+        """Removes the message; ``row`` is its last row, which ``rows`` does not hold any more."""
 
     @abstractmethod
     def replace(self, sequence: int, old: Row, row: Row) -> None:
-        """The delivery of a message stands elsewhere; ``rows`` has the new row already."""
+        """Notes that a message's delivery state changed from ``old`` to ``row``; ``rows`` has the new row already."""
 
     @abstractmethod
     def join(self, sequence: int, name: str) -> None:
-        """The message is of this group. Where its delivery stands comes next, or came: it may be untouched."""
+        """Puts the message into this group; ``insert`` follows, unless ``insert_untouched`` came before."""
 
     def insert_untouched(self, first: int, last: int) -> None:
-        """Messages that were never touched, all behind those that are here; ``join`` follows for those in groups."""
+        """Adds never-touched messages, all behind those that are here; ``join`` follows for those in groups."""
         self._untouched.add_range(first, last)
 
     @abstractmethod
     def set_delay(self, delay_ms: int) -> None:
-        """The queue's DelaySeconds is this from now on."""
+        """Sets the delay of the queue (its DelaySeconds) from now on."""
 
     @abstractmethod
     def note_served(self, name: str, received_ms: int) -> None:
-        """The group was last received from then: what ``served`` of another member said."""
+        """Notes when the group was last received from, as ``served`` of another member said."""
 
     @abstractmethod
     def hide_again(self, from_ms: int) -> None:
-        """The grace changed: what returned from flight at ``from_ms`` or later is judged anew by the next look."""
+        """Lets the next look judge anew what returned from flight at ``from_ms`` or later: the grace changed."""
 
     def forget_grace(self) -> None:
-        """A span was taken back: deadlines that it prolonged are judged anew by the next look."""
+        """Lets the next look judge anew the deadlines that a grace span prolonged: the span was taken back."""
         for sequence, deadline_ms in self._deadlines.items():
             if deadline_ms != (own_ms := self._rows[sequence].visible_at_ms):
                 self._deadlines[sequence] = own_ms
@@ -144,7 +144,7 @@ class Order(ABC):
 
     @abstractmethod
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
-        """Up to ``limit`` messages that may be handed out now, the next one first, without the expired ones.
+        """Returns up to ``limit`` messages that may be handed out now, the next one first, without the expired ones.
 
         sent_after_ms: a message that was sent then or before has expired. The choice of a smaller limit is the
         beginning of that of a larger one. It ends before a message whose content is not in memory; where that is
@@ -154,7 +154,7 @@ class Order(ABC):
     def choose_behind(
         self, taken: LeaseGroups, now_ms: int, limit: int, sent_after_ms: int, *, may_miss: bool
     ) -> list[int]:
-        """Up to ``limit`` messages that only the lease's own messages in flight keep back, see ``blocks_groups``.
+        """Returns up to ``limit`` messages that only the lease's own messages in flight keep back (``blocks_groups``).
 
         Raises ContentsMissing where the first one's content is not in memory, unless ``may_miss``.
         """
@@ -162,57 +162,57 @@ class Order(ABC):
 
     @abstractmethod
     def advance(self, now_ms: int) -> None:
-        """Note whose deadline has passed. O(log n) for each, nothing otherwise."""
+        """Moves the messages whose deadline has passed. O(log n) for each of them, O(1) if there is none."""
 
     @abstractmethod
     def cold_ahead(self) -> list[int]:
-        """The next messages to be delivered whose contents are not in memory, within about the first AHEAD_MAX."""
+        """Returns those of about the next AHEAD_MAX messages to be delivered whose contents are not in memory."""
 
     @abstractmethod
     def progress(self, sequence: int) -> int:
-        """How far delivery has come once ``sequence`` was handed out, for ``look_again_at``."""
+        """Returns how far delivery has come once ``sequence`` was handed out, for ``look_again_at``."""
 
     @abstractmethod
     def look_again_at(self, ahead: list[int], sequence: int) -> int:
-        """The progress at which ``cold_ahead`` is to be asked next, after it answered ``ahead``."""
+        """Returns the progress at which ``cold_ahead`` is to be asked next, after it answered ``ahead``."""
 
     @abstractmethod
     def is_in_flight(self, sequence: int, now_ms: int) -> bool:
-        """The message was received and its deadline has not passed."""
+        """True if the message was received and its deadline has not passed."""
 
     @abstractmethod
     def is_delayed(self, sequence: int, now_ms: int) -> bool:
-        """The message was never received and its delay has not passed."""
+        """True if the message was never received and its delay has not passed."""
 
     @abstractmethod
     def in_flight(self, now_ms: int) -> int:
-        """How many messages are received and hidden; not those that wait behind them."""
+        """Counts the messages that are received and hidden, without those of a group that wait behind them."""
 
     @abstractmethod
     def counts(self, now_ms: int) -> Counts:
-        """How many messages are visible, in flight and delayed, the expired ones among them."""
+        """Counts the messages that are visible, in flight and delayed, the expired ones among them."""
 
     @abstractmethod
     def next_due_ms(self) -> int | None:
-        """When the next message may become available by itself: maybe too early, never too late; None: none will."""
+        """Returns when the next message may become available by itself, or earlier, never later; None if none will."""
 
     @abstractmethod
     def group_name(self, sequence: int) -> str | None:
-        """The group of a message that is here; None if it has none."""
+        """Returns the name of the group of a message that is here; None if it has none."""
 
     @abstractmethod
     def served(self) -> list[tuple[str, int]]:
-        """(group, when it was last received from): what the order rests on besides the rows."""
+        """Returns (group, when it was last received from) of each group: what the order rests on besides the rows."""
 
     @property
     def untouched_count(self) -> int:
         return self._untouched.count
 
     def untouched_pairs(self) -> list[tuple[int, int]]:
-        """Ranges (first, last) of the messages that were never touched."""
+        """Returns the ranges (first, last) of the messages that were never touched."""
         return list(self._untouched.pairs())
 
     def _sent_ms(self, sequence: int) -> int:
-        """When the message was sent; of one whose content is on disk not exactly, but never too early."""
+        """Returns when the message was sent: maybe too late, never too early, if its content is on disk only."""
         content = self._contents.get(sequence)
         return content.sent_ms if content is not None else self._ages.sent_by_ms(sequence)

@@ -31,16 +31,16 @@ from elasticq.engine.rows import Grace, Row
 
 NOISY_MIN: Final = 30
 NOISY_SHARE: Final = 10
-COUNTED_FROM: Final = 1 << 63  # above every sequence, which progress was counted by before the queue had tenants
+COUNTED_FROM: Final = 1 << 63  # larger than every sequence, by which progress was counted before the queue had tenants
 
 Next = tuple[int, int]
-"""A message that can be delivered: since when, its sequence."""
+"""A message that can be delivered: (since when, sequence)."""
 
 
 class FairOrder(StandardOrder):
     """The index of one standard queue with tenants.
 
-    ``_returned`` holds what came back of messages without a group, ``_alone`` those that were never touched.
+    ``_returned`` holds the messages without a group that came back, ``_alone`` those that were never touched.
     """
 
     __slots__ = ("_alone", "_line", "_taken", "_tenants")
@@ -55,7 +55,7 @@ class FairOrder(StandardOrder):
         self._taken = 0
 
     def _take_over(self, before: StandardOrder) -> None:
-        """The messages that are here so far have no group."""
+        """Takes the place of ``before``, all of whose messages have no group."""
         super()._take_over(before)
         for first, last in self._untouched.pairs():
             self._alone.add_range(first, last)
@@ -63,7 +63,7 @@ class FairOrder(StandardOrder):
     # --- written by apply ---------------------------------------------------
 
     def join(self, sequence: int, name: str) -> None:
-        """The message is of this tenant; it comes next, or is here already and was never touched."""
+        """Makes the message one of this tenant's. ``insert`` follows, or the message is here and was never touched."""
         tenant = self._tenants.join(sequence, name)
         content = self._contents.get(sequence)
         if content is not None:
@@ -150,7 +150,7 @@ class FairOrder(StandardOrder):
             heapify(self._line)
 
     def _next_of(self, tenant: Tenant) -> Next | None:
-        """The message of the tenant that ``_waiting`` begins with; None if it has none to deliver."""
+        """Returns the message with which ``_waiting`` of the tenant begins; None if it has none to deliver."""
         first = tenant.first
         if tenant.returned is None:
             return (self._sent_ms(first), first) if first else None
@@ -186,11 +186,11 @@ class FairOrder(StandardOrder):
             back = next(came_back, None)
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
-        """As ``Order.choose`` says, those of quiet tenants first."""
+        """Chooses as ``Order.choose`` says; the messages of quiet tenants come first."""
         if self._heap and self._heap[0][0] <= now_ms:
             self.advance(now_ms)
         contents = self._contents
-        if limit == 1 and not self._alone.count and not self._returned:  # the short way: the first in line is quiet
+        if limit == 1 and not self._alone.count and not self._returned:  # shortcut: take the first in line if quiet
             first = self._first_in_line()
             content = contents.get(first)
             if content is not None and content.sent_ms > sent_after_ms:
@@ -213,7 +213,7 @@ class FairOrder(StandardOrder):
         return chosen
 
     def _first_in_line(self) -> int:
-        """The next message of the first tenant if that one is quiet, else 0."""
+        """Returns the next message of the first tenant in line if that one is quiet, else 0."""
         line = self._line
         while line:
             entry = line[0]
@@ -236,7 +236,7 @@ class FairOrder(StandardOrder):
         return [sequence for sequence in ahead if sequence not in self._contents]
 
     def progress(self, sequence: int) -> int:
-        """Counted in messages handed out: sequences of tenants do not grow."""
+        """Counts the messages handed out, as the sequences of tenants are not delivered in growing order."""
         return COUNTED_FROM + self._taken
 
     def look_again_at(self, ahead: list[int], sequence: int) -> int:
@@ -244,16 +244,16 @@ class FairOrder(StandardOrder):
 
 
 def with_groups(before: Order) -> FairOrder:
-    """What takes the place of a standard order when the first message with a group comes."""
+    """Returns the order that takes the place of a standard order when the first message with a group comes."""
     assert isinstance(before, StandardOrder), "only a standard order has a fair one in its place"
     return before.go_on_as(FairOrder)
 
 
 class _Look:
-    """One look at what can be delivered, in the order in which it should be; nothing may change meanwhile.
+    """One pass over what can be delivered, in the order of delivery; nothing may change meanwhile.
 
-    heads: of each tenant that was met and is quiet, and of the messages without a group, what comes next and the
-    rest; noisy: those that were met; met: their entries, which are put back into the line at the end.
+    heads: the next message, and an iterator of the others, of each quiet tenant that was met and of the messages
+    without a group; noisy: the noisy tenants met; met: the entries of all, put back into the line at the end.
     """
 
     __slots__ = ("_heads", "_line", "_met", "_noisy", "_order", "_ranks")
@@ -280,7 +280,7 @@ class _Look:
             heappush(self._heads, (*head, waiting))
 
     def next(self) -> int | None:
-        """The next message's sequence."""
+        """Returns the sequence of the next message; None if there is none."""
         self._meet()
         if not self._heads:
             return self._next_of_noisy()
@@ -299,7 +299,7 @@ class _Look:
             entry = heappop(line)
             tenant = order._tenants.of(entry[1])
             if tenant is None or tenant.listed != entry or (self._met and self._met[-1] == entry):
-                continue  # it stands elsewhere in the line, or not at all
+                continue  # the entry is stale: the tenant stands elsewhere in the line, or not at all
             self._met.append(entry)
             if order._is_noisy(tenant):
                 self._noisy.append(tenant)
@@ -307,7 +307,7 @@ class _Look:
                 self._push(order._waiting(tenant))
 
     def _next_of_noisy(self) -> int | None:
-        """The next message of the noisy tenant with the fewest in flight, those counted that this look took of it."""
+        """Returns the next message of the noisy tenant with the fewest in flight, counting what this look took."""
         if self._ranks is None:
             self._ranks = []
             for tenant in self._noisy:

@@ -48,11 +48,11 @@ GROUP_AHEAD_MAX: Final = 10  # messages of each: one receive
 
 
 SCOPE_AT_CREATION: Final = "elasticq.DeduplicationScope"
-"""Among the attributes, but not shown: a later change of DeduplicationScope does not change what is a duplicate."""
+"""A hidden attribute with DeduplicationScope at the creation: later changes do not change what a duplicate is."""
 
 
 class FifoRules(Rules):
-    """A message has a group and a deduplication id, if need be that of its body; it has no delay of its own."""
+    """A message has a group and a deduplication id, if need be a hash of its body; it has no delay of its own."""
 
     __slots__ = ("_is_by_content",)
 
@@ -99,7 +99,7 @@ class FifoOrder(Order):
     # --- written by apply ---------------------------------------------------
 
     def insert(self, sequence: int, row: Row) -> None:
-        """A new message, or one that ``join`` named the group of."""
+        """Adds a new message, or one whose group ``join`` named before."""
         groups = self._groups
         group = groups.of(sequence) if sequence <= groups.newest else None
         if group is None:
@@ -133,12 +133,12 @@ class FifoOrder(Order):
             return
         if not row.visible_at_ms:
             self._line_up(group)
-        elif group.listed:  # in flight, or looked at as such by the next look
+        elif group.listed:  # in flight, or treated so until the next look
             del self._free[group.listed]
             group.listed = 0
 
     def remove(self, sequence: int, row: Row) -> None:
-        """The message is gone; the next of its group may be free now."""
+        """Removes the message; the next one of its group may be free now."""
         if row.visible_at_ms:
             self._deadlines.pop(sequence, None)
         else:
@@ -212,7 +212,7 @@ class FifoOrder(Order):
             self._line_up(group)
 
     def set_delay(self, delay_ms: int) -> None:
-        """The queue's DelaySeconds; it is for the messages that are here, too."""
+        """Sets the queue's DelaySeconds, which holds for the messages that are here, too."""
         if delay_ms != self._delay_ms:
             self._delay_ms = delay_ms
             self._is_delay_new = True
@@ -229,7 +229,7 @@ class FifoOrder(Order):
     # --- read by handlers -----------------------------------------------------
 
     def advance(self, now_ms: int) -> None:
-        """Let groups into the line whose visibility or delay ended. O(log n) for each, nothing otherwise."""
+        """Lets groups into the line whose visibility or delay ended. O(log n) for each, O(1) if there is none."""
         heap, deadlines = self._heap, self._deadlines
         while heap and heap[0][0] <= now_ms:
             deadline_ms, sequence = heappop(heap)
@@ -255,7 +255,7 @@ class FifoOrder(Order):
         return group
 
     def _ripen(self, now_ms: int) -> None:
-        """Delays end in the order of sequences, which is that of sent times."""
+        """Notes which delays are over: they end in the order of sequences, which is that of sent times."""
         if self._is_delay_new:
             self._is_delay_new = False
             self._ripe = self._ages.newest_sent_by(now_ms - self._delay_ms)
@@ -268,7 +268,7 @@ class FifoOrder(Order):
             self._line_up_if_first(sequence)
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
-        """As ``Order.choose`` says, of one group as many as it has and then of the next."""
+        """Chooses as ``Order.choose`` says: as many messages of one group as it has, and then of the next."""
         if self._delay_ms or self._is_delay_new or (self._heap and self._heap[0][0] <= now_ms):
             self.advance(now_ms)
         chosen: list[int] = []
@@ -280,7 +280,7 @@ class FifoOrder(Order):
             if free.get(entry[1]) != entry[0] or (looked_at and looked_at[-1] == entry):
                 heappop(line)
                 continue
-            if limit == 1:  # the first message of a free group is not hidden: nothing to look at but its age
+            if limit == 1:  # the first message of a free group is not hidden: only its age is to be checked
                 content = self._contents.get(entry[1])
                 if content is not None and content.sent_ms > sent_after_ms:
                     chosen.append(entry[1])
@@ -306,7 +306,7 @@ class FifoOrder(Order):
             heappush(self._line, entry)
 
     def _choose_of_group(self, group: Iterable[int], limit: int, sent_after_ms: int, chosen: list[int]) -> int:
-        """Adds to ``chosen``; how many expired messages were passed over. Raises ContentsMissing."""
+        """Adds to ``chosen``; returns how many expired messages were passed over. Raises ContentsMissing."""
         contents, deadlines = self._contents, self._deadlines
         passed = 0
         for sequence in group:
@@ -326,7 +326,7 @@ class FifoOrder(Order):
     def choose_behind(
         self, taken: LeaseGroups, now_ms: int, limit: int, sent_after_ms: int, *, may_miss: bool
     ) -> list[int]:
-        """As ``Order.choose_behind`` says: in groups that begin with the lease's messages, what stands behind them."""
+        """Chooses as ``Order.choose_behind`` says: what stands behind the lease's messages at a group's beginning."""
         self.advance(now_ms)
         self._find_groups(taken)
         chosen: list[int] = []
@@ -343,7 +343,7 @@ class FifoOrder(Order):
                     if not chosen and not may_miss:
                         raise
                     break
-                if len(chosen) > before:  # as it will be when they are taken, which changes each of them once
+                if len(chosen) > before:  # as if they were taken already: each of them changes the group once
                     progress.last, progress.changes = chosen[-1], group.changes + len(chosen) - before
         return chosen
 
@@ -355,7 +355,7 @@ class FifoOrder(Order):
         taken.new.clear()
 
     def _last_of(self, taken: LeaseGroups, group: Group) -> int:
-        """The end of the messages in flight with which the group begins, if all of them are the lease's; else 0."""
+        """Returns the last of the messages in flight that the group begins with, if all are the lease's; else 0."""
         last = 0
         for sequence in group:
             row = self._rows.get(sequence)
@@ -369,14 +369,14 @@ class FifoOrder(Order):
         return last
 
     def _missing(self, first: int) -> list[int]:
-        """What a receive needs that found a group's content missing, and what will be asked for next."""
+        """Returns the missing message of a group that a receive needs, and then those of ``cold_ahead``."""
         group = self._groups.of(first)
         assert group is not None
         cold = next(sequence for sequence in group if sequence not in self._contents)
         return [cold, *(sequence for sequence in self.cold_ahead() if sequence != cold)]
 
     def cold_ahead(self) -> list[int]:
-        """Contents not in memory of the next messages of groups in line, and of the oldest messages of all."""
+        """Returns messages of groups in line, then the oldest of all messages, whose contents are not in memory."""
         contents, free = self._contents, self._free
         ahead: dict[int, None] = {}
         # The front of a heap is nearly in order, and nobody is hurt if a later group's contents come sooner.
@@ -390,7 +390,7 @@ class FifoOrder(Order):
         return list(ahead)
 
     def progress(self, sequence: int) -> int:
-        """Counted in messages handed out: sequences of groups do not grow."""
+        """Counts the messages handed out, as the sequences of groups are not delivered in growing order."""
         return self._taken
 
     def look_again_at(self, ahead: list[int], sequence: int) -> int:

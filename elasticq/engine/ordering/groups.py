@@ -20,7 +20,7 @@ _SPARE_MAX: Final = 1_024  # groups without messages that are kept for the next 
 class Members:
     """Messages of one group in the order of their sequences. first: the oldest, 0 if there is none.
 
-    changes: grows with whatever may let messages in front of the newest one taken be another's.
+    changes: grows with each change after which messages before the newest one taken may be another lease's.
     """
 
     __slots__ = ("_begin", "_sequences", "changes", "first", "name", "number")
@@ -34,25 +34,25 @@ class Members:
         self._begin = 0  # messages before it are gone; trimmed in bulk so that the front costs O(1)
 
     def begin_anew(self, name: str) -> None:
-        """It is another group from now on, without messages."""
+        """Makes this the group ``name``, without messages."""
         self.name = name
         self.first = self._begin = 0
         del self._sequences[:]
 
     def __iter__(self) -> Iterator[int]:
-        """Oldest first; not to be changed meanwhile."""
+        """Yields the messages, oldest first; they must not be changed meanwhile."""
         sequences = self._sequences
         for at in range(self._begin, len(sequences)):
             yield sequences[at]
 
     def after(self, sequence: int) -> Iterator[int]:
-        """Those behind it, oldest first; not to be changed meanwhile."""
+        """Yields the messages behind ``sequence``, oldest first; they must not be changed meanwhile."""
         sequences = self._sequences
         for at in range(bisect_right(sequences, sequence, self._begin), len(sequences)):
             yield sequences[at]
 
     def add(self, sequence: int) -> None:
-        """At the end, unless a roll-back brings an older one back."""
+        """Adds a message at the end, or at its place if a roll-back brings it back."""
         sequences = self._sequences
         if not self.first or sequence > sequences[-1]:
             sequences.append(sequence)
@@ -63,9 +63,9 @@ class Members:
             self.first = sequence
 
     def remove(self, sequence: int) -> bool:
-        """True if it was the only one; no other may follow then.
+        """Removes a message; True if it was the only one: none may be added after that before ``begin_anew``.
 
-        What is removed stands near the front: the few before it move, not the backlog behind it.
+        The message stands near the front: the few before it are moved, not the backlog behind it.
         """
         sequences, begin = self._sequences, self._begin
         if self.first == sequence and begin + 1 == len(sequences):
@@ -128,16 +128,16 @@ class Tenant(Members):
         self._is_sorted = True
 
     def enter(self, sequence: int) -> None:
-        """Where its delivery stands is told by ``add`` and ``put_back``."""
+        """Counts a message in; ``add`` or ``put_back`` says where its delivery stands."""
         self.count += 1
 
     def leave(self, sequence: int) -> bool:
-        """True if it was the last."""
+        """Counts a message out; True if it was the last."""
         self.count -= 1
         return not self.count
 
     def remove(self, sequence: int) -> bool:
-        """As that of Members, but others may follow."""
+        """Removes a message as ``Members.remove`` does, but others may be added afterwards."""
         if not super().remove(sequence):
             return False
         del self._sequences[:]
@@ -161,7 +161,7 @@ class Tenant(Members):
             self.returned, self._is_sorted = None, True
 
     def in_return(self) -> OrderedDict[int, int] | None:
-        """The messages that came back and when, longest available first; None if there are none."""
+        """Returns the messages that came back and when, longest available first; None if there are none."""
         if not self._is_sorted:
             assert self.returned is not None
             self.returned = OrderedDict(sorted(self.returned.items(), key=lambda item: item[1]))
@@ -173,15 +173,15 @@ Kind = TypeVar("Kind", Group, Tenant)
 
 
 class Groups(Generic[Kind]):
-    """Groups by name, and of each message its group."""
+    """Keeps groups by name, and the group of each message."""
 
     __slots__ = ("_by_name", "_by_number", "_chunks", "_free_numbers", "_kind", "_spare", "newest")
 
     def __init__(self, kind: Callable[[str, int], Kind]) -> None:
         self._kind: Callable[[str, int], Kind] = kind
         self._by_name: dict[str, Kind] = {}
-        self._by_number: list[Kind | None] = [None]  # number 0 is nobody's
-        self._spare: list[Kind] = []  # these still have their numbers
+        self._by_number: list[Kind | None] = [None]  # number 0 means no group
+        self._spare: list[Kind] = []  # groups without messages, which keep their numbers
         self._free_numbers: list[int] = []
         self.newest = 0  # the largest sequence that was ever in a group
         # sequence >> CHUNK_BITS -> group numbers, and behind them how many of them are not 0
@@ -197,12 +197,12 @@ class Groups(Generic[Kind]):
         return self._by_name.get(name)
 
     def of(self, sequence: int) -> Kind | None:
-        """The group of a message; None if it is in none."""
+        """Returns the group of a message; None if it is in none."""
         chunk = self._chunks.get(sequence >> CHUNK_BITS)
         return self._by_number[chunk[sequence & _OFFSETS]] if chunk is not None else None
 
     def join(self, sequence: int, name: str) -> Kind:
-        """Put a message that is in no group into this one."""
+        """Puts a message that is in no group into the group ``name``, and returns the group."""
         group = self._by_name.get(name)
         if group is None:
             group = self._found(name)
@@ -217,7 +217,7 @@ class Groups(Generic[Kind]):
         return group
 
     def _add_chunk(self, key: int) -> "array[int]":
-        """A new chunk. The newest one so far may have been kept though it was empty: it goes."""
+        """Makes a new chunk; removes the chunk that was the newest if it is empty."""
         newest = self._chunks.get(self.newest >> CHUNK_BITS)
         if newest is not None and not newest[-1]:
             del self._chunks[self.newest >> CHUNK_BITS]
@@ -239,7 +239,7 @@ class Groups(Generic[Kind]):
         return group
 
     def leave(self, sequence: int) -> Kind:
-        """Take a message out of its group, which is returned; with its last message a group is gone, too."""
+        """Takes a message out of its group, which is returned; a group goes with its last message."""
         chunk = self._chunks[sequence >> CHUNK_BITS]
         group = self._by_number[chunk[sequence & _OFFSETS]]
         assert group is not None

@@ -81,7 +81,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     renews_dead_letters: bool = False
 
     def exchanges_with(self, other: "Kind") -> bool:
-        """Whether messages may go from a queue of this kind to one of the other, and back."""
+        """True if messages may go from a queue of this kind to one of the other, and back."""
         return self.aws_type == other.aws_type
 
 
@@ -146,7 +146,7 @@ MARKERS: Final = frozenset(kind.marker for kind in _MARKED)
 
 
 def kind_of(attributes: dict[str, str]) -> Kind:
-    """The kind of a queue that has these attributes, or is to be made with them."""
+    """Returns the kind of a queue that has these attributes, or is to be made with them."""
     for kind in _MARKED:
         if attributes.get(kind.marker, "").lower() == kind.marker_value:
             return kind
@@ -154,5 +154,5 @@ def kind_of(attributes: dict[str, str]) -> Kind:
 
 
 def kind_named(name: str) -> Kind:
-    """AWS's kind of queue of this name: for names of queues that are not there, or not any more."""
+    """Returns the kind that AWS's rules give a queue of this name; for queues that do not exist, or not any more."""
     return FIFO if has_fifo_suffix(name) else STANDARD

@@ -1,4 +1,4 @@
-"""What a lease was handed out of a queue whose groups wait for their messages in flight: only remembered, never needed.
+"""Remembers what a lease received from a queue whose groups wait for messages in flight. It can be built anew any time.
 
 A lease may receive what stands behind its own messages. To find it without a walk through all of them, each look
 remembers how far the last one came.
@@ -25,7 +25,7 @@ class GroupProgress:
 class LeaseGroups:
     """The messages of one lease and their groups.
 
-    calls: those that were learnt; delivery_numbers: by sequence, of the lease's messages; groups: those of
+    calls: the receive calls that were learnt; delivery_numbers: by sequence, of the lease's messages; groups: those of
     its messages; new: messages whose group has not been looked for yet.
     """
 
@@ -38,7 +38,7 @@ class LeaseGroups:
         self.new: list[int] = []
 
     def learn(self, calls: dict[int, LeaseCalled]) -> None:
-        """Take over the calls that came since the last look."""
+        """Takes over the calls that came since the last look."""
         fresh = []
         for number in reversed(calls):
             if self.calls.get(number) is calls[number]:

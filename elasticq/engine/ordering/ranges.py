@@ -27,11 +27,11 @@ class Ranges:
             yield from range(self._firsts[at], self._lasts[at] + 1)
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """(first, last) of each range."""
+        """Yields (first, last) of each range."""
         return zip(self._firsts[self._head :], self._lasts[self._head :], strict=True)
 
     def between(self, first: int, last: int) -> Iterator[int]:
-        """The numbers from ``first`` to ``last`` that are here; not to be changed meanwhile."""
+        """Yields the numbers from ``first`` to ``last`` that are here; they must not be changed meanwhile."""
         start = max(bisect_right(self._firsts, first, self._head) - 1, self._head)
         for at in range(start, len(self._firsts)):
             if self._firsts[at] > last:
@@ -39,20 +39,20 @@ class Ranges:
             yield from range(max(first, self._firsts[at]), min(last, self._lasts[at]) + 1)
 
     def first_above(self, number: int) -> int | None:
-        """The smallest number that is here and larger."""
+        """Returns the smallest number that is here and larger than ``number``; None if there is none."""
         at = max(bisect_right(self._firsts, number, self._head) - 1, self._head)
         if at < len(self._firsts) and self._lasts[at] <= number:
             at += 1
         return max(number + 1, self._firsts[at]) if at < len(self._firsts) else None
 
     def count_above(self, number: int) -> int:
-        """How many numbers that are here are larger."""
+        """Counts the numbers that are here and larger than ``number``."""
         start = max(bisect_right(self._firsts, number, self._head) - 1, self._head)
         pairs = zip(self._firsts[start:], self._lasts[start:], strict=True)
         return sum(last - max(first, number + 1) + 1 for first, last in pairs if last > number)
 
     def add_range(self, first: int, last: int) -> None:
-        """All of ``first`` to ``last``, which lie behind everything that is here."""
+        """Adds all numbers of ``first`` to ``last``, which lie behind everything that is here."""
         firsts, lasts = self._firsts, self._lasts
         assert first <= last
         if self._head < len(lasts):
@@ -66,7 +66,7 @@ class Ranges:
         self.count += last - first + 1
 
     def add(self, number: int) -> bool:
-        """False if it was there."""
+        """Adds a number; False if it was there."""
         firsts, lasts = self._firsts, self._lasts
         if self._head < len(lasts) and number == lasts[-1] + 1:
             lasts[-1] = number
@@ -100,7 +100,7 @@ class Ranges:
         return True
 
     def discard(self, number: int) -> bool:
-        """False if it was not there."""
+        """Removes a number; False if it was not there."""
         firsts, lasts, head = self._firsts, self._lasts, self._head
         if head < len(firsts) and firsts[head] == number:
             self._drop_first()

@@ -28,7 +28,7 @@ from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
 RETURNED_AHEAD_MAX = 64
 IDEMPOTENCY_WINDOW = "ElasticqIdempotencyWindow"
-"""Ours, of standard queues: for so many seconds a MessageDeduplicationId is taken."""
+"""An attribute of ElasticQ for standard queues: for how many seconds a MessageDeduplicationId is taken."""
 
 
 class StandardRules(Rules):
@@ -54,7 +54,7 @@ class StandardRules(Rules):
             stored.group_id = contents.check_token(entry.message_group_id, "MessageGroupId")
 
     def check_batch(self, entries: list[SendMessageBatchEntry]) -> None:
-        """Each entry fails by itself."""
+        """Checks nothing: each entry is judged by itself in ``complete``."""
 
 
 class StandardOrder(Order):
@@ -71,7 +71,7 @@ class StandardOrder(Order):
         self._newest_return_ms = 0
 
     def go_on_as(self, successor: "type[Successor]") -> "Successor":
-        """An order of that class that stands where this one stands, which nobody may use any more."""
+        """Returns an order of that class with the state of this one, which nobody may use any more."""
         after = successor(self._rows, self._contents, self._grace, self._ages)
         after._take_over(self)
         return after
@@ -115,10 +115,10 @@ class StandardOrder(Order):
         return None
 
     def set_delay(self, delay_ms: int) -> None:
-        """Messages carry their delay themselves."""
+        """Does nothing: each message carries its own delay."""
 
     def note_served(self, name: str, received_ms: int) -> None:
-        """The rows say everything."""
+        """Does nothing: the rows say everything."""
 
     def served(self) -> list[tuple[str, int]]:
         return []
@@ -135,7 +135,7 @@ class StandardOrder(Order):
     # --- read by handlers -----------------------------------------------------
 
     def advance(self, now_ms: int) -> None:
-        """Move what became due to ``returned``. O(log n) for each move, nothing otherwise."""
+        """Moves the messages that became due to ``returned``. O(log n) for each of them, O(1) if there is none."""
         heap, deadlines = self._heap, self._deadlines
         is_in_order = True
         while heap and heap[0][0] <= now_ms:
@@ -166,7 +166,7 @@ class StandardOrder(Order):
         return True
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
-        """As ``Order.choose`` says, longest available first."""
+        """Chooses as ``Order.choose`` says, longest available first."""
         if self._heap and self._heap[0][0] <= now_ms:
             self.advance(now_ms)
         contents = self._contents

@@ -1,4 +1,4 @@
-"""What mutations do to what is the whole cluster's: its id and key, who leads it, the clock that tests turn."""
+"""What mutations do to the cluster's own state: its id and key, its leader, and the clock that tests advance."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What mutations do to the histories: calls that had their effect, and deduplication ids that are taken."""
+"""What mutations do to the histories: the calls that had an effect, and the deduplication ids that are taken."""
 
 from typing import Final
 
@@ -34,7 +34,7 @@ def _attempt_recorded(state: State, mutation: m.AttemptRecorded, undo: Undo | No
 
 
 def as_invocation(mutation: m.AttemptRecorded) -> m.InvocationRecorded:
-    """Attempts stand among the invocations."""
+    """Returns the invocation as which a receive attempt is kept."""
     return m.InvocationRecorded(mutation.attempt, mutation.recorded_ms, 0, 0, mutation.detail)
 
 

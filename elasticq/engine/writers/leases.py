@@ -37,9 +37,9 @@ def _uncall(lease: Lease, call: int, state: str) -> None:
 
 
 def _lease_set(state: State, mutation: m.LeaseSet, undo: Undo | None) -> None:
-    """Another object in the place of the old one, which a roll-back puts there again.
+    """Puts a new Lease in the place of the old one; a roll-back puts the old one there again.
 
-    What calls a living lease has is theirs to say; nothing that is over begins anew (a log applied again).
+    A lease that lives keeps its calls; one that has ended stays ended when a log is applied again.
     """
     key = key_of(mutation)
     old = state.leases.get(key)
@@ -55,7 +55,7 @@ def _lease_set(state: State, mutation: m.LeaseSet, undo: Undo | None) -> None:
 
 
 def _lease_set_rows(mutation: m.LeaseSet) -> list[RowChange]:
-    """One that ended has no calls any more."""
+    """Returns the changes to the rows: the lease's own row, and for a lease that ended the removal of its calls."""
     key = key_of(mutation)
     itself = Put(m.LEASES, key, mutation, m.LEASE_ITSELF)
     return [Drop(m.LEASES, key), itself] if mutation.ended_ms else [itself]

@@ -1,4 +1,4 @@
-"""Rows that the state holds as they are: what a mutation declares for its table is all that it does."""
+"""Rows that the state holds as they are: the row changes that a mutation declares for its table are all it does."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def write(state: State, changes: list[RowChange], undo: Undo | None) -> None:
 
 
 def put(rows: dict[Any, Any], key: Key, row: Any, undo: Undo | None) -> None:
-    """None: it goes. Rows stand in the order of their keys, also when an old one comes back by a roll-back."""
+    """Puts ``row`` under ``key``, or drops the old row if it is None. Rows stay in key order, also in a roll-back."""
     old = rows.get(key)
     if undo is not None:
         undo.append((put, rows, key, old, None))

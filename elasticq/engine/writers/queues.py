@@ -181,14 +181,14 @@ def _unpurge(state: State, queue: Queue, messages: Messages, watermark: int, pur
 
 
 def _throw_away(state: State, queue: Queue) -> None:
-    """All messages are gone at once; the memory they take is given back in steps (sweep.reclaim)."""
+    """Removes all messages at once; the memory they take is given back in steps (sweep.reclaim)."""
     state.trash.append((state.index, queue.messages))
     state.contents_bytes -= queue.messages.bytes
     queue.hold(Messages(state.grace, queue.kind))
 
 
 def _fetch_back(state: State, queue: Queue, messages: Messages) -> None:
-    """The newest throwing away is undone."""
+    """Takes the newest ``_throw_away`` back."""
     _, newest = state.trash.pop()
     assert newest is messages, "roll-back goes newest first"
     state.contents_bytes += messages.bytes
