@@ -1,13 +1,13 @@
-"""What holds for dead letters and moved messages: at one place at a time, after neither too many receives nor too few.
+"""Rules of dead letters and moved messages: each is at one place at a time, and moves after the right receive count.
 
 received_too_often  handed out more often than maxReceiveCount says in a queue with a dead-letter queue
 moved_early         a dead letter that was received less often than that
 moved_twice         one MessageId entered one queue twice: two deliveries with one receive count, or two
                     SequenceNumbers
-copied              seen at a place that it had left: at the next already, or here and there by turns;
+copied              seen at a place that it had left: after the next one, or at two places by turns;
                     or in flight at both
 
-That a dead letter is not lost is the rule of all messages; consumers drain dead-letter queues, too.
+The rule that no message is lost holds for dead letters as well; consumers drain dead-letter queues, too.
 """
 
 from itertools import combinations
@@ -58,7 +58,7 @@ def _moved_early(source: CreateQueue | None, deliveries: list[Delivery]) -> list
 
 
 def _moved_twice(deliveries: list[Delivery]) -> list[Finding]:
-    """A handle that is told twice is one delivery."""
+    """The findings at one place; a receipt handle that was answered twice is one delivery."""
     findings = []
     told = {delivery.message.receipt_handle: delivery for delivery in deliveries}
     for one, other in combinations(told.values(), 2):
@@ -79,7 +79,7 @@ def _copied(
         left_us = max(delivery.taken_by.invoke_us for delivery in first)
         come_us = min(delivery.completed_us for delivery in first)
         if _rank(message, place) < _rank(message, next_place):
-            come_us = -1  # it was there before, whether anybody saw it or not
+            come_us = -1  # the message was there before, whether anybody saw it or not
         if any(come_us < each.taken_by.invoke_us and each.completed_us < left_us for each in second):
             return [Finding(COPIED, f"{message}: {first[0]}, {second[0]}, then {first[-1]}", left_us)]
     pairs = [(a, b) for a in one[1] for b in other[1] if queue_history.overlap(a, b)]
@@ -87,7 +87,7 @@ def _copied(
 
 
 def _rank(message: Message, place: Place) -> int:
-    """First it is where it was sent, then a dead letter; then moves give it ids whose order is not known."""
+    """0 for the place where it was sent, 1 for a dead letter's, 2 for those after moves, whose order is not known."""
     queue, message_id = place
     if list(message.answered_ids) != [message_id]:
         return 2

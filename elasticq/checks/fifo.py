@@ -1,6 +1,6 @@
-"""What holds for FIFO queues besides: order in groups, blocked groups, deduplication, attempts.
+"""Rules of FIFO queues, beside those of every queue: order in groups, blocked groups, deduplication, attempts.
 
-overtaken         handed out while an earlier message of its group was there for certain and was
+overtaken         delivered while an earlier message of its group was there for certain and was
                   not in the same answer: out of order, a hole, or past one in flight
 misordered        one answer has a group's messages in another order than their sequence numbers;
                   or of two messages of a group, the one whose send began after the other's was
@@ -10,8 +10,8 @@ not_deduplicated  sends with one deduplication id within five minutes of the fir
 attempt_differs   a receive with the ReceiveRequestAttemptId of one before, whose messages were all in
                   flight still, got others or under other handles
 
-Sequence numbers are the order of storing, so whoever is handed out proves that
-all smaller ones of its group were stored before; and as a message never comes
+Sequence numbers are the order of storing, so a message that is delivered proves
+that all smaller ones of its group were stored before; and as a message never comes
 back to a queue it left, being seen there later proves that it was there.
 """
 
@@ -28,7 +28,7 @@ NOT_DEDUPLICATED, ATTEMPT_DIFFERS = "not_deduplicated", "attempt_differs"
 
 
 class Life(Struct):
-    """A message in one FIFO queue. ``last_us``: the begin of the newest receive that got it there."""
+    """A message in one FIFO queue. ``last_us``: when the newest receive that got it there began."""
 
     message_id: str
     number: int
@@ -72,7 +72,7 @@ def _not_deduplicated(queue_history: QueueHistory, message: Message) -> list[Fin
 
 
 def _groups(queue_history: QueueHistory, fifo: set[str]) -> dict[tuple[str, str], list[Life]]:
-    """The lives in each group of each queue, by sequence number."""
+    """The messages in each (queue, group), in the order of their sequence numbers."""
     found: defaultdict[tuple[str, str], list[Life]] = defaultdict(list)
     for message in queue_history.messages.values():
         lives = message.lives
@@ -107,7 +107,7 @@ def _overtaken(queue_history: QueueHistory, queue: str, lives: list[Life]) -> li
 
 
 def _together(queue_history: QueueHistory, delivery: Delivery) -> set[str]:
-    """What was in the same answer, or in earlier ones of the same lease, which goes on behind its own messages."""
+    """The MessageIds in the same answer, or in those of the same lease so far, which its own messages do not block."""
     receive = delivery.taken_by
     if receive.lease:
         return queue_history.leases[receive.queue, receive.lease].told_until(receive)
@@ -115,7 +115,7 @@ def _together(queue_history: QueueHistory, delivery: Delivery) -> set[str]:
 
 
 def _first_told(deliveries: list[Delivery]) -> list[Delivery]:
-    """Without those that a ReceiveRequestAttemptId repeated: they were taken before."""
+    """The deliveries in order of time, without those that a ReceiveRequestAttemptId only repeated."""
     found: dict[str, Delivery] = {}
     for delivery in sorted(deliveries, key=lambda each: each.completed_us):
         found.setdefault(delivery.message.receipt_handle, delivery)
@@ -123,7 +123,7 @@ def _first_told(deliveries: list[Delivery]) -> list[Delivery]:
 
 
 def _is_there(queue_history: QueueHistory, life: Life, by_us: int, is_left: bool) -> bool:
-    """For certain it was in its queue all the time until ``by_us``, from when it was stored."""
+    """True if the message was certainly in its queue all the time from when it was stored until ``by_us``."""
     if life.last_us >= by_us:
         return True
     is_deleted = any(delete.invoke_us < by_us for delete in queue_history.deletes.get(life.message_id, ()))
@@ -145,7 +145,7 @@ def _misordered_answer(receive: Receive) -> list[Finding]:
 
 
 def _misordered_sends(messages: list[Message]) -> list[Finding]:
-    """Between two sends, and between the entries of one batch."""
+    """The findings between two sends, and between the entries of one batch."""
     findings = []
     groups: defaultdict[tuple[str, str], list[tuple[int, int, Message]]] = defaultdict(list)
     batches: dict[tuple[str, str], int] = {}
@@ -185,7 +185,7 @@ def _attempt_differs(queue_history: QueueHistory, repeats: list[Receive]) -> lis
 
 
 def _holds_all(queue_history: QueueHistory, one: Receive, other: Receive) -> bool:
-    """Until the repetition is over nothing of the first answer can have come back or been touched."""
+    """True if no message of the answer ``one`` can have become visible or been changed until ``other`` is over."""
     by_us = other.complete_us or 0
     for message in one.messages:
         changes = [

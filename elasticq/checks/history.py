@@ -20,7 +20,7 @@ Outcome = Literal["ok", "fail", "unknown"]
 
 
 class Operation(Struct, tag_field="kind", kw_only=True):
-    """What all operations tell."""
+    """The fields that all operations have."""
 
     client: str
     queue: str
@@ -31,9 +31,9 @@ class Operation(Struct, tag_field="kind", kw_only=True):
 
 
 class CreateQueue(Operation, tag="create_queue"):
-    """What the checker must know of a queue that is FIFO or has dead letters; others need not be told.
+    """What the checker must know of a queue that is FIFO or has dead letters; other queues need no such event.
 
-    dead_letter_queue, receives_max: of its RedrivePolicy, "" and 0 without one.
+    dead_letter_queue, receives_max: the target and limit of its RedrivePolicy, "" and 0 without one.
     """
 
     is_fifo: bool = False
@@ -79,7 +79,7 @@ class HandedOut(Struct, omit_defaults=True):
 class Receive(Operation, tag="receive"):
     """``visibility_ms``: the timeout that applied to this receive; ``attempt_id``: its ReceiveRequestAttemptId.
 
-    lease: NAME/BATCH/PARTITION of a leased one, whose timeout is the lease's; is_expired: answered LeaseExpired.
+    lease: NAME/BATCH/PARTITION of a leased one, whose timeout is the lease's; is_expired: it was answered LeaseExpired.
     """
 
     visibility_ms: int
@@ -90,7 +90,7 @@ class Receive(Operation, tag="receive"):
 
 
 class Delete(Operation, tag="delete"):
-    """``message_id``: of the delivery that the handle came with."""
+    """A delete of one message; ``message_id`` is that of the delivery that the handle came with."""
 
     message_id: str
     receipt_handle: str
@@ -105,7 +105,7 @@ class ChangeVisibility(Operation, tag="change_visibility"):
 class LeaseChange(Operation, tag="lease_change"):
     """DeleteMessage or ChangeMessageVisibility of whole leases.
 
-    lease: NAME/BATCH/ (all of them) or NAME/BATCH/PARTITION; messages: all that its client was told of them.
+    lease: NAME/BATCH/ (all of them) or NAME/BATCH/PARTITION; messages: all that its client received under them.
     """
 
     lease: str

@@ -1,4 +1,4 @@
-"""What a history tells of one lease: its receives, what was done with the whole, how long it lives for certain."""
+"""What a history tells of one lease: its receives, the changes of the whole, and how long it certainly lives."""
 
 from msgspec import Struct, field
 
@@ -27,7 +27,7 @@ class LeaseStory(Struct):
         return min([until_us, *(back_us for back_us in backs if back_us <= by_us)])
 
     def told_until(self, receive: Receive) -> set[str]:
-        """MessageIds of its calls up to that of ``receive``."""
+        """The MessageIds in the answers to the receives of the lease up to ``receive``, in order of their numbers."""
         number = call_of(receive)
         return {message.message_id for each in self.receives if call_of(each) <= number for message in each.messages}
 

@@ -1,12 +1,12 @@
-"""What holds for leases besides: their ids are answered once and for all, and they live and die as a whole.
+"""Rules of leases, beside those of every queue: each id has one answer for ever, and a lease lives and ends as a whole.
 
 lease_differs    one id was answered with two lists of handles, or one handle under two ids
 lease_unsealed   messages under an id that was first asked after an empty answer had sealed the lease
 lease_revived    messages, or a change that succeeded, after LeaseExpired, a commit or giving back
 lease_short      LeaseExpired although the lease lives for certain
 
-Who else got a message of a living lease is early, what came back after a commit is resurrected, and what
-a commit removed that no answer showed is lost: rules of all messages.
+The rules of all messages hold, too: a message of a living lease that another client got is early, one that came
+back after a commit is resurrected, and one that a commit removed although no answer showed it is lost.
 """
 
 from collections import defaultdict
@@ -90,7 +90,7 @@ def _ends(change: LeaseChange) -> bool:
 
 
 def _short(queue_history: QueueHistory, lease: str, told: LeaseStory) -> list[Finding]:
-    """A commit and giving back may have their effect whatever they were answered."""
+    """The LeaseExpired that came too soon; a commit or giving back may have its effect whatever it was answered."""
     ends_us = min((each.invoke_us for each in told.changes if each.action != "renew"), default=1 << 62)
     return [
         Finding(LEASE_SHORT, f"{lease}: LeaseExpired to {_told(receive)}", receive.complete_us)

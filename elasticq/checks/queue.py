@@ -4,9 +4,9 @@ lost         an acknowledged send that nobody received by the end of the drain a
              nobody may have deleted; or one that was received before the drain, was
              never deleted, and did not come again in it
 duplicated   one message of one send operation (one GUID, all attempts) under two MessageIds
-resurrected  handed out by a receive that was invoked after an acknowledged delete with
+resurrected  delivered by a receive that was invoked after an acknowledged delete with
              the live handle had completed
-early        in two hands at once: handed out again although the first delivery's
+early        held by two receives at once: delivered again although the first delivery's
              visibility timeout cannot have passed
 unexpected   a body that nobody sent to this queue, or another body under a MessageId
 
@@ -16,7 +16,7 @@ overlap for certain only if each completed before the other's earliest possible
 deadline. ``jumps`` tell when and how far the server's clock may have been put
 forward: where all members restarted at once they go by their wall clocks.
 ``drift`` tells by which share of true time it may run too fast.
-Nothing is known of purges and of retention: there must be none.
+The checker knows nothing of purges and of retention: a history must have none.
 """
 
 from collections.abc import Iterable
@@ -77,9 +77,9 @@ def _unexpected(queue_history: QueueHistory) -> list[Finding]:
 
 
 def _duplicated(queue_history: QueueHistory, message: Message) -> list[Finding]:
-    """Each move task may have given it another id, which no send is answered with."""
+    """The findings for one send under several MessageIds, of which each move task may have given it one more."""
     if len(message.sends) > 1:
-        return []  # then it has a deduplication id
+        return []  # the message has a deduplication id
     ids = message.ids
     if len(message.answered_ids) <= 1 and len(ids) <= 1 + queue_history.moves_of(message):
         return []
@@ -99,13 +99,13 @@ def _early(queue_history: QueueHistory, deliveries: list[Delivery]) -> list[Find
 
 
 def _is_repeated(one: Delivery, other: Delivery) -> bool:
-    """By a ReceiveRequestAttemptId: the same delivery, told twice."""
+    """True if both are one delivery, answered again to a receive with the same ReceiveRequestAttemptId."""
     attempts = {one.taken_by.attempt_id, other.taken_by.attempt_id}
     return one.message.receipt_handle == other.message.receipt_handle and len(attempts) == 1 and "" not in attempts
 
 
 def _is_certain(queue_history: QueueHistory, delete: Delete, deliveries: list[Delivery]) -> bool:
-    """The delete used a live handle: an older one may succeed and leave the message there (AWS)."""
+    """True if the delete used a live handle: one with an older handle may succeed and leave the message there (AWS)."""
     if delete.outcome != "ok" or delete.complete_us is None:
         return False
     return any(
@@ -133,7 +133,7 @@ def _resurrected(queue_history: QueueHistory, deliveries: list[Delivery]) -> lis
 
 
 def _lost(queue_history: QueueHistory, message: Message, drain_us: int) -> list[Finding]:
-    """One that was sent again after its deduplication id was free is two, and nobody can tell which came."""
+    """The finding for a lost message; a resend after the window is a second one: either may be the one received."""
     deliveries = message.deliveries
     is_acknowledged = any(send.outcome == "ok" and sent.message_ids for send, sent in message.sends)
     if not is_acknowledged and not deliveries:

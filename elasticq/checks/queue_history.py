@@ -1,8 +1,8 @@
-"""A history, indexed the way the rules ask for it: messages, their deliveries, what was done with them.
+"""Indexes a history the way the rules ask for it: messages, their deliveries, what was done with them.
 
-A message is what was sent: of a deduplication id all sends together. Its lives
-are the places it had, a queue and a MessageId each: a dead letter keeps its id in
-another queue, a move task gives it a new one.
+A message is what was sent; all sends with one deduplication id are one message.
+Its lives are the places it had, each a queue and a MessageId: a dead letter keeps
+its id in another queue, a move task gives it a new one.
 """
 
 import math
@@ -33,7 +33,7 @@ ROUNDING_US = 1_000  # the server counts whole milliseconds: what began within o
 class Jump(Struct, frozen=True):
     """At ``at_us`` the server may have put its clock forward, as far as by ``ahead_ms`` beyond true time.
 
-    It does so where all its members restarted: their wall clocks are all that they have then.
+    It does so where all its members restarted, as they have only their wall clocks then.
     """
 
     at_us: int
@@ -41,7 +41,7 @@ class Jump(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """What went wrong and what shows it."""
+    """A rule that was broken: its name, the evidence, and when it shows."""
 
     name: str
     evidence: str
@@ -89,12 +89,12 @@ class Message(Struct):
 
     @property
     def ids(self) -> dict[str, None]:
-        """Every MessageId that it was seen with."""
+        """Every MessageId that the message was seen with."""
         return self.answered_ids | dict.fromkeys(delivery.message.message_id for delivery in self.deliveries)
 
     @property
     def lives(self) -> dict[tuple[str, str], list[Delivery]]:
-        """Its deliveries by queue and MessageId."""
+        """The deliveries of the message by queue and MessageId."""
         found: defaultdict[tuple[str, str], list[Delivery]] = defaultdict(list)
         for delivery in self.deliveries:
             found[delivery.taken_by.queue, delivery.message.message_id].append(delivery)
@@ -106,7 +106,7 @@ class Message(Struct):
 
 
 class QueueHistory:
-    """jumps: of the server's clock. drift: by which share of true time it may run too fast (0.001: 1 ms a second)."""
+    """Indexes events. drift: by which share of true time the server's clock may run too fast (0.001: 1 ms a second)."""
 
     def __init__(self, events: Iterable[Event], jumps: Iterable[Jump] = (), drift: float = 0.0) -> None:
         self.jumps = list(jumps)
@@ -168,7 +168,7 @@ class QueueHistory:
                 self.advances.append(event)
 
     def _add_lease_change(self, change: LeaseChange) -> None:
-        """A refusal may concern one lease of a batch, and the others be committed."""
+        """Note a commit as deletes, too, even a refused one: that may concern one lease, and others be committed."""
         self.lease_changes.append(change)
         for message in change.messages if change.action == "commit" else ():
             delete = Delete(
@@ -234,17 +234,17 @@ class QueueHistory:
         return found
 
     def moves_of(self, message: Message) -> int:
-        """How many move tasks may have taken it along."""
+        """How many move tasks may have moved the message."""
         places = self.places(message.queue)
         return sum(move.queue in places for move in self.moves)
 
     def is_left(self, queue: str) -> bool:
-        """Messages leave the queue otherwise than by a delete."""
+        """True if messages may leave the queue otherwise than by a delete."""
         made = self.queues.get(queue)
         return bool(made is not None and made.dead_letter_queue) or any(move.queue == queue for move in self.moves)
 
     def is_one(self, message: Message) -> bool:
-        """All sends of it were within the time for which a deduplication id is taken."""
+        """True if all sends of ``message`` were certainly within one deduplication window."""
         ends = [send.complete_us if send.outcome != "unknown" else None for send, _ in message.sends]
         last_us = max(self.end_us if end_us is None else end_us for end_us in ends)
         return len(ends) == 1 or last_us - message.invoked_us < DEDUPLICATION_US - self.early_us(
@@ -252,9 +252,9 @@ class QueueHistory:
         )
 
     def early_us(self, from_us: int, by_us: int) -> int:
-        """How much earlier than by true time something may be over that began at ``from_us`` or later.
+        """How much earlier than by true time a timeout may be over that began at ``from_us`` or later.
 
-        By rounding, by what the clock gained between the two moments, by its jump between them, and by all advances
+        This adds up rounding, what the clock gained between the two moments, its jump between them, and all advances
         that may have had their effect there.
         """
         advances = [each for each in self.advances if each.invoke_us <= by_us]
@@ -266,7 +266,7 @@ class QueueHistory:
     def hidden_until_us(self, delivery: Delivery, by_us: int) -> int:
         """The earliest moment at which the message may be visible again, as far as ``by_us`` can tell.
 
-        A change that completed while the message was certainly in flight is the new truth. One that may or
+        A change that completed while the message was certainly in flight sets the deadline. One that may or
         may not have had its effect (its outcome is unknown, or it may have come after the deadline, where it
         succeeds and does nothing) counts only where it brings the deadline nearer. A change of unknown
         outcome may take effect after a later one, so then the nearest of all counts. So does one by another
@@ -299,7 +299,7 @@ class QueueHistory:
         ]
 
     def overlap(self, one: Delivery, other: Delivery) -> bool:
-        """For certain, both held it at once."""
+        """True if both receives certainly held the message at the same time."""
         one_us, other_us = one.completed_us, other.completed_us
         return other_us < self.hidden_until_us(one, other_us) and one_us < self.hidden_until_us(other, one_us)
 

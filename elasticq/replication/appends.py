@@ -23,7 +23,7 @@ class Appender:
         self.heartbeat_at_ms = 0  # when the next round is due
 
     def broadcast(self, now_ms: int) -> None:
-        """A heartbeat round: every follower hears, behind or not."""
+        """Send a heartbeat round to every follower, whether it lacks entries or not."""
         self.heartbeat_at_ms = now_ms + self._heartbeat_ms
         if not self._followers:
             return
@@ -32,13 +32,13 @@ class Appender:
             self.send_append(other, now_ms, force=True)
 
     def replicate(self, now_ms: int) -> None:
-        """New entries, to all whose logs are known to match."""
+        """Send new entries to all followers whose logs are known to match."""
         for other, progress in self._followers.items():
             if not progress.probing:
                 self.send_append(other, now_ms, force=False)
 
     def push_commit(self, now_ms: int) -> None:
-        """The commit index, to all that have not heard of it with an entry."""
+        """Send the commit index to all followers that have not heard of it with an entry."""
         state = self._state
         for other, progress in self._followers.items():
             if progress.told_index < state.commit_index and not progress.probing:
@@ -48,7 +48,7 @@ class Appender:
                     self._send_entries(other, prev_index, prev_term, [], now_ms, is_news=True)
 
     def send_append(self, other: str, now_ms: int, *, force: bool) -> None:
-        """What ``other`` lacks, within its window; with ``force`` also where that is nothing."""
+        """Send ``other`` the entries that it lacks, within its window; with ``force`` also an Append without any."""
         log, progress = self._state.log, self._followers[other]
         if progress.next_index <= log.base_index:
             self._offer(other, progress)
@@ -100,13 +100,13 @@ class Appender:
         )
 
     def _send_heartbeat(self, other: str, now_ms: int) -> None:
-        """To a member whose log ends below ours begins: it agrees with all logs on the place before the first entry."""
+        """Send an empty Append to a member whose log ends before this one begins: all logs agree on index 0."""
         self._send_entries(other, 0, 0, [], now_ms)
 
     def _offer(self, other: str, progress: Progress) -> None:
-        """A snapshot; the log stays from here on, so that it can go on from whichever the member takes."""
+        """Offer a snapshot; the log stays from its index on, so that it can go on from whichever the member takes."""
         state = self._state
-        progress.offered_index = max(progress.offered_index, state.log.base_index)  # the log may have outgrown the pin
+        progress.offered_index = max(progress.offered_index, state.log.base_index)  # the log kept for it may be gone
         state.send(
             Offer(
                 cluster=state.cluster,

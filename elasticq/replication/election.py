@@ -17,7 +17,7 @@ FSYNC_FACTOR = 10  # an election waits for so many of the disk's slow syncs
 
 
 class Timing(Struct, frozen=True):
-    """heartbeat_ms: between rounds; election: bounds of the random silence before standing."""
+    """heartbeat_ms: time between rounds; election_min_ms, election_max_ms: bounds of the silence before standing."""
 
     heartbeat_ms: int
     election_min_ms: int
@@ -31,9 +31,9 @@ class Election:
         self._state = state
         self._timing = timing
         self._random = random
-        self.fsync_ms = 0  # the disk's slow syncs
+        self.fsync_ms = 0  # how long the disk's slow syncs take
         self.at_ms = 0  # when this member stands if it hears no master until then
-        self.heard_ms: int | None = None  # the newest Append of a master, of any term
+        self.heard_ms: int | None = None  # when the newest Append of a master came, of any term
         self.votes: dict[str, tuple[int, int]] = {}  # grants: voter -> its clock
         self.refused_by: str | None = None  # a voter: it may hear a master that is not heard here
         self._pre_votes: set[str] = set()
@@ -44,7 +44,7 @@ class Election:
 
     @property
     def patience_ms(self) -> int:
-        """How long silence is nothing: raised where the disk is slow. The lease never counts on more than the least."""
+        """How long a silence is normal: longer where the disk is slow. The lease counts on ``election_min_ms`` only."""
         return max(self._timing.election_min_ms, FSYNC_FACTOR * self.fsync_ms)
 
     def set_timer(self, now_ms: int) -> None:
@@ -53,19 +53,19 @@ class Election:
         self.at_ms = now_ms + max(silence_ms, silence_ms * self.patience_ms // timing.election_min_ms)
 
     def heard_lately(self, now_ms: int) -> bool:
-        """Stickiness: whoever heard a master within election_min_ms helps nobody to depose it."""
+        """Stickiness: a member that heard a master within ``election_min_ms`` helps nobody to depose it."""
         return self.heard_ms is not None and now_ms - self.heard_ms < self._timing.election_min_ms
 
     # --- the candidate --------------------------------------------------------
 
     def end(self) -> None:
-        """This member is no candidate any more; of its votes and refusals nothing stays."""
+        """End the candidature of this member, and forget its votes and refusals."""
         self._pre_votes = set()
         self.votes = {}
         self.refused_by = None
 
     def ask_pre_votes(self) -> None:
-        """Would the others vote for this member in the next term?"""
+        """Ask the other voters whether they would vote for this member in the next term."""
         state = self._state
         self.votes = {}
         self._pre_votes = {state.member_id}
@@ -85,7 +85,7 @@ class Election:
             )
 
     def take_pre_vote(self, message: PreVoteReply) -> bool:
-        """True if a quorum would vote for this member now."""
+        """Count an answer; True if a quorum would vote for this member now."""
         if message.asked_term != self._campaign_term:
             return False
         if not message.granted:
@@ -98,7 +98,7 @@ class Election:
         return len(self._pre_votes) >= self._state.quorum
 
     def ask_votes(self, now_ms: int, own_vote_token: int, *, transfer: bool) -> None:
-        """Of the present term; the own vote counts once it is durable, which is when ``own_vote_token`` is synced."""
+        """Ask for votes in the present term; the own vote counts once it is durable (``own_vote_token``)."""
         state = self._state
         self._pre_votes = set()
         self.votes = {state.member_id: state.clock(now_ms)}
@@ -120,12 +120,12 @@ class Election:
             )
 
     def take_vote(self, message: VoteReply) -> bool:
-        """True if it counts for the candidature of the present term."""
+        """Note a vote; True if it counts for the candidature of the present term."""
         state = self._state
         is_mine = message.granted and message.term == state.term and not self._pre_votes
         if not is_mine or message.sender not in state.others:
             return False
-        # Who does not tell the term of its link is taken for linked to the first master there was.
+        # A voter that does not tell the term of its link counts as linked to the master of term 1.
         self.votes[message.sender] = (message.linked_term or int(message.linked), message.time_ms)
         return True
 
@@ -135,7 +135,7 @@ class Election:
     # --- the voter ------------------------------------------------------------
 
     def is_up_to_date(self, last_term: int, last_index: int) -> bool:
-        """The newest log wins: what was committed stands in the log of whoever may win."""
+        """True if a log that ends so is at least as new as this one: so no winner lacks a committed entry."""
         log = self._state.log
         return (last_term, last_index) >= (log.last_term, log.last_index)
 

@@ -1,4 +1,4 @@
-"""Which messages of other members are taken: a frame is judged like a request, before it has changed anything.
+"""Decides which messages of other members are taken: each is judged like a request, before it has changed anything.
 
 The codec has judged each number by itself (model/ranges.py); here is what only shows beside other fields and this
 member's own place. Whatever a correct member can have sent passes, however late or often it comes: what Raft's rules
@@ -12,7 +12,7 @@ from elasticq.replication.replica import MASTER, Replica
 
 
 def judge(message: AnyMessage, replica: Replica) -> None:
-    """Raises FrameError for what no member that keeps to the rules can have said to this one."""
+    """Raises FrameError for a message that no member that keeps to the rules can have sent to this one."""
     _require(message.group == 0, "it is of a group that there is not")
     _require(message.sender != replica.member_id, "it bears this member's own id")
     if replica.term:  # a member that is new knows no term yet
@@ -52,7 +52,7 @@ def _judge_entries(entries: list[Entry], last_index: int, last_term: int, term_m
 
 
 def _judge_history(message: Append, replica: Replica) -> None:
-    """What is committed here is never cut: a master that has another history is none of this cluster."""
+    """Refuse an Append that contradicts what is committed here: no master of this cluster sends one."""
     log, committed = replica.log, replica.commit_index
     if message.prev_index <= committed:
         _require(log.term_at(message.prev_index) == message.prev_term, "another history of what is committed here")

@@ -26,7 +26,7 @@ class LeaderLease:
         self._sent_ms: deque[tuple[int, int]] = deque()  # (round, sent) not known to a quorum yet
 
     def begin(self) -> None:
-        """A mastership began: rounds of an earlier one prove nothing."""
+        """Begin a mastership without a lease: rounds of an earlier one prove nothing."""
         self._sent_ms.clear()
         self.until_ms = 0
 
@@ -40,14 +40,14 @@ class LeaderLease:
             self._sent_ms.popleft()
 
     def extend(self, answered_round: int) -> None:
-        """A quorum has answered rounds up to ``answered_round``."""
+        """Extend the lease, as a quorum has answered rounds up to ``answered_round``."""
         while self._sent_ms and self._sent_ms[0][0] <= answered_round:
             _, sent_ms = self._sent_ms.popleft()
             if sent_ms >= self._none_before_ms:
                 self.until_ms = sent_ms + self._duration_ms
 
     def give_up(self, none_before_ms: int) -> None:
-        """It ends now, and rounds sent before ``none_before_ms`` give none."""
+        """End the lease now; rounds sent before ``none_before_ms`` extend it no more."""
         self.until_ms = 0
         self._none_before_ms = none_before_ms
 

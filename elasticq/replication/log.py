@@ -2,13 +2,13 @@
 
 from elasticq.replication.records import BEGINNING, Base, Entry, Voter
 
-ENTRY_BYTES = 160  # of an entry beside its payload
+ENTRY_BYTES = 160  # memory of an entry beside its payload
 
 
 class Log:
-    """Entries ``first_index`` … ``last_index``; below stands only (base_index, base_term).
+    """Holds the entries ``first_index`` … ``last_index``; of those below it knows only (base_index, base_term).
 
-    Indexes grow by one, terms and times never fall; both are asserted at the door.
+    Indexes grow by one, terms and times never fall; ``append`` asserts indexes and terms.
     """
 
     __slots__ = (
@@ -56,9 +56,9 @@ class Log:
         return None
 
     def conflict_hint(self, prev_index: int, commit_index: int) -> int:
-        """Where a master whose entry at ``prev_index`` is another should try next.
+        """The index at which a master whose entry at ``prev_index`` is another should try next.
 
-        Before the whole term that conflicts, never below ``commit_index``; the last index where the log ends below.
+        It is before all entries of the conflicting term, never below ``commit_index``; the last index of a shorter log.
         """
         term = self.term_at(prev_index)
         if term is None:
@@ -69,7 +69,7 @@ class Log:
         return max(hint, commit_index)
 
     def base_at(self, index: int, voters: tuple[Voter, ...] | None) -> Base:
-        """The place ``index`` as the base of a log that begins after it."""
+        """The base of a log that begins after ``index``, with the ``voters`` of that place."""
         if index == self.base_index:
             return Base(index, self.base_term, self._base_time_ms, voters)
         entry = self.entry(index)
@@ -106,7 +106,7 @@ class Log:
         return dropped
 
     def floor_of(self, kept_bytes: int) -> int:
-        """The newest index up to which it can be forgotten so that about ``kept_bytes`` stay."""
+        """The newest index up to which the log can be forgotten so that about ``kept_bytes`` stay."""
         floor, size_bytes = self.base_index, self.size_bytes
         for entry in self._entries:
             size_bytes -= len(entry.payload) + ENTRY_BYTES

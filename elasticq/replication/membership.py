@@ -1,4 +1,4 @@
-"""Who the voters are: the newest entry of the log that names them says it, committed or not.
+"""Tells who the voters are: those that the newest entry of the log that names any names, committed or not.
 
 One change at a time, of one voter, so that any majority of the old ones and
 any of the new ones share a member (Ongaro 2014, §4.1).
@@ -21,7 +21,7 @@ class Membership:
 
     @property
     def index(self) -> int:
-        """Of the entry that named the present voters."""
+        """The index of the entry that named the present voters."""
         return self._named[-1][0]
 
     def _take(self) -> None:
@@ -32,7 +32,7 @@ class Membership:
         self.quorum = len(self.ids) // 2 + 1
 
     def appended(self, entry: Entry) -> bool:
-        """True if it names voters."""
+        """Follow an entry that was appended; True if it names voters."""
         if entry.voters is None:
             return False
         self._named.append((entry.index, entry.voters))
@@ -49,19 +49,19 @@ class Membership:
         return True
 
     def committed(self, index: int) -> None:
-        """What was named before the newest committed naming is never gone back to."""
+        """Forget the voters named before the newest committed entry that names any: they can never come back."""
         while len(self._named) > 1 and self._named[1][0] <= index:
             del self._named[0]
 
     @property
     def committed_voters(self) -> tuple[Voter, ...]:
-        """As of the newest committed entry that names them."""
+        """The voters that the newest committed entry with voters names."""
         return self._named[0][1]
 
     def knows(self, member_id: str) -> bool:
-        """Whether it is or was a voter by any naming that may still hold, or nobody can say who is."""
+        """True if ``member_id`` is a voter by any entry that may still count, or if no voters are known."""
         return not self.ids or any(member_id == voter.id for _, voters in self._named for voter in voters)
 
     def allows(self, voters: tuple[Voter, ...]) -> bool:
-        """A change of one voter at most, that leaves one."""
+        """True if ``voters`` is not empty and differs from the present voters by one member at most."""
         return bool(voters) and len(set(self.ids) ^ {voter.id for voter in voters}) <= 1

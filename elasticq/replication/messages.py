@@ -28,21 +28,21 @@ class Message(Struct, array_like=True, gc=False, kw_only=True):
 
 
 class PreVote(Message, tag=1):
-    """Would you vote for me in ``term`` (mine + 1)? Changes nothing at the addressee."""
+    """Asks who would vote for the sender in ``term`` (its own + 1); it changes nothing at the addressee."""
 
     last_index: Index
     last_term: Term
 
 
 class PreVoteReply(Message, tag=2):
-    """``term`` is the replier's own; ``asked_term`` the one asked for."""
+    """Answers a PreVote; ``term`` is the replier's own, ``asked_term`` that of the PreVote."""
 
     asked_term: Term
     granted: bool
 
 
 class RequestVote(Message, tag=3):
-    """``transfer``: the old master asked for this election, so stickiness is waived."""
+    """Asks for a vote in ``term``; ``transfer``: the old master asked for this election, so stickiness is waived."""
 
     last_index: Index
     last_term: Term
@@ -50,7 +50,7 @@ class RequestVote(Message, tag=3):
 
 
 class _VoteReply(Message):
-    """As members told it before they told ``linked_term``."""
+    """The fields of a VoteReply that members sent before there was ``linked_term``."""
 
     granted: bool
     linked: bool
@@ -58,17 +58,17 @@ class _VoteReply(Message):
 
 
 class VoteReply(_VoteReply, tag=4, kw_only=True):
-    """Carries the voter's clock: ``linked`` cluster time at sending, else its wall clock.
+    """Answers a RequestVote; ``time_ms`` is cluster time at sending if the voter is ``linked``, else its wall clock.
 
-    linked_term: of the master it is linked to; last on the wire, behind the header (so the class of its own),
-    where members of an older version do not look for it. It is 0 where they send none.
+    linked_term: the term of the master it is linked to. A class of its own puts it last on the wire, behind the
+    header, where members of an older version do not look for it; it is 0 where they send none.
     """
 
     linked_term: int = 0
 
 
 class Append(Message, tag=5):
-    """Entries after (prev_index, prev_term); empty as heartbeat.
+    """Carries the entries after (prev_index, prev_term); a heartbeat has none.
 
     round: grows with every broadcast, echoed by the reply (lease, check-quorum);
     time_ms: cluster time at sending, the link of the followers' clocks; is_news: it only tells the
@@ -85,7 +85,10 @@ class Append(Message, tag=5):
 
 
 class AppendReply(Message, tag=6):
-    """``match_index``: durable and equal to the master's log up to here (when ok), else a hint where to go on."""
+    """Answers an Append.
+
+    match_index: if ok, the log is durable and equal to the master's up to here; else a hint where to go on.
+    """
 
     ok: bool
     match_index: Index
@@ -93,21 +96,21 @@ class AppendReply(Message, tag=6):
 
 
 class TimeoutNow(Message, tag=7):
-    """Planned hand-over: stand for election at once."""
+    """Asks the addressee to stand for election at once, for a planned transfer of the mastership."""
 
 
 class Join(Message, tag=8):
-    """I am no voter and hear no master: send me the log. ``term`` is the sender's own."""
+    """Asks a master for the log: the sender is no voter and hears no master. ``term`` is the sender's own."""
 
 
 class Offer(Message, tag=9):
-    """What comes after the addressee's log is forgotten here: take a snapshot at ``index`` or above."""
+    """Offers a snapshot at ``index`` or above, as the entries after the addressee's log are forgotten here."""
 
     index: Index
 
 
 class Found(Message, tag=10):
-    """Be one of the founders: ``entry`` is the first of the log, the same for all, and names them as voters."""
+    """Asks for one more founder: ``entry`` is the first of the log, the same for all, and names them as voters."""
 
     entry: Entry
 
@@ -119,7 +122,7 @@ _decoder: msgspec.msgpack.Decoder[AnyMessage] = msgspec.msgpack.Decoder(AnyMessa
 
 
 def encode(message: AnyMessage) -> bytes:
-    """One version byte, then the message."""
+    """The frame of ``message``: one version byte, then msgpack."""
     return bytes((PROTOCOL_VERSION,)) + _encoder.encode(message)
 
 

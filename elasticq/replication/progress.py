@@ -20,7 +20,7 @@ class Progress(Struct):
     told_index: int = 0
 
     def take_hint(self, index: int) -> bool:
-        """It refused an Append and may match at ``index``; False for a late answer, which changes nothing."""
+        """Try at ``index`` next, as the follower refused an Append; False for a late answer, which changes nothing."""
         if index < self.match_index:
             return False
         self.next_index = max(self.match_index, min(index, self.next_index - 1)) + 1

@@ -1,7 +1,7 @@
-"""What a member is by its log: term and vote, entries, who the voters are, what is committed and what is durable.
+"""The Raft state of a member: term and vote, entries, who the voters are, what is committed and what is durable.
 
-Here stand the rules of how these change, and Replica, which extends this class by
-the roles, alone lets them. The parts (election.py, tracker.py, appends.py) hold it
+The rules of how these change are here, and only Replica, which extends this class
+by the roles, applies them. The parts (election.py, tracker.py, appends.py) hold it
 by this type: they read it and leave what they want done in ``ready``, and there is
 nothing that they could call to change the member's role.
 """
@@ -70,7 +70,7 @@ class RaftState:
     # --- members ----------------------------------------------------------------
 
     def take_members(self) -> None:
-        """What follows from who the voters and the followers are."""
+        """Derive the quorum, and whether this member is alone, from the present voters and followers."""
         membership = self.membership
         self.others = membership.others
         self.quorum = membership.quorum
@@ -88,18 +88,18 @@ class RaftState:
 
     @property
     def may_vote(self) -> bool:
-        """Not while a snapshot is on its way or its rows have holes, and not before it belongs to a cluster."""
+        """False while this member waits for a snapshot or its rows are damaged, and before it belongs to a cluster."""
         return self.is_whole and self.wanted is None and (self.membership.is_voter or bool(self.cluster))
 
     @property
     def may_stand(self) -> bool:
-        """Not where there is no higher term: what a master of it made could not be numbered."""
+        """True for a voter that may vote and can raise its term: at the highest one there is no next."""
         return self.may_vote and self.membership.is_voter and self.term < TERM_MAX
 
     # --- vote and log -----------------------------------------------------------
 
     def persist_vote(self) -> None:
-        """Term and vote are durable before anybody hears of them."""
+        """Record term and vote, which are durable before anybody hears of them."""
         self.record(Vote(self.term, self.voted_for))
 
     def append(self, entry: Entry) -> None:
@@ -109,7 +109,7 @@ class RaftState:
             self.members_changed()
 
     def store(self, entries: list[Entry]) -> None:
-        """Entries of a master, some of which may be here already."""
+        """Append the entries of a master; some may be here already, and those that conflict with them are cut."""
         for entry in entries:
             if entry.index <= self.log.last_index:
                 if self.agrees(entry):
@@ -118,7 +118,7 @@ class RaftState:
             self.append(entry)
 
     def agrees(self, entry: Entry) -> bool:
-        """Truncate on a real conflict only: a late frame must not cut what it does not know of."""
+        """True if the log has this entry. Only a real conflict truncates: a late frame must not cut what follows."""
         return self.log.term_at(entry.index) == entry.term
 
     def _truncate(self, index: int) -> None:
@@ -130,7 +130,7 @@ class RaftState:
         self.durability.truncated(index)
 
     def move_commit(self, index: int, *, is_master: bool) -> None:
-        """Up to ``index``, or nowhere if it is committed already."""
+        """Move the commit index up to ``index``; nothing changes if that is committed already."""
         if index > self.commit_index:
             assert index <= self.log.last_index
             self.commit_index = index

@@ -13,17 +13,17 @@ from elasticq.replication.records import Entry, Record
 
 
 class BecameMaster(Struct, frozen=True):
-    """Of the present term. The node proposes the first entry of the term, and then asks for a heartbeat round."""
+    """This member is master. The node proposes the first entry of the term, and then asks for a heartbeat round."""
 
 
 class LostMastership(Struct, frozen=True, gc=False):
-    """What this member proposed above ``commit_index`` may never be committed."""
+    """This member is master no more: what it proposed above ``commit_index`` may never be committed."""
 
     commit_index: int
 
 
 class CommitMoved(Struct, frozen=True, gc=False):
-    """Entries up to ``index`` are committed; ``is_master``: by this member, that has applied them long since."""
+    """Entries up to ``index`` are committed; ``is_master``: this member committed them, and applied them before."""
 
     index: int
     is_master: bool
@@ -37,7 +37,7 @@ class Linked(Struct, frozen=True, gc=False):
 
 
 class MembersChanged(Struct, frozen=True, gc=False):
-    """There are other voters, or at a master other learners.
+    """The voters changed or, at a master, the learners.
 
     last_index: of the log, with the entry that named them; is_voter: this member is one of them.
     """
@@ -47,13 +47,13 @@ class MembersChanged(Struct, frozen=True, gc=False):
 
 
 class Dropped(Struct, frozen=True):
-    """A newer master's log has others in the place of these ``entries``."""
+    """These ``entries`` were cut off the log: a newer master has others in their place."""
 
     entries: list[Entry]
 
 
 class FellBehind(Struct, frozen=True, gc=False):
-    """Only a snapshot helps: ``source`` has one at ``index`` or above."""
+    """This member needs a snapshot: ``source`` has one at ``index`` or above."""
 
     source: str
     index: int

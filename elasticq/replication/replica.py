@@ -18,8 +18,8 @@ rule; the simulator plants its faults in exactly these.
 A member that is no voter (a learner) gets the log like a follower and counts for
 nothing. One that is too far behind for entries is offered a snapshot; until that
 is installed, which is a new Replica over it, it neither votes nor stands, and
-acknowledges no more than its log holds. So does one whose rows on disk are
-damaged: it wants a snapshot by itself, and its log goes on from there.
+acknowledges no more than its log holds. The same holds for one whose rows on
+disk are damaged: it asks for a snapshot by itself, and its log goes on from there.
 
 Source: Ongaro, "Consensus: bridging theory and practice" (2014), §3, §4.2.3,
 §6.4, §9.6; deviations: a member keeps its term over a restart, and a master
@@ -61,7 +61,7 @@ FOLLOWER, CANDIDATE, MASTER = "follower", "candidate", "master"
 
 
 class Replica(RaftState):
-    """``receive``, ``tick``, ``propose`` and ``synced`` move it; all times are boot-clock ms."""
+    """The state changes by ``receive``, ``tick``, ``propose`` and ``synced``; all times are boot-clock ms."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Replica(RaftState):
     # --- members ------------------------------------------------------------
 
     def found(self, entry: Entry, now_ms: int) -> None:
-        """Be a founder: the first entry is the same for all of them, and nobody is master in its term."""
+        """Become a founder: the first entry is the same for all founders, and nobody is master in its term."""
         assert self.log.last_index == 0
         assert self.term == 0
         assert entry.index == 1
@@ -114,14 +114,14 @@ class Replica(RaftState):
         self.election.set_timer(now_ms)
 
     def send_founding(self, to: str, entry: Entry) -> None:
-        """Let a fresh member that ``entry`` names be a founder, too; what it says is durable here first."""
+        """Ask a fresh member that ``entry`` names to be a founder, too; the entry is durable here first."""
         self.send(
             Found(cluster="", group=0, sender=self.member_id, to=to, term=entry.term, entry=entry),
             rests_on_records=True,
         )
 
     def may_change(self) -> bool:
-        """One change at a time, by a master that has committed an entry of its own term."""
+        """True if the voters may change: one change at a time, by a master that has committed an entry of its term."""
         return (
             self.role == MASTER
             and self.membership.index <= self.commit_index
@@ -129,7 +129,7 @@ class Replica(RaftState):
         )
 
     def lost_rows(self, now_ms: int) -> None:
-        """Some of what the rows on disk held cannot be read: until others gave it back, this member serves nobody."""
+        """Some rows on disk cannot be read: this member serves nobody until it has a snapshot of another one."""
         if not self.is_whole:
             return
         self.is_whole = False
@@ -138,7 +138,7 @@ class Replica(RaftState):
         self._want_rows()
 
     def _want_rows(self) -> None:
-        """From where the log can go on; whoever has them will do."""
+        """Ask for a snapshot from which the log can go on; any other voter may give it."""
         if not self.is_whole and self.others:
             source = self.master if self.master in self.others else self.others[0]
             assert source is not None
@@ -165,7 +165,7 @@ class Replica(RaftState):
 
     @property
     def wake_at_ms(self) -> int:
-        """When ``tick`` has something to do next."""
+        """The time at which ``tick`` has something to do next."""
         return self.appender.heartbeat_at_ms if self.role == MASTER else self.election.at_ms
 
     def tick(self, now_ms: int) -> None:
@@ -227,7 +227,7 @@ class Replica(RaftState):
         self.election.ask_pre_votes()
 
     def _stand(self, now_ms: int, *, transfer: bool) -> None:
-        """Candidate of the next term; the own vote counts once it is durable."""
+        """Become candidate of the next term; the own vote counts once it is durable."""
         self.role = CANDIDATE
         self.master = None
         self.term += 1
@@ -286,7 +286,7 @@ class Replica(RaftState):
 
     def _on_pre_vote(self, message: PreVote, now_ms: int) -> None:
         if self.role == MASTER and message.sender not in self.followers:
-            self._add_learner(message.sender, now_ms)  # it was taken out and missed it: let it know
+            self._add_learner(message.sender, now_ms)  # it was removed and missed that: the log tells it
         granted = (
             message.term > self.term
             and self.may_vote
@@ -406,7 +406,7 @@ class Replica(RaftState):
         return entry.index
 
     def _assert_change(self, voters: tuple[Voter, ...]) -> None:
-        """Two changes at once could have majorities that share nobody."""
+        """Assert that the change is allowed: two at once could have majorities that share nobody."""
         assert self.may_change(), "one change of the voters at a time"
         assert self.membership.allows(voters), "of one voter"
 
@@ -429,7 +429,7 @@ class Replica(RaftState):
     def _on_match(self, message: AppendReply, progress: Progress, now_ms: int) -> None:
         match_index = min(message.match_index, self.log.last_index)
         if match_index < self.log.base_index and progress.next_index <= self.log.base_index:
-            return  # a heartbeat's answer; it has no snapshot yet
+            return  # it answers a heartbeat, and has no snapshot yet
         progress.offered_index = 0
         was_probing = progress.probing
         progress.probing = False
@@ -447,7 +447,7 @@ class Replica(RaftState):
             self.appender.send_append(message.sender, now_ms, force=False)
 
     def lease_is_valid(self, now_ms: int) -> bool:
-        """No other master can exist now; a cluster of one has no other."""
+        """True if no other master can exist now; a cluster of one has no other member."""
         return self.role == MASTER and (self.is_alone or self.lease.is_valid(now_ms))
 
     def ask_round(self, now_ms: int) -> None:
@@ -456,14 +456,14 @@ class Replica(RaftState):
             self.appender.broadcast(now_ms)
 
     def hand_over(self, now_ms: int, to: str = "") -> bool:
-        """Ask ``to``, or the voter with the newest log, to stand now; True if it has everything."""
+        """Ask ``to``, or the voter with the newest log, to stand now if it has the whole log; True if it was asked."""
         if self.role != MASTER or not self.others or (to and to not in self.others):
             return False
         best = to or self.tracker.transfer_target()
         if self.followers[best].match_index < self.log.last_index:
             return False
-        # The follower may win at once, without asking those who answered our rounds: no lease until it
-        # cannot have been asked in vain any more.
+        # The follower may win at once, without asking those who answered our rounds: no lease until
+        # the time is over in which it may win.
         self.lease.give_up(now_ms + self.timing.election_max_ms)
         self.send(
             TimeoutNow(cluster=self.cluster, group=0, sender=self.member_id, to=best, term=self.term),
@@ -483,7 +483,7 @@ class Replica(RaftState):
                 self._voters_committed(now_ms)
 
     def _voters_committed(self, now_ms: int) -> None:
-        """Those who were taken out were told by the last push; a master that took itself out ends here."""
+        """Forget the removed members, which the last push told of it; a master that removed itself steps down."""
         for other in self.tracker.told_to_leave():
             self._forget_follower(other)
         if not self.membership.is_voter:
@@ -491,11 +491,11 @@ class Replica(RaftState):
             self._step_down(self.term, now_ms)
 
     def _may_commit(self, index: int) -> bool:
-        """An entry of an older term is committed by one of the own term above it, never by counting."""
+        """An entry of an older term is committed by one of the own term above it, never by counting its copies."""
         return self.log.term_at(index) == self.term
 
     def settle(self, now_ms: int) -> None:
-        """At the end of an input: if the log went idle tell the commit index now, not at the next heartbeat."""
+        """If the log is idle, tell the commit index now, not at the next heartbeat; to be called after each input."""
         if self.role == MASTER and self.commit_index == self.log.last_index:
             self.appender.push_commit(now_ms)
 

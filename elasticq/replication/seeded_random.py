@@ -1,4 +1,4 @@
-"""Numbers that look random and follow from the entropy given at birth (the room draws none itself)."""
+"""Pseudo-random numbers that follow from given entropy, as replication draws no randomness itself."""
 
 from hashlib import blake2b
 
@@ -19,5 +19,5 @@ class SeededRandom:
         return low + int.from_bytes(digest, "big") % (high - low + 1)
 
     def token(self, purpose: bytes, size_bytes: int) -> bytes:
-        """Secret bytes for ``purpose``; the same again for the same entropy."""
+        """Secret bytes for ``purpose``, which are the same for the same entropy."""
         return blake2b(purpose, key=self._entropy[:64], digest_size=size_bytes).digest()

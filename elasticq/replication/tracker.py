@@ -9,7 +9,7 @@ from elasticq.replication.raft_state import RaftState
 
 IN_FLIGHT_ENTRIES_MAX = 4_096  # sent to one follower and not acknowledged
 LEARNER_SILENT_MS = 10_000  # a learner not heard for so long is forgotten; it asks again when it is back
-PINNED_FACTOR = 16  # times the bytes that are kept anyway: so much log waits for one who takes a snapshot
+PINNED_FACTOR = 16  # how many times the usual bytes of log are kept for members that take a snapshot
 
 
 class ProgressTracker:
@@ -23,7 +23,7 @@ class ProgressTracker:
     # --- who they are -----------------------------------------------------------
 
     def begin(self, now_ms: int) -> None:
-        """A mastership begins: nothing is known of any voter but that it was heard."""
+        """Begin a mastership: nothing is known of the other voters, which count as heard now."""
         self._followers.clear()
         for other in self._state.others:
             self.add(other, now_ms)
@@ -38,7 +38,7 @@ class ProgressTracker:
         del self._followers[other]
 
     def follow_voters(self, voters_before: tuple[str, ...], now_ms: int) -> None:
-        """The log names other voters than ``voters_before`` (both without this member)."""
+        """Follow the voters that the log names now instead of ``voters_before`` (both without this member)."""
         voters = self._state.others
         for other in voters:
             if other not in self._followers:
@@ -52,7 +52,7 @@ class ProgressTracker:
         return tuple(each for each in self._followers if each not in self._state.others)
 
     def drop_silent(self, now_ms: int) -> list[str]:
-        """The learners that are silent for long, to be forgotten; for a silent voter's snapshot no log is kept."""
+        """Return the silent learners, to be forgotten; keep no more log for the snapshot of a silent member."""
         silent = []
         for other, progress in self._followers.items():
             if now_ms - progress.heard_ms > LEARNER_SILENT_MS:
@@ -62,7 +62,7 @@ class ProgressTracker:
         return silent
 
     def told_to_leave(self) -> list[str]:
-        """Those who are voters no more and have the entry that says so."""
+        """The members that were voters and have the entry by which they are none."""
         index = self._state.membership.index
         followers = self._followers.items()
         return [other for other, progress in followers if progress.is_leaving and progress.match_index >= index]
@@ -106,16 +106,16 @@ class ProgressTracker:
         return max(self._state.others, key=self._fitness, default="")
 
     def _fitness(self, other: str) -> tuple[int, int]:
-        """Of an transfer target: that it has everything, and that it was heard lately."""
+        """The rank of a transfer target: how much of the log it has, then how lately it was heard."""
         progress = self._followers[other]
         return progress.match_index, progress.heard_ms
 
     # --- who needs the log ----------------------------------------------------------
 
     def compaction_floor(self, index: int, kept_bytes: int) -> int:
-        """Up to where the log may be forgotten, at most ``index``, so that those who are not far behind still get it.
+        """The index, at most ``index``, up to which the log may be forgotten: who is not far behind gets the rest.
 
-        A voter that is down is waited for within ``kept_bytes`` only; whoever takes a snapshot is, until it has it.
+        For a voter that is down only ``kept_bytes`` are kept; for a member that takes a snapshot, until it has it.
         """
         log, floor = self._state.log, index
         if kept_bytes and log.size_bytes > kept_bytes * PINNED_FACTOR:
