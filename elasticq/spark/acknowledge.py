@@ -22,7 +22,7 @@ NEEDED = ("queue", "receiptHandle")
 
 
 def ack(frame: "DataFrame", **options: Any) -> "DataFrame":
-    """Deletes each message of the frame (columns queue, receiptHandle) at once; counts per queue.
+    """Deletes each message of the frame (columns queue, receiptHandle) at once; returns counts per queue.
 
     A message whose visibility timeout has ended may be somebody else's again: its handle counts as failed.
     The frame is computed again if it is not persisted, and a queue read again gives other messages: persist it.
@@ -30,7 +30,7 @@ def ack(frame: "DataFrame", **options: Any) -> "DataFrame":
     if missing := sorted(set(NEEDED) - set(frame.columns)):
         raise OptionError(f"column {missing[0]} is needed: read with ackMode=none and keep queue and receiptHandle")
     given = {name.replace("_", ""): str(value) for name, value in options.items() if value is not None}
-    connection = parse_queue(Queue, {**given, "queueName": "-"}).connection  # the rows name the queues
+    connection = parse_queue(Queue, {**given, "queueName": "-"}).connection  # no queue is named: the rows do that
     deleted = frame.select(*NEEDED).mapInArrow(Deleting(connection), COUNTS_SCHEMA)
     return frame.sparkSession.createDataFrame(deleted.toArrow())
 
@@ -38,7 +38,7 @@ def ack(frame: "DataFrame", **options: Any) -> "DataFrame":
 def for_each_batch_delete(
     handle: "Callable[[DataFrame, int], object]", **options: Any
 ) -> "Callable[[DataFrame, int], None]":
-    """For ``writeStream.foreachBatch``: calls ``handle`` with the batch, persisted, then deletes its messages."""
+    """Returns a function for ``writeStream.foreachBatch``: it calls ``handle``, then deletes the batch's messages."""
 
     def handle_and_delete(frame: "DataFrame", batch_id: int) -> None:
         frame.persist()
@@ -53,7 +53,7 @@ def for_each_batch_delete(
 
 @dataclass(frozen=True)
 class Deleting:
-    """mapInArrow's function: handles in, counts of each queue out."""
+    """The function for mapInArrow: it takes receipt handles and yields the counts of each queue."""
 
     connection: Connection
 

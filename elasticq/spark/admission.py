@@ -1,4 +1,4 @@
-"""How many messages the next batch may take: backlog, limits, rate, minimum, and the target of availableNow."""
+"""Decides how many messages the next batch takes: by backlog, limits, rate, minimum, and the target of availableNow."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,7 +10,7 @@ RATE_SAVED_S = 60  # an idle minute is made up for, not an idle night
 
 
 class Admission:
-    """Of one run of a query. Counts are the server's, so they are approximate at AWS."""
+    """The admission of one run of a query. Counts are the server's, so they are approximate on AWS."""
 
     def __init__(self, options: Read, now_s: Callable[[], float]) -> None:
         self._options = options
@@ -18,15 +18,15 @@ class Admission:
         self._waiting_since_s: float | None = None
         self._admitted_at_s: float | None = None
         self._target: int | None = None  # messages that availableNow has still to read
-        self._planned = 0  # of these by the last batch
+        self._planned = 0  # how many of these the last batch was planned to read
         self._total_before = 0
 
     def until(self, backlogs: Sequence[Backlog]) -> None:
-        """Trigger.AvailableNow: as many as wait now, and no more."""
+        """Sets the target for Trigger.AvailableNow: as many messages as wait now, and no more."""
         self._target = sum(backlog.visible for backlog in backlogs)
 
     def amount(self, backlogs: Sequence[Backlog], limit: int | None, is_fifo: bool) -> int:
-        """How many messages the next batch may have; 0: there is no next batch yet."""
+        """Returns how many messages the next batch may have; 0 if there is no next batch yet."""
         readable = sum(backlog.readable for backlog in backlogs)
         if self._target is not None:
             self._target -= self._progress(backlogs, is_fifo)
@@ -39,15 +39,15 @@ class Admission:
         return min(readable, self._by_rate(), limit or readable)
 
     def admitted(self, messages: int, backlogs: Sequence[Backlog]) -> None:
-        """A batch of so many is planned."""
+        """Notes that a batch of so many messages is planned."""
         self._waiting_since_s = None
         self._admitted_at_s = self._now_s()
         self._planned = messages
         self._total_before = sum(backlog.total for backlog in backlogs)
 
     def _progress(self, backlogs: Sequence[Backlog], is_fifo: bool) -> int:
-        """Of the last batch. A standard queue gave what was planned, or it is empty; in a FIFO queue groups were
-        locked, so what left the queue counts, and one at least so that it ends."""
+        """Returns how many messages the last batch read. A standard queue gave what was planned, or is empty; in a FIFO
+        queue groups were locked, so what left the queue counts, and at least one so that the query ends."""
         planned, self._planned = self._planned, 0
         if not is_fifo or not planned:
             return planned
@@ -72,7 +72,7 @@ class Admission:
 def divided(
     backlogs: Sequence[tuple[str, Backlog]], messages: int, partitions: int, share_messages_max: int
 ) -> tuple[Part, ...]:
-    """The batch over its queues by what waits in each; every queue with a backlog has at least one task."""
+    """Divides a batch over its queues by what waits in each; every queue with a backlog has at least one task."""
     waiting = [(url, backlog.readable) for url, backlog in backlogs if backlog.readable]
     readable = sum(count for _, count in waiting)
     parts: list[Part] = []

@@ -1,9 +1,9 @@
-"""The batch source: on elasticq a look at the queue that changes nothing, elsewhere an ordinary receive.
+"""The batch source: on elasticq it peeks at the queue, which changes nothing; elsewhere it receives messages.
 
-Without ackMode a batch read on elasticq is a peek: all messages that were there
-when the query was planned, waiting, in flight or delayed, none of them touched.
+Without ackMode a batch read on elasticq is a peek at all messages that were there
+when the query was planned, whether waiting, in flight or delayed; none is changed.
 With ackMode=none or commit, and on any other SQS, messages are received: they
-are hidden for visibilityTimeout, and ``elasticq.spark.ack(frame)`` deletes.
+are hidden for visibilityTimeout, and ``elasticq.spark.ack(frame)`` deletes them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,7 +34,7 @@ NO_BOUND: Final = 2**62
 
 @dataclass(frozen=True)
 class Look:
-    """A peek at one queue, up to ``messages``; until_ms: what is sent later is not of the snapshot."""
+    """A peek at one queue for up to ``messages`` messages; ``narrowed`` holds the end of the snapshot, too."""
 
     queue_url: str
     partition: int
@@ -59,7 +59,7 @@ class Pushdown:
 
 
 class BatchReader(DataSourceReader):
-    """Plans on the driver, reads on executors."""
+    """Plans a batch read on the driver, and reads on executors."""
 
     def __init__(self, options: Read, schema: "StructType", environment: Environment | None = None) -> None:
         self._environment = environment = environment or Environment()
@@ -77,7 +77,7 @@ class BatchReader(DataSourceReader):
         self.pushFilters: Any = Pushdown(self)
 
     def narrow(self, filters: list[Filter]) -> Iterable[Filter]:
-        """What Spark has to filter still. A receive takes what comes, so only the queue can be chosen there."""
+        """Returns the filters that Spark still has to apply. With receives only the queue can be chosen."""
         found, left = narrowed(filters)
         if self._peeks:
             self._narrowed = found
@@ -90,7 +90,7 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         client = self._environment.connect(self._options.connection)
         urls = [url for url in find_queues(client, self._options) if self._is_wanted(url)]
-        backlogs = [backlog_of(client, url, self._options.endpoint) for url in urls]  # also: is it there, and allowed
+        backlogs = [backlog_of(client, url, self._options.endpoint) for url in urls]  # fails early for a bad queue
         if self._peeks:
             return [InputPartition(look) for look in self._looks(urls)]
         shares: list[Share] = []
@@ -158,7 +158,7 @@ class BatchReader(DataSourceReader):
 
 
 def ending_count(ending_mode: str) -> int | None:
-    """N of ``count:N``; None for empty and snapshot. Raises OptionError."""
+    """Returns N of ``count:N``; None for empty and snapshot. Raises OptionError."""
     word, _, number = ending_mode.strip().partition(":")
     if word in ("empty", "snapshot") and not number:
         return None
@@ -168,7 +168,7 @@ def ending_count(ending_mode: str) -> int | None:
 
 
 def _as_received(peeked: Message) -> Message:
-    """In the shape of a receive, where what was never received has no such time."""
+    """Returns a peeked message in the shape of a receive, which has no receive time if it was never received."""
     attributes = peeked["Attributes"]
     if attributes.get("ApproximateFirstReceiveTimestamp") == "0":
         attributes = {name: value for name, value in attributes.items() if name != "ApproximateFirstReceiveTimestamp"}

@@ -1,4 +1,4 @@
-"""Makes values of Spark's types from JSON bodies; what does not fit is a BadBody, never a silent null."""
+"""Converts JSON bodies to values of Spark's types; what does not fit raises BadBody, never gives a silent null."""
 
 import json
 from base64 import b64decode
@@ -15,11 +15,11 @@ INTEGER_BITS: Final = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
 class BadBody(ValueError):
-    """A body that is no JSON, or none of the schema."""
+    """The body is not JSON, or does not fit the schema."""
 
 
 def decode(body: str) -> Any:
-    """The JSON value of a body. Raises BadBody."""
+    """Returns the JSON value of a body. Raises BadBody."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -27,7 +27,7 @@ def decode(body: str) -> Any:
 
 
 def json_reader(kind: "DataType") -> Reader:
-    """Turns a JSON value into one that Arrow takes for the type; null is null. Raises BadBody when it is called."""
+    """Returns a function that turns a JSON value into one that Arrow takes for the type. It raises BadBody."""
     read = _reader(kind)
 
     def read_value(value: Any) -> Any:
@@ -105,12 +105,12 @@ def _boolean(value: Any) -> bool:
 
 
 def _string(value: Any) -> str:
-    """As from_json does it: what is no string is its JSON text."""
+    """Returns a string as it is, and any other value as its JSON text, as from_json does."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 def _timestamp(value: Any) -> datetime:
-    """ISO 8601, UTC unless it says otherwise."""
+    """Returns an ISO 8601 time, which is in UTC unless it says otherwise."""
     try:
         moment = datetime.fromisoformat(value)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""One client for each connection and process: boto3's, or the light one, with the same methods and errors.
+"""Makes one client for each connection and process: boto3's, or the light one, with the same methods and errors.
 
 Whatever client it is, an error answer is ``elasticq.client.SqsError`` and a
 server that does not answer is ``elasticq.client.Unreachable``, both only after
@@ -25,7 +25,7 @@ _clients: dict[tuple[int, Connection], Client] = {}
 
 
 def connect(connection: Connection) -> Client:
-    """The process's client for the connection. Raises OptionError for a profile, key or region that is not there."""
+    """Returns the process's client for the connection. Raises OptionError for an unknown profile, key or region."""
     exact = replace(connection, client=chosen(connection))
     key = (os.getpid(), exact)  # a forked worker must not share its parent's sockets
     found = _clients.get(key)
@@ -35,14 +35,14 @@ def connect(connection: Connection) -> Client:
 
 
 def chosen(connection: Connection) -> str:
-    """``light`` or ``boto3``."""
+    """Returns which client the connection uses: ``light`` or ``boto3``."""
     if connection.client != "auto":
         return connection.client
     return "light" if on_elasticq(connection) else "boto3"
 
 
 def on_elasticq(connection: Connection) -> bool:
-    """Whether the endpoint says that it is elasticq; asked once a process, AWS never. Raises Unreachable."""
+    """True if the endpoint says that it is elasticq. It is asked once in a process, AWS never. Raises Unreachable."""
     if not connection.endpoint:
         return False
     return bool(persist(lambda: is_elasticq(connection.endpoint), connection.retry_seconds))
@@ -54,7 +54,7 @@ def persist(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Any:
-    """What the call answers; tried again for ``retry_s`` while there is no answer, 5xx or throttling."""
+    """Returns what the call returns; tries again for ``retry_s`` seconds after no answer, 5xx or throttling."""
     give_up_at = clock() + retry_s
     pause_s = PAUSE_S_FIRST
     while True:
@@ -68,7 +68,7 @@ def persist(
 
 
 def may_pass(error: Exception) -> bool:
-    """Whether the same call may succeed a little later."""
+    """True if the same call may succeed a little later."""
     if isinstance(error, SqsError):
         return error.status >= 500 or error.status == 429 or error.code.rpartition(".")[2] in THROTTLED
     return isinstance(error, Unreachable)
@@ -89,7 +89,7 @@ def _light(connection: Connection) -> Sqs:
 
 
 class Boto3:
-    """boto3's SQS client with the light client's errors and patience."""
+    """boto3's SQS client with the light client's errors, which tries again as long as that does."""
 
     def __init__(self, connection: Connection) -> None:
         self._retry_s = connection.retry_seconds
@@ -102,7 +102,7 @@ class Boto3:
         def checked(**members: Any) -> Any:
             return persist(lambda: _answered(action, call, members), self._retry_s)
 
-        setattr(self, method, checked)  # the next call finds it without coming here
+        setattr(self, method, checked)  # the next call finds the method without __getattr__
         return checked
 
 

@@ -6,9 +6,9 @@ _settled = False
 
 
 def settle() -> None:
-    """Once in a worker. After each task Spark has the worker collect all that is alive, twice what a small batch costs.
+    """Takes all objects alive out of garbage collection, once in a worker: Spark collects after each task.
 
-    pandas and pyarrow are most of that, and stay for ever: they are taken out of what is looked at.
+    pandas and pyarrow are most of these and stay for ever; looking at them costs twice what a small batch does.
     """
     global _settled
     from pyspark import TaskContext

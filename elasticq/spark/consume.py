@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 Message = dict[str, Any]
 Function = Callable[[Message], object]
 
-SET_ASIDE_MAX = 10_000  # messages that failed twice, held by a task
-WAIT_S_MAX = 20  # of a receive, AWS quota
+SET_ASIDE_MAX = 10_000  # messages that failed twice and are held by a task
+WAIT_S_MAX = 20  # of a receive, the bound of AWS
 PARTITIONS_MAX = 10_000
-PAGE_WORK_S = 1.0  # a task takes about this much work at once, so that the others find some too
+PAGE_WORK_S = 1.0  # a task fetches about this much work at once, so that the others find some too
 FAILED_MAX = 100_000  # ids that a task remembers of messages that failed; an older one is only tried again
 COLUMNS = {
     "partition": "int", "received": "long", "processed": "long", "failed": "long", "givenBack": "long",
@@ -43,7 +43,7 @@ ARROW = {"int": "int32", "long": "int64", "double": "float64", "string": "string
 
 @dataclass(frozen=True)
 class Consume(Queue):
-    """What ``consume`` understands besides its arguments."""
+    """The options of ``consume``, besides its arguments."""
 
     visibility_timeout: float = option(seconds(1, 43_200), 60.0, "of received messages; renewed every third of it")
     wait_time_seconds: float = option(seconds(0, 20), -1.0, "wait of a receive; else 0 on elasticq, 1 elsewhere")
@@ -54,15 +54,15 @@ class Consume(Queue):
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """When a task ends: at the first empty receive, after so many messages, or at a time (whichever is set)."""
+    """When a task ends: at the first empty receive, after so many messages, or at a time, as far as these are set."""
 
     empty: bool = True
     count: int | None = None
-    deadline_s: float | None = None  # of the epoch: tasks may start much later than the driver asked
+    deadline_s: float | None = None  # since the epoch: tasks may start much later than the driver asked
 
     @classmethod
     def parse(cls, until: "str | int | datetime") -> "Until":
-        """``empty``, ``count:N`` or N, ``seconds:S``, or a datetime. Raises OptionError."""
+        """Parses ``empty``, ``count:N`` or N, ``seconds:S``, or a datetime. Raises OptionError."""
         kind, _, value = str(until).partition(":")
         try:
             if isinstance(until, datetime):
@@ -80,7 +80,7 @@ class Until:
         return cls()
 
     def share(self, partition: int, partitions: int) -> "Until":
-        """What of a count one task has to do."""
+        """Returns the part of one task: its share of a count, everything else unchanged."""
         if self.count is None:
             return self
         return Until(self.empty, self.count // partitions + (partition < self.count % partitions), self.deadline_s)
@@ -88,7 +88,7 @@ class Until:
 
 @dataclass(slots=True)
 class TaskCounts:
-    """A row of what ``consume`` answers."""
+    """The counts of one task: a row of the frame that ``consume`` returns."""
 
     partition: int
     received: int = 0
@@ -112,8 +112,8 @@ def consume(
 ) -> "DataFrame":
     """Calls ``fn`` on each message of a queue (name or URL) and deletes it when fn returned; counts per partition.
 
-    fn gets the message as boto3's receive_message shows it and runs on the executors. partitions: tasks, as many as
-    the default parallelism if 0. Options are those of ``Consume``, as visibilityTimeout=60 or visibility_timeout=60.
+    fn gets the message as boto3's receive_message shows it and runs on the executors. partitions: how many tasks; 0 for
+    the default parallelism. Options are those of ``Consume``, as visibilityTimeout=60 or visibility_timeout=60.
     Delivery is at least once: a message may come again after its task died. Raises OptionError.
     """
     settings = settings_of(queue, options)
@@ -123,7 +123,7 @@ def consume(
     work = Work(settings, queue_url_of(settings), fn, Until.parse(until), partitions)
     schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
     table = spark.range(0, partitions, 1, partitions).mapInArrow(work, schema).toArrow()
-    return spark.createDataFrame(table)  # of rows, Spark would start workers again to show them
+    return spark.createDataFrame(table)  # from rows, Spark would start workers again to show them
 
 
 def settings_of(queue: str, options: dict[str, Any]) -> Consume:
@@ -132,7 +132,7 @@ def settings_of(queue: str, options: dict[str, Any]) -> Consume:
 
 
 def queue_url_of(settings: Queue) -> str:
-    """The URL of the one queue named. Raises OptionError when there is none."""
+    """Returns the URL of the one queue named. Raises OptionError if it does not exist."""
     client = connect(settings.connection)
     try:
         if settings.queue_name:
@@ -146,7 +146,7 @@ def queue_url_of(settings: Queue) -> str:
 
 @dataclass(frozen=True)
 class Work:
-    """The whole job, as each task gets it."""
+    """The whole job, as it is sent to each task."""
 
     settings: Consume
     queue_url: str
@@ -155,7 +155,7 @@ class Work:
     partitions: int
 
     def __call__(self, batches: "Iterator[RecordBatch]") -> "Iterator[RecordBatch]":
-        """mapInArrow's function: one row in (the partition's number), one row of counts out."""
+        """The function for mapInArrow: it takes one row (the partition's number) and yields one row of counts."""
         import pyarrow
 
         settle()
@@ -182,7 +182,7 @@ def camel(name: str) -> str:
 
 
 class Task:
-    """One task's loop. Only ``_renew`` runs in a thread besides, and the receives."""
+    """One task's loop. Only ``_renew`` and the receives run in threads besides it."""
 
     def __init__(self, work: Work, client: Any, pages: Pages, wait_s: int, until: Until, partition: int) -> None:
         self._work = work
@@ -195,13 +195,13 @@ class Task:
         self._page = min(10, pages.size_max)
         self._failed_before: dict[str, None] = {}
         self._set_aside: list[str] = []
-        self._held: dict[str, None] = {}  # receipt handles whose visibility is ours to renew
+        self._held: dict[str, None] = {}  # receipt handles whose visibility this task renews
         self._lock = threading.Lock()  # guards _held and counts.calls, which the renewing thread changes too
         self._done = threading.Event()
         self.counts = TaskCounts(partition)
 
     def run(self) -> TaskCounts:
-        """Raises what the client raises when the server stays away for retrySeconds."""
+        """Runs the task; returns its counts. Raises the client's error once retrySeconds are over without an answer."""
         started_s = time.monotonic()
         renewing = threading.Thread(target=self._renew, name="sqs-heartbeat", daemon=True)
         renewing.start()
@@ -222,14 +222,14 @@ class Task:
             self.counts.received += len(messages)
             if not messages and self._until.empty:
                 return
-            # Before the work on this page begins, so that the next is there when it ends.
+            # The next page is asked for before the work on this one begins, so that it is there when that ends.
             coming = self._ask(receiver) if self._work.settings.prefetch else None
             self._page_done(messages)
             if not self._work.settings.prefetch:
                 coming = self._ask(receiver)
 
     def _ask(self, receiver: ThreadPoolExecutor) -> "Future[list[Message]] | None":
-        """The next page, or None when the task has to end."""
+        """Starts to receive the next page; None if the task has to end."""
         wanted, wait_s = self._page, self._wait_s
         if self._until.count is not None:
             wanted = min(wanted, self._until.count - self.counts.received)
@@ -263,7 +263,7 @@ class Task:
         started_s = time.monotonic()
         done: list[str] = []
         back: list[str] = []
-        groups: dict[str, list[str]] = {}  # of a FIFO queue, in which a message failed: where the rest goes
+        groups: dict[str, list[str]] = {}  # handles of the messages behind a failed one, by group of a FIFO queue
         batch = self._pages.size_max
         for message in messages:
             handle = message["ReceiptHandle"]
@@ -318,7 +318,7 @@ class Task:
             self.counts.given_back += len(entries)
 
     def _batches(self, handles: list[str]) -> Iterator[list[dict[str, Any]]]:
-        """Of one call each; they are not held any more."""
+        """Yields the entries of one call after another; their messages are no longer renewed."""
         with self._lock:
             for handle in handles:
                 self._held.pop(handle, None)
@@ -339,7 +339,7 @@ class Task:
         return len(answer.get("Successful", ()))
 
     def _renew(self) -> None:
-        """The heartbeat. A renewal that fails is tried again at the next beat; a lost message only comes twice."""
+        """Runs the heartbeat. A renewal that fails is tried again at the next beat; a lost message only comes twice."""
         while not self._done.wait(self._visibility_s / 3):
             with self._lock:
                 handles = list(self._held)

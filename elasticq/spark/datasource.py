@@ -1,4 +1,4 @@
-"""``format("sqs")`` as Spark sees it: makes readers and writers of the options."""
+"""``format("sqs")`` as Spark sees it: makes readers and writers from the options."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class DefaultSource(DataSource):
-    """Spark finds it through the module pyspark_elasticq. ``options`` ignores case, so it is never made a dict of."""
+    """Spark finds this class through the module pyspark_elasticq. ``options`` ignores case; no dict is made of it."""
 
     @classmethod
     def name(cls) -> str:

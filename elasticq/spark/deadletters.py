@@ -1,4 +1,4 @@
-"""onParseError=deadletter: bodies that are no rows go into another queue, with the reason as an attribute."""
+"""onParseError=deadletter: bodies that do not fit the schema go to another queue, with the reason as an attribute."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ REASON_CHARACTERS: Final = 500
 
 
 class DeadLetters:
-    """Sends before the message's own batch is committed: a task that runs again sends again, nothing is lost."""
+    """Sends bad messages before their batch is committed: a task that runs again sends them again, and none is lost."""
 
     def __init__(self, options: Read, environment: Environment) -> None:
         if options.on_parse_error == "deadletter" and not options.dead_letter_queue:

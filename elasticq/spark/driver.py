@@ -18,7 +18,7 @@ from elasticq.spark.wal import PLAN, WAL, WriteAhead, batch_of
 def received_batch(
     log: WriteAhead, store: Store, client: Client, draft: Offset, environment: Environment
 ) -> Offset | None:
-    """The batch as it was received, written down; None where the queues are empty. Raises TooSlow."""
+    """Receives the batch and writes it to the log; returns its offset, None if the queues are empty. Raises TooSlow."""
     began_s = environment.now_s()
     parts: list[Part] = []
     found: list[Received] = []
@@ -39,10 +39,10 @@ def received_batch(
 
 
 def planned_batch(store: Store, name: str, batch: int) -> Offset | None:
-    """A batch that an earlier driver received and died before Spark knew of it.
+    """Returns the batch that an earlier driver received and wrote down before it died, unknown to Spark; else None.
 
-    Files without a plan are of one that died while it wrote: they go, or their ids would pass for read ones. Their
-    messages come again when their time is up.
+    Files without a plan are of a driver that died while writing: they are removed, as their ids would pass for read
+    ones. Their messages come again when their visibility timeout is over.
     """
     plan = store.read(f"{name}/{batch}{PLAN}")
     if plan is not None:
@@ -54,7 +54,7 @@ def planned_batch(store: Store, name: str, batch: int) -> Offset | None:
 
 
 def _divided(received: Received, partitions: int) -> list[Received]:
-    """In runs of neighbours, so that what was in order stays so within a task."""
+    """Divides what was received into runs of neighbours, so that messages stay in order within a task."""
     messages = received.messages
     count = max(1, min(partitions, len(messages)))
     least, more = divmod(len(messages), count)

@@ -1,4 +1,4 @@
-"""Turns rows into entries of SendMessageBatch: their columns, their size as AWS counts it, deterministic ids."""
+"""Turns rows into entries of SendMessageBatch: columns become members; sizes count as on AWS; ids are deterministic."""
 
 import hashlib
 from collections import Counter
@@ -21,12 +21,12 @@ SOURCE_COLUMNS = frozenset(
 
 
 class BadRow(ValueError):
-    """A row that no message can be made of."""
+    """No message can be made of the row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """One message to be sent; ``entry`` has no Id yet."""
+    """A message to be sent, whose ``entry`` has no Id yet."""
 
     row: Row
     entry: dict[str, Any]
@@ -35,7 +35,7 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What makes the ids of a task's rows its own, and the same again when the task runs again."""
+    """What tells the ids of a task from those of others, and is the same when the task runs again."""
 
     query_id: str
     batch_id: str
@@ -43,9 +43,9 @@ class Identity:
 
 
 class Ids:
-    """Deduplication ids: a hash of the task, the message and how often that very message came before in the task.
+    """Makes deduplication ids: a hash of the task, the message and how often the same message came before in the task.
 
-    Not of the row's place, for a task that runs again may get its rows in another order. The partition belongs to
+    The row's place is not in it, as a task that runs again may get its rows in another order. The partition is in
     it: otherwise equal messages in two partitions would be taken for one, and the second would be lost.
     """
 
@@ -68,7 +68,7 @@ class Ids:
 
 
 def outgoing(row: Row, body_column: str, default_group: str | None) -> Outgoing:
-    """The message of a row, without an id of ours. Raises BadRow."""
+    """Returns the message of a row, without an Id. Raises BadRow."""
     body = text_of(row[body_column], body_column)
     if not body:
         raise BadRow("a message needs a body of at least one character")
@@ -105,7 +105,7 @@ def text_of(value: object, what: str) -> str:
 
 
 def message_attributes(attributes: Mapping[str, Any]) -> tuple[dict[str, dict[str, Any]], int]:
-    """In boto3's shape, and their size: names, types and values count."""
+    """Returns the attributes in boto3's shape, and their size, in which names, types and values count."""
     made: dict[str, dict[str, Any]] = {}
     size_bytes = 0
     for name, value in attributes.items():
@@ -129,7 +129,7 @@ def message_attribute(name: str, value: Any) -> tuple[dict[str, Any], int]:
 
 
 class Batch:
-    """Messages of one call, at most 1 MiB. One message beyond 1 MiB comes alone, for the server to judge."""
+    """Collects the messages of one call, at most 1 MiB. A larger message is sent alone, for the server to judge."""
 
     __slots__ = ("_entries_max", "_messages", "_size_bytes")
 
@@ -139,7 +139,7 @@ class Batch:
         self._size_bytes = 0
 
     def add(self, message: Outgoing) -> list[Outgoing]:
-        """What is full now and must be sent; mostly nothing."""
+        """Adds a message; returns the messages of a full batch, which must be sent now, mostly none."""
         full: list[Outgoing] = []
         if len(self._messages) == self._entries_max or self._size_bytes + message.size_bytes > BATCH_BYTES_MAX:
             full = self.take()

@@ -1,4 +1,4 @@
-"""What a reader needs of the world: clients, clock, log files, threads. The model of the tests puts its own here."""
+"""What a reader needs from outside: clients, clock, log files, threads. The tests put a model in its place."""
 
 import secrets
 import time
@@ -17,19 +17,19 @@ T = TypeVar("T")
 
 
 def random_part() -> str:
-    """Of the name of a stream."""
+    """Returns a random part for the name of a stream."""
     return secrets.token_hex(6)
 
 
 def in_threads(call: Callable[[T], Any], items: Iterable[T]) -> list[Any]:
-    """What the call answers for each; raises the first error."""
+    """Returns what the call returns for each item, in threads; raises the first error."""
     with ThreadPoolExecutor(CALLS_AT_ONCE) as pool:
         return list(pool.map(call, items))
 
 
 @dataclass(frozen=True)
 class Environment:
-    """The real world by default. Travels to the executors, so it holds functions of modules only."""
+    """The real environment by default. It is pickled for executors, so it holds only functions of modules."""
 
     connect: Callable[[Connection], clients.Client] = clients.connect
     on_elasticq: Callable[[Connection], bool] = clients.on_elasticq

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import (
 
 @dataclass(frozen=True)
 class Narrowed:
-    """What is left after the filters: of these queues (None: all), this group, sent in [from, until)."""
+    """What the server filters by: these queues (None: all), this group, sent in [from_ms, until_ms)."""
 
     queues: frozenset[str] | None = None
     group: str | None = None
@@ -27,15 +27,15 @@ class Narrowed:
     until_ms: int | None = None
 
     def members(self) -> dict[str, Any]:
-        """Of a peek."""
+        """Returns the members of a peek that apply the filters."""
         found = {"MessageGroupId": self.group, "SentFromMs": self.from_ms, "SentUntilMs": self.until_ms}
         return {name: value for name, value in found.items() if value is not None}
 
 
 def narrowed(filters: Iterable[Filter]) -> tuple[Narrowed, list[Filter]]:
-    """What the server can do of all that must hold, and the filters that Spark has to apply still.
+    """Returns what the server can filter by, and the filters that Spark still has to apply.
 
-    A bound of time is the server's and Spark's: milliseconds here, microseconds there.
+    A bound on sentTimestamp is in both: the server compares milliseconds, Spark microseconds.
     """
     known = Narrowed()
     left: list[Filter] = []
@@ -72,7 +72,7 @@ def _taken(known: Narrowed, each: Filter) -> tuple[Narrowed, bool] | None:
             at_ms = _milliseconds(moment)
             return replace(known, from_ms=at_ms, until_ms=at_ms + 1), False
         case IsNotNull(("queue",)) | IsNotNull(("sentTimestamp",)) | IsNotNull(("messageId",)):
-            return known, True  # they never are null
+            return known, True  # these columns are never null
     return None
 
 
@@ -81,7 +81,7 @@ def _of_queues(known: Narrowed, names: frozenset[str]) -> Narrowed:
 
 
 def _milliseconds(moment: datetime) -> int:
-    """Rounded down."""
+    """Returns the milliseconds since the epoch, rounded down."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     since = aware - datetime(1970, 1, 1, tzinfo=UTC)
     return since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000

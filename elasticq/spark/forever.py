@@ -1,6 +1,6 @@
 """Keeps a streaming query running: restarts it from its checkpoint, ends on SIGTERM, logs what it does.
 
-Spark tries a task again whose worker died, but not a query whose driver-side Python source died: that query ends.
+Spark tries a task again whose worker died, but a query whose driver-side Python source died ends.
 """
 
 import json
@@ -22,13 +22,13 @@ log = logging.getLogger("elasticq.spark")
 PAUSE_S_MIN = 1.0
 PAUSE_S_MAX = 60.0
 LOOK_S = 1  # between two looks at a query and at signals
-FAILURES_MAX = 20  # without one finished batch between them
+FAILURES_MAX = 20  # failures without one finished batch between them
 OBSERVED = "sqs"
 
 
 @dataclass(slots=True)
 class Restarts:
-    """When the next start is, and when to stop trying."""
+    """Decides when the query is started again, and when to stop trying."""
 
     failures_max: int = FAILURES_MAX
     failures: int = 0
@@ -38,7 +38,7 @@ class Restarts:
         self.failures = 0
 
     def pause_s(self) -> float | None:
-        """Before the next start; None: it failed too often without getting anywhere."""
+        """Counts a failure; returns the seconds to wait before the next start, None after too many without progress."""
         self.failures += 1
         self.total += 1
         if self.failures > self.failures_max:
@@ -79,7 +79,7 @@ def run_forever(
 
 
 def on_sigterm(stop: threading.Event) -> Callable[[], object]:
-    """Sets ``stop`` on SIGTERM; gives what undoes it."""
+    """Sets ``stop`` on SIGTERM; returns a function that undoes that."""
     if threading.current_thread() is not threading.main_thread():
         return lambda: None
     before = signal.signal(signal.SIGTERM, lambda *_: stop.set())
@@ -87,7 +87,7 @@ def on_sigterm(stop: threading.Event) -> Callable[[], object]:
 
 
 def watch(query: "StreamingQuery", stop: threading.Event, restarts: Restarts) -> None:
-    """Returns when the query has ended or was stopped; raises its error. A finished batch is progress."""
+    """Waits until the query has ended or was stopped; raises its error. A finished batch counts as progress."""
     try:
         while not query.awaitTermination(LOOK_S):
             if stop.is_set():
@@ -99,7 +99,7 @@ def watch(query: "StreamingQuery", stop: threading.Event, restarts: Restarts) ->
 
 
 def watched(frame: "DataFrame") -> "DataFrame":
-    """The frame with figures of its messages observed, for ``progress_listener``: redelivered, oldest age."""
+    """Returns the frame with observed figures for ``progress_listener``: redelivered messages and the oldest age."""
     from pyspark.sql import functions
 
     figures = [functions.count(functions.lit(1)).alias("messages")]
@@ -111,7 +111,7 @@ def watched(frame: "DataFrame") -> "DataFrame":
 
 
 def progress_listener(write: Callable[[str], object] = log.info) -> "StreamingQueryListener":
-    """Writes one JSON line for each batch and each end of a query; ``spark.streams.addListener`` takes it."""
+    """Returns a listener for ``spark.streams.addListener`` that writes one JSON line for each batch and query's end."""
     from pyspark.sql.streaming.listener import StreamingQueryListener
 
     class Listener(StreamingQueryListener):
@@ -122,7 +122,7 @@ def progress_listener(write: Callable[[str], object] = log.info) -> "StreamingQu
             write(line("sqs_batch", **figures_of(event.progress)))
 
         def onQueryIdle(self, event: Any) -> None:
-            """Nothing to say."""
+            """Writes nothing."""
 
         def onQueryTerminated(self, event: Any) -> None:
             write(line("sqs_query_ended", query=str(event.id), error=event.exception))
@@ -131,7 +131,7 @@ def progress_listener(write: Callable[[str], object] = log.info) -> "StreamingQu
 
 
 def figures_of(progress: Any) -> dict[str, Any]:
-    """What a batch did: of Spark, of the queues (as the source tells in its offsets), of ``watched``."""
+    """Returns the figures of a batch: those of Spark, of the queues (from the source's offsets), and of ``watched``."""
     figures: dict[str, Any] = {
         "query": str(progress.id),
         "batch": progress.batchId,
@@ -149,7 +149,7 @@ def figures_of(progress: Any) -> dict[str, Any]:
 
 
 def told(offset: object) -> dict[str, Any]:
-    """The numbers in an offset's JSON: backlog, in flight, ages."""
+    """Returns the numbers in an offset's JSON: backlog, in flight, ages."""
     try:
         content = json.loads(offset) if isinstance(offset, str) else {}
     except ValueError:

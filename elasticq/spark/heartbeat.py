@@ -1,4 +1,4 @@
-"""Renews what a running batch holds, from a thread of the driver-side process."""
+"""Renews the messages of a running batch, from a thread of the driver-side process."""
 
 import logging
 import threading
@@ -10,7 +10,7 @@ log = logging.getLogger(__name__)
 
 
 class Heartbeat:
-    """Of one batch at a time: from its planning until its commit."""
+    """Renews one batch at a time, from its planning until its commit, every ``interval_s`` seconds."""
 
     def __init__(self, interval_s: float, renew: Callable[[Offset], None]) -> None:
         self._interval_s = interval_s
@@ -21,7 +21,7 @@ class Heartbeat:
         self._stopped = False
 
     def cover(self, offset: Offset | None) -> None:
-        """This batch from now on; None: none."""
+        """Renews this batch from now on; None stops renewing."""
         with self._changed:
             self._offset = offset
             if offset is not None and self._thread is None and not self._stopped:
@@ -29,7 +29,7 @@ class Heartbeat:
                 self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread."""
+        """Ends the thread, and waits for its end."""
         with self._changed:
             self._stopped = True
             self._offset = None
@@ -48,5 +48,5 @@ class Heartbeat:
                 continue
             try:
                 self._renew(offset)
-            except Exception as error:  # whatever it is, the next beat may succeed; the commit tells what was lost
+            except Exception as error:  # the next beat may succeed; the commit tells what was lost
                 log.warning("renewal_failed batch=%d error=%s", offset.batch, error)

@@ -25,25 +25,25 @@ exec {python} "$@"
 
 
 def worker_python() -> str:
-    """The command for Spark's workers; this very Python where Spark's pyspark is not the installed one."""
+    """Returns the command for Spark's workers; sys.executable if Spark does not use the installed pyspark."""
     places = {name: place for name in PACKAGES if (place := installed(name))}
     if len(places) != len(PACKAGES) or not is_spark_home(places["pyspark"]):
         return sys.executable
     try:
         return str(wrapped_python(places, cache_directory("python")))
-    except OSError:  # nothing can be kept: slower, and right all the same
+    except OSError:  # without a cache workers start slower, but work
         return sys.executable
 
 
 def installed(name: str) -> Path | None:
-    """Where a package lies, if it is a directory of files."""
+    """Returns the directory of a package; None if the package is not a directory of files."""
     spec = find_spec(name)
     place = Path(spec.origin).parent if spec is not None and spec.origin else None
     return place if place is not None and place.is_dir() else None
 
 
 def is_spark_home(pyspark: Path) -> bool:
-    """Whether the Spark that will start is the one that came with this pyspark, zip and all."""
+    """True if the Spark that will start is the one of this pyspark, and this has the zip."""
     named = os.environ.get("SPARK_HOME")
     return (pyspark / "python" / "lib" / "pyspark.zip").exists() and (
         not named or Path(named).resolve() == pyspark.resolve()
@@ -51,7 +51,7 @@ def is_spark_home(pyspark: Path) -> bool:
 
 
 def wrapped_python(places: dict[str, Path], cache: Path) -> Path:
-    """A Python that looks for the packages first where they lie; nothing else of their directory goes before."""
+    """Returns a Python that finds these packages first, through links; their directories are not on its path."""
     key = repr((sys.executable, sorted(places.items())))
     home = cache / hashlib.sha256((WRAPPER + key).encode()).hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""Keeps what is made once for a machine, in the user's cache."""
+"""Keeps files that are made once for a machine, in the user's cache."""
 
 import os
 import shutil
@@ -8,14 +8,14 @@ from pathlib import Path
 
 
 def cache_directory(kind: str) -> Path:
-    """The user's, for one kind of things. Raises OSError where it cannot be written."""
+    """Returns the directory of the user's cache for one kind of files. Raises OSError if it cannot be written."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "elasticq" / kind
     cache.mkdir(parents=True, exist_ok=True)
     return cache
 
 
 def made_once(home: Path, fill: Callable[[Path], None]) -> Path:
-    """A directory with what ``fill`` makes; made whole elsewhere and renamed, so nobody sees half of it."""
+    """Returns a directory with what ``fill`` makes. It is made elsewhere and renamed, so nobody sees half of it."""
     if home.is_dir():
         return home
     made = Path(tempfile.mkdtemp(prefix="making-", dir=home.parent))

@@ -1,8 +1,8 @@
-"""mode=lease: elasticq keeps what each task received, and one delete commits a batch.
+"""mode=lease: elasticq remembers what each task received, and one delete commits a batch.
 
 The receives of a task carry the ids NAME/BATCH/PARTITION/0, 1, 2 ...; elasticq
 answers the same id with the same messages until the batch is committed, so a
-task that runs again reads the same. Why it is so and not otherwise stands in
+task that runs again reads the same. The reasons for this design are in
 docs/adr/0012-spark-source.md.
 """
 
@@ -18,7 +18,7 @@ from elasticq.spark.options import Read
 from elasticq.spark.receives import Receives
 from elasticq.spark.schema import Message
 
-LEASE_MESSAGES_MAX: Final = 20_000  # of elasticq; a lease that has so many is sealed
+LEASE_MESSAGES_MAX: Final = 20_000  # the bound of elasticq, at which a lease takes no more messages
 EXPIRED: Final = "LeaseExpired"
 log = logging.getLogger(__name__)
 
@@ -28,12 +28,12 @@ class LeaseLost(RuntimeError):
 
 
 def body_bytes(messages: list[Message]) -> int:
-    """Of all bodies, in UTF-8 where that is cheap to know, else in characters."""
+    """Returns the bytes of all bodies, in UTF-8 where that is cheap to know, else the characters."""
     return sum(len(message["Body"]) for message in messages)
 
 
 class Leases:
-    """Deliveries by leases. Reads on executors; commits, renews and counts on the driver."""
+    """Reads by leases on executors; commits, renews and counts on the driver."""
 
     share_messages_max = LEASE_MESSAGES_MAX
 
@@ -41,7 +41,7 @@ class Leases:
         self._options = options
         self._receives = receives
         self._environment = environment
-        self.expired = 0  # leases that ended before their commit, as far as this process saw
+        self.expired = 0  # leases that this process saw end before their commit
 
     def _client(self) -> Client:
         return self._environment.connect(self._options.connection)
@@ -49,10 +49,10 @@ class Leases:
     # --- on executors ---------------------------------------------------------------------------
 
     def pages(self, share: Share) -> Iterator[list[Message]]:
-        """The share's messages; the same ones however often it is asked.
+        """Yields the share's messages, the same ones in each run.
 
-        The end is an empty answer, which elasticq remembers, or a bound that stands in the share: nothing else,
-        above all no time, or a replay would end elsewhere. Raises LeaseLost where the lease ends between two pages.
+        The share ends at an empty answer, which elasticq remembers, or at a bound of its own, never by time: a replay
+        would end elsewhere. Raises LeaseLost if the lease ends between two pages.
         """
         client = self._client()
         messages = taken = taken_bytes = 0
@@ -80,9 +80,9 @@ class Leases:
             call += 1
 
     def _lost(self, share: Share, call: int) -> None:
-        """Nothing was read: the share is empty, its messages come later. Something was: the task has to run again.
+        """Ends the share if nothing was read of it, as its messages come later; else raises LeaseLost.
 
-        A replay could go on for ever otherwise: Spark plans the same batch again and again, and its ids are closed.
+        Otherwise a replay could go on for ever: Spark plans the same batch again and again, but its ids are closed.
         """
         said = (
             f"the lease of batch {share.batch}, partition {share.partition} of {share.name} is over;"
@@ -95,7 +95,7 @@ class Leases:
     # --- on the driver --------------------------------------------------------------------------
 
     def commit(self, offset: Offset) -> None:
-        """Delete what the batch holds; again is harmless. What is no longer held is told in the log."""
+        """Deletes the batch's messages; a repeated call is harmless. Messages that are no longer held are logged."""
         client = self._client()
         for part in offset.parts:
             handle = f"lease:{offset.name}/{offset.batch}/"
@@ -121,7 +121,7 @@ class Leases:
         return True
 
     def renew(self, offset: Offset) -> None:
-        """The whole batch for another leaseSeconds. An end that was missed shows at the commit."""
+        """Renews the whole batch for leaseSeconds. A lease that has ended shows at the commit."""
         client = self._client()
         for part in offset.parts:
             self._renewed(client, part.queue_url, f"lease:{offset.name}/{offset.batch}/")
@@ -138,7 +138,7 @@ class Leases:
         return True
 
     def replayed(self, offset: Offset) -> list[Share]:
-        """The shares of a batch that an earlier run planned, without those whose leases may be over.
+        """Returns the shares of a batch that an earlier run planned, without those whose leases may be over.
 
         elasticq forgets an ended lease some time after its end; its ids would then open a new one, with messages that
         a sink which knows the batch already skips. So the age decides first: a lease cannot have ended before its

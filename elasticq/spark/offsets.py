@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Share:
-    """What one task reads: up to ``messages`` (and about ``bytes_max``, 0: no bound) of one queue."""
+    """What one task reads: up to ``messages`` messages (and about ``bytes_max`` bytes, 0: no bound) of one queue."""
 
     name: str
     batch: int
@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Offset:
-    """The end of a batch. planned_ms: of the driver's wall clock; lease_ms: how long its leases last unrenewed."""
+    """The end of a batch. planned_ms: planning time by the driver's clock; lease_ms: life of an unrenewed lease."""
 
     name: str
     batch: int
@@ -53,7 +53,7 @@ class Offset:
     parts: tuple[Part, ...] = ()
 
     def shares(self) -> list[Share]:
-        """One for each task; what the parts do not divide evenly goes to the first."""
+        """Returns a share for each task; the first ones of a part get one message more if it does not divide evenly."""
         count = sum(part.partitions for part in self.parts)
         shares: list[Share] = []
         for part in self.parts:
@@ -88,7 +88,7 @@ class Offset:
 
 
 def from_json(offset: Json) -> Offset:
-    """Raises ValueError for an offset that is of another source or of a newer version."""
+    """Parses an offset. Raises ValueError if it is of another source or of a newer version."""
     if offset.get("version") != VERSION:
         raise ValueError(f"the checkpoint holds an offset that is not of this version of format sqs: {offset}")
     parts = (Part(url, part["partitions"], part["messages"]) for url, part in offset["queues"].items())
@@ -104,6 +104,6 @@ def from_json(offset: Json) -> Offset:
 
 
 def stream_name(wanted: str, random_part: str) -> str:
-    """A name for leases and files: what people know the query by, and what makes it unique."""
+    """Returns a name for leases and files: what people call the query, and a part that makes it unique."""
     word = re.sub(r"[^A-Za-z0-9_.-]+", "-", wanted)[:NAME_CHARACTERS].strip("-.") or "sqs"
     return f"{word}-{random_part}"

@@ -1,7 +1,7 @@
-"""What ``.option(...)`` may say: names, kinds, bounds, defaults, and one clear error for all that does not fit.
+"""The options of ``.option(...)``: names, types, bounds, defaults, and one clear error for all that does not fit.
 
 The options of each use are the fields of a frozen dataclass; Spark hands them
-over as text under case-insensitive names. ``parse`` makes one of the other.
+over as text under case-insensitive names. ``parse`` turns the text into the fields.
 """
 
 import os
@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-# Spark's own, which it hands to sources and sinks together with the user's.
+# Options of Spark itself, which it hands to sources and sinks together with the user's.
 SPARKS_OWN: Final = frozenset(["checkpointlocation", "path", "outputmode", "triggertype", "triggerinterval"])
 TRUE: Final = frozenset(["true", "1", "yes", "on"])
 FALSE: Final = frozenset(["false", "0", "no", "off"])
@@ -22,16 +22,16 @@ T = TypeVar("T")
 
 
 class OptionError(ValueError):
-    """An option that is not known, does not fit, or is missing."""
+    """The option is unknown, does not fit, or is missing."""
 
 
 def text(value: str) -> str:
-    """As it is."""
+    """Parses a text: any, without spaces around it."""
     return value.strip()
 
 
 def flag(value: str) -> bool:
-    """``true`` or ``false``."""
+    """Parses ``true`` or ``false``. Raises ValueError."""
     word = value.strip().lower()
     if word in TRUE or word in FALSE:
         return word in TRUE
@@ -39,7 +39,7 @@ def flag(value: str) -> bool:
 
 
 def choice(*words: str) -> Callable[[str], str]:
-    """One of a few words, in the spelling given here."""
+    """Returns a parser for one of a few words, in any case, which gives the spelling used here."""
     spelling = {word.lower(): word for word in words}
 
     def parse_choice(value: str) -> str:
@@ -51,7 +51,7 @@ def choice(*words: str) -> Callable[[str], str]:
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
-    """A whole number between two bounds."""
+    """Returns a parser for a whole number between two bounds."""
 
     def parse_whole(value: str) -> int:
         try:
@@ -66,7 +66,7 @@ def whole(least: int, most: int) -> Callable[[str], int]:
 
 
 def seconds(least: float, most: float) -> Callable[[str], float]:
-    """A time, in seconds or with a unit: ``90``, ``1.5m``, ``12h``."""
+    """Returns a parser for a time in seconds, or with a unit: ``90``, ``1.5m``, ``12h``."""
 
     def parse_seconds(value: str) -> float:
         word = value.strip().lower()
@@ -83,19 +83,19 @@ def seconds(least: float, most: float) -> Callable[[str], float]:
 
 
 def option(parse_value: Callable[[str], Any], default: Any, about: str, *, secret: bool = False) -> Any:
-    """A field that is an option. Its name is the field's in camel case; ``about`` is for the documentation."""
+    """Makes a dataclass field that is an option, whose name is the field's in camel case; ``about`` describes it."""
     return field(default=default, repr=not secret, metadata={"parse": parse_value, "about": about, "secret": secret})
 
 
 def name_of(known: "Field[Any]") -> str:
-    """``max_messages_per_trigger`` is the option maxMessagesPerTrigger."""
+    """Returns the option's name: maxMessagesPerTrigger for the field ``max_messages_per_trigger``."""
     first, *others = known.name.split("_")
     return first + "".join(word.capitalize() for word in others)
 
 
 @dataclass(frozen=True)
 class Connection:
-    """How to reach the server, and as who. Hashable: one client is kept for each."""
+    """How and as whom to reach the server. It is hashable: one client is kept for each."""
 
     endpoint: str = option(text, "", "address of the server; AWS's own for the region if it is not given")
     region: str = option(text, "", "AWS region; else that of the environment or the profile")
@@ -111,7 +111,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class Queue(Connection):
-    """Which queue or queues."""
+    """The options that name the queue or queues."""
 
     queue_url: str = option(text, "", "the queue by its URL")
     queue_name: str = option(text, "", "the queue by its name")
@@ -119,13 +119,13 @@ class Queue(Connection):
 
     @property
     def connection(self) -> Connection:
-        """Only what a client needs, so that queues of one server share one."""
+        """Returns only what a client needs, so that queues of one server share a client."""
         return Connection(**{known.name: getattr(self, known.name) for known in fields(Connection)})
 
 
 @dataclass(frozen=True)
 class Read(Queue):
-    """What ``read`` and ``readStream`` understand."""
+    """The options of ``read`` and ``readStream``."""
 
     mode: str = option(
         choice("auto", "lease", "wal", "driver"), "auto", "how a batch survives: auto is lease on elasticq, else wal"
@@ -176,7 +176,7 @@ class Read(Queue):
 
 
 def parse(kind: type[T], options: Mapping[str, str]) -> T:
-    """The options as a ``kind``, a dataclass of ``option`` fields. Raises OptionError; never echoes a secret."""
+    """Returns the options as a ``kind``, a dataclass of ``option`` fields. Raises OptionError; shows no secret."""
     known = {name_of(each).lower(): each for each in fields(kind)}  # type: ignore[arg-type]
     given = {key.lower(): value for key, value in options.items() if value is not None}
     values = {}
@@ -207,7 +207,7 @@ Q = TypeVar("Q", bound=Queue)
 
 
 def parse_queue(kind: type[Q], options: Mapping[str, str]) -> Q:
-    """``parse`` for a kind with a queue: ``load(path)`` may name it, and its URL may tell the endpoint.
+    """Parses as ``parse`` does a kind with a queue: ``load(path)`` may name it, and its URL may tell the endpoint.
 
     Raises OptionError unless exactly one of queueUrl, queueName and queuePrefix is given.
     """
@@ -227,7 +227,7 @@ def parse_queue(kind: type[Q], options: Mapping[str, str]) -> Q:
 
 
 def _endpoint(queue_url: str) -> str:
-    """Of a queue that is not AWS's, else as the environment says, in boto3's words."""
+    """Returns the endpoint of a queue's URL if that is not AWS's, else that of boto3's environment variables, or ""."""
     parts = urlsplit(queue_url)
     host = parts.hostname or ""
     if host and not host.endswith((".amazonaws.com", ".amazonaws.com.cn")):

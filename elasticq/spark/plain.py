@@ -1,4 +1,4 @@
-"""ackMode=none and ackMode=onRead: nothing is remembered, a task that runs again reads other messages."""
+"""ackMode=none and ackMode=onRead: nothing is remembered, and a task that runs again reads other messages."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -14,7 +14,7 @@ ENTRIES_MAX: Final = 10
 
 
 class Plain:
-    """Deliveries without protection. With onRead a message is gone once its page was received, whatever Spark does."""
+    """Reads without protection. With onRead a message is deleted once its page was received, whatever Spark does."""
 
     share_messages_max = 10_000_000
     expired = 0
@@ -25,7 +25,7 @@ class Plain:
         self._environment = environment
 
     def pages(self, share: Share) -> Iterator[list[Message]]:
-        """Until the queue is empty or a bound of the share is reached."""
+        """Yields messages until the queue is empty or a bound of the share is reached."""
         client = self._environment.connect(self._options.connection)
         taken = taken_bytes = 0
         while taken < share.messages and (not share.bytes_max or taken_bytes < share.bytes_max):
@@ -53,10 +53,10 @@ class Plain:
             client.delete_message_batch(QueueUrl=queue_url, Entries=entries)
 
     def commit(self, offset: Offset) -> None:
-        """Nothing to do: the user deletes, or it is done."""
+        """Does nothing: the user deletes the messages, or they are deleted already."""
 
     def renew(self, offset: Offset) -> None:
-        """Nothing is held for the batch."""
+        """Does nothing: no messages are held for the batch."""
 
     def replayed(self, offset: Offset) -> list[Share]:
         return offset.shares()

@@ -1,4 +1,4 @@
-"""Finds the queues that the options name, and asks them for their backlog; errors say what to look at."""
+"""Finds the queues that the options name, and asks them for their backlog; errors name the options to check."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,7 +15,7 @@ WHO: Final = frozenset(
         "AuthFailure",
     ]
 )  # fmt: skip
-IN_FLIGHT_MAX: Final = 120_000  # of a queue, AWS quota; elasticq's, too
+IN_FLIGHT_MAX: Final = 120_000  # bound of a queue on AWS and on elasticq
 ABSENT: Final = frozenset(["QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "NonExistentQueue"])
 COUNTS: Final = (
     "ApproximateNumberOfMessages",
@@ -25,12 +25,12 @@ COUNTS: Final = (
 
 
 class QueueError(RuntimeError):
-    """A queue that is not there, not allowed or not reachable; the message names the option to look at."""
+    """A queue does not exist, is not allowed or not reachable; the message names the option to look at."""
 
 
 @dataclass(frozen=True)
 class Backlog:
-    """Of one queue, as the server counts."""
+    """The numbers of messages in one queue, as the server counts."""
 
     visible: int
     in_flight: int
@@ -38,7 +38,7 @@ class Backlog:
 
     @property
     def readable(self) -> int:
-        """How many a batch may take: SQS hands nothing out above its bound of messages in flight."""
+        """Returns how many messages a batch may take: SQS delivers none beyond its bound of messages in flight."""
         return min(self.visible, max(0, IN_FLIGHT_MAX - self.in_flight))
 
     @property
@@ -47,7 +47,7 @@ class Backlog:
 
 
 def find_queues(client: Client, options: Queue) -> list[str]:
-    """URLs of the queues that the options name. Raises QueueError."""
+    """Returns the URLs of the queues that the options name. Raises QueueError."""
     wanted = options.queue_url or options.queue_name or options.queue_prefix
     try:
         if options.queue_url:
@@ -71,7 +71,7 @@ def _with_prefix(client: Client, prefix: str) -> list[str]:
 
 
 def backlog_of(client: Client, queue_url: str, endpoint: str) -> Backlog:
-    """Raises QueueError."""
+    """Returns the queue's backlog. Raises QueueError."""
     try:
         counted = client.get_queue_attributes(QueueUrl=queue_url, AttributeNames=list(COUNTS))["Attributes"]
     except (SqsError, Unreachable) as error:
@@ -80,7 +80,7 @@ def backlog_of(client: Client, queue_url: str, endpoint: str) -> Backlog:
 
 
 def explained(error: Exception, wanted: str, endpoint: str) -> Exception:
-    """What went wrong in the words of the options."""
+    """Returns a QueueError that explains the error in the words of the options; errors of other kinds as they are."""
     where = endpoint or "AWS"
     if isinstance(error, Unreachable):
         return QueueError(f"{where} does not answer: {error}; see options endpoint, region and retrySeconds")

@@ -1,4 +1,4 @@
-"""One receive as all modes make it, and the page size and wait that fit the server."""
+"""Makes receives in the same way for all modes, with the page size and wait time that fit the server."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,12 +9,12 @@ from elasticq.spark.schema import Message, Rows
 
 BOTO3_PAGE: Final = 10  # AWS's own maximum
 LIGHT_PAGE: Final = 1000
-AWS_WAIT_S: Final = 1  # a long poll asks all of AWS's servers, a short one only some: it may be empty wrongly
+AWS_WAIT_S: Final = 1  # a long poll asks all of AWS's servers; a short one only some, so it may miss messages
 
 
 @dataclass(frozen=True)
 class Receives:
-    """How messages are asked for. ``extended``: the light client against elasticq, which knows larger pages."""
+    """How messages are received. ``extended``: the light client is used against elasticq, which allows larger pages."""
 
     system_attributes: tuple[str, ...]
     wants_attributes: bool
@@ -23,7 +23,7 @@ class Receives:
     extended: bool
 
     def receive(self, client: Client, queue_url: str, wanted: int, **members: Any) -> list[Message]:
-        """At most ``wanted`` messages, and at most a page."""
+        """Receives at most ``wanted`` messages, and at most a page."""
         count = min(wanted, self.page)
         if self.extended:
             members["ElasticqPageSize"] = count
@@ -41,7 +41,7 @@ class Receives:
 
 
 def receives_for(options: Read, rows: Rows, on_elasticq: bool, is_light: bool) -> Receives:
-    """What the options leave open is decided by the server and the client."""
+    """Returns how to receive; what the options leave open depends on the server and the client."""
     extended = on_elasticq and is_light
     page_max = LIGHT_PAGE if extended else BOTO3_PAGE
     wait_s = options.wait_time_seconds

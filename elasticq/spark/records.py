@@ -17,13 +17,13 @@ class DamagedLog(RuntimeError):
 
 @dataclass
 class Received:
-    """What a task received: messages that are rows, and handles of redeliveries that are to be deleted with them."""
+    """What a task received: messages that become rows, and handles of redeliveries that are to be deleted with them."""
 
     messages: list[Message] = field(default_factory=list)
     redelivered: list[tuple[str, str]] = field(default_factory=list)  # message id, receipt handle
 
     def handles(self) -> list[tuple[str, str]]:
-        """(message id, receipt handle) of all that the commit deletes."""
+        """Returns (message id, receipt handle) of all messages that the commit deletes."""
         return [(each["MessageId"], each["ReceiptHandle"]) for each in self.messages] + self.redelivered
 
 
@@ -32,7 +32,7 @@ def encode(received: Received) -> bytes:
 
 
 def decode(name: str, content: bytes) -> Received:
-    """Raises DamagedLog."""
+    """Decodes the file ``name``. Raises DamagedLog."""
     value = _unframed(name, content)
     for message in value["messages"]:
         for attribute in message.get("MessageAttributes", {}).values():
@@ -46,7 +46,7 @@ def encode_ids(committed_s: float, ids: list[str]) -> bytes:
 
 
 def decode_ids(name: str, content: bytes) -> tuple[float, list[str]]:
-    """When they were committed, and the ids. Raises DamagedLog."""
+    """Returns when the messages were committed, in seconds since the epoch, and their ids. Raises DamagedLog."""
     value = _unframed(name, content)
     return value["committed_s"], value["ids"]
 

@@ -1,4 +1,4 @@
-"""Keeps what could not be sent: one file of JSON lines for each task, whole or not there at all."""
+"""Keeps messages that could not be sent: one file of JSON lines for each task, which is whole or not there at all."""
 
 import base64
 import json
@@ -10,7 +10,7 @@ from elasticq.spark.entries import Row
 
 
 def file_system(location: str) -> tuple[Any, str]:
-    """pyarrow's file system for a path or a URL, and the path in it."""
+    """Returns pyarrow's file system for a path or a URL, and the path in it."""
     from pyarrow.fs import FileSystem
 
     uri = location if "://" in location or location.startswith("file:") else Path(location).absolute().as_uri()
@@ -19,7 +19,7 @@ def file_system(location: str) -> tuple[Any, str]:
 
 
 class Rejects:
-    """The file of one task; it appears when the task has ended well, and never when nothing was rejected.
+    """The file of one task; it appears when the task has ended well, and never if nothing was rejected.
 
     A task that runs again writes the same name, so no reject is listed twice.
     """
@@ -47,11 +47,11 @@ class Rejects:
 
 
 def plain(value: object) -> object:
-    """What JSON has no word for."""
+    """Returns a value that JSON can hold for one of a type that it cannot."""
     match value:
         case bytes() | bytearray():
             return {"base64": base64.b64encode(value).decode()}
-        case date():  # and datetime
+        case date():  # datetime is a date, too
             return value.isoformat()
         case _:
             return str(value)

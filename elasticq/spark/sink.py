@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("elasticq.spark")
 
-QUEUES_MAX = 1_000  # of a task; each holds a batch of up to 1 MiB
+QUEUES_MAX = 1_000  # queues of one task; a batch of up to 1 MiB is held for each
 WINDOW = "ElasticqIdempotencyWindow"
-QUERY_ID = "sql.streaming.queryId"  # survives a restart from the checkpoint
+QUERY_ID = "sql.streaming.queryId"  # the same after a restart from the checkpoint
 BATCH_ID = "streaming.sql.batchId"
 TEXTUAL = ("string", "binary", "void")
 
 
 @dataclass(frozen=True)
 class Write(Queue):
-    """What ``write`` and ``writeStream`` understand."""
+    """The options of ``write`` and ``writeStream``."""
 
     message_group_id: str = option(text, "", "group of rows that have none, on FIFO queues")
     reject_path: str = option(text, "", "folder (path or URL) for rows that can never be sent; else they fail the task")
@@ -58,18 +58,18 @@ class Write(Queue):
 
 
 def writer(options: Mapping[str, str], schema: "StructType", overwrite: bool = False) -> "SqsWriter":
-    """Of ``df.write``. Raises OptionError for what cannot work, before any task starts."""
+    """Returns the writer of ``df.write``. Raises OptionError for what cannot work, before any task starts."""
     return SqsWriter(plan_of(options, schema, overwrite))
 
 
 def stream_writer(options: Mapping[str, str], schema: "StructType", overwrite: bool = False) -> "SqsStreamWriter":
-    """Of ``df.writeStream``. Raises OptionError."""
+    """Returns the writer of ``df.writeStream``. Raises OptionError."""
     return SqsStreamWriter(plan_of(options, schema, overwrite))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the driver tells each task. ``queue``: empty when each row names its own."""
+    """What the driver sends to each task. ``queue`` is empty if each row names its own."""
 
     settings: Write
     write_id: str
@@ -98,7 +98,7 @@ def plan_of(options: Mapping[str, str], schema: "StructType", overwrite: bool) -
 
 
 def check_columns(types: Mapping[str, str]) -> str:
-    """The column of the body. Raises OptionError."""
+    """Checks the columns; returns the one of the body. Raises OptionError."""
     bodies = [name for name in BODY_COLUMNS if name in types]
     if len(bodies) != 1:
         raise OptionError(f"one column body or value is needed, the columns are {', '.join(types)}")
@@ -137,7 +137,7 @@ class Target:
 
     @classmethod
     def find(cls, settings: Queue, queue: str) -> "Target":
-        """By URL or name. Raises OptionError for one that is not there and for a key that is not known."""
+        """Finds a queue by URL or name. Raises OptionError if it does not exist or the key is not known."""
         sqs = connect(settings.connection)
         try:
             url = queue if "://" in queue else sqs.get_queue_url(QueueName=queue)["QueueUrl"]
@@ -150,13 +150,13 @@ class Target:
         except SqsError as error:
             if "AccessDenied" not in error.code:
                 raise OptionError(f"queue {queue}: {error.code}: {error.message}") from error
-            attributes = {}  # a key may be allowed to send and nothing else
+            attributes = {}  # the key may be allowed to send only
         return cls(url, int(attributes.get(WINDOW, "0")) > 0)
 
 
 @dataclass
 class Sent(WriterCommitMessage):
-    """What a task did."""
+    """The counts of a task, which Spark brings to the driver."""
 
     counts: Counts
 
@@ -179,7 +179,7 @@ class Task:
             self._rejects = Rejects(plan.settings.reject_path, name)
 
     def run(self, rows: Iterable[Row]) -> Sent:
-        """Returns when each row is sent or rejected. Raises Failed."""
+        """Sends the rows; returns when each is sent or rejected. Raises Failed."""
         plan, settings, ids = self._plan, self._settings, self._ids
         for row in rows:
             try:
@@ -232,14 +232,14 @@ class Task:
 
 
 def rows_of(batches: Iterable["RecordBatch"], columns: tuple[str, ...]) -> Iterator[Row]:
-    """Column by column, which costs a third of what Spark's own rows do."""
+    """Yields the rows of record batches, read by column, which costs a third of what Spark's own rows do."""
     for batch in batches:
         values = [batch.column(name).to_pylist() for name in columns]
         yield from (dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True))
 
 
 def report(messages: Iterable[Any], **about: Any) -> None:
-    """Logs what the tasks of a write did together."""
+    """Logs the sum of the counts of a write's tasks."""
     total = Counts()
     for message in messages:
         if isinstance(message, Sent):
@@ -250,7 +250,7 @@ def report(messages: Iterable[Any], **about: Any) -> None:
 
 
 class SqsWriter(DataSourceArrowWriter):
-    """A batch write: its ids begin with the write's id, which the driver makes once."""
+    """The writer of a batch; its messages' ids begin with the write's id, which the driver makes once."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -267,7 +267,7 @@ class SqsWriter(DataSourceArrowWriter):
 
 
 class SqsStreamWriter(DataSourceStreamArrowWriter):
-    """A micro-batch's write: its ids begin with the query's id and the batch's number, the same after a restart."""
+    """The writer of a stream; its messages' ids begin with the query's id and the batch's number."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan

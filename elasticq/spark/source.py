@@ -54,7 +54,7 @@ log = logging.getLogger(__name__)
 
 
 def mode_of(options: Read, environment: Environment) -> str:
-    """lease, wal, driver, or plain where nothing is to be kept. Raises OptionError where auto finds no way."""
+    """Returns lease, wal, driver, or plain if nothing is to be kept. Raises OptionError if auto finds no mode."""
     if options.ack_mode in ("none", "onRead"):
         return "plain"
     if options.mode in ("wal", "driver"):
@@ -80,7 +80,7 @@ def _store_of(options: Read, environment: Environment) -> None:
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """One is made in the driver-side process, which plans; another travels to the executors, which read."""
+    """The stream's reader. One plans in the driver-side process; another is sent to the executors, which read."""
 
     def __init__(self, options: Read, schema: "StructType", environment: Environment | None = None) -> None:
         self._options = options
@@ -119,7 +119,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition(share) for share in self._planner().shares(start, end)]
 
     def commit(self, end: Json) -> None:
-        """Of the batch before the last, whose messages are deleted already: the next one was planned."""
+        """Does nothing: the batch's messages were deleted when the next batch was planned."""
 
     def stop(self) -> None:
         if self._driver is not None:
@@ -128,7 +128,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # --- executors ------------------------------------------------------------------------------
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Record batches of a share, as ``partitions`` made it."""
+        """Yields the record batches of a share, which is a partition made by ``partitions``."""
         share: Share = partition.value
         return self._batches(share)
 
@@ -142,7 +142,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 yield batch
 
     def _delivery(self, mode: str) -> Leases | WriteAhead | Plain:
-        """By the mode of the batch: a query may start again with another one while a batch waits to be replayed."""
+        """Returns the delivery for the batch's mode: a replayed batch may be of another mode than the query."""
         if mode == "lease":
             return Leases(self._options, self._receives, self._environment)
         if mode in ("wal", "driver"):
@@ -154,7 +154,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def gathered(pages: Iterator[list[Message]], count: int) -> Iterator[list[Message]]:
-    """Pages put together to about ``count`` messages: a record batch costs the same for ten rows as for a thousand."""
+    """Yields pages joined to about ``count`` messages: a record batch costs the same for ten rows as for a thousand."""
     kept: list[Message] = []
     for page in pages:
         kept += page
@@ -170,11 +170,11 @@ def _messages_max(limit: ReadLimit | None) -> int | None:
         return limit.max_rows
     if isinstance(limit, ReadAllAvailable):
         return None
-    return -1  # none was told: that of the options
+    return -1  # none was given: the options decide
 
 
 class Driver:
-    """The state of the driver-side process: what is planned, what is committed, what the queues said last."""
+    """The state of the driver-side process: what is planned and committed, and what the queues answered last."""
 
     def __init__(self, options: Read, mode: str, environment: Environment, delivery: Any) -> None:
         self._options = options
@@ -190,7 +190,7 @@ class Driver:
         self._asked_s = float("-inf")
         self._idle = False
         self._last: Offset | None = None  # the newest batch that this process has seen
-        self._planned: Offset | None = None  # by this process
+        self._planned: Offset | None = None  # the newest batch planned by this process
         self._committed: Offset | None = None
 
     def _new_heartbeat(self) -> Heartbeat | None:
@@ -207,14 +207,14 @@ class Driver:
     # --- offsets ----------------------------------------------------------------------------------
 
     def first(self) -> Offset:
-        """A name that nobody had before, and nothing read."""
+        """Returns the offset of a new stream: a name that nobody had before, and nothing read."""
         self._find_queues()
         wanted = self._options.lease_name or self._options.query_name
         self._last = Offset(stream_name(wanted, self._environment.random_part()), 0)
         return self._last
 
     def next_batch(self, start_json: Json | None, messages_max: int | None) -> Json:
-        """Commit what ends at ``start``, and plan what comes next; ``start`` itself where nothing waits."""
+        """Commits the batch that ends at ``start``; plans the next one; returns its end, ``start`` if there is none."""
         start = self._start(start_json)
         self.commit(start)
         if messages_max is not None and messages_max < 0:
@@ -226,7 +226,7 @@ class Driver:
         return offset.to_json()
 
     def _start(self, start_json: Json | None) -> Offset:
-        """Spark 4.1 does not tell it: then it is the last one seen, or a new beginning after a restart."""
+        """Returns the start. If Spark (4.1) does not give it, it is the last batch seen, or a new stream."""
         if start_json is not None:
             return from_json(start_json)
         return self._last or self.first()
@@ -261,7 +261,7 @@ class Driver:
         return offset
 
     def _wanted(self, messages_max: int | None) -> int:
-        """Of the next batch. An idle queue is not asked more often than every pollInterval."""
+        """Returns how many messages the next batch takes. An idle queue is asked at most once in pollInterval."""
         if self._idle:
             self._environment.sleep(max(0.0, self._asked_s + self._options.poll_interval - self._environment.now_s()))
         self._ask()
@@ -276,11 +276,11 @@ class Driver:
         self._admission.until([backlog for _, backlog in self._backlogs])
 
     def shares(self, start_json: Json, end_json: Json) -> list[Share]:
-        """The tasks of the batch that ends at ``end``."""
+        """Returns the tasks of the batch that ends at ``end``."""
         start, end = from_json(start_json), from_json(end_json)
         if (start.name, start.batch) == (end.name, end.batch):
             return []
-        self.commit(start)  # Spark 4.1 has not told it before, and begins a new name after a restart
+        self.commit(start)  # Spark 4.1 has not given ``start`` before, and begins a new name after a restart
         self._last = end
         if not end.parts:
             return []
@@ -294,7 +294,7 @@ class Driver:
         return shares
 
     def commit(self, offset: Offset) -> None:
-        """Delete the batch's messages, once a process."""
+        """Deletes the batch's messages, unless this process has done so."""
         if offset.batch == 0 or offset == self._committed:
             return
         if self._heartbeat is not None:
@@ -330,7 +330,7 @@ class Driver:
         self._asked_s = self._environment.now_s()
 
     def report(self) -> Json | None:
-        """Backlog, in flight and oldest age, for the progress of the query."""
+        """Returns backlog, in flight and oldest age, for the progress of the query."""
         if not self._backlogs:
             return None
         report: Json = {
@@ -343,7 +343,7 @@ class Driver:
         return report if age_s is None else {**report, "oldestAgeSeconds": age_s}
 
     def _oldest_age_s(self) -> int | None:
-        """Only elasticq can tell, and only the light client can ask it."""
+        """Returns the oldest message's age in seconds; None if unknown: only elasticq tells it, to the light client."""
         client = self._client()
         if self._mode != "lease" or not hasattr(client, "peek") or chosen(self._options.connection) != "light":
             return None
@@ -354,5 +354,5 @@ class Driver:
             return None
         sent_ms = [int(message["SentTimestamp"]) for page in pages for message in page["Messages"]]
         if not sent_ms and any(page["NextSequence"] is not None for page in pages):
-            return None  # the first page holds none: to look further costs more than the figure is worth
+            return None  # the first page holds none: to look further would cost too much
         return max(0, int(self._environment.now_s() - min(sent_ms) / 1000)) if sent_ms else 0

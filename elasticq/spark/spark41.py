@@ -1,23 +1,23 @@
-"""What PySpark 4.1 does not have yet: the names that the source asks for, without effect."""
+"""The classes that PySpark 4.1 does not have yet but the source uses; they have no effect."""
 
 from dataclasses import dataclass
 
 
 class ReadLimit:
-    """How much a batch may read."""
+    """A bound of a batch."""
 
 
 @dataclass
 class ReadAllAvailable(ReadLimit):
-    """All."""
+    """The batch reads all that is available."""
 
 
 @dataclass
 class ReadMaxRows(ReadLimit):
-    """At most so many rows."""
+    """The batch reads at most so many rows."""
 
     max_rows: int
 
 
 class SupportsTriggerAvailableNow:
-    """That a source can end by itself."""
+    """The source can end by itself."""

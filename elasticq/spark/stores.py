@@ -1,4 +1,4 @@
-"""Where the write-ahead log lies: small files that are created once, whole or not at all.
+"""Where the write-ahead log is stored: small files that are created once, whole or not at all.
 
 ``create`` decides between two tasks that read the same share (a retry, a
 speculative copy): the first one wins, whatever dies when. A folder does that
@@ -19,29 +19,29 @@ ABSENT: Final = frozenset(["NoSuchKey", "404", "NotFound"])
 
 
 class Store(Protocol):
-    """Names are relative and have one level of folders; after ``create`` or ``put`` the content is durable."""
+    """A store of files. Names are relative, with one level of folders; ``create`` and ``put`` make content durable."""
 
     is_exclusive: bool
 
     def read(self, name: str) -> bytes | None: ...
 
     def create(self, name: str, content: bytes) -> bool:
-        """False, and nothing is changed, where the file is there already. Only of a store that is_exclusive."""
+        """Creates a file; returns False, and changes nothing, if it exists. Only for a store that is_exclusive."""
         ...
 
     def put(self, name: str, content: bytes) -> None: ...
 
     def remove(self, name: str) -> None:
-        """Harmless where it is not there."""
+        """Removes a file; harmless if it does not exist."""
         ...
 
     def names(self, folder: str) -> list[str]:
-        """Of the files in a folder, sorted, without the folder; empty where it is not there."""
+        """Returns the names of the files in a folder, sorted, without the folder; empty if there is no such folder."""
         ...
 
 
 def open_store(location: str) -> Store:
-    """Raises OptionError for a location that is none."""
+    """Returns the store at a path or URL. Raises OptionError for a location that is none."""
     parts = urlsplit(location)
     if not location:
         raise OptionError("option walLocation is needed: a folder that driver and executors share, or s3://bucket/path")
@@ -53,7 +53,7 @@ def open_store(location: str) -> Store:
 
 
 class Folder:
-    """A folder of a file system that all see."""
+    """A folder of a file system that driver and executors share."""
 
     is_exclusive = True
 
@@ -111,7 +111,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 class S3:
-    """Objects below a prefix, through boto3; its endpoint and key are those of the environment."""
+    """Objects below a prefix in S3, through boto3; its endpoint and key are those of the environment."""
 
     is_exclusive = True
 
@@ -139,7 +139,7 @@ class S3:
             self._s3.put_object(Bucket=self._bucket, Key=self._prefix + name, Body=content, IfNoneMatch="*")
         except self._error as error:
             if _code(error) in TAKEN:
-                # A put that a dropped connection made botocore repeat meets itself.
+                # A put that botocore repeated after a dropped connection meets its own object.
                 return self.read(name) == content
             raise
         return True
@@ -161,7 +161,7 @@ def _code(error: Any) -> str:
 
 
 class ArrowFolder:
-    """Whatever else pyarrow knows (hdfs, gs, abfs): no exclusive creation."""
+    """A folder of any other file system of pyarrow (hdfs, gs, abfs), without exclusive creation."""
 
     is_exclusive = False
 

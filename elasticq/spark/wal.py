@@ -1,4 +1,4 @@
-"""mode=wal and mode=driver: what was received is written down before Spark sees a row of it; for any SQS.
+"""mode=wal and mode=driver: messages are written to a log before Spark sees a row of them; this works with any SQS.
 
 Files, all in the folder NAME of walLocation:
 
@@ -31,11 +31,11 @@ from elasticq.spark.stores import Store
 WAL: Final = ".wal"
 IDS: Final = ".ids"
 PLAN: Final = ".plan"
-ENTRIES_MAX: Final = 10  # of a batch call
+ENTRIES_MAX: Final = 10  # in one batch call
 ROWS_AT_ONCE: Final = 1000
 IDS_FILES_MAX: Final = 1000
 SHARE_MESSAGES_MAX: Final = 50_000  # a share is held in memory until it is written
-# A receive is not begun after this part of the visibility timeout, and what is older than the second is not used:
+# No receive begins after the first part of the visibility timeout, and nothing older than the second is used:
 # the driver's heartbeat renews only what is written down.
 RECEIVE_UNTIL: Final = 0.4
 USE_UNTIL: Final = 0.8
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 
 class LogMissing(RuntimeError):
-    """A file of the write-ahead log that must be there is not."""
+    """A file of the write-ahead log is missing that must be there."""
 
 
 class TooSlow(RuntimeError):
@@ -51,7 +51,7 @@ class TooSlow(RuntimeError):
 
 
 class WriteAhead:
-    """Deliveries by files. Reads on executors, or on the driver with mode=driver; commits and renews on the driver."""
+    """Reads by files on executors, or on the driver with mode=driver; commits and renews on the driver."""
 
     share_messages_max = SHARE_MESSAGES_MAX
 
@@ -72,7 +72,7 @@ class WriteAhead:
     # --- reading ----------------------------------------------------------------------------------
 
     def pages(self, share: Share) -> Iterator[list[Message]]:
-        """The share's messages; the same ones however often it is asked. Raises LogMissing, TooSlow, DamagedLog."""
+        """Yields the share's messages, the same ones in each run. Raises LogMissing, TooSlow, DamagedLog."""
         store = self._store()
         file = f"{share.name}/{share.batch}-{share.partition}{WAL}"
         content = store.read(file)
@@ -99,7 +99,7 @@ class WriteAhead:
         return winner
 
     def gather(self, store: Store, client: Client, share: Share, began_s: float) -> Received:
-        """Receive the share, and know redeliveries of what was read before. Raises TooSlow."""
+        """Receives the share; messages that were read before are kept apart, for deletion. Raises TooSlow."""
         now_s = self._environment.now_s
         sorter = Sorter(lambda: self._known_ids(store, share))
         taken = taken_bytes = 0
@@ -119,9 +119,9 @@ class WriteAhead:
         return sorter.received
 
     def _known_ids(self, store: Store, share: Share) -> set[str]:
-        """Of what other shares of this batch hold, and of batches committed within the dedupe window.
+        """Returns the message ids of other shares of this batch, and of batches committed within the dedupe window.
 
-        Not of other .wal files: one of a zombie holds messages that nobody has seen.
+        Other .wal files do not count: one of a zombie holds messages that nobody has seen.
         """
         known: set[str] = set()
         oldest_s = self._environment.now_s() - self._options.dedupe_window
@@ -138,7 +138,7 @@ class WriteAhead:
         return known
 
     def _give_back(self, client: Client, queue_url: str, received: Received) -> None:
-        """Another task was first. What this one got is nobody's; if this fails, its time runs out by itself."""
+        """Makes the messages visible again, as another task was first; if this fails, they are after their timeout."""
         try:
             self._in_batches(
                 client.change_message_visibility_batch, queue_url, received.handles(), {"VisibilityTimeout": 0}
@@ -149,7 +149,7 @@ class WriteAhead:
     # --- on the driver ------------------------------------------------------------------------------
 
     def commit(self, offset: Offset) -> None:
-        """Delete what the batch received; again is harmless."""
+        """Deletes the batch's messages; a repeated call is harmless."""
         store = self._store()
         done = f"{offset.name}/{offset.batch}{IDS}"
         if committed_batch(store, offset.name) < offset.batch:
@@ -166,7 +166,7 @@ class WriteAhead:
         file = f"{share.name}/{share.batch}-{share.partition}{WAL}"
         content = store.read(file)
         if content is None:
-            return []  # a task that Spark did not need, behind a limit
+            return []  # Spark did not need the task, because of a limit
         received = decode(file, content)
         self.deduplicated += len(received.redelivered)
         client = self._client()
@@ -179,7 +179,7 @@ class WriteAhead:
     def _in_batches(
         self, call: Callable[..., Any], queue_url: str, handles: list[tuple[str, str]], members: dict[str, Any]
     ) -> list[str]:
-        """Ids of the messages whose entries failed by their own fault; others are tried again."""
+        """Calls in batches; returns the ids of messages whose entries failed for good. Others are tried again."""
 
         def send(pending: list[tuple[str, str]]) -> list[str]:
             refused: list[str] = []
@@ -204,7 +204,7 @@ class WriteAhead:
         return [id_ for refused in self._environment.for_each(send, chunks) for id_ in refused]
 
     def _forget(self, store: Store, offset: Offset) -> None:
-        """Ids older than the window; the newest file stays, since it says which batch is committed."""
+        """Removes files of ids older than the window; the newest stays, as it says which batch is committed."""
         batches = sorted(_committed(store, offset.name))
         oldest_s = self._environment.now_s() - self._options.dedupe_window
         for number, batch in enumerate(batches[:-1]):
@@ -214,7 +214,7 @@ class WriteAhead:
             store.remove(file)
 
     def renew(self, offset: Offset) -> None:
-        """What is written down for another visibility timeout; shares that are still received renew themselves."""
+        """Renews the messages in files for another visibility timeout; those still being received are not renewed."""
         store = self._store()
         client = self._client()
         for share in offset.shares():
@@ -229,12 +229,12 @@ class WriteAhead:
                 )
 
     def replayed(self, offset: Offset) -> list[Share]:
-        """The log has them all, however old."""
+        """Returns all shares of the batch: the log has them, however old."""
         return offset.shares()
 
 
 class Sorter:
-    """Tells new messages from redeliveries. Only a message that was received before makes it ask for the ids."""
+    """Tells new messages from redeliveries. It asks for the known ids once a message was received before."""
 
     def __init__(self, known_ids: Callable[[], set[str]]) -> None:
         self.received = Received()
@@ -246,7 +246,7 @@ class Sorter:
         for message in page:
             id_ = message["MessageId"]
             place = self._places.get(id_)
-            if place is not None:  # it came twice in one reading: the newest handle counts
+            if place is not None:  # the message came twice in one reading: the newest handle counts
                 self.received.messages[place] = message
             elif self._is_known(message):
                 self.received.redelivered.append((id_, message["ReceiptHandle"]))
@@ -263,7 +263,7 @@ class Sorter:
 
 
 def committed_batch(store: Store, name: str) -> int:
-    """The last batch whose messages are deleted; 0 for none."""
+    """Returns the last batch whose messages are deleted; 0 if there is none."""
     return max(_committed(store, name), default=0)
 
 
@@ -272,7 +272,7 @@ def _committed(store: Store, name: str) -> list[int]:
 
 
 def batch_of(file: str) -> int:
-    """That a file's name begins with."""
+    """Returns the batch number with which a file's name begins."""
     return int(file.partition(".")[0].partition("-")[0])
 
 
