@@ -5,7 +5,7 @@ from msgspec import Struct, field
 from elasticq.checks.history import LeaseChange, Receive
 
 
-class LeaseStory(Struct):
+class LeaseHistory(Struct):
     receives: list[Receive] = field(default_factory=list)
     changes: list[LeaseChange] = field(default_factory=list)
 

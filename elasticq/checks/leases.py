@@ -12,7 +12,7 @@ back after a commit is resurrected, and one that a commit removed although no an
 from collections import defaultdict
 
 from elasticq.checks.history import LeaseChange, Receive
-from elasticq.checks.lease_history import LeaseStory
+from elasticq.checks.lease_history import LeaseHistory
 from elasticq.checks.queue_history import Finding, QueueHistory
 
 LEASE_DIFFERS, LEASE_UNSEALED = "lease_differs", "lease_unsealed"
@@ -29,11 +29,11 @@ def check(queue_history: QueueHistory) -> list[Finding]:
     return findings
 
 
-def _answered(told: LeaseStory) -> list[Receive]:
+def _answered(told: LeaseHistory) -> list[Receive]:
     return [receive for receive in told.receives if receive.outcome == "ok"]
 
 
-def _differs(told: LeaseStory) -> list[Finding]:
+def _differs(told: LeaseHistory) -> list[Finding]:
     findings = []
     first: dict[str, Receive] = {}
     ids: dict[str, str] = {}
@@ -55,7 +55,7 @@ def _told(receive: Receive) -> str:
     return f"{receive.client} [{receive.invoke_us}..{receive.complete_us} us] {got}"
 
 
-def _unsealed(told: LeaseStory) -> list[Finding]:
+def _unsealed(told: LeaseHistory) -> list[Finding]:
     sealed_us = min((each.complete_us or 0 for each in _answered(told) if not each.messages), default=None)
     if sealed_us is None:
         return []
@@ -69,7 +69,7 @@ def _unsealed(told: LeaseStory) -> list[Finding]:
     ]
 
 
-def _revived(lease: str, told: LeaseStory) -> list[Finding]:
+def _revived(lease: str, told: LeaseHistory) -> list[Finding]:
     over: list[Receive | LeaseChange] = [receive for receive in told.receives if receive.is_expired]
     # LeaseExpired for a whole batch may have been another lease's.
     over += [change for change in told.changes if _ends(change) or (change.is_expired and change.lease == lease)]
@@ -89,7 +89,7 @@ def _ends(change: LeaseChange) -> bool:
     return change.action in ("commit", "give_back") and change.outcome == "ok"
 
 
-def _short(queue_history: QueueHistory, lease: str, told: LeaseStory) -> list[Finding]:
+def _short(queue_history: QueueHistory, lease: str, told: LeaseHistory) -> list[Finding]:
     """The LeaseExpired that came too soon; a commit or giving back may have its effect whatever it was answered."""
     ends_us = min((each.invoke_us for each in told.changes if each.action != "renew"), default=1 << 62)
     return [

@@ -24,7 +24,7 @@ from elasticq.checks.history import (
     SentMessage,
     StartMove,
 )
-from elasticq.checks.lease_history import LeaseStory
+from elasticq.checks.lease_history import LeaseHistory
 
 DEDUPLICATION_US = 300_000_000  # a deduplication id is taken for 5 minutes
 ROUNDING_US = 1_000  # the server counts whole milliseconds: what began within one counts from its beginning
@@ -120,7 +120,7 @@ class QueueHistory:
         self.changes: defaultdict[str, list[ChangeVisibility]] = defaultdict(list)  # by handle
         self.changes_of: defaultdict[str, list[ChangeVisibility]] = defaultdict(list)  # by message id
         self.attempts: defaultdict[tuple[str, str], list[Receive]] = defaultdict(list)
-        self.leases: defaultdict[tuple[str, str], LeaseStory] = defaultdict(LeaseStory)
+        self.leases: defaultdict[tuple[str, str], LeaseHistory] = defaultdict(LeaseHistory)
         self.lease_changes: list[LeaseChange] = []
         self.moves: list[StartMove] = []
         self.advances: list[Advance] = []

@@ -293,7 +293,7 @@ class Forwarder:
         result = forwarded.result
         attempt = result.request_attempt
         if len(result.invocation) not in (0, KEY_BYTES) or (attempt is not None and len(attempt[0]) != KEY_BYTES):
-            raise FrameError("GiveBack: the mark of a call has another length")
+            raise FrameError("GiveBack: the invocation key of a call has another length")
         # Only who serves is sure to have the key of the handles.
         messages = result.messages if self._leadership.serving else []
         try:

@@ -153,7 +153,7 @@ def forward_of(
 def call_of(forward: Forward) -> Call:
     """The call of ``forward``. Raises FrameError if it is malformed or its command is unknown to this version."""
     if len(forward.invocation) not in (0, KEY_BYTES):
-        raise FrameError("the mark of a call has another length")
+        raise FrameError("the invocation key of a call has another length")
     return Call(
         _decoded(_COMMANDS, forward.kind, forward.command),
         forward.principal,

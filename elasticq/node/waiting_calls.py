@@ -6,7 +6,7 @@ from typing import Final
 from elasticq.model.commands import Call
 from elasticq.node.effects import Ticket
 
-LOBBY_MAX: Final = 10_000
+WAITING_CALLS_MAX: Final = 10_000
 
 
 class WaitingCalls:
@@ -23,7 +23,7 @@ class WaitingCalls:
 
     def hold(self, call: Call, ticket: Ticket, now_ms: int) -> bool:
         """Let the call wait; False if too many wait already."""
-        if len(self._waiting) >= LOBBY_MAX:
+        if len(self._waiting) >= WAITING_CALLS_MAX:
             return False
         self._waiting.append((now_ms + self._wait_ms, call, ticket))
         return True

@@ -5,7 +5,7 @@ import pytest
 from elasticq.model import commands as c
 from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable
 from elasticq.model.results import ListQueuesResult, QueueUrlResult, StaleResult
-from elasticq.node.waiting_calls import LOBBY_MAX
+from elasticq.node.waiting_calls import WAITING_CALLS_MAX
 from tests.node.cluster import Cluster
 
 SEND = c.SendMessage(queue_url="jobs", message_body="x")
@@ -133,9 +133,9 @@ def test_client_that_leaves_is_not_waited_for(alone: Cluster) -> None:
 
 def test_waiting_reads_are_bounded(alone: Cluster) -> None:
     (name,) = alone.names
-    tickets = [alone.submit(name, c.ListQueues()) for _ in range(LOBBY_MAX + 5)]
+    tickets = [alone.submit(name, c.ListQueues()) for _ in range(WAITING_CALLS_MAX + 5)]
     refused = [ticket for ticket in tickets if alone.answers(name, ticket)]
-    assert refused == tickets[LOBBY_MAX:]
+    assert refused == tickets[WAITING_CALLS_MAX:]
     alone.advance(READ_WAIT_MS)
     assert all(len(alone.answers(name, ticket)) == 1 for ticket in tickets)
 

@@ -1,7 +1,7 @@
 """Calls that wait for a master: in order, for a time, and not too many."""
 
 from elasticq.model import commands as c
-from elasticq.node.waiting_calls import LOBBY_MAX, WaitingCalls
+from elasticq.node.waiting_calls import WAITING_CALLS_MAX, WaitingCalls
 from tests.node.cluster import call_of
 
 CALL = call_of(c.ListQueues())
@@ -41,7 +41,7 @@ def test_who_left_waits_no_longer() -> None:
 
 def test_no_more_than_its_bound_wait() -> None:
     waiting_calls = WaitingCalls(3_000)
-    assert all(waiting_calls.hold(CALL, ticket, 0) for ticket in range(LOBBY_MAX))
+    assert all(waiting_calls.hold(CALL, ticket, 0) for ticket in range(WAITING_CALLS_MAX))
     assert not waiting_calls.hold(CALL, "one more", 0)
     waiting_calls.pop_expired(3_000)
     assert waiting_calls.hold(CALL, "one more", 3_000)
