@@ -245,7 +245,8 @@ class Invariants:
             self.term_shown[name] = message.term
         if type(message) is AppendReply:
             matched, last = message.match_index, view.last_index
-            if message.ok and matched > last:
+            is_newer = view.vote.term > message.term  # it was durable; a newer master has had it cut off
+            if message.ok and matched > last and not is_newer:
                 self._found(ACK_NOT_DURABLE, f"{name} acknowledged {matched}, its disk has {last}")
         elif type(message) is RequestVote:
             self.candidacies[name, message.term] = message.last_term, message.last_index

@@ -6,6 +6,7 @@ member while it was down, and did not add it, as docs/operations.md says. paused
 Raft demands that a master has what was committed in older terms than its own (Leader Completeness), not in newer ones.
 quorum_was_there_for_a_moment: between two looks at who reaches whom, a member went on and its master was cut off.
 member_that_leaves_was_not_started_again: its removal was refused, it crashed with all, and the operator left it down.
+acknowledged_before_a_newer_master_truncated: entries and their truncation were synced at once, the answer left then.
 """
 
 from pathlib import Path
