@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 from typing import Any
@@ -101,15 +102,27 @@ class Strict:
         raise AssertionError(self.log.read_text())
 
 
-@pytest.fixture(scope="module")
-def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Strict]:
-    folder = tmp_path_factory.mktemp("strict")
+@contextmanager
+def strict_server(folder: Path) -> Iterator[Strict]:
     server = Strict(folder, folder / "log")
     try:
         yield server
     finally:
         server.process.kill()
         server.process.communicate()
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Strict]:
+    with strict_server(tmp_path_factory.mktemp("strict")) as server:
+        yield server
+
+
+@pytest.fixture
+def strict_alone(tmp_path: Path) -> Iterator[Strict]:
+    """For a test that ends its server."""
+    with strict_server(tmp_path) as server:
+        yield server
 
 
 # --- unsigned or forged requests, policies -----------------------------------------------
@@ -356,8 +369,9 @@ def test_no_xml_of_clients_is_parsed_anywhere() -> None:
 # --- secrets in logs ---------------------------------------------------------------------
 
 
-def test_logs_hold_no_secret_no_body_and_no_signature(strict: Strict) -> None:
+def test_logs_hold_no_secret_no_body_and_no_signature(strict_alone: Strict) -> None:
     """Good calls, refused calls, broken calls; then the whole log and all that was printed is searched."""
+    strict = strict_alone
     owner = client(strict.url)
     url = owner.create_queue(QueueName="orders")["QueueUrl"]
     signatures: list[str] = []
