@@ -67,8 +67,9 @@ def test_a_killed_source_process_loses_and_doubles_nothing(stream: Stream) -> No
 
 @pytest.mark.spark
 def test_a_driver_killed_between_sink_and_commit_log_loses_and_doubles_nothing(stream: Stream) -> None:
-    with Sender(stream.endpoint, stream.job.url) as sender:
-        sender.sent = stream.sender.sent
+    sender = Sender(stream.endpoint, stream.job.url)
+    sender.sent = stream.sender.sent  # before it sends: its bodies are numbered on from these
+    with sender:
         batch = stream.job.catch_uncommitted()
         stream.job.kill_driver()
     until(lambda: stream.job.committed() >= batch, lambda: f"batch {batch} runs again: {stream.job.said()}")
