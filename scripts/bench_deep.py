@@ -162,7 +162,7 @@ class Load:
             link.send(action, body)
         return [link.read() for link in links]
 
-    def context(self) -> int:
+    def turn(self) -> int:
         """The queue of the next round."""
         self.rounds += 1
         return self.rounds % len(self.urls)
@@ -170,7 +170,7 @@ class Load:
     def send(self, messages: int) -> int:
         sent = 0
         while sent < messages:
-            form = self.forms[self.context()]
+            form = self.forms[self.turn()]
             bodies = []
             for _ in range(min(CONNECTIONS, -(-(messages - sent) // BATCH))):
                 bodies.append(form % tuple(range(self.number, self.number + BATCH)))
@@ -204,7 +204,7 @@ class Load:
         """Receive and delete so many in tens, or all there are."""
         drained = empty = 0
         while drained < messages and empty < len(self.urls):
-            queue = self.context()
+            queue = self.turn()
             wanted = -(-(messages - drained) // BATCH)
             handles = self.receive(queue, wanted)
             empty = 0 if handles else empty + 1

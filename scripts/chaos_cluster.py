@@ -97,7 +97,7 @@ class Breaker:
     def jump_wall(self) -> None:
         """While it runs, and it starts again by the new time."""
         name = self.random.choice(self.cluster.names())
-        self.cluster.context(name, wall_ahead_ms=self.random.randint(*WALL_AHEAD_MS))
+        self.cluster.turn(name, wall_ahead_ms=self.random.randint(*WALL_AHEAD_MS))
         self.last()
         self.kill([name])
 

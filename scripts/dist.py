@@ -126,15 +126,15 @@ def build_spark_zip(work: Path, epoch_s: int) -> Path:
 
 
 def build_pyz(wheel: Path, work: Path, epoch_s: int) -> Path:
-    context, pyz = work / "context", work / "elasticq.pyz"
+    site, pyz = work / "site", work / "elasticq.pyz"
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(context)
-    (information,) = context.glob("elasticq-*.dist-info")
+        archive.extractall(site)
+    (information,) = site.glob("elasticq-*.dist-info")
     for one in requirements(Distribution.at(information), PYZ_EXTRAS, NOT_IN_PYZ):
-        copy_distribution(one, context)
+        copy_distribution(one, site)
     run(
         sys.executable, "-m", "shiv", "--reproducible", "--entry-point", PYZ_ENTRY,
-        "--python", f"/usr/bin/env python3.{sys.version_info.minor}", "--site-packages", context, "--output-file", pyz,
+        "--python", f"/usr/bin/env python3.{sys.version_info.minor}", "--site-packages", site, "--output-file", pyz,
         cwd=work, epoch_s=epoch_s,
     )  # fmt: skip
     add_compiled(pyz, work / "compiled")
@@ -174,14 +174,14 @@ def installed(wanted: Requirement) -> Distribution:
     return one
 
 
-def copy_distribution(one: Distribution, context: Path) -> None:
+def copy_distribution(one: Distribution, site: Path) -> None:
     """What the interpreter and licences need of it; scripts lie outside of ``site`` and stay behind."""
     for entry in one.files or ():
         if ".." in entry.parts or entry.suffix in FOR_COMPILERS or "tests" in entry.parts[:-1]:
             continue
         if entry.name in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"):
             continue  # they tell of this installation
-        target = context / entry
+        target = site / entry
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(Path(str(one.locate_file(entry))), target)
         target.chmod(mode_of(target))

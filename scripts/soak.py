@@ -68,7 +68,7 @@ class Client:
         self._number += 1
         mark = f"amz-sdk-invocation-id: {id(self)}-{self._number}"
         lines = f"Content-Type: application/x-amz-json-1.0\r\nX-Amz-Target: AmazonSQS.{action}\r\n{mark}\r\n"
-        status, answer = await self.exchange(_forwarder(lines + "".join(f"{line}\r\n" for line in headers), body))
+        status, answer = await self.exchange(_post(lines + "".join(f"{line}\r\n" for line in headers), body))
         found: Members = json.loads(answer) if status == 200 and answer else {}
         return found
 
@@ -78,7 +78,7 @@ class Client:
             self._streams = None
 
 
-def _forwarder(lines: str, body: bytes, path: str = "/") -> bytes:
+def _post(lines: str, body: bytes, path: str = "/") -> bytes:
     return f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{lines}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
@@ -134,7 +134,7 @@ async def look(client: Client) -> None:
     for target in ("/?Action=ListQueues", f"/?Action=GetQueueAttributes&AttributeName=All&QueueUrl={url}"):
         await client.exchange(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     form = f"Action=ReceiveMessage&VisibilityTimeout=0&QueueUrl={url}".encode()
-    await client.exchange(_forwarder("Content-Type: application/x-www-form-urlencoded\r\n", form))
+    await client.exchange(_post("Content-Type: application/x-www-form-urlencoded\r\n", form))
 
 
 # --- what is not ---
@@ -173,7 +173,7 @@ async def intrude(client: Client) -> None:
     for data in (
         b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"\0\1\2\r\n\r\n",
-        _forwarder("", b"", "/_elasticq/peek"),
+        _post("", b"", "/_elasticq/peek"),
     ):
         try:
             await client.exchange(data)
@@ -188,8 +188,8 @@ async def walk_out(client: Client) -> None:
     pipelined = "GET /?Action=ReceiveMessage&VisibilityTimeout=0&QueueUrl=soak-1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
     for data in (
         b"POST / HTTP/1.1\r\nX: ",
-        _forwarder(lines, b"x" * 90_000)[:-1],
-        _forwarder(lines, poll),
+        _post(lines, b"x" * 90_000)[:-1],
+        _post(lines, poll),
         pipelined.encode() * 50,
     ):
         await client.write(data)
@@ -248,7 +248,7 @@ async def soak(arguments: argparse.Namespace, url: str, pid: int) -> float:
         operator.leave()  # it was idle for longer than a connection may be
         for number in range(QUEUES):
             await operator.call("DeleteQueue", {"QueueUrl": f"soak-{number}"})
-        await operator.exchange(_forwarder("", json.dumps({"advance": TURN_ON_S}).encode(), "/_elasticq/clock"))
+        await operator.exchange(_post("", json.dumps({"advance": TURN_ON_S}).encode(), "/_elasticq/clock"))
         await asyncio.sleep(SETTLE_S)
         return _rss(pid)
 

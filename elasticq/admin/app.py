@@ -1,6 +1,6 @@
 """The pages of the admin port: /health, /ready, /master, /cluster, /leases, /metrics, and orders for the cluster.
 
-Requests have passed door.py. Orders are taken from no web page: a page can make a browser post here, but only
+Requests have passed authenticator.py. Orders are taken from no web page: a page can make a browser post here, but only
 with an Origin header or as a plain form.
 """
 
@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from aiohttp import web
 
-from elasticq.admin.authenticator import make_door
+from elasticq.admin.authenticator import make_authenticator
 from elasticq.admin.cluster import document
 from elasticq.admin.doorstep import ORDER_BYTES_MAX
 from elasticq.admin.orders import BadOrder, read_order
@@ -27,9 +27,9 @@ LEASES_SHOWN_MAX: Final = 1_000
 
 
 def make_app(source: AdminSource, token: str | None = "", browsers: Browsers | None = None) -> web.Application:
-    """The application; it keeps nothing but the number of orders that wait. ``token``, ``browsers``: see door.py."""
+    """The application, which keeps only the number of waiting orders. ``token``, ``browsers``: see authenticator.py."""
     pages = _Pages(source)
-    app = web.Application(client_max_size=ORDER_BYTES_MAX, middlewares=[make_door(token, browsers)])
+    app = web.Application(client_max_size=ORDER_BYTES_MAX, middlewares=[make_authenticator(token, browsers)])
     app.router.add_get("/health", pages.health)
     app.router.add_get("/ready", pages.ready)
     app.router.add_get("/master", pages.master)

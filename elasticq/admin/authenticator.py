@@ -20,7 +20,7 @@ OPEN_PAGES: Final = frozenset(("/health", "/ready", "/master"))
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def make_door(token: str | None, browsers: Browsers | None) -> Middleware:
+def make_authenticator(token: str | None, browsers: Browsers | None) -> Middleware:
     """Return the middleware that admits requests.
 
     token: empty where none is asked for, None where nobody may pass; browsers: None where pages are not judged.

@@ -1,6 +1,6 @@
 """Logs single requests and hands them to a tracer. No body, header's text or secret is ever part of it.
 
-It is not called for a request that went well and quickly, unless all are asked for (``Watch.everything``).
+It is not called for a request that went well and quickly, unless all are asked for (``RequestLog.everything``).
 """
 
 import re

@@ -66,8 +66,8 @@ def _without_words(record: LogRecord) -> bool:
 
 
 _failures = Failures()
-_refusal_log = getLogger("elasticq.http.aiohttp")
-_refusal_log.addFilter(_without_words)
+_complaints = getLogger("elasticq.http.aiohttp")
+_complaints.addFilter(_without_words)
 
 
 class Asked(Struct):
@@ -98,7 +98,7 @@ class SlowPath:
             self._handle,
             handler_cancellation=True,  # a long poll whose client left ends
             access_log=None,
-            logger=_refusal_log,
+            logger=_complaints,
             keepalive_timeout=NEVER_S,
             auto_decompress=False,  # no client compresses, and a bomb would unpack before any bound
             max_line_size=HEAD_BYTES_MAX,

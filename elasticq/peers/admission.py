@@ -32,7 +32,7 @@ def is_elder(one: Claim, other: Claim) -> bool:
     """Tell whether ``one`` keeps the name: it has stood longer, else run longer, else has the lower incarnation.
 
     Which of them is linked here does not count: two members could then refuse one each, and both would end. Standing
-    comes before age, so that a process that was paused and has been replaced meanwhile does not end its heir.
+    comes before age, so that a process that was paused and has been replaced meanwhile does not end its successor.
     """
     for ones_s, others_s in ((one.standing_s, other.standing_s), (one.started_s, other.started_s)):
         if abs(ones_s - others_s) >= SAME_AGE_S:

@@ -160,7 +160,7 @@ async def _serve(
     if settings.cluster.nodes == 1:
         await asyncio.wait((declaring, member.ended), timeout=DECLARE_S, return_when=asyncio.FIRST_COMPLETED)
     observer, end_spans = spans.make(settings.otel, settings.node.id)
-    context = make_site(settings, runtime, loop, observer, files)
+    context = make_context(settings, runtime, loop, observer, files)
     view.open(member, context)
     server = await _listen(settings, context, listener, files)
     context.start()
@@ -236,7 +236,7 @@ def _browsers(settings: Settings, host: str) -> Browsers | None:
     return Browsers(allowed_hosts(auth, host, settings.http.public_url), auth.allowed_origins)
 
 
-def make_site(
+def make_context(
     settings: Settings,
     runtime: Runtime,
     loop: asyncio.AbstractEventLoop,

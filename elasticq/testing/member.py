@@ -14,7 +14,7 @@ from elasticq.runtime.listener import listen
 from elasticq.runtime.runtime import Runtime
 from elasticq.server.declare import declare
 from elasticq.server.files import BACKLOG_MAX
-from elasticq.server.life import loop_factory, make_site, url_of
+from elasticq.server.life import loop_factory, make_context, url_of
 from elasticq.server.member import EXIT_STOPPED, Member, end
 from elasticq.server.settings import Settings, queues
 from elasticq.storage.directory import DataDirectory
@@ -122,7 +122,7 @@ class EmbeddedMember:
             if self.settings.cluster.nodes == 1:
                 await self._member.can_serve()
                 await declare(self._runtime, queues(self.settings), self.settings.node.account)
-            context = self._context = make_site(self.settings, self._runtime, loop)
+            context = self._context = make_context(self.settings, self._runtime, loop)
             self._server = await loop.create_server(
                 lambda: SqsProtocol(context), sock=self._listener, backlog=BACKLOG_MAX
             )

@@ -23,7 +23,7 @@ def solo() -> Solo:
     return made
 
 
-def context(solo: Solo, seconds: int) -> ClockResult:
+def turn(solo: Solo, seconds: int) -> ClockResult:
     result = solo.do(AdvanceClock(advance_ms=seconds * 1_000))
     assert isinstance(result, ClockResult)
     return result
@@ -33,7 +33,7 @@ def context(solo: Solo, seconds: int) -> ClockResult:
 
 
 def test_advance_is_told_in_cluster_time_and_later_entries_have_it(solo: Solo) -> None:
-    assert context(solo, 30).time_ms == solo.time_ms + 30_000
+    assert turn(solo, 30).time_ms == solo.time_ms + 30_000
     solo.send()
     assert solo.entries[-1].time_ms == solo.time_ms + 30_000
     assert solo.node.status(solo.now_ms).time_ms == solo.time_ms + 30_000
@@ -42,18 +42,18 @@ def test_advance_is_told_in_cluster_time_and_later_entries_have_it(solo: Solo) -
 def test_received_message_is_visible_again_when_the_clock_passed_its_timeout(solo: Solo) -> None:
     solo.send()
     assert len(solo.receive(visibility_s=30)) == 1
-    context(solo, 29)
+    turn(solo, 29)
     assert solo.receive() == []
-    context(solo, 1)
+    turn(solo, 1)
     assert len(solo.receive()) == 1
 
 
 def test_delay_and_retention_follow_the_clock(solo: Solo) -> None:
     solo.send("late", delay_s=900)
     assert solo.receive() == []
-    context(solo, 900)
+    turn(solo, 900)
     assert [message.body for message in solo.receive(visibility_s=0)] == ["late"]
-    context(solo, 4 * 86_400)
+    turn(solo, 4 * 86_400)
     assert solo.receive() == []
     solo.advance(10)
     (queue,) = solo.node.state.queues.values()
@@ -63,7 +63,7 @@ def test_delay_and_retention_follow_the_clock(solo: Solo) -> None:
 def test_long_poll_is_woken_by_the_clock(solo: Solo) -> None:
     solo.send("late", delay_s=60)
     ticket = solo.poll()
-    context(solo, 60)
+    turn(solo, 60)
     solo.advance(1)
     (answer,) = solo.answers(ticket)
     assert isinstance(answer, ReceiveMessageResult)
@@ -72,7 +72,7 @@ def test_long_poll_is_woken_by_the_clock(solo: Solo) -> None:
 
 def test_long_poll_of_an_empty_queue_waits_on_in_real_time(solo: Solo) -> None:
     ticket = solo.poll(wait_s=20)
-    context(solo, 3_600)
+    turn(solo, 3_600)
     solo.advance(19_999)
     assert solo.answers(ticket) == []
     solo.advance(1)
@@ -83,9 +83,9 @@ def test_deduplication_id_is_free_when_the_clock_passed_five_minutes(solo: Solo)
     solo.do(c.CreateQueue("jobs.fifo", {"FifoQueue": "true"}))
     send = c.SendMessage("jobs.fifo", "body", message_group_id="g", message_deduplication_id="d")
     first = solo.do(send)
-    context(solo, 299)
+    turn(solo, 299)
     assert solo.do(send) == first
-    context(solo, 1)
+    turn(solo, 1)
     assert solo.do(send) != first
 
 
@@ -95,9 +95,9 @@ def test_lease_ends_when_the_clock_passed_its_deadline(solo: Solo) -> None:
         "jobs", max_number_of_messages=10, visibility_timeout=60, receive_request_attempt_id="reader/1/0/0"
     )
     first = solo.do(leased)
-    context(solo, 59)
+    turn(solo, 59)
     assert solo.do(leased) == first
-    context(solo, 1)
+    turn(solo, 1)
     with pytest.raises(LeaseExpired):
         solo.do(leased)
     assert len(solo.receive()) == 1
@@ -109,7 +109,7 @@ def test_sixty_second_rule_follows_the_clock() -> None:
     solo.do(c.PurgeQueue("jobs"))
     with pytest.raises(PurgeQueueInProgress):
         solo.do(c.PurgeQueue("jobs"))
-    context(solo, 60)
+    turn(solo, 60)
     solo.do(c.PurgeQueue("jobs"))
 
 
@@ -123,7 +123,7 @@ def test_slow_move_task_makes_up_for_the_time_that_was_skipped(solo: Solo) -> No
     solo.do(c.StartMessageMoveTask(f"{PREFIX}dlq", None, 1))
     solo.advance(500)
     assert (task(solo).approximate_number_of_messages_moved or 0) < 3
-    context(solo, 30)
+    turn(solo, 30)
     solo.advance(50)
     assert 30 <= (task(solo).approximate_number_of_messages_moved or 0) <= 33
 
@@ -138,11 +138,11 @@ def test_clock_never_goes_back(solo: Solo) -> None:
     for advance_ms in (-1, CLOCK_ADVANCE_MS_MAX + 1):
         with pytest.raises(InvalidParameterValue):
             solo.do(AdvanceClock(advance_ms=advance_ms))
-    assert context(solo, 0).time_ms == solo.time_ms
+    assert turn(solo, 0).time_ms == solo.time_ms
     for _ in range(10):
-        context(solo, CLOCK_ADVANCE_MS_MAX // 1_000)
+        turn(solo, CLOCK_ADVANCE_MS_MAX // 1_000)
     with pytest.raises(InvalidParameterValue):
-        context(solo, CLOCK_ADVANCE_MS_MAX // 1_000)
+        turn(solo, CLOCK_ADVANCE_MS_MAX // 1_000)
 
 
 def test_advance_shares_an_entry_whose_other_commands_see_the_old_time() -> None:

@@ -317,7 +317,7 @@ def test_a_waiting_receive_that_fails_is_answered_alone() -> None:
     solo.member.may_fail = True
     solo.create("q")
     first, second = (solo.start_call(c.ReceiveMessage("q", wait_time_seconds=20)) for _ in range(2))
-    with failing_in(receive, "delivery_number", times=1):
+    with failing_in(receive, "deliver", times=1):
         sent = solo.start_call(c.SendMessage("q", "x"))
     assert isinstance(solo.answers(sent)[0], Result)
     assert type(solo.answers(first)[0]) is InternalFailure

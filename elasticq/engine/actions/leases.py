@@ -108,7 +108,7 @@ def _next(
     if not chosen and room and not may_seal:
         return ReceiveMessageResult(), moved
     chosen = receive.fitting(queue, asked, chosen)
-    received, messages = receive.delivery_number(state, queue, asked, chosen, lease.deadline_ms, context)
+    received, messages = receive.deliver(state, queue, asked, chosen, lease.deadline_ms, context)
     called = m.LeaseCalled(*key, number, lease.opened_ms, lease.deadline_ms, chosen, received.delivery_numbers)
     taken: list[m.Mutation] = [received, called] if chosen else [called]
     return ReceiveMessageResult(messages, leased=True), [*taken, *moved]

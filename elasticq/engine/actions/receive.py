@@ -105,7 +105,7 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, context: 
         if not chosen:
             return ReceiveMessageResult(), moved
     chosen = fitting(queue, asked, chosen)
-    received, messages = delivery_number(state, queue, asked, chosen, now_ms + asked.visibility_s * 1_000, context)
+    received, messages = deliver(state, queue, asked, chosen, now_ms + asked.visibility_s * 1_000, context)
     result = ReceiveMessageResult(messages, call.invocation)
     if key:
         result.request_attempt = (key, now_ms)
@@ -125,7 +125,7 @@ def fitting(queue: Queue, asked: Asked, chosen: list[int]) -> list[int]:
     return chosen
 
 
-def delivery_number(
+def deliver(
     state: State, queue: Queue, asked: Asked, chosen: list[int], until_ms: int, context: ExecutionContext
 ) -> tuple[m.MessagesReceived, list[ReceivedMessage]]:
     """The messages ``chosen``, whose contents are in memory, each under a new number until ``until_ms``."""

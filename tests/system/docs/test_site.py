@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("context")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(directory)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -35,25 +35,25 @@ class Loads(HTMLParser):
             self.found.append(values.get("href") or "")
 
 
-def test_every_page_is_on_the_site(context: Path) -> None:
+def test_every_page_is_on_the_site(site: Path) -> None:
     pages = [page.relative_to(ROOT / "docs").with_suffix(".html") for page in (ROOT / "docs").rglob("*.md")]
-    assert [str(page) for page in pages if not (context / page).is_file()] == []
+    assert [str(page) for page in pages if not (site / page).is_file()] == []
 
 
-def test_pages_load_nothing_from_elsewhere(context: Path) -> None:
-    for page in context.rglob("*.html"):
+def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
         loads = Loads()
         loads.feed(page.read_text(encoding="utf-8"))
         assert [each for each in loads.found if re.match(r"(https?:)?//", each)] == [], page.name
 
 
-def test_excuses_of_blocks_are_not_shown_and_their_code_is(context: Path) -> None:
-    text = (context / "operations.html").read_text(encoding="utf-8")
+def test_excuses_of_blocks_are_not_shown_and_their_code_is(site: Path) -> None:
+    text = (site / "operations.html").read_text(encoding="utf-8")
     assert "no-run" not in text
     assert "force-new" in text
 
 
-def test_every_page_but_decisions_can_be_reached(context: Path) -> None:
-    start = (context / "index.html").read_text(encoding="utf-8")
+def test_every_page_but_decisions_can_be_reached(site: Path) -> None:
+    start = (site / "index.html").read_text(encoding="utf-8")
     for page in (ROOT / "docs").glob("*.md"):
         assert f'href="{page.stem}.html"' in start or page.stem == "index", page.name
