@@ -78,9 +78,8 @@ class Executor:
         self._waiting_calls = waiting_calls
         self._due = due
         self._is_volatile = settings.volatile
-        self._awaiting_contents: dict[
-            int, list[tuple[Call, Ticket]]
-        ] = {}  # by queue: they need contents that are on disk
+        # By queue: calls that need contents that are on disk.
+        self._awaiting_contents: dict[int, list[tuple[Call, Ticket]]] = {}
         self._attempts: dict[bytes, int] = {}  # by invocation: answers that are out, where there were several
 
     # --- calls ---------------------------------------------------------------------
@@ -195,7 +194,7 @@ class Executor:
 
     def _answer(self, ticket: Ticket | None, outcome: Result | SqsError, now_ms: int) -> None:
         replica = self._replica
-        if self._replica.commits_alone:  # everything is committed, and nobody else can be master
+        if replica.commits_alone:  # everything is committed, and nobody else can be master
             self._due.append(Reply(ticket, outcome, replica.commit_index))
             return
         self._replies.answer(ticket, outcome, self._journal.head_index(), now_ms)

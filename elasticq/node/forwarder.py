@@ -331,11 +331,9 @@ class Forwarder:
 
     def _on_not_master(self, forwarded: NotMaster, now_ms: int) -> None:
         """The sender did nothing for a call: pass it on to the next master, or let it wait for one."""
-        sent = (
-            self._pending_calls.arrived(forwarded.number)
-            if forwarded.incarnation == self._pending_calls.incarnation
-            else None
-        )
+        if forwarded.incarnation != self._pending_calls.incarnation:
+            return
+        sent = self._pending_calls.arrived(forwarded.number)
         if sent is None:
             return
         if forwarded.sender == self._replica.election.refused_by:

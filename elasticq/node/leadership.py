@@ -133,9 +133,8 @@ class Leadership:
         elif not self._journal.is_open and self._replica.commit_index == self._replica.log.last_index:
             transfer_target = self._transfer_target or self._replica.tracker.transfer_target()
             if self._replica.hand_over(now_ms, transfer_target):
-                self._transfer_target = (
-                    transfer_target  # the same until it is over: two that stand at once split the votes
-                )
+                # The same until it is over: two that stand at once split the votes.
+                self._transfer_target = transfer_target
 
     # --- what others ask ------------------------------------------------------------
 

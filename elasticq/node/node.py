@@ -436,10 +436,9 @@ class Node:
         self._drain(now_ms)
         if self.journal.is_open:
             self.journal.close_if_free(now_ms)
-            self._drain(now_ms)
         if self.replica.followers:
             self.replica.settle(now_ms)
-            self._drain(now_ms)
+        self._drain(now_ms)
         if self.replica.master != self._master_seen or self._waiting_calls or self._voter_changes.answered:
             self._leave_company(now_ms)
         if self._replies:
