@@ -18,10 +18,8 @@ from elasticq.engine.rows import UNTOUCHED, Row
 from elasticq.engine.state import Queue, State
 from elasticq.engine.tables import RowChange
 from elasticq.engine.writers import cluster, history, leases, move_tasks, plain, queues
-from elasticq.engine.writers.contract import Declare, Undo, Writer, roll_back
+from elasticq.engine.writers.contract import Declare, Undo, Writer
 from elasticq.engine.writers.history import forget_invocation
-
-__all__ = ["Undo", "apply", "apply_all", "roll_back"]
 
 
 def apply(state: State, mutation: m.Mutation, undo: Undo | None = None) -> None:

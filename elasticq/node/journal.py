@@ -11,10 +11,11 @@ entry is being synced share the open one: group commit. A follower applies an en
 from collections import deque
 
 from elasticq.engine import mutations as m
-from elasticq.engine.apply import Undo, apply, apply_all, roll_back
+from elasticq.engine.apply import apply, apply_all
 from elasticq.engine.context import ExecutionContext
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.state import State
+from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model.commands import Call
 from elasticq.model.limits import ENTRY_BYTES_MAX
 from elasticq.node.clock import ClusterClock

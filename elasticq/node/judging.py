@@ -12,10 +12,11 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from elasticq.engine import mutations as m
-from elasticq.engine.apply import Undo, apply_all, roll_back
+from elasticq.engine.apply import apply_all
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
+from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model.commands import Call
 from elasticq.model.errors import InternalFailure, RequestTooLarge, SqsError
 from elasticq.model.limits import ENTRY_BYTES_MAX

@@ -91,7 +91,7 @@ class SmallTable:
 
     def read(self, connection: sqlite3.Connection, expected: int) -> list[Mutation]:
         """Return the rows of the table, ``expected`` in number; called once, before all else. Raises Damaged."""
-        name, width = self.table.name, len(self.table.key)
+        name = self.table.name
         rows = connection.execute(self._select).fetchall()
         if self.table is META:
             rows = [row for row in rows if row[0] != APPLIED]
@@ -101,9 +101,8 @@ class SmallTable:
         for row in rows:
             if not self.is_whole(row):
                 raise Damaged(FILE, 0, f"table {name}, row {row[:-2]}: bad crc")
-            key = row[0] if width == 1 else row[:width]
             mutation = self._decode(row[-2])
-            self._know(key, row[width] if self.table.member else 0, mutation)
+            self._know(*self._key_and_member(row), mutation)
             read.append(mutation)
         if self.table.last_by:
             read.sort(key=self._place)
@@ -114,9 +113,12 @@ class SmallTable:
 
     def is_whole(self, row: tuple[Any, ...]) -> bool:
         """True if the row fits its checksum, and so is what was written."""
+        return _row(self.table, *self._key_and_member(row), row[-2]) == row
+
+    def _key_and_member(self, row: tuple[Any, ...]) -> tuple[Key, int]:
+        """Return the key and the member of a row on the disk; the member is 0 where each key has one row."""
         width = len(self.table.key)
-        key = row[0] if width == 1 else row[:width]
-        return _row(self.table, key, row[width], row[-2]) == row
+        return row[0] if width == 1 else row[:width], row[width] if self.table.member else 0
 
 
 def small_tables() -> dict[str, SmallTable]:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from elasticq.engine import mutations as m
 from elasticq.engine.actions.receive import returned
-from elasticq.engine.apply import Undo
 from elasticq.engine.digest import state_digest
 from elasticq.engine.execute import execute, seal_or_answer
 from elasticq.engine.move_tasks import Mover
@@ -19,6 +18,7 @@ from elasticq.engine.ordering.fair import FairOrder
 from elasticq.engine.residency import weight
 from elasticq.engine.state import Queue, State
 from elasticq.engine.sweep import Sweeper
+from elasticq.engine.writers.contract import Undo
 from elasticq.model import commands as c
 from elasticq.model.commands import MessageAttributeValue
 from elasticq.model.errors import SqsError

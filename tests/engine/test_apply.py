@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elasticq.engine import mutations as m
-from elasticq.engine.apply import Undo, apply, roll_back
+from elasticq.engine.apply import apply
 from elasticq.engine.digest import state_digest
+from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
 from elasticq.model.limits import MUTATION_ROWS_MAX
 from tests.engine.desk import Desk, replayed

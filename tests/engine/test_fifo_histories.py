@@ -2,9 +2,10 @@
 
 from hypothesis import given, settings
 
-from elasticq.engine.apply import apply, roll_back
+from elasticq.engine.apply import apply
 from elasticq.engine.digest import state_digest
 from elasticq.engine.state import State
+from elasticq.engine.writers.contract import roll_back
 from tests.engine.driver import STEPS, FifoDriver, Step, check_indexes, digest
 from tests.engine.test_apply import check_roll_back
 from tests.engine.test_dump import dumped, made_from

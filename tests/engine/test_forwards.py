@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elasticq.engine import mutations as m
-from elasticq.engine.apply import roll_back
 from elasticq.engine.digest import state_digest
 from elasticq.engine.forwards import route
+from elasticq.engine.writers.contract import roll_back
 from elasticq.model import commands as c
 from elasticq.model import limits
 from elasticq.model.errors import InvalidParameterValue

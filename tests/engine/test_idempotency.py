@@ -5,10 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elasticq.engine import mutations as m
-from elasticq.engine.apply import Undo, apply, roll_back
+from elasticq.engine.apply import apply
 from elasticq.engine.digest import state_digest
 from elasticq.engine.dump import dump
 from elasticq.engine.state import SENT_ID_GENERATION_MS, State
+from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
 from elasticq.model import errors
 from elasticq.model.results import SendMessageBatchResult, SendMessageResult

@@ -6,12 +6,13 @@ from base64 import b64decode, b64encode
 import pytest
 
 from elasticq.engine import mutations as m
-from elasticq.engine.apply import Undo, apply, roll_back
+from elasticq.engine.apply import apply
 from elasticq.engine.dump import dump
 from elasticq.engine.move_tasks import MESSAGES_A_STEP, Mover
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.residency import evict
 from elasticq.engine.state import State
+from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
 from elasticq.model.errors import InvalidParameterValue, MissingParameter, OverLimit, ResourceNotFound
 from elasticq.model.limits import MOVE_TASKS_LISTED_MAX

@@ -6,8 +6,8 @@ import pytest
 
 from elasticq.engine import mutations as m
 from elasticq.engine.actions.receive import returned
-from elasticq.engine.apply import Undo, roll_back
 from elasticq.engine.sweep import Sweeper
+from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
 from elasticq.model.errors import InvalidParameterValue, QueueDoesNotExist
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from elasticq.engine import mutations as m
-from elasticq.engine.apply import apply, roll_back
+from elasticq.engine.apply import apply
 from elasticq.engine.digest import state_digest
 from elasticq.engine.dump import dump
 from elasticq.engine.state import State
+from elasticq.engine.writers.contract import roll_back
 from elasticq.node.effects import Committed, Fetch
 from elasticq.replication.records import Base, Durable, Vote, Voter
 from elasticq.storage import schema, snapshot

@@ -8,13 +8,14 @@ from elasticq.engine import sweep
 from elasticq.engine.actions import leases
 from elasticq.engine.actions import receive as receive_action
 from elasticq.engine.actions.receive import returned
-from elasticq.engine.apply import Undo, apply, roll_back
+from elasticq.engine.apply import apply
 from elasticq.engine.digest import state_digest
 from elasticq.engine.dump import dump
 from elasticq.engine.execute import seal_or_answer
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.state import State
 from elasticq.engine.sweep import Sweeper
+from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
 from elasticq.model import limits
 from elasticq.model.errors import (

@@ -1,7 +1,7 @@
 """Calls that had their effect, when that is taken back."""
 
 from elasticq.engine import mutations as m
-from elasticq.engine.apply import Undo, roll_back
+from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model.limits import INVOCATION_WINDOW_MS
 from tests.engine.desk import Desk
 from tests.engine.driver import digest

@@ -3,9 +3,10 @@
 import pytest
 
 from elasticq.engine import mutations as m
-from elasticq.engine.apply import Undo, apply, roll_back, row_changes
+from elasticq.engine.apply import apply, row_changes
 from elasticq.engine.state import State
 from elasticq.engine.tables import Drop, Put
+from elasticq.engine.writers.contract import Undo, roll_back
 
 KEY = (7, "q", 1, 0)
 CALLED = m.LeaseCalled(*KEY, 4, 1, 9, [5], [6])
