@@ -1,12 +1,18 @@
-"""Settings that all tests share: how hypothesis searches, what it may keep, the admin port, their order."""
+"""Settings that all tests share: how hypothesis searches, what it may keep, the admin port, their order.
 
+Also what errors are in memory before a test, for tests of what failed calls leave behind.
+"""
+
+import gc
 import os
 import random
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.memory import errors_in_memory
 
 # Two cores may be shared with other runs: a slow example is no finding. Nothing is kept between runs,
 # so a clean clone and a used one test the same; print_blob gives what is needed to repeat a failure.
@@ -51,3 +57,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     seed = config.getoption("shuffle")
     if seed is not None:
         items[:] = shuffled(items, seed)
+
+
+@pytest.fixture
+def errors_before() -> Iterator[int]:
+    """And no collector from then on: what is more afterwards is there because something holds it."""
+    gc.collect()
+    gc.disable()
+    yield errors_in_memory()
+    gc.enable()

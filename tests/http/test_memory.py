@@ -19,24 +19,11 @@ from elasticq.wire import sigv4
 from elasticq.wire.operations import OPERATIONS
 from tests.http.desk import QUEUE_URL, Desk, chunked, form_request, json_request, responses, settle, until
 from tests.http.signing import JSON_HEADERS, KEY, signed
+from tests.memory import errors_in_memory
 
 NOWHERE = QUEUE_URL.replace("orders", "nowhere")
 ARN = "arn:aws:sqs:us-east-1:000000000000:nowhere"
 NAMED: dict[str, Any] = {"QueueUrl": NOWHERE, "QueueName": "no name", "SourceArn": ARN, "TaskHandle": "none"}
-
-
-def errors_in_memory() -> int:
-    """Of any kind: the decoder's hold what was sent as well as ours."""
-    return sum(isinstance(each, BaseException) for each in gc.get_objects())
-
-
-@pytest.fixture
-def errors_before() -> Iterator[int]:
-    """And no collector from then on: what is more afterwards is there because something holds it."""
-    gc.collect()
-    gc.disable()
-    yield errors_in_memory()
-    gc.enable()
 
 
 def failing() -> Iterator[bytes]:

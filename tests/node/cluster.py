@@ -477,3 +477,8 @@ class Cluster:
 
 def member_id(name: str, life: int = 1) -> str:
     return f"{name}-{life:016x}"
+
+
+def mutations(solo: Solo, since: int = 0) -> list[m.Mutation]:
+    """Of all its entries from number ``since`` on."""
+    return [mutation for entry in solo.entries[since:] for mutation in m.decode(entry.payload)]

@@ -16,13 +16,6 @@ from tests.node.test_move_tasks import PREFIX, redrive, task
 ADVANCE = AdvanceClock(advance_ms=30_000)
 
 
-@pytest.fixture
-def solo() -> Solo:
-    made = Solo()
-    made.create()
-    return made
-
-
 def turn(solo: Solo, seconds: int) -> ClockResult:
     result = solo.do(AdvanceClock(advance_ms=seconds * 1_000))
     assert isinstance(result, ClockResult)
@@ -190,15 +183,6 @@ def test_reset_deletes_the_queues_of_an_account_in_bounded_steps(solo: Solo) -> 
 
 
 # --- several ----------------------------------------------------------------------
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    made = Cluster()
-    made.introduce_all()
-    made.do(made.elect(), c.CreateQueue(queue_name="jobs"))
-    made.advance(300)
-    return made
 
 
 def times(cluster: Cluster) -> set[int]:

@@ -7,18 +7,7 @@ from elasticq.model import commands as c
 from elasticq.model import errors, limits
 from elasticq.model.results import ReceiveMessageResult, SendMessageBatchResult, SendMessageResult
 from elasticq.node import content_cache
-from tests.node.cluster import Cluster, Solo
-
-
-@pytest.fixture
-def solo() -> Solo:
-    made = Solo()
-    made.create()
-    return made
-
-
-def mutations(solo: Solo, since: int = 0) -> list[m.Mutation]:
-    return [mutation for entry in solo.entries[since:] for mutation in m.decode(entry.payload)]
+from tests.node.cluster import Cluster, Solo, mutations
 
 
 def test_undelivered_receive_is_visible_at_once_and_counts_as_none(solo: Solo) -> None:

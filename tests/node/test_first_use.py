@@ -1,8 +1,5 @@
 """Queues that their first use makes: decided by the master, written in its log like any other."""
 
-import gc
-from collections.abc import Iterator
-
 import pytest
 
 from elasticq.engine import mutations as m
@@ -10,6 +7,7 @@ from elasticq.engine.digest import state_digest
 from elasticq.model import commands as c
 from elasticq.model.errors import InvalidParameterValue, QueueDoesNotExist
 from elasticq.model.results import QueueUrlResult, ReceiveMessageResult
+from tests.memory import errors_in_memory
 from tests.node.cluster import Cluster, Solo
 
 TEMPLATE = c.DeclareQueue(
@@ -76,26 +74,13 @@ def test_a_name_that_none_may_have_is_refused() -> None:
         Solo(template=TEMPLATE).do(c.SendMessage("no.such!name", "x"))
 
 
-@pytest.fixture
-def exceptions_before() -> Iterator[int]:
-    """And no collector from then on: what is more afterwards is there because something holds it."""
-    gc.collect()
-    gc.disable()
-    yield exceptions_in_memory()
-    gc.enable()
-
-
-def exceptions_in_memory() -> int:
-    return sum(isinstance(each, BaseException) for each in gc.get_objects())
-
-
 @pytest.mark.parametrize("command", [SEND, c.SendMessage("no.such!name", "x"), c.PurgeQueue("jobs")])
-def test_that_there_was_no_queue_leaves_no_error_behind(command: c.Command, exceptions_before: int) -> None:
+def test_that_there_was_no_queue_leaves_no_error_behind(command: c.Command, errors_before: int) -> None:
     """Its traceback holds the call, and the frame that kept it until the queue was made."""
     solo = Solo(template=TEMPLATE)
     assert len(solo.answers(solo.start_call(command))) == 1
     solo.member.replies.clear()
-    assert exceptions_in_memory() == exceptions_before
+    assert errors_in_memory() == errors_before
 
 
 def test_a_receive_waits_at_the_queue_that_it_made() -> None:

@@ -2,25 +2,12 @@
 
 import sys
 
-import pytest
-
 from elasticq.engine import mutations as m
 from elasticq.engine.residency import OVERHEAD_BYTES
 from elasticq.model import commands as c
 from elasticq.model.extensions import AdvanceClock
 from elasticq.node.housekeeping import LOG_KEPT_ENTRIES
-from tests.node.cluster import Solo, restored
-
-
-@pytest.fixture
-def solo() -> Solo:
-    made = Solo()
-    made.create()
-    return made
-
-
-def mutations(solo: Solo, since: int = 0) -> list[m.Mutation]:
-    return [mutation for entry in solo.entries[since:] for mutation in m.decode(entry.payload)]
+from tests.node.cluster import Solo, mutations, restored
 
 
 def test_memory_log_is_bounded(solo: Solo) -> None:

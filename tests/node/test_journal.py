@@ -12,17 +12,6 @@ from tests.node.cluster import Cluster, Solo, restored
 from tests.node.workload import scripted_workload
 
 
-@pytest.fixture
-def solo() -> Solo:
-    made = Solo()
-    made.create()
-    return made
-
-
-def mutations(solo: Solo, since: int = 0) -> list[m.Mutation]:
-    return [mutation for entry in solo.entries[since:] for mutation in m.decode(entry.payload)]
-
-
 def test_a_command_that_changes_something_is_one_entry(solo: Solo) -> None:
     before = len(solo.entries)
     solo.send()

@@ -1,7 +1,5 @@
 """Taking the mastership over, and handing it over: nothing is lost, and in vain it ends by itself."""
 
-import pytest
-
 from elasticq.engine.digest import state_digest
 from elasticq.model import commands as c
 from elasticq.model import errors
@@ -17,15 +15,6 @@ from elasticq.replication.records import NOTHING
 from tests.node.cluster import Cluster, Solo, call_of, restored
 
 RECEIVE = c.ReceiveMessage(queue_url="jobs", max_number_of_messages=10)
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    made = Cluster()
-    made.introduce_all()
-    made.do(made.elect(), c.CreateQueue(queue_name="jobs"))
-    made.advance(300)
-    return made
 
 
 def send(number: int) -> c.SendMessage:

@@ -16,13 +16,6 @@ def leased(attempt_id: str, wait_s: int = 0, *, limit: int = 10, lease_s: int = 
     return c.ReceiveMessage("jobs", None, None, None, limit, lease_s, wait_s, attempt_id)
 
 
-@pytest.fixture
-def solo() -> Solo:
-    made = Solo()
-    made.create()
-    return made
-
-
 def bodies(solo: Solo, ticket: int) -> list[str]:
     (outcome,) = solo.answers(ticket)
     assert isinstance(outcome, ReceiveMessageResult)

@@ -9,20 +9,8 @@ from elasticq.node.node import Node
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.messages import FrameError
 from elasticq.replication.records import NOTHING, Entry, Vote
-from tests.node.cluster import Solo, restored
+from tests.node.cluster import Solo, mutations, restored
 from tests.node.workload import scripted_workload
-
-
-@pytest.fixture
-def solo() -> Solo:
-    made = Solo()
-    made.create()
-    return made
-
-
-def mutations(solo: Solo, since: int = 0) -> list[m.Mutation]:
-    return [mutation for entry in solo.entries[since:] for mutation in m.decode(entry.payload)]
-
 
 # --- life -------------------------------------------------------------------------
 

@@ -19,15 +19,6 @@ SEND = c.SendMessage(queue_url="jobs", message_body="x")
 ALL: list[Order] = [AddVoter("b"), RemoveVoter("b"), ReplaceVoter("b"), TransferMastership("b"), TransferMastership()]
 
 
-@pytest.fixture
-def cluster() -> Cluster:
-    made = Cluster()
-    made.introduce_all()
-    made.do(made.elect(), c.CreateQueue(queue_name="jobs"))
-    made.advance(300)
-    return made
-
-
 def follower_of(cluster: Cluster) -> str:
     master = cluster.elect()
     return next(name for name in cluster.names if name != master)
