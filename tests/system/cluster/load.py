@@ -19,7 +19,7 @@ from msgspec import Struct
 from elasticq.checks.history import Event
 from elasticq.checks.queue import check
 from tests.system.cluster.cluster import Cluster, Member, until
-from tests.system.durability.chaos import DRAIN_VISIBILITY_S, RETRIED, Client, Plan, now_us
+from tests.system.durability.chaos import RETRIED, Client, Plan, now_us
 from tests.system.durability.connection import Broken, Connection
 from tests.system.durability.server import pause
 from tests.system.durability.verdict import Judged
@@ -249,20 +249,10 @@ class Load:
             thread.join()
 
     def _drain_by(self, client: "Roamer") -> None:
-        patience_us = (self.plan.visibility_s[1] + PROGRESS_S) * 1_000_000
         try:
-            for queue in self.queues:
-                moved_us = now_us()
-                while (taken := client.take(1, DRAIN_VISIBILITY_S, queue)) or not self.is_empty(queue):
-                    if taken:
-                        client.delete_all(taken)
-                        moved_us = now_us()
-                    if now_us() - moved_us > patience_us:
-                        raise TimeoutError(f"{queue} neither gives a message nor gets empty")
+            client.drain(self.queues, self.is_empty, (self.plan.visibility_s[1] + PROGRESS_S) * 1_000_000)
         except BaseException as failure:
             self.fail(failure)
-        finally:
-            client.hang_up()
 
     def is_empty(self, queue: str) -> bool:
         """By a member that knows: a stale answer is none."""

@@ -10,6 +10,7 @@ import json
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
@@ -216,6 +217,20 @@ class Client:
         self.held = [held for held in self.held if held not in some]
         return self.delete_all(some)
 
+    def drain(self, queues: Iterable[str], is_empty: Callable[[str], bool], patience_us: int) -> None:
+        """Receive and delete until all queues are empty, then hang up. Raises TimeoutError where one never gets so."""
+        try:
+            for queue in queues:
+                moved_us = now_us()
+                while (taken := self.take(1, DRAIN_VISIBILITY_S, queue)) or not is_empty(queue):
+                    if taken:
+                        self.delete_all(taken)
+                        moved_us = now_us()
+                    if now_us() - moved_us > patience_us:
+                        raise TimeoutError(f"{queue} neither gives a message nor gets empty")
+        finally:
+            self.hang_up()
+
     def delete_all(self, some: list[Held]) -> None:
         """A batch of one queue is an event for each message."""
         common = self.common() | {"queue": some[0].queue}
@@ -359,18 +374,9 @@ def _drain(scene: Scene, clients: list[Client]) -> None:
 def _drain_by(scene: Scene, client: Client) -> None:
     patience_us = (scene.plan.visibility_s[1] + PROGRESS_S) * 1_000_000
     try:
-        for queue in scene.queues:
-            moved_us = now_us()
-            while (taken := client.take(1, DRAIN_VISIBILITY_S, queue)) or not is_empty(scene.server, queue):
-                if taken:
-                    client.delete_all(taken)
-                    moved_us = now_us()
-                if now_us() - moved_us > patience_us:
-                    raise TimeoutError(f"{queue} neither gives a message nor gets empty")
+        client.drain(scene.queues, lambda queue: is_empty(scene.server, queue), patience_us)
     except BaseException as failure:
         scene.fail(failure)
-    finally:
-        client.hang_up()
 
 
 def is_empty(server: Server, queue: str) -> bool:
