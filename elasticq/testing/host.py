@@ -1,5 +1,6 @@
 """What a server and a cluster have in common: they start and stop, also as context managers, and are Views."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -8,7 +9,7 @@ from elasticq.testing.calls import Caller
 from elasticq.testing.view import View
 
 
-class Host(View):
+class Host(View, ABC):
     """The base of a server and of a cluster, which is also a View of itself."""
 
     def __init__(self, account: str, region: str) -> None:
@@ -20,13 +21,13 @@ class Host(View):
     def region(self) -> str:
         return self._region
 
+    @abstractmethod
     def start(self) -> None:
         """Start; returns when calls are served."""
-        raise NotImplementedError
 
+    @abstractmethod
     def stop(self) -> None:
         """Stop, and close the clients that it gave; harmless if it does not run."""
-        raise NotImplementedError
 
     def close(self) -> None:
         self.stop()
@@ -46,8 +47,9 @@ class Host(View):
         self._views.append(view)
         return view
 
+    @abstractmethod
     def callers(self, account: str) -> list[Caller]:
-        raise NotImplementedError
+        """Return a caller for each server; the first is asked for clock and queues."""
 
     def _close_views(self) -> None:
         for view in (self, *self._views):
