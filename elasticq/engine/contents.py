@@ -11,8 +11,8 @@ from elasticq.model.errors import InvalidMessageContents, InvalidParameterValue,
 from elasticq.model.limits import STRICT, Limits
 
 # #x9 #xA #xD #x20-#xD7FF #xE000-#xFFFD #x10000-#x10FFFF: SendMessage API page
-_FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")  # no encoding takes half a character
+_FORBIDDEN: Final = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")  # no encoding takes half a character
 _PLAIN: Final = bytes(range(0x20, 0x80)) + b"\t\n\r"
 _NUMBER: Final = re.compile(r"[+-]?(\d++\.?\d*|\.\d+)([eE][+-]?\d{1,4})?\Z")
 _is_token: Final = re.compile(r"[!-~]{1,128}\Z").match  # letters, digits and the 32 punctuation marks of ASCII

@@ -30,8 +30,9 @@ from elasticq.engine.actions import (
 )
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.identity import sequence_number
-from elasticq.engine.invocations import TOO_MANY, Recorded
+from elasticq.engine.invocations import TOO_MANY
 from elasticq.engine.ordering.kinds import kind_named
+from elasticq.engine.recorded import Recorded
 from elasticq.engine.state import State
 from elasticq.model import commands as c
 from elasticq.model import extensions, limits

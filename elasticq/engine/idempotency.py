@@ -13,7 +13,8 @@ from typing import Final
 
 from elasticq.engine import mutations as m
 from elasticq.engine.context import ExecutionContext
-from elasticq.engine.invocations import Invocations, Recorded
+from elasticq.engine.invocations import Invocations
+from elasticq.engine.recorded import Recorded
 from elasticq.engine.state import Queue, State
 
 _QUEUE: Final = Layout(">QQ")

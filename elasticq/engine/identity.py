@@ -13,8 +13,7 @@ from hashlib import blake2b
 from hmac import compare_digest
 from struct import Struct as Layout
 
-from msgspec import Struct
-
+from elasticq.engine.receipts import Receipt
 from elasticq.model.errors import ReceiptHandleIsInvalid, quoted
 
 TERM_SHIFT = 40  # sequence and queue id = term << 40 | counter
@@ -40,14 +39,6 @@ def sequence_number(sequence: int) -> str:
 def next_delivery_number(last: int, term: int) -> int:
     """Hand-outs are counted through all terms; the term in front tells them apart after a lost tail."""
     return term << DELIVERY_TERM_SHIFT | (last & 0xFFFFFFFF) + 1
-
-
-class Receipt(Struct, gc=False):
-    """What a valid handle says."""
-
-    queue_id: int
-    sequence: int
-    delivery_number: int
 
 
 class Identity:

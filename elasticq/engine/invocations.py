@@ -11,9 +11,8 @@ invocation log (300 s window); a dict of objects costs 227 bytes a row.
 from struct import Struct as Layout
 from typing import Final
 
-from msgspec import Struct, field
-
 from elasticq.engine.mutations import InvocationRecorded
+from elasticq.engine.recorded import Recorded
 from elasticq.model.errors import RequestThrottled
 from elasticq.model.limits import INVOCATION_DETAILS_BYTES_MAX, INVOCATION_WINDOW_MS, INVOCATIONS_MAX
 
@@ -28,26 +27,20 @@ NOTHING: Final = b"\x92\x90\x90"
 _DETAIL_BYTES = 256  # of a detail, besides itself: a key, and a place for both
 
 
-class Recorded(Struct, gc=False):
-    """What a call did: the one message it sent, or ``detail``."""
-
-    recorded_ms: int
-    queue_id: int
-    sequence: int
-    detail: bytes
-
-
 SWEPT: Final = bytes(KEY_BYTES)
 """The key of the sweeper's row: no call has it."""
 TOO_MANY: Final = "Too many calls in the last 300 seconds; try again later."
 
 
-class _Generation(Struct):
-    buckets: list[bytearray | None] = field(default_factory=lambda: [None] * BUCKETS)
-    used: list[bytearray] = field(default_factory=list)  # the buckets that exist, for whoever reads all rows
-    details: dict[bytes, bytes] = field(default_factory=dict)
-    details_bytes: int = 0
-    count: int = 0
+class _Generation:
+    __slots__ = ("buckets", "count", "details", "details_bytes", "used")
+
+    def __init__(self) -> None:
+        self.buckets: list[bytearray | None] = [None] * BUCKETS
+        self.used: list[bytearray] = []  # the buckets that exist, for whoever reads all rows
+        self.details: dict[bytes, bytes] = {}
+        self.details_bytes = 0
+        self.count = 0
 
     def holds(self, key: bytes) -> bool:
         bucket = self.buckets[_bucket(key)]

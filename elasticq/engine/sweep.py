@@ -12,7 +12,7 @@ from itertools import islice
 from elasticq.engine import mutations as m
 from elasticq.engine.invocations import SWEPT
 from elasticq.engine.leases import Key
-from elasticq.engine.ordering.contract import Counts
+from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.state import Queue, State
 from elasticq.model.limits import (
     LEASE_KEPT_MIN_MS,

@@ -48,7 +48,6 @@ PARKED, WRITING, YIELDED, SLOW, CLOSING = 1, 2, 4, 8, 16
 
 _Pending = tuple[Head, Operation, Command, str, float]
 """A request whose reply is outstanding: head, operation, command, account, and when it began by perf_counter."""
-_NOTHING: Final = cast(_Pending, ())
 _WITH_HEADERS: Final = (SqsError, StaleResult)
 _BARE_LF: Final = re.compile(rb"(?<!\r)\n")
 
@@ -89,7 +88,7 @@ class SqsProtocol(asyncio.Protocol):
     )
 
     _transport: asyncio.Transport
-    _pending: _Pending
+    _pending: _Pending | None
 
     def __init__(self, context: ServerContext) -> None:
         self._context = context
@@ -100,6 +99,7 @@ class SqsProtocol(asyncio.Protocol):
         self._counts = context.meter.counts
         self._is_watched = context.request_log.everything
         self._address = ""
+        self._pending = None
         self._hold = 0
         self._buffer = b""
         self._head: Head | None = None
@@ -163,7 +163,7 @@ class SqsProtocol(asyncio.Protocol):
         self._eof = True
         if self._hold & SLOW:
             return None
-        if self._hold & PARKED and isinstance(self._pending[2], ReceiveMessage):
+        if self._hold & PARKED and self._is_receiving():
             self._leave()
             return None
         return not self._is_secure and bool(self._hold & (PARKED | WRITING | YIELDED))  # TLS has no half-open end
@@ -282,8 +282,9 @@ class SqsProtocol(asyncio.Protocol):
             context.loop.call_soon(context.runtime.undelivered, outcome)
             outcome = ServiceUnavailable(BUSY_TEXT)
         context.hot_requests += 1
+        assert self._pending is not None
         head, operation, command, account, began_s = self._pending
-        self._pending = _NOTHING  # the connection may be idle for long
+        self._pending = None  # the connection may be idle for long
         self._hold &= ~PARKED
         if self._waiting_bytes:
             self.hold(0)
@@ -319,7 +320,7 @@ class SqsProtocol(asyncio.Protocol):
     def _give_back(self, outcome: Result | SqsError) -> None:
         """Give a receive's messages back, in a later callback: the runtime is in the middle of releasing."""
         self._hold &= ~PARKED
-        self._pending = _NOTHING
+        self._pending = None
         self.hold(0)
         if isinstance(outcome, ReceiveMessageResult):
             self._context.loop.call_soon(self._context.runtime.undelivered, outcome)
@@ -553,10 +554,13 @@ class SqsProtocol(asyncio.Protocol):
         self._buffer = b""
         self._transport.close()
 
+    def _is_receiving(self) -> bool:
+        return self._pending is not None and isinstance(self._pending[2], ReceiveMessage)
+
     def _leave(self) -> None:
         """Cancel a waiting receive whose client is gone."""
         runtime = self._context.runtime
-        if isinstance(self._pending[2], ReceiveMessage):
+        if self._is_receiving():
             self._hold |= CLOSING
             runtime.cancel(self)
 

@@ -20,9 +20,10 @@ from elasticq.model.commands import Call
 from elasticq.model.limits import ENTRY_BYTES_MAX
 from elasticq.node.clock import ClusterClock
 from elasticq.node.content_cache import ContentCache
+from elasticq.node.decision import Decision
 from elasticq.node.digests import Digests
 from elasticq.node.effects import Committed, Effects
-from elasticq.node.judging import Decision, Judge
+from elasticq.node.judging import Judge
 from elasticq.node.members import read_payload
 from elasticq.node.outlet import Outlet
 from elasticq.node.settings import NodeSettings

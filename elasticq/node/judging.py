@@ -9,8 +9,6 @@ invariant of its own state.
 
 from collections.abc import Callable
 
-from msgspec import Struct
-
 from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply_all
 from elasticq.engine.context import ExecutionContext, Outcome
@@ -20,18 +18,11 @@ from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model.commands import Call
 from elasticq.model.errors import InternalFailure, RequestTooLarge, SqsError
 from elasticq.model.limits import ENTRY_BYTES_MAX
-from elasticq.model.results import EmptyResult, Result
+from elasticq.model.results import EmptyResult
+from elasticq.node.decision import Decision
 from elasticq.node.effects import Failure
 
 Handler = Callable[[State, Call, ExecutionContext], Outcome]
-
-
-class Decision(Struct, gc=False):
-    """What a handler decided; ``payload`` is ``mutations`` encoded for the log, empty if there are none."""
-
-    result: Result | SqsError
-    mutations: list[m.Mutation]
-    payload: bytes = b""
 
 
 class Judge:

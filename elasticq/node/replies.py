@@ -3,8 +3,6 @@
 from collections import deque
 from collections.abc import Iterator
 
-from msgspec import Struct
-
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import Result
 from elasticq.node.effects import Reply, Ticket
@@ -12,14 +10,19 @@ from elasticq.node.settings import Mode
 from elasticq.replication.replica import Replica
 
 
-class Pending(Struct, gc=False):
+class Pending:
     """A reply held back; ``by_lease``: it rests on nothing uncommitted, but the mastership must be proved."""
 
-    ticket: Ticket
-    outcome: Result | SqsError
-    index: int
-    by_lease: bool = False
-    until_ms: int = 0
+    __slots__ = ("by_lease", "index", "outcome", "ticket", "until_ms")
+
+    def __init__(
+        self, ticket: Ticket | None, outcome: Result | SqsError, index: int, by_lease: bool, until_ms: int = 0
+    ) -> None:
+        self.ticket = ticket
+        self.outcome = outcome
+        self.index = index
+        self.by_lease = by_lease
+        self.until_ms = until_ms
 
 
 class Replies:
@@ -56,7 +59,7 @@ class Replies:
             case "async":
                 self._due.append(Reply(ticket, outcome, index))
             case _:
-                self._sends.append(Pending(ticket, outcome, index, until_ms=now_ms + self._all_timeout_ms))
+                self._sends.append(Pending(ticket, outcome, index, False, now_ms + self._all_timeout_ms))
 
     def release(self, now_ms: int) -> None:
         pending = self._pending

@@ -2,21 +2,22 @@
 
 from heapq import heappop, heappush
 
-from msgspec import Struct
-
 from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.node.effects import Ticket
 
 
-class Waiter(Struct, eq=False):
+class Waiter:
     """One waiting receive; ``ticket`` is its client's newest attempt, ``is_over`` once answered or cancelled."""
 
-    number: int
-    call: Call
-    queue_id: int
-    deadline_ms: int
-    ticket: Ticket
-    is_over: bool = False
+    __slots__ = ("call", "deadline_ms", "is_over", "number", "queue_id", "ticket")
+
+    def __init__(self, number: int, call: Call, queue_id: int, deadline_ms: int, ticket: Ticket) -> None:
+        self.number = number
+        self.call = call
+        self.queue_id = queue_id
+        self.deadline_ms = deadline_ms
+        self.ticket = ticket
+        self.is_over = False
 
     @property
     def attempt_id(self) -> str | None:

@@ -15,8 +15,24 @@ from elasticq.model.histogram import Histogram
 from elasticq.model.limits import REMEMBERED_CHARS_MAX, WAIT_S_MAX
 from elasticq.model.names import names_account, queue_path
 
-BOUNDS_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0)
-LAG_BOUNDS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+BOUNDS_S: Final[tuple[float, ...]] = (
+    0.0005,
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    25.0,
+)
+LAG_BOUNDS_S: Final[tuple[float, ...]] = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 QUEUES_MAX: Final = 20_000
 """Queues that are counted one by one; those beyond are counted together."""
 SPELLINGS_MAX: Final = 32_768

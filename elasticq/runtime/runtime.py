@@ -82,6 +82,7 @@ class Runtime:
         "_effects",
         "_forgotten_index",
         "_gate",
+        "_is_volatile",
         "_loop",
         "_node",
         "_on_discarded",
@@ -93,7 +94,6 @@ class Runtime:
         "_submit",
         "_timer",
         "_verdicts",
-        "_volatile",
         "_wall_clock",
         "_wanted",
         "stopped",
@@ -116,7 +116,7 @@ class Runtime:
         self._effects = node.effects
         self._submit = node.submit
         self._storage = storage
-        self._volatile = storage.volatile
+        self._is_volatile = storage.volatile
         self._gate = SyncGate()
         self._forgotten_index = 0
         self._loop = loop
@@ -372,14 +372,14 @@ class Runtime:
 
     def _append(self) -> None:
         effects = self._effects
-        if not self._volatile:
+        if not self._is_volatile:
             self._storage.append(effects.records.copy(), effects.token, self._synced)
         effects.records.clear()
 
     def _store(self) -> None:
         effects = self._effects
         if effects.committed:
-            if not self._volatile:
+            if not self._is_volatile:
                 self._storage.rows(effects.committed.copy(), self._stored)
             effects.committed.clear()
         if effects.fetches:
@@ -391,7 +391,7 @@ class Runtime:
     def _transmit(self) -> None:
         frames = self._effects.frames.copy()
         self._effects.frames.clear()
-        due = frames if self._volatile else self._gate.add(frames)
+        due = frames if self._is_volatile else self._gate.add(frames)
         if due:
             self._send(due)
 

@@ -15,7 +15,13 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
-MARKS: Final = (b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest", b"sec-fetch-user")
+MARKS: Final[tuple[bytes, ...]] = (
+    b"origin",
+    b"sec-fetch-site",
+    b"sec-fetch-mode",
+    b"sec-fetch-dest",
+    b"sec-fetch-user",
+)
 """Names, in lower case, of headers that browsers add and that pages cannot remove."""
 AGENT: Final = b"Mozilla/"
 """How the User-Agent of every browser begins, unless a page changed it."""

@@ -30,7 +30,7 @@ from elasticq.wire.digests import attributes_md5, body_md5
 from elasticq.wire.operations import Kind, Operation, ResultMember, Service
 
 _PLAIN: Final = bytes(range(0x20, 0x80)) + b"\t\n\r"
-_FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_FORBIDDEN: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def encode(operation: Operation, command: Command, result: Result, request_id: str) -> bytes:

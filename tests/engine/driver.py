@@ -13,7 +13,7 @@ from elasticq.engine.digest import state_digest
 from elasticq.engine.execute import execute, seal_or_answer
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.ordering import fair
-from elasticq.engine.ordering.contract import Counts
+from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.fair import FairOrder
 from elasticq.engine.residency import weight
 from elasticq.engine.state import Queue, State

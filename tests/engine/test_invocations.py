@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from elasticq.engine import invocations
 from elasticq.engine.execute import FORGOTTEN
-from elasticq.engine.invocations import GENERATION_MS, NOTHING, Invocations, Recorded
+from elasticq.engine.invocations import GENERATION_MS, NOTHING, Invocations
+from elasticq.engine.recorded import Recorded
 from elasticq.model import commands as c
 from elasticq.model.errors import RequestThrottled
 from elasticq.model.limits import INVOCATION_FAILURES_BYTES_MAX, INVOCATION_WINDOW_MS

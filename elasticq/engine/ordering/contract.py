@@ -21,10 +21,9 @@ from abc import ABC, abstractmethod
 from heapq import heappush
 from typing import ClassVar, Final
 
-from msgspec import Struct
-
 from elasticq.engine.ages import Ages
 from elasticq.engine.mutations import MessageStored
+from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.lease_groups import LeaseGroups
 from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.rows import Grace, Row
@@ -41,14 +40,6 @@ class ContentsMissing(Exception):
     def __init__(self, sequences: list[int]) -> None:
         super().__init__(sequences)
         self.sequences = sequences
-
-
-class Counts(Struct, gc=False):
-    """The values of the three ApproximateNumberOfMessages attributes, which are exact here."""
-
-    visible: int
-    in_flight: int
-    delayed: int
 
 
 class Rules(ABC):

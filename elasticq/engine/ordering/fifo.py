@@ -33,10 +33,10 @@ from elasticq.engine.ordering.contract import (
     SKIPPED_MAX,
     TAKEN_BETWEEN_LOOKS,
     ContentsMissing,
-    Counts,
     Order,
     Rules,
 )
+from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.groups import Group, Groups
 from elasticq.engine.ordering.lease_groups import GroupProgress, LeaseGroups
 from elasticq.engine.rows import Grace, Row

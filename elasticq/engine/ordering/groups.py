@@ -106,8 +106,11 @@ class Group(Members):
         self.first = self._begin = self.received_ms = self.listed = 0
         del self._sequences[:]
 
-    enter = Members.add
-    leave = Members.remove
+    def enter(self, sequence: int) -> None:
+        self.add(sequence)
+
+    def leave(self, sequence: int) -> bool:
+        return self.remove(sequence)
 
 
 class Tenant(Members):

@@ -22,7 +22,8 @@ from typing import TypeVar
 from elasticq.engine import contents
 from elasticq.engine.ages import Ages
 from elasticq.engine.mutations import MessageStored
-from elasticq.engine.ordering.contract import AHEAD_MAX, SKIPPED_MAX, ContentsMissing, Counts, Order, Rules
+from elasticq.engine.ordering.contract import AHEAD_MAX, SKIPPED_MAX, ContentsMissing, Order, Rules
+from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.rows import Grace, Row
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 

@@ -1,7 +1,8 @@
 """A queue whose order is written as apply writes it, for tests that every kind of order must pass."""
 
 from elasticq.engine.mutations import MessageStored
-from elasticq.engine.ordering.contract import ContentsMissing, Counts
+from elasticq.engine.ordering.contract import ContentsMissing
+from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.kinds import Kind
 from elasticq.engine.rows import UNTOUCHED, Grace, Row
 from elasticq.engine.state import Queue

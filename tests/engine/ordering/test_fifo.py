@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from elasticq.engine.ages import Ages
 from elasticq.engine.mutations import MessageStored
-from elasticq.engine.ordering.contract import ContentsMissing, Counts
+from elasticq.engine.ordering.contract import ContentsMissing
+from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.rows import UNTOUCHED, Grace, Row
 

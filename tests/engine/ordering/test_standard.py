@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from elasticq.engine.ages import Ages
 from elasticq.engine.mutations import MessageStored
-from elasticq.engine.ordering.contract import ContentsMissing, Counts
+from elasticq.engine.ordering.contract import ContentsMissing
+from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.standard import StandardOrder
 from elasticq.engine.rows import Grace, Row
 
