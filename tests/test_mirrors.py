@@ -83,12 +83,17 @@ def is_code(line: ast.stmt) -> bool:
     return not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
 
 
+def is_field(function: str, line: ast.stmt) -> bool:
+    """Whether it gives a new object a field, as a struct's declaration does for a class that cannot be one."""
+    return function == "__init__" and isinstance(line, (ast.Assign, ast.AnnAssign))
+
+
 def does_something(source: str) -> bool:
     """Whether a module has a function with a body."""
     functions = (
         node for node in ast.walk(ast.parse(source)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     )
-    return any(is_code(line) for function in functions for line in function.body)
+    return any(is_code(line) and not is_field(function.name, line) for function in functions for line in function.body)
 
 
 def modules() -> list[str]:

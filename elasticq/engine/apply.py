@@ -40,10 +40,8 @@ def apply_all(state: State, mutations: list[m.Mutation], undo: Undo) -> None:
 # --- rows ------------------------------------------------------------------------
 
 
-def _put_row(state: State, queue: Queue, sequence: int, row: Row | None, undo: Undo | None) -> None:
-    """Replace where delivery of ``sequence`` stands (None: the message is gone) and its index."""
-    old = queue.row(sequence)
-    assert old is not None, "only what is there is replaced"
+def _put_row(state: State, queue: Queue, sequence: int, old: Row, row: Row | None, undo: Undo | None) -> None:
+    """Replace ``old``, where delivery of ``sequence`` stands, by ``row`` (None: the message is gone) and its index."""
     order = queue.order
     if undo is not None:
         content = queue.contents.get(sequence) if row is None else None
@@ -71,8 +69,9 @@ def _put_back(
 ) -> None:
     """As it was before; ``group``: of a message that was removed."""
     queue.last_sequence = last_sequence
-    if queue.row(sequence) is not None:
-        _put_row(state, queue, sequence, row, None)
+    old = queue.row(sequence)
+    if old is not None:
+        _put_row(state, queue, sequence, old, row, None)
     elif row is not None:
         if content is not None:
             keep(state, queue, content)
@@ -117,9 +116,10 @@ def _messages_received(state: State, mutation: m.MessagesReceived, undo: Undo | 
     for sequence, delivery_number, count, first_ms in zip(
         mutation.sequences, mutation.delivery_numbers, mutation.receive_counts, mutation.first_received_ms, strict=True
     ):
-        if queue.row(sequence) is not None:
+        old = queue.row(sequence)
+        if old is not None:
             row = Row(mutation.until_ms, delivery_number, count, first_ms, mutation.received_ms)
-            _put_row(state, queue, sequence, row, undo)
+            _put_row(state, queue, sequence, old, row, undo)
 
 
 def _visibility_changed(state: State, mutation: m.VisibilityChanged, undo: Undo | None) -> None:
@@ -130,23 +130,25 @@ def _visibility_changed(state: State, mutation: m.VisibilityChanged, undo: Undo 
         old = queue.row(sequence)
         if old is not None:
             row = Row(until_ms, old.delivery_number, old.receive_count, old.first_received_ms, old.received_ms)
-            _put_row(state, queue, sequence, row, undo)
+            _put_row(state, queue, sequence, old, row, undo)
 
 
 def _messages_removed(state: State, mutation: m.MessagesRemoved, undo: Undo | None) -> None:
     queue = state.queues.get(mutation.queue_id)
     if queue is not None:
         for sequence in mutation.sequences:
-            if queue.row(sequence) is not None:
-                _put_row(state, queue, sequence, None, undo)
+            old = queue.row(sequence)
+            if old is not None:
+                _put_row(state, queue, sequence, old, None, undo)
 
 
 def _range_removed(state: State, mutation: m.RangeRemoved, undo: Undo | None) -> None:
     queue = state.queues.get(mutation.queue_id)
     if queue is not None:
         for sequence in queue.issued.between(mutation.first, mutation.last):
-            if queue.row(sequence) is not None:
-                _put_row(state, queue, sequence, None, undo)
+            old = queue.row(sequence)
+            if old is not None:
+                _put_row(state, queue, sequence, old, None, undo)
 
 
 def _receive_returned(state: State, mutation: m.ReceiveReturned, undo: Undo | None) -> None:
@@ -161,7 +163,7 @@ def _receive_returned(state: State, mutation: m.ReceiveReturned, undo: Undo | No
         old = queue.rows.get(sequence)
         if old is not None and old.delivery_number == delivery_number:
             row = Row(mutation.visible_at_ms, delivery_number, count, first_ms, old.received_ms)
-            _put_row(state, queue, sequence, row, undo)
+            _put_row(state, queue, sequence, old, row, undo)
 
 
 # --- rows on disk ------------------------------------------------------------------

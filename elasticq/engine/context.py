@@ -1,7 +1,5 @@
 """What a handler is told besides state and call: the entry's time, the term, the rules in force."""
 
-from msgspec import Struct
-
 from elasticq.engine.mutations import Mutation
 from elasticq.engine.state import Queue, State
 from elasticq.model.commands import Call, DeclareQueue
@@ -17,18 +15,29 @@ It gives one back where something must be written down before the client is told
 """
 
 
-class ExecutionContext(Struct, gc=False):
+class ExecutionContext:
     """now_ms: cluster time of the entry that the mutations will stand in; term: of the master that executes.
 
     template: what a queue is made from at its first use; None: a missing queue is an error.
     """
 
-    now_ms: int
-    term: int
-    region: str
-    sixty_second_rules: bool
-    template: DeclareQueue | None = None
-    limits: Limits = STRICT
+    __slots__ = ("limits", "now_ms", "region", "sixty_second_rules", "template", "term")
+
+    def __init__(
+        self,
+        now_ms: int,
+        term: int,
+        region: str,
+        sixty_second_rules: bool,
+        template: DeclareQueue | None = None,
+        limits: Limits = STRICT,
+    ) -> None:
+        self.now_ms = now_ms
+        self.term = term
+        self.region = region
+        self.sixty_second_rules = sixty_second_rules
+        self.template = template
+        self.limits = limits
 
 
 def named_queue(state: State, call: Call, queue_url: str | None) -> Queue:

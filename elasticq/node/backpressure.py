@@ -11,7 +11,7 @@ from elasticq.engine.state import State
 from elasticq.model.commands import Call, SendMessage, SendMessageBatch
 from elasticq.model.errors import ServiceUnavailable
 from elasticq.node.content_cache import ContentCache
-from elasticq.node.effects import Reply, Ticket
+from elasticq.node.outputs import Reply, Ticket
 
 
 class SendBackpressure:

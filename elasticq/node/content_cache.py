@@ -15,7 +15,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine import residency
 from elasticq.engine.ordering.contract import AHEAD_MAX
 from elasticq.engine.state import Queue, State
-from elasticq.node.effects import Committed, Fetch
+from elasticq.node.outputs import Committed, Fetch
 
 PINNED_BYTES_MAX: Final = 64 * 1_048_576
 FETCHED_BYTES_MAX: Final = 32 * 1_048_576

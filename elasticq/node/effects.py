@@ -7,82 +7,11 @@ are due now, the node itself held them by the reply rule); call ``tick`` at
 ``wake_at_ms``. Entries up to ``log_floor`` are needed by nobody any more.
 """
 
-from collections.abc import Hashable
-
-from msgspec import Struct, field
-
-from elasticq.engine.mutations import Mutation
-from elasticq.model.errors import SqsError
-from elasticq.model.results import Result
-from elasticq.node.orders import OrderOutcome
-from elasticq.replication.records import Entry, Record, Voter
-
-Ticket = Hashable
-"""A value that the shell gives to ``submit``; it comes back in the one Reply to that call."""
+from elasticq.node.outputs import Committed, Failure, Fetch, Frame, Reply, Wanted
+from elasticq.replication.records import Entry, Record
 
 
-class Frame(Struct, gc=False):
-    """Bytes for the member ``to``, which may leave once the records up to ``token`` are synced (0: at once)."""
-
-    to: str
-    data: bytes
-    token: int
-
-
-class Reply(Struct, gc=False):
-    """An answer that may leave now; ``index`` is the log index that it rests on (for checkers)."""
-
-    ticket: Ticket
-    outcome: Result | SqsError | OrderOutcome
-    index: int
-
-
-class Committed(Struct, gc=False):
-    """A committed entry, decoded, for the rows on disk; each index comes once and in order.
-
-    voters: the voters from this entry on, None if they stay. The rows keep the newest (``Base.voters``).
-    """
-
-    index: int
-    term: int
-    time_ms: int
-    mutations: list[Mutation]
-    voters: tuple[Voter, ...] | None = None
-
-
-class Fetch(Struct, gc=False):
-    """Contents of ``sequences`` of a queue are wanted from the rows; ``Node.fetched`` takes the answer.
-
-    ``ticket`` tells fetches apart and comes back with the answer.
-    """
-
-    ticket: int
-    queue_id: int
-    sequences: list[int]
-
-
-class Wanted(Struct, frozen=True):
-    """This member is too far behind for entries: it wants a snapshot at ``index`` or above.
-
-    source: the member that offered one, the first to be asked. When the shell has all of it, it
-    installs it in its storage and goes on with a new Node over what that holds.
-    """
-
-    source: str
-    index: int
-
-
-class Failure(Struct):
-    """A command or its answer raised an unexpected exception: its caller got InternalFailure, and nothing was changed.
-
-    action: the class of the command or answer; cause: the exception, for the log of the process.
-    """
-
-    action: str
-    cause: Exception
-
-
-class Effects(Struct):
+class Effects:
     """What the node wants done: it fills the lists, and its shell drains them.
 
     failures: defects that the shell reports to the operator, while the member goes on.
@@ -94,14 +23,29 @@ class Effects(Struct):
     ``node.synced(token)`` when they are durable.
     """
 
-    records: list[Record] = field(default_factory=list)
-    frames: list[Frame] = field(default_factory=list)
-    replies: list[Reply] = field(default_factory=list)
-    committed: list[Committed] = field(default_factory=list)
-    fetches: list[Fetch] = field(default_factory=list)
-    discarded: list[Entry] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
-    wanted: Wanted | None = None
-    log_floor: int = 0
-    token: int = 0
-    wake_at_ms: int | None = None
+    __slots__ = (
+        "committed",
+        "discarded",
+        "failures",
+        "fetches",
+        "frames",
+        "log_floor",
+        "records",
+        "replies",
+        "token",
+        "wake_at_ms",
+        "wanted",
+    )
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.frames: list[Frame] = []
+        self.replies: list[Reply] = []
+        self.committed: list[Committed] = []
+        self.fetches: list[Fetch] = []
+        self.discarded: list[Entry] = []
+        self.failures: list[Failure] = []
+        self.wanted: Wanted | None = None
+        self.log_floor = 0
+        self.token = 0
+        self.wake_at_ms: int | None = None

@@ -25,10 +25,10 @@ from elasticq.node.backpressure import SendBackpressure
 from elasticq.node.clock import ClusterClock
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.decision import Decision
-from elasticq.node.effects import Fetch, Reply, Ticket
 from elasticq.node.journal import Journal
 from elasticq.node.judging import Judge
 from elasticq.node.leadership import TAKING_OVER, Leadership
+from elasticq.node.outputs import Fetch, Reply, Ticket
 from elasticq.node.pending_calls import Remote
 from elasticq.node.replies import Replies
 from elasticq.node.settings import NodeSettings

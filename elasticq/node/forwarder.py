@@ -27,7 +27,7 @@ from elasticq.model.extensions import Peek
 from elasticq.model.limits import FRAME_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
 from elasticq.node.clock import ClusterClock
-from elasticq.node.effects import Effects, Frame, Reply, Ticket
+from elasticq.node.effects import Effects
 from elasticq.node.executor import Executor
 from elasticq.node.forwarding import (
     Answer,
@@ -46,6 +46,7 @@ from elasticq.node.forwarding import (
 from elasticq.node.judging import Judge
 from elasticq.node.leadership import TAKING_OVER, Leadership
 from elasticq.node.members import Members, name_of
+from elasticq.node.outputs import Frame, Reply, Ticket
 from elasticq.node.pending_calls import FAREWELL_MS, PendingCalls, Remote, Sent
 from elasticq.node.settings import NodeSettings
 from elasticq.node.waiting_calls import WaitingCalls

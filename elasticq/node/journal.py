@@ -22,10 +22,11 @@ from elasticq.node.clock import ClusterClock
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.decision import Decision
 from elasticq.node.digests import Digests
-from elasticq.node.effects import Committed, Effects
+from elasticq.node.effects import Effects
 from elasticq.node.judging import Judge
 from elasticq.node.members import read_payload
 from elasticq.node.outlet import Outlet
+from elasticq.node.outputs import Committed
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.messages import Append
 from elasticq.replication.records import Base, Entry, Voter

@@ -20,7 +20,7 @@ from elasticq.model.errors import InternalFailure, RequestTooLarge, SqsError
 from elasticq.model.limits import ENTRY_BYTES_MAX
 from elasticq.model.results import EmptyResult
 from elasticq.node.decision import Decision
-from elasticq.node.effects import Failure
+from elasticq.node.outputs import Failure
 
 Handler = Callable[[State, Call, ExecutionContext], Outcome]
 

@@ -45,7 +45,7 @@ from elasticq.node.backpressure import SendBackpressure
 from elasticq.node.clock import ClusterClock
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.digests import Digests
-from elasticq.node.effects import Effects, Fetch, Reply, Ticket, Wanted
+from elasticq.node.effects import Effects
 from elasticq.node.executor import Executor
 from elasticq.node.forwarder import Forwarder
 from elasticq.node.forwarding import UnknownKind
@@ -56,6 +56,7 @@ from elasticq.node.leadership import Leadership
 from elasticq.node.members import Members
 from elasticq.node.orders import Order, OrderDone, OrderRefused, TransferMastership, VerifyRows
 from elasticq.node.outlet import Outlet
+from elasticq.node.outputs import Fetch, Reply, Ticket, Wanted
 from elasticq.node.peer import Peer
 from elasticq.node.replies import Replies
 from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus
@@ -64,9 +65,7 @@ from elasticq.node.voter_changes import VoterChanges
 from elasticq.node.waiting_calls import WaitingCalls
 from elasticq.replication import messages
 from elasticq.replication.election import Timing
-from elasticq.replication.judge import judge
-from elasticq.replication.messages import FrameError
-from elasticq.replication.ready import (
+from elasticq.replication.events import (
     BecameMaster,
     CommitMoved,
     Dropped,
@@ -75,6 +74,8 @@ from elasticq.replication.ready import (
     LostMastership,
     MembersChanged,
 )
+from elasticq.replication.judge import judge
+from elasticq.replication.messages import FrameError
 from elasticq.replication.records import Durable, Vote
 from elasticq.replication.replica import MASTER, Replica
 from elasticq.replication.seeded_random import SeededRandom

@@ -1,6 +1,7 @@
 """Moves what the replica wants done into the effects of the member: records under a token, frames behind it."""
 
-from elasticq.node.effects import Effects, Frame
+from elasticq.node.effects import Effects
+from elasticq.node.outputs import Frame
 from elasticq.replication.messages import encode
 from elasticq.replication.replica import Replica
 

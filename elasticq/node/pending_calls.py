@@ -7,8 +7,8 @@ from msgspec import Struct
 from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.limits import WAIT_S_MAX
 from elasticq.model.ranges import PEERS_MAX
-from elasticq.node.effects import Ticket
 from elasticq.node.forwarding import Numbers
+from elasticq.node.outputs import Ticket
 
 ANSWER_MS = 10_000  # how long the master may take, beside the wait of a long poll
 FAREWELL_MS = 1_000  # how long a former master may take to say which calls it did not execute

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import Result
-from elasticq.node.effects import Reply, Ticket
+from elasticq.node.outputs import Reply, Ticket
 from elasticq.node.settings import Mode
 from elasticq.replication.replica import Replica
 

@@ -5,9 +5,9 @@ An order is answered when its entry is committed. Replacing takes two entries: t
 
 from msgspec import Struct
 
-from elasticq.node.effects import Ticket
 from elasticq.node.members import Members, name_of
 from elasticq.node.orders import AddVoter, Order, OrderDone, OrderOutcome, OrderRefused, RemoveVoter, ReplaceVoter
+from elasticq.node.outputs import Ticket
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.records import Voter
 from elasticq.replication.replica import MASTER, Replica

@@ -3,7 +3,7 @@
 from heapq import heappop, heappush
 
 from elasticq.model.commands import Call, ReceiveMessage
-from elasticq.node.effects import Ticket
+from elasticq.node.outputs import Ticket
 
 
 class Waiter:

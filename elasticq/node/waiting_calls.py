@@ -4,7 +4,7 @@ from collections import deque
 from typing import Final
 
 from elasticq.model.commands import Call
-from elasticq.node.effects import Ticket
+from elasticq.node.outputs import Ticket
 
 WAITING_CALLS_MAX: Final = 10_000
 

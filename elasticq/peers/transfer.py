@@ -20,7 +20,7 @@ from logging import getLogger
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar
 
-from elasticq.node.effects import Wanted
+from elasticq.node.outputs import Wanted
 from elasticq.peers.connection import Connection
 from elasticq.peers.errors import BadMessage, TransferBroken, UnexpectedKind
 from elasticq.peers.frames import CHUNK, CHUNK_BYTES_MAX, END, HEAD, IDLE, PULL, REFUSED

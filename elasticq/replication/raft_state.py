@@ -10,11 +10,12 @@ from collections.abc import Callable
 
 from elasticq.model.ranges import TERM_MAX
 from elasticq.replication.durability import Durability
+from elasticq.replication.events import CommitMoved, Dropped, Event, MembersChanged
 from elasticq.replication.log import Log
 from elasticq.replication.membership import Membership
 from elasticq.replication.messages import AnyMessage
 from elasticq.replication.progress import Progress
-from elasticq.replication.ready import CommitMoved, Dropped, Event, MembersChanged, Ready
+from elasticq.replication.ready import Ready
 from elasticq.replication.records import Durable, Entry, Record, Truncation, Vote
 
 

@@ -30,6 +30,7 @@ from collections.abc import Callable
 
 from elasticq.replication.appends import Appender
 from elasticq.replication.election import Election, Timing
+from elasticq.replication.events import BecameMaster, CaughtUp, FellBehind, Linked, LostMastership
 from elasticq.replication.lease import LeaderLease
 from elasticq.replication.messages import (
     AnyMessage,
@@ -46,13 +47,6 @@ from elasticq.replication.messages import (
 )
 from elasticq.replication.progress import Progress
 from elasticq.replication.raft_state import RaftState
-from elasticq.replication.ready import (
-    BecameMaster,
-    CaughtUp,
-    FellBehind,
-    Linked,
-    LostMastership,
-)
 from elasticq.replication.records import Durable, Entry, Voter
 from elasticq.replication.seeded_random import SeededRandom
 from elasticq.replication.tracker import ProgressTracker

@@ -30,9 +30,9 @@ from elasticq.model.commands import Call
 from elasticq.model.errors import SqsError
 from elasticq.model.results import Result
 from elasticq.node.digests import DAMAGED, DIGESTS_MAX
-from elasticq.node.effects import Fetch, Frame, Wanted
 from elasticq.node.node import Node
 from elasticq.node.orders import Order
+from elasticq.node.outputs import Fetch, Frame, Wanted
 from elasticq.node.peer import Peer
 from elasticq.node.settings import LeaseStatus, NodeStatus
 from elasticq.replication.messages import FrameError

@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from elasticq.model.histogram import Histogram
-from elasticq.node.effects import Frame, Wanted
 from elasticq.node.forwarding import UnknownKind
 from elasticq.node.node import Node
+from elasticq.node.outputs import Frame, Wanted
 from elasticq.node.peer import Peer
 from elasticq.node.settings import NodeSettings
 from elasticq.peers.addresses import is_dialable

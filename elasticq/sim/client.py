@@ -17,7 +17,7 @@ from elasticq.model.commands import Call, Command
 from elasticq.model.errors import LeaseExpired, ReceiptHandleIsInvalid, ServiceUnavailable, SqsError
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.model.results import Result, SendMessageBatchResult, SendMessageResult
-from elasticq.node.effects import Ticket
+from elasticq.node.outputs import Ticket
 from elasticq.sim.cluster import Cluster
 from elasticq.sim.queues import ENDPOINT
 from elasticq.sim.workload import Workload

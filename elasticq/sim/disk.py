@@ -20,7 +20,7 @@ from msgspec import Struct
 from elasticq.engine.dump import dump
 from elasticq.engine.mutations import MessageStored, Mutation
 from elasticq.engine.state import State
-from elasticq.node.effects import Committed, Fetch
+from elasticq.node.outputs import Committed, Fetch
 from elasticq.replication.records import Base, Durable, Entry, Record, Truncation, Vote
 from elasticq.sim.files import SimulatedFiles
 from elasticq.storage import schema

@@ -14,7 +14,7 @@ from elasticq.engine import mutations
 from elasticq.engine.digest import state_digest
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
-from elasticq.node.effects import Reply
+from elasticq.node.outputs import Reply
 from elasticq.node.settings import Mode
 from elasticq.replication.messages import AnyMessage, AppendReply, PreVote, RequestVote, VoteReply
 from elasticq.replication.records import Entry, Record, Truncation, Vote, Voter

@@ -19,9 +19,9 @@ from elasticq.model.commands import Call
 from elasticq.model.errors import SqsError
 from elasticq.model.limits import RELAXED, STRICT
 from elasticq.model.results import ReceiveMessageResult, Result
-from elasticq.node.effects import Fetch, Frame, Reply, Ticket
 from elasticq.node.node import Node
 from elasticq.node.orders import Order, OrderDone, OrderOutcome, OrderRefused
+from elasticq.node.outputs import Fetch, Frame, Reply, Ticket
 from elasticq.node.peer import Peer
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.messages import AnyMessage, VoteReply, decode

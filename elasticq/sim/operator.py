@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from elasticq.node.effects import Ticket
 from elasticq.node.orders import Order, OrderDone, OrderOutcome
+from elasticq.node.outputs import Ticket
 from elasticq.sim.cluster import Cluster
 
 AGAIN_US = (200_000, 700_000)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from elasticq.engine.mutations import ClusterRenamed, decode
-from elasticq.node.effects import Committed
+from elasticq.node.outputs import Committed
 from elasticq.replication.records import Entry, Vote, Voter
 from elasticq.storage.directory import DataDirectory, sync_directory, sync_file
 from elasticq.storage.errors import DataError

@@ -6,7 +6,7 @@ token keep their order; a later frame with a smaller token may overtake, which
 the replication protocol allows on any network.
 """
 
-from elasticq.node.effects import Frame
+from elasticq.node.outputs import Frame
 
 
 class SyncGate:

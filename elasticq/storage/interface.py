@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from elasticq.engine.mutations import MessageStored, Mutation
 from elasticq.model.histogram import Histogram
-from elasticq.node.effects import Committed, Fetch
+from elasticq.node.outputs import Committed, Fetch
 from elasticq.replication.records import Durable, Record
 from elasticq.storage.errors import Damaged
 from elasticq.storage.snapshot import Snapshot, SnapshotRefused

@@ -21,7 +21,7 @@ import msgspec
 from elasticq.engine.dump import dump
 from elasticq.engine.mutations import Mutation
 from elasticq.engine.state import State
-from elasticq.node.effects import Committed, Fetch
+from elasticq.node.outputs import Committed, Fetch
 from elasticq.replication.records import Base, Durable, Record, Vote
 from elasticq.storage.interface import Loaded, OnFetched, OnStored, OnSynced, Storage
 from elasticq.storage.rows import Rows

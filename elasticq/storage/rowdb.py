@@ -30,7 +30,7 @@ from typing import Any, Final, TypeVar
 import aiosqlite
 
 from elasticq.engine.mutations import MessageStored
-from elasticq.node.effects import Committed, Fetch
+from elasticq.node.outputs import Committed, Fetch
 from elasticq.replication.records import Base
 from elasticq.storage import schema
 from elasticq.storage.batches import Batch

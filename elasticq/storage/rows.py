@@ -32,7 +32,7 @@ from elasticq.engine.mutations import (
     VisibilityChanged,
 )
 from elasticq.engine.tables import Change, Drop, Put, Raise, changed
-from elasticq.node.effects import Committed
+from elasticq.node.outputs import Committed
 from elasticq.replication.records import Base
 from elasticq.storage.batches import Batch, Draft, Pending, has_much_free
 from elasticq.storage.pages import Delivery, Page, Update, sequences_of, updated, weight

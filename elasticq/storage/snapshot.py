@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from elasticq.engine.mutations import Mutation
-from elasticq.node.effects import Committed
+from elasticq.node.outputs import Committed
 from elasticq.replication.records import Base
 from elasticq.storage import schema
 from elasticq.storage.directory import sync_file

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from elasticq.engine.mutations import Mutation
 from elasticq.model.histogram import Histogram
-from elasticq.node.effects import Committed, Fetch
+from elasticq.node.outputs import Committed, Fetch
 from elasticq.replication.records import Base, Record, Vote
 from elasticq.storage import install, schema
 from elasticq.storage.directory import DataDirectory

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from elasticq.http.context import ServerContext
 from elasticq.http.protocol import SqsProtocol
-from elasticq.node.effects import Frame
+from elasticq.node.outputs import Frame
 from elasticq.node.peer import Peer
 from elasticq.runtime.listener import listen
 from elasticq.runtime.runtime import Runtime

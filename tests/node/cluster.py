@@ -15,9 +15,9 @@ from elasticq.model import commands as c
 from elasticq.model.errors import SqsError
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult, Result
-from elasticq.node.effects import Failure, Frame
 from elasticq.node.node import Node
 from elasticq.node.orders import Order, OrderOutcome
+from elasticq.node.outputs import Failure, Frame
 from elasticq.node.peer import Peer
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.records import BEGINNING, NOTHING, Base, Durable, Entry, Record, Truncation, Vote

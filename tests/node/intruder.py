@@ -12,7 +12,7 @@ import msgspec
 
 from elasticq.engine import mutations as m
 from elasticq.node import forwarding as f
-from elasticq.node.effects import Frame
+from elasticq.node.outputs import Frame
 from elasticq.replication import messages as r
 from elasticq.replication.messages import FrameError
 from tests.node.cluster import Cluster

@@ -8,8 +8,8 @@ from elasticq.engine import mutations as m
 from elasticq.engine.digest import state_digest
 from elasticq.model import commands as c
 from elasticq.model.results import ReceiveMessageResult
-from elasticq.node.effects import Frame
 from elasticq.node.leadership import GRACE_AFTER_MS, GRACE_BEFORE_MS, GRACE_SPAN_MAX_MS
+from elasticq.node.outputs import Frame
 from elasticq.replication import messages
 from elasticq.replication.messages import Append, PreVote
 from elasticq.replication.records import Entry

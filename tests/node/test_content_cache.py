@@ -9,8 +9,8 @@ from elasticq.model import commands as c
 from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.node import content_cache
-from elasticq.node.effects import Fetch
 from elasticq.node.node import Node
+from elasticq.node.outputs import Fetch
 from elasticq.replication.records import Base, Durable, Vote
 from elasticq.storage import schema
 from elasticq.storage.rows import Rows

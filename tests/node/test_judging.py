@@ -27,9 +27,9 @@ from elasticq.model.errors import InternalFailure
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues, Peek
 from elasticq.model.results import Result
 from elasticq.node import forwarder
-from elasticq.node.effects import Failure
 from elasticq.node.judging import Judge
 from elasticq.node.node import Node
+from elasticq.node.outputs import Failure
 from tests.node.cluster import Cluster, Solo
 
 ENGINE = str(Path(elasticq.engine.__file__).parent)

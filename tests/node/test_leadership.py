@@ -4,10 +4,10 @@ from elasticq.engine.digest import state_digest
 from elasticq.model import commands as c
 from elasticq.model import errors
 from elasticq.model.errors import SqsError
-from elasticq.node.effects import Frame
 from elasticq.node.leadership import GRACE_AFTER_MS, GRACE_BEFORE_MS, HAND_OVER_MS
 from elasticq.node.node import Node
 from elasticq.node.orders import OrderDone, OrderRefused, TransferMastership
+from elasticq.node.outputs import Frame
 from elasticq.node.settings import NodeSettings
 from elasticq.replication import messages
 from elasticq.replication.messages import PROTOCOL_VERSION

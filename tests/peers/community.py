@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from elasticq.node.effects import Frame
+from elasticq.node.outputs import Frame
 from elasticq.node.peer import Peer
 from elasticq.peers.peers import Peers
 from elasticq.peers.settings import PeerSettings

@@ -69,7 +69,7 @@ async def test_members_of_one_authority_link_and_talk(tmp_path: Path, secret: by
 
 
 async def test_a_snapshot_travels_over_tls(tmp_path: Path) -> None:
-    from elasticq.node.effects import Wanted
+    from elasticq.node.outputs import Wanted
 
     authority = Authority(tmp_path, "one")
     first = Member("a", **authority.settings("a"))

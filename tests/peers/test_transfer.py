@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from elasticq.node.effects import Wanted
+from elasticq.node.outputs import Wanted
 from elasticq.peers.transfer import TokenBucket, file_digest
 from tests.peers.community import PATIENCE_S, Member, make_peer, running
 from tests.peers.conftest import LogLines

@@ -3,8 +3,8 @@
 from typing import Any
 
 from elasticq.replication.election import Timing
+from elasticq.replication.events import BecameMaster, Event
 from elasticq.replication.messages import AnyMessage, Append, AppendReply, PreVote, PreVoteReply, RequestVote, VoteReply
-from elasticq.replication.ready import BecameMaster, Event
 from elasticq.replication.records import NOTHING, Durable, Entry, Record, Vote
 from elasticq.replication.replica import Replica
 from elasticq.replication.seeded_random import SeededRandom

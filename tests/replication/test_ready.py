@@ -1,7 +1,6 @@
 """What the node hears of, in the order in which it happened, and as things stood then."""
 
-from elasticq.replication.messages import Offer
-from elasticq.replication.ready import (
+from elasticq.replication.events import (
     BecameMaster,
     CaughtUp,
     CommitMoved,
@@ -12,6 +11,7 @@ from elasticq.replication.ready import (
     LostMastership,
     MembersChanged,
 )
+from elasticq.replication.messages import Offer
 from elasticq.replication.records import Entry, Voter
 from tests.replication.bench import TIMING, Bench, entry, with_log
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from elasticq.replication.events import BecameMaster, Linked, LostMastership
 from elasticq.replication.messages import Append, AppendReply, RequestVote, TimeoutNow
-from elasticq.replication.ready import BecameMaster, Linked, LostMastership
 from elasticq.replication.records import Truncation, Vote
 from elasticq.replication.replica import FOLLOWER, MASTER
 from tests.replication.bench import TIMING, Bench, entry, with_log

@@ -20,8 +20,8 @@ from elasticq.engine.dump import dump
 from elasticq.model import commands as c
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.node import forwarding, orders
-from elasticq.node.effects import Frame
 from elasticq.node.node import Node
+from elasticq.node.outputs import Frame
 from elasticq.node.settings import NodeSettings
 from elasticq.replication import messages as r
 from elasticq.replication.records import BEGINNING, Base, Durable, Entry, Record, Truncation, Vote

@@ -10,8 +10,9 @@ from elasticq.engine.mutations import MessageStored
 from elasticq.model.commands import Call, CreateQueue, ListQueues, ReceiveMessage, SendMessage
 from elasticq.model.errors import InternalFailure, SqsError
 from elasticq.model.results import EmptyResult, ReceiveMessageResult, Result, SendMessageResult
-from elasticq.node.effects import Committed, Effects, Fetch, Frame, Reply
+from elasticq.node.effects import Effects
 from elasticq.node.node import Node
+from elasticq.node.outputs import Committed, Fetch, Frame, Reply
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.records import Durable, Record, Vote
 from elasticq.runtime.clock import boot_ms, wall_ms

@@ -27,13 +27,13 @@ from elasticq.model.results import ReceiveMessageResult
 from elasticq.node import executor as executor_module
 from elasticq.node import journal as journal_module
 from elasticq.node.clock import ClusterClock
-from elasticq.node.effects import Committed, Reply, Ticket
 from elasticq.node.executor import Executor
 from elasticq.node.forwarder import Forwarder
 from elasticq.node.forwarding import Answer, outcome_of
 from elasticq.node.journal import Journal
 from elasticq.node.members import Members
 from elasticq.node.node import Node
+from elasticq.node.outputs import Committed, Reply, Ticket
 from elasticq.node.replies import Replies
 from elasticq.node.settings import NodeSettings
 from elasticq.node.voter_changes import VoterChanges

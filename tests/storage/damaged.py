@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from elasticq.engine import mutations as m
-from elasticq.node.effects import Committed
+from elasticq.node.outputs import Committed
 from elasticq.replication.records import Vote, Voter
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import DataError

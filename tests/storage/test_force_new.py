@@ -9,7 +9,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply
 from elasticq.engine.mutations import ClusterFounded
 from elasticq.engine.state import State
-from elasticq.node.effects import Committed
+from elasticq.node.outputs import Committed
 from elasticq.replication.records import Entry, Vote, Voter
 from elasticq.storage.backup import TERMS_SKIPPED, backup, restore
 from elasticq.storage.errors import DataError, DirectoryInUse

@@ -2,7 +2,7 @@
 
 import pytest
 
-from elasticq.node.effects import Frame
+from elasticq.node.outputs import Frame
 from elasticq.storage.gate import SyncGate
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from elasticq.engine import mutations as m
-from elasticq.node.effects import Fetch
+from elasticq.node.outputs import Fetch
 from elasticq.replication.records import Vote, Voter
 from elasticq.storage import schema
 from elasticq.storage.directory import DataDirectory

@@ -4,7 +4,7 @@ import sqlite3
 
 from elasticq.engine import mutations as m
 from elasticq.model.limits import INVOCATION_WINDOW_MS
-from elasticq.node.effects import Committed
+from elasticq.node.outputs import Committed
 from elasticq.replication.records import Base
 from elasticq.storage.invocations import InvocationTable
 from elasticq.storage.rows import Rows

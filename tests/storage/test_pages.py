@@ -1,7 +1,7 @@
 """Pages of contents: their bounds, and one that a watermark cuts."""
 
 from elasticq.engine import mutations as m
-from elasticq.node.effects import Committed
+from elasticq.node.outputs import Committed
 from elasticq.storage.rows import Rows
 from tests.storage.test_rows import created, fetched, filled, flush, loaded, opened, stored
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from elasticq.engine import mutations as m
-from elasticq.node.effects import Committed
+from elasticq.node.outputs import Committed
 from elasticq.storage import schema
 from elasticq.storage.errors import Damaged
 from tests.storage.test_rows import fetched, filled, flush, loaded, opened

@@ -18,7 +18,7 @@ from elasticq.engine.apply import apply
 from elasticq.engine.leases import Key, key_of
 from elasticq.engine.state import State
 from elasticq.model.commands import MessageAttributeValue
-from elasticq.node.effects import Committed
+from elasticq.node.outputs import Committed
 from elasticq.replication.records import Base, Voter
 from elasticq.storage import batches, schema
 from elasticq.storage.batches import Batch

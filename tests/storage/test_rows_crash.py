@@ -15,7 +15,7 @@ import apsw
 import pytest
 
 from elasticq.engine import mutations as m
-from elasticq.node.effects import Committed
+from elasticq.node.outputs import Committed
 from elasticq.storage import schema
 from elasticq.storage.rows import Rows
 from tests.storage.test_rows import Model, created, loaded, stored

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from elasticq.engine import mutations as m
 from elasticq.engine.apply import ROWS
 from elasticq.engine.tables import Change, Drop, Put, Table
-from elasticq.node.effects import Committed
+from elasticq.node.outputs import Committed
 from elasticq.storage import schema
 from elasticq.storage.errors import Damaged
 from elasticq.storage.rows import Rows

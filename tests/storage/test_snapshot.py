@@ -17,7 +17,7 @@ from elasticq.engine.digest import state_digest
 from elasticq.engine.dump import dump
 from elasticq.engine.state import State
 from elasticq.engine.writers.contract import roll_back
-from elasticq.node.effects import Committed, Fetch
+from elasticq.node.outputs import Committed, Fetch
 from elasticq.replication.records import Base, Durable, Vote, Voter
 from elasticq.storage import schema, snapshot
 from elasticq.storage.errors import DataError, FormatTooNew

@@ -19,7 +19,7 @@ from elasticq.engine.mutations import (
     UntouchedRestored,
     encode,
 )
-from elasticq.node.effects import Committed, Fetch
+from elasticq.node.outputs import Committed, Fetch
 from elasticq.replication.records import BEGINNING, NOTHING, Base, Durable, Entry, Record, Vote
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import DirectoryInUse

@@ -73,10 +73,9 @@ class Order(ABC):
     """The index of one queue over its ``rows``.
 
     has_groups: ``join`` may be called; where it is False, the kind's ``grouped`` order takes its place before.
-    is_untouched(sequence): whether the message is here and was never delayed nor received.
     """
 
-    __slots__ = ("_ages", "_contents", "_deadlines", "_grace", "_heap", "_rows", "_untouched", "is_untouched")
+    __slots__ = ("_ages", "_contents", "_deadlines", "_grace", "_heap", "_rows", "_untouched")
 
     has_groups: ClassVar[bool] = True
 
@@ -86,7 +85,6 @@ class Order(ABC):
         self._grace = grace
         self._ages = ages
         self._untouched = Ranges()
-        self.is_untouched = self._untouched.__contains__
         self._deadlines: dict[int, int] = {}  # of the messages that wait
         self._heap: list[tuple[int, int]] = []  # (deadline, sequence); an entry that ``_deadlines`` denies is stale
 
@@ -194,6 +192,10 @@ class Order(ABC):
     @abstractmethod
     def served(self) -> list[tuple[str, int]]:
         """Returns (group, when it was last received from) of each group: what the order rests on besides the rows."""
+
+    def is_untouched(self, sequence: int) -> bool:
+        """Whether the message is here and was never delayed nor received."""
+        return sequence in self._untouched
 
     @property
     def untouched_count(self) -> int:

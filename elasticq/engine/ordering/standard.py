@@ -78,7 +78,7 @@ class StandardOrder(Order):
         return after
 
     def _take_over(self, before: "StandardOrder") -> None:
-        self._untouched, self.is_untouched = before._untouched, before.is_untouched
+        self._untouched = before._untouched
         self._returned, self._newest_return_ms = before._returned, before._newest_return_ms
         self._deadlines, self._heap, self._delayed = before._deadlines, before._heap, before._delayed
 

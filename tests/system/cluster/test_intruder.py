@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from elasticq.node import forwarding as f
-from elasticq.node.effects import Frame
+from elasticq.node.outputs import Frame
 from elasticq.replication import messages as r
 from tests.node.intruder import Frames
 from tests.peers.community import Member, make_peer, running

@@ -1,0 +1,59 @@
+"""What a replica tells the node: how things stood when an event happened; the replica may be further by then."""
+
+from msgspec import Struct
+
+from elasticq.replication.records import Entry
+
+
+class BecameMaster(Struct, frozen=True):
+    """This member is master. The node proposes the first entry of the term, and then asks for a heartbeat round."""
+
+
+class LostMastership(Struct, frozen=True, gc=False):
+    """This member is master no more: what it proposed above ``commit_index`` may never be committed."""
+
+    commit_index: int
+
+
+class CommitMoved(Struct, frozen=True, gc=False):
+    """Entries up to ``index`` are committed; ``is_master``: this member committed them, and applied them before."""
+
+    index: int
+    is_master: bool
+
+
+class Linked(Struct, frozen=True, gc=False):
+    """The master of ``term`` was heard; by its clock it was ``time_ms`` when it said so."""
+
+    term: int
+    time_ms: int
+
+
+class MembersChanged(Struct, frozen=True, gc=False):
+    """The voters changed or, at a master, the learners.
+
+    last_index: of the log, with the entry that named them; is_voter: this member is one of them.
+    """
+
+    last_index: int
+    is_voter: bool
+
+
+class Dropped(Struct, frozen=True):
+    """These ``entries`` were cut off the log: a newer master has others in their place."""
+
+    entries: list[Entry]
+
+
+class FellBehind(Struct, frozen=True, gc=False):
+    """This member needs a snapshot: ``source`` has one at ``index`` or above."""
+
+    source: str
+    index: int
+
+
+class CaughtUp(Struct, frozen=True):
+    """No snapshot is needed any more."""
+
+
+Event = Linked | CommitMoved | BecameMaster | LostMastership | MembersChanged | Dropped | FellBehind | CaughtUp
