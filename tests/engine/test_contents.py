@@ -69,7 +69,9 @@ def test_a_number_has_38_digits_between_its_magnitudes(number: str) -> None:
     check_attributes({"a": text(number, "Number.of.something")})
 
 
-@pytest.mark.parametrize("number", ["", ".", "1e", "0x1", "1_0", "nan", "9" * 39, "1e127", "1e-129", "1e99999", "1\n"])
+@pytest.mark.parametrize(
+    "number", ["", ".", "1e", "0x1", "1_0", "nan", "9" * 39, "1e127", "1e-129", "1e99999", "1\n", "\u0661", "\uff11"]
+)
 def test_other_numbers_are_refused(number: str) -> None:
     with pytest.raises(InvalidParameterValue):
         check_attributes({"a": text(number, "Number")})
