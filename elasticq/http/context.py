@@ -11,6 +11,7 @@ from elasticq.http.bounds import Bounds
 from elasticq.http.caller import Callers
 from elasticq.http.faults import Faults, Submit
 from elasticq.http.head import Head, HeadReader
+from elasticq.http.outbox import Outbox
 from elasticq.http.request_log import RequestLog
 from elasticq.http.responses import Responses
 from elasticq.model.commands import Command, Origin, ReceiveMessage
@@ -118,6 +119,7 @@ class ServerContext:
         "meter",
         "node_name",
         "now_ms",
+        "outbox",
         "public_url",
         "reader",
         "request_log",
@@ -183,6 +185,7 @@ class ServerContext:
         self.responses = Responses(entropy, wall_s)
         self.connections: set[Connection] = set()
         self.addresses: Counter[str] = Counter()  # connections of each, where they are bounded
+        self.outbox = Outbox(loop)
         self.buffers_bytes = 0
         self.hot_requests = 0
         self.slow_requests = 0

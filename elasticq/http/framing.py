@@ -23,6 +23,7 @@ from elasticq.http.chunks import Chunks
 from elasticq.http.context import BUSY_TEXT, NEVER_MS, ServerContext
 from elasticq.http.exchange import Answer
 from elasticq.http.head import CHUNKED, JSON, BadHead, Head
+from elasticq.http.outbox import ANSWER_BYTES_MAX
 from elasticq.model.errors import RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
 
@@ -50,6 +51,8 @@ class Framing(asyncio.Protocol, ABC):
         "_head",
         "_hold",
         "_is_secure",
+        "_out",
+        "_outbox",
         "_read",
         "_reading_paused",
         "_reply_bytes",
@@ -63,7 +66,9 @@ class Framing(asyncio.Protocol, ABC):
 
     def __init__(self, context: ServerContext) -> None:
         self._context = context
+        self._outbox = context.outbox
         self._read = context.reader.read
+        self._out = b""  # answers for the end of this turn of the loop
         self._hold = 0
         self._buffer = b""
         self._head: Head | None = None
@@ -269,7 +274,28 @@ class Framing(asyncio.Protocol, ABC):
         if self._eof and not self._hold:
             self._end()
 
-    # --- refusals and ends ---
+    # --- answers, refusals and ends ---
+
+    def _say(self, answer: bytes) -> None:
+        """Write ``answer`` at the end of this turn of the loop, behind what else the connection has to say."""
+        if self._out:
+            self._out += answer
+        else:
+            self._out = answer
+            if len(answer) <= ANSWER_BYTES_MAX:
+                self._outbox.add(self)
+                return
+        if len(self._out) > ANSWER_BYTES_MAX:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the answers that are kept for the end of the turn: before anything else is done to the connection."""
+        out = self._out
+        if out:
+            self._out = b""
+            self._reply_bytes = len(out)
+            if not self._transport.is_closing():
+                self._transport.write(out)
 
     def _refuse_size(self, head: Head) -> None:
         self._refuse_early(head, RequestTooLarge(f"The request is longer than {_body_bytes_max(head)} bytes."))
@@ -290,7 +316,8 @@ class Framing(asyncio.Protocol, ABC):
 
         Closing on unread bytes would reset the connection, and the client might never see why.
         """
-        self._transport.write(response)
+        self._say(response)
+        self.flush()
         self._hold |= CLOSING
         self._forget()
         self.deadline_ms = self._context.clock() + self._context.bounds.linger_ms
@@ -301,6 +328,7 @@ class Framing(asyncio.Protocol, ABC):
 
     def _end(self) -> None:
         """Close when everything that was written is out."""
+        self.flush()
         self._hold |= CLOSING
         self._buffer = b""
         self._transport.close()
@@ -321,6 +349,7 @@ class Framing(asyncio.Protocol, ABC):
             self._end()
 
     def abort(self) -> None:
+        self.flush()
         self._hold |= CLOSING
         self._transport.abort()
 

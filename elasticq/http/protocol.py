@@ -97,6 +97,7 @@ class SqsProtocol(Framing):
         What aiohttp answers ends, too, as it may be a long poll.
         """
         self._eof = True
+        self.flush()
         if self._hold & SLOW:
             return None
         if self._hold & PARKED and isinstance(self._pending[2], ReceiveMessage):
@@ -127,6 +128,7 @@ class SqsProtocol(Framing):
             self._resume_soon()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._out = b""
         self._context.connections.discard(self)
         if self._address:
             addresses = self._context.addresses
@@ -209,9 +211,8 @@ class SqsProtocol(Framing):
             except Exception as failure:
                 self._fail(head, failure, operation, account, command, began_s)
             else:
-                self._reply_bytes = len(body)
-                parts = start, context.hot_requests, self._reply_bytes, body
-                self._transport.write(b"%b%012x\r\nContent-Length: %d\r\n\r\n%b" % parts)
+                parts = start, context.hot_requests, len(body), body
+                self._say(b"%b%012x\r\nContent-Length: %d\r\n\r\n%b" % parts)
                 self.deadline_ms = context.idle_until_ms
                 is_slow = self._counts[operation.name](command, account, outcome, began_s)
                 if is_slow or self._is_watched:
@@ -252,7 +253,7 @@ class SqsProtocol(Framing):
         """Write any answer but a plain success, and end the connection where the answer is the last one."""
         context = self._context
         close = head.close or context.stopping
-        self._transport.write(context.responses.write(answer, request_id, close))
+        self._say(context.responses.write(answer, request_id, close))
         self.deadline_ms = context.idle_until_ms
         if close:
             self._end()
@@ -264,6 +265,7 @@ class SqsProtocol(Framing):
 
         aiohttp gets the head alone; the body stays in ``slow_request``.
         """
+        self.flush()  # aiohttp writes to the transport itself
         if self._slow is None:
             self._slow = _slow_path(self._context).handler()
             self._slow.connection_made(self._transport)
