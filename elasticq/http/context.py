@@ -250,7 +250,7 @@ class ServerContext:
         outcome: Result | SqsError,
         status: int,
         began_s: float,
-        headers: list[bytes],
+        head: Head,
     ) -> None:
         """Count an answered request, and log it where asked to; the hot path does both itself for plain successes.
 
@@ -269,7 +269,7 @@ class ServerContext:
             self.meter.failed(action, code)
         if is_slow or status != 200 or self.request_log.everything:
             self.request_log.answered(
-                request_id, action, account, command, began_s, headers, status=status, code=code, is_slow=is_slow
+                request_id, action, account, command, began_s, head.lines, status=status, code=code, is_slow=is_slow
             )
 
     def sweep(self) -> None:

@@ -200,7 +200,7 @@ class SqsProtocol(Framing):
             request_id = responses.request_id(context.hot_requests)
             answer = exchange.encode(context.service, head.protocol, operation, command, outcome, request_id)
             self._write(head, answer, request_id)
-            context.count(request_id, operation.name, account, command, outcome, answer.status, began_s, head.lines)
+            context.count(request_id, operation.name, account, command, outcome, answer.status, began_s, head)
         else:
             try:
                 if head.protocol == JSON:
@@ -247,7 +247,7 @@ class SqsProtocol(Framing):
         answer = exchange.encode_error(self._context.service, head.protocol, error, request_id)
         self._write(head, answer, request_id)
         action = "" if operation is None else operation.name
-        self._context.count(request_id, action, account, command, error, error.status, began_s, head.lines)
+        self._context.count(request_id, action, account, command, error, error.status, began_s, head)
 
     def _write(self, head: Head, answer: Answer, request_id: str) -> None:
         """Write any answer but a plain success, and end the connection where the answer is the last one."""

@@ -124,6 +124,7 @@ async def test_an_answer_goes_out_before_anything_else_is_done_to_its_connection
     protocol, line = desk.connect()
     protocol.data_received(SEND)
     then(protocol, line)
+    assert statuses(line)[:1] == [200]
     await until(lambda: len(responses(line.received)) == len(expected))
     await settle()
     assert (statuses(line), line.ended) == (expected, has_ended)
