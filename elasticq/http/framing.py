@@ -23,7 +23,6 @@ from elasticq.http.chunks import Chunks
 from elasticq.http.context import BUSY_TEXT, NEVER_MS, ServerContext
 from elasticq.http.exchange import Answer
 from elasticq.http.head import CHUNKED, JSON, BadHead, Head
-from elasticq.http.outbox import ANSWER_BYTES_MAX
 from elasticq.model.errors import RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
 
@@ -39,6 +38,7 @@ class Framing(asyncio.Protocol, ABC):
     """Reads the bytes of one connection; ``SqsProtocol`` (protocol.py) says what is done with a whole request.
 
     slow_request: head and body of the request that aiohttp answers, None while there is none.
+    out: answers that are written at the end of this turn of the loop.
     """
 
     __slots__ = (
@@ -51,7 +51,6 @@ class Framing(asyncio.Protocol, ABC):
         "_head",
         "_hold",
         "_is_secure",
-        "_out",
         "_outbox",
         "_read",
         "_reading_paused",
@@ -59,6 +58,7 @@ class Framing(asyncio.Protocol, ABC):
         "_transport",
         "_waiting_bytes",
         "deadline_ms",
+        "out",
         "slow_request",
     )
 
@@ -68,7 +68,6 @@ class Framing(asyncio.Protocol, ABC):
         self._context = context
         self._outbox = context.outbox
         self._read = context.reader.read
-        self._out = b""  # answers for the end of this turn of the loop
         self._hold = 0
         self._buffer = b""
         self._head: Head | None = None
@@ -81,6 +80,7 @@ class Framing(asyncio.Protocol, ABC):
         self._reading_paused = False
         self._is_secure = False
         self.slow_request: tuple[Head, bytes] | None = None
+        self.out = b""
         self.deadline_ms = NEVER_MS
 
     @abstractmethod
@@ -276,23 +276,11 @@ class Framing(asyncio.Protocol, ABC):
 
     # --- answers, refusals and ends ---
 
-    def _say(self, answer: bytes) -> None:
-        """Write ``answer`` at the end of this turn of the loop, behind what else the connection has to say."""
-        if self._out:
-            self._out += answer
-        else:
-            self._out = answer
-            if len(answer) <= ANSWER_BYTES_MAX:
-                self._outbox.add(self)
-                return
-        if len(self._out) > ANSWER_BYTES_MAX:
-            self.flush()
-
     def flush(self) -> None:
         """Write the answers that are kept for the end of the turn: before anything else is done to the connection."""
-        out = self._out
+        out = self.out
         if out:
-            self._out = b""
+            self.out = b""
             self._reply_bytes = len(out)
             if not self._transport.is_closing():
                 self._transport.write(out)
@@ -316,7 +304,7 @@ class Framing(asyncio.Protocol, ABC):
 
         Closing on unread bytes would reset the connection, and the client might never see why.
         """
-        self._say(response)
+        self._outbox.say(self, response)
         self.flush()
         self._hold |= CLOSING
         self._forget()

@@ -17,14 +17,19 @@ ANSWER_BYTES_MAX: Final = 16_384
 
 
 class Sender(Protocol):
-    """What the outbox wants of a connection."""
+    """What the outbox wants of a connection.
+
+    out: what is to be written at the end of the turn.
+    """
+
+    out: bytes
 
     def flush(self) -> None:
         """Write what there is to write; nothing, if it has been written meanwhile."""
 
 
 class Outbox:
-    """The connections of one port that have something to write."""
+    """The answers of one port that are to be written."""
 
     __slots__ = ("_loop", "_waiting")
 
@@ -32,14 +37,24 @@ class Outbox:
         self._loop = loop
         self._waiting: list[Sender] = []
 
-    def add(self, sender: Sender) -> None:
-        """Have ``sender`` flushed at the end of this turn of the loop, or at once where too many wait already."""
-        waiting = self._waiting
-        waiting.append(sender)
-        if len(waiting) == 1:
-            self._loop.call_soon(self.flush)
-        elif len(waiting) >= CONNECTIONS_MAX:
-            self.flush()
+    def say(self, sender: Sender, answer: bytes) -> None:
+        """Have ``sender`` write ``answer`` at the end of this turn of the loop, behind what else it has to say.
+
+        It is written at once where too much would wait.
+        """
+        if sender.out:
+            sender.out += answer
+        else:
+            sender.out = answer
+            waiting = self._waiting
+            if not waiting:
+                self._loop.call_soon(self.flush)
+            waiting.append(sender)
+            if len(waiting) >= CONNECTIONS_MAX:
+                self.flush()
+                return
+        if len(sender.out) > ANSWER_BYTES_MAX:
+            sender.flush()
 
     def flush(self) -> None:
         """Have all connections write."""

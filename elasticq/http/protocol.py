@@ -128,7 +128,7 @@ class SqsProtocol(Framing):
             self._resume_soon()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._out = b""
+        self.out = b""
         self._context.connections.discard(self)
         if self._address:
             addresses = self._context.addresses
@@ -212,7 +212,7 @@ class SqsProtocol(Framing):
                 self._fail(head, failure, operation, account, command, began_s)
             else:
                 parts = start, context.hot_requests, len(body), body
-                self._say(b"%b%012x\r\nContent-Length: %d\r\n\r\n%b" % parts)
+                self._outbox.say(self, b"%b%012x\r\nContent-Length: %d\r\n\r\n%b" % parts)
                 self.deadline_ms = context.idle_until_ms
                 is_slow = self._counts[operation.name](command, account, outcome, began_s)
                 if is_slow or self._is_watched:
@@ -253,7 +253,7 @@ class SqsProtocol(Framing):
         """Write any answer but a plain success, and end the connection where the answer is the last one."""
         context = self._context
         close = head.close or context.stopping
-        self._say(context.responses.write(answer, request_id, close))
+        self._outbox.say(self, context.responses.write(answer, request_id, close))
         self.deadline_ms = context.idle_until_ms
         if close:
             self._end()

@@ -177,14 +177,16 @@ async def test_a_client_that_does_not_read_ends_where_there_is_no_room_for_its_a
 async def test_a_sender_that_adds_itself_while_all_are_flushed_has_its_turn_next() -> None:
     class Again:
         flushed = 0
+        out = b""
 
         def flush(self) -> None:
             self.flushed += 1
+            self.out = b""
             if self.flushed == 1:
-                outbox.add(self)
+                outbox.say(self, b"b")
 
     outbox, again = Outbox(asyncio.get_running_loop()), Again()
-    outbox.add(again)
+    outbox.say(again, b"a")
     await asyncio.sleep(0)
     assert again.flushed == 1
     await asyncio.sleep(0)
