@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 from elasticq.http.authenticator import Authenticator
 from elasticq.http.bounds import Bounds
 from elasticq.http.caller import Callers
+from elasticq.http.facts import Head
 from elasticq.http.faults import Faults, Submit
-from elasticq.http.head import Head, HeadReader
+from elasticq.http.head import HeadReader
 from elasticq.http.outbox import Outbox
 from elasticq.http.request_log import RequestLog
 from elasticq.http.responses import Responses

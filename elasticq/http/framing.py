@@ -22,7 +22,8 @@ from elasticq.http import exchange
 from elasticq.http.chunks import Chunks
 from elasticq.http.context import BUSY_TEXT, NEVER_MS, ServerContext
 from elasticq.http.exchange import Answer
-from elasticq.http.head import CHUNKED, JSON, BadHead, Head
+from elasticq.http.facts import Head
+from elasticq.http.head import CHUNKED, JSON, BadHead
 from elasticq.model.errors import RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
 

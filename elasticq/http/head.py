@@ -23,8 +23,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from msgspec import Struct
-
+from elasticq.http.facts import HEADERS_MAX, LINE_END, Head
 from elasticq.http.templates import PRINTABLE, Span, Template
 from elasticq.model.limits import HOST_CHARS_MAX
 from elasticq.wire import browsers
@@ -45,12 +44,9 @@ TEMPLATE_BYTES_MAX: Final = 4_096
 LEARN_EVERY: Final = 8
 """Of so many heads that no template fits one is made a template, as that costs more than reading its lines."""
 
-HEADERS_MAX: Final = 100
-
 CHUNKED: Final = 1 << 62
 """The body length of a head whose body comes in chunks; no real body is as long."""
 
-_END: Final = b"\r\n"
 _FRAMING: Final = frozenset(b"content-length expect te trailer transfer-encoding upgrade".split())
 
 OTHER: Final = 0
@@ -61,27 +57,6 @@ FORM_FOR_JSON: Final = 3  # a form whose client wants its answer as JSON: never 
 
 class BadHead(Exception):
     """The head is not HTTP/1.x as all parsers read it. The text names the rule and quotes nothing of the request."""
-
-
-class Head(Struct, gc=False):
-    """What the server wants to know of a request's head."""
-
-    hot: bool
-    path: str  # of a hot head
-    body_bytes: int  # CHUNKED: only the body's end tells
-    protocol: int  # JSON, FORM or FORM_FOR_JSON; OTHER for anything else
-    operation: Operation | None  # by X-Amz-Target; None: no such header or no such operation
-    endpoint: str
-    invocation_id: bytes  # empty: none sent
-    authorization: bytes  # empty: none sent
-    trace_header: str  # X-Amzn-Trace-Id; empty: none sent, or none that a message can carry
-    close: bool
-    text: bytes  # without its last blank line
-
-    @property
-    def lines(self) -> list[bytes]:
-        """The request line first: what a signature is of."""
-        return self.text.split(_END, HEADERS_MAX)  # what is beyond stays one line, and that is none
 
 
 # What a line tells: the fact's name and value. A line of no interest is named by itself, one that may stand once
@@ -177,7 +152,7 @@ def _spans(facts: Head) -> tuple[list[bytes], list[Span]]:
                 end = begin + len(value.strip(b" \t"))
             names.append(name)
             spans.append((begin, end))
-        at += len(line) + len(_END)
+        at += len(line) + len(LINE_END)
     return names, spans
 
 
@@ -251,7 +226,7 @@ class HeadReader:
 
         The loop over the lines runs in C: ``map`` and ``dict`` come back to Python for unknown lines only.
         """
-        lines = head.split(_END, HEADERS_MAX)  # as in Head.lines
+        lines = head.split(LINE_END, HEADERS_MAX)  # as in Head.lines
         first, headers = lines[0], lines[1:]
         path = self._paths[first]
         facts = dict(map(self._fact, headers))

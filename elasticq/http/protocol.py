@@ -17,9 +17,10 @@ from elasticq.http import exchange
 from elasticq.http.caller import invocation
 from elasticq.http.context import BUSY_TEXT, NEVER_MS, WAITING_FREE_BYTES, ServerContext, SlowPath, command_bytes
 from elasticq.http.exchange import Answer
+from elasticq.http.facts import Head
 from elasticq.http.faults import Submit
 from elasticq.http.framing import CLOSING, PARKED, SLOW, WRITING, YIELDED, Framing
-from elasticq.http.head import JSON, Head, without_body
+from elasticq.http.head import JSON, without_body
 from elasticq.model.commands import Call, Command, Origin, ReceiveMessage
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult

@@ -21,13 +21,13 @@ from elasticq.http import exchange, peeking, testing
 from elasticq.http.caller import invocation
 from elasticq.http.context import BUSY_TEXT, WAITING_FREE_BYTES, Connection, ServerContext, command_bytes
 from elasticq.http.exchange import Answer
+from elasticq.http.facts import Head
 from elasticq.http.failures import Failures
 from elasticq.http.head import (
     FORM,
     FORM_FOR_JSON,
     JSON,
     OTHER,
-    Head,
     wants_json,
 )
 from elasticq.http.responses import RETRY_AFTER_S

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from elasticq.http.facts import Head
 from elasticq.http.head import (
     _READERS,
     _VARYING,
@@ -14,7 +15,6 @@ from elasticq.http.head import (
     TEMPLATES_MAX,
     TEMPLATES_OF_A_LENGTH_MAX,
     BadHead,
-    Head,
     HeadReader,
     _spans,
 )
