@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 _Pending = tuple[Head, Operation, Command, str, float]
 """A request whose reply is outstanding: head, operation, command, account, and when it began by perf_counter."""
-_NOTHING: Final = cast(_Pending, ())
 _WITH_HEADERS: Final = (SqsError, StaleResult)
 
 
@@ -53,8 +52,6 @@ class SqsProtocol(Framing):
         "origin",
     )
 
-    _pending: _Pending
-
     def __init__(self, context: ServerContext) -> None:
         super().__init__(context)
         self._identify = context.callers.identify
@@ -63,6 +60,7 @@ class SqsProtocol(Framing):
         self._counts = context.meter.counts
         self._is_watched = context.request_log.everything
         self._address = ""
+        self._pending: _Pending | None = None
         self._submitting = False
         self._slow: RequestHandler | None = None
         self.origin: Origin | None = None
@@ -101,7 +99,7 @@ class SqsProtocol(Framing):
         self.flush()
         if self._hold & SLOW:
             return None
-        if self._hold & PARKED and isinstance(self._pending[2], ReceiveMessage):
+        if self._hold & PARKED and self._is_receiving():
             self._leave()
             return None
         return not self._is_secure and bool(self._hold & (PARKED | WRITING | YIELDED))  # TLS has no half-open end
@@ -191,8 +189,9 @@ class SqsProtocol(Framing):
             context.loop.call_soon(context.runtime.undelivered, outcome)
             outcome = ServiceUnavailable(BUSY_TEXT)
         context.hot_requests += 1
+        assert self._pending is not None
         head, operation, command, account, began_s = self._pending
-        self._pending = _NOTHING  # the connection may be idle for long
+        self._pending = None  # the connection may be idle for long
         self._hold &= ~PARKED
         if self._waiting_bytes:
             self.hold(0)
@@ -227,7 +226,7 @@ class SqsProtocol(Framing):
     def _give_back(self, outcome: Result | SqsError) -> None:
         """Give a receive's messages back, in a later callback: the runtime is in the middle of releasing."""
         self._hold &= ~PARKED
-        self._pending = _NOTHING
+        self._pending = None
         self.hold(0)
         if isinstance(outcome, ReceiveMessageResult):
             self._context.loop.call_soon(self._context.runtime.undelivered, outcome)
@@ -290,10 +289,12 @@ class SqsProtocol(Framing):
 
     def _leave(self) -> None:
         """Cancel a waiting receive whose client is gone."""
-        runtime = self._context.runtime
-        if isinstance(self._pending[2], ReceiveMessage):
+        if self._is_receiving():
             self._hold |= CLOSING
-            runtime.cancel(self)
+            self._context.runtime.cancel(self)
+
+    def _is_receiving(self) -> bool:
+        return self._pending is not None and isinstance(self._pending[2], ReceiveMessage)
 
     def submit_by(self, submit: Submit) -> None:
         self._submit = submit

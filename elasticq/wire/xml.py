@@ -32,7 +32,7 @@ from elasticq.wire.operations import Kind, Operation, ResultMember, Service
 _MARKS: Final = b'&<>"\r'
 """What is written as a reference."""
 _PLAIN: Final = (bytes(range(0x20, 0x80)) + b"\t\n").translate(None, _MARKS)
-_FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_FORBIDDEN: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def encode(operation: Operation, command: Command, result: Result, request_id: str) -> bytes:
