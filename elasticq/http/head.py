@@ -98,13 +98,28 @@ _VARYING: Final = frozenset(
 
 
 class _Alike:
-    """Hot heads that one template fits, and the facts that they share."""
+    """Hot heads that one template fits, and the facts that they share; nothing else of the first one is kept."""
 
-    __slots__ = ("_authorization_at", "_facts", "_invocation_at", "_length_at", "_template", "_trace_at")
+    __slots__ = (
+        "_authorization_at",
+        "_close",
+        "_endpoint",
+        "_invocation_at",
+        "_length_at",
+        "_operation",
+        "_path",
+        "_protocol",
+        "_template",
+        "_trace_at",
+    )
 
     def __init__(self, facts: Head) -> None:
         names, spans = _spans(facts)
-        self._facts = facts
+        self._path = facts.path
+        self._protocol = facts.protocol
+        self._operation = facts.operation
+        self._endpoint = facts.endpoint
+        self._close = facts.close
         self._template = Template(facts.text, spans)
         self._length_at = names.index(b"content-length")
         self._invocation_at = _place(names, b"amz-sdk-invocation-id")
@@ -119,18 +134,18 @@ class _Alike:
         length = values[self._length_at]
         if not length.isdigit():
             return None
-        facts, invocation_at, authorization_at = self._facts, self._invocation_at, self._authorization_at
+        invocation_at, authorization_at = self._invocation_at, self._authorization_at
         return Head(
             True,
-            facts.path,
+            self._path,
             int(length),
-            facts.protocol,
-            facts.operation,
-            facts.endpoint,
+            self._protocol,
+            self._operation,
+            self._endpoint,
             values[invocation_at].strip(b" ") if invocation_at >= 0 else b"",
             values[authorization_at].strip(b" ") if authorization_at >= 0 else b"",
             trace_header(values[self._trace_at].strip(b" ")) if self._trace_at >= 0 else "",
-            facts.close,
+            self._close,
             head,
         )
 

@@ -1,6 +1,7 @@
 """The reader of heads: what it keeps, and which heads are hot."""
 
 import random
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -213,6 +214,9 @@ def test_templates_are_bounded_and_hold_no_secret() -> None:
         reader.read(head.replace(b"Boto3", bytes(random.Random(_).choices(b"abc", k=5))))
     assert len(reader._alike[len(head)]) == TEMPLATES_OF_A_LENGTH_MAX
     assert reader._alike_count == templates_of(reader)
+    for _ in range(LEARN_EVERY):
+        reader.read(varied)
+    assert sys.getrefcount(varied) == 2, "no head is kept that a template was made of"
     common = b"".join(part for alike in reader._alike[len(head)] for part in alike._template._common)
     assert b"User-Agent" in common
     assert b"secret-token" not in common
