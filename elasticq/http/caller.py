@@ -9,6 +9,8 @@ ANONYMOUS: Final = "anonymous"
 KEYS_MAX: Final = 1_024
 KEY_BYTES_MAX: Final = 192
 INVOCATION_ID_BYTES_MAX: Final = 256
+_EMPTY: Final = blake2b(digest_size=16)
+"""A hash that has taken in nothing: its copy costs half of a new one."""
 
 
 class Callers:
@@ -45,5 +47,7 @@ def invocation(principal: str, action: str, invocation_id: bytes, body: bytes) -
     """
     if not invocation_id or len(invocation_id) > INVOCATION_ID_BYTES_MAX:
         return b""
-    parts = principal.encode(), action.encode(), invocation_id, body
-    return blake2b(b"%b\0%b\0%b\0%b" % parts, digest_size=16).digest()
+    invocation_hash = _EMPTY.copy()
+    invocation_hash.update(b"%b\0%b\0%b\0" % (principal.encode(), action.encode(), invocation_id))
+    invocation_hash.update(body)
+    return invocation_hash.digest()

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 from elasticq.http.authenticator import Authenticator
 from elasticq.http.bounds import Bounds
 from elasticq.http.caller import Callers
+from elasticq.http.facts import Head
 from elasticq.http.faults import Faults, Submit
-from elasticq.http.head import Head, HeadReader
+from elasticq.http.head import HeadReader
+from elasticq.http.outbox import Outbox
 from elasticq.http.request_log import RequestLog
 from elasticq.http.responses import Responses
 from elasticq.model.commands import Command, Origin, ReceiveMessage
@@ -118,6 +120,7 @@ class ServerContext:
         "meter",
         "node_name",
         "now_ms",
+        "outbox",
         "public_url",
         "reader",
         "request_log",
@@ -183,6 +186,7 @@ class ServerContext:
         self.responses = Responses(entropy, wall_s)
         self.connections: set[Connection] = set()
         self.addresses: Counter[str] = Counter()  # connections of each, where they are bounded
+        self.outbox = Outbox(loop)
         self.buffers_bytes = 0
         self.hot_requests = 0
         self.slow_requests = 0
@@ -247,7 +251,7 @@ class ServerContext:
         outcome: Result | SqsError,
         status: int,
         began_s: float,
-        headers: list[bytes],
+        head: Head,
     ) -> None:
         """Count an answered request, and log it where asked to; the hot path does both itself for plain successes.
 
@@ -266,7 +270,7 @@ class ServerContext:
             self.meter.failed(action, code)
         if is_slow or status != 200 or self.request_log.everything:
             self.request_log.answered(
-                request_id, action, account, command, began_s, headers, status=status, code=code, is_slow=is_slow
+                request_id, action, account, command, began_s, head.lines, status=status, code=code, is_slow=is_slow
             )
 
     def sweep(self) -> None:

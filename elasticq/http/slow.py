@@ -21,13 +21,13 @@ from elasticq.http import exchange, peeking, testing
 from elasticq.http.caller import invocation
 from elasticq.http.context import BUSY_TEXT, WAITING_FREE_BYTES, Connection, ServerContext, command_bytes
 from elasticq.http.exchange import Answer
+from elasticq.http.facts import Head
 from elasticq.http.failures import Failures
 from elasticq.http.head import (
     FORM,
     FORM_FOR_JSON,
     JSON,
     OTHER,
-    Head,
     wants_json,
 )
 from elasticq.http.responses import RETRY_AFTER_S
@@ -231,7 +231,7 @@ class SlowPath:
             self._check_method(asked, operation)
             self._make_room(asked, command, len(form_or_body))
         except SqsError as error:
-            self._context.count(request_id, action, account, command, error, error.status, began_s, head.lines)
+            self._context.count(request_id, action, account, command, error, error.status, began_s, head)
             return self._respond(exchange.encode_error(self._context.service, protocol, error, request_id), request_id)
         invocation_key = invocation(principal, operation.name, head.invocation_id, form_or_body)
         call = Call(
@@ -245,7 +245,7 @@ class SlowPath:
         )
         outcome = await self._submit(call, asked.request)
         answer = exchange.encode(self._context.service, protocol, operation, command, outcome, request_id)
-        self._context.count(request_id, action, account, command, outcome, answer.status, began_s, head.lines)
+        self._context.count(request_id, action, account, command, outcome, answer.status, began_s, head)
         return self._respond(answer, request_id)
 
     async def _peek(self, asked: Asked) -> web.Response:

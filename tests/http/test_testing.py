@@ -113,9 +113,11 @@ async def test_calls_after_the_fault_was_removed_go_straight_on_open_connections
     protocol, line = desk.connect()
     made = (await ask(desk, "/_elasticq/faults", {"kind": "error503"})).json()
     protocol.data_received(json_request("ReceiveMessage", {"QueueUrl": "x"}))
+    protocol.flush()
     assert b" 503 " in line.received
     await ask(desk, "/_elasticq/faults", {"id": made["id"]}, method="DELETE")
     line.received.clear()
     protocol.data_received(json_request("ReceiveMessage", {"QueueUrl": "x"}))
+    protocol.flush()
     assert b" 400 " in line.received
     await desk.close()

@@ -1,5 +1,7 @@
 """Digests against AWS's published examples and a second implementation."""
 
+from hashlib import md5
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,6 +40,13 @@ def test_attribute_digest_is_the_published_one(attributes: MessageAttributes, di
 
 def test_body_digest_is_over_utf_8() -> None:
     assert body_md5("\u00e4\U0001f600") == "042b028b3438fc753fac64c8da373715"  # printf | md5sum
+
+
+@pytest.mark.parametrize("size", [0, 1, 55, 56, 64, 1_023, 1_024, 1_025, 100_000])
+def test_short_and_long_bodies_have_the_same_kind_of_digest(size: int) -> None:
+    assert body_md5("a" * size) == md5(b"a" * size).hexdigest()
+    attributes = {"a": text_attribute("b" * size)}
+    assert attributes_md5(attributes) == md5_of_attributes(attributes)
 
 
 def test_no_attributes_have_no_digest() -> None:

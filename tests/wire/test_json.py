@@ -30,11 +30,18 @@ from elasticq.model.errors import (
     TooManyEntriesInBatchRequest,
 )
 from elasticq.model.limits import JSON_DEPTH_MAX, LIST_ITEMS_MAX, SMALL_REQUEST_BYTES_MAX, STRINGS_MAX
-from elasticq.model.results import EmptyResult, ListQueuesResult, ReceiveMessageResult, Result, SendMessageResult
+from elasticq.model.results import (
+    EmptyResult,
+    ListQueuesResult,
+    ReceivedMessage,
+    ReceiveMessageResult,
+    Result,
+    SendMessageResult,
+)
 from elasticq.wire import careful, json
 from elasticq.wire.operations import OPERATIONS, SQS
 from tests.wire.answers import ANSWERS, ID
-from tests.wire.reference import any_command, members_of
+from tests.wire.reference import any_command, attribute_values, members_of, pairs, texts
 
 SERVICE = botocore.session.get_session().get_service_model("sqs")
 PARSER = botocore.parsers.create_parser("json")
@@ -274,6 +281,19 @@ def test_answer_is_read_by_botocore(command: Command, result: Result, seen: dict
 )
 def test_answer_has_these_bytes(action: str, command: Command, result: Result, body: bytes) -> None:
     assert json.encode(OPERATIONS[action], command, result) == body
+
+
+@given(st.lists(st.tuples(texts, pairs, st.dictionaries(texts, attribute_values, max_size=3)), min_size=1, max_size=3))
+def test_received_messages_of_any_text_are_read_back(
+    messages: list[tuple[str, dict[str, str], dict[str, MessageAttributeValue]]],
+) -> None:
+    received = [ReceivedMessage(ID, "AQ-_=", *message) for message in messages]
+    body = json.encode(OPERATIONS["ReceiveMessage"], ReceiveMessage(), ReceiveMessageResult(received))
+    for read, (text, attributes, user_attributes) in zip(reference_json.loads(body)["Messages"], messages, strict=True):
+        assert (read["MessageId"], read["ReceiptHandle"], read["Body"]) == (ID, "AQ-_=", text)
+        assert read.get("Attributes", {}) == attributes
+        assert msgspec.convert(read.get("MessageAttributes", {}), dict[str, MessageAttributeValue]) == user_attributes
+        assert ("MD5OfMessageAttributes" in read) is bool(user_attributes)
 
 
 @pytest.mark.parametrize("kind", concrete_errors())

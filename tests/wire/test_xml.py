@@ -147,6 +147,13 @@ def test_body_survives_the_way_through_xml(body: str) -> None:
     assert (answer["Messages"][0]["Body"] or "") == body
 
 
+@given(bodies)
+def test_value_of_an_attribute_survives_the_way_through_xml(value: str) -> None:
+    result = ReceiveMessageResult([ReceivedMessage(ID, "h", "x", {"SenderId": value})])
+    body = query.encode(OPERATIONS["ReceiveMessage"], ReceiveMessage(), result, "request-1")
+    assert (result_of("ReceiveMessage", body)["Messages"][0]["Attributes"]["SenderId"] or "") == value
+
+
 @pytest.mark.parametrize(
     ("error", "code", "message", "fault"),
     [
