@@ -91,7 +91,6 @@ class Runtime:
         "_on_wanted",
         "_send",
         "_storage",
-        "_submit",
         "_timer",
         "_verdicts",
         "_wall_clock",
@@ -114,7 +113,6 @@ class Runtime:
     ) -> None:
         self._node = node
         self._effects = node.effects
-        self._submit = node.submit
         self._storage = storage
         self._is_volatile = storage.volatile
         self._gate = SyncGate()
@@ -155,7 +153,7 @@ class Runtime:
         if self.stopped:
             raise RuntimeStopped
         try:
-            self._submit(call, ticket, self._clock())
+            self._node.submit(call, ticket, self._clock())
         except Exception as failure:
             self._fail(failure)
             raise RuntimeStopped from failure
@@ -265,7 +263,7 @@ class Runtime:
         self._tell()
         node.journal.discarded = self._node.journal.discarded
         linked = self._node.members.linked_peers
-        self._node, self._effects, self._submit = node, node.effects, node.submit
+        self._node, self._effects = node, node.effects
         self._gate = SyncGate()
         self._forgotten_index, self._wanted = 0, None
         self._armed_at_ms = NEVER_MS
@@ -373,14 +371,14 @@ class Runtime:
     def _append(self) -> None:
         effects = self._effects
         if not self._is_volatile:
-            self._storage.append(effects.records.copy(), effects.token, self._synced)
+            self._storage.append(effects.records, effects.token, self._synced)
         effects.records.clear()
 
     def _store(self) -> None:
         effects = self._effects
         if effects.committed:
             if not self._is_volatile:
-                self._storage.rows(effects.committed.copy(), self._stored)
+                self._storage.rows(effects.committed, self._stored)
             effects.committed.clear()
         if effects.fetches:
             wanted = effects.fetches.copy()

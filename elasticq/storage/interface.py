@@ -69,7 +69,10 @@ class Storage(ABC):
 
     @abstractmethod
     def rows(self, committed: list[Committed], on_stored: OnStored) -> None:
-        """Take committed entries in the order of their indexes; ``on_stored(index)`` comes now and then, growing."""
+        """Take committed entries in the order of their indexes (the caller's list is not kept).
+
+        ``on_stored(index)`` comes now and then, growing.
+        """
 
     @abstractmethod
     def fetch(self, fetch: Fetch, on_fetched: OnFetched) -> None:

@@ -92,15 +92,17 @@ class Position(Struct, frozen=True):
         """Return the position with ``records`` taken and the same bytes; None if their entries do not follow."""
         vote, last_index, top_index = self.vote, self.last_index, self.top_index
         for record in records:
-            match record:
-                case Entry(index):
-                    if last_index and index != last_index + 1:
-                        return None
-                    last_index, top_index = index, max(index, top_index)
-                case Truncation(index):
-                    last_index = min(last_index, index - 1)
-                case Vote():
-                    vote = record
+            if type(record) is Entry:  # nearly always, so it is asked first and in the cheapest way
+                index = record.index
+                if index != last_index + 1 and last_index:
+                    return None
+                last_index = index
+                if index > top_index:
+                    top_index = index
+            elif type(record) is Truncation:
+                last_index = min(last_index, record.index - 1)
+            elif type(record) is Vote:
+                vote = record
         return Position(self.end_bytes, self.crc, vote, last_index, top_index)
 
 

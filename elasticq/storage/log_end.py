@@ -7,7 +7,7 @@ older than the log, which says nothing.
 """
 
 import os
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from struct import Struct as Layout
 from typing import Final, NamedTuple
@@ -48,9 +48,11 @@ class LogEnd:
     def tell(self, end: End) -> None:
         """Write the end that the log has. If that fails, as on a full disk, the older end stays, which claims less."""
         if end != self._told:
-            with suppress(OSError):
+            try:
                 self._write(end)
-                self._told = end
+            except OSError:
+                return
+            self._told = end
 
     def lower(self, end: End) -> None:
         """Write the end that the log is about to be cut to; durable when this returns. Raises OSError."""

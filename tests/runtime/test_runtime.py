@@ -74,7 +74,7 @@ class SlowStorage(Storage):
         return Loaded(Durable(Vote(0, None), []), iter(()))
 
     def append(self, records: list[Record], token: int, on_synced: OnSynced) -> None:
-        self.appended.append((records, token))
+        self.appended.append((records.copy(), token))
         self.sync = on_synced
 
     def rows(self, committed: list[Committed], on_stored: OnStored) -> None:
