@@ -29,7 +29,7 @@ from msgspec import Struct
 
 from elasticq.replication.records import Entry, Record, Truncation, Vote
 from elasticq.storage.errors import Damaged, DataError, FormatTooNew
-from elasticq.storage.files import Files
+from elasticq.storage.files import Files, NotSynced
 from elasticq.storage.records import (
     FIRST_CRC,
     RECORD_BYTES_MAX,
@@ -173,8 +173,11 @@ class SegmentLog:
         self.sync()
         return LogImage(self._at.vote, reader.entries, self._at.last_index)
 
-    def append(self, records: list[Record]) -> None:
-        """Write one frame, unsynced; a batch too large for one frame becomes several, each but the last synced."""
+    def append(self, records: list[Record], *, durably: bool = False) -> None:
+        """Write one frame, unsynced but if ``durably``.
+
+        A batch too large for one frame becomes several, each but the last synced.
+        """
         self._check()
         if not records:
             return
@@ -183,14 +186,17 @@ class SegmentLog:
         taken = self._at.after(records)
         assert taken is not None, "entries are contiguous"
         crc, end_bytes = taken.crc, taken.end_bytes
-        for payload in _payloads(records, self._frame_bytes):
+        payloads = _payloads(records, self._frame_bytes)
+        for payload in payloads:
             if not self._lazy_sync:
                 self.sync()
             encoded = encode_frame(payload, crc)
-            self._write(encoded)
+            self._write(encoded, durably=durably and payload is payloads[-1])
             crc, end_bytes = crc_of(encoded), end_bytes + len(encoded)
         self._segments[-1].top_index = taken.top_index
         self._at = Position(end_bytes, crc, taken.vote, taken.last_index, taken.top_index)
+        if durably:
+            self.sync()
 
     def sync(self) -> None:
         """Make all that was appended durable; it is when this returns."""
@@ -232,10 +238,16 @@ class SegmentLog:
         self._failure = SyncFailed(error)
         return self._failure
 
-    def _write(self, encoded: bytes) -> None:
-        self._unsynced = True
+    def _write(self, encoded: bytes, *, durably: bool) -> None:
+        is_all = not self._unsynced  # a durable append makes nothing durable that was appended before
         try:
-            self._files.append(self._name, encoded)
+            if durably and is_all:
+                self._files.append_durably(self._name, encoded)
+            else:
+                self._unsynced = True
+                self._files.append(self._name, encoded)
+        except NotSynced as error:
+            raise self._fail(error) from error
         except OSError:
             self._cut_append()
             raise

@@ -169,7 +169,8 @@ class LogWriter:
         try:
             if shortest:
                 self._log_end.lower(End(shortest - 1, self._log.term))
-            self._append_by_all_means(records)
+            needs_sync = self._durability == "fsync" or any(isinstance(record, Vote) for record in records)
+            self._append_by_all_means(records, durably=needs_sync)
         except OSError as error:
             if error.errno not in DISK_FULL_ERRORS or is_last_try:
                 raise
@@ -177,25 +178,24 @@ class LogWriter:
             with self._changed:
                 self._records = records + self._records
             return False
-        if self._durability == "fsync" or any(isinstance(record, Vote) for record in records):
-            self._sync()
         self._log_end.tell(End(self._log.last_index, self._log.term))
         return True
 
-    def _sync(self) -> None:
-        began_s = monotonic()
-        self._log.sync()
-        took_s = monotonic() - began_s
-        self._sync_times.observe(took_s)
-        self.slow_sync_s = max(took_s, self.slow_sync_s * SLOW_FADES)
-
-    def _append_by_all_means(self, records: list[Record]) -> None:
+    def _append_by_all_means(self, records: list[Record], *, durably: bool) -> None:
         try:
-            self._log.append(records)
+            self._append(records, durably=durably)
         except OSError as error:
             if error.errno not in DISK_FULL_ERRORS or not self._reserve.give_up():
                 raise
-            self._log.append(records)
+            self._append(records, durably=durably)
+
+    def _append(self, records: list[Record], *, durably: bool) -> None:
+        began_s = monotonic()
+        self._log.append(records, durably=durably)
+        if durably:
+            took_s = monotonic() - began_s
+            self._sync_times.observe(took_s)
+            self.slow_sync_s = max(took_s, self.slow_sync_s * SLOW_FADES)
 
     def _post(self, callback: Callable[..., None], argument: object) -> None:
         try:

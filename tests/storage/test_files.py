@@ -1,11 +1,13 @@
 """The file layer under the log, on a real directory."""
 
-from collections.abc import Iterator
+import errno
+import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from elasticq.storage.files import DirectoryFiles
+from elasticq.storage.files import DirectoryFiles, NotSynced
 
 
 @pytest.fixture
@@ -47,10 +49,89 @@ def test_names_are_those_of_files_in_order_and_a_removed_one_is_gone(files: Dire
 def test_an_append_writes_all_though_the_system_takes_pieces(
     files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import os
-
     write = os.write
     files.create("log-1")
     monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:3]))
     files.append("log-1", b"ten bytes!")
     assert files.read("log-1") == b"ten bytes!"
+
+
+Pwritev = Callable[[int, Sequence[bytes], int, int], int]
+
+
+def systems_write(monkeypatch: pytest.MonkeyPatch, pwritev: Pwritev) -> list[str]:
+    """Have ``pwritev`` answer for the system; returns the names of the calls that the files make."""
+    calls: list[str] = []
+    fdatasync = os.fdatasync
+
+    def recorded(descriptor: int, buffers: Sequence[bytes], offset: int, flags: int) -> int:
+        calls.append("pwritev")
+        assert flags == os.RWF_DSYNC
+        return pwritev(descriptor, buffers, offset, flags)
+
+    def synced(descriptor: int) -> None:
+        calls.append("fdatasync")
+        fdatasync(descriptor)
+
+    monkeypatch.setattr(os, "pwritev", recorded)
+    monkeypatch.setattr(os, "fdatasync", synced)
+    return calls
+
+
+def test_a_durable_append_is_one_call_of_the_system(files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = systems_write(monkeypatch, os.pwritev)
+    files.create("log-1")
+    files.append("log-1", b"one ")
+    files.append_durably("log-1", b"two ")
+    files.append_durably("log-1", b"three")
+    assert calls == ["pwritev", "pwritev"]
+    assert files.read("log-1") == b"one two three"
+
+
+def test_what_the_system_leaves_of_a_durable_append_is_written_and_synced(
+    files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pwritev = os.pwritev
+    calls = systems_write(monkeypatch, lambda at, buffers, offset, flags: pwritev(at, [buffers[0][:3]], offset, flags))
+    files.create("log-1")
+    files.append_durably("log-1", b"ten bytes!")
+    assert calls == ["pwritev", "fdatasync"]
+    assert files.read("log-1") == b"ten bytes!"
+
+
+@pytest.mark.parametrize("code", [errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL])
+def test_where_the_system_has_no_durable_write_it_is_asked_once(
+    files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def refuse(descriptor: int, buffers: Sequence[bytes], offset: int, flags: int) -> int:
+        raise OSError(code, os.strerror(code))
+
+    calls = systems_write(monkeypatch, refuse)
+    files.create("log-1")
+    files.append_durably("log-1", b"one ")
+    files.append_durably("log-1", b"two")
+    assert calls == ["pwritev", "fdatasync", "fdatasync"]
+    assert files.read("log-1") == b"one two"
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_a_write_that_took_place_and_could_not_be_synced_is_told_apart(
+    files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """A full disk that took nothing is asked again; after a failed sync nobody knows what the disk has."""
+    pwritev = os.pwritev
+    takes = [False, True]
+
+    def fail(descriptor: int, buffers: Sequence[bytes], offset: int, flags: int) -> int:
+        if takes.pop(0):
+            pwritev(descriptor, buffers, offset)
+        raise OSError(code, os.strerror(code))
+
+    systems_write(monkeypatch, fail)
+    files.create("log-1")
+    with pytest.raises(OSError, match=os.strerror(code)) as nothing:
+        files.append_durably("log-1", b"one")
+    with pytest.raises(NotSynced):
+        files.append_durably("log-1", b"two")
+    assert type(nothing.value) is not NotSynced
+    assert files.read("log-1") == b"two"

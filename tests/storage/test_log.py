@@ -441,6 +441,40 @@ def test_largest_record_fits_a_frame() -> None:
     assert SegmentLog(files).load().last_index == 2
 
 
+@pytest.mark.parametrize("lazy_sync", [False, True])
+def test_durable_append_makes_all_before_it_durable_too(lazy_sync: bool) -> None:
+    files = FaultyFiles()
+    log = SegmentLog(files, lazy_sync=lazy_sync)
+    log.load()
+    log.append([entry(1)])
+    log.append([entry(2)], durably=True)
+    log.append([entry(3)], durably=True)
+    files.crash()
+    assert SegmentLog(files).load().last_index == 3
+
+
+def test_durable_append_that_is_not_synced_ends_the_log() -> None:
+    files = FaultyFiles()
+    log = SegmentLog(files)
+    log.load()
+    files.fail_at = {len(files.calls) + 2: errno.ENOSPC}
+    with pytest.raises(SyncFailed, match="No space left"):
+        log.append([entry(1)], durably=True)
+    with pytest.raises(SyncFailed):
+        log.append([entry(1)], durably=True)
+
+
+def test_durable_append_without_space_changes_nothing() -> None:
+    files = FaultyFiles()
+    log = SegmentLog(files)
+    log.load()
+    files.fail_at = {len(files.calls) + 1: errno.ENOSPC}
+    with pytest.raises(OSError, match="No space left"):
+        log.append([entry(1)], durably=True)
+    log.append([entry(1)], durably=True)
+    assert SegmentLog(files).load().last_index == 1
+
+
 def test_failed_sync_ends_the_log() -> None:
     files = FaultyFiles()
     log = SegmentLog(files)

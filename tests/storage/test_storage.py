@@ -23,7 +23,7 @@ from elasticq.node.outputs import Committed, Fetch
 from elasticq.replication.records import BEGINNING, NOTHING, Base, Durable, Entry, Record, Vote
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import DirectoryInUse
-from elasticq.storage.files import DirectoryFiles
+from elasticq.storage.files import DirectoryFiles, Files
 from elasticq.storage.interface import Storage
 from elasticq.storage.memory import MemoryStorage
 from elasticq.storage.reserve import FULL
@@ -56,6 +56,9 @@ class FaultyFiles(DirectoryFiles):
             raise OSError(code, os.strerror(code))
         self.appends += 1
         super().append(name, data)
+
+    def append_durably(self, name: str, data: bytes) -> None:
+        Files.append_durably(self, name, data)
 
     def sync(self, name: str) -> None:
         self.at_sync.set()

@@ -1,7 +1,7 @@
 """Runs the server on a disk with a planted fault: ``faulty.py FAULT ARGUMENT server ...``.
 
 lie N        after N appends the disk says "done" and keeps nothing any more, log and rows alike
-sync FILE    the next fdatasync after FILE appeared fails with EIO (and takes FILE away)
+sync FILE    the next sync after FILE appeared fails with EIO (and takes FILE away)
 full FILE    while FILE is there, no space is left: not for a file that grows, nor for the reserve
 """
 
@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from elasticq.cli.main import main
-from elasticq.storage.files import DirectoryFiles
+from elasticq.storage.files import DirectoryFiles, Files
 from elasticq.storage.rowdb import RowDatabase
 
 
@@ -31,7 +31,7 @@ def lie(count: str) -> None:
 
     append = DirectoryFiles.append
     planted: dict[type, dict[str, Any]] = {
-        DirectoryFiles: {"append": countdown},
+        DirectoryFiles: {"append": countdown, "append_durably": Files.append_durably},
         RowDatabase: {"take": while_honest(RowDatabase.take)},
     }
     for name in ("create", "sync", "truncate", "remove"):
@@ -42,20 +42,31 @@ def lie(count: str) -> None:
 
 
 def sync(file: str) -> None:
-    real = os.fdatasync
+    real, real_pwritev = os.fdatasync, os.pwritev
 
     def fdatasync(descriptor: int) -> None:
+        fail()
+        real(descriptor)
+
+    def pwritev(descriptor: int, buffers: Any, offset: int, flags: int = 0) -> int:
+        written_bytes = real_pwritev(descriptor, buffers, offset)
+        if flags & os.RWF_DSYNC:
+            fail()
+            real(descriptor)
+        return written_bytes
+
+    def fail() -> None:
         if Path(file).exists():
             Path(file).unlink()
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        real(descriptor)
 
-    os.fdatasync = fdatasync
+    os.fdatasync, os.pwritev = fdatasync, pwritev
 
 
 def full(file: str) -> None:
     """The fallback where no small file system may be mounted; SQLite's own writes go on."""
     real_write, real_allocate, real_space = os.write, os.posix_fallocate, os.statvfs
+    real_pwritev = os.pwritev
 
     def refuse() -> None:
         if Path(file).exists():
@@ -67,6 +78,10 @@ def full(file: str) -> None:
             refuse()
         return real_write(descriptor, data)
 
+    def pwritev(descriptor: int, buffers: Any, offset: int, flags: int = 0) -> int:
+        refuse()
+        return real_pwritev(descriptor, buffers, offset, flags)
+
     def allocate(descriptor: int, offset: int, length: int) -> None:
         refuse()
         real_allocate(descriptor, offset, length)
@@ -76,7 +91,8 @@ def full(file: str) -> None:
         free = 0 if Path(file).exists() else real.f_bavail
         return SimpleNamespace(f_bavail=free, f_bfree=free, f_frsize=real.f_frsize, f_bsize=real.f_bsize)
 
-    os.write, os.posix_fallocate, os.statvfs = write, allocate, space  # type: ignore[assignment]
+    os.write, os.pwritev = write, pwritev  # type: ignore[assignment]
+    os.posix_fallocate, os.statvfs = allocate, space  # type: ignore[assignment]
 
 
 FAULTS = {"lie": lie, "sync": sync, "full": full}
