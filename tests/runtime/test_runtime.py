@@ -112,6 +112,7 @@ def real(failures: list[BaseException]) -> Runtime:
     return runtime
 
 
+@pytest.mark.pure
 async def test_records_go_to_storage_and_frames_wait_for_their_sync() -> None:
     sent: list[Frame] = []
     storage = SlowStorage()
@@ -133,6 +134,7 @@ async def test_records_go_to_storage_and_frames_wait_for_their_sync() -> None:
     assert sent == [heartbeat, promise]
 
 
+@pytest.mark.pure
 async def test_committed_entries_and_fetches_go_to_the_rows() -> None:
     storage = SlowStorage()
     node, runtime = scripted(storage, [])
@@ -156,6 +158,7 @@ async def test_committed_entries_and_fetches_go_to_the_rows() -> None:
     assert storage.forgotten == [1]
 
 
+@pytest.mark.pure
 async def test_a_full_disk_is_told_to_the_node() -> None:
     node, runtime = scripted(SlowStorage(), [])
     runtime.set_full("full")
@@ -163,6 +166,7 @@ async def test_a_full_disk_is_told_to_the_node() -> None:
     assert node.told == [("full", "full"), ("full", None)]
 
 
+@pytest.mark.pure
 async def test_a_failed_disk_stops_the_member_once() -> None:
     failures: list[BaseException] = []
     storage = SlowStorage()
@@ -174,6 +178,7 @@ async def test_a_failed_disk_stops_the_member_once() -> None:
         runtime.submit(call(), Client())
 
 
+@pytest.mark.pure
 async def test_a_volatile_member_sends_at_once() -> None:
     sent: list[Frame] = []
     node, runtime = scripted(MemoryStorage(), sent)
@@ -183,6 +188,7 @@ async def test_a_volatile_member_sends_at_once() -> None:
     assert sent == [frame]
 
 
+@pytest.mark.pure
 async def test_each_ticket_gets_its_reply_once() -> None:
     node, runtime = scripted(MemoryStorage(), [])
     clients = [Client() for _ in range(3)]
@@ -194,6 +200,7 @@ async def test_each_ticket_gets_its_reply_once() -> None:
     assert [client.outcomes for client in clients] == [[result] for result in results]
 
 
+@pytest.mark.pure
 async def test_the_timer_follows_the_earliest_wake_up() -> None:
     now = [1_000]
     node, runtime = scripted(MemoryStorage(), [], lambda: now[0])
@@ -214,6 +221,7 @@ async def test_the_timer_follows_the_earliest_wake_up() -> None:
     assert node.told == [("tick", 1_001)]
 
 
+@pytest.mark.pure
 async def test_a_timer_that_fires_early_looks_again() -> None:
     now = [1_000]
     node, runtime = scripted(MemoryStorage(), [], lambda: now[0])
@@ -270,6 +278,7 @@ async def test_close_waiters_answers_long_polls_empty() -> None:
     runtime.close()
 
 
+@pytest.mark.pure
 async def test_a_failed_invariant_stops_the_member() -> None:
     failures: list[BaseException] = []
     node = ScriptedNode()
@@ -298,6 +307,7 @@ async def test_a_failed_invariant_stops_the_member() -> None:
     assert storage.closed
 
 
+@pytest.mark.pure
 async def test_a_failed_command_is_answered_and_told_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
