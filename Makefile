@@ -13,7 +13,7 @@ MINUTES ?= 10
 FAILING ?= failing-seeds.jsonl
 PURE_TESTS = $(wildcard tests/model tests/wire tests/engine tests/replication tests/node tests/checks)
 
-.PHONY: help run cluster test quick check format bench bench-deep simulate nightly chaos clients dist docs spark-demo bench-spark clean
+.PHONY: help run native cluster test quick check format bench bench-deep simulate nightly chaos clients dist docs spark-demo bench-spark clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -21,11 +21,16 @@ help:  ## what there is
 run: .venv/.installed  ## serve SQS on http://127.0.0.1:9324; more options by ARGS="--port 9400"
 	@exec $(BIN)/python -m elasticq server $(ARGS)
 
+native: .venv/.installed-native  ## compile the hot path in place, which takes a minute or two and a C compiler; make run then uses it
+	@$(BIN)/python scripts/native.py
+
 cluster: .venv/.installed  ## three local members: SQS on 9324, 9334 and 9344; options for all of them by ARGS
 	@exec $(BIN)/python scripts/cluster.py $(ARGS)
 
-test: .venv/.installed-test  ## all tests, JOBS=n at a time
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+test: .venv/.installed-test  ## all tests in pure Python, then the hot path's compiled, where a C compiler is; JOBS=n at a time
+	@$(BIN)/python scripts/native.py --where-possible
+	ELASTICQ_PURE=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+	$(BIN)/python scripts/test_compiled.py -n $(JOBS) --dist worksteal $(ARGS)
 
 quick: .venv/.installed-test  ## tests of the pure rooms, under a minute
 	$(BIN)/python -m pytest -q $(PURE_TESTS) $(ARGS)
@@ -82,6 +87,8 @@ bench-spark: .venv/.installed-spark  ## Spark's cost of a message beside a plain
 
 clean:  ## remove .venv and every cache
 	rm -rf .venv .venv-clients build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -f elasticq/native.sha256
+	find elasticq -name '*.so' -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp tells what the .venv holds: serving needs little, testing a lot.
@@ -93,10 +100,14 @@ clean:  ## remove .venv and every cache
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
+.venv/.installed-native: setup.cfg pyproject.toml | .venv/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed,native]'
+	@touch $@
+
 .venv/.installed-spark: setup.cfg pyproject.toml | .venv/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed,spark]'
 	@touch $@
 
 .venv/.installed-test: setup.cfg pyproject.toml | .venv/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed,spark,hocon,otel,test,docs,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed,spark,hocon,otel,test,docs,native,dev]'
 	@touch $@

@@ -5,6 +5,10 @@ connections (64 where the row says so), 256-byte bodies; the median of several
 runs. Storage is in memory, in the durable rows a data directory with a sync
 before each reply: --directory names the disk.
 sqsload (Go) drives it where it can be built, scripts/loadgen.py elsewhere.
+
+Where compiled modules are there (make native), each row is measured with them, too. ELASTICMQ_LIB, a folder of
+ElasticMQ's jars, and GOAWS_BIN, a program, add rows of those servers by the same load; ElasticMQ is warmed before,
+as Java compiles what it sees often.
 """
 
 import argparse
@@ -12,6 +16,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -24,6 +29,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import measure
+
+from elasticq import BUILD
 
 ROOT = Path(__file__).resolve().parent.parent
 SQSLOAD_SOURCE = ROOT.parent / "shared" / "tools" / "sqsload"
@@ -63,6 +70,49 @@ SERVERS = {
     "floor": [sys.executable, str(ROOT / "scripts" / "echo.py"), "protocol"],
     "aiohttp": [sys.executable, str(ROOT / "scripts" / "echo.py"), "aiohttp"],
 }
+OWN = ("elasticq", "durable")
+"""Servers that can run both ways."""
+WARM_S = 30
+PEER_START_S = 60
+GOAWS_SETTINGS = """\
+Local:
+  Host: 127.0.0.1
+  Port: {port}
+  Region: us-east-1
+  AccountId: "000000000000"
+  LogToFile: false
+"""
+
+
+class Way(NamedTuple):
+    """How rows are measured: a build of elasticq, or another server.
+
+    servers: of which rows; goes_by: how a row's title ends; peer: the command of another server, with {port} and
+    {directory}; warm_s: how long it is loaded before it is measured.
+    """
+
+    servers: tuple[str, ...]
+    goes_by: str = ""
+    environment: tuple[tuple[str, str], ...] = ()
+    peer: tuple[str, ...] = ()
+    warm_s: int = 0
+
+
+def ways() -> list[Way]:
+    """All that can be measured here."""
+    found = [Way(tuple(SERVERS), environment=(("ELASTICQ_PURE", "1"),))]
+    if BUILD.is_compiled:
+        found.append(Way(OWN, ", compiled"))
+    if jars := os.environ.get("ELASTICMQ_LIB"):
+        options = ("-Drest-sqs.bind-hostname=127.0.0.1", "-Drest-sqs.bind-port={port}", "-Drest-stats.enabled=false")
+        command = ("java", "-cp", f"{jars}/*", *options, "org.elasticmq.server.Main")
+        found.append(Way(("elasticq",), ", ElasticMQ warm", peer=command, warm_s=WARM_S))
+    if program := os.environ.get("GOAWS_BIN"):
+        command = (program, "-config", "{directory}/goaws.yaml", "Local")
+        found.append(Way(("elasticq",), ", GoAWS", peer=command))
+    return found
+
+
 FLOOR, WAKE_FLOOR = "echo: bare protocol", "echo: wake-up"
 ROWS = (
     Row(FLOOR, "floor", ("-workload", "raw")),
@@ -83,6 +133,7 @@ ROWS = (
     Row("cycle durable", "durable", ("-workload", "cycle"), "", FLOOR),
     Row("wake-up", "elasticq", ("-workload", "wake"), "0.3 / 1 ms", WAKE_FLOOR),
 )
+WARMING = Row("warm-up", "elasticq", ("-workload", "cycle"))
 
 
 class Figures(NamedTuple):
@@ -124,16 +175,54 @@ def address(process: subprocess.Popen[str]) -> str:
 
 
 @contextmanager
-def running(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def running(command: list[str], way: Way) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process on its core, and its URL."""
+    if way.peer:
+        with peer(way) as found:
+            yield found
+        return
+    environment = {name: value for name, value in os.environ.items() if name != "ELASTICQ_PURE"} | dict(way.environment)
     with tempfile.TemporaryDirectory(prefix="elasticq-bench-") as directory:
         filled_in = [f"{directory}/data" if part == DIRECTORY else part for part in command]
-        process = subprocess.Popen(filled_in, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        process = subprocess.Popen(
+            filled_in, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
         try:
             measure.pin(process.pid, SERVER_CORE)
             yield process, address(process)
         finally:
             stop(process)
+
+
+@contextmanager
+def peer(way: Way) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Another server, when it takes connections."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    with tempfile.TemporaryDirectory(prefix="elasticq-bench-") as directory:
+        Path(directory, "goaws.yaml").write_text(GOAWS_SETTINGS.format(port=port))
+        command = [part.replace("{port}", str(port)).replace("{directory}", directory) for part in way.peer]
+        process = subprocess.Popen(
+            command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True
+        )
+        try:
+            measure.pin(process.pid, SERVER_CORE)
+            wait_until_it_takes(port, process)
+            yield process, f"http://127.0.0.1:{port}"
+        finally:
+            stop(process)
+
+
+def wait_until_it_takes(port: int, process: subprocess.Popen[str]) -> None:
+    until_s = time.monotonic() + PEER_START_S
+    while time.monotonic() < until_s and process.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise SystemExit(f"{process.args} does not listen on port {port}")
 
 
 def stop(process: subprocess.Popen[str]) -> None:
@@ -187,10 +276,10 @@ def post(url: str, action: str) -> bytes:
         return bytes(response.read())
 
 
-def measure_start() -> Start:
+def measure_start(way: Way) -> Start:
     """From the fork to the first answered CreateQueue."""
     started = time.perf_counter()
-    with running(SERVER) as (process, url):
+    with running(SERVER, way) as (process, url):
         post(url, "CreateQueue")
         wall_s = time.perf_counter() - started
         return Start(wall_s, measure.cpu_s(process.pid), measure.rss_bytes(process.pid) / 1e6)
@@ -204,15 +293,18 @@ def path_counts(url: str) -> tuple[int, int]:
 
 
 def one_round(generator: list[str], seconds: float) -> tuple[dict[str, Figures], float]:
-    """Every row once, each server fresh; and the share of boto3-shaped requests that took the hot path."""
+    """Every row once by every way, each server fresh; and the share of boto3-shaped requests on the hot path."""
     figures: dict[str, Figures] = {}
     hot = slow = 0
-    for name, command in SERVERS.items():
-        with running(command) as (process, url):
+    for way, name in [(each, name) for each in ways() for name in each.servers]:
+        with running(SERVERS[name], way) as (process, url):
+            if way.warm_s:
+                load(generator, WARMING, url, process.pid, way.warm_s)
             for row in (row for row in ROWS if row.server == name):
-                before = path_counts(url) if "boto3" in row.flags else (0, 0)
-                figures[row.title] = load(generator, row, url, process.pid, seconds)
-                if "boto3" in row.flags:
+                counts_paths = "boto3" in row.flags and not way.peer
+                before = path_counts(url) if counts_paths else (0, 0)
+                figures[row.title + way.goes_by] = load(generator, row, url, process.pid, seconds)
+                if counts_paths:
                     after = path_counts(url)
                     hot, slow = hot + after[0] - before[0], slow + after[1] - before[1]
     return figures, hot / max(1, hot + slow)
@@ -232,23 +324,25 @@ def ratio(figures: Figures, beside: Figures | None) -> str:
 
 
 def print_table(medians: dict[str, Figures]) -> None:
-    print(f"{'':26}{'µs/message':>11}{'µs/request':>11}{'msgs/s':>9}{'p50 ms':>8}{'p99 ms':>8}  {'ratio':15} goal")
-    for row in ROWS:
-        one = medians[row.title]
-        against = f"{ratio(one, medians.get(row.beside)):15}"
+    print(f"{'':36}{'µs/message':>11}{'µs/request':>11}{'msgs/s':>9}{'p50 ms':>8}{'p99 ms':>8}  {'ratio':15} goal")
+    for row, way in [(row, each) for row in ROWS for each in ways() if row.server in each.servers]:
+        title = row.title + way.goes_by
+        one = medians[title]
+        beside = row.beside if row.beside in (FLOOR, WAKE_FLOOR) else row.beside + way.goes_by
+        against = f"{ratio(one, medians.get(beside)):15}  {'' if way.peer else row.goal}"
         print(
-            f"{row.title:26}{cell(one.message_us, '11.1f'):>11}{cell(one.request_us, '11.1f'):>11}"
-            f"{cell(one.messages_a_s, '9.0f'):>9}{one.p50_ms:8.2f}{one.p99_ms:8.2f}  {against} {row.goal}"
+            f"{title:36}{cell(one.message_us, '11.1f'):>11}{cell(one.request_us, '11.1f'):>11}"
+            f"{cell(one.messages_a_s, '9.0f'):>9}{one.p50_ms:8.2f}{one.p99_ms:8.2f}  {against}"
         )
     print(
         "ratio: Query beside JSON, boto3's cycle beside the plain one, the rest beside the bare echo; goals are maxima"
     )
 
 
-def print_start(starts: list[Start]) -> None:
+def print_start(starts: list[Start], way: Way) -> None:
     wall_s, cpu_s, rss_mb = (statistics.median(column) for column in zip(*starts, strict=True))
-    print(f"start to first answer     {cpu_s:.2f} CPU s (goal 0.3), {wall_s:.2f} s (goal 0.4)")
-    print(f"idle resident memory      {rss_mb:.0f} MB (goal 64)")
+    print(f"{'start to first answer' + way.goes_by:36}{cpu_s:.2f} CPU s (goal 0.3), {wall_s:.2f} s (goal 0.4)")
+    print(f"{'idle resident memory' + way.goes_by:36}{rss_mb:.0f} MB (goal 64)")
 
 
 def main() -> None:
@@ -269,11 +363,13 @@ def main() -> None:
             f"{'pinned' if pinned else 'not pinned'}, load {load_1:.1f}"
         )
         rounds = [one_round(generator, options.seconds) for _ in range(options.runs)]
-        starts = [measure_start() for _ in range(options.runs)]
-    print_table({row.title: median([figures[row.title] for figures, _ in rounds]) for row in ROWS})
+        both = [way for way in ways() if "elasticq" in way.servers and not way.peer]
+        starts = {way: [measure_start(way) for _ in range(options.runs)] for way in both}
+    print_table({title: median([figures[title] for figures, _ in rounds]) for title in rounds[0][0]})
     share = statistics.median(share for _, share in rounds)
     print(f"boto3's calls by hot path {share:.1%} (goal 95%)")
-    print_start(starts)
+    for way, found in starts.items():
+        print_start(found, way)
 
 
 if __name__ == "__main__":

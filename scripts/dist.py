@@ -1,9 +1,10 @@
-"""Builds what people install: wheel, sdist, elasticq.pyz, one file that Python runs, and Spark's elasticq_spark.zip.
+"""Builds what people install: wheels, sdist, elasticq.pyz, one file that Python runs, and Spark's elasticq_spark.zip.
 
-The wheel is made from the sdist, so the sdist is whole. The pyz is made by shiv from that wheel and the
-versions of its requirements that are installed here, so what is shipped is what was tested, and no network
-is needed; like all C extensions it fits one platform and one minor version of Python. Two builds of one
-commit by the same Python are equal: times are the commit's, names sorted, modes fixed.
+The wheels are made from the sdist, so the sdist is whole: one of pure Python for every platform and, where a C compiler
+is there, one with the compiled modules for this platform (scripts/native.py). The pyz is made by shiv from the latter,
+or else the former, and the versions of its requirements that are installed here, so what is shipped is what was tested,
+and no network is needed; like all C extensions it fits one platform and one minor version of Python. Two builds of one
+commit by the same tools are equal: times are the commit's, names sorted, modes fixed, and no path is in the libraries.
 """
 
 import argparse
@@ -22,13 +23,16 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import cache_from_source
 from pathlib import Path
 
+import native
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("elasticq", "conf", "deploy", "docs", "examples", "scripts", "tests")
 SINGLE_FILES = ("*.py", "*.md", "*.cfg", "*.toml", "*.yml", "MANIFEST.in", "Makefile", ".gitignore", "LICENSE*")
-LEFTOVERS = shutil.ignore_patterns("__pycache__", "*.py[co]", "*.egg-info", ".*_cache", "target", "node_modules")
+LEFTOVERS = shutil.ignore_patterns(
+    "__pycache__", "*.py[co]", "*.so", native.STAMP, "*.egg-info", ".*_cache", "target", "node_modules"
+)
 EPOCH_S = 315_532_800  # 1980, the oldest that a zip knows: for sources that are not in git
 PYZ_EXTRAS = frozenset(("speed", "hocon"))
 PYZ_ENTRY = "elasticq.__main__:main"  # elasticq.cli:main is a module, too, which shiv would rather call
@@ -44,8 +48,12 @@ def main() -> int:
     into.mkdir(parents=True, exist_ok=True)
     epoch_s = source_date_s()
     with tempfile.TemporaryDirectory(prefix="elasticq-dist-") as work:
-        sdist, wheel = build_packages(Path(work), epoch_s)
-        made = [sdist, wheel, build_pyz(wheel, Path(work), epoch_s), build_spark_zip(Path(work), epoch_s)]
+        made = [*build_packages(Path(work), epoch_s)]
+        if lack := native.missing():
+            print(f"there is no wheel with compiled modules, and none are in the pyz: {lack}.", file=sys.stderr)
+        else:
+            made.append(build_native_wheel(made[0], Path(work), epoch_s))
+        made += [build_pyz(made[-1], Path(work), epoch_s), build_spark_zip(Path(work), epoch_s)]
         for path in made:
             target = into / path.name
             shutil.copy(path, target)
@@ -65,15 +73,16 @@ def source_date_s() -> int:
     return int(shown.stdout or EPOCH_S)
 
 
-def run(*command: str | Path, cwd: Path, epoch_s: int) -> None:
+def run(*command: str | Path, cwd: Path, epoch_s: int, is_native: bool = False) -> None:
     """Shows what it printed only if it failed."""
-    environment = os.environ | {"SOURCE_DATE_EPOCH": str(epoch_s), "PYTHONHASHSEED": "0"}
+    more = {"SOURCE_DATE_EPOCH": str(epoch_s), "PYTHONHASHSEED": "0", "ELASTICQ_NATIVE": "1" if is_native else ""}
+    environment = os.environ | more
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{done.stdout}{done.stderr}{command[0]} ended with {done.returncode}")
 
 
-# --- wheel and sdist ----------------------------------------------------------------
+# --- wheels and sdist ---------------------------------------------------------------
 
 
 def build_packages(work: Path, epoch_s: int) -> tuple[Path, Path]:
@@ -84,6 +93,19 @@ def build_packages(work: Path, epoch_s: int) -> tuple[Path, Path]:
     sdist, wheel = next(built.glob("*.tar.gz")), next(built.glob("*.whl"))
     even_out(sdist, epoch_s)
     return sdist, wheel
+
+
+def build_native_wheel(sdist: Path, work: Path, epoch_s: int) -> Path:
+    """From the sdist, with the libraries that this repository's own tests run: they are compiled once, here."""
+    unpacked, built = work / "unpacked", work / "native"
+    with tarfile.open(sdist) as archive:
+        archive.extractall(unpacked, filter="data")
+    (tree,) = unpacked.iterdir()
+    made = native.build(ROOT)
+    shutil.copytree(made, tree / made.relative_to(ROOT))
+    command = (sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", built, tree)
+    run(*command, cwd=work, epoch_s=epoch_s, is_native=True)
+    return next(built.glob("*.whl"))
 
 
 def copy_sources(tree: Path) -> None:

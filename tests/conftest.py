@@ -1,6 +1,7 @@
 """Settings that all tests share: how hypothesis searches, what it may keep, the admin port, their order.
 
-Also what errors are in memory before a test, for tests of what failed calls leave behind.
+Also what errors are in memory before a test, for tests of what failed calls leave behind, and which tests there
+are for the build that runs: compiled modules, or their sources.
 """
 
 import gc
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from elasticq import BUILD
 from tests.memory import errors_in_memory
 
 # Two cores may be shared with other runs: a slow example is no finding. Nothing is kept between runs,
@@ -48,12 +50,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     seed = config.getoption("shuffle")
-    return [] if seed is None else [f"order of the tests: --shuffle {seed}"]
+    order = [] if seed is None else [f"order of the tests: --shuffle {seed}"]
+    return [f"elasticq: {BUILD}; tests marked {marker_of_the_other_build()} are left out", *order]
+
+
+def marker_of_the_other_build() -> str:
+    return "pure" if BUILD.is_compiled else "compiled"
 
 
 # Last: plugins sort what was collected, too.
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    others = [item for item in items if item.get_closest_marker(marker_of_the_other_build())]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        left_out = set(others)
+        items[:] = [item for item in items if item not in left_out]
     seed = config.getoption("shuffle")
     if seed is not None:
         items[:] = shuffled(items, seed)

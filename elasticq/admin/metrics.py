@@ -15,6 +15,7 @@ from prometheus_client import GCCollector, PlatformCollector, ProcessCollector, 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
+from elasticq import BUILD, __version__
 from elasticq.admin.source import AdminSource
 from elasticq.engine.figures import QueueFigures
 from elasticq.model.histogram import Histogram
@@ -98,6 +99,11 @@ def _of_member(status: NodeStatus, source: AdminSource) -> Iterator[Metric]:
 
 
 def _of_status(status: NodeStatus) -> Iterator[Metric]:
+    build = GaugeMetricFamily(
+        f"{PREFIX}build_info", "1 for what runs: compiled modules or pure Python.", labels=["version", "build"]
+    )
+    build.add_metric([__version__, BUILD.name], 1)
+    yield build
     role = GaugeMetricFamily(f"{PREFIX}role", "1 for the role that this member has.", labels=["role"])
     for name in ("master", "follower", "candidate"):
         role.add_metric([name], status.role == name)

@@ -22,7 +22,7 @@ class AdminSource(Protocol):
         """Whether the member stops: it is not ready then, whatever ``status`` says."""
 
     def health(self) -> str:
-        """Return one line: OK, and the durability where that is not the full one."""
+        """Return one line: OK, the durability where that is not the full one, and whether the build is compiled."""
 
     def status(self) -> NodeStatus:
         """Return the node's status at this moment."""

@@ -51,10 +51,10 @@ def _without_java(argv: Sequence[str]) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from elasticq import __version__
+    from elasticq import BUILD, __version__
 
     parser = argparse.ArgumentParser(prog="elasticq", description="A message server that speaks SQS.")
-    parser.add_argument("--version", action="version", version=__version__)
+    parser.add_argument("--version", action="version", version=f"elasticq {__version__}, {BUILD}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     add_server(commands.add_parser("server", help="serve SQS (the command when none is given)"))
     health = commands.add_parser("health", help="exit 0 if the server at URL is alive, else 1")

@@ -23,6 +23,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
+from elasticq import BUILD
 from elasticq.admin.port import AdminPort
 from elasticq.http.bounds import Bounds
 from elasticq.http.context import ServerContext
@@ -62,6 +63,8 @@ def serve(settings: Settings) -> int:
     """Serve until a signal or a failure; return the exit status."""
     logs.set_up(settings.log.format)
     give_back_large_blocks()
+    if BUILD.is_unwanted:
+        _log.warning("runs as %s", BUILD)
     for warning in warnings(settings):
         print(f"elasticq: warning: {warning}", file=sys.stderr)
     files = shares(raise_file_limit(), settings.http.connections_max)
@@ -277,9 +280,17 @@ def make_context(
 
 
 def _health(settings: Settings) -> str:
-    """Return the answer of GET /health, which names the durability where it is not the full one."""
+    """Return the answer of GET /health, which names the durability where it is not the full one, and a compiled build.
+
+    What reads nothing but OK finds it where the server is what its sources say.
+    """
     storage = settings.storage
-    return "OK" if storage.memory or storage.durability == "fsync" else f"OK durability={storage.durability}"
+    fields = ["OK"]
+    if not storage.memory and storage.durability != "fsync":
+        fields.append(f"durability={storage.durability}")
+    if BUILD.is_compiled:
+        fields.append("build=compiled")
+    return " ".join(fields)
 
 
 def _announce(settings: Settings, listener: socket.socket) -> None:

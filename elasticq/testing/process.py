@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import elasticq
+from elasticq.native import VARIABLE
 
 STOP_S: Final = 10.0
 _LISTENING: Final = re.compile(rb"elasticq listening on (https?://\S+)\s")
@@ -51,8 +52,11 @@ class ServerProcess:
 
 
 def _environment(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return this process's environment without settings of another server, and with elasticq on its path."""
-    found = {name: value for name, value in os.environ.items() if not name.startswith("ELASTICQ_")}
+    """Return this process's environment without settings of another server, and with elasticq on its path.
+
+    The server runs compiled where this process does.
+    """
+    found = {name: value for name, value in os.environ.items() if name == VARIABLE or not name.startswith("ELASTICQ_")}
     home = str(Path(elasticq.__file__).resolve().parents[1])
     found["PYTHONPATH"] = os.pathsep.join(filter(None, (home, found.get("PYTHONPATH"))))
     for section, values in sections.items():

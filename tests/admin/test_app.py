@@ -8,6 +8,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
+from elasticq import BUILD, __version__
 from elasticq.admin import app as pages
 from elasticq.admin.app import ORDERS_MAX, make_app
 from elasticq.node.orders import (
@@ -279,3 +280,5 @@ async def test_metrics_are_what_prometheus_reads(aiohttp_client: Any) -> None:
     families = {family.name: family for family in text_string_to_metric_families(await answer.text())}
     assert families["elasticq_http_hot_requests"].samples[0].value == 12
     assert families["elasticq_peer_frames"].type == "counter"
+    build = families["elasticq_build_info"].samples[0]
+    assert (build.labels, build.value) == ({"version": __version__, "build": BUILD.name}, 1)

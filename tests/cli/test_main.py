@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from elasticq import BUILD, __version__
 from elasticq.cli import main
 from elasticq.server.settings import Settings, load
 from tests.server.process import PATIENCE_S, Server
@@ -65,6 +66,12 @@ def test_wrong_settings_exit_with_2(arguments: list[str], capsys: pytest.Capture
 def test_help_and_version_exit_with_0(arguments: list[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(arguments)
+
+
+def test_version_tells_which_build_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"elasticq {__version__}, {BUILD}\n"
 
 
 def test_config_check_prints_what_is_in_force(

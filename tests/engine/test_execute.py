@@ -27,6 +27,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> Desk:
     return desk
 
 
+@pytest.mark.pure
 def test_full_history_throttles_a_new_send_and_changes_nothing(full: Desk) -> None:
     with pytest.raises(RequestThrottled):
         full.send("second", invocation=b"2" * 16)

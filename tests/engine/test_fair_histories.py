@@ -14,6 +14,10 @@ from tests.engine.test_dump import dumped, made_from
 HISTORIES = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+# Without its bound of 1 or 2 the histories have no noisy group.
+pytestmark = pytest.mark.pure
+
+
 @pytest.fixture(params=[1, 2], autouse=True)
 def noisy_min(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few messages in flight are many here."""

@@ -157,6 +157,7 @@ def test_bad_id_is_refused(desk: Desk) -> None:
         send(desk, "a b")
 
 
+@pytest.mark.pure
 def test_full_history_makes_senders_wait(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("elasticq.engine.invocations.INVOCATIONS_MAX", 2)
     first = send(desk, "a")

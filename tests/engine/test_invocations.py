@@ -90,6 +90,7 @@ def test_deletes_leave_no_detail_each() -> None:
     assert history.get(bytes(16), START_MS) == Recorded(START_MS, 0, 0, NOTHING)
 
 
+@pytest.mark.pure
 def test_bound_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(invocations, "INVOCATIONS_MAX", 2)
     history = Invocations()
@@ -213,6 +214,7 @@ def test_words_of_many_failures_are_not_remembered(desk: Desk) -> None:
     assert len(row.detail) < INVOCATION_FAILURES_BYTES_MAX
 
 
+@pytest.mark.pure
 def test_without_room_for_details_batches_wait_and_other_calls_are_not_remembered(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,7 +55,7 @@ def test_other_places_are_told_meanwhile_and_bounded() -> None:
 @pytest.mark.parametrize(
     ("place", "request_bytes"),
     [
-        ("decode", json_request("ListQueues", {})),
+        pytest.param("decode", json_request("ListQueues", {}), marks=pytest.mark.pure),
         ("slow", f"GET /?Action=ListQueues HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode()),
     ],
 )

@@ -286,6 +286,7 @@ async def test_connections_beyond_the_bound_of_their_address_get_503() -> None:
     await desk.close()
 
 
+@pytest.mark.pure
 async def test_an_unexpected_failure_answers_500_in_the_protocol_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> bytes:
         raise ZeroDivisionError

@@ -268,6 +268,7 @@ def test_log_in_memory_is_dropped_as_the_rows_follow() -> None:
     assert deep.node.effects.log_floor == log.last_index
 
 
+@pytest.mark.pure
 def test_senders_wait_while_too_much_is_not_in_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content_cache, "PINNED_BYTES_MAX", 5_000)
     deep = Deep()

@@ -60,6 +60,7 @@ def test_undelivered_anything_else_changes_nothing(solo: Solo) -> None:
     assert len(solo.entries) == before
 
 
+@pytest.mark.pure
 def test_in_flight_limit_holds_at_the_node(solo: Solo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "IN_FLIGHT_MAX", 2)
     for _ in range(4):
@@ -80,6 +81,7 @@ def test_batch_of_which_every_entry_fails_is_answered(solo: Solo) -> None:
     assert ([failure.id for failure in result.failed], result.successful) == (["a"], [])
 
 
+@pytest.mark.pure
 def test_a_send_that_waited_for_room_waits_during_a_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Were it executed when there is room again, the transfer target's log would not be the newest when it stands."""
     cluster = Cluster()

@@ -268,6 +268,7 @@ def refused(desk: Desk, command: c.Command, outcomes: list[Any]) -> None:
     assert isinstance(failure.cause, Fault)
 
 
+@pytest.mark.pure
 def test_any_line_of_any_handler_may_fail(desk: Desk) -> None:
     for number, command in enumerate(commands(desk)):
         invocation = number.to_bytes(16, "big")
@@ -288,6 +289,7 @@ def test_any_line_of_any_handler_may_fail(desk: Desk) -> None:
     assert desk.failures() == []
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("kept", [0, 1, 2])
 def test_what_was_applied_of_a_command_is_taken_back(desk: Desk, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """``kept``: so many of its mutations are written before one fails."""
@@ -313,6 +315,7 @@ def test_what_was_applied_of_a_command_is_taken_back(desk: Desk, kept: int, monk
     assert taken_back > 2
 
 
+@pytest.mark.pure
 def test_a_waiting_receive_that_fails_is_answered_alone() -> None:
     solo = Solo()
     solo.member.may_fail = True
@@ -328,6 +331,7 @@ def test_a_waiting_receive_that_fails_is_answered_alone() -> None:
     assert [failure.action for failure in solo.member.failures] == ["ReceiveMessage"]
 
 
+@pytest.mark.pure
 def test_a_failed_call_leaves_the_open_entry_to_the_others() -> None:
     """Those that share it, before and after."""
     solo = Solo(volatile=False)
@@ -370,6 +374,7 @@ def test_a_call_that_cannot_be_written_fails_where_it_came_in(monkeypatch: pytes
     done(desk, c.SendMessage("q", "others go on"))
 
 
+@pytest.mark.pure
 def test_an_answer_that_cannot_be_written_is_a_failure_and_its_messages_come_back() -> None:
     desk = Together(by_follower=True)
     done(desk, c.CreateQueue("q"))

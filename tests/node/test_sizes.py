@@ -270,6 +270,7 @@ def test_a_call_that_no_frame_holds_is_refused_where_it_came_in(command: c.Comma
     cluster.do(cluster.follower, c.SendMessage("q", "others go on"))
 
 
+@pytest.mark.pure
 def test_a_command_beyond_an_entry_is_refused_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     solo = Solo(volatile=False)
     solo.create("q")
@@ -282,6 +283,7 @@ def test_a_command_beyond_an_entry_is_refused_and_changes_nothing(monkeypatch: p
     solo.do(c.SendMessage("q", "x" * 9_000))
 
 
+@pytest.mark.pure
 def test_commands_share_an_entry_as_long_as_it_fits_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replies still rest on the entry in which their own part stands."""
     monkeypatch.setattr("elasticq.node.journal.ENTRY_BYTES_MAX", 10_000)

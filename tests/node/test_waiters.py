@@ -225,6 +225,7 @@ def test_graceful_stop_answers_all_waits_empty(solo: Solo) -> None:
     assert all(len(solo.answers(ticket)) == 1 for ticket in tickets)
 
 
+@pytest.mark.pure
 def test_number_of_waiters_is_bounded(solo: Solo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor_module, "WAITERS_MAX", 2)
     tickets = [solo.poll() for _ in range(3)]

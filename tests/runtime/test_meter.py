@@ -80,6 +80,7 @@ def test_a_long_poll_may_take_as_long_as_it_waits() -> None:
     assert not count(meter, ReceiveMessage(queue_url=URL), ReceiveMessageResult(), took_s=20.5)
 
 
+@pytest.mark.pure
 def test_urls_and_queues_that_are_counted_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meters, "QUEUES_MAX", 4)
     monkeypatch.setattr(meters, "SPELLINGS_MAX", 3)

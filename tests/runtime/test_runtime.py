@@ -113,6 +113,7 @@ def real(failures: list[BaseException]) -> Runtime:
     return runtime
 
 
+@pytest.mark.pure
 async def test_records_go_to_storage_and_frames_wait_for_their_sync() -> None:
     sent: list[Frame] = []
     storage = SlowStorage()
@@ -134,6 +135,7 @@ async def test_records_go_to_storage_and_frames_wait_for_their_sync() -> None:
     assert sent == [heartbeat, promise]
 
 
+@pytest.mark.pure
 async def test_committed_entries_and_fetches_go_to_the_rows() -> None:
     storage = SlowStorage()
     node, runtime = scripted(storage, [])
@@ -157,6 +159,7 @@ async def test_committed_entries_and_fetches_go_to_the_rows() -> None:
     assert storage.forgotten == [1]
 
 
+@pytest.mark.pure
 async def test_a_full_disk_is_told_to_the_node() -> None:
     node, runtime = scripted(SlowStorage(), [])
     runtime.set_full("full")
@@ -164,6 +167,7 @@ async def test_a_full_disk_is_told_to_the_node() -> None:
     assert node.told == [("full", "full"), ("full", None)]
 
 
+@pytest.mark.pure
 async def test_a_failed_disk_stops_the_member_once() -> None:
     failures: list[BaseException] = []
     storage = SlowStorage()
@@ -175,6 +179,7 @@ async def test_a_failed_disk_stops_the_member_once() -> None:
         runtime.submit(call(), Client())
 
 
+@pytest.mark.pure
 async def test_a_volatile_member_sends_at_once() -> None:
     sent: list[Frame] = []
     node, runtime = scripted(MemoryStorage(), sent)
@@ -184,6 +189,7 @@ async def test_a_volatile_member_sends_at_once() -> None:
     assert sent == [frame]
 
 
+@pytest.mark.pure
 async def test_each_ticket_gets_its_reply_once() -> None:
     node, runtime = scripted(MemoryStorage(), [])
     clients = [Client() for _ in range(3)]
@@ -195,6 +201,7 @@ async def test_each_ticket_gets_its_reply_once() -> None:
     assert [client.outcomes for client in clients] == [[result] for result in results]
 
 
+@pytest.mark.pure
 async def test_the_timer_follows_the_earliest_wake_up() -> None:
     now = [1_000]
     node, runtime = scripted(MemoryStorage(), [], lambda: now[0])
@@ -215,6 +222,7 @@ async def test_the_timer_follows_the_earliest_wake_up() -> None:
     assert node.told == [("tick", 1_001)]
 
 
+@pytest.mark.pure
 async def test_a_timer_that_fires_early_looks_again() -> None:
     now = [1_000]
     node, runtime = scripted(MemoryStorage(), [], lambda: now[0])
@@ -271,6 +279,7 @@ async def test_close_waiters_answers_long_polls_empty() -> None:
     runtime.close()
 
 
+@pytest.mark.pure
 async def test_a_failed_invariant_stops_the_member() -> None:
     failures: list[BaseException] = []
     node = ScriptedNode()
@@ -299,6 +308,7 @@ async def test_a_failed_invariant_stops_the_member() -> None:
     assert storage.closed
 
 
+@pytest.mark.pure
 async def test_a_failed_command_is_answered_and_told_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

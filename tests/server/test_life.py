@@ -36,7 +36,7 @@ def test_a_signal_answers_long_polls_and_exits_with_0(number: int) -> None:
         waiting = ask(server, "ReceiveMessage", f'{{"QueueUrl":"{url}","WaitTimeSeconds":20}}')
         cluster = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
         cluster.request("GET", "/health")
-        assert cluster.getresponse().read() == b"OK"
+        assert cluster.getresponse().read().split()[0] == b"OK"
         started = time.monotonic()
         assert server.stop(number) == 0
         assert time.monotonic() - started < 10
@@ -84,7 +84,7 @@ def test_the_server_runs_on_asyncio_where_uvloop_is_missing() -> None:
     port = int(process.stdout.readline().rsplit(":", 1)[1])
     connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     connection.request("GET", "/ready")
-    assert connection.getresponse().read() == b"OK"
+    assert connection.getresponse().read().split()[0] == b"OK"
     process.terminate()
     assert process.wait(PATIENCE_S) == 0
     process.stdout.close()
@@ -136,4 +136,4 @@ def test_a_weaker_durability_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
         assert "durability=os" in server.process.stdout.readline()
         health = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
         health.request("GET", "/health")
-        assert health.getresponse().read() == b"OK durability=os"
+        assert health.getresponse().read().split()[:2] == [b"OK", b"durability=os"]

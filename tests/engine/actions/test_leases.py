@@ -216,6 +216,7 @@ def test_lease_time_is_the_queues_timeout_if_none_is_given(desk: LeaseDesk) -> N
     assert desk.is_over("q/1/0/0")
 
 
+@pytest.mark.pure
 def test_full_lease_answers_like_an_empty_queue(desk: LeaseDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LEASE_MESSAGES_MAX", 12)
     desk.fill(20)
@@ -227,6 +228,7 @@ def test_full_lease_answers_like_an_empty_queue(desk: LeaseDesk, monkeypatch: py
     assert desk.visible() == 8
 
 
+@pytest.mark.pure
 def test_more_leases_than_the_bound_are_refused(desk: LeaseDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LEASES_MAX", 2)
     desk.take("q/1/0/0")
@@ -462,6 +464,7 @@ def test_lease_whose_message_was_moved_does_not_come_back_with_a_takeover(desk: 
     assert isinstance(desk.delete("lease:q/1/", "dead"), LeaseExpired)
 
 
+@pytest.mark.pure
 def test_more_leases_than_one_command_ends_are_all_over_before_a_message_goes(
     desk: LeaseDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -514,6 +517,7 @@ def test_ended_lease_is_forgotten_after_a_day_in_bounded_steps(
     assert desk.delete("lease:q/4/") == EmptyResult()
 
 
+@pytest.mark.pure
 def test_crowd_of_ended_leases_goes_early_but_not_at_once(desk: LeaseDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "LEASES_MAX", 4)
     for batch in range(4):

@@ -217,6 +217,7 @@ def test_receive_request_attempt_id_is_ignored_on_standard_queues(desk: Desk) ->
     assert len(ask(desk, receive_request_attempt_id="x").messages) == 1
 
 
+@pytest.mark.pure
 def test_short_poll_at_the_in_flight_limit_answers_over_limit(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "IN_FLIGHT_MAX", 3)
     for _ in range(6):

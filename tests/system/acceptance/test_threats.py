@@ -226,7 +226,7 @@ def test_both_ports_speak_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         for url in (server.url, admin.split()[-1]):
             connection = HTTPSConnection(url.removeprefix("https://"), timeout=PATIENCE_S, context=context)
             connection.request("GET", "/health")
-            assert connection.getresponse().read() == b"OK"
+            assert connection.getresponse().read().startswith(b"OK")
         queue_over_tls(server.url, context)
         refused_over_tls(server.url, context)
         assert server.stop() == 0

@@ -36,7 +36,7 @@ def programs(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("clean")
     run(sys.executable, "-m", "venv", "--without-pip", str(place), cwd=place)
     python = place / "bin" / "python"
-    (wheel,) = made.glob("*.whl")
+    (wheel,) = made.glob("*-none-any.whl")
     pip = (sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index")
     run(*pip, str(wheel), cwd=place)
     (context,) = place.glob("lib/python*/site-packages")
@@ -55,7 +55,11 @@ def scripts_dist() -> ModuleType:
     assert made is not None
     assert made.loader is not None
     module = importlib.util.module_from_spec(made)
-    made.loader.exec_module(module)
+    sys.path.insert(0, str(ROOT / "scripts"))  # it imports its neighbour
+    try:
+        made.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(ROOT / "scripts"))
     return module
 
 

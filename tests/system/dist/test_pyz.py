@@ -9,6 +9,7 @@ import pytest
 from elasticq import __version__
 from tests.system.dist.conftest import ROOT, bare_environment, run, serving
 from tests.system.docs.snippets import Block, blocks_of
+from tests.system.native.lists import scripts_native
 
 README = "http://127.0.0.1:9324"
 PYTHON = (sys.executable, "-I")
@@ -56,5 +57,5 @@ def test_unpacked_file_is_only_read_at_later_starts(made: Path, unpacked: Path, 
     environment = bare_environment(tmp_path, SHIV_ROOT=str(unpacked))
     del environment["PYTHONDONTWRITEBYTECODE"]
     said = run(*PYTHON, str(made / "elasticq.pyz"), "--version", cwd=tmp_path, environment=environment)
-    assert __version__ in said
+    assert said == f"elasticq {__version__}, {'pure Python' if scripts_native().missing() else 'compiled'}\n"
     assert {path: path.stat().st_mtime_ns for path in unpacked.rglob("*") if path.is_file()} == before

@@ -54,7 +54,7 @@ print([name for name in missing if importlib.util.find_spec(name)], elasticq.cli
 
 
 def test_wheel_has_no_tests_and_sdist_has_all(made: Path) -> None:
-    (wheel,) = made.glob("*.whl")
+    (wheel,) = made.glob("*-none-any.whl")
     (sdist,) = made.glob("*.tar.gz")
     assert not any(name.startswith("tests/") for name in zipfile.ZipFile(wheel).namelist())
     with tarfile.open(sdist) as archive:

@@ -1,0 +1,34 @@
+"""Runs the tests of the hot path with the compiled modules, if they can be compiled here; says so if they cannot.
+
+Everything has been tested in pure Python before. What runs again is what drives the compiled modules: their own rooms
+in tests/, real servers with real clients, and the simulator, whose runs must be equal to the byte. Tests that patch
+what is fixed when it is compiled are marked ``pure`` and left out. Arguments are pytest's.
+"""
+
+import os
+import subprocess
+import sys
+
+import native
+
+PATHS = (
+    "tests/engine", "tests/node", "tests/replication", "tests/wire", "tests/http", "tests/runtime",
+    "tests/sim/test_planted_faults.py", "tests/system/acceptance", "tests/system/native",
+)  # fmt: skip
+NOTHING_SELECTED = 5
+
+
+def main() -> int:
+    if lack := native.missing():
+        print(f"THE TESTS OF THE COMPILED MODULES WERE LEFT OUT: {lack}.")
+        return 0
+    native.install(native.build())
+    environment = {name: value for name, value in os.environ.items() if name != "ELASTICQ_PURE"}
+    command = [sys.executable, "-m", "pytest", *sys.argv[1:], *PATHS]
+    status = subprocess.run(command, cwd=native.ROOT, env=environment, check=False).returncode
+    # Arguments that choose tests, as -k does, may choose none of these.
+    return 0 if status == NOTHING_SELECTED and len(sys.argv) > 1 else status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

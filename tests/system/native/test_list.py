@@ -1,0 +1,87 @@
+"""The list of compiled modules keeps its rules: each would break silently, in the layout of what is stored or sent."""
+
+import ast
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+
+from tests.system.native.lists import ROOT, listed, scripts_native
+
+ROOMS = ("engine", "node", "replication", "wire", "runtime", "http", "model")
+"""Whose every module is compiled, or is not for a reason."""
+MODULES, INTERPRETED = listed(), scripts_native().interpreted(ROOT)
+
+
+def imported(path: str) -> object:
+    return import_module(path.removesuffix(".py").replace("/", "."))
+
+
+def structs(path: str) -> list[str]:
+    """The classes of a module that inherit from msgspec.Struct."""
+    module = imported(path)
+    own = (each for each in vars(module).values() if isinstance(each, type) and each.__module__ == module.__name__)
+    return [each.__name__ for each in own if issubclass(each, Struct)]
+
+
+def classes_with_keywords(source: str) -> list[str]:
+    return [node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef) and node.keywords]
+
+
+def modules_with_functions() -> Iterator[str]:
+    """Those of the rooms; a module that only declares is neither fast nor slow."""
+    for room in ROOMS:
+        for path in sorted((ROOT / "elasticq" / room).rglob("*.py")):
+            nodes = ast.walk(ast.parse(path.read_text()))
+            if any(isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) for node in nodes):
+                yield str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_compiled_module_has_no_struct_and_no_class_with_keywords(path: str) -> None:
+    assert structs(path) == []
+    assert classes_with_keywords((ROOT / path).read_text()) == []
+
+
+@pytest.mark.parametrize("path", list(modules_with_functions()))
+def test_module_of_these_rooms_is_compiled_or_says_why_not(path: str) -> None:
+    assert (path in MODULES) + (path in INTERPRETED) + bool(structs(path)) == 1
+
+
+def test_lists_name_each_module_once_and_none_that_is_gone() -> None:
+    names = [*MODULES, *INTERPRETED]
+    assert len(names) == len(set(names))
+    assert [name for name in names if not (ROOT / name).is_file()] == []
+
+
+def test_planted_struct_and_keywords_are_found() -> None:
+    assert "SendMessage" in structs("elasticq/model/commands.py")
+    assert classes_with_keywords("class A(Base, frozen=True): ...\nclass B(Base): ...") == ["A"]
+
+
+def test_sources_hold_what_the_compiled_modules_import_and_their_packages(tmp_path: Path) -> None:
+    for name, text in {
+        "elasticq/__init__.py": "", "elasticq/a/__init__.py": "", "elasticq/a/hot.py": "from elasticq.b import deep\n",
+        "elasticq/b/__init__.py": "", "elasticq/b/deep.py": "def f():\n    import elasticq.c\n", "elasticq/c.py": "",
+        "elasticq/d.py": "", "setup.cfg": "[elasticq:native]\nmodules =\n    # why\n    elasticq/a/hot.py\n",
+    }.items():  # fmt: skip
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = scripts_native().sources(tmp_path)
+    assert found == [
+        "elasticq/__init__.py", "elasticq/a/hot.py", "elasticq/b/__init__.py", "elasticq/b/deep.py", "elasticq/c.py",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("said", "tag"),
+    [
+        ("(NEEDED) Shared library: [libc.so.6]\n Name: GLIBC_2.14 x\n Name: GLIBC_2.2.5", "manylinux_2_17_x86_64"),
+        ("(NEEDED) Shared library: [libc.so.6]\n Name: GLIBC_2.34  Flags: none", "manylinux_2_34_x86_64"),
+        ("(NEEDED) Shared library: [libpython3.11.so.1.0]\n Name: GLIBC_2.14", "linux_x86_64"),
+    ],
+)
+def test_tag_of_a_wheel_is_the_newest_c_library_that_it_needs(said: str, tag: str) -> None:
+    assert scripts_native().tag_of(said, "linux_x86_64") == tag
