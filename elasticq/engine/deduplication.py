@@ -71,15 +71,16 @@ def attempted(state: State, queue: Queue, key: bytes, attempt_id: str, now_ms: i
         return 0, []
     attempt = _decoder.decode(known.detail)
     held = []
+    is_over = False
     for sequence, delivery_number in attempt.handles:
         row = queue.rows.get(sequence)
         if row is not None and row.delivery_number != delivery_number:
-            return known.recorded_ms, []  # another receive has it: the time-out that they share has ended
-        if row is None or row.visible_at_ms != attempt.until_ms:
+            is_over = True  # another receive has it: the time-out that they share has ended
+        elif row is None or row.visible_at_ms != attempt.until_ms:
             raise InvalidParameterValue(
                 f"Value {attempt_id} for parameter ReceiveRequestAttemptId is invalid. Reason: "
                 "The receiveRequestAttemptId is not valid anymore since the receive call is not retryable."
             )
-        if queue.order.is_in_flight(sequence, now_ms):
+        elif queue.order.is_in_flight(sequence, now_ms):
             held.append(sequence)
-    return known.recorded_ms, held
+    return known.recorded_ms, [] if is_over else held

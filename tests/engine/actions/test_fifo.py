@@ -558,6 +558,16 @@ def test_attempt_is_over_for_all_when_another_consumer_has_one_of_its_messages(d
     assert bodies(desk.take(3)) == ["g2", "g3"]
 
 
+@pytest.mark.parametrize("deleted", [0, 1])
+def test_attempt_is_over_when_one_was_deleted_and_another_consumer_has_the_other(desk: FifoDesk, deleted: int) -> None:
+    desk.put("g1")
+    desk.put("g2")
+    desk.drop(desk.take(2, attempt="a", visibility_s=5)[deleted])
+    desk.wait(5)
+    assert len(desk.take(2, visibility_s=60)) == 1
+    assert refused(InvalidParameterValue, lambda: desk.take(attempt="a")) == NOT_RETRYABLE
+
+
 def test_attempt_counts_for_five_minutes(desk: FifoDesk) -> None:
     desk.put()
     first = desk.take(attempt="a", visibility_s=400)
