@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from elasticq.cli.show import EXIT_INTERRUPTED, Interrupt, bar, json_lines, tell
+from elasticq.cli.exits import EXIT_INTERRUPTED
+from elasticq.cli.show import Interrupt, bar, json_lines, tell
 
 if TYPE_CHECKING:
     from elasticq.client import Sqs

@@ -1,7 +1,7 @@
 """Exit status of the commands, and how errors are printed.
 
 0 stopped by a signal or all is well, 1 failure, 2 usage or settings, 3 port taken,
-4 data directory in use or of a newer format.
+4 data directory in use or of a newer format, 130 interrupted by Ctrl-C.
 """
 
 import sys
@@ -10,6 +10,8 @@ from typing import Final
 EXIT_FAILURE: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_DATA_IN_USE: Final = 4
+EXIT_INTERRUPTED: Final = 130
+"""The exit status that shells expect of a program ended by Ctrl-C."""
 
 
 def fail(reason: str) -> int:

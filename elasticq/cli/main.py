@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from elasticq.cli.cluster import add_cluster
 from elasticq.cli.data import add_commands
-from elasticq.cli.exits import fail, refuse
+from elasticq.cli.exits import EXIT_INTERRUPTED, fail, refuse
 from elasticq.cli.follow_master import add_follow_master
 from elasticq.cli.queues import add_queues
 from elasticq.cli.server import add_config, add_server
@@ -33,7 +33,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments.insert(0, "server")
     options = _parser().parse_args(arguments)
     run: Any = options.run
-    return int(run(options))
+    try:
+        return int(run(options))
+    except KeyboardInterrupt:  # where nothing waits for it, as at a prompt
+        print(file=sys.stderr)
+        return EXIT_INTERRUPTED
 
 
 def _without_java(argv: Sequence[str]) -> list[str]:

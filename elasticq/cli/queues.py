@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from elasticq.cli import carry
-from elasticq.cli.exits import fail, refuse
-from elasticq.cli.show import EXIT_INTERRUPTED, Interrupt, bar, json_lines, table, tell
+from elasticq.cli.exits import EXIT_INTERRUPTED, fail, refuse
+from elasticq.cli.show import Interrupt, bar, json_lines, table, tell
 
 if TYPE_CHECKING:
     from elasticq.client import Sqs
@@ -233,7 +233,9 @@ def _pair(text: str) -> tuple[str, str]:
 def _purge(client: "Sqs", options: argparse.Namespace) -> int:
     url = url_of(client, options.queue)
     total = sum(counts_of(attributes_of(client, url)).values())
-    if not options.yes and sys.stdin.isatty():
+    if not options.yes:
+        if not sys.stdin.isatty():
+            raise Failure("a purge cannot be taken back, and there is no terminal to ask on: say --yes")
         print(f"Delete about {total} messages of {url}? Type the queue's name: ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip() != url.rpartition("/")[2]:
             raise Failure("nothing was purged")

@@ -9,10 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Final
-
-EXIT_INTERRUPTED: Final = 130
-"""The exit status that shells expect of a program ended by Ctrl-C."""
+from typing import Any
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

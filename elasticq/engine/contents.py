@@ -17,6 +17,7 @@ _PLAIN: Final = frozenset(range(0x20, 0x80)) | frozenset(b"\t\n\r")
 _KEEPS_PLAIN: Final = bytes(byte if byte in _PLAIN else byte ^ 0xFF for byte in range(256))  # changes what is not plain
 _NUMBER: Final = re.compile(r"[+-]?([0-9]++\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?\Z")
 _is_token: Final = re.compile(r"[!-~]{1,128}\Z").match  # letters, digits and the 32 punctuation marks of ASCII
+_is_name: Final = re.compile(r"[A-Za-z0-9_.-]+\Z").match
 NO_GROUP: Final = "The request must contain the parameter MessageGroupId."
 _TRACE_HEADER: Final = "AWSTraceHeader"
 _AROUND_BYTES: Final = 768  # of a message: names of members and system attributes, numbers, its ids and handle
@@ -97,7 +98,7 @@ def _check_name(name: str) -> None:
         )
     if name.startswith(".") or name.endswith(".") or ".." in name:
         raise InvalidParameterValue("Message (user) attribute name can not start or end with '.' or contain '..'.")
-    if not all(character.isalnum() or character in "_-." for character in name):
+    if not _is_name(name):
         raise InvalidParameterValue(
             "Invalid non-alphanumeric character was found in the message attribute name. "
             "Can only include alphanumeric characters, hyphens, underscores, or dots."

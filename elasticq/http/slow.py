@@ -350,6 +350,7 @@ class SlowPath:
             headers["x-amzn-query-error"] = answer.query_error
         if answer.status == 503:
             headers["Retry-After"] = str(RETRY_AFTER_S)
+            headers["x-amz-retry-after"] = str(RETRY_AFTER_S * 1_000)
         if answer.stale_ms >= 0:
             headers["x-elasticq-stale"] = str(answer.stale_ms)
         return web.Response(status=answer.status, body=answer.body, headers=headers)

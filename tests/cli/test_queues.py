@@ -154,6 +154,32 @@ def test_purge_on_a_terminal_wants_the_name(url: str, sqs: Sqs, queue: str) -> N
     os.close(terminal)
 
 
+def test_purge_without_a_terminal_wants_yes(url: str, sqs: Sqs, queue: str) -> None:
+    sqs.send_message(QueueUrl=url_of(sqs, queue), MessageBody="x")
+    command = [sys.executable, "-m", "elasticq", "queues", "purge", "--url", url, queue]
+    done = subprocess.run(command, input=f"{queue}\n", capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert (done.returncode, "say --yes" in done.stderr, done.stdout) == (1, True, "")
+    assert bodies(sqs, queue) == ["x"]
+
+
+def test_ctrl_c_at_a_prompt_ends_the_command_without_a_traceback(url: str, sqs: Sqs, queue: str) -> None:
+    sqs.send_message(QueueUrl=url_of(sqs, queue), MessageBody="x")
+    master, terminal = pty.openpty()
+    command = [sys.executable, "-m", "elasticq", "queues", "purge", "--url", url, queue]
+    asked = subprocess.Popen(command, stdin=terminal, stderr=subprocess.PIPE, text=True)
+    assert asked.stderr is not None
+    prompt = ""
+    while not prompt.endswith(": "):
+        prompt += asked.stderr.read(1)
+    asked.send_signal(signal.SIGINT)
+    rest = asked.stderr.read()
+    assert (asked.wait(PATIENCE_S), rest) == (130, "\n")
+    assert bodies(sqs, queue) == ["x"]
+    asked.stderr.close()
+    os.close(master)
+    os.close(terminal)
+
+
 def dead_letters(sqs: Sqs, count: int) -> tuple[str, str]:
     """(dead-letter queue with messages, their source)."""
     dead, source = f"dead-{uuid4().hex}", f"source-{uuid4().hex}"

@@ -36,7 +36,7 @@ def test_an_id_is_a_uuid_of_the_process_and_the_number() -> None:
     [
         (Answer(200, JSON_TYPE, b"{}"), False, set()),
         (Answer(200, JSON_TYPE, b"{}"), True, {b"Connection: close"}),
-        (Answer(503, JSON_TYPE, b"{}"), False, {b"Retry-After: 1"}),
+        (Answer(503, JSON_TYPE, b"{}"), False, {b"Retry-After: 1", b"x-amz-retry-after: 1000"}),
         (Answer(400, JSON_TYPE, b"{}", query_error="A;Sender"), False, {b"x-amzn-query-error: A;Sender"}),
         (Answer(200, JSON_TYPE, b"{}", stale_ms=0), False, {b"x-elasticq-stale: 0"}),
     ],
