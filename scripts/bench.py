@@ -35,6 +35,8 @@ from elasticq import BUILD
 ROOT = Path(__file__).resolve().parent.parent
 SQSLOAD_SOURCE = ROOT.parent / "shared" / "tools" / "sqsload"
 LISTENING = re.compile(r"listening on (http://\S+)")
+ADMIN = re.compile(r"admin listening on (http://\S+)")
+PATHS = re.compile(r"^elasticq_http_(hot|slow)_requests_total (\S+)$", re.MULTILINE)
 SERVER = [sys.executable, "-m", "elasticq", "server", "--memory", "--port", "0", "--admin-port", "0"]
 CONNECTIONS = 16
 WAKE_PAIRS = 4
@@ -165,11 +167,11 @@ def build_generator(directory: Path) -> list[str]:
     return [sys.executable, str(ROOT / "scripts" / "loadgen.py")]
 
 
-def address(process: subprocess.Popen[str]) -> str:
+def address(process: subprocess.Popen[str], pattern: re.Pattern[str]) -> str:
     """The URL that the server prints when it listens."""
     assert process.stdout
     for line in process.stdout:
-        if match := LISTENING.search(line):
+        if match := pattern.search(line):
             return match.group(1)
     raise SystemExit(f"the server ended before it listened: {process.wait()}")
 
@@ -189,7 +191,7 @@ def running(command: list[str], way: Way) -> Iterator[tuple[subprocess.Popen[str
         )
         try:
             measure.pin(process.pid, SERVER_CORE)
-            yield process, address(process)
+            yield process, address(process, LISTENING)
         finally:
             stop(process)
 
@@ -285,11 +287,11 @@ def measure_start(way: Way) -> Start:
         return Start(wall_s, measure.cpu_s(process.pid), measure.rss_bytes(process.pid) / 1e6)
 
 
-def path_counts(url: str) -> tuple[int, int]:
+def path_counts(admin_url: str) -> tuple[int, int]:
     """(hot, slow) requests since the start."""
-    with urllib.request.urlopen(f"{url}/cluster", timeout=20) as response:
-        counters = json.load(response)["http"]
-    return counters["hot_requests"], counters["slow_requests"]
+    with urllib.request.urlopen(f"{admin_url}/metrics", timeout=20) as response:
+        found = dict(PATHS.findall(response.read().decode()))
+    return int(float(found["hot"])), int(float(found["slow"]))
 
 
 def one_round(generator: list[str], seconds: float) -> tuple[dict[str, Figures], float]:
@@ -298,14 +300,15 @@ def one_round(generator: list[str], seconds: float) -> tuple[dict[str, Figures],
     hot = slow = 0
     for way, name in [(each, name) for each in ways() for name in each.servers]:
         with running(SERVERS[name], way) as (process, url):
+            admin_url = address(process, ADMIN) if name in OWN and not way.peer else ""
             if way.warm_s:
                 load(generator, WARMING, url, process.pid, way.warm_s)
             for row in (row for row in ROWS if row.server == name):
                 counts_paths = "boto3" in row.flags and not way.peer
-                before = path_counts(url) if counts_paths else (0, 0)
+                before = path_counts(admin_url) if counts_paths else (0, 0)
                 figures[row.title + way.goes_by] = load(generator, row, url, process.pid, seconds)
                 if counts_paths:
-                    after = path_counts(url)
+                    after = path_counts(admin_url)
                     hot, slow = hot + after[0] - before[0], slow + after[1] - before[1]
     return figures, hot / max(1, hot + slow)
 

@@ -57,7 +57,11 @@ def _without_java(argv: Sequence[str]) -> list[str]:
 def _parser() -> argparse.ArgumentParser:
     from elasticq import BUILD, __version__
 
-    parser = argparse.ArgumentParser(prog="elasticq", description="A message server that speaks SQS.")
+    parser = argparse.ArgumentParser(
+        prog="elasticq",
+        description="A message server that speaks SQS.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,  # the others would break the line of --version
+    )
     parser.add_argument("--version", action="version", version=f"elasticq {__version__}, {BUILD}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     add_server(commands.add_parser("server", help="serve SQS (the command when none is given)"))
