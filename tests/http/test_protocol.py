@@ -302,13 +302,14 @@ async def test_an_unexpected_failure_answers_500_in_the_protocol_asked(monkeypat
     await desk.close()
 
 
+@pytest.mark.pure
 async def test_a_broken_node_answers_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     desk = Desk()
 
     def broken(*_: object) -> None:
         raise AssertionError("an invariant")
 
-    monkeypatch.setattr(desk.runtime, "_submit", broken)
+    monkeypatch.setattr(desk.node, "submit", broken)
     protocol, line = desk.connect()
     protocol.data_received(LIST)
     assert line.aborted
