@@ -21,6 +21,7 @@ class Naive:
         self.expires_ms = now_ms + RETENTION_MS
         self.available_ms = now_ms + delay_s * 1_000
         self.receives = 0
+        self.received_ms = 0
         self.was_handed_out = False
         self.handle = ""
 
@@ -96,6 +97,7 @@ class QueueMachine(RuleBasedStateMachine):
             assert message.receipt_handle not in {handle for handle, _ in self.handles}
             card.receives += 1
             assert message.attributes == {"ApproximateReceiveCount": str(card.receives)}
+            card.received_ms = self.now_ms
             card.available_ms = self.now_ms + visibility_s * 1_000
             card.was_handed_out, card.handle = True, message.receipt_handle
             self.handles.append((message.receipt_handle, card))
@@ -108,8 +110,9 @@ class QueueMachine(RuleBasedStateMachine):
         result, taken = self.last[-min(back, len(self.last))]
         self.solo.call_node("undelivered", result)
         for message, card in zip(result.messages, taken, strict=True):
-            if card.handle == message.receipt_handle and card in self.cards and card.receives:
-                card.available_ms = self.now_ms
+            is_out = card.available_ms > self.now_ms or card.available_ms == card.received_ms  # as visibility may be 0
+            if card.handle == message.receipt_handle and card in self.cards and is_out:
+                card.available_ms = self.now_ms - (card.received_ms == self.now_ms)  # never that of a receive
                 card.receives -= 1
         self.last = [kept for kept in self.last if kept[0] is not result]
 
