@@ -6,6 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from elasticq.model import commands as c
 from elasticq.model.errors import InvalidParameterValue
+from elasticq.model.limits import INVOCATION_WINDOW_MS
 from elasticq.model.results import ReceiveMessageResult, SendMessageBatchResult, SendMessageResult
 from tests.node.cluster import Solo
 
@@ -34,7 +35,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.cards: list[Naive] = []
         self.handles: list[tuple[str, Naive]] = []
         self.last: list[tuple[ReceiveMessageResult, list[Naive]]] = []
-        self.sent: dict[bytes, tuple[c.SendMessage, str]] = {}
+        self.sent: dict[bytes, tuple[c.SendMessage, str, int]] = {}
 
     @property
     def now_ms(self) -> int:
@@ -57,14 +58,21 @@ class QueueMachine(RuleBasedStateMachine):
         assert result.message_id not in {card.message_id for card in self.cards}
         self.cards.append(Naive(result.message_id, command.message_body or "", self.now_ms, delay_s))
         if guid:
-            self.sent[guid] = (command, result.message_id)
+            self.sent[guid] = (command, result.message_id, self.now_ms)
 
     @precondition(lambda self: self.sent)
     @rule(data=st.data())
     def send_again(self, data: st.DataObject) -> None:
         guid = data.draw(st.sampled_from(sorted(self.sent)))
-        command, message_id = self.sent[guid]
-        assert self.solo.do(command, guid) == SendMessageResult(message_id)
+        command, message_id, sent_ms = self.sent[guid]
+        result = self.solo.do(command, guid)
+        assert isinstance(result, SendMessageResult)
+        if self.now_ms < sent_ms + INVOCATION_WINDOW_MS:
+            assert result == SendMessageResult(message_id)
+            return
+        assert result.message_id not in {card.message_id for card in self.cards}
+        self.cards.append(Naive(result.message_id, command.message_body or "", self.now_ms, command.delay_seconds or 0))
+        self.sent[guid] = (command, result.message_id, self.now_ms)
 
     @rule(delays_s=st.lists(SECONDS, min_size=1, max_size=10))
     def send_batch(self, delays_s: list[int]) -> None:
