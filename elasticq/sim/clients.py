@@ -217,7 +217,12 @@ class Consumer(Client):
         )
         self.workload.deleting(message.body)
         command = DeleteMessage(queue_url=queue.url, receipt_handle=message.receipt_handle)
-        self.begin(command, event, lambda result: self._next())
+        self.begin(command, event, partial(self._tried_to_delete, event, message.body))
+
+    def _tried_to_delete(self, event: Delete, body: str, result: Result | None) -> None:
+        if event.outcome == "fail":
+            self.workload.not_deleted(body)
+        self._next()
 
     def _change(self, queue: LoadQueue, message: HandedOut, visibility_s: int) -> None:
         event = ChangeVisibility(

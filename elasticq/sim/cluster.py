@@ -73,7 +73,9 @@ class Cluster:
             return True
         is_settled = master.node.serving and replica.membership.index <= replica.commit_index
         spare = len(replica.voters) - replica.membership.quorum
-        return is_settled and len(self.lost_voters) + 1 <= spare
+        others = [each for each in self.members if each is not member and each.id in replica.voters]
+        lost = len(self.lost_voters) + sum(each.is_about_to_forget for each in others)
+        return is_settled and lost + 1 <= spare
 
     @property
     def phases(self) -> set[str]:

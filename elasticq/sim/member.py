@@ -172,6 +172,7 @@ class Member:
         skews_ms = scenario.wall_skew_ms
         self.wall_skew_ms = skews_ms[index] if index < len(skews_ms) else 0  # at most one clock is wild: a minority
         self.life = 0
+        self._stopping_life = -1  # the life that a graceful stop is about to end
         self.process = 0
         self.node: Node | None = None
         self.gate = SyncGate()
@@ -308,9 +309,15 @@ class Member:
     def stop(self) -> None:
         """Stop gracefully: give the mastership away, then end the process; everything written is kept."""
         if self.node is not None and not self.is_paused:
+            self._stopping_life = self.life
             self.call(lambda node: node.close_waiters(self.boot_ms))
             self.call(lambda node: void(node.hand_over(self.boot_ms)))
             self._stop_when_free(self.life, self.scheduler.now_us + HAND_OVER_US)
+
+    @property
+    def is_about_to_forget(self) -> bool:
+        """Whether it lives in memory and is being stopped: it is still there, and what it knows is as good as lost."""
+        return self.is_volatile and self.node is not None and self._stopping_life == self.life
 
     def _stop_when_free(self, life: int, until_us: int) -> None:
         node = self.node

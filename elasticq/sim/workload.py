@@ -20,7 +20,10 @@ class LeasedCall(Struct, frozen=True):
 
 
 class Workload:
-    """``outstanding``: keys of messages that were acknowledged and that nobody has tried to delete yet."""
+    """``outstanding``: keys of messages that were acknowledged and not deleted, as far as anybody knows.
+
+    Who tries to delete a message takes it out; who is told that this had no effect puts it back.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -56,6 +59,10 @@ class Workload:
         """A client is about to delete the message with this body."""
         self.maybe_deleted.add(self.keys[body])
         self.outstanding.discard(self.keys[body])
+
+    def not_deleted(self, body: str) -> None:
+        """A delete of the message with this body certainly had no effect, so that it must be received again."""
+        self.outstanding.add(self.keys[body])
 
     def finished(self, event: Event) -> None:
         """An operation has ended."""

@@ -7,6 +7,10 @@ Raft demands that a master has what was committed in older terms than its own (L
 quorum_was_there_for_a_moment: between two looks at who reaches whom, a member went on and its master was cut off.
 member_that_leaves_was_not_started_again: its removal was refused, it crashed with all, and the operator left it down.
 acknowledged_before_a_newer_master_truncated: entries and their truncation were synced at once, the answer left then.
+drained_while_a_dead_letter_waited: a delete was refused, so the message came back, and went to a dead-letter queue that
+nobody asked before the end; a message counted as done with the first try to delete it.
+memory_of_a_stopping_member_was_the_last_copy: a disk was wiped while a member in memory gave its mastership away to
+stop, so that two of three voters lost what they knew: nobody promises to go on from that.
 """
 
 from pathlib import Path
