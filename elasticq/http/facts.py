@@ -10,6 +10,11 @@ HEADERS_MAX: Final = 100
 LINE_END: Final = b"\r\n"
 
 
+def lines_of(text: bytes) -> list[bytes]:
+    """Return the lines of a head; what is beyond HEADERS_MAX headers stays one line, and that is none."""
+    return text.split(LINE_END, HEADERS_MAX)
+
+
 class Head(Struct, gc=False):
     """What the server wants to know of a request's head."""
 
@@ -28,4 +33,4 @@ class Head(Struct, gc=False):
     @property
     def lines(self) -> list[bytes]:
         """The request line first: what a signature is of."""
-        return self.text.split(LINE_END, HEADERS_MAX)  # what is beyond stays one line, and that is none
+        return lines_of(self.text)

@@ -23,7 +23,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from elasticq.http.facts import HEADERS_MAX, LINE_END, Head
+from elasticq.http.facts import LINE_END, Head, lines_of
 from elasticq.http.templates import PRINTABLE, Span, Template
 from elasticq.model.limits import HOST_CHARS_MAX
 from elasticq.wire import browsers
@@ -241,7 +241,7 @@ class HeadReader:
 
         The loop over the lines runs in C: ``map`` and ``dict`` come back to Python for unknown lines only.
         """
-        lines = head.split(LINE_END, HEADERS_MAX)  # as in Head.lines
+        lines = lines_of(head)
         first, headers = lines[0], lines[1:]
         path = self._paths[first]
         facts = dict(map(self._fact, headers))

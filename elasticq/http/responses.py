@@ -17,8 +17,8 @@ _REASONS: Final = {
     503: "Service Unavailable",
 }
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-RETRY_AFTER_S: Final = 1
-"""When a call that was answered 503 may be tried again. SDKs read x-amz-retry-after, in ms, and wait for so long."""
+RETRY_HEADERS: Final = {"Retry-After": "1", "x-amz-retry-after": "1000"}
+"""They tell when a call that was answered 503 may be tried again: in s, and in ms, which SDKs read and heed."""
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -58,7 +58,7 @@ class Responses:
         if answer.stale_ms >= 0:
             head += f"x-elasticq-stale: {answer.stale_ms}\r\n"
         if answer.status == 503:
-            head += f"Retry-After: {RETRY_AFTER_S}\r\nx-amz-retry-after: {RETRY_AFTER_S * 1_000}\r\n"
+            head += "".join([f"{name}: {value}\r\n" for name, value in RETRY_HEADERS.items()])
         if close:
             head += "Connection: close\r\n"
         return b"%bContent-Length: %d\r\n\r\n%b" % (head.encode(), len(answer.body), answer.body)

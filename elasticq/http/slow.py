@@ -30,7 +30,7 @@ from elasticq.http.head import (
     OTHER,
     wants_json,
 )
-from elasticq.http.responses import RETRY_AFTER_S
+from elasticq.http.responses import RETRY_HEADERS
 from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
@@ -349,8 +349,7 @@ class SlowPath:
         if answer.query_error:
             headers["x-amzn-query-error"] = answer.query_error
         if answer.status == 503:
-            headers["Retry-After"] = str(RETRY_AFTER_S)
-            headers["x-amz-retry-after"] = str(RETRY_AFTER_S * 1_000)
+            headers |= RETRY_HEADERS
         if answer.stale_ms >= 0:
             headers["x-elasticq-stale"] = str(answer.stale_ms)
         return web.Response(status=answer.status, body=answer.body, headers=headers)
