@@ -327,6 +327,8 @@ class Executor:
                 self._answer_waiter(waiter, error.without_frames(), now_ms)
                 continue
             except ContentsMissing as missing:
+                if waiter.is_over:
+                    continue
                 self._content_cache.want(queue_id, missing.sequences)
                 break
             self.waiters.remove(waiter)
@@ -348,7 +350,12 @@ class Executor:
             self._give_up_waiting(waiter, now_ms)
 
     def _give_up_waiting(self, waiter: Waiter, now_ms: int) -> None:
-        """End the wait of one receive: it is answered empty or, under a lease, with the final answer to its id."""
+        """End the wait of one receive: it is answered empty or, under a lease, with the final answer to its id.
+
+        A wait that is over is left alone: the end of another may have moved dead letters for it.
+        """
+        if waiter.is_over:
+            return
         call, ticket = waiter.call, waiter.ticket
         if not is_leased(call):
             self._answer_waiter(waiter, ReceiveMessageResult(), now_ms)
@@ -357,6 +364,7 @@ class Executor:
         if not self._leadership.may_write:  # an entry now would make the transfer target's log old
             self._hold(call, ticket, now_ms)
             return
+        self._journal.stamp_command(now_ms)
         try:
             decision = self._judge.decide(seal_or_answer, self._state, call, self._context)
             if decision.mutations:
@@ -369,8 +377,10 @@ class Executor:
             self._park(call, ticket, missing.sequences)
 
     def _answer_waiter(self, waiter: Waiter, outcome: Result | SqsError, now_ms: int) -> None:
-        self.waiters.remove(waiter)
-        self._answer(waiter.ticket, outcome, now_ms)
+        """Answer a waiting receive, unless it was: the dead letters that it moved may have freed messages for it."""
+        if not waiter.is_over:
+            self.waiters.remove(waiter)
+            self._answer(waiter.ticket, outcome, now_ms)
 
     def end_waits(self, now_ms: int) -> None:
         while (waiter := self.waiters.pop_expired(now_ms)) is not None:

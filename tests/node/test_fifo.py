@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from elasticq.model import commands as c
+from elasticq.model.errors import InvalidParameterValue
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult
 from elasticq.node import content_cache
 from tests.node.cluster import Solo
@@ -88,6 +89,28 @@ def test_delay_that_is_taken_away_wakes_a_waiting_receive() -> None:
     ticket = poll(solo)
     solo.do(c.SetQueueAttributes(queue_url=URL, attributes={"DelaySeconds": "0"}))
     assert bodies(solo, ticket) == ["later"]
+
+
+def test_waiting_attempt_whose_message_becomes_a_dead_letter_is_refused_once() -> None:
+    """The burial frees the group, which serves the waiting receive while it is being served."""
+    solo = Solo()
+    create(solo)
+    solo.do(c.CreateQueue("dead.fifo", attributes={"FifoQueue": "true"}))
+    policy = '{"deadLetterTargetArn": "arn:aws:sqs:elasticq:000000000000:dead.fifo", "maxReceiveCount": 2}'
+    solo.do(c.SetQueueAttributes(queue_url=URL, attributes={"RedrivePolicy": policy}))
+    put(solo, "first")
+    attempt = c.ReceiveMessage(
+        queue_url=URL, visibility_timeout=5, wait_time_seconds=20, receive_request_attempt_id="a"
+    )
+    assert len(solo.do(attempt).messages) == 1
+    solo.advance(5_000)
+    assert len(take(solo)) == 1
+    ticket = solo.start_call(attempt)
+    assert solo.answers(ticket) == []
+    solo.advance(10_000)
+    (refusal,) = solo.answers(ticket)
+    assert isinstance(refusal, InvalidParameterValue)
+    assert solo.node.status(solo.now_ms).waiters == 0
 
 
 @pytest.mark.parametrize("mode", ["async", "one"])

@@ -94,6 +94,35 @@ def test_graceful_stop_seals_what_waits(solo: Solo) -> None:
     assert solo.do(leased("q/1/0/0")) == SEALED
 
 
+def test_graceful_stop_looks_at_the_time_before_it_seals(solo: Solo) -> None:
+    solo.send("x")
+    solo.do(leased("q/1/0/0", lease_s=5))
+    ticket = solo.start_call(leased("q/1/0/1", 20, lease_s=5))
+    solo.now_ms += 5_000  # no tick: the stop comes first
+    solo.call_node("close_waiters")
+    (refusal,) = solo.answers(ticket)
+    assert isinstance(refusal, LeaseExpired)
+
+
+@pytest.mark.parametrize("attempt_id", [None, "dead/1/0/0"])
+def test_graceful_stop_answers_a_receive_once_that_a_dead_letter_woke(solo: Solo, attempt_id: str | None) -> None:
+    """The leased receive that ends finds a dead letter, for which another waits at the dead-letter queue."""
+    solo.create("dead")
+    policy = '{"deadLetterTargetArn": "arn:aws:sqs:elasticq:000000000000:dead", "maxReceiveCount": 1}'
+    solo.do(c.SetQueueAttributes("jobs", {"RedrivePolicy": policy}))
+    solo.send("x")
+    solo.receive(visibility_s=5)
+    ended = solo.start_call(leased("q/1/0/0", 20))
+    woken = solo.start_call(
+        c.ReceiveMessage("dead", visibility_timeout=9, wait_time_seconds=20, receive_request_attempt_id=attempt_id)
+    )
+    solo.now_ms += 5_000  # no tick: the stop comes first
+    solo.call_node("close_waiters")
+    assert solo.answers(ended) == [SEALED]
+    assert [[message.body for message in answer.messages] for answer in solo.answers(woken)] == [["x"]]
+    assert solo.node.status(solo.now_ms).waiters == 0
+
+
 def test_answer_that_reached_nobody_stays_with_the_lease(solo: Solo) -> None:
     solo.send("x")
     result = solo.do(leased("q/1/0/0"), b"g" * 16)
