@@ -350,6 +350,9 @@ class Replica(RaftState):
             self._answer_append(message, ok=True, match_index=matched)
 
     def _answer_append(self, message: Append, *, ok: bool, match_index: int) -> None:
+        # An Append of an older term is refused and proves no contact. Its sender may have restarted and be master of
+        # this very term: it would take the round of its earlier life for one of now, and its lease would lie.
+        round_ = message.round if message.term == self.term else 0
         self.send(
             AppendReply(
                 cluster=self.cluster,
@@ -359,7 +362,7 @@ class Replica(RaftState):
                 term=self.term,
                 ok=ok,
                 match_index=match_index,
-                round=message.round,
+                round=round_,
             ),
             rests_on_records=True,
         )

@@ -64,6 +64,16 @@ def test_rounds_under_way_at_a_hand_over_give_no_lease_back() -> None:
     assert not bench.replica.lease_is_valid(bench.now_ms)
 
 
+def test_answer_to_an_append_of_an_older_term_names_no_round() -> None:
+    """Its sender may have restarted and be master again, with rounds of which the old one would be a later one."""
+    bench = Bench()
+    (reply,) = bench.append("b", 2, round_=76)
+    assert reply.round == 76
+    bench.append("c", 3, round_=1)
+    (reply,) = bench.append("b", 2, round_=77)
+    assert (reply.term, reply.ok, reply.round) == (3, False, 0)
+
+
 def test_rounds_that_nobody_answers_are_forgotten_within_a_bound() -> None:
     lease = LeaderLease(1_000)
     for now_ms in range(2 * ROUNDS_MAX):
