@@ -312,6 +312,9 @@ class Invariants:
         assert node is not None
         master = self.cluster.master  # who answers for it may not know yet who the voters are
         voters = set((node if master is None or master.node is None else master.node).replica.voters)
+        if mode == "one":  # its master counts the voters that its log names last, committed or not
+            named = [entry.voters for (_, of), entry in self.entries.items() if of == term and entry.voters]
+            voters |= {voter.id for some in named for voter in some}
         needed = {"one": min(2, len(voters)), "all": len(voters)}.get(mode, len(voters) // 2 + 1)
         views = {other.id: other.disk.view for other in self.cluster.members}
         views |= self.cluster.gone  # whoever acknowledged it and was lost then: its frame may be on its way

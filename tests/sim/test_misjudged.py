@@ -11,6 +11,8 @@ drained_while_a_dead_letter_waited: a delete was refused, so the message came ba
 nobody asked before the end; a message counted as done with the first try to delete it.
 memory_of_a_stopping_member_was_the_last_copy: a disk was wiped while a member in memory gave its mastership away to
 stop, so that two of three voters lost what they knew: nobody promises to go on from that.
+new_voter_had_it_before_the_others_knew_of_that_voter: in mode one a send was on the disks of its master and of the
+member that this master was just making a voter; the next master, elected without that entry, names no such voter.
 """
 
 from pathlib import Path
