@@ -268,7 +268,7 @@ class Executor:
         """Let a receive that found nothing wait as a long poll; returns False for a short poll, to be answered now."""
         command = call.command
         assert isinstance(command, ReceiveMessage)
-        if call.invocation and self._state.invocations.get(call.invocation, self._context.now_ms):
+        if self._was_answered(call):
             return False  # an answer again, whose queue may be gone
         seconds = wait_s(self._state, call, command)
         if seconds <= 0:
@@ -286,6 +286,9 @@ class Executor:
         self.waiters.add(call, ticket, queue, now_ms + seconds * 1_000)
         self.waiters.expect(queue, self._state.queues[queue].order.next_due_ms())
         return True
+
+    def _was_answered(self, call: Call) -> bool:
+        return bool(call.invocation) and self._state.invocations.get(call.invocation, self._context.now_ms) is not None
 
     def _queue_of(self, call: Call, command: ReceiveMessage | Peek) -> int:
         account, name = queue_path(command.queue_url or "", call.account)
@@ -319,7 +322,11 @@ class Executor:
                         continue
                 result, mutations = decision.result, decision.mutations
                 if not mutations and _is_plain(result):
-                    break
+                    if not self._was_answered(waiter.call):
+                        break
+                    # Another attempt of its SDK call got what there was: nothing that comes is for this one.
+                    self._answer_waiter(waiter, result, now_ms)
+                    continue
                 if mutations:
                     self._journal.append(decision, now_ms, waiter.call)
                     self._backpressure.contents_came()
@@ -341,8 +348,9 @@ class Executor:
             if not _is_plain(result):
                 self._serve_twins(waiter, now_ms)
         queue = self._state.queues.get(queue_id)
-        if queue is not None:
-            self.waiters.expect(queue_id, queue.order.next_due_ms())
+        due_ms = queue.order.next_due_ms() if queue is not None else None
+        if due_ms is not None:  # what is due and was not looked at, as a wait for contents came first, is so in a while
+            self.waiters.expect(queue_id, max(due_ms, self._context.now_ms + 1))
 
     def _serve_twins(self, served: Waiter, now_ms: int) -> None:
         """Give the receives that wait under the same id of a lease the same answer."""

@@ -37,6 +37,23 @@ def test_waiting_receive_wakes_on_send(solo: Solo) -> None:
     assert solo.node.status(solo.now_ms).waiters == 0
 
 
+def test_wait_ends_when_another_attempt_of_the_same_call_has_got_what_there_was(solo: Solo) -> None:
+    """Nothing that comes later is for it, and it must hold up nobody."""
+    solo.send("x", delay_s=3)
+    command = c.ReceiveMessage("jobs", wait_time_seconds=20)
+    first = solo.start_call(command, b"g" * 16)
+    solo.now_ms += 3_000  # no tick: the second attempt comes first
+    second = solo.start_call(command, b"g" * 16)
+    (outcome,) = solo.answers(second)
+    solo.do(c.DeleteMessage("jobs", outcome.messages[0].receipt_handle))
+    other = solo.poll()
+    solo.send("y")
+    assert [answer.messages for answer in solo.answers(first)] == [[]]
+    assert bodies(solo, other) == ["y"]
+    solo.advance(1_000)
+    assert solo.node.status(solo.now_ms).waiters == 0
+
+
 def test_message_that_is_there_is_given_without_waiting(solo: Solo) -> None:
     solo.send("x")
     assert bodies(solo, solo.poll()) == ["x"]
