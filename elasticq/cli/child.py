@@ -4,20 +4,11 @@ When standard input ends, which the kernel sees to however the parent died, this
 that was acknowledged is lost by it, and nobody is left to ask for a slower end.
 """
 
-import os
 import sys
 from threading import Thread
 
 from elasticq.cli.main import main
-
-EXIT_ORPHANED = 1
-
-
-def end_with_parent() -> None:
-    while os.read(sys.stdin.fileno(), 1):
-        pass
-    os._exit(EXIT_ORPHANED)
-
+from elasticq.server.ports import end_with_parent
 
 if __name__ == "__main__":
     Thread(target=end_with_parent, name="parent", daemon=True).start()

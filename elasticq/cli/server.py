@@ -24,6 +24,8 @@ def add_server(parser: argparse.ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--memory", action="store_true", help="keep messages in memory only")
     where.add_argument("--data-dir", type=Path, metavar="DIR", help="keep messages in DIR (./data)")
+    words = "keep the port open in a parent process that starts the server again when a signal kills it"
+    parser.add_argument("--supervise", action="store_true", help=words)
     _add_cluster(parser.add_argument_group("cluster"))
     parser.set_defaults(run=_serve)
 
@@ -54,6 +56,7 @@ def _add_cluster(group: "argparse._ArgumentGroup") -> None:
 
 
 def _serve(options: argparse.Namespace) -> int:
+    from elasticq.server.ports import is_supervised
     from elasticq.server.settings import SettingsError, load
 
     notes: list[str] = []
@@ -63,6 +66,10 @@ def _serve(options: argparse.Namespace) -> int:
     except (SettingsError, ValueError) as error:
         return refuse(str(error))
     _tell(notes)
+    if options.supervise and not is_supervised():
+        from elasticq.server.supervisor import supervise
+
+        return supervise(settings, [sys.executable, *sys.orig_argv[1:]])
     from elasticq.server.life import serve
 
     return serve(settings)

@@ -11,7 +11,6 @@ answering anybody.
 """
 
 import asyncio
-import errno
 import gc
 import logging
 import os
@@ -30,7 +29,6 @@ from elasticq.http.context import ServerContext
 from elasticq.http.protocol import SqsProtocol
 from elasticq.http.request_log import Observer, RequestLog
 from elasticq.net.acceptor import Acceptor
-from elasticq.runtime.listener import listen
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import Runtime
 from elasticq.server import logs, spans
@@ -40,6 +38,7 @@ from elasticq.server.declare import declare
 from elasticq.server.files import FILES_MAX, Shares, raise_file_limit, shares
 from elasticq.server.member import EXIT_FAILURE, EXIT_STOPPED, Member, end
 from elasticq.server.notify import READY, STOPPING, notify
+from elasticq.server.ports import is_supervised, not_listening, sqs_listener
 from elasticq.server.settings import Admin, Http, Settings, SettingsError, admin_token, keys, queues, tls, warnings
 from elasticq.server.view import View
 from elasticq.storage.directory import DataDirectory
@@ -48,7 +47,6 @@ from elasticq.wire.browsers import Browsers
 from elasticq.wire.operations import OPERATIONS
 
 EXIT_USAGE: Final = 2
-EXIT_PORT_TAKEN: Final = 3
 EXIT_DATA_IN_USE: Final = 4
 
 DECLARE_S: Final = 10.0
@@ -69,9 +67,9 @@ def serve(settings: Settings) -> int:
         print(f"elasticq: warning: {warning}", file=sys.stderr)
     files = shares(raise_file_limit(), settings.http.connections_max)
     try:
-        listener = listen(settings.http.host, settings.http.port, files.backlog)
+        listener = sqs_listener(settings.http.host, settings.http.port, files.backlog)
     except OSError as error:
-        return _not_listening(settings.http.host, settings.http.port, "--port", error)
+        return not_listening(settings.http.host, settings.http.port, "--port", error)
     if files.http < settings.http.connections_max:
         text = "http.connections_max is %d, but the limit of open files allows %d: raise it (ulimit -n, LimitNOFILE)"
         _log.warning(text, settings.http.connections_max, files.http)
@@ -94,15 +92,6 @@ def _directory(settings: Settings) -> DataDirectory | None:
     if settings.storage.memory:
         return None
     return DataDirectory(Path(settings.storage.data_dir), settings.node.id)
-
-
-def _not_listening(host: str, port: int, flag: str, error: OSError) -> int:
-    address = f"{host}:{port}"
-    if error.errno == errno.EADDRINUSE:
-        print(f"elasticq: {address} is taken by another process; choose another with {flag}", file=sys.stderr)
-        return EXIT_PORT_TAKEN
-    print(f"elasticq: cannot listen on {address}: {error.strerror or error}", file=sys.stderr)
-    return EXIT_FAILURE
 
 
 def loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
@@ -129,7 +118,7 @@ async def _live(settings: Settings, directory: DataDirectory | None, listener: s
                 connections_max=files.admin,
             )
         except OSError as error:
-            return _not_listening(settings.admin.host, settings.admin.port, "--admin-port", error)
+            return not_listening(settings.admin.host, settings.admin.port, "--admin-port", error)
     member = Member(
         settings,
         directory,
@@ -155,7 +144,7 @@ async def _serve(
     try:
         runtime = await member.start()
     except OSError as error:
-        return _not_listening(settings.cluster.peer_host, settings.cluster.peer_port, "--peer-port", error)
+        return not_listening(settings.cluster.peer_host, settings.cluster.peer_port, "--peer-port", error)
     if settings.cluster.nodes == 1 and not await member.can_serve():
         runtime.close()
         return member.ended.result()
@@ -180,7 +169,8 @@ async def _serve(
     imported = loop.run_in_executor(None, import_module, "elasticq.http.slow")
     opening = loop.create_task(_open_admin(admin, imported))
     status = await member.ended
-    notify(STOPPING)
+    if not is_supervised():  # its supervisor says so, as this may be a restart
+        notify(STOPPING)
     opening.cancel()
     declaring.cancel()
     view.stopping = True
@@ -280,9 +270,9 @@ def make_context(
 
 
 def _health(settings: Settings) -> str:
-    """Return the answer of GET /health, which names the durability where it is not the full one, and a compiled build.
+    """Return the answer of GET /health: the durability where it is not the full one, a compiled build, a supervisor.
 
-    What reads nothing but OK finds it where the server is what its sources say.
+    It is exactly ``OK`` of an uncompiled server without a supervisor that keeps nothing or syncs all.
     """
     storage = settings.storage
     fields = ["OK"]
@@ -290,6 +280,8 @@ def _health(settings: Settings) -> str:
         fields.append(f"durability={storage.durability}")
     if BUILD.is_compiled:
         fields.append("build=compiled")
+    if is_supervised():
+        fields += [f"pid={os.getpid()}", f"supervisor={os.getppid()}"]
     return " ".join(fields)
 
 

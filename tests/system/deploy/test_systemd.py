@@ -9,6 +9,7 @@ import pytest
 from elasticq.cli import main
 from elasticq.cli.exits import EXIT_DATA_IN_USE, EXIT_USAGE
 from elasticq.server import life
+from elasticq.server.ports import EXIT_PORT_TAKEN
 from elasticq.server.settings import Settings
 
 UNIT = Path(__file__).resolve().parents[3] / "deploy" / "systemd" / "elasticq.service"
@@ -55,7 +56,7 @@ def test_command_serves_from_the_directories_that_systemd_makes(
 
 def test_failures_that_no_restart_mends_are_final(service: dict[str, list[str]]) -> None:
     final = {int(status) for status in service["RestartPreventExitStatus"][0].split()}
-    assert final == {EXIT_USAGE, life.EXIT_PORT_TAKEN, EXIT_DATA_IN_USE}
+    assert final == {EXIT_USAGE, EXIT_PORT_TAKEN, EXIT_DATA_IN_USE}
     assert service["Restart"] == ["on-failure"]
 
 
