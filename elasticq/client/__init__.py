@@ -8,6 +8,7 @@ Python: it runs where no package can be installed, as on the executors of Spark.
 from elasticq.client.credentials import UNSIGNED, Credentials, find_credentials
 from elasticq.client.detection import is_elasticq
 from elasticq.client.errors import ClientError, DigestMismatch, SqsError, Unreachable
+from elasticq.client.patient import wrap
 from elasticq.client.sqs import Sqs
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "Unreachable",
     "find_credentials",
     "is_elasticq",
+    "wrap",
 ]

@@ -41,9 +41,13 @@ class Retries:
 
     def wait(self, failure: Exception) -> bool:
         """Waits and returns True if the call is worth another attempt; returns False at once if it is not."""
+        return is_transient(failure) and self.pause()
+
+    def pause(self) -> bool:
+        """Waits before another attempt and returns True; returns False at once if the time is up."""
         self.attempts += 1
         left_s = self._until_s - monotonic()
-        if left_s <= 0 or not is_transient(failure):
+        if left_s <= 0:
             return False
         sleep(min(left_s, LONGEST_S, FIRST_S * 2 ** min(self.attempts, 10)) * (0.5 + random() / 2))
         return True

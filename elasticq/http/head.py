@@ -61,7 +61,7 @@ class BadHead(Exception):
 
 # What a line tells: the fact's name and value. A line of no interest is named by itself, one that may stand once
 # by its header, so that only a repeated line or header, or two of a kind, make a head's facts fewer than its lines.
-_LENGTH, _PROTOCOL, _TARGET, _HOST, _INVOCATION, _AUTHORIZATION, _CODING = range(7)
+_LENGTH, _PROTOCOL, _TARGET, _HOST, _INVOCATION, _AUTHORIZATION, _CODING, _GUID = range(8)
 _TRACE: Final = "trace"
 _WANTS_JSON: Final = "wants JSON"
 _CLOSE: Final = "close"
@@ -249,7 +249,7 @@ class HeadReader:
             _names(headers)
         get = facts.get
         protocol = get(_PROTOCOL)
-        if not path or _COLD in facts or _CODING in facts or not protocol:
+        if not path or _COLD in facts or _CODING in facts or _GUID in facts or not protocol:
             return _cold(head, lines, facts)
         if protocol == FORM and _WANTS_JSON in facts:
             return _cold(head, lines, facts)
@@ -299,7 +299,7 @@ def _cold(head: bytes, lines: list[bytes], facts: dict[object, Any]) -> Head:
         FORM_FOR_JSON if protocol == FORM and _WANTS_JSON in facts else protocol,
         get(_TARGET),
         get(_HOST, ""),
-        get(_INVOCATION, b""),
+        get(_GUID) or get(_INVOCATION, b""),
         get(_AUTHORIZATION, b""),
         get(_TRACE, ""),
         _CLOSE in facts,
@@ -423,6 +423,8 @@ _READERS: Final[dict[bytes, Callable[[bytes], _Fact | None]]] = {
     b"x-amz-target": lambda value: (_TARGET, value),
     b"host": lambda value: (_HOST, checked_host(value)),
     b"amz-sdk-invocation-id": lambda value: (_INVOCATION, value),
+    # The application's own id of a call, in the place of its SDK's, which is a new one for each call of a method.
+    b"x-elasticq-guid": lambda value: (_GUID, value),
     b"authorization": lambda value: (_AUTHORIZATION, value),
     b"x-amzn-trace-id": lambda value: (_TRACE, trace_header(value)),
     b"accept": lambda value: (_WANTS_JSON, True) if wants_json(value.decode("latin-1")) else None,

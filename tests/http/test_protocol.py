@@ -361,6 +361,18 @@ async def test_equal_attempts_of_one_call_are_one_message() -> None:
     await desk.close()
 
 
+async def test_attempts_of_an_application_are_one_message_by_its_own_id() -> None:
+    desk = Desk()
+    await desk.ask(CREATE)
+    members = {"QueueUrl": QUEUE_URL, "MessageBody": "once"}
+    ids = []
+    for guid, sdk_id in (("order-7", "a"), ("order-7", "b"), ("order-8", "b")):
+        headers = f"amz-sdk-invocation-id: {sdk_id}", f"x-elasticq-guid: {guid}"
+        ids.append((await desk.ask(json_request("SendMessage", members, *headers))).json()["MessageId"])
+    assert ids[0] == ids[1] != ids[2]
+    await desk.close()
+
+
 async def test_queue_urls_follow_the_host_header() -> None:
     desk = Desk()
     request = CREATE.replace(b"Host: 127.0.0.1:9324", b"Host: [::1]:80")
