@@ -119,6 +119,7 @@ def _of_status(status: NodeStatus) -> Iterator[Metric]:
     yield _gauge("queues", "Queues.", status.queues)
     yield _gauge("leases", "Leases that are remembered, living or not.", status.leases)
     yield _gauge("waiters", "Receives that wait for a message.", status.waiters)
+    yield _gauge("held_calls", "Calls that wait for a master.", status.held_calls)
     yield _gauge("contents_bytes", "Message contents in memory.", status.contents_bytes)
 
 

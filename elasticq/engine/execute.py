@@ -45,6 +45,7 @@ from elasticq.model.results import (
     EmptyResult,
     MoveTaskCancelledResult,
     MoveTaskStartedResult,
+    QueueDeclaredResult,
     QueuesDeletedResult,
     QueueUrlResult,
     ReceiveMessageResult,
@@ -238,6 +239,8 @@ def _repeated(state: State, call: c.Call, known: Recorded, context: ExecutionCon
             return ClockResult(context.now_ms)
         case extensions.DeleteAllQueues():
             return QueuesDeletedResult(0, is_more=True)  # the caller asks again
+        case c.DeclareQueue():
+            return QueueDeclaredResult()
         case c.CreateQueue():
             return QueueUrlResult(queue_url(call.endpoint, call.account, command.queue_name or ""))
         case _:

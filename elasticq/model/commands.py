@@ -256,6 +256,7 @@ class Call(Struct, gc=False):
         action, amz-sdk-invocation-id and body), or empty where the client sent no id
     origin: set where the caller was proven (auth = strict): policies are enforced
     trace_header: the request's X-Amzn-Trace-Id, which a sent message takes along as its AWSTraceHeader
+    deadline_ms: the cluster's real time after which the call is not executed, as its client is answered 503; 0: none
     """
 
     command: Command
@@ -265,3 +266,4 @@ class Call(Struct, gc=False):
     invocation: bytes = b""
     origin: Origin | None = None
     trace_header: str = ""
+    deadline_ms: int = 0

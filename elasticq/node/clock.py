@@ -36,6 +36,11 @@ class ClusterClock:
         self.ahead_ms = 0
         self.contact_ms: int | None = None  # real time when a master was last heard, or this member last was one
 
+    @property
+    def is_linked(self) -> bool:
+        """True if a master was heard since the start, so that cluster time is known here."""
+        return self._linked_term > 0
+
     def start(self, now_ms: int, wall_ms: int) -> None:
         self._wall_offset_ms = wall_ms - now_ms
 

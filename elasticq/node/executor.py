@@ -28,16 +28,17 @@ from elasticq.node.decision import Decision
 from elasticq.node.journal import Journal
 from elasticq.node.judging import Judge
 from elasticq.node.leadership import TAKING_OVER, Leadership
-from elasticq.node.outputs import Fetch, Reply, Ticket
+from elasticq.node.outputs import Fetch, HeldCall, Reply, Ticket
 from elasticq.node.pending_calls import Remote
 from elasticq.node.replies import Replies
 from elasticq.node.settings import NodeSettings
 from elasticq.node.waiters import Waiter, Waiters
-from elasticq.node.waiting_calls import WaitingCalls
+from elasticq.node.waiting_calls import WaitingCalls, may_run_again
 from elasticq.replication.replica import Replica
 
 DEAD_LETTER_STEPS_MAX: Final = 10  # commands that one receive may spend on dead letters, up to 1,000 of them each
 ATTEMPTS_MAX: Final = 10_000
+TOO_LATE: Final = "The call reached the master after its deadline and was not executed there; a retry is safe."
 UNREADABLE: Final = (
     "Messages of this queue cannot be read from the disk any more, and are lost; a retry passes over them."
 )
@@ -94,11 +95,15 @@ class Executor:
 
     def _hold(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         """Let a call that had no effect wait until the transfer ends, done or given up; refuse it if too many wait."""
-        if not self._waiting_calls.hold(call, ticket, now_ms):
+        waiting_calls = self._waiting_calls
+        if not waiting_calls.hold(waiting_calls.from_now(call, ticket, now_ms), now_ms):
             self._due.append(Reply(ticket, ServiceUnavailable(TAKING_OVER), 0))
 
     def _execute(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         self._journal.stamp_command(now_ms)
+        if call.deadline_ms and call.deadline_ms < self._clock.reading(now_ms)[1]:
+            self._answer(call, ticket, ServiceUnavailable(TOO_LATE), now_ms)
+            return
         no_queue: QueueDoesNotExist | None = None
         try:
             decision = self._judge.decide(execute, self._state, call, self._context)
@@ -119,7 +124,7 @@ class Executor:
                 return
         except SqsError as error:
             if type(error) is not QueueDoesNotExist or self._context.template is None:
-                self._answer(ticket, error.without_frames(), now_ms)
+                self._answer(call, ticket, error.without_frames(), now_ms)
                 return
             no_queue = error.without_frames()  # one of them is this frame
         except ContentsMissing as missing:
@@ -134,9 +139,9 @@ class Executor:
             elif self._wait(call, ticket, now_ms):
                 return
         if _is_standard_send(result) and not self._replies.acked_before_commit:  # a retry: mode all waits for all again
-            self._replies.answer_send(ticket, result, self._journal.head_index(), now_ms)
+            self._replies.answer_send(call, ticket, result, self._journal.head_index(), now_ms)
             return
-        self._answer(ticket, result, now_ms)
+        self._answer(call, ticket, result, now_ms)
 
     def _execute_with_queue(self, call: Call, ticket: Ticket, error: SqsError, now_ms: int) -> None:
         """Make the call's queue from the template and execute the call; answer ``error`` if a first use makes none."""
@@ -144,12 +149,12 @@ class Executor:
             decision = self._judge.decide(at_first_use, self._state, call, self._context)
             self.change(decision, now_ms, call)
         except SqsError as why:
-            self._answer(ticket, why.without_frames(), now_ms)
+            self._answer(call, ticket, why.without_frames(), now_ms)
             return
         if decision.mutations:
             self._execute(call, ticket, now_ms)
         else:
-            self._answer(ticket, error, now_ms)
+            self._answer(call, ticket, error, now_ms)
 
     def _look_again(self, call: Call, decision: Decision, now_ms: int) -> Decision:
         """Move the dead letters that a receive found instead of messages, and execute it again, until it finds none.
@@ -187,18 +192,19 @@ class Executor:
         self._journal.close_if_free(now_ms)
         if ticket is not None:
             if is_send and not self._replica.commits_alone:
-                self._replies.answer_send(ticket, result, self._journal.head_index(), now_ms)
+                self._replies.answer_send(call, ticket, result, self._journal.head_index(), now_ms)
             else:
-                self._answer(ticket, result, now_ms)
+                self._answer(call, ticket, result, now_ms)
         if self.waiters.count:
             self._wake(mutations, now_ms)
 
-    def _answer(self, ticket: Ticket | None, outcome: Result | SqsError, now_ms: int) -> None:
+    def _answer(self, call: Call | None, ticket: Ticket | None, outcome: Result | SqsError, now_ms: int) -> None:
+        """Answer a call by the reply rule; ``call`` is None where nobody waits for the answer any more."""
         replica = self._replica
         if replica.commits_alone:  # everything is committed, and nobody else can be master
             self._due.append(Reply(ticket, outcome, replica.commit_index))
             return
-        self._replies.answer(ticket, outcome, self._journal.head_index(), now_ms)
+        self._replies.answer(call, ticket, outcome, self._journal.head_index(), now_ms)
 
     def _count_attempt(self, result: ReceiveMessageResult) -> None:
         """Number one more answer to a receive: its messages become visible again only if all its answers come back."""
@@ -243,8 +249,8 @@ class Executor:
         self._journal.stamp_command(now_ms)
         removed: list[m.Mutation] = [m.MessagesRemoved(queue_id, part) for part in m.chunks(sequences)]
         self.change(self._judge.own(removed), now_ms)
-        for _, ticket in self._awaiting_contents.pop(queue_id, ()):
-            self._answer(ticket, ServiceUnavailable(UNREADABLE), now_ms)
+        for call, ticket in self._awaiting_contents.pop(queue_id, ()):
+            self._answer(call, ticket, ServiceUnavailable(UNREADABLE), now_ms)
 
     def _took(self, mutation: m.Mutation) -> None:
         if not isinstance(mutation, m.MessagesReceived):
@@ -277,10 +283,10 @@ class Executor:
             call = replace(call, invocation=b"")  # all who ask get the same answer, so that nobody takes a place
         displaced = self.waiters.take_over(call, ticket)
         if displaced is not None:
-            self._answer(displaced, ReceiveMessageResult(), now_ms)
+            self._answer(None, displaced, ReceiveMessageResult(), now_ms)
             return True
         if self.waiters.count >= WAITERS_MAX:
-            self._answer(ticket, ServiceUnavailable("Too many receives are waiting."), now_ms)
+            self._answer(call, ticket, ServiceUnavailable("Too many receives are waiting."), now_ms)
             return True
         queue = self._queue_of(call, command)
         self.waiters.add(call, ticket, queue, now_ms + seconds * 1_000)
@@ -341,7 +347,7 @@ class Executor:
             self.waiters.remove(waiter)
             if mutations:
                 self._journal.close_if_free(now_ms)
-            self._answer(waiter.ticket, result, now_ms)
+            self._answer(waiter.call, waiter.ticket, result, now_ms)
             if mutations and not self._is_volatile:
                 self._took(mutations[0])
             self._wake(mutations, now_ms, besides=queue_id)
@@ -378,9 +384,9 @@ class Executor:
             if decision.mutations:
                 self.change(decision, now_ms, call, ticket)
             else:
-                self._answer(ticket, decision.result, now_ms)
+                self._answer(call, ticket, decision.result, now_ms)
         except SqsError as error:
-            self._answer(ticket, error.without_frames(), now_ms)
+            self._answer(call, ticket, error.without_frames(), now_ms)
         except ContentsMissing as missing:
             self._park(call, ticket, missing.sequences)
 
@@ -388,7 +394,7 @@ class Executor:
         """Answer a waiting receive, unless it was: the dead letters that it moved may have freed messages for it."""
         if not waiter.is_over:
             self.waiters.remove(waiter)
-            self._answer(waiter.ticket, outcome, now_ms)
+            self._answer(waiter.call, waiter.ticket, outcome, now_ms)
 
     def end_waits(self, now_ms: int) -> None:
         while (waiter := self.waiters.pop_expired(now_ms)) is not None:
@@ -430,19 +436,27 @@ class Executor:
                 wake_ms = due_ms
         return wake_ms
 
-    def lost_mastership(self) -> list[tuple[Call, Ticket]]:
-        """Return the waiting calls, which had no effect; calls whose answers were held are answered as unknown."""
+    def lost_mastership(self, now_ms: int) -> list[HeldCall]:
+        """Return the calls that the next master shall take: those without an effect yet, reads, and those with a GUID.
+
+        All others, whose answers were held back, are answered as unknown.
+        """
+        waiting_calls = self._waiting_calls
         lost = ServiceUnavailable("The mastership was lost; the outcome is unknown, a retry is safe.")
-        for ticket in self._replies.give_up():
-            self._due.append(Reply(ticket, lost, 0))
-        idle = [
-            *self._backpressure.give_up(),
-            *(parked for calls in self._awaiting_contents.values() for parked in calls),
-        ]
+        held = []
+        for call, ticket in self._replies.give_up():
+            if waiting_calls.hold_ms and call is not None and may_run_again(call):
+                held.append(waiting_calls.after_wait(call, ticket, now_ms))  # a receive has waited
+                held[-1].is_uncertain = True
+            else:
+                self._due.append(Reply(ticket, lost, 0))
+        idle = self._backpressure.give_up()
+        idle += [parked for calls in self._awaiting_contents.values() for parked in calls]
         self._awaiting_contents.clear()
-        idle += [(waiter.call, waiter.ticket) for waiter in self.waiters.all()]
+        held += [waiting_calls.from_now(call, ticket, now_ms) for call, ticket in idle]
+        held += [waiting_calls.after_wait(each.call, each.ticket, each.deadline_ms) for each in self.waiters.all()]
         self.waiters = Waiters()
-        return idle
+        return held
 
 
 def _found_nothing(result: Result | SqsError) -> bool:

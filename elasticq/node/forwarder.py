@@ -2,11 +2,16 @@
 
 A call goes to the master of which this member knows and to which it has a
 link; where it hears none, to a member that may hear one and passes it on.
-Without either a write is refused, clearly and at once; a read waits a
-moment for a master and is then answered from committed state, marked stale.
+Without either it waits for a master, for ``hold_ms``; a read waits a moment only
+and is then answered from committed state, marked stale. A call that was passed on
+to a member that died, or is master no more, is passed on again to the next one
+under the same GUID, so that it has one effect. Its deadline goes with it, so that
+what its client was told to try again has no effect later.
 """
 
 from typing import Final
+
+from msgspec.structs import replace
 
 from elasticq.engine.actions.send import check_size
 from elasticq.engine.context import ExecutionContext
@@ -14,17 +19,9 @@ from elasticq.engine.execute import execute
 from elasticq.engine.invocations import KEY_BYTES
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
-from elasticq.model.commands import (
-    Call,
-    GetQueueAttributes,
-    GetQueueUrl,
-    ListDeadLetterSourceQueues,
-    ListQueues,
-    ListQueueTags,
-)
+from elasticq.model.commands import Call
 from elasticq.model.errors import InternalFailure, RequestTooLarge, ServiceUnavailable, SqsError
-from elasticq.model.extensions import Peek
-from elasticq.model.limits import FRAME_BYTES_MAX
+from elasticq.model.limits import FRAME_BYTES_MAX, INVOCATION_DETAILS_BYTES_MAX, INVOCATIONS_MAX
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
 from elasticq.node.clock import ClusterClock
 from elasticq.node.effects import Effects
@@ -46,15 +43,18 @@ from elasticq.node.forwarding import (
 from elasticq.node.judging import Judge
 from elasticq.node.leadership import TAKING_OVER, Leadership
 from elasticq.node.members import Members, name_of
-from elasticq.node.outputs import Frame, Reply, Ticket
+from elasticq.node.outputs import Frame, HeldCall, Reply, Ticket
 from elasticq.node.pending_calls import FAREWELL_MS, PendingCalls, Remote, Sent
 from elasticq.node.settings import NodeSettings
-from elasticq.node.waiting_calls import WaitingCalls
+from elasticq.node.waiting_calls import READS, WaitingCalls
 from elasticq.replication.messages import FrameError
 from elasticq.replication.replica import MASTER, Replica
 
-READS: Final = (GetQueueAttributes, GetQueueUrl, ListDeadLetterSourceQueues, ListQueueTags, ListQueues, Peek)
 UNKNOWN: Final = "The master did not answer; the outcome is unknown, a retry is safe."
+DEADLINE_MARGIN_MS: Final = 500
+"""How much sooner than its client is answered a call must be executed: members' estimates of cluster time differ."""
+GUIDS_MAX: Final = INVOCATIONS_MAX // 2  # with so many in the history members make no GUIDs for their clients' calls
+GUID_DETAILS_BYTES_MAX: Final = INVOCATION_DETAILS_BYTES_MAX // 2
 
 
 class Forwarder:
@@ -87,37 +87,55 @@ class Forwarder:
         self._pending_calls = PendingCalls(incarnation)
         self._denied: tuple[str, int] | None = None  # (member, term): it said that it is not the master any more
 
+    @property
+    def held_calls(self) -> int:
+        """How many calls wait here for a master."""
+        return len(self._waiting_calls)
+
     # --- calls of this member's clients -------------------------------------------
 
     def submit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        """Pass a call on, let it wait, or refuse it; for a member that does not serve."""
+        """Pass on a call that came now, let it wait, or refuse it; for a member that does not serve."""
+        self._submit(self._waiting_calls.from_now(self._with_guid(call), ticket, now_ms), now_ms)
+
+    def _with_guid(self, call: Call) -> Call:
+        """Give a call that changes something a GUID where its client gave none, so that it can be passed on twice."""
+        is_nameless = not call.invocation and self._waiting_calls.hold_ms > 0 and not isinstance(call.command, READS)
+        history = self._state.invocations
+        if not is_nameless or history.count >= GUIDS_MAX or history.details_bytes >= GUID_DETAILS_BYTES_MAX:
+            return call
+        return replace(call, invocation=self._pending_calls.new_guid())
+
+    def _submit(self, held: HeldCall, now_ms: int) -> None:
+        ticket = held.ticket
         if isinstance(ticket, Remote) and self._replica.role == MASTER:
-            self.hold(call, ticket, now_ms)  # taking over: its sender would only come back at once
+            self._hold(held, now_ms)  # taking over: its sender would only come back at once
         elif isinstance(ticket, Remote):
             self._write(self._forwarded(NotMaster, ticket.sender, incarnation=ticket.incarnation, number=ticket.number))
         elif self._members.was_removed:
-            self._refuse(ticket)
+            self._refuse(held)
         elif self._master is not None:
-            self._forward(call, ticket, self._master, now_ms)
+            self._forward(held, self._master, now_ms)
         elif self._relay is not None:
-            self._forward(call, ticket, self._relay, now_ms, is_relayed=True)
-        elif isinstance(call.command, READS):
-            self.hold(call, ticket, now_ms)
+            self._forward(held, self._relay, now_ms, is_relayed=True)
+        elif isinstance(held.call.command, READS) or (self._waiting_calls.hold_ms and not self._members.waiting_for()):
+            self._hold(held, now_ms)
         else:
-            self._refuse(ticket)
+            self._refuse(held)
 
-    def hold(self, call: Call, ticket: Ticket, now_ms: int) -> None:
-        """Let a call that had no effect wait for a master; refuse it if too many wait."""
-        if not self._waiting_calls.hold(call, ticket, now_ms):
-            self._refuse(ticket)
+    def _hold(self, held: HeldCall, now_ms: int) -> None:
+        """Let a call wait for a master until its time is up; refuse it if too many wait."""
+        # Who passed a call on has bounded how many wait.
+        if not self._waiting_calls.hold(held, now_ms, is_bounded=type(held.ticket) is not Remote):
+            self._refuse(held)
 
-    def go_on_with(self, calls: list[tuple[Call, Ticket]], now_ms: int) -> None:
+    def go_on_with(self, calls: list[HeldCall], now_ms: int) -> None:
         """Take the calls that waited when the mastership was lost: those of other members go back, own ones wait."""
-        for call, ticket in calls:
-            if isinstance(ticket, Remote):
-                self.submit(call, ticket, now_ms)
+        for held in calls:
+            if isinstance(held.ticket, Remote):
+                self._submit(held, now_ms)
             else:
-                self.hold(call, ticket, now_ms)
+                self._hold(held, now_ms)
 
     @property
     def _master(self) -> str | None:
@@ -133,19 +151,33 @@ class Forwarder:
         refused_by = self._replica.election.refused_by
         return refused_by if self._replica.master is None and refused_by in self._members.linked else None
 
-    def _forward(self, call: Call, ticket: Ticket, to: str, now_ms: int, *, is_relayed: bool = False) -> None:
-        number = self._pending_calls.send(call, ticket, to, now_ms, self._replica.term)
+    def _forward(self, held: HeldCall, to: str, now_ms: int, *, is_relayed: bool = False) -> None:
+        number = self._pending_calls.send(held, to, now_ms, self._replica.term)
+        call = self._waiting_calls.call_now(held, now_ms)
         try:
-            self._effects.frames.append(self._frame_of(call, to, number, is_relayed=is_relayed))
+            frame = self._frame_of(call, to, number, self._deadline_ms(held, now_ms), is_relayed=is_relayed)
         except SqsError as error:
             self._pending_calls.arrived(number)
-            self._effects.replies.append(Reply(ticket, error, 0))
+            self._effects.replies.append(Reply(held.ticket, error, 0))
+        else:
+            held.is_uncertain = True
+            self._effects.frames.append(frame)
 
-    def _frame_of(self, call: Call, to: str, number: int, *, is_relayed: bool) -> Frame:
+    def _deadline_ms(self, held: HeldCall, now_ms: int) -> int:
+        """The cluster's real time, as known here, after which the call must have no effect; 0 without a bound."""
+        if isinstance(held.ticket, Remote):
+            return held.call.deadline_ms
+        if not self._waiting_calls.hold_ms or not self._clock.is_linked:
+            return 0
+        return self._clock.reading(max(now_ms, held.until_ms - DEADLINE_MARGIN_MS))[1]
+
+    def _frame_of(self, call: Call, to: str, number: int, deadline_ms: int, *, is_relayed: bool) -> Frame:
         """The frame that passes ``call`` on. Raises the SqsError that its client gets where it cannot be passed on."""
         cluster, sender, incarnation = self._replica.cluster, self._settings.member_id, self._pending_calls.incarnation
         try:
-            forward = forward_of(call, cluster, sender, to, incarnation, number, is_relayed=is_relayed)
+            forward = forward_of(
+                call, cluster, sender, to, incarnation, number, is_relayed=is_relayed, deadline_ms=deadline_ms
+            )
             frame = Frame(to, encode(forward), 0)
         except Exception as cause:
             self._judge.failed(type(call.command).__name__, cause)
@@ -156,8 +188,9 @@ class Forwarder:
             return frame
         raise InternalFailure
 
-    def _refuse(self, ticket: Ticket) -> None:
-        self._effects.replies.append(Reply(ticket, ServiceUnavailable(self.unready_reason()), 0))
+    def _refuse(self, held: HeldCall) -> None:
+        reason = UNKNOWN if held.is_uncertain else self.unready_reason()
+        self._effects.replies.append(Reply(held.ticket, ServiceUnavailable(reason), 0))
 
     def unready_reason(self) -> str:
         replica, members = self._replica, self._members
@@ -193,30 +226,35 @@ class Forwarder:
     def _give_to(self, to: str, result: ReceiveMessageResult) -> None:
         self._write(self._forwarded(GiveBack, to, number=self._pending_calls.next_number(), result=result))
 
-    def _answer_unknown(self, given_up: list[Sent]) -> None:
+    def _go_on_without_answer(self, given_up: list[Sent], now_ms: int) -> None:
+        """Pass unanswered calls on again that have a GUID or only read, until their time is up; answer the others."""
         for sent in given_up:
-            self._effects.replies.append(Reply(sent.ticket, ServiceUnavailable(UNKNOWN), 0))
+            held = sent.held
+            if self._waiting_calls.may_go_on(held, now_ms):
+                self._submit(held, now_ms)
+            else:
+                self._effects.replies.append(Reply(held.ticket, ServiceUnavailable(UNKNOWN), 0))
 
     def master_changed(self, now_ms: int) -> None:
         """Go on with calls that wait, after a change of the master or of the links.
 
-        Calls that went to a member without a link are answered as unknown. A former master that is linked has
-        ``FAREWELL_MS`` to say which calls it only held.
+        No answer comes from a member without a link any more. A former master that is linked has ``FAREWELL_MS`` to
+        say which calls it only held.
         """
         master, linked = self._replica.master, self._members.linked
-        self._answer_unknown(self._pending_calls.lost_with(lambda to: to not in linked))
+        self._go_on_without_answer(self._pending_calls.lost_with(lambda to: to not in linked), now_ms)
         self._pending_calls.hasten(lambda to: master not in (None, to), now_ms + FAREWELL_MS)
         self.go_on_with_waiting_calls(now_ms)
 
     def go_on_with_waiting_calls(self, now_ms: int) -> None:
         """Execute or pass on the calls that waited for a master, if there is one now."""
         may_write = self._leadership.may_write
-        if self._waiting_calls and (may_write or self._master is not None):
-            for call, ticket in self._waiting_calls.take_all():
+        if self._waiting_calls and (may_write or self._master is not None or self._relay is not None):
+            for held in self._waiting_calls.take_all():
                 if may_write:
-                    self._executor.admit(call, ticket, now_ms)
+                    self._executor.admit(self._waiting_calls.call_now(held, now_ms), held.ticket, now_ms)
                 else:
-                    self.submit(call, ticket, now_ms)
+                    self._submit(held, now_ms)
 
     @property
     def wake_at_ms(self) -> int | None:
@@ -228,12 +266,11 @@ class Forwarder:
     def tick(self, now_ms: int) -> None:
         """End the waits whose time is up: those for a master, and those for an answer of it."""
         while (expired := self._waiting_calls.pop_expired(now_ms)) is not None:
-            call, ticket = expired
-            if isinstance(call.command, READS) and type(ticket) is not Remote:
-                self._effects.replies.append(Reply(ticket, self._stale_answer(call, now_ms), 0))
+            if isinstance(expired.call.command, READS) and type(expired.ticket) is not Remote:
+                self._effects.replies.append(Reply(expired.ticket, self._stale_answer(expired.call, now_ms), 0))
             else:
-                self._refuse(ticket)
-        self._answer_unknown(self._pending_calls.expired(now_ms))
+                self._refuse(expired)
+        self._go_on_without_answer(self._pending_calls.expired(now_ms), now_ms)
 
     def _stale_answer(self, call: Call, now_ms: int) -> Result | SqsError:
         """The answer to a read from committed state, which is behind by the time since a master was heard, or more."""
@@ -285,10 +322,12 @@ class Forwarder:
             return
         if self._leadership.serving:
             self._executor.admit(call, remote, now_ms)
-        elif forwarded.is_relayed and self._master is not None:
-            self._forward(call, remote, self._master, now_ms)
         else:
-            self.submit(call, remote, now_ms)
+            held = self._waiting_calls.from_now(call, remote, now_ms)
+            if forwarded.is_relayed and self._master is not None:
+                self._forward(held, self._master, now_ms)
+            else:
+                self._submit(held, now_ms)
 
     def _on_give_back(self, forwarded: GiveBack, now_ms: int) -> None:
         result = forwarded.result
@@ -319,7 +358,7 @@ class Forwarder:
             # late copy of the answer must not take the messages from that client. They stay hidden for their timeout.
             return
         waiting = self._pending_calls.sent.get(forwarded.number)
-        if waiting is not None and not (forwarded.sender == waiting.to and fits(outcome, waiting.call.command)):
+        if waiting is not None and not (forwarded.sender == waiting.to and fits(outcome, waiting.held.call.command)):
             raise FrameError(f"{forwarded.kind} of {forwarded.sender} does not answer what was asked of {waiting.to}")
         if not self._pending_calls.is_first(forwarded.number):
             return
@@ -328,7 +367,7 @@ class Forwarder:
             if isinstance(outcome, ReceiveMessageResult) and outcome.messages:
                 self._give_to(forwarded.sender, outcome)
         else:
-            self._effects.replies.append(Reply(sent.ticket, outcome, 0))
+            self._effects.replies.append(Reply(sent.held.ticket, outcome, 0))
 
     def _on_not_master(self, forwarded: NotMaster, now_ms: int) -> None:
         """The sender did nothing for a call: pass it on to the next master, or let it wait for one."""
@@ -337,21 +376,31 @@ class Forwarder:
         sent = self._pending_calls.arrived(forwarded.number)
         if sent is None:
             return
+        sent.held.is_uncertain = sent.was_uncertain
         if forwarded.sender == self._replica.election.refused_by:
             self._replica.election.refused_by = None  # it hears no master either
-            self.submit(sent.call, sent.ticket, now_ms)
+            self._submit(sent.held, now_ms)
             return
         self._denied = (forwarded.sender, sent.term)
         if self._master is None:
-            self.hold(sent.call, sent.ticket, now_ms)
+            self._hold(sent.held, now_ms)
         else:
-            self.submit(sent.call, sent.ticket, now_ms)
+            self._submit(sent.held, now_ms)
 
-    def retire(self) -> None:
-        """Answer all calls that wait, as another Node takes over: those passed on are unknown, the others refused."""
-        self._answer_unknown(self._pending_calls.lost_with(lambda to: True))
-        for _, ticket in self._waiting_calls.take_all():
-            self._refuse(ticket)
+    def retire(self, now_ms: int) -> list[HeldCall]:
+        """Return the calls with which the Node that takes over shall go on, and answer all others that wait here."""
+        kept = []
+        for sent in self._pending_calls.lost_with(lambda to: True):
+            if self._waiting_calls.may_go_on(sent.held, now_ms) and type(sent.held.ticket) is not Remote:
+                kept.append(sent.held)
+            else:
+                self._effects.replies.append(Reply(sent.held.ticket, ServiceUnavailable(UNKNOWN), 0))
+        for held in self._waiting_calls.take_all():
+            if self._waiting_calls.hold_ms and type(held.ticket) is not Remote:
+                kept.append(held)
+            else:
+                self._refuse(held)
+        return kept
 
     def mail_answers(self, now_ms: int) -> None:
         """Send the answers to calls of other members that may leave; messages for a member that left are given back."""

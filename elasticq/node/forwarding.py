@@ -17,7 +17,7 @@ from elasticq.model import commands, errors, extensions, results
 from elasticq.model.actions import BY_NAME
 from elasticq.model.commands import Call, Origin
 from elasticq.model.errors import SqsError
-from elasticq.model.ranges import CallText, ClusterId, Index, MemberId, PeerText
+from elasticq.model.ranges import CallText, ClusterId, Index, MemberId, PeerText, TimeMs
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.replication.messages import FrameError
 
@@ -45,6 +45,7 @@ class Forward(ForwardingMessage, tag=1):
     """Asks to execute a call once. ``kind``: the command's class.
 
     is_relayed: a receiver that is not the master passes the call on to it.
+    deadline_ms: cluster time after which the call must not be executed, as its client is answered 503; 0: none.
     """
 
     number: Index
@@ -57,6 +58,7 @@ class Forward(ForwardingMessage, tag=1):
     origin: Origin | None = None
     is_relayed: bool = False
     trace_header: CallText = ""
+    deadline_ms: TimeMs = 0
 
 
 class Answer(ForwardingMessage, tag=2):
@@ -130,7 +132,15 @@ def decode(frame: bytes) -> AnyForwardingMessage:
 
 
 def forward_of(
-    call: Call, cluster: str, sender: str, to: str, incarnation: str, number: int, *, is_relayed: bool = False
+    call: Call,
+    cluster: str,
+    sender: str,
+    to: str,
+    incarnation: str,
+    number: int,
+    *,
+    is_relayed: bool = False,
+    deadline_ms: int = 0,
 ) -> Forward:
     return Forward(
         cluster=cluster,
@@ -147,6 +157,7 @@ def forward_of(
         origin=call.origin,
         is_relayed=is_relayed,
         trace_header=call.trace_header,
+        deadline_ms=deadline_ms,
     )
 
 
@@ -162,6 +173,7 @@ def call_of(forward: Forward) -> Call:
         forward.invocation,
         forward.origin,
         forward.trace_header,
+        forward.deadline_ms,
     )
 
 

@@ -56,7 +56,7 @@ from elasticq.node.leadership import Leadership
 from elasticq.node.members import Members
 from elasticq.node.orders import Order, OrderDone, OrderRefused, TransferMastership, VerifyRows
 from elasticq.node.outlet import Outlet
-from elasticq.node.outputs import Fetch, Reply, Ticket, Wanted
+from elasticq.node.outputs import Fetch, HeldCall, Reply, Ticket, Wanted
 from elasticq.node.peer import Peer
 from elasticq.node.replies import Replies
 from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus
@@ -99,7 +99,9 @@ class Node:
         self.clock = clock = ClusterClock()
         clock.ahead_ms = state.ahead_ms
         random = SeededRandom(entropy)
-        timing = Timing(settings.heartbeat_ms, settings.election_min_ms, settings.election_max_ms)
+        timing = Timing(
+            settings.heartbeat_ms, settings.election_min_ms, settings.election_max_ms, settings.broken_link_ms
+        )
         is_volatile, replies = settings.volatile, effects.replies
         self.replica = replica = Replica(
             settings.member_id, settings.voters, durable, timing, random, clock.reading, is_volatile=is_volatile
@@ -111,7 +113,11 @@ class Node:
         self._voter_changes = changes = VoterChanges(settings, replica, members)
         incarnation = random.token(b"courier %d" % durable.applied_index, 8).hex()  # the entropy may be an older node's
         index = durable.applied_index
-        judge, mover, waiting_calls = Judge(effects.failures), Mover(), WaitingCalls(settings.read_wait_ms)
+        judge, mover, waiting_calls = (
+            Judge(effects.failures),
+            Mover(),
+            WaitingCalls(state, settings.hold_ms, settings.read_wait_ms),
+        )
         outlet, digests = Outlet(replica, effects, is_volatile=is_volatile), Digests(state, replica)
         content_cache = ContentCache(state, effects.fetches, settings.memory_bytes)
         backpressure = SendBackpressure(state, content_cache, replies, settings.memory_bytes_max if is_volatile else 0)
@@ -251,6 +257,7 @@ class Node:
     def lost(self, member_id: str, now_ms: int) -> None:
         """The link to another member broke: the receives that wait here for its clients are dropped."""
         self.members.lost(member_id, now_ms)
+        self.replica.link_broke(member_id, now_ms)
         self._executor.forget_waiting_of(member_id)
         self._forwarder.master_changed(now_ms)
         self._leave(now_ms)
@@ -373,14 +380,20 @@ class Node:
         """The term of this member, and whom it voted for in that term."""
         return Vote(self.replica.term, self.replica.voted_for)
 
-    def retire(self, now_ms: int) -> None:
-        """Answer all who wait here, as a node over a snapshot takes this one's place.
+    def retire(self, now_ms: int) -> list[HeldCall]:
+        """Return the calls with which the node over a snapshot that takes this one's place shall go on; answer others.
 
         The log of this node is lost: nobody can tell any more whether entries are committed that it did not know to be.
         """
         self.journal.retire()
-        self._forwarder.retire()
+        held = self._forwarder.retire(now_ms)
         self._forwarder.mail_answers(now_ms)
+        return held
+
+    def go_on_with(self, held: list[HeldCall], now_ms: int) -> None:
+        """Take the calls that waited at the node whose place this one has taken."""
+        self._forwarder.go_on_with(held, now_ms)
+        self._leave(now_ms)
 
     # --- what the replica tells ---------------------------------------------------------
 
@@ -414,10 +427,10 @@ class Node:
             self._commit_moved(self.replica.commit_index, is_master=True)
 
     def _lost_mastership(self, commit_index: int, now_ms: int) -> None:
-        """Take back what is not committed, newest first; calls whose answers were held are answered as unknown."""
+        """Take back what is not committed, newest first; calls that may run again go on at the next master."""
         self.leadership.lost_mastership()
         self.journal.lost_mastership(commit_index)
-        self._forwarder.go_on_with(self._executor.lost_mastership(), now_ms)
+        self._forwarder.go_on_with(self._executor.lost_mastership(now_ms), now_ms)
         self._voter_changes.lost_mastership()
 
     def _commit_moved(self, commit_index: int, *, is_master: bool) -> None:

@@ -26,7 +26,7 @@ class Outlet:
             effects.token += 1
             effects.records += ready.records
             ready.records.clear()
-            self._replica.handed_out(effects.token)
+            self._replica.durability.handed_out(effects.token, self._replica.log.last_index)
         for message, rests_on_records in ready.messages:
             token = effects.token if rests_on_records and not self._is_volatile else 0
             effects.frames.append(Frame(message.to, encode(message), token))

@@ -1,10 +1,11 @@
-"""What a Node gives out, each a line of one of the lists of its Effects (effects.py)."""
+"""What a Node gives out, each a line of one of the lists of its Effects (effects.py), and the calls that it keeps."""
 
 from collections.abc import Hashable
 
 from msgspec import Struct
 
 from elasticq.engine.mutations import Mutation
+from elasticq.model.commands import Call
 from elasticq.model.errors import SqsError
 from elasticq.model.results import Result
 from elasticq.node.orders import OrderOutcome
@@ -12,6 +13,18 @@ from elasticq.replication.records import Voter
 
 Ticket = Hashable
 """A value that the shell gives to ``submit``; it comes back in the one Reply to that call."""
+
+
+class HeldCall(Struct, gc=False):
+    """A call that waits here or was passed on; its client is answered by ``until_ms`` (boot clock) at the latest.
+
+    is_uncertain: it may have had its effect.
+    """
+
+    call: Call
+    ticket: Ticket
+    until_ms: int
+    is_uncertain: bool = False
 
 
 class Frame(Struct, gc=False):

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from elasticq.model.commands import Call, ReceiveMessage
+from elasticq.model.commands import ReceiveMessage
 from elasticq.model.limits import WAIT_S_MAX
 from elasticq.model.ranges import PEERS_MAX
 from elasticq.node.forwarding import Numbers
-from elasticq.node.outputs import Ticket
+from elasticq.node.outputs import HeldCall, Ticket
+from elasticq.node.waiting_calls import ANSWER_MS
 
-ANSWER_MS = 10_000  # how long the master may take, beside the wait of a long poll
 FAREWELL_MS = 1_000  # how long a former master may take to say which calls it did not execute
 
 
@@ -23,13 +23,16 @@ class Remote(Struct, frozen=True, gc=False):
 
 
 class Sent(Struct, gc=False):
-    """A call that was passed on to ``to``, the master of ``term``."""
+    """A call that was passed on to ``to``, the master of ``term``, and is waited for until ``until_ms``.
 
-    call: Call
-    ticket: Ticket
+    was_uncertain: it may have had its effect before.
+    """
+
+    held: HeldCall
     to: str
     until_ms: int
     term: int = 0
+    was_uncertain: bool = False
 
 
 class PendingCalls:
@@ -41,21 +44,28 @@ class PendingCalls:
         self.expires_at_ms: int | None = None  # no call of ``sent`` is given up before this
         self._numbers: dict[Ticket, int] = {}
         self._number = 0
+        self._guids = 0
         self._answers = Numbers(incarnation)
         self._taken: dict[str, Numbers] = {}
 
     # --- the accepting member -----------------------------------------------------
 
-    def send(self, call: Call, ticket: Ticket, to: str, now_ms: int, term: int = 0) -> int:
+    def send(self, held: HeldCall, to: str, now_ms: int, term: int = 0) -> int:
         """Register a call that is passed on to ``to``, the master of ``term``; returns its number."""
         self.next_number()
-        wait_ms = WAIT_S_MAX * 1_000 if type(call.command) is ReceiveMessage else 0
+        wait_ms = WAIT_S_MAX * 1_000 if type(held.call.command) is ReceiveMessage else 0
         until_ms = now_ms + wait_ms + ANSWER_MS
+        until_ms = min(until_ms, max(held.until_ms, now_ms))
         if self.expires_at_ms is None or until_ms < self.expires_at_ms:
             self.expires_at_ms = until_ms
-        self.sent[self._number] = Sent(call, ticket, to, until_ms, term)
-        self._numbers[ticket] = self._number
+        self.sent[self._number] = Sent(held, to, until_ms, term, held.is_uncertain)
+        self._numbers[held.ticket] = self._number
         return self._number
+
+    def new_guid(self) -> bytes:
+        """A GUID for a call without one. The counter is first, as the history finds its bucket by the first bytes."""
+        self._guids += 1
+        return self._guids.to_bytes(8, "little") + bytes.fromhex(self.incarnation)[:8]
 
     def next_number(self) -> int:
         """The next message number; the receiver executes each number once."""
@@ -66,7 +76,7 @@ class PendingCalls:
         """Remove and return the call with this number, which is over; None if nobody waits for it any more."""
         sent = self.sent.pop(number, None)
         if sent is not None:
-            self._numbers.pop(sent.ticket, None)
+            self._numbers.pop(sent.held.ticket, None)
         return sent
 
     def is_first(self, number: int) -> bool:

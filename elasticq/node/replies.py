@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterator
 
+from elasticq.model.commands import Call
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import Result
 from elasticq.node.outputs import Reply, Ticket
@@ -11,13 +12,23 @@ from elasticq.replication.replica import Replica
 
 
 class Pending:
-    """A reply held back; ``by_lease``: it rests on nothing uncommitted, but the mastership must be proved."""
+    """A reply held back; ``by_lease``: it rests on nothing uncommitted, but the mastership must be proved.
 
-    __slots__ = ("by_lease", "index", "outcome", "ticket", "until_ms")
+    call: what is answered; None where nobody waits for it any more.
+    """
+
+    __slots__ = ("by_lease", "call", "index", "outcome", "ticket", "until_ms")
 
     def __init__(
-        self, ticket: Ticket | None, outcome: Result | SqsError, index: int, by_lease: bool, until_ms: int = 0
+        self,
+        call: Call | None,
+        ticket: Ticket | None,
+        outcome: Result | SqsError,
+        index: int,
+        by_lease: bool,
+        until_ms: int = 0,
     ) -> None:
+        self.call = call
         self.ticket = ticket
         self.outcome = outcome
         self.index = index
@@ -40,7 +51,9 @@ class Replies:
     def __bool__(self) -> bool:
         return bool(self._pending or self._sends)
 
-    def answer(self, ticket: Ticket | None, outcome: Result | SqsError, index: int, now_ms: int) -> None:
+    def answer(
+        self, call: Call | None, ticket: Ticket | None, outcome: Result | SqsError, index: int, now_ms: int
+    ) -> None:
         """Let an answer leave now, or hold it; ``index`` is the newest log index that the outcome rests on."""
         replica = self._replica
         by_lease = index <= replica.commit_index
@@ -49,17 +62,19 @@ class Replies:
             return
         if by_lease and not any(pending.by_lease for pending in self._pending):
             replica.ask_round(now_ms)
-        self._pending.append(Pending(ticket, outcome, index, by_lease))
+        self._pending.append(Pending(call, ticket, outcome, index, by_lease))
 
-    def answer_send(self, ticket: Ticket | None, outcome: Result | SqsError, index: int, now_ms: int) -> None:
+    def answer_send(
+        self, call: Call | None, ticket: Ticket | None, outcome: Result | SqsError, index: int, now_ms: int
+    ) -> None:
         """Answer a send to a standard queue that was appended at ``index``, when the mode allows it."""
         match self._mode:
             case "majority":
-                self.answer(ticket, outcome, index, now_ms)
+                self.answer(call, ticket, outcome, index, now_ms)
             case "async":
                 self._due.append(Reply(ticket, outcome, index))
             case _:
-                self._sends.append(Pending(ticket, outcome, index, False, now_ms + self._all_timeout_ms))
+                self._sends.append(Pending(call, ticket, outcome, index, False, now_ms + self._all_timeout_ms))
 
     def release(self, now_ms: int) -> None:
         pending = self._pending
@@ -91,9 +106,9 @@ class Replies:
         """The boot-clock ms at which the oldest send of mode ``all`` is given up; None if none waits."""
         return self._sends[0].until_ms if self._sends and self._mode == "all" else None
 
-    def give_up(self) -> Iterator[Ticket | None]:
-        """Drop all held replies, as the mastership is lost, and yield their tickets, which nobody has answered."""
+    def give_up(self) -> Iterator[tuple[Call | None, Ticket | None]]:
+        """Drop all held replies, as the mastership is lost, and yield their calls, which nobody has answered."""
         for pending in (*self._pending, *self._sends):
-            yield pending.ticket
+            yield pending.call, pending.ticket
         self._pending.clear()
         self._sends.clear()

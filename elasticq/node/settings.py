@@ -29,6 +29,9 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     limits: how much a call may hold or ask for. Of these two the master's are in force.
     memory_bytes: contents of queues that fit are kept in memory up to this; volatile members keep all,
     and refuse sends above memory_bytes_max (0: no bound).
+    broken_link_ms: the silence after which a voter whose link to the master broke may help another one.
+    hold_ms: how long a call waits for a master, beside a receive's own wait; 0: one that may change something waits
+    for ``read_wait_ms``, and only if a master gave it back or hands over.
     """
 
     member_id: str
@@ -42,6 +45,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     heartbeat_ms: int = 100
     election_min_ms: int = 700
     election_max_ms: int = 1_400
+    broken_link_ms: int = 180
     batch_bytes_max: int = 1_048_576
     memory_bytes: int = 64 * 1_048_576
     memory_bytes_max: int = 0
@@ -54,6 +58,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     mode: Mode = "majority"
     all_timeout_ms: int = 5_000
     read_wait_ms: int = 3_000
+    hold_ms: int = 0
     log_kept_bytes: int = 32 * 1_048_576
 
 
@@ -96,7 +101,7 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
 
     stale_ms: time since a master was heard (0 on a master); discarded: entries that were acknowledged in mode
     async or one and then dropped for a newer master's; digests: of the rows, by log index (VerifyRows);
-    leases: how many are remembered, living or not.
+    leases: how many are remembered, living or not; held_calls: how many wait for a master.
     """
 
     member_id: str
@@ -120,3 +125,4 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     discarded: int = 0
     digests: dict[int, str] = {}
     leases: int = 0
+    held_calls: int = 0

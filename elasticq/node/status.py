@@ -78,6 +78,7 @@ class StatusReport:
             discarded=self._journal.discarded,
             digests=dict(self._digests.by_index),
             leases=len(self._state.leases),
+            held_calls=self._forwarder.held_calls,
         )
 
     def _is_ready(self) -> bool:

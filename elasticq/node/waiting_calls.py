@@ -1,51 +1,181 @@
-"""Calls that wait for a master: nothing was done for them yet, here or elsewhere."""
+"""Calls that wait for a master, here at the member that accepted them or took them over: the retransmission buffer.
 
-from collections import deque
+Such a call was not executed yet, or it has a GUID (the id of an SDK call): a master that finds the GUID in its history
+repeats the answer. A plain SDK tries for about a tenth of a second, so the member has to wait in its place.
+Source: BlazingMQ's retransmission buffers and GUID history.
+"""
+
+from heapq import heappop, heappush
 from typing import Final
 
-from elasticq.model.commands import Call
-from elasticq.node.outputs import Ticket
+from msgspec.structs import replace
 
+from elasticq.engine.actions.receive import wait_s
+from elasticq.engine.contents import message_bytes
+from elasticq.engine.state import State
+from elasticq.model.commands import (
+    Call,
+    ChangeMessageVisibilityBatch,
+    DeleteMessageBatch,
+    GetQueueAttributes,
+    GetQueueUrl,
+    ListDeadLetterSourceQueues,
+    ListQueues,
+    ListQueueTags,
+    ReceiveMessage,
+    SendMessage,
+    SendMessageBatch,
+)
+from elasticq.model.errors import SqsError
+from elasticq.model.extensions import Peek
+from elasticq.model.limits import WAIT_S_MAX
+from elasticq.node.outputs import HeldCall, Ticket
+
+READS: Final = (GetQueueAttributes, GetQueueUrl, ListDeadLetterSourceQueues, ListQueueTags, ListQueues, Peek)
 WAITING_CALLS_MAX: Final = 10_000
+WAITING_BYTES_MAX: Final = 48 * 1_048_576  # well below what a link may have unsent, as all leave at once
+CALL_BYTES: Final = 1_024  # of a call beside its entries
+ENTRY_BYTES: Final = 256  # of an entry of a batch beside its message
+ANSWER_MS: Final = 10_000  # how long a master may take, beside the wait of a long poll
+HELD_MS_MAX: Final = 55_000  # of a receive with its own wait, as SDKs read an answer for 60 s
+
+
+def may_run_again(call: Call) -> bool:
+    """True if it is safe to execute the call a second time: it has a GUID, or it changes nothing."""
+    return bool(call.invocation) or isinstance(call.command, READS)
 
 
 class WaitingCalls:
-    """First come, first served. A call waits for ``wait_ms`` at most; all times are boot-clock ms."""
+    """First come, first served; each waits until a time of its own. All times are boot-clock ms.
 
-    __slots__ = ("_wait_ms", "_waiting")
+    hold_ms: how long a call waits for a master beside the wait that it asked for itself; 0: nothing is held for the
+        sake of clients, and a call that is known to have had no effect waits for ``read_wait_ms``, as all reads do
+    """
 
-    def __init__(self, wait_ms: int) -> None:
-        self._wait_ms = wait_ms
-        self._waiting: deque[tuple[int, Call, Ticket]] = deque()
+    __slots__ = (
+        "_by_ticket",
+        "_bytes",
+        "_deadlines",
+        "_number",
+        "_read_wait_ms",
+        "_state",
+        "_waiting",
+        "hold_ms",
+    )
+
+    def __init__(self, state: State, hold_ms: int, read_wait_ms: int) -> None:
+        self.hold_ms = hold_ms
+        self._state = state
+        self._read_wait_ms = read_wait_ms
+        self._number = 0
+        self._bytes = 0
+        self._waiting: dict[int, HeldCall] = {}
+        self._by_ticket: dict[Ticket, int] = {}
+        self._deadlines: list[tuple[int, int]] = []
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def hold(self, call: Call, ticket: Ticket, now_ms: int) -> bool:
-        """Let the call wait; False if too many wait already."""
-        if len(self._waiting) >= WAITING_CALLS_MAX:
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def from_now(self, call: Call, ticket: Ticket, now_ms: int) -> HeldCall:
+        """A call that came now."""
+        return self.after_wait(call, ticket, now_ms + _wait_ms(self._state, call))
+
+    def call_now(self, held: HeldCall, now_ms: int) -> Call:
+        """The call as it is to be executed now: a receive that has waited already waits for the rest of its time."""
+        command, wait_ms = held.call.command, _wait_ms(self._state, held.call)
+        if not isinstance(command, ReceiveMessage) or not wait_ms:
+            return held.call
+        left_s = max(0, -(-(held.until_ms - self._patience_ms(held.call) - now_ms) // 1_000))
+        if left_s * 1_000 >= wait_ms:
+            return held.call
+        return replace(held.call, command=replace(command, wait_time_seconds=left_s))
+
+    def after_wait(self, call: Call, ticket: Ticket, wait_until_ms: int) -> HeldCall:
+        """A receive that has waited for a message, and may until ``wait_until_ms``."""
+        return HeldCall(call, ticket, wait_until_ms + self._patience_ms(call))
+
+    def _patience_ms(self, call: Call) -> int:
+        """How long the call waits for a master beside its own wait."""
+        return min(self.hold_ms or ANSWER_MS, HELD_MS_MAX - _wait_ms(self._state, call))
+
+    def may_go_on(self, held: HeldCall, now_ms: int) -> bool:
+        """True if a call that may have had its effect shall be executed again instead of being answered as unknown."""
+        return self.hold_ms > 0 and now_ms < held.until_ms and may_run_again(held.call)
+
+    def hold(self, held: HeldCall, now_ms: int, *, is_bounded: bool = True) -> bool:
+        """Let the call wait until its time; False if that is over or, with ``is_bounded``, too many wait already."""
+        until_ms = held.until_ms
+        if not self.hold_ms or isinstance(held.call.command, READS):
+            until_ms = min(until_ms, now_ms + self._read_wait_ms)
+        size_bytes = _size_bytes(held.call)
+        is_full = len(self._waiting) >= WAITING_CALLS_MAX or self._bytes + size_bytes > WAITING_BYTES_MAX
+        if (is_full and is_bounded) or until_ms <= now_ms:
             return False
-        self._waiting.append((now_ms + self._wait_ms, call, ticket))
+        self._number += 1
+        self._bytes += size_bytes
+        self._waiting[self._number] = held
+        self._by_ticket[held.ticket] = self._number
+        heappush(self._deadlines, (until_ms, self._number))
         return True
 
-    def take_all(self) -> list[tuple[Call, Ticket]]:
+    def take_all(self) -> list[HeldCall]:
         """Remove and return all calls that wait."""
-        taken = [(call, ticket) for _, call, ticket in self._waiting]
+        taken = list(self._waiting.values())
         self._waiting.clear()
+        self._by_ticket.clear()
+        self._deadlines.clear()
+        self._bytes = 0
         return taken
 
-    def pop_expired(self, now_ms: int) -> tuple[Call, Ticket] | None:
-        """Remove and return the call that waited longest if its time is up; None if it is not."""
-        if not self._waiting or self._waiting[0][0] > now_ms:
+    def pop_expired(self, now_ms: int) -> HeldCall | None:
+        """Remove and return the call whose wait ended first; None if no wait has ended by ``now_ms``."""
+        deadline_ms = self.next_deadline_ms()
+        if deadline_ms is None or deadline_ms > now_ms:
             return None
-        _, call, ticket = self._waiting.popleft()
-        return call, ticket
+        return self._remove(heappop(self._deadlines)[1])
 
     def cancel(self, ticket: Ticket) -> None:
         """Remove the call of a client that left; an unknown ticket changes nothing."""
-        if self._waiting:
-            self._waiting = deque(item for item in self._waiting if item[2] != ticket)
+        number = self._by_ticket.get(ticket)
+        if number is not None:
+            self._remove(number)
+
+    def _remove(self, number: int) -> HeldCall:
+        held = self._waiting.pop(number)
+        self._bytes -= _size_bytes(held.call)
+        del self._by_ticket[held.ticket]
+        return held
 
     def next_deadline_ms(self) -> int | None:
         """The time at which the first wait ends; None if no call waits."""
-        return self._waiting[0][0] if self._waiting else None
+        while self._deadlines and self._deadlines[0][1] not in self._waiting:
+            heappop(self._deadlines)
+        return self._deadlines[0][0] if self._deadlines else None
+
+
+def _wait_ms(state: State, call: Call) -> int:
+    """How long the call may wait for messages, as far as this member knows its queue."""
+    command = call.command
+    if not isinstance(command, ReceiveMessage):
+        return 0
+    try:
+        asked_s = wait_s(state, call, command)
+    except SqsError:
+        asked_s = 0  # no such queue is known here
+    return 1_000 * min(max(asked_s, 0), WAIT_S_MAX)  # it is checked when the call is executed
+
+
+def _size_bytes(call: Call) -> int:
+    """About what the call takes in memory and in a frame."""
+    command = call.command
+    if isinstance(command, SendMessage):
+        return CALL_BYTES + message_bytes(command.message_body or "", command.message_attributes)
+    if isinstance(command, SendMessageBatch):
+        sizes = (message_bytes(entry.message_body or "", entry.message_attributes) for entry in command.entries)
+        return CALL_BYTES + ENTRY_BYTES * len(command.entries) + sum(sizes)
+    if isinstance(command, (DeleteMessageBatch, ChangeMessageVisibilityBatch)):
+        return CALL_BYTES + ENTRY_BYTES * len(command.entries)
+    return CALL_BYTES

@@ -4,6 +4,10 @@ A voter that hears no master for a random time asks whether the others would vot
 (pre-vote), which changes nothing with anybody; only when a quorum would does it raise the term
 and stand. Whether this member may vote and what follows from a majority is Replica's to say.
 
+A process that dies closes its connections. So a voter whose link to the master broke waits for
+``broken_link_ms`` of silence only, which outlasts that master's lease as the long silence does;
+one after another stand then, in the order of their ids, so that their votes are not split.
+
 Source: Ongaro, "Consensus: bridging theory and practice" (2014), §3.4, §4.2.3, §9.6.
 """
 
@@ -14,14 +18,19 @@ from elasticq.replication.raft_state import RaftState
 from elasticq.replication.seeded_random import SeededRandom
 
 FSYNC_FACTOR = 10  # an election waits for so many of the disk's slow syncs
+TURN_MS = 40  # between two voters that stand as their links to the master broke: for a pre-vote, a sync and a vote
 
 
 class Timing(Struct, frozen=True):
-    """heartbeat_ms: time between rounds; election_min_ms, election_max_ms: bounds of the silence before standing."""
+    """heartbeat_ms: time between rounds; election_min_ms, election_max_ms: bounds of the silence before standing.
+
+    broken_link_ms: the silence after which a voter may help a new master if its link to the old one is broken.
+    """
 
     heartbeat_ms: int
     election_min_ms: int
     election_max_ms: int
+    broken_link_ms: int
 
 
 class Election:
@@ -34,6 +43,7 @@ class Election:
         self.fsync_ms = 0  # how long the disk's slow syncs take
         self.at_ms = 0  # when this member stands if it hears no master until then
         self.heard_ms: int | None = None  # when the newest Append of a master came, of any term
+        self._is_link_broken = False  # to the master that was heard then
         self.votes: dict[str, tuple[int, int]] = {}  # grants: voter -> its clock
         self.refused_by: str | None = None  # a voter: it may hear a master that is not heard here
         self._pre_votes: set[str] = set()
@@ -44,17 +54,39 @@ class Election:
 
     @property
     def patience_ms(self) -> int:
-        """How long a silence is normal: longer where the disk is slow. The lease counts on ``election_min_ms`` only."""
+        """How many ms of silence are normal; more where the disk is slow. The lease does not depend on it."""
         return max(self._timing.election_min_ms, FSYNC_FACTOR * self.fsync_ms)
 
     def set_timer(self, now_ms: int) -> None:
+        """Stand after a random silence from now on; a shorter one where the link to the master is broken."""
         timing = self._timing
-        silence_ms = self._random.between(timing.election_min_ms, timing.election_max_ms)
+        if self._is_link_broken:
+            silence_ms = self._random.between(timing.broken_link_ms, 2 * timing.broken_link_ms)
+        else:
+            silence_ms = self._random.between(timing.election_min_ms, timing.election_max_ms)
         self.at_ms = now_ms + max(silence_ms, silence_ms * self.patience_ms // timing.election_min_ms)
 
+    def heard(self, now_ms: int) -> None:
+        """Note an Append of a master."""
+        self.heard_ms = now_ms
+        self._is_link_broken = False
+        self.set_timer(now_ms)
+
+    def link_broke(self, turns: int, now_ms: int) -> None:
+        """Note that the link to the master that was heard last broke; ``turns``: the voters that stand before this."""
+        if self._timing.broken_link_ms >= self._timing.election_min_ms:
+            return  # as much patience as with silence
+        self._is_link_broken = True
+        since_ms = now_ms if self.heard_ms is None else self.heard_ms
+        # Half a turn late, as the master's last frame may have come to the other voters some ms after it came here.
+        early_ms = since_ms + self._timing.broken_link_ms + TURN_MS * turns + TURN_MS // 2
+        self.at_ms = min(self.at_ms, max(early_ms, now_ms + TURN_MS * turns))
+
     def heard_lately(self, now_ms: int) -> bool:
-        """Stickiness: a member that heard a master within ``election_min_ms`` helps nobody to depose it."""
-        return self.heard_ms is not None and now_ms - self.heard_ms < self._timing.election_min_ms
+        """Stickiness: who heard a master lately helps nobody to depose it, as that master may still have its lease."""
+        timing = self._timing
+        silence_ms = timing.broken_link_ms if self._is_link_broken else timing.election_min_ms
+        return self.heard_ms is not None and now_ms - self.heard_ms < silence_ms
 
     # --- the candidate --------------------------------------------------------
 

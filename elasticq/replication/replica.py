@@ -78,15 +78,15 @@ class Replica(RaftState):
         self.role = FOLLOWER
         self.master: str | None = None
         self.election = Election(self, timing, random)
-        self.lease = LeaderLease(timing.election_min_ms)
+        self.lease = LeaderLease(timing.broken_link_ms)
         self.tracker = ProgressTracker(self)
         self.appender = Appender(self, self.tracker, self.lease, timing.heartbeat_ms)
 
     # --- life ---------------------------------------------------------------
 
     def start(self, now_ms: int) -> None:
-        # Before the restart this voter may have answered a master's round: until election_min
-        # has passed it must not help another one, or that master's lease would lie.
+        # Before the restart this voter may have answered a master's round: until the silence
+        # is over it must not help another one, or that master's lease would lie.
         self.election.heard_ms = now_ms
         self.election.set_timer(now_ms)
         if not self.is_whole:
@@ -188,10 +188,6 @@ class Replica(RaftState):
         elif self.role == CANDIDATE:
             self._count_votes(now_ms)
 
-    def handed_out(self, token: int) -> None:
-        """The node gave the records of ``ready`` to the storage under ``token``."""
-        self.durability.handed_out(token, self.log.last_index)
-
     # --- terms and elections --------------------------------------------------
 
     def _step_down(self, term: int, now_ms: int, master: str | None = None) -> None:
@@ -245,6 +241,12 @@ class Replica(RaftState):
 
     def _hears_master(self, now_ms: int) -> bool:
         return self.role == MASTER or self.election.heard_lately(now_ms)
+
+    def link_broke(self, other: str, now_ms: int) -> None:
+        """The connection to another member broke: if that one is master or about to be, its process may be gone."""
+        if self.role == FOLLOWER and other == (self.master or self.voted_for) and self.membership.is_voter:
+            rivals = sorted({*self.voters} - {other})
+            self.election.link_broke(rivals.index(self.member_id), now_ms)
 
     # --- messages ---------------------------------------------------------------
 
@@ -328,8 +330,7 @@ class Replica(RaftState):
         if message.term > self.term or self.role != FOLLOWER:
             self._step_down(message.term, now_ms, master=message.sender)
         self.master = message.sender
-        self.election.heard_ms = now_ms
-        self.election.set_timer(now_ms)
+        self.election.heard(now_ms)
         self.tell(Linked(message.term, message.time_ms))
         if message.prev_index < self.log.base_index:
             # Everything up to the base is committed, so it matches by itself.

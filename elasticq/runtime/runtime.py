@@ -254,11 +254,13 @@ class Runtime:
         return self._effects.wanted
 
     def replace(self, node: Node) -> None:
-        """Go on with ``node``, made over a snapshot that the storage installed; calls waiting at the old one end."""
+        """Go on with ``node``, made over a snapshot that the storage installed, and with the calls that waited."""
         if self.stopped:
             return
         with _Guard(self):
-            self._node.retire(self._clock())
+            held = self._node.retire(self._clock())
+        if self._effects.frames:
+            self._transmit()
         self._release()
         self._tell()
         node.journal.discarded = self._node.journal.discarded
@@ -270,6 +272,10 @@ class Runtime:
         self.start()
         for peer in linked:
             self.met(peer)
+        if held and not self.stopped:
+            with _Guard(self):
+                self._node.go_on_with(held, self._clock())
+            self._drain()
 
     def set_full(self, reason: str | None) -> None:
         """Refuse sends, as the disk is full (``reason``); None: there is space again."""

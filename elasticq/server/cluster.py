@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from elasticq.server.secret_files import check_mode
 
 NODES_MAX: Final = 15
+HOLD_S_MAX: Final = 50
+"""SDKs read an answer for 60 s, and three attempts of 60 s end within the 300 s of the history of GUIDs."""
 SECRET_BYTES_MAX: Final = 4_096
 SECRET_BYTES_ADVISED: Final = 16
 
@@ -32,6 +34,7 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True):
     tls_key: str = ""
     tls_ca: str = ""
     ack_mode: Literal["async", "one", "majority", "all"] = "majority"
+    hold_s: Annotated[int, Meta(ge=0, le=HOLD_S_MAX)] = 25
     transfer_mb_per_s: Annotated[int, Meta(ge=1, le=10_000)] = 50
 
 

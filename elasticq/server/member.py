@@ -226,6 +226,7 @@ class Member:
             nodes=cluster.nodes,
             cluster_name=cluster.name,
             mode=cluster.ack_mode,
+            hold_ms=cluster.hold_s * 1_000,
         )
 
     def _node(self, loaded: Loaded) -> Node:

@@ -55,7 +55,8 @@ class Scenario(Struct, frozen=True):
 
     is_founded_by_meeting: members know how many they are and find each other; else each is given its voters.
     volatile: the numbers of members that live in memory; spares: how many members join later.
-    features: what clients use besides two standard queues, see queues.py.
+    features: what clients use besides two standard queues, see queues.py; hold_ms: how long members hold calls;
+    broken_link_ms: the silence after which a voter without a link to the master may help another one.
     """
 
     seed: int
@@ -75,6 +76,8 @@ class Scenario(Struct, frozen=True):
     log_kept_bytes: int = 32 * 1_048_576
     features: tuple[str, ...] = ()
     bounds: Bounds = USUAL
+    hold_ms: int = 0
+    broken_link_ms: int = 700
 
 
 CRASH_KINDS = ("crash", "crash_all", "restart", "crash_master", "crash_next_voter", "crash_appending_master")
@@ -124,6 +127,8 @@ _FOCUS_FEATURES = ("leases", "fifo", "dead_letters", "move_tasks")
 _MEMORY_BYTES = (0, 1_024, 65_536, 64 * 1_048_576)
 _IN_FLIGHT_ENTRIES = (1, 8, 4_096)
 _BATCH_BYTES = (1, 512, 1_048_576)
+_HOLD_MS = (0, 1_000, 25_000, 25_000)
+_BROKEN_LINK_MS = (180, 180, 180, 700)
 _EARLY_FROM_MS = 100
 
 
@@ -191,6 +196,8 @@ def scenario(
         log_kept_bytes=cluster.randint(*_LOG_KEPT_BYTES),
         features=features,
         bounds=_bounds(focus) if is_mixed else USUAL,
+        hold_ms=Random(f"{seed}/hold").choice(_HOLD_MS) if members > 1 else 0,
+        broken_link_ms=Random(f"{seed}/links").choice(_BROKEN_LINK_MS),
     )
 
 

@@ -56,6 +56,10 @@ def decode_vote(data: bytes) -> VoteReply:
     return message
 
 
+class EndlessCall(BaseException):
+    """Raised in a node that does not return; no Exception, so that no command's handler catches it."""
+
+
 class Caller(Protocol):
     """A client whose request a member answers."""
 
@@ -215,6 +219,8 @@ class Member:
             incarnation=f"{self.id}/{self.process}",
             nodes=scenario.members,
             mode=scenario.mode,
+            hold_ms=scenario.hold_ms,
+            broken_link_ms=scenario.broken_link_ms,
             log_kept_bytes=scenario.log_kept_bytes,
         )
 
@@ -268,7 +274,7 @@ class Member:
         old = self.node
         assert old is not None
         self.observer.judge.installing(self, copy)
-        old.retire(self.boot_ms)
+        held = old.retire(self.boot_ms)
         self.observer.judge.discarded(self, old.effects.discarded)
         replies = old.effects.replies.copy()
         for reply in replies:
@@ -277,6 +283,7 @@ class Member:
         self._begin(self.disk.install(copy, old.vote))
         for peer in linked:
             self.call(lambda node, peer=peer: node.met(peer, self.boot_ms))  # type: ignore[misc]
+        self.call(lambda node: node.go_on_with(held, self.boot_ms))
         if self.node is not None:
             self.observer.judge.installed(self)
 
@@ -356,7 +363,7 @@ class Member:
             return
         try:
             action(node)
-        except Exception as failure:
+        except (Exception, EndlessCall) as failure:
             self._failed(failure)
             return
         if node.effects.failures:  # clients here ask for nothing that may fail
@@ -364,7 +371,7 @@ class Member:
         elif self.node is node:
             self._drain(node)
 
-    def _failed(self, failure: Exception) -> None:
+    def _failed(self, failure: BaseException) -> None:
         """An assertion of the core failed, or worse: where a real member would stop, the run does."""
         where = "".join(traceback.format_exception(failure)[-3:])
         self.trace.found(NODE_FAILED, f"{self.name}: {where}")

@@ -315,7 +315,7 @@ class Cluster:
         base = replica.log.base_at(replica.commit_index, replica.membership.committed_voters)
         rows = [mutation for chunk in dump(giver.state) for mutation in chunk]
         vote = old.node.vote if old.node.vote.term >= base.term else Vote(base.term, None)
-        old.node.retire(self.now_ms)
+        held = old.node.retire(self.now_ms)
         old.drain()
         new = Member(old.settings, Durable(vote, [], base, base.index), old.entropy, rows)
         new.replies, new.reply_indexes, new.disk = old.replies, old.reply_indexes, [(0, vote)]
@@ -323,6 +323,8 @@ class Cluster:
         self.start(name)
         for other in self.linked_with(name):
             self._greet(other, name)
+        new.node.go_on_with(held, self.now_ms)
+        new.drain()
         return True
 
     def forget_log(self, name: str) -> None:

@@ -11,7 +11,7 @@ from elasticq.replication.seeded_random import SeededRandom
 
 def outlet_of(*voters: str, is_volatile: bool = False) -> tuple[Replica, Effects, Outlet]:
     """A member "a" whose replica has just asked for pre-votes, or, alone, stands."""
-    timing, random = Timing(100, 700, 1_400), SeededRandom(b"e" * 32)
+    timing, random = Timing(100, 700, 1_400, 180), SeededRandom(b"e" * 32)
     replica = Replica("a", voters, NOTHING, timing, random, lambda now_ms: (0, now_ms), is_volatile=is_volatile)
     effects = Effects()
     replica.start(0)

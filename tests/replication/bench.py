@@ -9,7 +9,7 @@ from elasticq.replication.records import NOTHING, Durable, Entry, Record, Vote
 from elasticq.replication.replica import Replica
 from elasticq.replication.seeded_random import SeededRandom
 
-TIMING = Timing(heartbeat_ms=100, election_min_ms=700, election_max_ms=1_400)
+TIMING = Timing(heartbeat_ms=100, election_min_ms=700, election_max_ms=1_400, broken_link_ms=180)
 
 
 def entry(index: int, term: int, payload: bytes = b"") -> Entry:
@@ -32,6 +32,7 @@ class Bench:
         voters: tuple[str, ...] = ("a", "b", "c"),
         syncs: bool = True,
         is_volatile: bool = False,
+        timing: Timing = TIMING,
     ) -> None:
         self.now_ms = 1_000
         self.events: list[Event] = []
@@ -43,7 +44,7 @@ class Bench:
             "a",
             voters,
             durable,
-            TIMING,
+            timing,
             SeededRandom(b"bench"),
             lambda now_ms: (False, 5_000_000 + now_ms),
             is_volatile=is_volatile,
@@ -64,7 +65,7 @@ class Bench:
                 self.token += 1
                 self.records += ready.records
                 ready.records.clear()
-                self.replica.handed_out(self.token)
+                self.replica.durability.handed_out(self.token, self.replica.log.last_index)
             turn += [message for message, _ in ready.messages]
             ready.messages.clear()
             if self.syncs:

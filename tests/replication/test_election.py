@@ -1,5 +1,8 @@
 """Who is voted for, and who stands when: a test for each of Raft's rules."""
 
+from msgspec.structs import replace
+
+from elasticq.replication.election import TURN_MS
 from elasticq.replication.messages import PreVote, RequestVote, VoteReply
 from elasticq.replication.records import Vote
 from elasticq.replication.replica import CANDIDATE, FOLLOWER, MASTER
@@ -200,3 +203,101 @@ def test_votes_of_strangers_count_for_nothing() -> None:
     bench.campaign()
     bench.vote_reply("z", bench.replica.term, granted=True)
     assert bench.replica.role == CANDIDATE
+
+
+# --- a broken link to the master ------------------------------------------------------
+
+
+def test_voter_whose_link_to_the_master_broke_stands_as_soon_as_no_lease_is_left() -> None:
+    bench = Bench()
+    bench.append("c", 1)
+    heard_ms = bench.now_ms
+    bench.now_ms += 5
+    bench.replica.link_broke("c", bench.now_ms)
+    stands_ms = bench.replica.election.at_ms
+    assert heard_ms + TIMING.broken_link_ms < stands_ms <= heard_ms + TIMING.broken_link_ms + TURN_MS
+    assert bench.tick(stands_ms - bench.now_ms - 1) == []
+    assert [(type(message), message.to) for message in bench.tick(1)] == [(PreVote, "b"), (PreVote, "c")]
+    retry_ms = bench.replica.election.at_ms - bench.now_ms
+    assert TIMING.broken_link_ms <= retry_ms <= 2 * TIMING.broken_link_ms, "others may notice later"
+
+
+def test_those_whose_links_to_the_master_broke_stand_one_after_another() -> None:
+    stands_ms = []
+    for master in "bc":
+        bench = Bench(voters=(master, "a"))
+        bench.append(master, 1)
+        bench.replica.link_broke(master, bench.now_ms)
+        stands_ms.append(bench.replica.election.at_ms - bench.now_ms)
+    assert stands_ms[0] == stands_ms[1]
+    bench = Bench(voters=("0", "1", "a", "b"))
+    bench.append("b", 1)
+    bench.replica.link_broke("b", bench.now_ms)
+    assert bench.replica.election.at_ms - bench.now_ms == stands_ms[0] + 2 * TURN_MS
+
+
+def test_turns_are_kept_where_the_silence_was_over_before_the_links_broke() -> None:
+    bench = Bench(voters=("0", "a", "b"))
+    bench.append("b", 1)
+    bench.now_ms += 500
+    bench.replica.link_broke("b", bench.now_ms)
+    assert bench.replica.election.at_ms == bench.now_ms + TURN_MS
+
+
+def test_voter_helps_nobody_while_the_master_may_have_its_lease() -> None:
+    """The other end of a link that broke may be alive and answer reads."""
+    bench = Bench()
+    bench.append("b", 1)
+    bench.replica.link_broke("b", bench.now_ms)
+    bench.now_ms += TIMING.broken_link_ms - 1
+    assert not bench.pre_vote("c", 2).granted
+    assert not bench.request_vote("c", 2).granted
+    bench.now_ms += 1
+    assert bench.pre_vote("c", 2).granted
+    assert bench.request_vote("c", 2).granted
+
+
+def test_broken_link_to_anybody_else_changes_nothing() -> None:
+    bench = Bench()
+    bench.append("b", 1)
+    before_ms = bench.replica.election.at_ms
+    bench.replica.link_broke("c", bench.now_ms)
+    assert bench.replica.election.at_ms == before_ms
+    bench.now_ms += TIMING.broken_link_ms
+    assert not bench.pre_vote("c", 2).granted
+
+
+def test_master_that_is_heard_again_is_left_alone_as_before() -> None:
+    bench = Bench()
+    bench.append("b", 1)
+    bench.replica.link_broke("b", bench.now_ms)
+    bench.now_ms += 50
+    bench.append("b", 1)
+    assert bench.replica.election.at_ms >= bench.now_ms + TIMING.election_min_ms
+    bench.now_ms += TIMING.broken_link_ms
+    assert not bench.pre_vote("c", 2).granted
+
+
+def test_on_a_slow_disk_a_broken_link_is_no_reason_for_haste() -> None:
+    bench = Bench()
+    bench.append("b", 1)
+    bench.replica.election.fsync_ms = 700
+    bench.replica.link_broke("b", bench.now_ms)
+    bench.tick(bench.replica.election.at_ms - bench.now_ms)
+    assert bench.replica.election.at_ms - bench.now_ms >= 10 * TIMING.broken_link_ms
+
+
+def test_candidate_that_dies_with_this_vote_before_it_was_heard_as_master_is_replaced_as_soon() -> None:
+    bench = Bench()
+    bench.silence()
+    assert bench.request_vote("b", 5).granted
+    bench.replica.link_broke("b", bench.now_ms)
+    assert bench.replica.election.at_ms <= bench.now_ms + TIMING.broken_link_ms + TURN_MS
+
+
+def test_where_a_broken_link_is_no_sign_the_silence_is_as_long_as_ever() -> None:
+    bench = Bench(timing=replace(TIMING, broken_link_ms=TIMING.election_min_ms))
+    bench.append("b", 1)
+    before_ms = bench.replica.election.at_ms
+    bench.replica.link_broke("b", bench.now_ms)
+    assert bench.replica.election.at_ms == before_ms

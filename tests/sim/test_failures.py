@@ -4,6 +4,8 @@ import pytest
 
 from elasticq.engine.actions import send
 from elasticq.engine.mutations import MessageStored
+from elasticq.node.executor import Executor
+from elasticq.sim import many
 from elasticq.sim.faults import scenario
 from elasticq.sim.member import NODE_FAILED
 from elasticq.sim.world import run
@@ -23,3 +25,15 @@ def test_a_command_that_fails_is_found_although_the_member_would_go_on(monkeypat
     (finding,) = run(chosen).findings
     assert finding.name == NODE_FAILED
     assert "planted" in finding.evidence
+
+
+def test_a_member_that_does_not_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(executor: Executor, now_ms: int) -> None:
+        while now_ms:
+            pass
+
+    monkeypatch.setattr(Executor, "serve_due", endless)
+    monkeypatch.setattr(many, "RUN_CPU_S", 0.2)
+    (finding,) = many.judged(scenario(1, 3, kinds=(), count=0, duration_ms=12_000)).findings
+    assert finding.name == NODE_FAILED
+    assert "no end after 0.2 s" in finding.evidence

@@ -60,7 +60,7 @@ CASES = {
         Case(planted.truncate_without_conflict, (rule.TRUNCATED_WITHOUT_CONFLICT,), FAILOVERS, LATE_FRAMES),
         Case(planted.serving_before_takeover, (rule.SERVING_BEFORE_TAKEOVER,), FAILOVERS),
         Case(planted.restarted_member_raises_its_term, (rule.TERM_RAISED_AT_RESTART,), CRASHES),
-        Case(planted.wall_clock_stamps, (rule.CLOCK_AHEAD,), FAILOVERS, ("wild_clock",)),
+        Case(planted.wall_clock_stamps, (rule.CLOCK_AHEAD, rule.CLOCK_JUMPED), FAILOVERS, ("wild_clock",)),
         Case(planted.rows_without_removals, (rule.ROWS_DIFFER, RESURRECTED), CRASHES),
         Case(planted.rows_without_the_guid_table, (rule.ROWS_DIFFER, DUPLICATED), CRASHES),
         Case(planted.apply_that_reads_a_clock, (rule.ROWS_DIFFER,), FAILOVERS),

@@ -100,7 +100,8 @@ def test_five_lose_two_and_go_on(make_cluster: MakeCluster) -> None:
     cluster.same_rows()
 
 
-def test_one_of_three_only_reads(cluster: Cluster) -> None:  # F5
+def test_one_of_three_only_reads(make_cluster: MakeCluster) -> None:  # F5
+    cluster = make_cluster(environment={"ELASTICQ_CLUSTER__HOLD_S": "1"}).start()
     url = cluster["n1"].call("CreateQueue", QueueName="reads")["QueueUrl"]
     with Load(cluster) as load:
         load.wait_for(50)

@@ -1,0 +1,366 @@
+"""Members hold the calls of their clients while masters come and go: one effect, one answer, no exception in time."""
+
+import pytest
+
+from elasticq.model import commands as c
+from elasticq.model.errors import InvalidParameterValue, ServiceUnavailable, SqsError
+from elasticq.model.extensions import AdvanceClock
+from elasticq.model.results import (
+    EmptyResult,
+    ListQueuesResult,
+    ReceiveMessageResult,
+    SendMessageResult,
+    StaleResult,
+)
+from elasticq.node import forwarding, waiting_calls
+from elasticq.node.outputs import Frame
+from elasticq.node.waiting_calls import WAITING_CALLS_MAX
+from tests.node.cluster import Cluster
+
+HOLD_MS = 25_000
+GUID = b"g" * 16
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    made = Cluster(hold_ms=HOLD_MS)
+    made.introduce_all()
+    made.do(made.elect(), c.CreateQueue(queue_name="jobs"))
+    made.advance(300)
+    return made
+
+
+def send(body: str = "x") -> c.SendMessage:
+    return c.SendMessage(queue_url="jobs", message_body=body)
+
+
+def receive(wait_s: int = 0, limit: int = 10) -> c.ReceiveMessage:
+    return c.ReceiveMessage("jobs", wait_time_seconds=wait_s, max_number_of_messages=limit, visibility_timeout=600)
+
+
+def follower(cluster: Cluster) -> str:
+    return next(name for name in cluster.names if name in cluster.members and name not in cluster.serving())
+
+
+def bodies(cluster: Cluster) -> list[str]:
+    (master,) = cluster.serving()
+    found: list[str] = []
+    while True:
+        cluster.advance(200)
+        messages = cluster.do(master, receive()).messages  # type: ignore[attr-defined]
+        if not messages:
+            return found
+        found += [message.body for message in messages]
+
+
+def answers_of(cluster: Cluster, name: str, tickets: list[int]) -> list[object]:
+    return [cluster.answer(name, ticket) for ticket in tickets]
+
+
+@pytest.mark.parametrize("invocation", [b"", GUID])
+def test_calls_that_come_after_the_master_died_wait_for_the_next_one(cluster: Cluster, invocation: bytes) -> None:
+    master, name = cluster.elect(), follower(cluster)
+    cluster.crash(master)
+    ticket = cluster.say(name, send("after"), invocation)
+    assert cluster.answers(name, ticket) == []
+    cluster.elect()
+    cluster.settle()
+    assert isinstance(cluster.answer(name, ticket), SendMessageResult)
+    assert bodies(cluster) == ["after"]
+
+
+@pytest.mark.parametrize("invocation", [b"", GUID])
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_call_under_way_when_the_master_dies_has_one_effect(cluster: Cluster, invocation: bytes, is_kept: bool) -> None:
+    """``is_kept``: the other voters have its entry, so that it outlives the master that did not answer."""
+    master, name = cluster.elect(), follower(cluster)
+    cluster.drops = lambda sender, frame: sender == master and (not is_kept or is_answer(frame))
+    index = cluster.node(master).applied_index
+    ticket = cluster.say(name, send("once"), invocation)
+    assert cluster.answers(name, ticket) == []
+    assert cluster.node(master).applied_index == index + 1, "the master has executed it"
+    cluster.crash(master)
+    cluster.drops = None
+    cluster.elect()
+    cluster.settle()
+    assert isinstance(cluster.answer(name, ticket), SendMessageResult)
+    assert bodies(cluster) == ["once"]
+
+
+def is_answer(frame: Frame) -> bool:
+    return frame.data[:1] == bytes([forwarding.FRAME_KIND]) and isinstance(
+        forwarding.decode(frame.data), forwarding.Answer
+    )
+
+
+def test_receive_whose_answer_died_with_the_master_gets_the_same_messages(cluster: Cluster) -> None:
+    master, name = cluster.elect(), follower(cluster)
+    cluster.do(master, send("mine"))
+    cluster.advance(300)
+    cluster.drops = lambda sender, frame: sender == master and is_answer(frame)
+    ticket = cluster.say(name, receive())
+    cluster.advance(10)
+    cluster.crash(master)
+    cluster.drops = None
+    new = cluster.elect()
+    cluster.settle()
+    outcome = cluster.answer(name, ticket)
+    assert isinstance(outcome, ReceiveMessageResult)
+    (message,) = outcome.messages
+    assert message.body == "mine"
+    cluster.do(new, c.DeleteMessage("jobs", message.receipt_handle))
+    cluster.advance(700_000)
+    assert bodies(cluster) == []
+
+
+def test_call_accepted_by_the_master_itself_goes_on_with_the_next_one(cluster: Cluster) -> None:
+    old = cluster.elect()
+    others = [name for name in cluster.names if name != old]
+    for other in others:
+        cluster.part(old, other)
+    held, nameless = cluster.say(old, send("held"), GUID), cluster.say(old, send("nameless"))
+    new = cluster.elect_other(old)
+    cluster.do(new, send("new"))
+    cluster.advance(3_000)
+    assert cluster.answers(old, held) == [], "it steps down, and hears nobody"
+    assert isinstance(cluster.answer(old, nameless), ServiceUnavailable), "sent again it could be two messages"
+    cluster.cut.clear()
+    cluster.introduce_all()
+    cluster.advance(2_000)
+    assert isinstance(cluster.answer(old, held), SendMessageResult)
+    assert sorted(bodies(cluster)) == ["held", "new"]
+
+
+def test_long_poll_waits_on_at_the_next_master_for_the_rest_of_its_time(cluster: Cluster) -> None:
+    master, name = cluster.elect(), follower(cluster)
+    began_ms = cluster.now_ms
+    found, empty = cluster.say(name, receive(20, 1)), cluster.say(name, receive(10, 1))
+    cluster.advance(5_000)
+    cluster.crash(master)
+    new = cluster.elect()
+    cluster.do(new, send("late"))
+    cluster.settle()
+    (outcome,) = cluster.answers(name, found)
+    assert [message.body for message in outcome.messages] == ["late"]  # type: ignore[union-attr]
+    cluster.advance(began_ms + 9_900 - cluster.now_ms)
+    assert cluster.answers(name, empty) == []
+    cluster.advance(1_100)
+    assert cluster.answers(name, empty) == [ReceiveMessageResult()]
+
+
+def test_below_quorum_calls_wait_for_their_time_and_are_told_why(cluster: Cluster) -> None:
+    master, name = cluster.elect(), follower(cluster)
+    for other in cluster.names:
+        if other != name:
+            cluster.crash(other)
+    ticket, read = cluster.say(name, send("never"), GUID), cluster.say(name, c.ListQueues())
+    cluster.advance(3_000)
+    assert isinstance(cluster.answer(name, read), StaleResult)
+    cluster.advance(HOLD_MS - 3_001)
+    assert cluster.answers(name, ticket) == []
+    cluster.advance(1)
+    outcome = cluster.answer(name, ticket)
+    assert isinstance(outcome, ServiceUnavailable)
+    assert "1 of 3" in str(outcome)
+    for other in (master, next(iter(cluster.down))):
+        if other in cluster.down:
+            cluster.restart(other)
+    cluster.elect()
+    assert bodies(cluster) == [], "what was answered 503 without an entry never appears"
+
+
+def test_call_that_reaches_the_master_after_its_client_was_answered_has_no_effect(cluster: Cluster) -> None:
+    master, name = cluster.elect(), follower(cluster)
+    late: list[tuple[str, Frame]] = []
+
+    def delay(sender: str, frame: Frame) -> bool:
+        is_late = sender == name and frame.data[:1] == bytes([forwarding.FRAME_KIND])
+        late.extend([(sender, frame)] * is_late)
+        return is_late
+
+    cluster.drops = delay
+    ticket = cluster.say(name, send("late"), GUID)
+    cluster.advance(HOLD_MS + 1_000)
+    assert isinstance(cluster.answer(name, ticket), ServiceUnavailable)
+    assert len(late) > 1, "it was tried again meanwhile"
+    cluster.drops = None
+    for sender, frame in late:
+        cluster.deliver(sender, frame)
+    cluster.settle()
+    assert cluster.elect() == master
+    assert len(cluster.answers(name, ticket)) == 1
+    assert bodies(cluster) == []
+
+
+def test_client_that_left_is_not_waited_for(cluster: Cluster) -> None:
+    master, name = cluster.elect(), follower(cluster)
+    cluster.crash(master)
+    ticket = cluster.say(name, send("gone"), GUID)
+    cluster.node(name).cancel(ticket, cluster.now_ms)
+    cluster.elect()
+    cluster.settle()
+    assert cluster.answers(name, ticket) == []
+    assert bodies(cluster) == []
+
+
+def test_too_many_calls_are_refused_at_once(cluster: Cluster) -> None:
+    name = follower(cluster)
+    for other in cluster.names:
+        if other != name:
+            cluster.crash(other)
+    tickets = [cluster.submit(name, send(str(number))) for number in range(WAITING_CALLS_MAX + 1)]
+    assert all(cluster.answers(name, ticket) == [] for ticket in tickets[:-1])
+    assert cluster.node(name).status(cluster.now_ms).held_calls == WAITING_CALLS_MAX
+    assert isinstance(cluster.answer(name, tickets[-1]), ServiceUnavailable)
+
+
+def test_member_that_belongs_to_no_cluster_yet_says_so_at_once() -> None:
+    cluster = Cluster.fresh(hold_ms=HOLD_MS)
+    ticket = cluster.say(cluster.names[0], send(), GUID)
+    outcome = cluster.answer(cluster.names[0], ticket)
+    assert isinstance(outcome, ServiceUnavailable)
+    assert "waiting to found" in str(outcome)
+
+
+def test_member_that_takes_a_snapshot_keeps_the_calls_of_its_clients(cluster: Cluster) -> None:
+    master, name = cluster.elect(), follower(cluster)
+    cluster.drops = lambda sender, frame: name in (sender, frame.to)
+    under_way = cluster.say(name, send("under way"), GUID)
+    poll = cluster.say(name, receive(20), b"h" * 16)
+    listing = cluster.say(name, c.ListQueues())
+    cluster.node(master).replica.compact(cluster.node(master).replica.commit_index, 1)
+    cluster.drops = None
+    assert cluster.install(name, master)
+    cluster.advance(1_000)
+    assert isinstance(cluster.answer(name, under_way), SendMessageResult)
+    assert [message.body for message in cluster.answer(name, poll).messages] == ["under way"]  # type: ignore[union-attr]
+    assert isinstance(cluster.answer(name, listing), ListQueuesResult)
+
+
+def test_a_hundred_calls_of_all_kinds_see_no_error_through_ten_deaths(cluster: Cluster) -> None:
+    """Each send once, and each answered; a member's clients never hear of a master that died."""
+    name = "b"
+    sent: list[int] = []
+    for round_ in range(10):
+        cluster.elect()
+        tickets = []
+        for number in range(10):
+            body = f"{round_}-{number}"
+            tickets.append(cluster.submit(name, send(body), f"{body:16}".encode()))
+            if number == 4 and cluster.elect() != name:
+                victim = cluster.elect()
+                cluster.crash(victim)
+                cluster.elect()
+                cluster.restart(victim)
+        cluster.advance(1_500)
+        outcomes = answers_of(cluster, name, tickets)
+        assert [outcome for outcome in outcomes if isinstance(outcome, SqsError)] == []
+        sent += tickets
+        if cluster.elect() == name:
+            cluster.node(name).hand_over(cluster.now_ms)
+            cluster.members[name].drain()
+            cluster.advance(1_500)
+    assert len(sent) == 100
+    found = bodies(cluster)
+    assert len(found) == len(set(found)) == 100
+
+
+@pytest.mark.parametrize("wait_s", [21, 99])
+def test_wait_that_no_receive_may_ask_for_is_refused_at_every_member(cluster: Cluster, wait_s: int) -> None:
+    tickets = [(name, cluster.say(name, receive(wait_s))) for name in cluster.names]
+    for name, ticket in tickets:
+        assert isinstance(cluster.answer(name, ticket), InvalidParameterValue)
+
+
+def test_calls_of_a_member_that_lost_only_its_link_to_the_master_go_by_way_of_another(cluster: Cluster) -> None:
+    master, name = cluster.elect(), follower(cluster)
+    cluster.drops = lambda sender, frame: sender == name and frame.to == master
+    under_way = cluster.submit(name, send("under way"), GUID)
+    cluster.settle()
+    cluster.drops = None
+    cluster.part(master, name)
+    held = cluster.say(name, send("held"), b"h" * 16)
+    cluster.advance(1_500)
+    assert cluster.elect() == master
+    assert [type(answer) for answer in answers_of(cluster, name, [under_way, held])] == [SendMessageResult] * 2
+
+
+@pytest.mark.parametrize("command", [c.DeclareQueue(queue_name="new"), c.CreateQueue(queue_name="new")])
+def test_answer_again_is_one_that_its_member_takes(cluster: Cluster, command: c.Command) -> None:
+    master, name = cluster.elect(), follower(cluster)
+    cluster.drops = lambda sender, frame: sender == master and is_answer(frame)
+    ticket = cluster.say(name, command)
+    cluster.crash(master)
+    cluster.drops = None
+    cluster.elect()
+    cluster.settle()
+    assert not isinstance(cluster.answer(name, ticket), SqsError)
+
+
+def test_new_master_takes_all_that_others_held(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has bounded its own; together they may be more than one may hold."""
+    monkeypatch.setattr(waiting_calls, "WAITING_CALLS_MAX", 10)
+    cluster.crash(cluster.elect())
+    tickets = [
+        (name, cluster.submit(name, send(f"{name}{number}"), f"{name}{number:15}".encode()))
+        for number in range(8)
+        for name in cluster.members
+    ]
+    cluster.elect()
+    cluster.settle()
+    assert all(isinstance(cluster.answer(name, ticket), SendMessageResult) for name, ticket in tickets)
+
+
+def test_clock_that_tests_turn_on_ends_no_call(cluster: Cluster) -> None:
+    """Deadlines are about real time: a member that has not heard of the advance yet knows no other."""
+    master, name = cluster.elect(), follower(cluster)
+    cluster.submit(master, AdvanceClock(60_000))
+    ticket = cluster.submit(name, send("x"), GUID)
+    cluster.settle()
+    assert isinstance(cluster.answer(name, ticket), SendMessageResult)
+    assert isinstance(cluster.do(name, send("y")), SendMessageResult)
+
+
+def test_call_that_may_have_had_its_effect_is_not_called_undone(cluster: Cluster) -> None:
+    master, name = cluster.elect(), follower(cluster)
+    cluster.drops = lambda sender, frame: sender == master and is_answer(frame)
+    ticket = cluster.say(name, send("done"))
+    cluster.drops = None
+    for other in cluster.names:
+        if other != name:
+            cluster.crash(other)
+    cluster.advance(HOLD_MS)
+    assert "the outcome is unknown" in str(cluster.answer(name, ticket))
+
+
+def test_receive_that_waited_at_a_master_that_is_deposed_does_not_wait_anew(cluster: Cluster) -> None:
+    master = cluster.elect()
+    ticket = cluster.say(master, receive(20), GUID)
+    began_ms = cluster.now_ms
+    cluster.advance(19_600)
+    for other in cluster.names:
+        if other != master:
+            cluster.part(master, other)
+    cluster.advance(1_300)
+    assert cluster.answers(master, ticket) == [], "its empty answer waits for the lease"
+    cluster.heal()
+    while not cluster.answers(master, ticket):
+        cluster.advance(100)
+    assert cluster.answers(master, ticket) == [ReceiveMessageResult()]
+    assert cluster.now_ms - began_ms < 25_000
+
+
+def test_delete_that_is_told_twice_is_answered_twice(cluster: Cluster) -> None:
+    master, name = cluster.elect(), follower(cluster)
+    cluster.do(master, send("x"))
+    (message,) = cluster.do(master, receive()).messages  # type: ignore[attr-defined]
+    cluster.advance(300)
+    cluster.drops = lambda sender, frame: sender == master and is_answer(frame)
+    ticket = cluster.say(name, c.DeleteMessage("jobs", message.receipt_handle))
+    queue = cluster.say(name, c.DeleteQueue("jobs"))
+    cluster.crash(master)
+    cluster.drops = None
+    cluster.elect()
+    cluster.settle()
+    assert cluster.answer(name, ticket) == EmptyResult()
+    assert cluster.answer(name, queue) == EmptyResult()

@@ -1,0 +1,200 @@
+"""Programs with a plain boto3 client at its defaults, through one member: what they see of faults elsewhere.
+
+Producers send numbered messages, consumers receive and delete; nothing of elasticq is in them, and exceptions are
+caught to be counted only. ``judge`` receives what is left and counts what was lost, what came back after its delete,
+and what was sent twice: one body under two MessageIds.
+"""
+
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol
+
+from tests.system.cluster.cluster import PATIENCE_S, until
+
+PRODUCERS, CONSUMERS = 3, 2
+VISIBILITY_S = 30
+
+
+class Target(Protocol):
+    """Where the programs connect to."""
+
+    def boto3(self) -> Any:
+        """An SDK client with the SDK's own settings."""
+
+    def call(self, action: str, **parameters: Any) -> dict[str, Any]:
+        """One call that has to succeed."""
+
+
+class Verdict(NamedTuple):
+    """How many; ``lost``, ``twice`` and ``back`` name bodies."""
+
+    calls: int
+    sent: int
+    exceptions: int
+    lost: list[str]
+    twice: list[str]
+    back: list[str]
+
+    def assert_unnoticed(self) -> None:
+        assert self._replace(calls=0, sent=0) == Verdict(0, 0, 0, [], [], []), self
+
+
+class Plain:
+    """``exceptions`` by action and error; ``calls_s``: (end, duration) of each call that was answered."""
+
+    def __init__(self, member: Target, queue: str, pace_s: float = 0.01) -> None:
+        self.member = member
+        self.pace_s = pace_s
+        self.over = threading.Event()
+        self.exceptions: Counter[str] = Counter()
+        self.calls_s: list[tuple[float, float]] = []
+        self.sent: set[str] = set()
+        self.ids: defaultdict[str, set[str]] = defaultdict(set)
+        self.received: set[str] = set()
+        self.deleted_s: dict[str, float] = {}
+        self.back: list[str] = []
+        self._lock = threading.Lock()
+        self.url = str(
+            member.call("CreateQueue", QueueName=queue, Attributes={"VisibilityTimeout": str(VISIBILITY_S)})["QueueUrl"]
+        )
+        works: list[Callable[[int], None]] = [self._produce] * PRODUCERS + [self._consume] * CONSUMERS
+        self._threads = [threading.Thread(target=work, args=(at,)) for at, work in enumerate(works)]
+
+    def __enter__(self) -> "Plain":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        self.over.set()
+        for thread in self._threads:
+            thread.join()
+
+    # --- what a user writes ---
+
+    def _produce(self, number: int) -> None:
+        sqs, count = self.member.boto3(), 0
+        while not self.over.wait(self.pace_s):
+            count += 1
+            if count % 5:
+                self._send(sqs, f"{number}-{count}")
+            else:
+                self._send_batch(sqs, [f"{number}-{count}-{at}" for at in range(3)])
+
+    def _send(self, sqs: Any, body: str) -> None:
+        answer = self._call("SendMessage", lambda: sqs.send_message(QueueUrl=self.url, MessageBody=body))
+        self._note([body], [answer["MessageId"]] if answer else [])
+
+    def _send_batch(self, sqs: Any, bodies: list[str]) -> None:
+        entries = [{"Id": str(at), "MessageBody": body} for at, body in enumerate(bodies)]
+        answer = self._call("SendMessageBatch", lambda: sqs.send_message_batch(QueueUrl=self.url, Entries=entries))
+        self._note(bodies, [each["MessageId"] for each in answer["Successful"]] if answer else [])
+
+    def _note(self, bodies: list[str], ids: list[str]) -> None:
+        with self._lock:
+            if len(ids) != len(bodies):
+                return  # an exception, which is counted
+            self.sent.update(bodies)
+            for body, message_id in zip(bodies, ids, strict=True):
+                self.ids[body].add(message_id)
+
+    def _consume(self, number: int) -> None:
+        sqs = self.member.boto3()
+        while not self.over.is_set():
+            self._work_off(sqs, number % 3, in_batches=number % 2 == 1)
+
+    def _work_off(self, sqs: Any, wait_s: int, *, in_batches: bool) -> int:
+        """Receive and delete once; how many messages came."""
+        began_s = time.monotonic()
+        answer = self._call(
+            "ReceiveMessage",
+            lambda: sqs.receive_message(QueueUrl=self.url, MaxNumberOfMessages=10, WaitTimeSeconds=wait_s),
+        )
+        messages = (answer or {}).get("Messages", [])
+        with self._lock:
+            for message in messages:
+                body = message["Body"]
+                self.received.add(body)
+                self.ids[body].add(message["MessageId"])
+                if self.deleted_s.get(body, began_s) < began_s:
+                    self.back.append(body)
+        if in_batches and messages:
+            entries = [{"Id": str(at), "ReceiptHandle": each["ReceiptHandle"]} for at, each in enumerate(messages)]
+            answer = self._call(
+                "DeleteMessageBatch", lambda: sqs.delete_message_batch(QueueUrl=self.url, Entries=entries)
+            )
+            self._note_deleted([messages[int(each["Id"])]["Body"] for each in (answer or {}).get("Successful", ())])
+            return len(messages)
+        for message in messages:
+            handle = message["ReceiptHandle"]
+            call = partial(sqs.delete_message, QueueUrl=self.url, ReceiptHandle=handle)
+            if self._call("DeleteMessage", call):
+                self._note_deleted([message["Body"]])
+        return len(messages)
+
+    def _note_deleted(self, bodies: list[str]) -> None:
+        with self._lock:
+            self.deleted_s |= dict.fromkeys(bodies, time.monotonic())
+
+    def _call(self, action: str, call: Callable[[], Any]) -> Any:
+        began_s = time.monotonic()
+        try:
+            answer = call()
+        except Exception as error:  # what a program would die of
+            with self._lock:
+                self.exceptions[f"{action}: {type(error).__name__} {str(error)[:120]}"] += 1
+            return None
+        ended_s = time.monotonic()
+        with self._lock:
+            self.calls_s.append((ended_s, ended_s - began_s))
+        return answer
+
+    # --- what is seen ---
+
+    def wait_for(self, calls: int) -> None:
+        """So many more calls are answered."""
+        wanted = len(self.calls_s) + calls
+        until(lambda: len(self.calls_s) >= wanted, f"{calls} more calls are answered; {dict(self.exceptions)}")
+
+    def longest_s(self, since_s: float) -> float:
+        """Of the calls that ended after ``since_s`` (monotonic); of receives their wait is part."""
+        with self._lock:
+            return max((took_s for ended_s, took_s in self.calls_s if ended_s >= since_s), default=0.0)
+
+    def gap_s(self, since_s: float) -> float:
+        """The longest time without an answered call that ends after ``since_s``."""
+        with self._lock:
+            ends = sorted(ended_s for ended_s, _ in self.calls_s)
+        return max((b - a for a, b in pairwise(ends) if b >= since_s), default=0.0)
+
+    def judge(self) -> Verdict:
+        """Stop, and receive until nothing is left."""
+        self.stop()
+        sqs = self.member.boto3()
+        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+
+        def is_empty() -> bool:
+            if self._work_off(sqs, 1, in_batches=True):
+                return False
+            counts = sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=names)["Attributes"]
+            return not any(int(counts[name]) for name in names)
+
+        until(is_empty, "the queue is empty", VISIBILITY_S + PATIENCE_S)
+        return Verdict(
+            len(self.calls_s),
+            len(self.sent),
+            sum(self.exceptions.values()),
+            sorted(self.sent - self.received),
+            sorted(body for body, ids in self.ids.items() if len(ids) > 1),
+            self.back,
+        )

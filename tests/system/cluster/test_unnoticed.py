@@ -1,0 +1,70 @@
+"""What plain boto3 sees through a member that stays up while masters die and members restart: nothing."""
+
+import time
+
+import pytest
+
+from tests.system.cluster.cluster import Cluster, until
+from tests.system.cluster.plain import Plain
+
+KILLS = 3
+
+
+def move_master_off(cluster: Cluster, name: str) -> str:
+    """The master, which is not ``name`` any more."""
+    if cluster.master() == name:
+        cluster.operate("transfer")
+    return cluster.master(other_than=name)
+
+
+def kill_masters(cluster: Cluster, plain: Plain, kills: int) -> list[float]:
+    """The longest time in seconds without an answered call at each kill -9 of the master."""
+    gaps_s = []
+    for _ in range(kills):
+        master = move_master_off(cluster, plain.member.name)
+        plain.wait_for(100)
+        began_s = time.monotonic()
+        cluster.kill9(master)
+        plain.wait_for(100)
+        gaps_s.append(plain.gap_s(began_s))
+        cluster.restart(master)
+        cluster.wait_ready()
+    return gaps_s
+
+
+def test_killed_masters_are_not_noticed(cluster: Cluster) -> None:
+    with Plain(cluster["n1"], "unnoticed") as plain:
+        gaps_s = kill_masters(cluster, plain, KILLS)
+        verdict = plain.judge()
+    print(f"{KILLS} kills, {verdict.calls} calls, gaps {[round(gap_s, 3) for gap_s in gaps_s]} s")
+    assert not plain.exceptions
+    verdict.assert_unnoticed()
+
+
+def test_members_that_restart_one_after_another_are_not_noticed(cluster: Cluster) -> None:
+    with Plain(cluster["n1"], "rolling") as plain:
+        for name in ("n2", "n3"):
+            plain.wait_for(50)
+            assert cluster[name].stop() == 0
+            plain.wait_for(50)
+            cluster.restart(name)
+            cluster.wait_ready()
+        verdict = plain.judge()
+    assert not plain.exceptions
+    verdict.assert_unnoticed()
+
+
+@pytest.mark.chaos
+def test_minority_that_is_alone_for_a_while_is_not_noticed(cluster: Cluster) -> None:
+    """Both other members are gone for ten seconds: calls wait, and have their effect when one is back."""
+    with Plain(cluster["n1"], "minority") as plain:
+        plain.wait_for(100)
+        for name in ("n2", "n3"):
+            cluster.kill9(name)
+        began_s = time.monotonic()
+        until(lambda: time.monotonic() - began_s >= 10, "ten seconds pass")
+        cluster.restart("n2")
+        plain.wait_for(100)
+        verdict = plain.judge()
+    assert not plain.exceptions
+    verdict.assert_unnoticed()
