@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -14,7 +13,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, ParamValidationError
 
 from elasticq.client import wrap
-from tests.system.cluster.cluster import Cluster, until
+from tests.system.cluster.cluster import Cluster, let_pass, until
 
 
 def client(url: str) -> Any:
@@ -146,15 +145,16 @@ def test_server_that_is_gone_for_a_while_is_waited_for(cluster: Cluster) -> None
     threads = [threading.Thread(target=produce, args=(number,)) for number in range(3)]
     for thread in threads:
         thread.start()
-    for _ in range(3):
+
+    def go_on() -> None:
         reached = len(sent) + 30
-        until(lambda reached=reached: len(sent) >= reached or failures, "sends go on")
-        member.kill9()
-        gone_until_s = time.monotonic() + 1.5
-        until(lambda gone_until_s=gone_until_s: time.monotonic() >= gone_until_s, "the server is gone for a while")
-        member.start()
-    reached = len(sent) + 30
-    until(lambda: len(sent) >= reached or failures, "sends go on")
+        until(lambda: len(sent) >= reached or failures, "sends go on")
+
+    go_on()
+    member.kill9()
+    let_pass(1.5)
+    member.start()
+    go_on()
     over.set()
     for thread in threads:
         thread.join()

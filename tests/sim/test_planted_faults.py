@@ -181,7 +181,8 @@ def test_planted_fault_is_caught_by_name(name: str) -> None:
     assert all(set(names) <= set(case.names) for names in found), found
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.pure  # compiled, runs are the same to the byte: tests/system/native
+@pytest.mark.parametrize("name", CASES)
 def test_the_same_seeds_are_clean_without_the_fault(name: str) -> None:
     case = CASES[name]
     findings = {seed: _clean_findings(_scenario(case, seed)) for seed in SEEDS}

@@ -7,7 +7,7 @@ import pytest
 from tests.system.cluster.cluster import Cluster, until
 from tests.system.cluster.plain import Plain
 
-KILLS = 3
+KILLS = 2
 
 
 def move_master_off(cluster: Cluster, name: str) -> str:
