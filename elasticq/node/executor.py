@@ -96,7 +96,8 @@ class Executor:
     def _hold(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         """Let a call that had no effect wait until the transfer ends, done or given up; refuse it if too many wait."""
         waiting_calls = self._waiting_calls
-        if not waiting_calls.hold(waiting_calls.from_now(call, ticket, now_ms), now_ms):
+        held, is_own = waiting_calls.from_now(call, ticket, now_ms), type(ticket) is not Remote
+        if not waiting_calls.hold(held, now_ms, is_bounded=is_own):
             self._due.append(Reply(ticket, ServiceUnavailable(TAKING_OVER), 0))
 
     def _execute(self, call: Call, ticket: Ticket, now_ms: int) -> None:
