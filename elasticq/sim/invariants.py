@@ -14,6 +14,7 @@ from elasticq.engine import mutations
 from elasticq.engine.digest import state_digest
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
+from elasticq.node.members import FOUNDING_TERM
 from elasticq.node.outputs import Reply
 from elasticq.node.settings import Mode
 from elasticq.replication.messages import AnyMessage, AppendReply, PreVote, RequestVote, VoteReply
@@ -169,12 +170,19 @@ class Invariants:
 
     def _recorded_entry(self, member: Member, entry: Entry) -> None:
         known = self.entries.setdefault((entry.index, entry.term), entry)
+        if known != entry and entry.term == FOUNDING_TERM and not self._is_on_a_disk(entry.index, entry.term):
+            # Nobody votes in that term: a founder that crashed before its entry was synced, or sent, founds anew.
+            known = self.entries[entry.index, entry.term] = entry
         if known is not entry and known != entry:
             self._found(LOG_MISMATCH, f"{member.name}: another entry at index {entry.index}, term {entry.term}")
         node = member.node
         assert node is not None
         if known is entry and node.replica.role == "master" and entry.term == node.replica.term:
             self._proposed(member, entry)
+
+    def _is_on_a_disk(self, index: int, term: int) -> bool:
+        views = [*(member.disk.view for member in self.cluster.members), *self.cluster.gone.values()]
+        return any(index <= view.base_index or view.has(index, term) for view in views)
 
     def _proposed(self, member: Member, entry: Entry) -> None:
         self.takeovers.setdefault(entry.term, entry.index)

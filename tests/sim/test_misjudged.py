@@ -13,6 +13,7 @@ memory_of_a_stopping_member_was_the_last_copy: a disk was wiped while a member i
 stop, so that two of three voters lost what they knew: nobody promises to go on from that.
 new_voter_had_it_before_the_others_knew_of_that_voter: in mode one a send was on the disks of its master and of the
 member that this master was just making a voter; the next master, elected without that entry, names no such voter.
+founder_crashed_before_its_entry_was_synced: it had sent it to nobody, lost it, and founded the cluster anew.
 """
 
 from pathlib import Path
