@@ -8,17 +8,15 @@ twice, and for any that came back after its delete.
 """
 
 import argparse
-import shutil
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.system.cluster.cluster import Cluster
+from tests.system.cluster.cluster import Cluster, judged
 from tests.system.cluster.plain import Plain
 from tests.system.cluster.test_unnoticed import move_master_off
 
@@ -31,21 +29,11 @@ def main() -> int:
     parser.add_argument("--restarts", type=int, default=10, help="rolling restarts by SIGTERM (10)")
     parser.add_argument("--memory", action="store_true", help="members keep messages in memory only")
     options = parser.parse_args()
-    directory = Path(tempfile.mkdtemp(prefix="elasticq-unnoticed-"))
-    cluster = Cluster(directory, 3, memory=options.memory)
-    try:
-        cluster.start()
-        failed = run(cluster, options)
-    finally:
-        cluster.end()
-    if failed:
-        print(f"all of it in {directory}")
-    else:
-        shutil.rmtree(directory)
-    return int(failed)
+    return judged("elasticq-unnoticed-", 3, lambda cluster: run(cluster, options), memory=options.memory)
 
 
 def run(cluster: Cluster, options: argparse.Namespace) -> bool:
+    """True for anything that was noticed."""
     with Plain(cluster["n1"], "unnoticed") as plain:
         report("kill -9 of the master", [once(cluster, plain, kill) for _ in range(options.kills)])
         rolling = [stop(name) for _ in range(options.restarts) for name in ("n2", "n3")]
@@ -55,7 +43,7 @@ def run(cluster: Cluster, options: argparse.Namespace) -> bool:
     for text, count in plain.exceptions.most_common():
         print(f"  {count} x {text}")
     print(f"lost: {verdict.lost}\nsent twice: {verdict.twice}\ncame back after their delete: {verdict.back}")
-    return verdict != verdict._replace(exceptions=0, lost=[], twice=[], back=[])
+    return not verdict.is_unnoticed
 
 
 def once(cluster: Cluster, plain: Plain, fault: Callable[[Cluster], str]) -> tuple[float, float]:

@@ -9,17 +9,15 @@ clients' history is judged and the rows are compared; status 1 for any finding.
 
 import argparse
 import json
-import shutil
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.system.cluster.cluster import Cluster, ask, let_pass, until
+from tests.system.cluster.cluster import Cluster, ask, judged, let_pass, until
 from tests.system.cluster.load import Load, fill
 from tests.system.durability.chaos import now_us
 
@@ -43,18 +41,7 @@ def main() -> int:
     parser.add_argument("--join", action="store_true", help="add a fourth member first")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    directory = Path(tempfile.mkdtemp(prefix="elasticq-failover-"))
-    cluster = Cluster(directory, options.members)
-    try:
-        cluster.start()
-        findings = measure(cluster, options)
-    finally:
-        cluster.end()
-    if findings:
-        print(f"all of it in {directory}")
-    else:
-        shutil.rmtree(directory)
-    return int(findings > 0)
+    return judged("elasticq-failover-", options.members, lambda cluster: measure(cluster, options) > 0)
 
 
 def measure(cluster: Cluster, options: argparse.Namespace) -> int:

@@ -18,21 +18,12 @@ from urllib.request import urlopen
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
-from elasticq.client.retries import STATUSES, THROTTLING, Retries
+from elasticq.client.retries import Retries, passes
 
 LEARN_S: Final = 2.0
-_BROKEN: Final = frozenset(
-    (
-        "ConnectTimeoutError",
-        "ConnectionClosedError",
-        "ConnectionError",
-        "EndpointConnectionError",
-        "HTTPClientError",
-        "ReadTimeoutError",
-        "ResponseStreamingError",
-    )
-)
-"""Names of botocore's exceptions, as nothing here may import boto3: the light client works without it."""
+_BROKEN: Final = frozenset(("ConnectionError", "HTTPClientError"))
+"""Names of the bases of botocore's exceptions of connections that cannot be made, break or time out; by their names, as
+nothing here may import boto3: the light client works without it."""
 
 
 def wrap(client: Any, *, endpoints: Iterable[str] = (), admin: Iterable[str] = (), max_wait_s: float = 600) -> Any:
@@ -169,6 +160,6 @@ def _is_transient(failure: Exception) -> bool:
     response = getattr(failure, "response", None)
     if isinstance(response, dict):
         status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
-        return status in STATUSES or response.get("Error", {}).get("Code") in THROTTLING
+        return passes(status, response.get("Error", {}).get("Code"))
     names = {kind.__name__ for kind in type(failure).__mro__}
     return bool(names & _BROKEN) and "SSLError" not in names

@@ -53,7 +53,12 @@ class Retries:
         return True
 
 
+def passes(status: int | None, *codes: str | None) -> bool:
+    """True if an error answer may not come again: a server that fails or is overloaded, throttling."""
+    return status in STATUSES or not THROTTLING.isdisjoint(codes)
+
+
 def is_transient(failure: Exception) -> bool:
     if isinstance(failure, SqsError):
-        return failure.status in STATUSES or failure.code in THROTTLING or failure.type in THROTTLING
+        return passes(failure.status, failure.code, failure.type)
     return isinstance(failure, (Unreachable, DigestMismatch))

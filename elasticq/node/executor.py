@@ -33,7 +33,7 @@ from elasticq.node.pending_calls import Remote
 from elasticq.node.replies import Replies
 from elasticq.node.settings import NodeSettings
 from elasticq.node.waiters import Waiter, Waiters
-from elasticq.node.waiting_calls import WaitingCalls, may_run_again
+from elasticq.node.waiting_calls import WaitingCalls
 from elasticq.replication.replica import Replica
 
 DEAD_LETTER_STEPS_MAX: Final = 10  # commands that one receive may spend on dead letters, up to 1,000 of them each
@@ -446,9 +446,10 @@ class Executor:
         lost = ServiceUnavailable("The mastership was lost; the outcome is unknown, a retry is safe.")
         held = []
         for call, ticket in self._replies.give_up():
-            if waiting_calls.hold_ms and call is not None and may_run_again(call):
-                held.append(waiting_calls.after_wait(call, ticket, now_ms))  # a receive has waited
-                held[-1].is_uncertain = True
+            answered = waiting_calls.after_wait(call, ticket, now_ms) if call is not None else None  # it has waited
+            if answered is not None and waiting_calls.may_go_on(answered, now_ms):
+                answered.is_uncertain = True
+                held.append(answered)
             else:
                 self._due.append(Reply(ticket, lost, 0))
         idle = self._backpressure.give_up()

@@ -45,7 +45,7 @@ class Forward(ForwardingMessage, tag=1):
     """Asks to execute a call once. ``kind``: the command's class.
 
     is_relayed: a receiver that is not the master passes the call on to it.
-    deadline_ms: cluster time after which the call must not be executed, as its client is answered 503; 0: none.
+    deadline_ms: the cluster's real time after which the call is not executed, as its client is answered 503; 0: none.
     """
 
     number: Index

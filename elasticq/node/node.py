@@ -113,11 +113,8 @@ class Node:
         self._voter_changes = changes = VoterChanges(settings, replica, members)
         incarnation = random.token(b"courier %d" % durable.applied_index, 8).hex()  # the entropy may be an older node's
         index = durable.applied_index
-        judge, mover, waiting_calls = (
-            Judge(effects.failures),
-            Mover(),
-            WaitingCalls(state, settings.hold_ms, settings.read_wait_ms),
-        )
+        judge, mover = Judge(effects.failures), Mover()
+        waiting_calls = WaitingCalls(state, settings.hold_ms, settings.read_wait_ms)
         outlet, digests = Outlet(replica, effects, is_volatile=is_volatile), Digests(state, replica)
         content_cache = ContentCache(state, effects.fetches, settings.memory_bytes)
         backpressure = SendBackpressure(state, content_cache, replies, settings.memory_bytes_max if is_volatile else 0)

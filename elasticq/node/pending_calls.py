@@ -54,8 +54,7 @@ class PendingCalls:
         """Register a call that is passed on to ``to``, the master of ``term``; returns its number."""
         self.next_number()
         wait_ms = WAIT_S_MAX * 1_000 if type(held.call.command) is ReceiveMessage else 0
-        until_ms = now_ms + wait_ms + ANSWER_MS
-        until_ms = min(until_ms, max(held.until_ms, now_ms))
+        until_ms = min(now_ms + wait_ms + ANSWER_MS, max(held.until_ms, now_ms))
         if self.expires_at_ms is None or until_ms < self.expires_at_ms:
             self.expires_at_ms = until_ms
         self.sent[self._number] = Sent(held, to, until_ms, term, held.is_uncertain)

@@ -40,11 +40,6 @@ ANSWER_MS: Final = 10_000  # how long a master may take, beside the wait of a lo
 HELD_MS_MAX: Final = 55_000  # of a receive with its own wait, as SDKs read an answer for 60 s
 
 
-def may_run_again(call: Call) -> bool:
-    """True if it is safe to execute the call a second time: it has a GUID, or it changes nothing."""
-    return bool(call.invocation) or isinstance(call.command, READS)
-
-
 class WaitingCalls:
     """First come, first served; each waits until a time of its own. All times are boot-clock ms.
 
@@ -102,8 +97,12 @@ class WaitingCalls:
         return min(self.hold_ms or ANSWER_MS, HELD_MS_MAX - _wait_ms(self._state, call))
 
     def may_go_on(self, held: HeldCall, now_ms: int) -> bool:
-        """True if a call that may have had its effect shall be executed again instead of being answered as unknown."""
-        return self.hold_ms > 0 and now_ms < held.until_ms and may_run_again(held.call)
+        """True if a call that may have had its effect shall be executed again instead of being answered as unknown.
+
+        That is safe for a call with a GUID, and for one that changes nothing.
+        """
+        is_safe = bool(held.call.invocation) or isinstance(held.call.command, READS)
+        return is_safe and self.hold_ms > 0 and now_ms < held.until_ms
 
     def hold(self, held: HeldCall, now_ms: int, *, is_bounded: bool = True) -> bool:
         """Let the call wait until its time; False if that is over or, with ``is_bounded``, too many wait already."""

@@ -36,9 +36,9 @@ from elasticq.server.allocator import give_back_large_blocks
 from elasticq.server.auth import allowed_hosts
 from elasticq.server.declare import declare
 from elasticq.server.files import FILES_MAX, Shares, raise_file_limit, shares
-from elasticq.server.member import EXIT_FAILURE, EXIT_STOPPED, Member, end
+from elasticq.server.member import EXIT_STOPPED, Member, end
 from elasticq.server.notify import READY, STOPPING, notify
-from elasticq.server.ports import is_supervised, not_listening, sqs_listener
+from elasticq.server.ports import EXIT_FAILURE, is_supervised, not_listening, sqs_listener
 from elasticq.server.settings import Admin, Http, Settings, SettingsError, admin_token, keys, queues, tls, warnings
 from elasticq.server.view import View
 from elasticq.storage.directory import DataDirectory

@@ -24,6 +24,7 @@ from elasticq.replication.records import Entry, Voter
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 from elasticq.server.files import PEERS_MAX
 from elasticq.server.machine import memory_bytes
+from elasticq.server.ports import EXIT_FAILURE
 from elasticq.server.settings import Settings, SettingsError, call_limits, secret, template
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.discarded import Discarded
@@ -34,7 +35,6 @@ from elasticq.storage.snapshot import Snapshot
 from elasticq.storage.sqlite import SqliteStorage
 
 EXIT_STOPPED: Final = 0
-EXIT_FAILURE: Final = 1
 FETCH_AGAIN_S: Final = 1.0
 INCOMING: Final = "incoming.db"
 HEALS_MAX: Final = 3  # of one process

@@ -20,7 +20,7 @@ from elasticq.node.settings import Mode
 from elasticq.replication.messages import AnyMessage, AppendReply, PreVote, RequestVote, VoteReply
 from elasticq.replication.records import Entry, Record, Truncation, Vote, Voter
 from elasticq.sim.cluster import Cluster
-from elasticq.sim.disk import Copy
+from elasticq.sim.disk import Copy, DurableView
 from elasticq.sim.links import Links
 from elasticq.sim.member import TRUE_EPOCH_MS, Member
 
@@ -170,7 +170,7 @@ class Invariants:
 
     def _recorded_entry(self, member: Member, entry: Entry) -> None:
         known = self.entries.setdefault((entry.index, entry.term), entry)
-        if known != entry and entry.term == FOUNDING_TERM and not self._is_on_a_disk(entry.index, entry.term):
+        if entry.term == FOUNDING_TERM and known != entry and not self._is_on_a_disk(entry.index, entry.term):
             # Nobody votes in that term: a founder that crashed before its entry was synced, or sent, founds anew.
             known = self.entries[entry.index, entry.term] = entry
         if known is not entry and known != entry:
@@ -181,8 +181,11 @@ class Invariants:
             self._proposed(member, entry)
 
     def _is_on_a_disk(self, index: int, term: int) -> bool:
-        views = [*(member.disk.view for member in self.cluster.members), *self.cluster.gone.values()]
-        return any(index <= view.base_index or view.has(index, term) for view in views)
+        return any(_holds(view, index, term) for view in self._views().values())
+
+    def _views(self) -> dict[str, DurableView]:
+        """By member id what is on each disk, also on those that were lost."""
+        return {member.id: member.disk.view for member in self.cluster.members} | self.cluster.gone
 
     def _proposed(self, member: Member, entry: Entry) -> None:
         self.takeovers.setdefault(entry.term, entry.index)
@@ -324,12 +327,10 @@ class Invariants:
             named = [entry.voters for (_, of), entry in self.entries.items() if of == term and entry.voters]
             voters |= {voter.id for some in named for voter in some}
         needed = {"one": min(2, len(voters)), "all": len(voters)}.get(mode, len(voters) // 2 + 1)
-        views = {other.id: other.disk.view for other in self.cluster.members}
-        views |= self.cluster.gone  # whoever acknowledged it and was lost then: its frame may be on its way
+        views = self._views()  # whoever acknowledged it and was lost then: its frame may be on its way
         holders = 0
         for voter in voters:
-            view = views[voter]
-            has_it = index <= view.base_index or view.has(index, term or 0)
+            has_it = _holds(views[voter], index, term or 0)
             holders += has_it or (voter in self.cluster.gone and mode in ("one", "all"))
         if term is None or holders < needed:
             answer = type(outcome).__name__
@@ -483,6 +484,10 @@ class Invariants:
         first, name = self.digests.setdefault((index, term), (digest, member.name))
         if first != digest:
             self._found(ROWS_DIFFER, f"{name} and {member.name} at applied index {index}")
+
+
+def _holds(view: DurableView, index: int, term: int) -> bool:
+    return index <= view.base_index or view.has(index, term)
 
 
 def _is_send(outcome: Result | SqsError) -> bool:

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from http.client import HTTPConnection, HTTPException
@@ -250,6 +251,21 @@ class Member:
             aws_secret_access_key="x",
             **more,
         )
+
+
+def judged(prefix: str, count: int, judge: Callable[["Cluster"], bool], **more: Any) -> int:
+    """A script's exit status: 1 if ``judge`` finds a fresh cluster at fault, whose directory is kept then and told."""
+    directory = Path(tempfile.mkdtemp(prefix=prefix))
+    cluster = Cluster(directory, count, **more)
+    try:
+        has_failed = judge(cluster.start())
+    finally:
+        cluster.end()
+    if has_failed:
+        print(f"all of it in {directory}")
+    else:
+        shutil.rmtree(directory)
+    return int(has_failed)
 
 
 class Cluster:

@@ -40,8 +40,12 @@ class Verdict(NamedTuple):
     twice: list[str]
     back: list[str]
 
+    @property
+    def is_unnoticed(self) -> bool:
+        return self == self._replace(exceptions=0, lost=[], twice=[], back=[])
+
     def assert_unnoticed(self) -> None:
-        assert self._replace(calls=0, sent=0) == Verdict(0, 0, 0, [], [], []), self
+        assert self.is_unnoticed, self
 
 
 class Plain:

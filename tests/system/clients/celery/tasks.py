@@ -39,5 +39,5 @@ def begin_and_wait(text: str) -> None:
     """Ends when somebody makes the file ``release``."""
     note(f"{text} begun")
     while not (WORK / "release").exists():
-        time.sleep(0.05)
+        time.sleep(0.05)  # the file is all that this foreign worker is told by, and nothing announces it
     note(f"{text} ended")
