@@ -332,6 +332,8 @@ class Executor:
                     if not self._was_answered(waiter.call):
                         break
                     # Another attempt of its SDK call got what there was: nothing that comes is for this one.
+                    if type(result) is ReceiveMessageResult and result.messages:
+                        self._count_attempt(result)
                     self._answer_waiter(waiter, result, now_ms)
                     continue
                 if mutations:

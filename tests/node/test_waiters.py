@@ -54,6 +54,22 @@ def test_wait_ends_when_another_attempt_of_the_same_call_has_got_what_there_was(
     assert solo.node.status(solo.now_ms).waiters == 0
 
 
+def test_waiting_attempt_that_comes_back_does_not_take_the_messages_from_the_attempt_that_got_them(solo: Solo) -> None:
+    """Both are answered with the message, and whichever answer does not reach its client leaves it with the other."""
+    solo.send("x", delay_s=3)
+    command = c.ReceiveMessage("jobs", wait_time_seconds=20)
+    waiting = solo.start_call(command, b"g" * 16)
+    solo.now_ms += 3_000  # no tick: the second attempt comes first
+    (read,) = solo.answers(solo.start_call(command, b"g" * 16))
+    solo.advance(0)
+    (unread,) = solo.answers(waiting)
+    assert [message.receipt_handle for message in unread.messages] == [read.messages[0].receipt_handle]
+    solo.call_node("undelivered", unread)
+    assert solo.receive() == []
+    solo.call_node("undelivered", read)
+    assert len(solo.receive()) == 1, "both came back"
+
+
 def test_message_that_is_there_is_given_without_waiting(solo: Solo) -> None:
     solo.send("x")
     assert bodies(solo, solo.poll()) == ["x"]
