@@ -45,6 +45,7 @@ def _repetition_owned_what_it_got() -> AbstractContextManager[object]:
 
 CURES = {
     "abandoned_attempt_gave_messages_back": (_attempts_not_counted, "early"),
+    "waiting_attempt_gave_messages_back": (_attempts_not_counted, "early"),
     "lost_repetition_gave_messages_back": (_repetition_owned_what_it_got, "early"),
     "lapsed_lease_came_back_with_a_takeover": (planted.lapsed_lease_comes_back_with_a_takeover, "early"),
     "older_handle_moved_what_a_lease_held": (planted.older_handle_acts_on_leased_messages, "early"),
