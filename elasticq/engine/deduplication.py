@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from elasticq.engine import mutations as m
 from elasticq.engine.invocations import TOO_MANY
+from elasticq.engine.recorded import Recorded
 from elasticq.engine.state import Queue, State
 from elasticq.model.errors import InvalidParameterValue
 
@@ -58,6 +59,15 @@ def attempt_recorded(key: bytes, first_ms: int, received: m.MessagesReceived) ->
     """first_ms: of the attempt's first receive."""
     handles = list(zip(received.sequences, received.delivery_numbers, strict=True))
     return m.AttemptRecorded(key, first_ms, msgspec.msgpack.encode(Attempt(handles, received.until_ms)))
+
+
+def attempt_prolonged(queue: Queue, key: bytes, known: Recorded, until_ms: int) -> m.AttemptRecorded | None:
+    """The attempt with another deadline of its messages; None if one was deleted or had its visibility changed."""
+    attempt = _decoder.decode(known.detail)
+    rows = [queue.rows.get(sequence) for sequence, _ in attempt.handles]
+    if any(row is None or row.visible_at_ms != attempt.until_ms for row in rows):
+        return None
+    return m.AttemptRecorded(key, known.recorded_ms, msgspec.msgpack.encode(Attempt(attempt.handles, until_ms)))
 
 
 def attempted(state: State, queue: Queue, key: bytes, attempt_id: str, now_ms: int) -> tuple[int, list[int]]:

@@ -94,6 +94,8 @@ def execute(state: State, call: c.Call, context: ExecutionContext) -> Outcome:
     if call.invocation:
         known = state.invocations.get(call.invocation, context.now_ms)
         if known is not None:
+            if isinstance(command, c.ReceiveMessage):
+                return _received_again(state, call, command, known, context)
             return _repeated(state, call, known, context), []
         _check_room(state, command, context)
     result, mutations = HANDLERS[type(command)](state, call, command, context)
@@ -207,6 +209,17 @@ def _ids_of(state: State, queue_url: str | None, queue_id: int, sequence: int) -
     return state.identity.message_id(queue_id, sequence), sequence_number(sequence) if has_number else None
 
 
+def _received_again(
+    state: State, call: c.Call, command: c.ReceiveMessage, known: Recorded, context: ExecutionContext
+) -> Outcome:
+    """The messages of the first attempt's answer again. Raises ContentsMissing."""
+    pairs, _ = _decoder.decode(_unpacked(known.detail))
+    try:
+        return receive.received_again(state, call, command, context, pairs)
+    except SqsError:
+        return ReceiveMessageResult(), []  # the queue went meanwhile
+
+
 def _repeated(state: State, call: c.Call, known: Recorded, context: ExecutionContext) -> Result:
     """The first attempt's answer again, made from its row and the command."""
     command = call.command
@@ -225,11 +238,6 @@ def _repeated(state: State, call: c.Call, known: Recorded, context: ExecutionCon
         case c.DeleteMessageBatch() | c.ChangeMessageVisibilityBatch():
             failed_ids = {failure.id for failure in failures}
             return BatchResult([x.id or "" for x in command.entries if x.id not in failed_ids], failures)
-        case c.ReceiveMessage():
-            try:
-                return receive.received_again(state, call, command, context, pairs)
-            except SqsError:
-                return ReceiveMessageResult()  # the queue went meanwhile
         case c.StartMessageMoveTask():
             task = state.move_tasks.get(pairs[0][1])
             return MoveTaskStartedResult(move_tasks.handle_of(task) if task is not None else "")

@@ -117,7 +117,9 @@ class Executor:
                     decision = self._seal_or_answer(call, decision, now_ms)
             result, mutations = decision.result, decision.mutations
             if mutations:
-                if self._attempts:
+                if type(result) is ReceiveMessageResult and _is_again(mutations):
+                    self._count_attempt(result)
+                elif self._attempts:
                     self._attempts.pop(call.invocation, None)
                 self.change(decision, now_ms, call, ticket)
                 if not self._is_volatile and type(result) is ReceiveMessageResult:
@@ -337,6 +339,8 @@ class Executor:
                     self._answer_waiter(waiter, result, now_ms)
                     continue
                 if mutations:
+                    if type(result) is ReceiveMessageResult and _is_again(mutations):
+                        self._count_attempt(result)
                     self._journal.append(decision, now_ms, waiter.call)
                     self._backpressure.contents_came()
             except SqsError as error:
@@ -471,6 +475,11 @@ def _found_nothing(result: Result | SqsError) -> bool:
 def _is_plain(result: Result | SqsError) -> bool:
     """True for the result of a receive without a lease; those of leases may need no mutation."""
     return type(result) is ReceiveMessageResult and not result.leased
+
+
+def _is_again(mutations: list[m.Mutation]) -> bool:
+    """True for the mutations of a receive that was answered before: they only start its visibility timeout again."""
+    return type(mutations[0]) is m.VisibilityChanged
 
 
 def _is_standard_send(result: Result | SqsError) -> bool:

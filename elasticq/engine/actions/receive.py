@@ -7,7 +7,7 @@ from elasticq.engine import redrive
 from elasticq.engine.batches import check_page_size
 from elasticq.engine.contents import check_range, check_token, stored_bytes
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
-from elasticq.engine.deduplication import attempt_key, attempt_recorded, attempted
+from elasticq.engine.deduplication import attempt_key, attempt_prolonged, attempt_recorded, attempted
 from elasticq.engine.identity import next_delivery_number, sequence_number
 from elasticq.engine.leases import ENDED_AT_ONCE_MAX
 from elasticq.engine.ordering.contract import ContentsMissing
@@ -32,6 +32,7 @@ SYSTEM_ATTRIBUTES: Final = (
 
 
 CHARACTER_BYTES_MAX: Final = 4
+VISIBILITY_MS_MAX: Final = limits.VISIBILITY_S_MAX * 1_000
 
 
 class Asked:
@@ -258,10 +259,11 @@ def _filtered(attributes: MessageAttributes, names: list[str]) -> MessageAttribu
 
 def received_again(
     state: State, call: Call, command: ReceiveMessage, context: ExecutionContext, handles: list[tuple[int, int]]
-) -> ReceiveMessageResult:
+) -> tuple[ReceiveMessageResult, list[m.Mutation]]:
     """The answer to a retry: of (sequence, delivery) those whose handle is still the newest and in flight.
 
-    Of a FIFO queue none once another receive has one of them. They shared a deadline, which has passed then, although
+    Their visibility timeout starts again, as the client has them only now. Of a FIFO queue none are handed out once
+    another receive has one of them. They shared a deadline, which has passed then, although
     the grace of a later takeover may move it for the rest: these would overtake what the other consumer has.
     Raises ContentsMissing.
     """
@@ -272,7 +274,7 @@ def received_again(
         row = queue.rows.get(sequence)
         is_newest = row is not None and row.delivery_number == delivery_number
         if row is not None and not is_newest and queue.kind.blocks_groups:
-            return ReceiveMessageResult([], call.invocation)
+            return ReceiveMessageResult([], call.invocation), []
         if is_newest and queue.order.is_in_flight(sequence, context.now_ms):
             held.append(sequence)
     missing = [sequence for sequence in held if sequence not in queue.contents]
@@ -280,10 +282,28 @@ def received_again(
         raise ContentsMissing(missing)
     messages = [message_again(state, queue, sequence, asked) for sequence in held]
     result = ReceiveMessageResult(messages, call.invocation)
-    if held and (key := _attempt_key(queue, command)):
+    if not held:
+        return result, []
+    until_ms = context.now_ms + asked.visibility_s * 1_000
+    prolonged = _prolonged(queue, held, until_ms)
+    key = _attempt_key(queue, command)
+    if key:
         known = state.invocations.get(key, context.now_ms)
         result.request_attempt = (key, known.recorded_ms if known is not None else 0)
-    return result
+        if known is not None and prolonged:
+            held_on = attempt_prolonged(queue, key, known, until_ms)
+            prolonged = [*prolonged, held_on] if held_on is not None else []
+    return result, prolonged
+
+
+def _prolonged(queue: Queue, held: list[int], until_ms: int) -> list[m.Mutation]:
+    """Keeps messages hidden until ``until_ms`` that would be visible before: none by more than a receive may ask for."""
+    sooner = [
+        sequence
+        for sequence in held
+        if queue.rows[sequence].visible_at_ms < until_ms <= queue.rows[sequence].received_ms + VISIBILITY_MS_MAX
+    ]
+    return [m.VisibilityChanged(queue.id, sooner, [until_ms] * len(sooner))] if sooner else []
 
 
 def returned(state: State, result: ReceiveMessageResult, now_ms: int) -> list[m.Mutation]:

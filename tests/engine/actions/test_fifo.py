@@ -617,12 +617,33 @@ def test_retry_of_a_receive_that_was_repeated_does_not_go_back(desk: FifoDesk) -
     assert returned(desk.state, retried, desk.context.now_ms) == []
 
 
-def test_retry_of_the_sdk_does_not_restart_the_visibility(desk: FifoDesk) -> None:
+def test_retry_of_the_sdk_restarts_the_visibility_and_leaves_the_attempt_good(desk: FifoDesk) -> None:
     desk.put()
     guid = b"1" * 16
     first = desk.asked(attempt="a", guid=guid)
+    desk.wait(20)
     again = desk.asked(attempt="a", guid=guid)
     assert (again.messages, again.request_attempt) == (first.messages, first.request_attempt)
+    desk.wait(29)
+    assert desk.counts(URL) == (0, 1, 0), "30 s from the retry"
+    assert desk.take(attempt="a") == first.messages
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_retry_of_the_sdk_restarts_nothing_once_the_attempt_is_used_up(desk: FifoDesk, is_deleted: bool) -> None:
+    desk.put("g1")
+    desk.put("g2")
+    guid = b"1" * 16
+    one, other = desk.asked(limit=2, attempt="a", guid=guid).messages
+    if is_deleted:
+        desk.drop(one)
+    else:
+        desk.do(c.ChangeMessageVisibility(URL, receipt_handle=one.receipt_handle, visibility_timeout=20))
+    desk.wait(10)
+    assert other in desk.asked(limit=2, attempt="a", guid=guid).messages
+    desk.wait(20)
+    assert desk.counts(URL)[1] == 0, "30 s from the first answer"
+    assert refused(InvalidParameterValue, lambda: desk.take(2, attempt="a")) == NOT_RETRYABLE
 
 
 def test_standard_queue_ignores_the_attempt() -> None:

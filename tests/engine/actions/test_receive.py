@@ -259,9 +259,46 @@ def test_a_retried_receive_returns_only_newest_handles_in_flight(desk: Desk) -> 
     assert desk.receive_one().body == "1"
     handle = messages["2"].receipt_handle
     desk.do(c.ChangeMessageVisibility(queue_url="jobs", receipt_handle=handle, visibility_timeout=0))
-    assert [x.body for x in desk.receive(4, invocation=CALL)] == ["3"]
+    assert [x.body for x in desk.receive(4, visibility_s=20, invocation=CALL)] == ["3"]
     desk.wait(20)
-    assert desk.receive(4, invocation=CALL) == []
+    assert desk.receive(4, visibility_s=20, invocation=CALL) == []
+
+
+def test_a_retried_receive_starts_the_visibility_timeout_again(desk: Desk) -> None:
+    """The client has its messages only now: an answer that comes late must not leave it less time to work."""
+    desk.send()
+    first = desk.receive(1, visibility_s=20, invocation=CALL)
+    desk.wait(15)
+    assert desk.receive(1, visibility_s=20, invocation=CALL) == first
+    desk.wait(19.999)
+    assert desk.counts() == (0, 1, 0)
+    assert desk.receive(1, invocation=b"o" * 16) == []
+    desk.wait(0.001)
+    assert len(desk.receive(1, invocation=b"o" * 16)) == 1
+
+
+def test_a_retried_receive_leaves_a_longer_visibility(desk: Desk) -> None:
+    desk.send()
+    (message,) = desk.receive(1, visibility_s=20, invocation=CALL)
+    change = c.ChangeMessageVisibility("jobs", receipt_handle=message.receipt_handle, visibility_timeout=100)
+    desk.do(change)
+    desk.wait(10)
+    written = len(desk.log)
+    assert desk.receive(1, visibility_s=20, invocation=CALL) == [message]
+    assert len(desk.log) == written
+    desk.wait(89.999)
+    assert desk.counts() == (0, 1, 0)
+    desk.wait(0.001)
+    assert desk.counts() == (1, 0, 0)
+
+
+def test_a_retried_receive_hides_no_message_for_more_than_twelve_hours(desk: Desk) -> None:
+    desk.send()
+    first = desk.receive(1, visibility_s=43_200, invocation=CALL)
+    desk.wait(10)
+    assert desk.receive(1, visibility_s=43_200, invocation=CALL) == first
+    desk.wait(43_190)
+    assert desk.counts() == (1, 0, 0)
 
 
 def test_a_retried_receive_of_a_deleted_or_purged_queue_is_empty(desk: Desk) -> None:
