@@ -79,6 +79,7 @@ class HandedOut(Struct, omit_defaults=True):
 class Receive(Operation, tag="receive"):
     """``visibility_ms``: the timeout that applied to this receive; ``attempt_id``: its ReceiveRequestAttemptId.
 
+    attempted_us: when the retry that was answered was made; 0 if that is not known, or there was none.
     lease: NAME/BATCH/PARTITION of a leased one, whose timeout is the lease's; is_expired: it was answered LeaseExpired.
     """
 
@@ -87,6 +88,7 @@ class Receive(Operation, tag="receive"):
     attempt_id: str = ""
     lease: str = ""
     is_expired: bool = False
+    attempted_us: int = 0
 
 
 class Delete(Operation, tag="delete"):

@@ -276,8 +276,9 @@ class QueueHistory:
         if taken_by.lease:
             told = self.leases[taken_by.queue, taken_by.lease]
             return told.deadline_us(by_us) - self.early_us(told.began_us, by_us)
-        bound_us = self.early_us(taken_by.invoke_us, by_us)
-        until_us = taken_by.invoke_us + taken_by.visibility_ms * 1_000 - bound_us
+        from_us = max(taken_by.invoke_us, taken_by.attempted_us)  # a retry starts the timeout again
+        bound_us = self.early_us(from_us, by_us)
+        until_us = from_us + taken_by.visibility_ms * 1_000 - bound_us
         handle = delivery.message.receipt_handle
         changes = [change for change in self.changes.get(handle, ()) if change.invoke_us <= by_us]
         changes.sort(key=lambda change: change.invoke_us)

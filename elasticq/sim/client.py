@@ -3,6 +3,7 @@
 A client has one operation under way. An attempt that is refused, answered 503
 or unanswered for too long is made again at the next member under the same
 invocation id, until the operation's patience ends; then its outcome is unknown.
+A share of the operations has no such id, as those of clients that are no SDKs: one attempt is made of them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ Done = Callable[[Result | None], None]
 
 
 class Running(Struct):
-    """The operation under way; ``is_uncertain``: an earlier attempt may have had its effect."""
+    """The operation under way; ``is_uncertain``: an earlier attempt may have had its effect.
+
+    attempted_us: when the latest attempt was made.
+    """
 
     command: Command
     event: Event | None
@@ -43,6 +47,7 @@ class Running(Struct):
     timeout_us: int
     give_up_us: int
     attempt: int = 0
+    attempted_us: int = 0
     target: int = -1
     is_uncertain: bool = False
 
@@ -76,14 +81,24 @@ class Client(ABC):
             if isinstance(event, Send):
                 self.sent[self.number] = event
         now_us = self.scheduler.now_us
-        self.running = Running(command, event, done, invocation, TIMEOUT_US + wait_us, now_us + wait_us + PATIENCE_US)
+        timeout_us = TIMEOUT_US
+        if event is not None and self._is_nameless(event):
+            invocation, timeout_us = b"", PATIENCE_US
+        self.running = Running(command, event, done, invocation, timeout_us + wait_us, now_us + wait_us + PATIENCE_US)
         self._attempt(self.number)
+
+    def _is_nameless(self, event: Event) -> bool:
+        """Draw whether the operation has no invocation id; receives under a lease have that of the lease."""
+        share = self.cluster.scenario.nameless_share
+        is_leased = isinstance(event, LeaseChange) or (isinstance(event, Receive) and bool(event.lease))
+        return share > 0 and not is_leased and self.random.random() < share
 
     def _attempt(self, number: int) -> None:
         running = self.running
         if running is None or number != self.number:
             return
         running.attempt += 1
+        running.attempted_us = self.scheduler.now_us
         if self.random.random() > FOLLOW_SHARE:
             self.guess = self.random.randrange(len(self.cluster.members))
         running.target = self.guess
@@ -113,6 +128,9 @@ class Client(ABC):
         self.scheduler.after_latency(self.cluster.members[running.target].disconnect, ticket)
         running.is_uncertain = True
         running.attempt += 1
+        if not running.invocation:
+            self._finish(running, None)
+            return
         number = self.number
         self.scheduler.schedule(self.random.randint(0, BREAK_US[1]), lambda: self._attempt(number))
 
@@ -146,7 +164,7 @@ class Client(ABC):
         running.is_uncertain = True
         running.attempt += 1  # whatever still comes for the last attempt is too late
         self.guess = (self.guess + 1) % len(self.cluster.members)
-        if self.scheduler.now_us >= running.give_up_us:
+        if self.scheduler.now_us >= running.give_up_us or not running.invocation:
             self._finish(running, None)
             return
         number = self.number
@@ -176,6 +194,8 @@ class Client(ABC):
         if event is not None:
             if result is not None or is_refusal:
                 event.complete_us = self.scheduler.now_us
+            if isinstance(event, Receive) and result is not None:
+                event.attempted_us = running.attempted_us
             is_void = is_refusal and not running.is_uncertain
             event.outcome = "ok" if result is not None else "fail" if is_void else "unknown"
             self.trace.note("done", self.name, event.outcome)

@@ -109,6 +109,13 @@ def test_two_answers_with_different_ids_are_duplicated() -> None:
     assert names(sent, taken, delete(taken, 3)) == ["duplicated"]
 
 
+def test_visibility_counts_from_the_retry_that_was_answered() -> None:
+    first, second = receive("a", "1", 2), receive("a", "1", 8)
+    assert names(send("a", "1", 1), first, second, delete(second, 9)) == []
+    first.attempted_us = 3 * S + S // 2
+    assert names(send("a", "1", 1), first, second, delete(second, 9)) == ["early"]
+
+
 def test_redelivery_under_the_same_id_is_no_duplicate() -> None:
     first, second = receive("a", "1", 2), receive("a", "1", 8)
     assert names(send("a", "1", 1), first, second, delete(second, 9)) == []

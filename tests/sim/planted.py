@@ -559,6 +559,17 @@ def learner_forgets_its_cluster() -> Iterator[None]:
 
 
 @contextmanager
+def retried_receive_keeps_its_first_deadline() -> Iterator[None]:
+    """A receive that is answered again leaves its messages hidden from its first execution on, not from the answer."""
+
+    def nothing(*arguments: Any) -> list[m.Mutation]:
+        return []
+
+    with patch.object(receive, "_prolonged", nothing):
+        yield
+
+
+@contextmanager
 def late_answer_to_an_earlier_node_is_given_back() -> Iterator[None]:
     """A node that took another one's place, in the same process, takes a late copy for an answer that nobody got."""
     honest = Forwarder._on_answer

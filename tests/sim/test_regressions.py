@@ -47,6 +47,7 @@ CURES = {
     "abandoned_attempt_gave_messages_back": (_attempts_not_counted, "early"),
     "waiting_attempt_gave_messages_back": (_attempts_not_counted, "early"),
     "lost_repetition_gave_messages_back": (_repetition_owned_what_it_got, "early"),
+    "retried_receive_kept_its_first_deadline": (planted.retried_receive_keeps_its_first_deadline, "early"),
     "lapsed_lease_came_back_with_a_takeover": (planted.lapsed_lease_comes_back_with_a_takeover, "early"),
     "older_handle_moved_what_a_lease_held": (planted.older_handle_acts_on_leased_messages, "early"),
     "dead_learner_became_a_voter": (planted.dead_learner_becomes_a_voter, "order_not_done"),

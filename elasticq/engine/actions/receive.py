@@ -297,7 +297,7 @@ def received_again(
 
 
 def _prolonged(queue: Queue, held: list[int], until_ms: int) -> list[m.Mutation]:
-    """Keeps messages hidden until ``until_ms`` that would be visible before: none by more than a receive may ask for."""
+    """Hide messages until ``until_ms`` that would be visible sooner, but none for over twelve hours from a receive."""
     sooner = [
         sequence
         for sequence in held
