@@ -32,12 +32,14 @@ from elasticq.node.outputs import Fetch, HeldCall, Reply, Ticket
 from elasticq.node.pending_calls import Remote
 from elasticq.node.replies import Replies
 from elasticq.node.settings import NodeSettings
+from elasticq.node.undecided import Undecided
 from elasticq.node.waiters import Waiter, Waiters
 from elasticq.node.waiting_calls import WaitingCalls
 from elasticq.replication.replica import Replica
 
 DEAD_LETTER_STEPS_MAX: Final = 10  # commands that one receive may spend on dead letters, up to 1,000 of them each
 ATTEMPTS_MAX: Final = 10_000
+LOST: Final = "The mastership was lost; the outcome is unknown, a retry is safe."
 TOO_LATE: Final = "The call reached the master after its deadline and was not executed there; a retry is safe."
 UNREADABLE: Final = (
     "Messages of this queue cannot be read from the disk any more, and are lost; a retry passes over them."
@@ -49,7 +51,10 @@ _FREEING = (m.MessagesRemoved, m.RangeRemoved)  # in a FIFO queue: the next of t
 
 
 class Executor:
-    """``waiters``: the long polls of this master. Answers that may leave at once are added to ``due``."""
+    """``waiters``: the long polls of this master. Answers that may leave at once are added to ``due``.
+
+    undecided: the answers that this member held back when it lost the mastership.
+    """
 
     def __init__(
         self,
@@ -67,6 +72,7 @@ class Executor:
         due: list[Reply],
     ) -> None:
         self.waiters = Waiters()
+        self.undecided = Undecided()
         self._state = state
         self._replica = replica
         self._clock = clock
@@ -446,18 +452,24 @@ class Executor:
     def lost_mastership(self, now_ms: int) -> list[HeldCall]:
         """Return the calls that the next master shall take: those without an effect yet, reads, and those with a GUID.
 
-        All others, whose answers were held back, are answered as unknown.
+        Where a call without a GUID waits for its entry, what becomes of that entry decides.
         """
         waiting_calls = self._waiting_calls
-        lost = ServiceUnavailable("The mastership was lost; the outcome is unknown, a retry is safe.")
         held = []
-        for call, ticket in self._replies.give_up():
-            answered = waiting_calls.after_wait(call, ticket, now_ms) if call is not None else None  # it has waited
-            if answered is not None and waiting_calls.may_go_on(answered, now_ms):
+        for answer in self._replies.give_up():
+            if answer.call is None:
+                self._due.append(Reply(answer.ticket, ServiceUnavailable(LOST), 0))
+                continue
+            answered = waiting_calls.after_wait(answer.call, answer.ticket, now_ms)  # it has waited
+            if waiting_calls.may_go_on(answered, now_ms):
                 answered.is_uncertain = True
                 held.append(answered)
+            elif not waiting_calls.hold_ms:
+                self._due.append(Reply(answer.ticket, ServiceUnavailable(LOST), 0))
+            elif answer.by_lease or self._replica.log.term_at(answer.index) != self._context.term:
+                held.append(answered)  # it has no entry of its own, or that one is gone
             else:
-                self._due.append(Reply(ticket, lost, 0))
+                self.undecided.add(answered, answer)
         idle = self._backpressure.give_up()
         idle += [parked for calls in self._awaiting_contents.values() for parked in calls]
         self._awaiting_contents.clear()

@@ -132,6 +132,8 @@ class Forwarder:
     def go_on_with(self, calls: list[HeldCall], now_ms: int) -> None:
         """Take the calls that waited when the mastership was lost: those of other members go back, own ones wait."""
         for held in calls:
+            if not held.is_uncertain:
+                held.call = self._with_guid(held.call)
             if isinstance(held.ticket, Remote):
                 self._submit(held, now_ms)
             else:

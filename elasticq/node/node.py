@@ -39,6 +39,7 @@ from elasticq.engine.apply import apply
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.state import State
 from elasticq.model.commands import Call
+from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.node import forwarding
 from elasticq.node.backpressure import SendBackpressure
@@ -46,7 +47,7 @@ from elasticq.node.clock import ClusterClock
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.digests import Digests
 from elasticq.node.effects import Effects
-from elasticq.node.executor import Executor
+from elasticq.node.executor import LOST, Executor
 from elasticq.node.forwarder import Forwarder
 from elasticq.node.forwarding import UnknownKind
 from elasticq.node.housekeeping import Housekeeping
@@ -76,7 +77,7 @@ from elasticq.replication.events import (
 )
 from elasticq.replication.judge import judge
 from elasticq.replication.messages import FrameError
-from elasticq.replication.records import Durable, Vote
+from elasticq.replication.records import Durable, Entry, Vote
 from elasticq.replication.replica import MASTER, Replica
 from elasticq.replication.seeded_random import SeededRandom
 
@@ -138,6 +139,7 @@ class Node:
             waiting_calls,
             replies,
         )
+        self._undecided = executor.undecided
         self._housekeeping = Housekeeping(
             settings, state, replica, changes, judge, journal, executor, content_cache, backpressure, mover
         )
@@ -347,6 +349,8 @@ class Node:
         self.replica.tick(now_ms)
         self._handle_events(now_ms)
         self._forwarder.tick(now_ms)
+        if self._undecided:
+            self._answer_unknown(self._undecided.expired(now_ms))
         if self.settings.volatile:
             self._housekeeping.compact()
         if self.leadership.serving:
@@ -384,8 +388,12 @@ class Node:
         """
         self.journal.retire()
         held = self._forwarder.retire(now_ms)
+        self._answer_unknown(self._undecided.take_all())
         self._forwarder.mail_answers(now_ms)
         return held
+
+    def _answer_unknown(self, calls: list[HeldCall]) -> None:
+        self.effects.replies += [Reply(held.ticket, ServiceUnavailable(LOST), 0) for held in calls]
 
     def go_on_with(self, held: list[HeldCall], now_ms: int) -> None:
         """Take the calls that waited at the node whose place this one has taken."""
@@ -412,7 +420,7 @@ class Node:
                     self.journal.members_changed(event.last_index)
                     self.members.voters_changed(is_voter=event.is_voter)
                 elif isinstance(event, Dropped):
-                    self.journal.dropped(event.entries)
+                    self._dropped(event.entries, now_ms)
                 elif isinstance(event, FellBehind):
                     self.effects.wanted = Wanted(event.source, event.index)
                 else:
@@ -430,8 +438,16 @@ class Node:
         self._forwarder.go_on_with(self._executor.lost_mastership(now_ms), now_ms)
         self._voter_changes.lost_mastership()
 
+    def _dropped(self, entries: list[Entry], now_ms: int) -> None:
+        """Let calls go on whose entries were cut off the log: they had no effect."""
+        self.journal.dropped(entries)
+        if self._undecided and entries:
+            self._forwarder.go_on_with(self._undecided.cut_off(entries[0].index), now_ms)
+
     def _commit_moved(self, commit_index: int, *, is_master: bool) -> None:
         self.journal.commit_moved(commit_index, is_master=is_master)
+        if self._undecided:
+            self.effects.replies += self._undecided.committed(commit_index)
         if is_master:
             self.leadership.commit_moved(commit_index)
             self._voter_changes.keep_promises()
@@ -491,6 +507,9 @@ class Node:
         waiting_ms = self._forwarder.wake_at_ms
         if waiting_ms is not None and (wake_ms is None or waiting_ms < wake_ms):
             wake_ms = waiting_ms
+        undecided_ms = self._undecided.next_deadline_ms if self._undecided else None
+        if undecided_ms is not None and (wake_ms is None or undecided_ms < wake_ms):
+            wake_ms = undecided_ms
         leadership = self.leadership
         if not leadership.serving:
             return wake_ms

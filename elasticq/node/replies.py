@@ -1,7 +1,6 @@
 """The reply rule: an answer leaves when what it rests on is committed. Modes relax it for sends (docs/adr/0018)."""
 
 from collections import deque
-from collections.abc import Iterator
 
 from elasticq.model.commands import Call
 from elasticq.model.errors import ServiceUnavailable, SqsError
@@ -106,9 +105,9 @@ class Replies:
         """The boot-clock ms at which the oldest send of mode ``all`` is given up; None if none waits."""
         return self._sends[0].until_ms if self._sends and self._mode == "all" else None
 
-    def give_up(self) -> Iterator[tuple[Call | None, Ticket | None]]:
-        """Drop all held replies, as the mastership is lost, and yield their calls, which nobody has answered."""
-        for pending in (*self._pending, *self._sends):
-            yield pending.call, pending.ticket
+    def give_up(self) -> list[Pending]:
+        """Drop and return all held replies, as the mastership is lost."""
+        given_up = [*self._pending, *self._sends]
         self._pending.clear()
         self._sends.clear()
+        return given_up

@@ -122,13 +122,82 @@ def test_call_accepted_by_the_master_itself_goes_on_with_the_next_one(cluster: C
     new = cluster.elect_other(old)
     cluster.do(new, send("new"))
     cluster.advance(3_000)
-    assert cluster.answers(old, held) == [], "it steps down, and hears nobody"
-    assert isinstance(cluster.answer(old, nameless), ServiceUnavailable), "sent again it could be two messages"
+    assert answers_now(cluster, old, held, nameless) == [[], []], "it steps down, and hears nobody"
+    heal(cluster)
+    for ticket in (held, nameless):
+        assert isinstance(cluster.answer(old, ticket), SendMessageResult)
+    assert sorted(bodies(cluster)) == ["held", "nameless", "new"], "the entry of the nameless one was cut off the log"
+
+
+def answers_now(cluster: Cluster, name: str, *tickets: int) -> list[list[object]]:
+    return [list(cluster.answers(name, ticket)) for ticket in tickets]
+
+
+def heal(cluster: Cluster) -> None:
     cluster.cut.clear()
+    cluster.drops = None
     cluster.introduce_all()
     cluster.advance(2_000)
-    assert isinstance(cluster.answer(old, held), SendMessageResult)
-    assert sorted(bodies(cluster)) == ["held", "new"]
+
+
+def deaf_master(cluster: Cluster, *commands: c.Command) -> tuple[str, list[int]]:
+    """A master whose entries reach the others, while nothing of theirs reaches it; with its calls without a GUID."""
+    old = cluster.elect()
+    cluster.drops = lambda sender, frame: frame.to == old
+    tickets = [cluster.say(old, command) for command in commands]
+    cluster.settle()
+    for other in cluster.names:
+        if other != old:
+            cluster.part(old, other)
+    return old, tickets
+
+
+def test_answer_to_a_nameless_call_leaves_when_the_next_master_has_committed_its_entry(cluster: Cluster) -> None:
+    (here,) = cluster.serving()
+    cluster.do(here, send("there"))
+    cluster.advance(300)
+    old, (sent, received) = deaf_master(cluster, send("kept"), receive(limit=1))
+    cluster.elect_other(old)
+    cluster.advance(1_000)
+    assert answers_now(cluster, old, sent, received) == [[], []]
+    heal(cluster)
+    answer, got = answers_of(cluster, old, [sent, received])
+    assert isinstance(answer, SendMessageResult)
+    assert isinstance(got, ReceiveMessageResult)
+    assert [message.body for message in got.messages] == ["there"]
+    (master,) = cluster.serving()
+    messages = cluster.do(master, receive()).messages  # type: ignore[attr-defined]
+    assert [(message.body, message.message_id) for message in messages] == [("kept", answer.message_id)]
+
+
+def test_nameless_call_whose_entry_nobody_decides_is_answered_as_unknown_in_time(cluster: Cluster) -> None:
+    old, (sent,) = deaf_master(cluster, send("kept"))
+    cluster.advance(HOLD_MS - 100)
+    assert cluster.answers(old, sent) == []
+    cluster.advance(4_000)
+    (outcome,) = cluster.answers(old, sent)
+    assert isinstance(outcome, ServiceUnavailable)
+    heal(cluster)
+    assert len(cluster.answers(old, sent)) == 1
+
+
+def test_nameless_call_is_answered_as_unknown_when_a_snapshot_takes_the_place_of_the_log(cluster: Cluster) -> None:
+    old, (sent,) = deaf_master(cluster, send("kept"))
+    cluster.advance(1_000)
+    node = cluster.node(old)
+    node.retire(cluster.now_ms)
+    assert [type(reply.outcome) for reply in node.effects.replies if reply.ticket == sent] == [ServiceUnavailable]
+
+
+def test_nameless_call_is_answered_whoever_is_elected_when_members_meet_again(cluster: Cluster) -> None:
+    old, (sent,) = deaf_master(cluster, send("kept"))
+    one, other = (name for name in cluster.names if name != old)
+    cluster.part(one, other)
+    cluster.advance(3_000)
+    assert cluster.serving() == []
+    heal(cluster)
+    assert isinstance(cluster.answer(old, sent), SendMessageResult)
+    assert bodies(cluster) == ["kept"]
 
 
 def test_long_poll_waits_on_at_the_next_master_for_the_rest_of_its_time(cluster: Cluster) -> None:
