@@ -28,8 +28,6 @@ from elasticq.node import executor as executor_module
 from elasticq.node import journal as journal_module
 from elasticq.node.clock import ClusterClock
 from elasticq.node.executor import Executor
-from elasticq.node.forwarder import Forwarder
-from elasticq.node.forwarding import Answer, outcome_of
 from elasticq.node.journal import Journal
 from elasticq.node.members import Members
 from elasticq.node.node import Node
@@ -566,22 +564,6 @@ def retried_receive_keeps_its_first_deadline() -> Iterator[None]:
         return []
 
     with patch.object(receive, "_prolonged", nothing):
-        yield
-
-
-@contextmanager
-def late_answer_to_an_earlier_node_is_given_back() -> Iterator[None]:
-    """A node that took another one's place, in the same process, takes a late copy for an answer that nobody got."""
-    honest = Forwarder._on_answer
-
-    def giving(self: Forwarder, forwarded: Answer) -> None:
-        outcome = outcome_of(forwarded)
-        is_own = forwarded.incarnation == self._pending_calls.incarnation
-        if not is_own and isinstance(outcome, ReceiveMessageResult) and outcome.messages:
-            self._give_to(forwarded.sender, outcome)
-        honest(self, forwarded)
-
-    with patch.object(Forwarder, "_on_answer", giving):
         yield
 
 

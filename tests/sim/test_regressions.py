@@ -52,7 +52,6 @@ CURES = {
     "older_handle_moved_what_a_lease_held": (planted.older_handle_acts_on_leased_messages, "early"),
     "dead_learner_became_a_voter": (planted.dead_learner_becomes_a_voter, "order_not_done"),
     "learner_forgot_its_cluster": (planted.learner_forgets_its_cluster, "left_behind"),
-    "late_answer_gave_messages_back": (planted.late_answer_to_an_earlier_node_is_given_back, "early"),
     "master_in_memory_had_no_snapshot_before_it_had_committed": (
         planted.memory_has_no_snapshot_before_all_is_committed,
         "no_progress",
