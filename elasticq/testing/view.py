@@ -9,6 +9,7 @@ from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from elasticq.extras import how_to_install
 from elasticq.testing.calls import Caller, CallFailed
 
 if TYPE_CHECKING:
@@ -239,5 +240,5 @@ def _session() -> Any:
     try:
         import boto3
     except ImportError as error:
-        raise ImportError("clients need boto3: pip install 'elasticq[test]'") from error
+        raise ImportError(f"clients need boto3: {how_to_install('test')}") from error
     return boto3.session.Session()
