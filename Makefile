@@ -32,7 +32,7 @@ test: .venv/.installed-test  ## all tests in pure Python, then the hot path's co
 	ELASTICQ_PURE=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 	$(BIN)/python scripts/test_compiled.py -n $(JOBS) --dist worksteal $(ARGS)
 
-quick: .venv/.installed-test  ## tests of the pure rooms, under a minute
+quick: .venv/.installed-test  ## tests of the parts without I/O (engine, replication, protocols), under a minute
 	$(BIN)/python -m pytest -q $(PURE_TESTS) $(ARGS)
 
 check: .venv/.installed-test  ## lint, format, strict types, import contract
