@@ -18,7 +18,7 @@ PURE_TESTS = $(wildcard tests/model tests/wire tests/engine tests/replication te
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-run: .venv/.installed  ## serve SQS on http://127.0.0.1:9324; more options by ARGS="--port 9400"
+run: .venv/.installed  ## serve SQS on http://127.0.0.1:9324, with ElasticMQ's files too; more options by ARGS="--port 9400"
 	@exec $(BIN)/python -m elasticq server $(ARGS)
 
 native: .venv/.installed-native  ## compile the hot path in place, which takes a minute or two and a C compiler; make run then uses it
@@ -32,7 +32,7 @@ test: .venv/.installed-test  ## all tests in pure Python, then the hot path's co
 	ELASTICQ_PURE=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 	$(BIN)/python scripts/test_compiled.py -n $(JOBS) --dist worksteal $(ARGS)
 
-quick: .venv/.installed-test  ## tests of the pure rooms, under a minute
+quick: .venv/.installed-test  ## tests of the parts without I/O (engine, replication, protocols), under a minute
 	$(BIN)/python -m pytest -q $(PURE_TESTS) $(ARGS)
 
 check: .venv/.installed-test  ## lint, format, strict types, import contract
@@ -74,7 +74,7 @@ chaos: .venv/.installed-test  ## kill -9 a server, damage its disk, kill Spark's
 clients: .venv/.installed-test  ## what people use, unmodified, against a server and a cluster; ARGS="celery --only cluster"
 	$(BIN)/python scripts/clients.py $(ARGS)
 
-dist: .venv/.installed-test  ## wheel, sdist, one file to run, dist/elasticq.pyz, and what Spark takes by --py-files
+dist: .venv/.installed-dist  ## wheel, sdist, one file to run, dist/elasticq.pyz, and what Spark takes by --py-files
 	$(BIN)/python scripts/dist.py $(ARGS)
 
 docs: .venv/.installed-test  ## the documentation site, strictly, into site/
@@ -105,10 +105,14 @@ clean:  ## remove .venv and every cache
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed,native]'
 	@touch $@
 
+.venv/.installed-dist: setup.cfg pyproject.toml | .venv/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed,hocon,native,dist]'
+	@touch $@
+
 .venv/.installed-spark: setup.cfg pyproject.toml | .venv/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed,spark]'
 	@touch $@
 
 .venv/.installed-test: setup.cfg pyproject.toml | .venv/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed,spark,hocon,otel,test,docs,native,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[speed,spark,hocon,otel,test,docs,native,dist,dev]'
 	@touch $@

@@ -32,7 +32,7 @@ def main() -> int:
     try:
         if not _wait_ready(members, ports):
             return 1
-        _tell(ports)
+        _tell(ports, None if "--memory" in more else options.directory.resolve())
         for member in members:
             member.wait()
     except KeyboardInterrupt:
@@ -86,12 +86,14 @@ def _master(admin_port: int) -> str | None:
         return None
 
 
-def _tell(ports: list[int]) -> None:
+def _tell(ports: list[int], directory: Path | None) -> None:
     master = _master(ports[0] + 1)
     for number, port in enumerate(ports, 1):
         role = "" if master is None else "master" if master == f"n{number}" else "follower"
         print(f"n{number}  SQS http://{HOST}:{port}  admin http://{HOST}:{port + 1}  {role}")
     print(f"export AWS_ENDPOINT_URL_SQS=http://{HOST}:{ports[0]}")
+    print(f"AWS CLI v1 does not read that variable: aws --endpoint-url http://{HOST}:{ports[0]} sqs list-queues")
+    print("messages live in memory only" if directory is None else f"messages are kept in {directory}/n1 and so on")
     print(f"look: elasticq cluster status --admin http://{HOST}:{ports[0] + 1}    end: Ctrl-C", flush=True)
 
 

@@ -190,7 +190,7 @@ def installed(wanted: Requirement) -> Distribution:
     try:
         one = distribution(wanted.name)
     except PackageNotFoundError:
-        sys.exit(f"{wanted.name} is not installed here; make dist installs all")
+        sys.exit(f"{wanted.name} is not installed here; make dist installs it")
     if not wanted.specifier.contains(one.version, prereleases=True):
         sys.exit(f"{wanted.name} {one.version} is installed here, wanted is {wanted}")
     return one

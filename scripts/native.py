@@ -93,7 +93,7 @@ def missing() -> str:
     if os.name != "posix":
         return f"{platform.system()} is not supported, only Linux and macOS are"
     if find_spec("mypyc") is None or find_spec("setuptools") is None:
-        return "mypy and setuptools are not installed for this Python; pip install 'elasticq[native]' brings them"
+        return "mypy and setuptools are not installed for this Python: make native and make dist install them"
     if shutil.which(compiler()) is None:
         return f"there is no C compiler ({compiler()}); Debian and Ubuntu have it in the package gcc"
     header = Path(sysconfig.get_path("include"), "Python.h")

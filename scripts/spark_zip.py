@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PARTS = (
     "pyspark_elasticq.py",
     "elasticq/__init__.py",
+    "elasticq/extras.py",
     "elasticq/native.py",
     "elasticq/client/**/*.py",
     "elasticq/spark/**/*.py",

@@ -270,9 +270,11 @@ def test_planted_machine_path_is_found(parts: tuple[str, str]) -> None:
 def test_what_serves_is_pinned_with_its_hashes() -> None:
     lock = (ROOT / "requirements.lock").read_text()
     pins = dict(re.findall(r"^([\w-]+)==(\S+) \\\n    --hash=sha256:", lock, re.MULTILINE))
-    options = CONTRACT["options"]["install_requires"] + CONTRACT["options.extras_require"]["speed"]
+    extras = CONTRACT["options.extras_require"]
+    options = CONTRACT["options"]["install_requires"] + extras["speed"] + extras["hocon"]
     wanted = [Requirement(line) for line in options.split("\n") if line]
-    assert len(wanted) > 5
+    assert "pyhocon" in {requirement.name for requirement in wanted}
+    assert len(wanted) > 6
     for requirement in wanted:
         assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), requirement
 

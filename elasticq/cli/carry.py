@@ -130,7 +130,16 @@ def load(client: "Sqs", url: str, file: str, skip: int) -> int:
     source = sys.stdin if file == "-" else Path(file).open(encoding="utf-8")  # noqa: SIM115
     with source:
         entries = (_entry(line, number) for number, line in enumerate(source, 1) if number > skip)
-        return send_all(client, url, entries, "imported", before=skip)
+        return send_all(client, url, entries, "imported", before=skip, total=_total(file))
+
+
+def _total(file: str) -> int | None:
+    """Return how many lines the file has; None for what can be read once only, as a pipe."""
+    path = Path(file)
+    if file == "-" or not path.is_file():
+        return None
+    with path.open("rb") as lines:
+        return sum(1 for _ in lines)
 
 
 def _entry(line: str, number: int) -> dict[str, Any]:
@@ -146,17 +155,27 @@ def _entry(line: str, number: int) -> dict[str, Any]:
 
 
 def send_all(
-    client: "Sqs", url: str, entries: Iterator[dict[str, Any]], done: str, *, before: int = 0, as_json: bool = False
+    client: "Sqs",
+    url: str,
+    entries: Iterator[dict[str, Any]],
+    done: str,
+    *,
+    before: int = 0,
+    total: int | None = None,
+    as_json: bool = False,
 ) -> int:
-    """Send the lines in their order, batch after batch. ``before``: how many lines were skipped."""
+    """Send the lines in their order, batch after batch.
+
+    before: how many lines were skipped; total: how many there are with those, None where that is not known.
+    """
     sent = 0
-    with Interrupt() as interrupt, bar("sending", None) as show:
+    with Interrupt() as interrupt, bar("sending", total) as show:
         try:
             for batch in _batches(entries):
                 if interrupt.asked:
                     break
                 sent += _send_batch(client, url, batch, before + sent)
-                show(sent)
+                show(before + sent)
         except (Stopped, OSError) as error:
             raise Stopped(f"{error}; {sent} messages are {done}{_how_to_go_on(before + sent, done)}") from error
     if as_json:

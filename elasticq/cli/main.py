@@ -12,14 +12,14 @@ from elasticq.cli.cluster import add_cluster
 from elasticq.cli.data import add_commands
 from elasticq.cli.exits import EXIT_INTERRUPTED, fail, refuse
 from elasticq.cli.follow_master import add_follow_master
+from elasticq.cli.parser import Parser
 from elasticq.cli.queues import add_queues
 from elasticq.cli.server import add_config, add_server
 
 HEALTH_TIMEOUT_S: Final = 5
 DEFAULT_URL: Final = "http://127.0.0.1:9324"
-_COMMANDS: Final = frozenset(
-    ("server", "health", "config", "queues", "cluster", "backup", "restore", "repair", "follow-master", "sim")
-)
+_OF_THE_PROGRAM: Final = ("-h", "--help", "--version")
+"""Options that do not belong to a command; all others are the server's where no command is named."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from elasticq.sim.cli import main as simulate
 
         return simulate(arguments[1:])
-    if not arguments or (arguments[0] not in _COMMANDS and arguments[0] not in ("-h", "--help", "--version")):
+    if not arguments or (arguments[0].startswith("-") and arguments[0] not in _OF_THE_PROGRAM):
         arguments.insert(0, "server")
     options = _parser().parse_args(arguments)
     run: Any = options.run
@@ -57,7 +57,7 @@ def _without_java(argv: Sequence[str]) -> list[str]:
 def _parser() -> argparse.ArgumentParser:
     from elasticq import BUILD, __version__
 
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = Parser(
         prog="elasticq",
         description="A message server that speaks SQS.",
         formatter_class=argparse.RawDescriptionHelpFormatter,  # the others would break the line of --version

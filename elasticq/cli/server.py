@@ -6,17 +6,37 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from elasticq.cli.exits import refuse
+
+OPTIONS: Final = {
+    "http.host": "--host",
+    "http.port": "--port",
+    "admin.port": "--admin-port",
+    "auth.mode": "--auth",
+    "auth.keys_file": "--keys-file",
+    "node.id": "--node-id",
+    "log.format": "--log-format",
+    "storage.data_dir": "--data-dir",
+    "cluster.nodes": "--nodes",
+    "cluster.name": "--cluster-name",
+    "cluster.seeds": "--seeds",
+    "cluster.discovery": "--discovery",
+    "cluster.peer_host": "--peer-host",
+    "cluster.peer_port": "--peer-port",
+    "cluster.secret_file": "--cluster-secret-file",
+    "cluster.ack_mode": "--ack-mode",
+}
+"""The option of each setting that has one and takes its value as it is; the settings know what fits."""
 
 
 def add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-c", "--config", type=Path, metavar="FILE", help="TOML, or ElasticMQ's .conf")
     _add_properties(parser)
     parser.add_argument("--host", help="address to listen on (127.0.0.1)")
-    parser.add_argument("--port", type=int, help="port of the SQS API, 0 for a free one (9324)")
-    parser.add_argument("--admin-port", type=int, metavar="PORT", help="operators' port, 0 free, -1 off (9325)")
+    parser.add_argument("--port", help="port of the SQS API, 0 for a free one (9324)")
+    parser.add_argument("--admin-port", metavar="PORT", help="operators' port, 0 free, -1 off (9325)")
     parser.add_argument("--auth", choices=("off", "lax", "strict"), help="who may use the SQS API (off: everybody)")
     parser.add_argument("--keys-file", metavar="FILE", help="access keys as TOML, closed to other users")
     parser.add_argument("--node-id", metavar="ID", help="name of this member (node1)")
@@ -44,12 +64,12 @@ def _add_properties(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_cluster(group: "argparse._ArgumentGroup") -> None:
-    group.add_argument("--nodes", type=int, metavar="N", help="how many new members form the cluster (1)")
+    group.add_argument("--nodes", metavar="N", help="how many new members form the cluster (1)")
     group.add_argument("--cluster-name", metavar="NAME", help="only equal ones find each other (elasticq)")
     group.add_argument("--seeds", metavar="HOST:PORT,...", help="peer ports of other members; some are enough")
     group.add_argument("--discovery", choices=("zeroconf", "seeds", "none"), help="how the others are found")
     group.add_argument("--peer-host", metavar="HOST", help="address to listen on for other members (127.0.0.1)")
-    group.add_argument("--peer-port", type=int, metavar="PORT", help="port for other members, 0 for a free one (9326)")
+    group.add_argument("--peer-port", metavar="PORT", help="port for other members, 0 for a free one (9326)")
     group.add_argument("--cluster-secret-file", metavar="FILE", help="file with the secret that all members share")
     modes = ("async", "one", "majority", "all")
     group.add_argument("--ack-mode", choices=modes, help="when a send to a standard queue is answered (majority)")
@@ -62,7 +82,7 @@ def _serve(options: argparse.Namespace) -> int:
     notes: list[str] = []
     try:
         file, properties = _properties(options.properties, options.config)
-        settings = load(file, os.environ, _flags(options), properties, notes)
+        settings = load(file, os.environ, _flags(options), properties, notes, OPTIONS)
     except (SettingsError, ValueError) as error:
         return refuse(str(error))
     _tell(notes)
@@ -98,36 +118,15 @@ def _tell(notes: list[str]) -> None:
 
 def _flags(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """Return the flags that were given, by section."""
-    cluster = {
-        "nodes": options.nodes,
-        "name": options.cluster_name,
-        "seeds": options.seeds,
-        "discovery": options.discovery,
-        "peer_host": options.peer_host,
-        "peer_port": options.peer_port,
-        "secret_file": options.cluster_secret_file,
-        "ack_mode": options.ack_mode,
-    }
-    return {
-        "http": _given({"host": options.host, "port": options.port}),
-        "auth": _given({"mode": options.auth, "keys_file": options.keys_file}),
-        "admin": _given({"port": options.admin_port}),
-        "node": _given({"id": options.node_id}),
-        "log": _given({"format": options.log_format}),
-        "storage": _storage(options),
-        "cluster": _given(cluster),
-    }
-
-
-def _storage(options: argparse.Namespace) -> dict[str, Any]:
-    """Use the directory that the command line names, even if the file of settings wants memory."""
-    if options.data_dir is not None:
-        return {"data_dir": str(options.data_dir), "memory": False}
-    return {"memory": True} if options.memory else {}
-
-
-def _given(flags: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in flags.items() if value is not None}
+    flags: dict[str, dict[str, Any]] = {}
+    for name, option in OPTIONS.items():
+        section, _, key = name.partition(".")
+        value = getattr(options, option.removeprefix("--").replace("-", "_"))
+        if value is not None:
+            flags.setdefault(section, {})[key] = str(value)
+    if options.memory or options.data_dir is not None:  # even if the file of settings wants the other
+        flags.setdefault("storage", {})["memory"] = bool(options.memory)
+    return flags
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -6,10 +6,13 @@ rich is imported on a terminal only.
 import json
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, Final
+
+TELL_EVERY_S: Final = 5.0
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -47,12 +50,13 @@ def tell(text: str) -> None:
 
 @contextmanager
 def bar(told: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Yield a function to call with how much is done; on a terminal it draws a bar on stderr.
+    """Yield a function to call with how much is done. On a terminal it draws one line on stderr again and again.
 
-    total: None where it is not known.
+    Elsewhere it prints a line every few seconds, so that a log shows that a long command goes on. total: None where it
+    is not known.
     """
     if not sys.stderr.isatty():
-        yield lambda done: None
+        yield _Lines(told, total).show
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -61,6 +65,25 @@ def bar(told: str, total: int | None) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(told, total=total)
         yield lambda done: progress.update(task, completed=done)
+
+
+class _Lines:
+    """Tells in plain lines how far a command is, and is silent about those that are done soon."""
+
+    def __init__(self, told: str, total: int | None) -> None:
+        self._told = told
+        self._total = total
+        self._next_s = time.monotonic() + TELL_EVERY_S
+
+    def show(self, done: int) -> None:
+        now_s = time.monotonic()
+        if now_s < self._next_s:
+            return
+        self._next_s = now_s + TELL_EVERY_S
+        if self._total is None:
+            tell(f"{self._told}: {done} done")
+        else:
+            tell(f"{self._told}: {done} of {self._total} done, {max(0, self._total - done)} left")
 
 
 class Interrupt:

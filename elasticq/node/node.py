@@ -62,7 +62,7 @@ from elasticq.node.peer import Peer
 from elasticq.node.replies import Replies
 from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus
 from elasticq.node.status import StatusReport
-from elasticq.node.voter_changes import VoterChanges
+from elasticq.node.voter_changes import NOT_THE_MASTER, VoterChanges
 from elasticq.node.waiting_calls import WaitingCalls
 from elasticq.replication import messages
 from elasticq.replication.election import Timing
@@ -282,15 +282,14 @@ class Node:
     def _transfer(self, name: str, ticket: Ticket, now_ms: int) -> None:
         to = self._voter_changes.other_voter(name) if name else ""
         if (name and not to) or not self.hand_over(now_ms, to):
-            reason = f"{name or 'anybody else'} is no other voter, or this member is not the master"
-            self._voter_changes.answered.append((ticket, OrderRefused(reason)))
+            self._voter_changes.refuse_transfer(name, ticket)
         else:
             self._voter_changes.answered.append((ticket, OrderDone("the mastership is being handed over")))
 
     def _verify(self, ticket: Ticket, now_ms: int) -> None:
         """Append an entry without mutations, at which each member takes the digest of its rows."""
         if not self.leadership.serving:
-            self._voter_changes.answered.append((ticket, OrderRefused("this member is not the master: ask the master")))
+            self._voter_changes.answered.append((ticket, OrderRefused(NOT_THE_MASTER)))
             return
         self.journal.stamp_command(now_ms)
         if self.journal.is_open:

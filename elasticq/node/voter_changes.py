@@ -3,6 +3,8 @@
 An order is answered when its entry is committed. Replacing takes two entries: the old voter goes, the new one comes.
 """
 
+from typing import Final
+
 from msgspec import Struct
 
 from elasticq.node.members import Members, name_of
@@ -13,6 +15,7 @@ from elasticq.replication.records import Voter
 from elasticq.replication.replica import MASTER, Replica
 
 CAUGHT_UP_ENTRIES = 1_000  # a learner no further behind than this may become a voter
+NOT_THE_MASTER: Final = "this member is not the master: ask the master"
 
 
 class _Promise(Struct):
@@ -38,7 +41,7 @@ class VoterChanges:
     def order(self, order: Order, ticket: Ticket) -> tuple[Voter, ...] | None:
         """The voters to propose for an order; None if it is refused, or carried out later by ``next_change``."""
         if self._replica.role != MASTER:
-            self._refuse(ticket, "this member is not the master: ask the master")
+            self._refuse(ticket, NOT_THE_MASTER)
             return None
         match order:
             case AddVoter():
@@ -129,6 +132,17 @@ class VoterChanges:
             if (old and old not in self._members.linked) or (not old and is_short):
                 self._replacing[learner] = (old, None)
                 return
+
+    def refuse_transfer(self, name: str, ticket: Ticket) -> None:
+        """Tell why the mastership is not handed over to ``name``, or to anybody where no name was given."""
+        if self._replica.role != MASTER:
+            self._refuse(ticket, NOT_THE_MASTER)
+        elif not self._replica.others:
+            self._refuse(ticket, "this member is the only voter: nobody else can become master")
+        elif name and not self.other_voter(name):
+            self._refuse(ticket, f"{name} is not one of the other voters, which 'elasticq cluster status' shows")
+        else:
+            self._refuse(ticket, "this member is only taking the mastership over: try again")
 
     def other_voter(self, name: str) -> str:
         """The id of the other voter called ``name``; empty if there is none."""

@@ -25,9 +25,9 @@ _HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}\Z|\[[0-9A-Fa-f:.]+\]\Z")
 class KeyPair(Struct, frozen=True, forbid_unknown_fields=True):
     """One of ``auth.keys``; without an account it acts for ``node.account``. Its secret is never printed."""
 
-    access_key_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_]{1,128}$")]
+    access_key_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_]{1,128}$", description="1 to 128 letters, digits and _")]
     secret_access_key: Annotated[str, Meta(min_length=1, max_length=256)]
-    account: Annotated[str, Meta(pattern=r"^([0-9]{12})?$")] = ""
+    account: Annotated[str, Meta(pattern=r"^([0-9]{12})?$", description="empty or a number of 12 digits")] = ""
 
     def __repr__(self) -> str:
         return f"KeyPair({self.access_key_id!r}, account={self.account!r})"

@@ -15,6 +15,15 @@ HOLD_S_MAX: Final = 50
 SECRET_BYTES_MAX: Final = 4_096
 SECRET_BYTES_ADVISED: Final = 16
 
+MemberName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$",
+        description="a name of 1 to 63 letters, digits, ., _ and -, which begins with a letter or a digit",
+    ),
+]
+"""Of a member, and of a cluster."""
+
 
 class Cluster(Struct, frozen=True, forbid_unknown_fields=True):
     """How the other members are found, and what an answer waits for.
@@ -23,7 +32,7 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     nodes: Annotated[int, Meta(ge=1, le=NODES_MAX)] = 1
-    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")] = "elasticq"
+    name: MemberName = "elasticq"
     peer_host: Annotated[str, Meta(min_length=1, max_length=253)] = "127.0.0.1"
     peer_port: Annotated[int, Meta(ge=0, le=65_535)] = 9326
     advertise: str = ""

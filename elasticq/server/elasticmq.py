@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from elasticq.model.names import ACCOUNT, DEFAULT_ACCOUNT
+from elasticq.server.bad_values import taken
 from elasticq.server.hocon import MigrationError, parse
 
 Properties = Sequence[tuple[str, str]]
@@ -232,7 +233,7 @@ def _fit(value: Any, kind: Any, path: str, source: str, notes: list[str]) -> Any
     try:
         return msgspec.convert(one, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise MigrationError(f"{source}: {path}: {error}") from error
+        raise MigrationError(f"{source}: {path} {one} is not {taken(kind)}") from error
 
 
 def _in_quotes(path: str) -> str:

@@ -10,6 +10,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from elasticq.extras import how_to_install
+
 INCLUDES_MAX: Final = 10  # files deep
 FILE_BYTES_MAX: Final = 16 * 1_048_576
 
@@ -32,7 +34,7 @@ def parse(file: Path) -> dict[str, Any]:
         from pyhocon.exceptions import ConfigException
         from pyparsing import ParseBaseException
     except ImportError as error:
-        reason = "ElasticMQ's files are read by pyhocon, which is not installed: pip install 'elasticq[hocon]'"
+        reason = f"ElasticMQ's files are read by pyhocon, which is not installed: {how_to_install('hocon')}"
         raise MigrationError(f"{file}: {reason}") from error
     text = "\n".join(_lines(file, 0))
     try:

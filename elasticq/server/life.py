@@ -291,9 +291,17 @@ def _announce(settings: Settings, listener: socket.socket) -> None:
     reachable = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
     scheme = _scheme(settings.http)
     print(f"elasticq listening on {scheme}://{host}:{port}")
-    print(f"export AWS_ENDPOINT_URL_SQS={scheme}://{reachable}:{port}", flush=True)
+    print(f"export AWS_ENDPOINT_URL_SQS={scheme}://{reachable}:{port}")
+    print(f"AWS CLI v1 does not read that variable: aws --endpoint-url {scheme}://{reachable}:{port} sqs list-queues")
+    print(_where(settings), flush=True)
+
+
+def _where(settings: Settings) -> str:
+    """Return where the messages are kept, and whether a reply waits for the disk."""
     storage = settings.storage
     if storage.memory:
-        print("messages live in memory only: a restart forgets them", flush=True)
-    elif storage.durability != "fsync":
-        print(f"durability={storage.durability}: a reply does not wait for the disk", flush=True)
+        return "messages live in memory only: a restart forgets them"
+    kept = f"messages are kept in {Path(storage.data_dir).resolve()}"
+    if storage.durability == "fsync":
+        return kept
+    return f"{kept}, durability={storage.durability}: a reply does not wait for the disk"

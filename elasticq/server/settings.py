@@ -22,7 +22,7 @@ from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
 from elasticq.server import auth as authenticator
 from elasticq.server import cluster as peers
 from elasticq.server.auth import Auth
-from elasticq.server.cluster import Cluster, is_loopback, read_secret, with_discovery
+from elasticq.server.cluster import Cluster, MemberName, is_loopback, read_secret, with_discovery
 from elasticq.server.queues import (
     AutoCreate,
     Declarations,
@@ -37,6 +37,8 @@ ENVIRONMENT_PREFIX: Final = "ELASTICQ_"
 
 Seconds = Annotated[int, Meta(ge=1, le=3_600)]
 
+RegionName = Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,32}$", description="1 to 32 small letters, digits and -")]
+
 
 class SettingsError(Exception):
     """A setting is unknown, ill-typed, out of bounds or contradicts another; the text says which."""
@@ -47,8 +49,22 @@ class Http(Struct, frozen=True, forbid_unknown_fields=True):
 
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65_535)] = 9324
-    public_url: Annotated[str, Meta(pattern=r"^(https?://[^/\s]+)?$", max_length=limits.HOST_CHARS_MAX + 8)] = ""
-    context_path: Annotated[str, Meta(pattern=r"^(/[A-Za-z0-9._~-]+)*$", max_length=256)] = ""
+    public_url: Annotated[
+        str,
+        Meta(
+            pattern=r"^(https?://[^/\s]+)?$",
+            max_length=limits.HOST_CHARS_MAX + 8,
+            description="empty or http://HOST:PORT or https://HOST:PORT, without a path",
+        ),
+    ] = ""
+    context_path: Annotated[
+        str,
+        Meta(
+            pattern=r"^(/[A-Za-z0-9._~-]+)*$",
+            max_length=256,
+            description="empty or a path such as /queues, of letters, digits, ., _, ~ and -",
+        ),
+    ] = ""
     connections_max: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
     connections_per_address: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     buffers_mb: Annotated[int, Meta(ge=8, le=65_536)] = 64
@@ -64,9 +80,9 @@ class Http(Struct, frozen=True, forbid_unknown_fields=True):
 class Node(Struct, frozen=True, forbid_unknown_fields=True):
     """This member, and what it tells of itself."""
 
-    id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")] = "node1"
-    region: Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,32}$")] = DEFAULT_REGION
-    account: Annotated[str, Meta(pattern=r"^[0-9]{12}$")] = DEFAULT_ACCOUNT
+    id: MemberName = "node1"
+    region: RegionName = DEFAULT_REGION
+    account: Annotated[str, Meta(pattern=r"^[0-9]{12}$", description="a number of 12 digits")] = DEFAULT_ACCOUNT
     sixty_second_rules: bool = False
     limits: Literal["strict", "relaxed"] = "strict"
 
@@ -149,11 +165,12 @@ def load(
     flags: Mapping[str, Mapping[str, Any]],
     properties: Sequence[tuple[str, str]] = (),
     notes: list[str] | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> Settings:
     """Return the settings that are in force. Reads the files that the cluster's section names. Raises SettingsError.
 
     properties: (key, value) of ElasticMQ's keys, as java takes them by -D; notes: is filled with what of a file of
-    ElasticMQ's is read otherwise or ignored.
+    ElasticMQ's is read otherwise or ignored; options: the name of the flag of a setting, for errors about its value.
     """
     sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
     told: list[str] = []
@@ -174,13 +191,38 @@ def load(
     try:
         settings = msgspec.convert(sections, Settings, strict=False)
     except msgspec.ValidationError as error:
-        raise SettingsError(str(error)) from error
+        raise SettingsError(_bad_values(sections, error, file, environment, flags, options or {})) from error
     if "discovery" not in sections["cluster"]:
         settings = replace(settings, cluster=with_discovery(settings.cluster))
     wrong = _contradictions(settings)
     if wrong:
         raise SettingsError("; ".join(wrong))
     return settings
+
+
+def _bad_values(
+    sections: Mapping[str, Any],
+    error: msgspec.ValidationError,
+    file: Path | None,
+    environment: Mapping[str, str],
+    flags: Mapping[str, Mapping[str, Any]],
+    options: Mapping[str, str],
+) -> str:
+    """Return what is wrong with which values, each by the name that it has where it was given."""
+    from elasticq.server.bad_values import unfit  # wanted only where there is an error
+
+    in_environment = _from_environment(environment)
+
+    def given(name: str) -> str:
+        section, _, key = name.partition(".")
+        if key in flags.get(section, ()):
+            return options.get(name, name)
+        if key in in_environment.get(section, ()):
+            return f"{ENVIRONMENT_PREFIX}{section}__{key}".upper()
+        return name if file is None else f"{file}: {name}"
+
+    # What misses a key, or has one that is not known, has no value that does not fit.
+    return "; ".join(unfit(sections, Settings, given)) or str(error).replace("`$.", "`")
 
 
 def warnings(settings: Settings) -> list[str]:

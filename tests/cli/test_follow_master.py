@@ -181,8 +181,7 @@ async def test_process_labels_while_its_server_lives_and_ends_at_a_signal(
     kubernetes: Kubernetes, credentials: Path
 ) -> None:
     with Server() as server:
-        assert server.process.stdout is not None
-        admin = next(line for line in server.process.stdout if line.startswith("admin")).split()[-1]
+        admin = server.admin()
         command = ["--admin", admin, "--pod", "elasticq-1", "--namespace", "queues", "--credentials", str(credentials)]
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "elasticq", "follow-master", *command, "--api", str(kubernetes.server.make_url(""))

@@ -23,10 +23,8 @@ def test_memory_and_data_dir_exclude_each_other() -> None:
     "arguments",
     [
         ["--prot", "1"],
-        ["--port", "x"],
         ["config"],
         ["health", "a", "b"],
-        ["--nodes", "three"],
         ["--discovery", "dns"],
         ["--ack-mode", "quorum"],
         ["cluster"],
@@ -46,6 +44,8 @@ def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
     "arguments",
     [
         ["--port", "70000"],
+        ["--port", "x"],
+        ["--nodes", "three"],
         ["--node-id", "a b"],
         ["-c", "/nowhere/e.toml"],
         ["--admin-port", "-2"],
@@ -60,6 +60,23 @@ def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
 def test_wrong_settings_exit_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     assert capsys.readouterr().err.startswith("elasticq: ")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "taken"),
+    [
+        ("--port", "70000", "a whole number from 0 to 65535"),
+        ("--port", "x", "a whole number from 0 to 65535"),
+        ("--admin-port", "-2", "a whole number from -1 to 65535"),
+        ("--nodes", "16", "a whole number from 1 to 15"),
+        ("--peer-port", "1.5", "a whole number from 0 to 65535"),
+    ],
+)
+def test_a_bad_value_is_told_with_its_option_and_range(
+    option: str, value: str, taken: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([option, value]) == 2
+    assert capsys.readouterr().err == f"elasticq: {option} {value} is not {taken}\n"
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["server", "--help"], ["--version"]])

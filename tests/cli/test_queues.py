@@ -300,6 +300,49 @@ def test_batches_are_as_large_as_a_call_may_be() -> None:
     assert [len(batch) for batch in carry._batches(iter(entries))] == [2, 2, 10, 10, 6]
 
 
+def test_import_tells_how_much_is_left(run: Any, queue: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "messages.jsonl"
+    file.write_text("".join(json.dumps({"MessageBody": str(at)}) + "\n" for at in range(25)))
+    monkeypatch.setattr("elasticq.cli.show.TELL_EVERY_S", 0.0)
+    status, _, err = run("import", queue, str(file), "--skip", "3")
+    assert (status, err.splitlines()) == (
+        0,
+        [
+            "elasticq: sending: 13 of 25 done, 12 left",
+            "elasticq: sending: 23 of 25 done, 2 left",
+            "elasticq: sending: 25 of 25 done, 0 left",
+            "elasticq: 22 messages imported",
+        ],
+    )
+
+
+def test_import_from_a_pipe_reads_it_once(
+    run: Any, sqs: Sqs, queue: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(json.dumps({"MessageBody": "x"}) + "\n",))
+    writer.start()
+    monkeypatch.setattr("elasticq.cli.show.TELL_EVERY_S", 0.0)
+    status, _, err = run("import", queue, str(pipe))
+    writer.join(PATIENCE_S)
+    assert (status, err.splitlines()) == (0, ["elasticq: sending: 1 done", "elasticq: 1 messages imported"])
+    assert bodies(sqs, queue) == ["x"]
+
+
+def test_import_draws_how_much_is_left_on_a_terminal(url: str, queue: str, tmp_path: Path) -> None:
+    file = tmp_path / "messages.jsonl"
+    file.write_text("".join(json.dumps({"MessageBody": str(at)}) + "\n" for at in range(25)))
+    master, terminal = pty.openpty()
+    command = [sys.executable, "-m", "elasticq", "queues", "import", "--url", url, queue, str(file)]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "200"}
+    subprocess.run(command, stderr=terminal, timeout=PATIENCE_S, check=True, env=environment)
+    os.close(terminal)
+    drawn = os.read(master, 65_536).decode()
+    os.close(master)
+    assert "25/25" in drawn
+
+
 def test_an_interrupted_import_says_where_to_go_on(url: str, sqs: Sqs, queue: str) -> None:
     command = [sys.executable, "-m", "elasticq", "queues", "import", "--url", url, queue]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

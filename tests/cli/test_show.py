@@ -24,10 +24,28 @@ def test_documents_are_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [{"a": "1\n2"}, {"b": None}]
 
 
-def test_a_bar_is_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_short_command_tells_nothing_of_its_progress(capsys: pytest.CaptureFixture[str]) -> None:
     with bar("sending", None) as done:
         done(3)
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_long_command_tells_in_lines_how_much_is_left(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = [100.0]
+    monkeypatch.setattr("elasticq.cli.show.time.monotonic", lambda: now_s[0])
+    with bar("sending", 1_000) as show, bar("looking", None) as look:
+        for done in (10, 20, 30, 40):
+            now_s[0] += 3
+            show(done)
+        look(7)
+    assert capsys.readouterr() == (
+        "",
+        "elasticq: sending: 20 of 1000 done, 980 left\n"
+        "elasticq: sending: 40 of 1000 done, 960 left\n"
+        "elasticq: looking: 7 done\n",
+    )
 
 
 def test_the_first_interrupt_asks_and_the_second_one_ends() -> None:

@@ -9,6 +9,7 @@ from elasticq.node.node import Node
 from elasticq.node.orders import OrderDone, OrderRefused, TransferMastership
 from elasticq.node.outputs import Frame
 from elasticq.node.settings import NodeSettings
+from elasticq.node.voter_changes import NOT_THE_MASTER
 from elasticq.replication import messages
 from elasticq.replication.messages import PROTOCOL_VERSION
 from elasticq.replication.records import NOTHING
@@ -140,10 +141,18 @@ def test_order_hands_over_to_whom_it_names(cluster: Cluster) -> None:
         assert cluster.serving() == [other]
     master = cluster.elect()
     for name in ("nobody", master):
-        assert isinstance(cluster.obey(master, TransferMastership(name)), OrderRefused)
+        refused = OrderRefused(f"{name} is not one of the other voters, which 'elasticq cluster status' shows")
+        assert cluster.obey(master, TransferMastership(name)) == refused
     follower = next(name for name in cluster.names if name != master)
-    assert isinstance(cluster.obey(follower, TransferMastership(follower)), OrderRefused)
+    for name in (follower, ""):
+        assert cluster.obey(follower, TransferMastership(name)) == OrderRefused(NOT_THE_MASTER)
     assert cluster.serving() == [master]
+
+
+def test_who_is_alone_hands_over_to_nobody() -> None:
+    alone = Cluster("a")
+    refused = OrderRefused("this member is the only voter: nobody else can become master")
+    assert alone.obey(alone.elect(), TransferMastership()) == refused
 
 
 def test_no_background_work_makes_the_heir_too_old(cluster: Cluster) -> None:

@@ -37,6 +37,11 @@ class Server:
         self.url = f"{found[1]}:{self.port}"
         return self
 
+    def admin(self) -> str:
+        """Return the admin port's URL, which is among the lines that were not read yet."""
+        assert self.process.stdout is not None
+        return next(line for line in self.process.stdout if line.startswith("admin listening on ")).split()[-1]
+
     def _limit(self) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (self._files_max, self._files_max))
 

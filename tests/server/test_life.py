@@ -1,6 +1,7 @@
 """The process: it listens, serves, and stops as it should."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -22,10 +23,31 @@ def ask(server: Server, action: str, body: str) -> HTTPConnection:
     return connection
 
 
-def test_start_prints_what_to_paste() -> None:
+def told(server: Server) -> list[str]:
+    """The next two lines, which say how the first version of the AWS CLI is told, and where messages are."""
+    assert server.process.stdout is not None
+    return [server.process.stdout.readline().rstrip("\n") for _ in range(2)]
+
+
+def test_start_prints_what_to_paste_and_where_messages_are() -> None:
     with Server() as server:
         assert server.export == f"export AWS_ENDPOINT_URL_SQS={server.url}"
+        first, second = told(server)
+        assert first.endswith(f": aws --endpoint-url {server.url} sqs list-queues")
+        assert second == "messages live in memory only: a restart forgets them"
         assert ask(server, "ListQueues", "{}").getresponse().read() == b"{}"
+
+
+@pytest.mark.parametrize(
+    ("durability", "words"), [("fsync", ""), ("os", ", durability=os: a reply does not wait for the disk")]
+)
+def test_start_prints_the_whole_path_of_the_data_directory(
+    durability: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELASTICQ_STORAGE__DURABILITY", durability)
+    here = os.path.relpath(tmp_path / "here")
+    with Server("--data-dir", here) as server:
+        assert told(server)[1] == f"messages are kept in {(tmp_path / 'here').resolve()}{words}"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -132,8 +154,7 @@ def test_a_newer_format_is_told_with_status_4(tmp_path: Path) -> None:
 def test_a_weaker_durability_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ELASTICQ_STORAGE__DURABILITY", "os")
     with Server("--data-dir", str(tmp_path / "data")) as server:
-        assert server.process.stdout is not None
-        assert "durability=os" in server.process.stdout.readline()
+        assert "durability=os" in told(server)[1]
         health = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
         health.request("GET", "/health")
         assert health.getresponse().read().split()[:2] == [b"OK", b"durability=os"]

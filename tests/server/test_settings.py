@@ -68,6 +68,25 @@ def test_unknown_environment_setting_is_told() -> None:
         load(None, {"ELASTICQ_HTTP__PRT": "1"}, {})
 
 
+def test_a_bad_value_is_told_by_the_name_that_it_was_given_under(tmp_path: Path) -> None:
+    file = tmp_path / "e.toml"
+    file.write_text("[http]\nport = 70000\n")
+    with pytest.raises(SettingsError, match=re.escape(f"{file}: http.port 70000 is not a whole number")):
+        load(file, {}, {})
+    with pytest.raises(SettingsError, match=r"^ELASTICQ_HTTP__PORT x is not a whole number from 0 to 65535$"):
+        load(file, {"ELASTICQ_HTTP__PORT": "x"}, {})
+    with pytest.raises(SettingsError, match=r"^--port -1 is not a whole number from 0 to 65535$"):
+        load(file, {}, {"http": {"port": -1}}, options={"http.port": "--port"})
+
+
+def test_no_error_has_a_path_of_json(tmp_path: Path) -> None:
+    file = tmp_path / "e.toml"
+    file.write_text("[[auth.keys]]\naccess_key_id = 'a'\n")
+    with pytest.raises(SettingsError, match="secret_access_key") as caught:
+        load(file, {}, {})
+    assert "$" not in str(caught.value)
+
+
 def test_the_example_documents_every_setting_with_its_default(tmp_path: Path) -> None:
     text = re.sub(r"(?m)^# (?=[a-z_]+ = )", "", EXAMPLE.read_text())
     documented = tomllib.loads(text)

@@ -86,10 +86,7 @@ def test_spans_are_children_of_their_callers(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_admin_port_shows_queues_requests_and_syncs(tmp_path: Path) -> None:
     with Server("--data-dir", str(tmp_path)) as server:
         use(server.url)
-        assert server.process.stdout is not None
-        admin = re.search(r"http://\S+", server.process.stdout.readline())
-        assert admin is not None
-        with urllib.request.urlopen(f"{admin[0]}/metrics", timeout=PATIENCE_S) as answer:
+        with urllib.request.urlopen(f"{server.admin()}/metrics", timeout=PATIENCE_S) as answer:
             text = answer.read().decode()
     found = {
         (sample.name, *sorted(sample.labels.items())): sample.value
@@ -126,11 +123,6 @@ def test_what_is_only_for_lookers_is_not_imported_at_the_start() -> None:
 
 def test_an_idle_server_with_its_admin_port_is_small() -> None:
     with Server() as server:
-        assert server.process.stdout is not None
-        admin = re.search(r"http://\S+", "".join(server.process.stdout.readline() for _ in range(1)) or "")
-        if admin is None:  # "messages live in memory only" comes before it
-            admin = re.search(r"http://\S+", server.process.stdout.readline())
-        assert admin is not None
-        with urllib.request.urlopen(f"{admin[0]}/ready", timeout=PATIENCE_S) as answer:
+        with urllib.request.urlopen(f"{server.admin()}/ready", timeout=PATIENCE_S) as answer:
             assert answer.status == 200
         assert resident_mb(server.process) <= 72

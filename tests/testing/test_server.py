@@ -1,6 +1,7 @@
 """The embedded server: in a thread and in a process, sync and async; what it starts it ends."""
 
 import asyncio
+import json
 import os
 import socket
 import statistics
@@ -52,6 +53,16 @@ def test_boto3_works_with_an_embedded_server(view: View) -> None:
     assert view.queue("jobs").counts() == {"visible": 0, "in_flight": 1, "delayed": 0}
     sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
     view.queue("jobs").wait_until_empty()
+
+
+def test_a_queue_is_created_with_policies_as_dicts_and_with_truth_values(view: View) -> None:
+    dead = view.queue("dead.fifo").create(FifoQueue=True, ContentBasedDeduplication=True)
+    policy = {"deadLetterTargetArn": dead.arn, "maxReceiveCount": 3}
+    jobs = view.queue("jobs.fifo").create(RedrivePolicy=policy, VisibilityTimeout=5, DelaySeconds="1")
+    found = jobs.attributes()
+    assert json.loads(found["RedrivePolicy"]) == policy
+    assert (found["VisibilityTimeout"], found["DelaySeconds"]) == ("5", "1")
+    assert dead.attributes()["ContentBasedDeduplication"] == "true"
 
 
 def test_nothing_is_left_of_a_server_that_stopped() -> None:

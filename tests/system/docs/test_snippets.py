@@ -1,6 +1,5 @@
 """Every block of the documentation runs, or says why it does not."""
 
-import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,11 +28,7 @@ EXCUSED_MAX = 25
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
     with Server("--memory") as server:
-        assert server.process.stdout is not None
-        told = server.process.stdout.readline() + server.process.stdout.readline()
-        admin = re.search(r"admin listening on (\S+)", told)
-        assert admin is not None
-        yield Stage(tmp_path, server.url, admin[1])
+        yield Stage(tmp_path, server.url, server.admin())
 
 
 @pytest.mark.parametrize("page", [page for page, blocks in RUNNING.items() if blocks])

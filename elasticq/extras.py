@@ -1,0 +1,8 @@
+"""Tells how to install an extra. No package index has elasticq, so its wheel must be named."""
+
+from elasticq import __version__
+
+
+def how_to_install(extra: str) -> str:
+    """Return the command that installs elasticq with ``extra``, such as ``hocon``, and where its wheel comes from."""
+    return f"pip install 'elasticq-{__version__}-py3-none-any.whl[{extra}]' (the wheel that make dist puts into dist/)"
