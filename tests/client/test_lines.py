@@ -1,0 +1,78 @@
+"""Sends to one message group come one after the other; a send to several groups waits for its turn in all of them."""
+
+import pytest
+
+from elasticq.client.lines import Lines, Place, place_for
+
+QUEUE = "http://127.0.0.1:9324/000000000000/orders.fifo"
+
+
+def place(*groups: str) -> Place:
+    entries = [{"Id": str(at), "MessageBody": "b", "MessageGroupId": group} for at, group in enumerate(groups)]
+    made = place_for("send_message_batch", {"QueueUrl": QUEUE, "Entries": entries})
+    assert made is not None
+    return made
+
+
+def joined(lines: Lines, *places: Place) -> None:
+    for each in places:
+        lines.join(each)
+
+
+def turns(*places: Place) -> list[bool]:
+    return [each.turn.done() for each in places]
+
+
+def test_only_sends_to_fifo_queues_have_a_place() -> None:
+    send = {"QueueUrl": QUEUE, "MessageBody": "b", "MessageGroupId": "g"}
+    found = place_for("send_message", send)
+    assert found is not None
+    assert [group for _, group in found.groups] == ["g"]
+    assert place_for("receive_message", send) is None
+    assert place_for("send_message", send | {"QueueUrl": QUEUE.removesuffix(".fifo")}) is None
+
+
+@pytest.mark.parametrize(
+    "members", [{}, {"QueueUrl": None}, *({"QueueUrl": QUEUE, "Entries": entries} for entries in (None, [], 7, ["x"]))]
+)
+def test_what_botocore_will_refuse_has_no_place(members: dict[str, object]) -> None:
+    assert place_for("send_message_batch", members) is None
+
+
+def test_turns_come_in_the_order_of_joining() -> None:
+    lines, first, second, third = Lines(), place("g"), place("g"), place("g")
+    joined(lines, first, second, third)
+    assert turns(first, second, third) == [True, False, False]
+    lines.leave(first)
+    assert turns(second, third) == [True, False]
+
+
+def test_groups_do_not_wait_for_each_other() -> None:
+    lines, one, other = Lines(), place("g"), place("h")
+    joined(lines, one, other)
+    assert turns(one, other) == [True, True]
+
+
+def test_send_to_several_groups_waits_for_all_and_is_waited_for_in_all() -> None:
+    lines, one, other, both, behind = Lines(), place("g"), place("h"), place("g", "h"), place("h")
+    joined(lines, one, other, both, behind)
+    lines.leave(one)
+    assert turns(both, behind) == [False, False]
+    lines.leave(other)
+    assert turns(both, behind) == [True, False]
+    lines.leave(both)
+    assert turns(behind) == [True]
+
+
+def test_who_leaves_before_its_turn_frees_nobody_else() -> None:
+    lines, first, second, third = Lines(), place("g"), place("g"), place("g")
+    joined(lines, first, second, third)
+    lines.leave(second)
+    assert turns(third) == [False]
+    lines.leave(first)
+    assert turns(third) == [True]
+    lines.leave(third)
+    lines.leave(third)
+    again = place("g")
+    lines.join(again)
+    assert turns(again) == [True], "a line that was empty begins anew"

@@ -1,0 +1,42 @@
+"""What a failed try of a call means, told by what botocore raises."""
+
+import pytest
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectionClosedError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    ParamValidationError,
+    ReadTimeoutError,
+)
+
+from elasticq.client.patience import is_transient
+
+URL = "http://127.0.0.1:9"
+
+
+def answered(status: int, code: str) -> ClientError:
+    return ClientError({"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}, "SendMessage")
+
+
+@pytest.mark.parametrize(
+    ("failure", "is_tried_again"),
+    [
+        (EndpointConnectionError(endpoint_url=URL, error="refused"), True),
+        (ConnectTimeoutError(endpoint_url=URL), True),
+        (ReadTimeoutError(endpoint_url=URL), True),
+        (ConnectionClosedError(endpoint_url=URL), True),
+        (answered(503, "ServiceUnavailable"), True),
+        (answered(500, "InternalFailure"), True),
+        (answered(403, "RequestThrottled"), True),
+        (answered(400, "AWS.SimpleQueueService.NonExistentQueue"), False),
+        (NoCredentialsError(), False),
+        (ParamValidationError(report="it lacks a member"), False),
+        (BotoCoreError(), False),
+        (TypeError("a mistake of the caller"), False),
+    ],
+)
+def test_failure_is_tried_again_if_it_may_pass(failure: Exception, is_tried_again: bool) -> None:
+    assert is_transient(failure) is is_tried_again
