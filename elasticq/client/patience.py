@@ -3,7 +3,7 @@
 The forms differ in how they wait: patient.py blocks its thread.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from os import getpid
@@ -34,9 +34,9 @@ _TRY: Final[ContextVar[_Try | None]] = ContextVar("elasticq-try", default=None)
 class Patience:
     """What a wrapped client knows: its endpoints, its lines of sends, how long it waits."""
 
-    def __init__(self, client: Any, endpoints: Iterable[str], admin: Iterable[str], max_wait_s: float) -> None:
+    def __init__(self, client: Any, endpoints: Endpoints, max_wait_s: float) -> None:
         meta = client.meta
-        self.endpoints = Endpoints(meta.endpoint_url, endpoints, admin)
+        self.endpoints = endpoints
         self.operations = meta.method_to_api_mapping
         self.max_wait_s = max_wait_s
         self._lines: dict[int, Lines] = {}

@@ -8,18 +8,30 @@ queue stay in the order in which they were called, also between threads.
 
 from collections.abc import Callable, Iterable
 from time import sleep
-from typing import Any
+from typing import Any, TypeVar, cast
 
+from elasticq.client.endpoints import Endpoints
 from elasticq.client.patience import Call, Patience
 
+Client = TypeVar("Client", bound=Any)
 
-def wrap(client: Any, *, endpoints: Iterable[str] = (), admin: Iterable[str] = (), max_wait_s: float = 600) -> Any:
+
+def wrap(
+    client: Client,
+    *,
+    endpoints: Iterable[str] = (),
+    admin: Iterable[str] = (),
+    max_wait_s: float = 600,
+    verify: bool | str = True,
+) -> Client:
     """Return an object with the methods of ``client``, a boto3 SQS client, whose calls wait for up to ``max_wait_s``.
 
     endpoints: URLs of SQS ports that are tried in turn, besides the client's own; admin: URLs of admin ports, any of
-    which is asked for the members of its cluster when a call fails. What cannot become better is raised at once.
+    which is asked for the members of its cluster at the first call and when one fails, once in some seconds; verify: of
+    the certificates of admin ports, as in boto3. What cannot become better is raised at once.
     """
-    return _Patient(client, Patience(client, endpoints, admin, max_wait_s))
+    known = Endpoints(client.meta.endpoint_url, endpoints, admin, verify)
+    return cast(Client, _Patient(client, Patience(client, known, max_wait_s)))
 
 
 class _Patient:
@@ -48,6 +60,8 @@ class _Patient:
 
     def _until_answered(self, method: Callable[..., Any], call: Call) -> Any:
         endpoints = self._patience.endpoints
+        if endpoints.is_new:
+            endpoints.learn()
         while True:
             try:
                 with call.attempt():
