@@ -1,19 +1,27 @@
 """Keeps the sends to one message group of a FIFO queue in the order in which they were called.
 
 A send to several groups, which is a batch, joins the lines of all of them at once, so that no two wait for each other.
+A send that gave up fails those that stand behind it: if they went on, its caller could only repeat it behind them. A
+send that was refused, or whose caller wants no answer any more, fails nobody.
 """
 
 from collections.abc import Mapping
 from concurrent.futures import Future
+from copy import copy
 from threading import Lock
-from typing import Any
+from typing import Any, Final
 
 Group = tuple[str, str]
-"""A queue's URL and a MessageGroupId."""
+"""A queue, by the end of its URL, as members have other hosts; and a MessageGroupId."""
+
+NOT_TRIED: Final = "This send was not tried: one that came before it to its message group gave up with this."
 
 
 class Place:
-    """A send's place in the lines of its groups. ``turn`` is done when it is the send's turn."""
+    """A send's place in the lines of its groups.
+
+    ``turn`` is done when it is the send's turn, and raises what one before it gave up with.
+    """
 
     __slots__ = ("_behind", "groups", "turn")
 
@@ -32,6 +40,14 @@ class Place:
         if not self._behind and not self.turn.done():
             self.turn.set_result(None)
 
+    def fail(self, failure: Exception) -> None:
+        """One before it gave up with ``failure``."""
+        if not self.turn.done():
+            own = copy(failure)  # each thread raises one of its own
+            own.__cause__ = failure
+            own.add_note(NOT_TRIED)
+            self.turn.set_exception(own)
+
 
 class Lines:
     """The lines of all groups. Threads and event loops may share it."""
@@ -49,24 +65,35 @@ class Lines:
                 if self._lines[group][0] is place:
                     place.step_forward(group)
 
-    def leave(self, place: Place) -> None:
-        """Leave all lines, be it before the turn; does nothing where the place is in no line."""
+    def leave(self, place: Place, failure: BaseException | None = None) -> None:
+        """Leave all lines, be it before the turn; does nothing where the place is in no line.
+
+        failure: what the send gave up with, or could not be tried for; None if it was answered or nobody waits for it.
+        """
         with self._lock:
             for group in place.groups:
                 line = self._lines.get(group, [])
                 if place not in line:
                     continue
-                line.remove(place)
+                at = line.index(place)
+                del line[at]
+                if isinstance(failure, Exception):
+                    for behind in line[at:]:
+                        behind.fail(failure)
                 if line:
                     line[0].step_forward(group)
                 else:
                     del self._lines[group]
 
 
+def is_fifo(members: Mapping[str, Any]) -> bool:
+    url = members.get("QueueUrl")
+    return isinstance(url, str) and url.endswith(".fifo")
+
+
 def place_for(operation: str, members: Mapping[str, Any]) -> Place | None:
     """The place of a call that sends to a FIFO queue; None for all others, which have no order."""
-    url = members.get("QueueUrl")
-    if not isinstance(url, str) or not url.endswith(".fifo"):
+    if not is_fifo(members):
         return None
     if operation == "send_message":
         sends: Any = (members,)
@@ -76,5 +103,6 @@ def place_for(operation: str, members: Mapping[str, Any]) -> Place | None:
         return None
     if not isinstance(sends, (list, tuple)):
         return None  # botocore refuses it
-    groups = frozenset((url, str(send.get("MessageGroupId", ""))) for send in sends if isinstance(send, Mapping))
+    queue = "/".join(members["QueueUrl"].split("/")[-2:])
+    groups = frozenset((queue, str(send.get("MessageGroupId", ""))) for send in sends if isinstance(send, Mapping))
     return Place(groups) if groups else None

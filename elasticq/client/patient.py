@@ -7,11 +7,12 @@ queue stay in the order in which they were called, also between threads.
 """
 
 from collections.abc import Callable, Iterable
+from functools import wraps
 from time import sleep
 from typing import Any, TypeVar, cast
 
 from elasticq.client.endpoints import Endpoints
-from elasticq.client.patience import Call, Patience
+from elasticq.client.patience import Call, Patience, check_length
 
 Client = TypeVar("Client", bound=Any)
 
@@ -38,25 +39,29 @@ class _Patient:
     def __init__(self, client: Any, patience: Patience) -> None:
         self._client = client
         self._patience = patience
+        client.meta.events.register("after-call.sqs", check_length, unique_id="elasticq-check-length")
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._client, name)
         if name not in self._patience.operations:
             return found
 
+        @wraps(found)
         def call(**members: Any) -> Any:
-            made = Call(self._patience, name, members)
-            if made.place is None:
-                return self._until_answered(found, made)
-            lines = self._patience.lines
+            made, lines = Call(self._patience, name, members), self._patience.lines
             try:
-                lines.join(made.place)
-                made.place.turn.result()
+                if made.place is not None:
+                    lines.join(made.place)
+                    made.place.turn.result()
                 return self._until_answered(found, made)
             finally:
-                lines.leave(made.place)
+                made.leave(lines)
 
         return call
+
+    def get_paginator(self, operation_name: str) -> Any:
+        """The client's paginator, which takes pages by what it finds in its ``self``: the patient methods."""
+        return type(self._client).get_paginator(self, operation_name)
 
     def _until_answered(self, method: Callable[..., Any], call: Call) -> Any:
         endpoints = self._patience.endpoints
@@ -65,9 +70,13 @@ class _Patient:
         while True:
             try:
                 with call.attempt():
-                    return method(**call.members)
+                    answer = method(**call.members)
             except Exception as failure:
                 pause_s = call.failed(failure)
+            else:
+                pause_s = call.answered(answer)
+            if pause_s is None:
+                return call.answer
             endpoints.learn()
             endpoints.leave(call.endpoint)
             sleep(pause_s)

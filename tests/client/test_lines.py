@@ -1,8 +1,9 @@
 """Sends to one message group come one after the other; a send to several groups waits for its turn in all of them."""
 
 import pytest
+from botocore.exceptions import ClientError
 
-from elasticq.client.lines import Lines, Place, place_for
+from elasticq.client.lines import NOT_TRIED, Lines, Place, place_for
 
 QUEUE = "http://127.0.0.1:9324/000000000000/orders.fifo"
 
@@ -76,3 +77,36 @@ def test_who_leaves_before_its_turn_frees_nobody_else() -> None:
     again = place("g")
     lines.join(again)
     assert turns(again) == [True], "a line that was empty begins anew"
+
+
+def test_who_gives_up_fails_those_behind_it_in_all_their_groups() -> None:
+    lines, first, both, behind, apart = Lines(), place("g"), place("g", "h"), place("h"), place("i")
+    joined(lines, first, both, behind, apart)
+    failure = ClientError({"Error": {"Code": "ServiceUnavailable"}}, "SendMessage")
+    lines.leave(first, failure)
+    met = both.turn.exception()
+    assert isinstance(met, ClientError)
+    assert (met.response, met.__cause__, met.__notes__) == (failure.response, failure, [NOT_TRIED])
+    assert turns(behind) == [False], "it waits until the one before it has left"
+    lines.leave(both, met)
+    assert isinstance(behind.turn.exception(), ClientError)
+    lines.leave(behind, behind.turn.exception())
+    fresh = place("g", "h")
+    lines.join(fresh)
+    assert turns(fresh, apart) == [True, True], "who comes later is not failed"
+
+
+def test_who_is_interrupted_fails_nobody() -> None:
+    lines, first, second = Lines(), place("g"), place("g")
+    joined(lines, first, second)
+    lines.leave(first, KeyboardInterrupt())
+    assert second.turn.exception() is None
+
+
+def test_queue_is_the_same_one_at_all_members() -> None:
+    lines, here = Lines(), place("g")
+    send = {"QueueUrl": QUEUE.replace("127.0.0.1", "127.0.0.2"), "MessageBody": "b", "MessageGroupId": "g"}
+    there = place_for("send_message", send)
+    assert there is not None
+    joined(lines, here, there)
+    assert turns(here, there) == [True, False]

@@ -1,5 +1,6 @@
 """What a failed try of a call means, told by what botocore raises."""
 
+import boto3
 import pytest
 from botocore.exceptions import (
     BotoCoreError,
@@ -12,7 +13,9 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
-from elasticq.client.patience import is_transient
+from elasticq.client import patience
+from elasticq.client.endpoints import Endpoints
+from elasticq.client.patience import Patience, is_transient
 
 URL = "http://127.0.0.1:9"
 
@@ -40,3 +43,14 @@ def answered(status: int, code: str) -> ClientError:
 )
 def test_failure_is_tried_again_if_it_may_pass(failure: Exception, is_tried_again: bool) -> None:
     assert is_transient(failure) is is_tried_again
+
+
+def test_forked_process_has_lines_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that holds a lock or stands in a line is not there in a child."""
+    sqs = boto3.client("sqs", endpoint_url=URL, region_name="us-east-1")
+    made = Patience(sqs, Endpoints(URL, (), ()), 0)
+    lines = made.lines
+    assert made.lines is lines
+    monkeypatch.setattr(patience, "getpid", lambda: -1)
+    assert made.lines is not lines
+    assert made.lines is made.lines
