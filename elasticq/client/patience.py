@@ -5,6 +5,7 @@ The forms differ in how they wait: patient.py blocks its thread, patient_async.p
 
 import ssl
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from os import getpid
@@ -64,6 +65,7 @@ class Call:
         self.members = members  # of the next try
         self.endpoint = ""  # of the last try
         self.answer: Any = None
+        self.running: Future[Any] | None = None  # the last try, if a thread makes it
         self.place = place_for(operation, members)
         self._is_batch = operation in batches.OPERATIONS
         self._batch: batches.Batch | None = None  # once it is answered
