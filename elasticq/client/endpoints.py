@@ -62,11 +62,9 @@ class Endpoints:
         """
         if not self.is_due:
             return
-        self._due_s = inf  # other threads go on with what is known
-        try:
-            learnt = self._members()
-        finally:
-            self._due_s = monotonic() + self._remember_s
+        self._due_s = monotonic() + self._remember_s  # other threads go on with what is known
+        learnt = self._members()
+        self._due_s = monotonic() + self._remember_s
         if learnt:
             self._known = tuple(dict.fromkeys((*self._given, *learnt)))
 

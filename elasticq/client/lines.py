@@ -5,6 +5,7 @@ A send that gave up fails those that stand behind it: if they went on, its calle
 send that was refused, or whose caller wants no answer any more, fails nobody.
 """
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from concurrent.futures import Future
 from copy import copy
@@ -54,36 +55,58 @@ class Lines:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._lines: dict[Group, list[Place]] = {}
+        self._places: OrderedDict[Place, None] = OrderedDict()  # all of them, in the order in which they joined
+        self._lines: dict[Group, OrderedDict[Place, None]] = {}
 
     def join(self, place: Place) -> None:
         with self._lock:
+            self._places[place] = None
             for group in place.groups:
                 place.stand_behind(group)
-                self._lines.setdefault(group, []).append(place)
+                self._lines.setdefault(group, OrderedDict())[place] = None
             for group in place.groups:
-                if self._lines[group][0] is place:
-                    place.step_forward(group)
+                self._call(group)
 
-    def leave(self, place: Place, failure: BaseException | None = None) -> None:
-        """Leave all lines, be it before the turn; does nothing where the place is in no line.
+    def leave(self, place: Place, failure: Exception | None = None) -> None:
+        """Leave all lines, be it before the turn; does nothing where the place has left or was failed.
 
-        failure: what the send gave up with, or could not be tried for; None if it was answered or nobody waits for it.
+        failure: what the send gave up with; None if it was answered or nobody waits for it. Those behind it fail, those
+        behind them too, and are in no line any more: a send that joins from now on is not behind them.
         """
         with self._lock:
-            for group in place.groups:
-                line = self._lines.get(group, [])
-                if place not in line:
-                    continue
-                at = line.index(place)
-                del line[at]
-                if isinstance(failure, Exception):
-                    for behind in line[at:]:
-                        behind.fail(failure)
-                if line:
-                    line[0].step_forward(group)
-                else:
-                    del self._lines[group]
+            if place not in self._places:
+                return
+            failed = self._behind(place) if failure is not None else []
+            if failure is not None:
+                for each in failed:
+                    each.fail(failure)
+            for each in (*failed, place):
+                self._remove(each)
+
+    def _behind(self, place: Place) -> list[Place]:
+        groups = set(place.groups)
+        found: list[Place] = []
+        later = False
+        for each in self._places:
+            if later and not groups.isdisjoint(each.groups):
+                found.append(each)
+                groups |= each.groups
+            later = later or each is place
+        return found
+
+    def _remove(self, place: Place) -> None:
+        self._places.pop(place, None)
+        for group in place.groups:
+            line = self._lines.get(group, OrderedDict())
+            line.pop(place, None)
+            if line:
+                self._call(group)
+            else:
+                self._lines.pop(group, None)
+
+    def _call(self, group: Group) -> None:
+        """Tell the first in the line that it is; once more does not matter."""
+        next(iter(self._lines[group])).step_forward(group)
 
 
 def is_fifo(members: Mapping[str, Any]) -> bool:

@@ -72,7 +72,7 @@ class Call:
         self._endpoints = patience.endpoints
         self._retries = Retries(patience.max_wait_s)
         self._invocation_id = str(uuid4())
-        self._gave_up_with: BaseException | None = None
+        self._gave_up_with: Exception | None = None
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
@@ -119,8 +119,7 @@ class Call:
     def leave(self, lines: Lines) -> None:
         """Let those go on that wait behind this call, or fail them if it gave up."""
         if self.place is not None:
-            turn = self.place.turn
-            lines.leave(self.place, turn.exception() if turn.done() and turn.exception() else self._gave_up_with)
+            lines.leave(self.place, self._gave_up_with)
 
 
 def _prepare(params: dict[str, Any], **_: Any) -> None:

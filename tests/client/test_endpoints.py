@@ -1,9 +1,15 @@
 """Which endpoint is tried next, and what is learnt from the admin ports of a cluster."""
 
+import socket
+import ssl
+import threading
+from pathlib import Path
+
 import pytest
 
 from elasticq.client.endpoints import Endpoints, reachable
-from tests.client.scripted import CUT, Scripted, answer
+from tests.client.scripted import CUT, Scripted, answer, requests
+from tests.peers.test_tls import Authority
 
 OWN, SECOND, THIRD = (f"http://127.0.0.1:{port}" for port in (1, 2, 3))
 NOBODY = "http://127.0.0.1:9"
@@ -84,6 +90,29 @@ def test_newer_answer_takes_the_place_of_an_older_one_and_none_takes_nothing_awa
 def test_without_admin_ports_there_is_nothing_to_learn() -> None:
     endpoints = Endpoints(OWN, (), ())
     assert (endpoints.is_new, endpoints.is_due) == (False, False)
+
+
+def test_admin_ports_are_asked_over_tls(tmp_path: Path) -> None:
+    files = Authority(tmp_path, "one").settings("server")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(files["tls_cert"], files["tls_key"])
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with pytest.raises(ssl.SSLError, match="UNKNOWN_CA"):
+                tls.wrap_socket(listener.accept()[0], server_side=True)
+            with tls.wrap_socket(listener.accept()[0], server_side=True) as connection:
+                next(requests(connection.recv))
+                connection.sendall(page(SECOND))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        admin = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        for verify, known in ((True, [OWN]), (False, [OWN, SECOND])):
+            endpoints = Endpoints(OWN, (), (admin,), verify)
+            endpoints.learn()
+            assert once_around(endpoints) == known
+        thread.join()
 
 
 @pytest.mark.parametrize(

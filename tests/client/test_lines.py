@@ -79,28 +79,48 @@ def test_who_leaves_before_its_turn_frees_nobody_else() -> None:
     assert turns(again) == [True], "a line that was empty begins anew"
 
 
-def test_who_gives_up_fails_those_behind_it_in_all_their_groups() -> None:
-    lines, first, both, behind, apart = Lines(), place("g"), place("g", "h"), place("h"), place("i")
-    joined(lines, first, both, behind, apart)
-    failure = ClientError({"Error": {"Code": "ServiceUnavailable"}}, "SendMessage")
+def given_up() -> ClientError:
+    return ClientError({"Error": {"Code": "ServiceUnavailable"}}, "SendMessage")
+
+
+def test_who_gives_up_fails_all_behind_it_and_those_behind_them() -> None:
+    lines, first, both, behind, before, apart = Lines(), place("g"), place("g", "h"), place("h"), place("h"), place("i")
+    joined(lines, before, first, both, behind, apart)
+    failure = given_up()
     lines.leave(first, failure)
-    met = both.turn.exception()
-    assert isinstance(met, ClientError)
-    assert (met.response, met.__cause__, met.__notes__) == (failure.response, failure, [NOT_TRIED])
-    assert turns(behind) == [False], "it waits until the one before it has left"
-    lines.leave(both, met)
-    assert isinstance(behind.turn.exception(), ClientError)
-    lines.leave(behind, behind.turn.exception())
-    fresh = place("g", "h")
-    lines.join(fresh)
-    assert turns(fresh, apart) == [True, True], "who comes later is not failed"
+    for each in (both, behind):
+        met = each.turn.exception()
+        assert isinstance(met, ClientError)
+        assert met is not failure
+        assert (met.response, met.__cause__, met.__notes__) == (failure.response, failure, [NOT_TRIED])
+    assert [each.turn.exception() for each in (before, apart)] == [None, None]
 
 
-def test_who_is_interrupted_fails_nobody() -> None:
+def test_who_joins_after_one_gave_up_is_not_behind_those_that_it_failed() -> None:
+    """The caller of the first may send it again before the threads of the others have noticed anything."""
+    lines, first, second, again, then = Lines(), place("g"), place("g"), place("g"), place("g")
+    joined(lines, first, second)
+    lines.leave(first, given_up())
+    joined(lines, again, then)
+    assert turns(again, then) == [True, False]
+    lines.leave(second)
+    assert turns(again, then) == [True, False]
+    assert again.turn.exception() is None
+
+
+def test_who_is_cancelled_or_refused_fails_nobody() -> None:
     lines, first, second = Lines(), place("g"), place("g")
     joined(lines, first, second)
-    lines.leave(first, KeyboardInterrupt())
+    lines.leave(first)
     assert second.turn.exception() is None
+
+
+def test_turn_cannot_be_cancelled_by_who_waits_for_it() -> None:
+    lines, first, second = Lines(), place("g"), place("g")
+    joined(lines, first, second)
+    assert not second.turn.cancel()
+    lines.leave(first)
+    assert turns(second) == [True]
 
 
 def test_queue_is_the_same_one_at_all_members() -> None:
