@@ -40,9 +40,9 @@ def client(url: str, service: str = "sqs", **more: Any) -> Any:
     )
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    made = Cluster(tmp_path, 1)
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    made = Cluster(tmp_path_factory.mktemp("cluster"), 1)
     made.start()
     yield made
     made.end()
@@ -167,7 +167,7 @@ def test_pages_are_waited_for_too() -> None:
 
 
 @pytest.mark.parametrize("cut", [CUT, [b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", CUT]])
-def test_answer_that_is_cut_is_none(cut: bytes | list[bytes]) -> None:
+def test_answer_that_is_cut_is_none(cut: scripted.Pieces) -> None:
     """boto3 takes what is cut in its body for an answer without members: a receive that found nothing."""
     with scripted.Scripted(cut, cut, cut, answer({"QueueUrls": ["one"]})) as server:
         assert wrap(client(server.endpoint)).list_queues()["QueueUrls"] == ["one"]
@@ -298,20 +298,19 @@ def test_send_behind_one_that_is_refused_goes_on() -> None:
 @pytest.mark.parametrize("is_first", [True, False], ids=["while it is tried", "while it waits for its turn"])
 def test_interrupt_ends_a_call_and_holds_up_nobody(is_first: bool) -> None:
     """Ctrl-C in the main thread; another thread's send to the group goes on as soon as the server does."""
-    with scripted.Scripted(*[BUSY] * 12, answer({"MessageId": "m"})) as server:
+    gate = threading.Event()
+    with scripted.Scripted(*[BUSY] * 4, [gate, BUSY], answer({"MessageId": "m"})) as server:
         sqs = wrap(client(server.endpoint))
         sent: list[str] = []
-        begun = threading.Event()
 
         def send(body: str) -> None:
-            begun.set()
             sqs.send_message(QueueUrl=FIFO, MessageBody=body, MessageGroupId="g", MessageDeduplicationId=body)
             sent.append(body)
 
         def interrupt() -> None:
             main = threading.main_thread().ident
             assert main is not None
-            until(lambda: len(server.requests) > 4, "it is tried")
+            until(lambda: len(server.requests) > 4, "the gate is reached")
             signal.pthread_kill(main, signal.SIGINT)
 
         other = threading.Thread(target=send, args=("other",))
@@ -322,6 +321,7 @@ def test_interrupt_ends_a_call_and_holds_up_nobody(is_first: bool) -> None:
         interrupter.start()
         with pytest.raises(KeyboardInterrupt):
             send("interrupted")
+        gate.set()
         if is_first:
             other.start()
         other.join()
