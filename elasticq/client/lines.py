@@ -65,7 +65,7 @@ class Lines:
                 place.stand_behind(group)
                 self._lines.setdefault(group, OrderedDict())[place] = None
             for group in place.groups:
-                self._call(group)
+                self._tell_first(group)
 
     def leave(self, place: Place, failure: Exception | None = None) -> None:
         """Leave all lines, be it before the turn; does nothing where the place has left or was failed.
@@ -76,12 +76,13 @@ class Lines:
         with self._lock:
             if place not in self._places:
                 return
-            failed = self._behind(place) if failure is not None else []
             if failure is not None:
-                for each in failed:
+                behind = self._behind(place)
+                for each in behind:
                     each.fail(failure)
-            for each in (*failed, place):
-                self._remove(each)
+                for each in behind:
+                    self._remove(each)
+            self._remove(place)
 
     def _behind(self, place: Place) -> list[Place]:
         groups = set(place.groups)
@@ -100,11 +101,11 @@ class Lines:
             line = self._lines.get(group, OrderedDict())
             line.pop(place, None)
             if line:
-                self._call(group)
+                self._tell_first(group)
             else:
                 self._lines.pop(group, None)
 
-    def _call(self, group: Group) -> None:
+    def _tell_first(self, group: Group) -> None:
         """Tell the first in the line that it is; once more does not matter."""
         next(iter(self._lines[group])).step_forward(group)
 

@@ -8,13 +8,16 @@ from botocore.exceptions import (
     ConnectionClosedError,
     ConnectTimeoutError,
     EndpointConnectionError,
+    HTTPClientError,
     NoCredentialsError,
     ParamValidationError,
     ReadTimeoutError,
+    SSLError,
 )
 
 from elasticq.client import patience
 from elasticq.client.endpoints import Endpoints
+from elasticq.client.lines import Place
 from elasticq.client.patience import Patience, is_transient
 
 URL = "http://127.0.0.1:9"
@@ -43,6 +46,23 @@ def answered(status: int, code: str) -> ClientError:
 )
 def test_failure_is_tried_again_if_it_may_pass(failure: Exception, is_tried_again: bool) -> None:
     assert is_transient(failure) is is_tried_again
+
+
+def test_what_calls_give_up_with_can_be_told_to_those_behind_them() -> None:
+    """By copies, which botocore's exceptions make of what they were made of."""
+    closed = ConnectionClosedError(endpoint_url=URL, error=OSError("reset"), request=object())
+    cases = [EndpointConnectionError(endpoint_url=URL, error="refused"), ReadTimeoutError(endpoint_url=URL), closed]
+    for failure in (
+        *cases,
+        HTTPClientError(error=OSError()),
+        SSLError(endpoint_url=URL, error="EOF"),
+        answered(503, ""),
+    ):
+        place = Place(frozenset())
+        place.fail(failure)
+        met = place.turn.exception()
+        assert met is not failure
+        assert (type(met), str(met)) == (type(failure), str(failure))
 
 
 def test_forked_process_has_lines_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,9 +120,9 @@ async def test_what_cannot_become_better_is_raised_at_once(patient: Patient) -> 
 async def test_call_whose_time_is_up_raises_what_it_met_last(patient: Patient) -> None:
     with Scripted(BUSY) as server:
         with pytest.raises(ClientError, match="ServiceUnavailable"):
-            await patient(server.endpoint, max_wait_s=0.5).list_queues()
+            await patient(server.endpoint, max_wait_s=2).list_queues()
         assert len(set(ids(server))) == 1
-        assert len(server.requests) > 2
+        assert len(server.requests) > 1
     with pytest.raises(EndpointConnectionError):
         await patient(NOBODY, max_wait_s=0).list_queues()
 
@@ -149,7 +149,7 @@ async def test_pages_in_threads_are_refused() -> None:
 
 async def test_cancelled_call_is_tried_no_more(patient: Patient) -> None:
     with Scripted(BUSY) as server:
-        sqs = patient(server.endpoint, max_wait_s=1)
+        sqs = patient(server.endpoint, max_wait_s=2)
         cancelled = asyncio.create_task(send(sqs, "cancelled"))
         await until(lambda: len(server.requests) > 2, "it is tried")
         cancelled.cancel()
@@ -161,7 +161,7 @@ async def test_cancelled_call_is_tried_no_more(patient: Patient) -> None:
     first = found.index("next")
     assert set(found[:first]) == {"cancelled"}
     assert found[first:].count("cancelled") <= 1, "none but the try that was under way"
-    assert found[first:].count("next") > 2
+    assert found[first:].count("next") > 1
 
 
 async def test_timeout_of_the_caller_ends_a_call(patient: Patient) -> None:
