@@ -9,6 +9,7 @@ from elasticq.client.credentials import UNSIGNED, Credentials, find_credentials
 from elasticq.client.detection import is_elasticq
 from elasticq.client.errors import ClientError, DigestMismatch, SqsError, Unreachable
 from elasticq.client.patient import wrap
+from elasticq.client.patient_async import wrap_async
 from elasticq.client.sqs import Sqs
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "find_credentials",
     "is_elasticq",
     "wrap",
+    "wrap_async",
 ]

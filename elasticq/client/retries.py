@@ -41,16 +41,19 @@ class Retries:
 
     def wait(self, failure: Exception) -> bool:
         """Waits and returns True if the call is worth another attempt; returns False at once if it is not."""
-        return is_transient(failure) and self.pause()
+        pause_s = self.next_pause_s() if is_transient(failure) else None
+        if pause_s is None:
+            return False
+        sleep(pause_s)
+        return True
 
-    def pause(self) -> bool:
-        """Waits before another attempt and returns True; returns False at once if the time is up."""
+    def next_pause_s(self) -> float | None:
+        """Counts a failed attempt; returns how long to wait before the next one, None if the time is up."""
         self.attempts += 1
         left_s = self._until_s - monotonic()
         if left_s <= 0:
-            return False
-        sleep(min(left_s, LONGEST_S, FIRST_S * 2 ** min(self.attempts, 10)) * (0.5 + random() / 2))
-        return True
+            return None
+        return min(left_s, LONGEST_S, FIRST_S * (1 << min(self.attempts, 10))) * (0.5 + random() / 2)
 
 
 def passes(status: int | None, *codes: str | None) -> bool:

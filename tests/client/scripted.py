@@ -29,10 +29,14 @@ def failure(kind: str, status: str, query_error: str = "") -> bytes:
     return answer({"__type": f"com.amazonaws.sqs#{kind}", "message": f"about {kind}"}, status, **headers)
 
 
-class Scripted:
-    """Answers the n-th request with the n-th of ``script`` (bytes, or pieces of them); the last one repeats."""
+Pieces = bytes | list[bytes | threading.Event]
+"""An answer, or what is sent of it piece by piece; an event is waited for."""
 
-    def __init__(self, *script: bytes | list[bytes]) -> None:
+
+class Scripted:
+    """Answers the n-th request with the n-th of ``script``; the last one repeats."""
+
+    def __init__(self, *script: Pieces) -> None:
         self._script = list(script)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.endpoint = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
@@ -73,6 +77,9 @@ class Scripted:
                     pieces = self._script[min(len(self.requests), len(self._script) - 1)]
                     self.requests.append(request)
                 for piece in [pieces] if isinstance(pieces, bytes) else pieces:
+                    if isinstance(piece, threading.Event):
+                        piece.wait()
+                        continue
                     if piece == CUT:
                         client.shutdown(socket.SHUT_RDWR)
                         return

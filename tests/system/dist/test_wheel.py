@@ -56,7 +56,9 @@ print([name for name in missing if importlib.util.find_spec(name)], elasticq.cli
 def test_wheel_has_no_tests_and_sdist_has_all(made: Path) -> None:
     (wheel,) = made.glob("*-none-any.whl")
     (sdist,) = made.glob("*.tar.gz")
-    assert not any(name.startswith("tests/") for name in zipfile.ZipFile(wheel).namelist())
+    packed = zipfile.ZipFile(wheel).namelist()
+    assert not any(name.startswith("tests/") for name in packed)
+    assert "elasticq/py.typed" in packed
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     for name in ("Makefile", "tests/system/dist/conftest.py", "docs/index.md", "deploy/systemd/elasticq.service"):

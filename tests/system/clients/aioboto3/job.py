@@ -1,12 +1,21 @@
-"""aioboto3: fifty sends at once, batches, concurrent long polls through other members, one of them cancelled."""
+"""aioboto3: fifty sends at once, batches, concurrent long polls through other members, one of them cancelled.
+
+All of that plain and in our wrapper, whose own endpoint nobody serves.
+"""
 
 import asyncio
 import contextlib
 import os
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import aioboto3
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[4]))
+
+from elasticq.client import wrap_async
 
 ENDPOINTS = os.environ["ENDPOINTS"].split(",")
 SENT = 50
@@ -55,6 +64,19 @@ async def work(clients: list[Any]) -> None:
     await other.delete_queue(QueueUrl=url)
 
 
+async def work_patiently(sqs: Any) -> None:
+    """Sends to one group in their order, and pages."""
+    attributes = {"FifoQueue": "true", "ContentBasedDeduplication": "true"}
+    url = (await sqs.create_queue(QueueName=f"patient-{time.time_ns()}.fifo", Attributes=attributes))["QueueUrl"]
+    bodies = [str(number) for number in range(10)]
+    await asyncio.gather(*(sqs.send_message(QueueUrl=url, MessageBody=body, MessageGroupId="g") for body in bodies))
+    answer = await sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)
+    assert [message["Body"] for message in answer["Messages"]] == bodies, answer
+    pages = sqs.get_paginator("list_queues").paginate(QueueNamePrefix="patient-")
+    assert url.rpartition("/")[2] in [each.rpartition("/")[2] async for page in pages for each in page["QueueUrls"]]
+    await sqs.delete_queue(QueueUrl=url)
+
+
 async def main() -> None:
     async with contextlib.AsyncExitStack() as stack:
         session = aioboto3.Session(region_name="us-east-1")
@@ -62,6 +84,10 @@ async def main() -> None:
             await stack.enter_async_context(session.client("sqs", endpoint_url=endpoint)) for endpoint in ENDPOINTS
         ]
         await work(clients)
+        nowhere = await stack.enter_async_context(session.client("sqs", endpoint_url="http://127.0.0.1:9"))
+        patient = wrap_async(nowhere, endpoints=ENDPOINTS, max_wait_s=60)
+        await work([patient])
+        await work_patiently(patient)
     print("aioboto3: 50 concurrent sends, batches, 5 concurrent long polls, a cancelled one, typed error")
 
 
