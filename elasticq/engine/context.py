@@ -5,7 +5,7 @@ from elasticq.engine.state import Queue, State
 from elasticq.model.commands import Call, DeclareQueue
 from elasticq.model.errors import MissingParameter, SqsError
 from elasticq.model.limits import STRICT, Limits
-from elasticq.model.names import queue_path
+from elasticq.model.names import queue_path, region_of
 from elasticq.model.results import Result
 
 Outcome = tuple[Result | SqsError, list[Mutation]]
@@ -18,10 +18,11 @@ It gives one back where something must be written down before the client is told
 class ExecutionContext:
     """now_ms: cluster time of the entry that the mutations will stand in; term: of the master that executes.
 
+    region: the node's own; has_one_region: queues are not told apart by the regions of calls, and ARNs not by theirs.
     template: what a queue is made from at its first use; None: a missing queue is an error.
     """
 
-    __slots__ = ("limits", "now_ms", "region", "sixty_second_rules", "template", "term")
+    __slots__ = ("has_one_region", "limits", "now_ms", "region", "sixty_second_rules", "template", "term")
 
     def __init__(
         self,
@@ -31,6 +32,7 @@ class ExecutionContext:
         sixty_second_rules: bool,
         template: DeclareQueue | None = None,
         limits: Limits = STRICT,
+        has_one_region: bool = False,
     ) -> None:
         self.now_ms = now_ms
         self.term = term
@@ -38,11 +40,16 @@ class ExecutionContext:
         self.sixty_second_rules = sixty_second_rules
         self.template = template
         self.limits = limits
+        self.has_one_region = has_one_region
+
+    def is_in_region(self, region: str, owner: str) -> bool:
+        """Whether an ARN of this region may mean a queue in the region of ``owner``."""
+        return self.has_one_region or region in ("", region_of(owner, self.region))
 
 
 def named_queue(state: State, call: Call, queue_url: str | None) -> Queue:
     """The queue of a QueueUrl. Raises MissingParameter, QueueDoesNotExist."""
     if not queue_url:
         raise MissingParameter("The request must contain the parameter QueueUrl.")
-    account, name = queue_path(queue_url, call.account)
-    return state.queue(account, name)
+    owner, name = queue_path(queue_url, call.account)
+    return state.queue(owner, name)

@@ -1,42 +1,79 @@
-"""Who sent a request: principal and account from its Authorization, and the mark of one SDK call."""
+"""Who sent a request: principal, account and region from its signature, and the mark of one SDK call."""
 
+import re
 from hashlib import blake2b
 from typing import Final
 
-from elasticq.model.names import ACCOUNT
+from elasticq.model.names import ACCOUNT, ACCOUNT_CHARS, REGION, account_of, owner_in
 
 ANONYMOUS: Final = "anonymous"
-KEYS_MAX: Final = 1_024
-KEY_BYTES_MAX: Final = 192
+CREDENTIALS_MAX: Final = 1_024
+CREDENTIAL_BYTES_MAX: Final = 256
 INVOCATION_ID_BYTES_MAX: Final = 256
 _EMPTY: Final = blake2b(digest_size=16)
 """A hash that has taken in nothing: its copy costs half of a new one."""
+_CREDENTIAL: Final = re.compile(rb"(?:\A|[ ,])Credential=([^,]*)")
+_OF_A_URL: Final = re.compile(rb"[?&]X-Amz-Credential=([^& ]*)")
 
 
 class Callers:
-    """Principal and account by access key id; remembers a bounded number of them."""
+    """Principal and owner (model/names.py) by the credential of a signature; remembers a bounded number of them.
 
-    __slots__ = ("_anonymous", "_default_account", "_known")
+    own_region: ``node.region``, whose queues belong to an account without more; empty where no regions are told apart.
+    """
 
-    def __init__(self, default_account: str) -> None:
+    __slots__ = ("_anonymous", "_default_account", "_known", "_own_region")
+
+    def __init__(self, default_account: str, own_region: str = "") -> None:
         self._default_account = default_account
+        self._own_region = own_region
         self._anonymous = (ANONYMOUS, default_account)
         self._known: dict[bytes, tuple[str, str]] = {}
 
     def identify(self, authorization: bytes) -> tuple[str, str]:
-        """Return principal and account of an Authorization header; signatures are not checked here."""
-        start = authorization.partition(b"/")[0]  # AWS4-HMAC-SHA256 Credential=<access key id>
-        return self._known.get(start) or self._learn(start)
+        """Return principal and owner of an Authorization header; signatures are not checked here."""
+        start = authorization.partition(b",")[0]  # AWS4-HMAC-SHA256 Credential=<access key id>/<day>/<region>/sqs/...
+        return self._known.get(start) or self._learn(start, authorization)
 
-    def _learn(self, start: bytes) -> tuple[str, str]:
-        key = start.partition(b"Credential=")[2]
-        if len(start) > KEY_BYTES_MAX or not key.isalnum():
+    def identify_request(self, lines: list[bytes], authorization: bytes) -> tuple[str, str]:
+        """Return principal and owner of a request that may be signed by its URL instead of by a header.
+
+        lines: of its head, the request line first.
+        """
+        presigned = None if authorization else _OF_A_URL.search(lines[0])
+        if presigned is not None:
+            authorization = b"Credential=" + presigned[1].replace(b"%2F", b"/").replace(b"%2f", b"/")
+        return self.identify(authorization)
+
+    def owner(self, account: str, lines: list[bytes], authorization: bytes) -> str:
+        """Return the owner of the account's queues in the region that a request was signed for."""
+        return account + self.identify_request(lines, authorization)[1][ACCOUNT_CHARS:]
+
+    def owner_in(self, owner: str, region: str) -> str:
+        """Return the owner of the same account's queues in a region.
+
+        What is no region's name means the node's own region, as no signature at all does: clients that sign with
+        anything for a local server write many things there.
+        """
+        is_own = region == self._own_region or not self._own_region or REGION.match(region) is None
+        return owner_in(account_of(owner), "" if is_own else region)
+
+    def _learn(self, start: bytes, authorization: bytes) -> tuple[str, str]:
+        if not authorization:
+            return self._anonymous
+        found = _CREDENTIAL.search(authorization)
+        key, _, scope = found[1].partition(b"/") if found is not None else (b"", b"", b"")
+        if len(start) > CREDENTIAL_BYTES_MAX or not key.isalnum():
             return self._anonymous
         principal = key.decode("ascii")
-        caller = principal, principal if ACCOUNT.match(principal) else self._default_account
-        if len(self._known) >= KEYS_MAX:
-            self._known.clear()
-        self._known[start] = caller
+        account = principal if ACCOUNT.match(principal) else self._default_account
+        parts = scope.split(b"/")
+        region = parts[1].decode("latin-1") if len(parts) > 1 else ""
+        caller = principal, self.owner_in(account, region)
+        if found is not None and found.start() < len(start):  # else other headers that begin so may name another one
+            if len(self._known) >= CREDENTIALS_MAX:
+                self._known.clear()
+            self._known[start] = caller
         return caller
 
 

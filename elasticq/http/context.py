@@ -93,6 +93,7 @@ class ServerContext:
     context_path: "/x" before all paths, in queue URLs too.
     auth: off, lax or strict; browsers: judges which web pages may ask, None where all may (csrf = off).
     submit: the function by which calls reach the runtime; another one only while a test's faults are in force.
+    own_region: node.region, or empty where queues are not told apart by regions.
     slow_path: aiohttp's part; None until a connection needs it and sets it.
     service: the API that is spoken on the port.
     """
@@ -142,6 +143,7 @@ class ServerContext:
         *,
         node_name: str,
         default_account: str,
+        own_region: str = "",
         health: str = "OK",
         public_url: str = "",
         context_path: str = "",
@@ -176,7 +178,7 @@ class ServerContext:
         self._is_strict = auth == "strict"
         self.browsers = browsers
         self.reader = HeadReader(self.public_url, scheme, context_path, self._is_foreign, service)
-        self.callers = Callers(default_account)
+        self.callers = Callers(default_account, own_region)
         wall_s = wall_clock() // 1_000
         self.authenticator = (
             None

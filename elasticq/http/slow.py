@@ -269,6 +269,8 @@ class SlowPath:
             members, action = peeking.members_of(asked.query, head.protocol, asked.body)
             action = target.rpartition(".")[2] or action
             listing = peeking.Listing(asked.path, members, action)
+            if listing.region:
+                account = self._context.callers.owner_in(account, listing.region)
 
             async def submit(command: Peek) -> Result | SqsError:
                 call = Call(command, principal, account, self._endpoint(asked), b"", asked.connection.origin)
@@ -288,10 +290,10 @@ class SlowPath:
         return _not_found()
 
     def _admit(self, asked: Asked) -> tuple[str, str]:
-        """Return principal and account of the caller. Raises the SqsError that the client gets."""
+        """Return principal and owner (model/names.py) of the caller. Raises the SqsError that the client gets."""
         head, authenticator = asked.head, self._context.authenticator
         if authenticator is None:
-            return self._context.callers.identify(head.authorization)
+            return self._context.callers.identify_request(head.lines, head.authorization)
         return authenticator.admit(head.lines, head.authorization, asked.body)
 
     def _make_room(self, asked: Asked, command: Command, body_bytes: int) -> None:

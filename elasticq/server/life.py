@@ -255,6 +255,7 @@ def make_context(
         os.urandom(16),
         node_name=settings.node.id,
         default_account=settings.node.account,
+        own_region="" if settings.node.single_region else settings.node.region,
         health=_health(settings),
         public_url=http.public_url,
         context_path=http.context_path,

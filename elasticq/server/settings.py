@@ -66,6 +66,7 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True):
 
     id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")] = "node1"
     region: Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,32}$")] = DEFAULT_REGION
+    single_region: bool = False
     account: Annotated[str, Meta(pattern=r"^[0-9]{12}$")] = DEFAULT_ACCOUNT
     sixty_second_rules: bool = False
     limits: Literal["strict", "relaxed"] = "strict"

@@ -10,7 +10,7 @@ from elasticq.engine.redrive_policies import POLICY, read_policy
 from elasticq.engine.state import COPY_TO, MOVE_TO, Queue, State
 from elasticq.model import commands as c
 from elasticq.model.errors import InvalidParameterValue
-from elasticq.model.names import queue_path
+from elasticq.model.names import DEFAULT_ACCOUNT, account_of, neighbour, queue_path
 from elasticq.model.results import QueueDeclaredResult
 
 _FIRST_USES = (c.SendMessage, c.SendMessageBatch, c.ReceiveMessage, c.GetQueueAttributes)
@@ -70,7 +70,8 @@ def at_first_use(state: State, call: c.Call, context: ExecutionContext) -> Outco
 def _first_used(call: c.Call) -> tuple[str, str] | None:
     command = call.command
     if isinstance(command, c.GetQueueUrl):
-        return (command.queue_owner_account_id or call.account, command.queue_name) if command.queue_name else None
+        account = command.queue_owner_account_id or account_of(call.account)
+        return (neighbour(account, call.account), command.queue_name) if command.queue_name else None
     if isinstance(command, _FIRST_USES):
         return queue_path(command.queue_url, call.account) if command.queue_url else None
     return None
@@ -90,7 +91,7 @@ def of_template(template: c.DeclareQueue, name: str) -> c.DeclareQueue:
     if kind.marker:
         attributes[kind.marker] = kind.marker_value
     redrive = attributes.get(POLICY)
-    if redrive and not kind_named(read_policy(redrive).target[1]).exchanges_with(kind):
+    if redrive and not kind_named(read_policy(redrive, DEFAULT_ACCOUNT).target[1]).exchanges_with(kind):
         del attributes[POLICY]
     own = (template.copy_to, template.move_to)
     copy_to, move_to = ("" if target == name else target for target in own)

@@ -204,8 +204,7 @@ DIFFERENCES = (
     "Tags beyond 50 are refused; AWS documents the number as advice.",
     "AWS's words are not known, and ours stand there, for: bad tags, bad RedriveAllowPolicy, a source that the "
     "dead-letter queue does not allow, too many principals or conditions in a policy.",
-    "Queues are kept apart by account only, not by region: clients of two regions see the same queues, "
-    "and ARNs carry the configured region, not the one of the request's signature.",
+    "A QueueUrl does not tell its region: a call that is not signed reaches the queues of node.region only.",
     "Deleting with the handle of an earlier receive removes a standard queue's message unless a later receive of it "
     "is in flight; AWS promises neither.",
     "A change of visibility that comes after the timeout succeeds and leaves the message visible; what AWS does with "
