@@ -91,7 +91,7 @@ class ServerContext:
     """What all connections of the port share. One sweep a second judges deadlines, instead of a timer for each.
 
     context_path: "/x" before all paths, in queue URLs too.
-    auth: off, lax or strict; browsers: judges which web pages may ask, None where all may (csrf = off).
+    auth: off, lax or strict; browsers: judges which web pages may ask, None where all may (csrf = "off").
     submit: the function by which calls reach the runtime; another one only while a test's faults are in force.
     own_region: node.region, or empty where queues are not told apart by regions.
     slow_path: aiohttp's part; None until a connection needs it and sets it.

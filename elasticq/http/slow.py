@@ -305,17 +305,19 @@ class SlowPath:
             asked.connection.hold(held_bytes)
 
     def _check_method(self, asked: Asked, operation: Operation) -> None:
-        """Raise AccessDenied for a GET that changes something and is not signed: any link or image makes a browser GET.
+        """Raise AccessDenied for a GET that changes something and is not signed, where a page could have sent it.
 
-        Without a Authenticator any Authorization header is enough, as no page can make a browser send one.
+        Without an Authenticator any Authorization header is enough, as no page can make a browser send one.
         """
-        if self._context.browsers is None or asked.request.method == "POST" or operation.read_only:
+        browsers = self._context.browsers
+        if browsers is None or asked.request.method == "POST" or operation.read_only:
             return
         head, authenticator = asked.head, self._context.authenticator
-        if not head.authorization and (
-            authenticator is None or not authenticator.is_signed(head.lines, head.authorization)
-        ):
-            raise AccessDenied(f"{operation.name} by GET must be signed: use POST.")
+        if head.authorization or (authenticator is not None and authenticator.is_signed(head.lines, b"")):
+            return
+        reason = browsers.get_refusal(asked.request.headers.get, operation.name)
+        if reason:
+            raise AccessDenied(reason)
 
     async def _submit(self, call: Call, request: web.BaseRequest) -> Result | SqsError:
         ticket = _Ticket(self._context, request.transport)

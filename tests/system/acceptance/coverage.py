@@ -211,7 +211,7 @@ DIFFERENCES = (
     "the message is not recorded.",
     "A Query request with `Accept: application/json` gets JSON as from AWS; its form is recorded for ListQueues, "
     "GetQueueAttributes, ReceiveMessage and errors, and follows those for the other actions.",
-    "A GET without a signature may only read (switch `csrf`).",
+    "A GET of a browser without a signature may only read (switch `csrf`).",
     "Creating a queue again with tags that differ from its own is refused, as users report of AWS; with none given "
     "it is not.",
     "A dead-letter queue that was deleted leaves messages in their source, which goes on delivering them.",
