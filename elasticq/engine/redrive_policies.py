@@ -71,11 +71,24 @@ def _receives(value: str, given: object) -> int:
 
 
 def check_policy(name: str, value: str) -> str:
-    """The policy as it reads back, which is as it was given. Raises InvalidParameterValue."""
-    if value:
-        _check_size(name, value)
-        read_policy(value, DEFAULT_ACCOUNT)
-    return value
+    """The policy as it reads back. Raises InvalidParameterValue."""
+    if not value:
+        return value
+    _check_size(name, value)
+    return with_number(value)
+
+
+def with_number(value: str) -> str:
+    """The policy as it was given, but a maxReceiveCount that was given as text is a number, as on AWS.
+
+    Terraform compares what it gave with what it reads back, and tells its users to give a number for that reason.
+    Raises InvalidParameterValue.
+    """
+    receives = read_policy(value, DEFAULT_ACCOUNT).receives
+    members = _members(POLICY, value)
+    if isinstance(members["maxReceiveCount"], int):
+        return value
+    return json.dumps({**members, "maxReceiveCount": receives}, separators=(",", ":"))
 
 
 def check_allow_policy(name: str, value: str) -> str:

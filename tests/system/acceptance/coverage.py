@@ -133,7 +133,7 @@ ATTRIBUTES: dict[str, Callable[[World], str] | None] = {
     "QueueArn": None,
     "ReceiveMessageWaitTimeSeconds": lambda w: "3",
     "RedriveAllowPolicy": lambda w: '{"redrivePermission":  "denyAll"}',
-    "RedrivePolicy": lambda w: f'{{"maxReceiveCount": "7",  "deadLetterTargetArn": "{w.arn(w.name + "-dead")}"}}',
+    "RedrivePolicy": lambda w: f'{{"maxReceiveCount": 7,  "deadLetterTargetArn": "{w.arn(w.name + "-dead")}"}}',
     "SqsManagedSseEnabled": lambda w: "false",
     "VisibilityTimeout": lambda w: "8",
 }
