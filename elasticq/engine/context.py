@@ -1,5 +1,8 @@
 """What a handler is told besides state and call: the entry's time, the term, the rules in force."""
 
+import re
+from typing import Final
+
 from elasticq.engine.mutations import Mutation
 from elasticq.engine.state import Queue, State
 from elasticq.model.commands import Call, DeclareQueue
@@ -7,6 +10,9 @@ from elasticq.model.errors import MissingParameter, SqsError
 from elasticq.model.limits import STRICT, Limits
 from elasticq.model.names import queue_path, region_of
 from elasticq.model.results import Result
+
+IGNORED_MAX: Final = 100
+_IGNORED: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 Outcome = tuple[Result | SqsError, list[Mutation]]
 """What a handler gives back; it raises an SqsError instead when the call is refused.
@@ -20,9 +26,10 @@ class ExecutionContext:
 
     region: the node's own; has_one_region: queues are not told apart by the regions of calls, and ARNs not by theirs.
     template: what a queue is made from at its first use; None: a missing queue is an error.
+    ignored: names of queue attributes that calls gave and that were passed over, for the log: the first IGNORED_MAX.
     """
 
-    __slots__ = ("has_one_region", "limits", "now_ms", "region", "sixty_second_rules", "template", "term")
+    __slots__ = ("has_one_region", "ignored", "limits", "now_ms", "region", "sixty_second_rules", "template", "term")
 
     def __init__(
         self,
@@ -41,6 +48,12 @@ class ExecutionContext:
         self.template = template
         self.limits = limits
         self.has_one_region = has_one_region
+        self.ignored: set[str] = set()
+
+    def ignore(self, name: str) -> None:
+        """Note that a queue attribute was passed over. What could not be a name is no text for a log."""
+        if len(self.ignored) < IGNORED_MAX and _IGNORED.fullmatch(name) is not None:
+            self.ignored.add(name)
 
     def is_in_region(self, region: str, owner: str) -> bool:
         """Whether an ARN of this region may mean a queue in the region of ``owner``."""

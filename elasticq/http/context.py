@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from logging import getLogger
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -27,6 +28,8 @@ from elasticq.wire.sigv4 import Key
 
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
+
+_log = getLogger(__name__)
 
 NEVER_MS = 1 << 62
 SWEEP_S = 1.0
@@ -102,6 +105,7 @@ class ServerContext:
         "_due_s",
         "_is_strict",
         "_timer",
+        "_told",
         "_wall_clock",
         "addresses",
         "authenticator",
@@ -197,6 +201,7 @@ class ServerContext:
         self.idle_until_ms = self.now_ms + self.bounds.idle_ms
         self.slow_path: SlowPath | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._told: set[str] = set()
 
     def _submit_by(self, submit: Submit) -> None:
         self.submit = submit
@@ -281,10 +286,17 @@ class ServerContext:
         self.idle_until_ms = now_ms + self.bounds.idle_ms
         wall_s = self._wall_clock() // 1_000
         self.responses.refresh(wall_s)
+        self._tell_ignored()
         if self.authenticator is not None:
             self.authenticator.now_s = wall_s
         for connection in [one for one in self.connections if one.deadline_ms < now_ms]:
             connection.expire()
+
+    def _tell_ignored(self) -> None:
+        """Log, once for each name, the attributes of queues that were passed over; the node bounds how many."""
+        for name in sorted(self.runtime.node.ignored_attributes - self._told):
+            _log.warning("unknown_attribute_ignored", extra={"fields": {"attribute": name}})
+            self._told.add(name)
 
     async def stop(self, patience_s: float) -> None:
         """End every connection: at once if idle, else after its reply, at the latest after ``patience_s``."""

@@ -27,7 +27,7 @@ def declare_queue(state: State, call: c.Call, command: c.DeclareQueue, context: 
         return QueueDeclaredResult(is_new=True), _made(state, call, command, forwards, context)
     others = {key: value for key, value in existing.attributes.items() if key not in (COPY_TO, MOVE_TO)}
     attributes = {**others, **forwards}
-    differing = _differing(existing, command)
+    differing = _differing(existing, command, context)
     if attributes == existing.attributes:
         return QueueDeclaredResult(differing), []
     return QueueDeclaredResult(differing), [m.QueueAttributesSet(existing.id, attributes, existing.modified_ms)]
@@ -48,10 +48,10 @@ def _made(
     return mutations
 
 
-def _differing(existing: Queue, command: c.DeclareQueue) -> list[str]:
+def _differing(existing: Queue, command: c.DeclareQueue, context: ExecutionContext) -> list[str]:
     """The names of the attributes, and perhaps "tags", that differ in the queue that exists."""
     present = queue_attributes.shown(existing.attributes)
-    given = queue_attributes.checked(command.attributes, existing.kind)
+    given = queue_attributes.checked(command.attributes, existing.kind, context)
     found = [name for name, value in given.items() if not queue_attributes.is_same(name, value, present.get(name, ""))]
     return [*found, "tags"] if command.tags and command.tags != existing.tags else found
 

@@ -27,7 +27,7 @@ from elasticq.model.results import EmptyResult, ListQueuesResult, QueueUrlResult
 def create_queue(state: State, call: Call, command: CreateQueue, context: ExecutionContext) -> Outcome:
     name = _checked_name(command)
     kind = kind_of(command.attributes)
-    given = queue_attributes.checked(command.attributes, kind)
+    given = queue_attributes.checked(command.attributes, kind, context)
     check_tags(command.tags)
     check_count(command.tags, command.queue_name or "")
     url = queue_url(call.endpoint, call.account, name)
