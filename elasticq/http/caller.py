@@ -2,6 +2,7 @@
 
 import re
 from hashlib import blake2b
+from logging import getLogger
 from typing import Final
 
 from elasticq.model.names import ACCOUNT, ACCOUNT_CHARS, REGION, account_of, owner_in
@@ -9,11 +10,14 @@ from elasticq.model.names import ACCOUNT, ACCOUNT_CHARS, REGION, account_of, own
 ANONYMOUS: Final = "anonymous"
 CREDENTIALS_MAX: Final = 1_024
 CREDENTIAL_BYTES_MAX: Final = 256
+REGIONS_TOLD_MAX: Final = 32
 INVOCATION_ID_BYTES_MAX: Final = 256
 _EMPTY: Final = blake2b(digest_size=16)
 """A hash that has taken in nothing: its copy costs half of a new one."""
 _CREDENTIAL: Final = re.compile(rb"(?:\A|[ ,])Credential=([^,]*)")
 _OF_A_URL: Final = re.compile(rb"[?&]X-Amz-Credential=([^& ]*)")
+
+_log = getLogger(__name__)
 
 
 class Callers:
@@ -22,13 +26,14 @@ class Callers:
     own_region: ``node.region``, whose queues belong to an account without more; empty where no regions are told apart.
     """
 
-    __slots__ = ("_anonymous", "_default_account", "_known", "_own_region")
+    __slots__ = ("_anonymous", "_default_account", "_known", "_own_region", "_told")
 
     def __init__(self, default_account: str, own_region: str = "") -> None:
         self._default_account = default_account
         self._own_region = own_region
         self._anonymous = (ANONYMOUS, default_account)
         self._known: dict[bytes, tuple[str, str]] = {}
+        self._told: set[str] = set()
 
     def identify(self, authorization: bytes) -> tuple[str, str]:
         """Return principal and owner of an Authorization header; signatures are not checked here."""
@@ -70,11 +75,21 @@ class Callers:
         parts = scope.split(b"/")
         region = parts[1].decode("latin-1") if len(parts) > 1 else ""
         caller = principal, self.owner_in(account, region)
+        if caller[1] != account:
+            self._tell(region)
         if found is not None and found.start() < len(start):  # else other headers that begin so may name another one
             if len(self._known) >= CREDENTIALS_MAX:
                 self._known.clear()
             self._known[start] = caller
         return caller
+
+    def _tell(self, region: str) -> None:
+        """Log that calls of another region come, once for each: who did not mean that misses their queues."""
+        if region not in self._told and len(self._told) < REGIONS_TOLD_MAX:
+            self._told.add(region)
+            hint = "each region has queues of its own; node.single_region = true makes all regions one"
+            fields = {"region": region, "own_region": self._own_region, "hint": hint}
+            _log.info("calls_of_another_region", extra={"fields": fields})
 
 
 def invocation(principal: str, action: str, invocation_id: bytes, body: bytes) -> bytes:

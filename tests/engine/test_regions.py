@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from elasticq.engine.actions.declare import at_first_use
 from elasticq.engine.digest import state_digest
 from elasticq.engine.move_tasks import Mover
 from elasticq.model import commands as c
@@ -137,6 +138,18 @@ def test_messages_go_back_within_their_region() -> None:
     desk.write(Mover().step(desk.state, desk.context.now_ms, 1).mutations)
     assert received(desk, DEFAULT_ACCOUNT) == []
     assert received(desk, EU) == ["poison"]
+
+
+@pytest.mark.parametrize("owner", [DEFAULT_ACCOUNT, EU, "111111111111"])
+def test_a_queue_made_at_its_first_use_has_the_dead_letter_queue_of_its_own_region_and_account(owner: str) -> None:
+    desk = Desk()
+    desk.context.template = c.DeclareQueue(attributes=policy(arn(DEFAULT_REGION, "dead")))
+    desk.do(c.CreateQueue("dead"), account=owner)
+    _, mutations = at_first_use(desk.state, c.Call(c.SendMessage("jobs", "x"), "", owner, ENDPOINT), desk.context)
+    desk.write(mutations)
+    redrive = desk.state.queue(owner, "jobs").redrive
+    assert redrive is not None
+    assert redrive.target == (owner, "dead")
 
 
 def test_a_reset_takes_an_accounts_queues_of_all_regions() -> None:

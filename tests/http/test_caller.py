@@ -4,7 +4,7 @@ from hashlib import blake2b
 
 import pytest
 
-from elasticq.http.caller import CREDENTIALS_MAX, Callers, invocation
+from elasticq.http.caller import CREDENTIALS_MAX, REGIONS_TOLD_MAX, Callers, invocation
 
 SIGNED = b"AWS4-HMAC-SHA256 Credential=%b/20260101/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=0"
 
@@ -60,6 +60,18 @@ def test_the_same_key_signs_for_two_regions() -> None:
     callers = Callers("000000000000", "us-east-1")
     owners = [callers.identify(SCOPED % region)[1] for region in (b"eu-west-1", b"us-east-1", b"eu-west-1")]
     assert owners == ["000000000000/eu-west-1", "000000000000", "000000000000/eu-west-1"]
+
+
+def test_another_region_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "elasticq.http.caller")
+    callers = Callers("000000000000", "us-east-1")
+    for region in (b"us-east-1", b"eu-west-1", b"us-west-2", b"eu-west-1", b"no_region"):
+        for key in (b"AKIA", b"AKIB"):
+            callers.identify((SCOPED % region).replace(b"AKIA", key))
+    assert [record.__dict__["fields"]["region"] for record in caplog.records] == ["eu-west-1", "us-west-2"]
+    for number in range(3 * REGIONS_TOLD_MAX):
+        callers.identify(SCOPED % b"r%d" % number)
+    assert len(caplog.records) == REGIONS_TOLD_MAX
 
 
 def test_parameters_of_a_signature_may_stand_in_any_order() -> None:
