@@ -54,8 +54,8 @@ class Callers:
         """Return the owner of the account's queues in the region that a request was signed for."""
         return account + self.identify_request(lines, authorization)[1][ACCOUNT_CHARS:]
 
-    def owner_in(self, owner: str, region: str) -> str:
-        """Return the owner of the same account's queues in a region.
+    def in_region(self, owner: str, region: str) -> str:
+        """Return the owner of the queues in a region of the account of ``owner``.
 
         What is no region's name means the node's own region, as no signature at all does: clients that sign with
         anything for a local server write many things there.
@@ -67,17 +67,16 @@ class Callers:
         if not authorization:
             return self._anonymous
         found = _CREDENTIAL.search(authorization)
-        key, _, scope = found[1].partition(b"/") if found is not None else (b"", b"", b"")
-        if len(start) > CREDENTIAL_BYTES_MAX or not key.isalnum():
+        if found is None or len(start) > CREDENTIAL_BYTES_MAX:
             return self._anonymous
-        principal = key.decode("ascii")
+        key, *scope = found[1].split(b"/")
+        principal = key.decode("ascii") if key.isalnum() else ANONYMOUS
         account = principal if ACCOUNT.match(principal) else self._default_account
-        parts = scope.split(b"/")
-        region = parts[1].decode("latin-1") if len(parts) > 1 else ""
-        caller = principal, self.owner_in(account, region)
+        region = scope[1].decode("latin-1") if len(scope) > 1 else ""
+        caller = principal, self.in_region(account, region)
         if caller[1] != account:
             self._tell(region)
-        if found is not None and found.start() < len(start):  # else other headers that begin so may name another one
+        if found.start() < len(start):  # else other headers that begin so may name another one
             if len(self._known) >= CREDENTIALS_MAX:
                 self._known.clear()
             self._known[start] = caller

@@ -270,7 +270,7 @@ class SlowPath:
             action = target.rpartition(".")[2] or action
             listing = peeking.Listing(asked.path, members, action)
             if listing.region:
-                account = self._context.callers.owner_in(account, listing.region)
+                account = self._context.callers.in_region(account, listing.region)
 
             async def submit(command: Peek) -> Result | SqsError:
                 call = Call(command, principal, account, self._endpoint(asked), b"", asked.connection.origin)

@@ -62,6 +62,14 @@ def test_the_same_key_signs_for_two_regions() -> None:
     assert owners == ["000000000000/eu-west-1", "000000000000", "000000000000/eu-west-1"]
 
 
+@pytest.mark.parametrize("key", [b"dev-key", b"DEV_KEY", b"", b"\xc3\xa4"])
+def test_a_key_that_names_nobody_signs_for_a_region_all_the_same(key: bytes) -> None:
+    callers = Callers("000000000000", "us-east-1")
+    header = (SCOPED % b"eu-west-1").replace(b"AKIA", key)
+    for _ in range(2):
+        assert callers.identify(header) == ("anonymous", "000000000000/eu-west-1")
+
+
 def test_another_region_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "elasticq.http.caller")
     callers = Callers("000000000000", "us-east-1")

@@ -3,6 +3,7 @@
 import pytest
 
 from elasticq.http.head import LEARN_EVERY
+from elasticq.wire.sigv4 import Key
 from tests.http.desk import HOST, Desk, Response, json_request
 from tests.http.signing import KEY, OTHER_KEY, signed, target
 
@@ -76,6 +77,17 @@ async def test_a_region_that_was_proven_is_the_calls(auth: str) -> None:
         assert found.body.count(b"<QueueUrl>") == count
     forged = signed(b"{}", region="us-east-1").replace(b"/us-east-1/", b"/eu-west-1/")
     assert (await desk.ask(forged)).status == 403
+    await desk.close()
+
+
+async def test_a_proven_key_with_an_underscore_has_its_region() -> None:
+    key = Key("DEV_KEY", "secret", "111111111111")
+    desk = Desk(auth="strict", keys=[key], own_region="us-east-1")
+    create = signed(b'{"QueueName": "jobs"}', target("CreateQueue"), key=key, region="eu-west-1")
+    assert (await desk.ask(create)).status == 200
+    for region, count in (("eu-west-1", 1), ("us-east-1", 0)):
+        found = await desk.ask(signed(b"{}", key=key, region=region))
+        assert len(found.json().get("QueueUrls", [])) == count
     await desk.close()
 
 
