@@ -19,6 +19,8 @@ class Credentials(NamedTuple):
 
 
 UNSIGNED: Final = Credentials("", "")
+NOBODY: Final = Credentials("anonymous", "anonymous")
+"""The key of a caller who has none."""
 
 REGION_DEFAULT: Final = "us-east-1"
 

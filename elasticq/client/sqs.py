@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from elasticq.client.connection import Answer, Connection, tls_context
-from elasticq.client.credentials import Credentials, find_credentials, find_region
+from elasticq.client.credentials import NOBODY, Credentials, find_credentials, find_region
 from elasticq.client.errors import DigestMismatch, SqsError, Unreachable
 from elasticq.client.retries import Retries
 from elasticq.client.signing import Signer
@@ -64,6 +64,9 @@ class Sqs:
     ) -> None:
         """Opens no connection yet. ``credentials``: None finds them as boto3 does, UNSIGNED signs nothing.
 
+        Where none are found and ``region`` is given, calls are signed in the name of nobody, as their region stands in
+        the signature: a server takes them that takes calls without a signature, too.
+
         endpoint: scheme://host[:port], AWS's own for the region if empty; retry_s: how long a call is tried
         again after a refused connection, a 5xx or throttling; verify: of https, False or a file of CAs.
         Raises LookupError for a profile that is not there, ValueError for what is no endpoint.
@@ -79,6 +82,8 @@ class Sqs:
         self._tls = tls_context(verify) if is_tls else None
         self._connect_s, self._read_s, self.retry_s = connect_s, read_s, retry_s
         found = find_credentials(profile) if credentials is None else Credentials(*credentials)
+        if region and credentials is None and not found.access_key_id:
+            found = NOBODY
         host = parts.netloc.rpartition("@")[2]
         self._signer = Signer(found, self.region, host) if found.access_key_id else None
         self._start = f"Host: {host}\r\nUser-Agent: elasticq-light\r\nContent-Type: {_JSON_TYPE}\r\n".encode()

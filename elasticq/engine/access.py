@@ -16,7 +16,7 @@ from elasticq.model import commands as c
 from elasticq.model.actions import BY_NAME, OWNER_ONLY
 from elasticq.model.errors import AccessDenied
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
-from elasticq.model.names import parse_queue_arn, queue_arn, queue_path
+from elasticq.model.names import account_of, neighbour, parse_queue_arn, queue_arn, queue_path
 
 _MENDING: Final = frozenset(
     ("AddPermission", "DeleteQueue", "GetQueueAttributes", "RemovePermission", "SetQueueAttributes")
@@ -25,13 +25,13 @@ _OF_AN_ACCOUNT: Final = (c.CreateQueue, c.DeclareQueue, c.ListQueues)
 _OF_TESTS: Final = (AdvanceClock, DeleteAllQueues)
 
 _Target = tuple[str, str, str]
-"""The permission that is needed, and the account and name of the queue for which."""
+"""The permission that is needed, and the owner and name of the queue for which."""
 
 
 def check(state: State, call: c.Call, context: ExecutionContext) -> None:
     """Raises AccessDenied unless the caller may; a request that is not well-formed is left to the handler to refuse."""
-    for action, account, name in _targets(state, call):
-        _check(state, call, context, action, account, name)
+    for action, owner, name in _targets(state, call):
+        _check(state, call, context, action, owner, name)
 
 
 def _targets(state: State, call: c.Call) -> list[_Target]:
@@ -39,33 +39,34 @@ def _targets(state: State, call: c.Call) -> list[_Target]:
     if isinstance(command, (*_OF_AN_ACCOUNT, *_OF_TESTS)):
         return []
     if isinstance(command, c.GetQueueUrl):
-        return [("GetQueueUrl", command.queue_owner_account_id or own, command.queue_name or "")]
+        account = command.queue_owner_account_id or account_of(own)
+        return [("GetQueueUrl", neighbour(account, own), command.queue_name or "")]
     if isinstance(command, c.StartMessageMoveTask):
-        source = _of_arn("StartMessageMoveTask", command.source_arn)
-        return source + _of_arn("SendMessage", command.destination_arn)
+        source = _of_arn("StartMessageMoveTask", command.source_arn, own)
+        return source + _of_arn("SendMessage", command.destination_arn, own)
     if isinstance(command, c.ListMessageMoveTasks):
-        return _of_arn("ListMessageMoveTasks", command.source_arn)
+        return _of_arn("ListMessageMoveTasks", command.source_arn, own)
     if isinstance(command, c.CancelMessageMoveTask):
         tasks = [task for task in state.move_tasks.values() if handle_of(task) == command.task_handle]
-        return [target for task in tasks for target in _of_arn("CancelMessageMoveTask", task.source_arn)]
+        return [target for task in tasks for target in _of_arn("CancelMessageMoveTask", task.source_arn, task.account)]
     queue_url: str | None = command.queue_url  # type: ignore[attr-defined]  # of all others
     permission = BY_NAME[type(command).__name__].permission
     return [(permission, *queue_path(queue_url, own))] if queue_url else []
 
 
-def _of_arn(action: str, arn: str | None) -> list[_Target]:
-    queue = parse_queue_arn(arn)
+def _of_arn(action: str, arn: str | None, owner: str) -> list[_Target]:
+    queue = parse_queue_arn(arn, owner)
     return [(action, *queue)] if queue is not None else []
 
 
-def _check(state: State, call: c.Call, context: ExecutionContext, action: str, account: str, name: str) -> None:
-    is_owner = account == call.account
-    queue = state.names.get((account, name))
+def _check(state: State, call: c.Call, context: ExecutionContext, action: str, owner: str, name: str) -> None:
+    is_owner = account_of(owner) == account_of(call.account)
+    queue = state.names.get((owner, name))
     text = "" if queue is None else queue.attributes.get(policies.ATTRIBUTE, "")
     if is_owner and (not text or action in _MENDING):
         return
     verdict = policy.NEITHER
-    request = _request(call, context, action, account, name)
+    request = _request(call, context, action, owner, name)
     if text:
         verdict = policy.evaluate(text, request)
     if verdict == policy.DENY:
@@ -74,16 +75,17 @@ def _check(state: State, call: c.Call, context: ExecutionContext, action: str, a
         raise _denied(request, f"because no resource-based policy allows the sqs:{action.lower()} action")
 
 
-def _request(call: c.Call, context: ExecutionContext, action: str, account: str, name: str) -> policy.Request:
+def _request(call: c.Call, context: ExecutionContext, action: str, owner: str, name: str) -> policy.Request:
     assert call.origin is not None, "only proven callers are judged"
     return policy.Request(
         principal=call.principal,
-        account=call.account,
+        account=account_of(call.account),
         action=action,
-        arn=queue_arn(context.region, account, name),
+        arn=queue_arn(context.region, owner, name),
         source_ip=call.origin.source_ip,
         is_secure=call.origin.is_secure,
         now_s=context.now_ms // 1_000,
+        is_any_region=context.has_one_region,
     )
 
 

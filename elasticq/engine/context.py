@@ -1,12 +1,18 @@
 """What a handler is told besides state and call: the entry's time, the term, the rules in force."""
 
+import re
+from typing import Final
+
 from elasticq.engine.mutations import Mutation
 from elasticq.engine.state import Queue, State
 from elasticq.model.commands import Call, DeclareQueue
 from elasticq.model.errors import MissingParameter, SqsError
 from elasticq.model.limits import STRICT, Limits
-from elasticq.model.names import queue_path
+from elasticq.model.names import queue_path, region_of
 from elasticq.model.results import Result
+
+IGNORED_MAX: Final = 100
+_IGNORED: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 Outcome = tuple[Result | SqsError, list[Mutation]]
 """What a handler gives back; it raises an SqsError instead when the call is refused.
@@ -18,10 +24,12 @@ It gives one back where something must be written down before the client is told
 class ExecutionContext:
     """now_ms: cluster time of the entry that the mutations will stand in; term: of the master that executes.
 
+    region: the node's own; has_one_region: queues are not told apart by the regions of calls, and ARNs not by theirs.
     template: what a queue is made from at its first use; None: a missing queue is an error.
+    ignored: names of queue attributes that calls gave and that were passed over, for the log: the first IGNORED_MAX.
     """
 
-    __slots__ = ("limits", "now_ms", "region", "sixty_second_rules", "template", "term")
+    __slots__ = ("has_one_region", "ignored", "limits", "now_ms", "region", "sixty_second_rules", "template", "term")
 
     def __init__(
         self,
@@ -31,6 +39,7 @@ class ExecutionContext:
         sixty_second_rules: bool,
         template: DeclareQueue | None = None,
         limits: Limits = STRICT,
+        has_one_region: bool = False,
     ) -> None:
         self.now_ms = now_ms
         self.term = term
@@ -38,11 +47,22 @@ class ExecutionContext:
         self.sixty_second_rules = sixty_second_rules
         self.template = template
         self.limits = limits
+        self.has_one_region = has_one_region
+        self.ignored: set[str] = set()
+
+    def ignore(self, name: str) -> None:
+        """Note that a queue attribute was passed over. What could not be a name is no text for a log."""
+        if len(self.ignored) < IGNORED_MAX and _IGNORED.fullmatch(name) is not None:
+            self.ignored.add(name)
+
+    def is_in_region(self, region: str, owner: str) -> bool:
+        """Whether an ARN of this region may mean a queue in the region of ``owner``."""
+        return self.has_one_region or region in ("", region_of(owner, self.region))
 
 
 def named_queue(state: State, call: Call, queue_url: str | None) -> Queue:
     """The queue of a QueueUrl. Raises MissingParameter, QueueDoesNotExist."""
     if not queue_url:
         raise MissingParameter("The request must contain the parameter QueueUrl.")
-    account, name = queue_path(queue_url, call.account)
-    return state.queue(account, name)
+    owner, name = queue_path(queue_url, call.account)
+    return state.queue(owner, name)

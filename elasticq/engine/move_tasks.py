@@ -209,9 +209,9 @@ def _cold(source: Queue, first: int, last: int) -> list[int]:
 
 
 def _target(state: State, task: m.MoveTaskSet, content: m.MessageStored) -> Queue | None:
-    """The destination, or the queue that the message came from."""
+    """The destination, or the queue that the message came from; both are of the region of the task's source."""
     arn = task.destination_arn or (content.dead_letter.source_arn if content.dead_letter is not None else "")
-    key = parse_queue_arn(arn)
+    key = parse_queue_arn(arn, task.account)
     return state.names.get(key) if key is not None else None
 
 

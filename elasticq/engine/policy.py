@@ -25,7 +25,10 @@ NEITHER: Final = ""
 
 
 class Request(Struct, frozen=True):
-    """action: its name without "sqs:"; arn: of the queue; principal: a user's name in ``account``."""
+    """action: its name without "sqs:"; arn: of the queue; principal: a user's name in ``account``.
+
+    is_any_region: one queue answers in all regions, so that the region of a policy's Resource says nothing.
+    """
 
     principal: str
     account: str
@@ -34,6 +37,7 @@ class Request(Struct, frozen=True):
     source_ip: str
     is_secure: bool
     now_s: int
+    is_any_region: bool = False
 
     @property
     def user_arn(self) -> str:
@@ -68,7 +72,7 @@ def _matches(statement: Statement, request: Request) -> bool:
     return (
         _is_meant(statement, request)
         and _is_action(statement, request.action) != statement.are_actions_excepted
-        and _is_about(statement, request.arn)
+        and _is_about(statement, request)
         and all(_holds(condition, statement, request) for condition in statement.conditions)
     )
 
@@ -100,19 +104,21 @@ def _is_action(statement: Statement, action: str) -> bool:
     return any(is_like(name, pattern) for pattern in statement.actions)
 
 
-def _is_about(statement: Statement, arn: str) -> bool:
+def _is_about(statement: Statement, request: Request) -> bool:
     """A pattern with a variable is not understood."""
     if statement.resources is None:
         return True
     if any(VARIABLE in pattern for pattern in statement.resources):
         return statement.is_deny
-    return any(_is_resource(arn, pattern) for pattern in statement.resources) != statement.are_resources_excepted
+    return any(_is_resource(request, pattern) for pattern in statement.resources) != statement.are_resources_excepted
 
 
-def _is_resource(arn: str, pattern: str) -> bool:
-    """A queue answers in any region, so that is not compared."""
+def _is_resource(request: Request, pattern: str) -> bool:
+    arn = request.arn
     if is_like(arn, pattern):
         return True
+    if not request.is_any_region:
+        return False
     try:
         wanted = arn_parts(pattern)
     except ValueError:

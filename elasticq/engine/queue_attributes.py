@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from elasticq.engine import policies, redrive_policies
+from elasticq.engine.context import ExecutionContext
 from elasticq.engine.ordering.fifo import SCOPE_AT_CREATION
 from elasticq.engine.ordering.kinds import BOOLEAN, KINDS, Kind, kind_of
 from elasticq.engine.state import HIDDEN
@@ -95,9 +96,11 @@ _OF_KINDS: Final = frozenset(name for kind in KINDS for name in (*kind.ranges, *
 NAMES: Final = frozenset({*_CHECKS, *_OF_KINDS, *READ_ONLY})
 
 
-def checked(given: dict[str, str], kind: Kind) -> dict[str, str]:
+def checked(given: dict[str, str], kind: Kind, context: ExecutionContext | None = None) -> dict[str, str]:
     """``given`` as it will read back from a queue of ``kind``; an empty value means "remove".
 
+    Of a call whose ``context`` has relaxed limits, what is no attribute of any queue is passed over, as ElasticMQ does:
+    its users' programs send some. In settings it is an error.
     Raises InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue, OverLimit.
     """
     result = {}
@@ -109,6 +112,8 @@ def checked(given: dict[str, str], kind: Kind) -> dict[str, str]:
             result[name] = _ranged(name, value, kind.ranges[name])
         elif name in kind.choices:
             result[name] = _chosen(name, value, kind)
+        elif context is not None and context.limits.is_relaxed and name not in NAMES:
+            context.ignore(name)
         else:
             raise InvalidAttributeName(kind.refused.get(name) or f"Unknown Attribute {quoted(name)}.")
     if result.get("KmsMasterKeyId") and result.get("SqsManagedSseEnabled") == "true":
@@ -159,4 +164,6 @@ def is_same(name: str, given: str, present: str) -> bool:
     """Whether a given value is the present one. JSON documents are compared by what they say, not by their spelling."""
     if given == present or name not in _DOCUMENTS or not given or not present:
         return given == present
+    if name == redrive_policies.POLICY:  # an earlier version stored a maxReceiveCount as the text that was given
+        present = redrive_policies.with_number(present)
     return bool(json.loads(given) == json.loads(present))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 Key = tuple[str, str]
-"""Account and name."""
+"""Owner (model/names.py) and name."""
 Queue = TypeVar("Queue")
 
 

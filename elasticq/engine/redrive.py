@@ -11,35 +11,40 @@ from elasticq.engine.redrive_policies import ALLOW_POLICY, POLICY, read_allow_po
 from elasticq.engine.rows import UNTOUCHED
 from elasticq.engine.state import Queue, State
 from elasticq.model.limits import BURIED_BYTES_MAX, MUTATION_ROWS_MAX
-from elasticq.model.names import parse_queue_arn, queue_arn
+from elasticq.model.names import arn_region, parse_queue_arn, queue_arn
 
 
-def check_target(state: State, account: str, name: str, kind: Kind, given: dict[str, str]) -> None:
-    """The dead-letter queue exists, is of the same account and type and allows this source.
+def check_target(
+    state: State, owner: str, name: str, kind: Kind, given: dict[str, str], context: ExecutionContext
+) -> None:
+    """The dead-letter queue exists, is of the same account, region and type and allows this source.
 
-    given: checked attributes that are being set on (account, name), a queue of ``kind``. Raises InvalidParameterValue.
+    given: checked attributes that are being set on (owner, name), a queue of ``kind``. Raises InvalidParameterValue.
     """
     value = given.get(POLICY)
     if not value:
         return
-    policy = read_policy(value)
-    if policy.target[0] != account:
+    policy = read_policy(value, owner)
+    if policy.target[0] != owner:
         refuse(POLICY, value, "Dead letter target owner should be same as the source.")
-    target = state.names.get(policy.target)
+    target = state.names.get(policy.target) if context.is_in_region(policy.region, owner) else None
     if target is None:
         refuse(POLICY, value, "Dead letter target does not exist.")
     if not target.kind.exchanges_with(kind):
         refuse(POLICY, value, "Dead-letter queue must be same type of queue as the source.")
-    if not _allows(target, (account, name)):
+    if not _allows(target, (owner, name), context):
         refuse(POLICY, value, "The dead letter target's RedriveAllowPolicy does not allow this source queue.")
 
 
-def _allows(target: Queue, source: tuple[str, str]) -> bool:
+def _allows(target: Queue, source: tuple[str, str], context: ExecutionContext) -> bool:
     value = target.attributes.get(ALLOW_POLICY)
     if not value:
         return True
     permission, sources = read_allow_policy(value)
-    return permission == "allowAll" or any(parse_queue_arn(each) == source for each in sources)
+    return permission == "allowAll" or any(
+        parse_queue_arn(each, source[0]) == source and context.is_in_region(arn_region(each), source[0])
+        for each in sources
+    )
 
 
 def dead_letter_queue(state: State, queue: Queue) -> Queue | None:

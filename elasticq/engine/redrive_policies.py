@@ -11,17 +11,21 @@ from msgspec import Struct
 
 from elasticq.model import limits
 from elasticq.model.errors import InvalidParameterValue, quoted
-from elasticq.model.names import parse_queue_arn
+from elasticq.model.names import DEFAULT_ACCOUNT, arn_region, parse_queue_arn
 
 POLICY: Final = "RedrivePolicy"
 ALLOW_POLICY: Final = "RedriveAllowPolicy"
 
 
 class Redrive(Struct, frozen=True):
-    """A checked RedrivePolicy: after ``receives`` receives a message goes to ``target`` (account, name)."""
+    """A checked RedrivePolicy: after ``receives`` receives a message goes to ``target`` (owner, name).
+
+    region: the one that the target's ARN names, empty where it names none.
+    """
 
     target: tuple[str, str]
     receives: int
+    region: str
 
 
 def refuse(attribute: str, value: str, reason: str) -> NoReturn:
@@ -41,16 +45,17 @@ def _members(attribute: str, value: str) -> dict[str, Any]:
 _WORDS: Final = {POLICY: "Redrive policy", ALLOW_POLICY: "Redrive allow policy"}
 
 
-def read_policy(value: str) -> Redrive:
-    """Raises InvalidParameterValue."""
+def read_policy(value: str, owner: str) -> Redrive:
+    """The policy of a queue of ``owner``, whose region the target is taken to be in. Raises InvalidParameterValue."""
     members = _members(POLICY, value)
     for name in ("maxReceiveCount", "deadLetterTargetArn"):
         if members.get(name) in (None, ""):
             refuse(POLICY, value, f"Redrive policy does not contain mandatory attribute: {name}.")
-    target = parse_queue_arn(members["deadLetterTargetArn"])
+    arn = members["deadLetterTargetArn"]
+    target = parse_queue_arn(arn, owner)
     if target is None:
         refuse(POLICY, value, "Invalid value for deadLetterTargetArn.")
-    return Redrive(target, _receives(value, members["maxReceiveCount"]))
+    return Redrive(target, _receives(value, members["maxReceiveCount"]), arn_region(arn))
 
 
 def _receives(value: str, given: object) -> int:
@@ -66,11 +71,24 @@ def _receives(value: str, given: object) -> int:
 
 
 def check_policy(name: str, value: str) -> str:
-    """The policy as it reads back, which is as it was given. Raises InvalidParameterValue."""
-    if value:
-        _check_size(name, value)
-        read_policy(value)
-    return value
+    """The policy as it reads back. Raises InvalidParameterValue."""
+    if not value:
+        return value
+    _check_size(name, value)
+    return with_number(value)
+
+
+def with_number(value: str) -> str:
+    """The policy as it was given, but a maxReceiveCount that was given as text is a number, as on AWS.
+
+    Terraform compares what it gave with what it reads back, and tells its users to give a number for that reason.
+    Raises InvalidParameterValue.
+    """
+    receives = read_policy(value, DEFAULT_ACCOUNT).receives
+    members = _members(POLICY, value)
+    if isinstance(members["maxReceiveCount"], int):
+        return value
+    return json.dumps({**members, "maxReceiveCount": receives}, separators=(",", ":"))
 
 
 def check_allow_policy(name: str, value: str) -> str:
@@ -98,6 +116,6 @@ def read_allow_policy(value: str) -> tuple[str, list[str]]:
         return permission, []
     if not isinstance(sources, list) or not 1 <= len(sources) <= limits.REDRIVE_SOURCES_MAX:
         refuse(ALLOW_POLICY, value, "sourceQueueArns must be a list of 1 to 10 queue ARNs.")
-    if any(parse_queue_arn(source) is None for source in sources):
+    if any(parse_queue_arn(source, DEFAULT_ACCOUNT) is None for source in sources):
         refuse(ALLOW_POLICY, value, "sourceQueueArns must be a list of 1 to 10 queue ARNs.")
     return permission, sources

@@ -55,6 +55,7 @@ class Messages:
 class Queue:
     """One queue: its attributes, its messages, and its ordering policy over them.
 
+    account: its owner (names.py).
     attributes: what was set, as AWS writes it; rules and the fields from ``delay_s`` on are the same, parsed.
     kind: is said at its creation and never changes.
     watermark: messages below it are purged.
@@ -135,7 +136,7 @@ class Queue:
         self.move_to = attributes.get(MOVE_TO, "")
         self.is_forwarding = bool(self.copy_to or self.move_to)
         redrive = attributes.get(POLICY)
-        self.redrive: Redrive | None = read_policy(redrive) if redrive else None
+        self.redrive: Redrive | None = read_policy(redrive, self.account) if redrive else None
 
     def row(self, sequence: int) -> Row | None:
         """The delivery state of a message; None if there is no such message."""

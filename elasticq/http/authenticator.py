@@ -1,8 +1,9 @@
 """Authenticates requests where auth is lax or strict; where auth is off there is none, and callers are believed.
 
 strict: every call needs a valid signature of a configured key; principal and
-account follow from the key, and queues' policies are enforced. lax: a signature
-is checked when its key is known; all other callers are believed as with off.
+account follow from the key, the region from the scope that was signed, and
+queues' policies are enforced. lax: a signature is checked when its key is known;
+all other callers are believed as with off.
 """
 
 from collections.abc import Iterable
@@ -27,11 +28,11 @@ class Authenticator:
         self.now_s = now_s
 
     def admit(self, lines: list[bytes], authorization: bytes, body: bytes) -> tuple[str, str]:
-        """Return principal and account of the caller. Raises the SqsError that the client gets."""
+        """Return principal and owner (model/names.py) of the caller. Raises the SqsError that the client gets."""
         if not self.is_strict and not self._verifier.knows(lines, authorization):
-            return self._callers.identify(authorization)
+            return self._callers.identify_request(lines, authorization)
         key = self._verifier.check(lines, authorization, body, self.now_s)
-        return key.access_key_id, key.account
+        return key.access_key_id, self._callers.owner(key.account, lines, authorization)
 
     def is_signed(self, lines: list[bytes], authorization: bytes) -> bool:
         """Tell whether ``admit`` checks the signature of such a request."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from logging import getLogger
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -27,6 +28,8 @@ from elasticq.wire.sigv4 import Key
 
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
+
+_log = getLogger(__name__)
 
 NEVER_MS = 1 << 62
 SWEEP_S = 1.0
@@ -91,8 +94,9 @@ class ServerContext:
     """What all connections of the port share. One sweep a second judges deadlines, instead of a timer for each.
 
     context_path: "/x" before all paths, in queue URLs too.
-    auth: off, lax or strict; browsers: judges which web pages may ask, None where all may (csrf = off).
+    auth: off, lax or strict; browsers: judges which web pages may ask, None where all may (csrf = "off").
     submit: the function by which calls reach the runtime; another one only while a test's faults are in force.
+    own_region: node.region, or empty where queues are not told apart by regions.
     slow_path: aiohttp's part; None until a connection needs it and sets it.
     service: the API that is spoken on the port.
     """
@@ -101,6 +105,7 @@ class ServerContext:
         "_due_s",
         "_is_strict",
         "_timer",
+        "_told",
         "_wall_clock",
         "addresses",
         "authenticator",
@@ -142,6 +147,7 @@ class ServerContext:
         *,
         node_name: str,
         default_account: str,
+        own_region: str = "",
         health: str = "OK",
         public_url: str = "",
         context_path: str = "",
@@ -176,7 +182,7 @@ class ServerContext:
         self._is_strict = auth == "strict"
         self.browsers = browsers
         self.reader = HeadReader(self.public_url, scheme, context_path, self._is_foreign, service)
-        self.callers = Callers(default_account)
+        self.callers = Callers(default_account, own_region)
         wall_s = wall_clock() // 1_000
         self.authenticator = (
             None
@@ -195,6 +201,7 @@ class ServerContext:
         self.idle_until_ms = self.now_ms + self.bounds.idle_ms
         self.slow_path: SlowPath | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._told: set[str] = set()
 
     def _submit_by(self, submit: Submit) -> None:
         self.submit = submit
@@ -279,10 +286,17 @@ class ServerContext:
         self.idle_until_ms = now_ms + self.bounds.idle_ms
         wall_s = self._wall_clock() // 1_000
         self.responses.refresh(wall_s)
+        self._tell_ignored()
         if self.authenticator is not None:
             self.authenticator.now_s = wall_s
         for connection in [one for one in self.connections if one.deadline_ms < now_ms]:
             connection.expire()
+
+    def _tell_ignored(self) -> None:
+        """Log, once for each name, the attributes of queues that were passed over; the node bounds how many."""
+        for name in sorted(self.runtime.node.ignored_attributes - self._told):
+            _log.warning("unknown_attribute_ignored", extra={"fields": {"attribute": name}})
+            self._told.add(name)
 
     async def stop(self, patience_s: float) -> None:
         """End every connection: at once if idle, else after its reply, at the latest after ``patience_s``."""

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.errors import InternalFailure, RequestThrottled, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
-from elasticq.model.names import queue_path
+from elasticq.model.names import account_of, queue_path
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult, Result
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 
@@ -103,7 +103,7 @@ class Fault:
         name = _queue(call)[1]
         if order.kind in OF_STANDARD_QUEUES and name.endswith(".fifo"):
             return False
-        return order.queue in ("", name) and order.account in ("", call.account)
+        return order.queue in ("", name) and order.account in ("", account_of(call.account))
 
     def strikes(self) -> bool:
         return self.order.probability >= 1 or self._random.random() < self.order.probability
@@ -289,7 +289,7 @@ class _Nobody:
 
 
 def _queue(call: Call) -> tuple[str, str]:
-    """Return account and name of the queue that a call is about; the name is empty where there is none."""
+    """Return owner and name of the queue that a call is about; the name is empty where there is none."""
     url: str | None = getattr(call.command, "queue_url", None)
     if url:
         return queue_path(url, call.account)

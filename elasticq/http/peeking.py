@@ -41,15 +41,19 @@ _RECEIVE: Final = SQS.operations["ReceiveMessage"]
 
 
 class Listing:
-    """The queue and the flags that a request to LIST_PATH names. Its constructor raises SqsError."""
+    """The queue and the flags that a request to LIST_PATH names. Its constructor raises SqsError.
 
-    __slots__ = ("is_delayed_shown", "is_invisible_shown", "queue_url")
+    region: the one that the path names; empty where it names none, and the caller's is meant.
+    """
+
+    __slots__ = ("is_delayed_shown", "is_invisible_shown", "queue_url", "region")
 
     def __init__(self, path: str, members: dict[str, str], action: str) -> None:
         if action not in ("", "ReceiveMessage"):
             raise InvalidRequest("This endpoint only accepts ReceiveMessage calls")
         parts = [unquote(part) for part in path.removeprefix(LIST_PATH).split("/")]
         self.queue_url = "/".join(parts[-2:]) if len(parts) == 4 else members.get("QueueUrl", "")
+        self.region = parts[1] if len(parts) == 4 else ""
         if not self.queue_url:
             raise QueueDoesNotExist
         self.is_invisible_shown = members.get("ShowInvisible", "").lower() in ("true", "1")

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from elasticq.model.names import ACCOUNT, FIFO_QUEUE_NAME, QUEUE_NAME, queue_path
+from elasticq.model.names import ACCOUNT, FIFO_QUEUE_NAME, QUEUE_NAME, account_of, queue_path
 
 Requests = Literal["off", "failed", "all"]
 
@@ -25,7 +25,10 @@ _log = getLogger("elasticq.requests")
 
 
 class Seen(Struct, gc=False):
-    """A request that was answered. code: OK, or the error's code; queue: empty where the action names none."""
+    """A request that was answered.
+
+    account: an owner (model/names.py); code: OK, or the error's code; queue: empty where the action names none.
+    """
 
     request_id: str
     action: str
@@ -103,13 +106,13 @@ def _tell(seen: Seen) -> None:
 
 
 def queue_of(command: Any, account: str) -> str:
-    """Return the queue of a command as account/name.
+    """Return the queue of a command as account/name, or account/region/name in another region than the node's own.
 
     It is empty where that is no valid name: nothing else that a client sent gets into a log.
     """
     url = getattr(command, "queue_url", None)
     owner, name = queue_path(url, account) if url else (account, getattr(command, "queue_name", None) or "")
-    if ACCOUNT.match(owner) and (QUEUE_NAME.match(name) or FIFO_QUEUE_NAME.match(name)):
+    if ACCOUNT.match(account_of(owner)) and (QUEUE_NAME.match(name) or FIFO_QUEUE_NAME.match(name)):
         return f"{owner}/{name}"
     return ""
 

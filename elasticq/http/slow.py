@@ -269,6 +269,8 @@ class SlowPath:
             members, action = peeking.members_of(asked.query, head.protocol, asked.body)
             action = target.rpartition(".")[2] or action
             listing = peeking.Listing(asked.path, members, action)
+            if listing.region:
+                account = self._context.callers.in_region(account, listing.region)
 
             async def submit(command: Peek) -> Result | SqsError:
                 call = Call(command, principal, account, self._endpoint(asked), b"", asked.connection.origin)
@@ -288,10 +290,10 @@ class SlowPath:
         return _not_found()
 
     def _admit(self, asked: Asked) -> tuple[str, str]:
-        """Return principal and account of the caller. Raises the SqsError that the client gets."""
+        """Return principal and owner (model/names.py) of the caller. Raises the SqsError that the client gets."""
         head, authenticator = asked.head, self._context.authenticator
         if authenticator is None:
-            return self._context.callers.identify(head.authorization)
+            return self._context.callers.identify_request(head.lines, head.authorization)
         return authenticator.admit(head.lines, head.authorization, asked.body)
 
     def _make_room(self, asked: Asked, command: Command, body_bytes: int) -> None:
@@ -303,17 +305,19 @@ class SlowPath:
             asked.connection.hold(held_bytes)
 
     def _check_method(self, asked: Asked, operation: Operation) -> None:
-        """Raise AccessDenied for a GET that changes something and is not signed: any link or image makes a browser GET.
+        """Raise AccessDenied for a GET that changes something and is not signed, where a page could have sent it.
 
-        Without a Authenticator any Authorization header is enough, as no page can make a browser send one.
+        Without an Authenticator any Authorization header is enough, as no page can make a browser send one.
         """
-        if self._context.browsers is None or asked.request.method == "POST" or operation.read_only:
+        browsers = self._context.browsers
+        if browsers is None or asked.request.method == "POST" or operation.read_only:
             return
         head, authenticator = asked.head, self._context.authenticator
-        if not head.authorization and (
-            authenticator is None or not authenticator.is_signed(head.lines, head.authorization)
-        ):
-            raise AccessDenied(f"{operation.name} by GET must be signed: use POST.")
+        if head.authorization or (authenticator is not None and authenticator.is_signed(head.lines, b"")):
+            return
+        reason = browsers.get_refusal(asked.request.headers.get, operation.name)
+        if reason:
+            raise AccessDenied(reason)
 
     async def _submit(self, call: Call, request: web.BaseRequest) -> Result | SqsError:
         ticket = _Ticket(self._context, request.transport)

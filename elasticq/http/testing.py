@@ -22,6 +22,7 @@ from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, InvalidParameterValue, SqsError
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.limits import CLOCK_ADVANCE_MS_MAX
+from elasticq.model.names import account_of
 from elasticq.model.results import ClockResult, QueuesDeletedResult, Result
 
 PATHS: Final = ("/_elasticq/clock", "/_elasticq/reset", "/moto-api/reset", "/_elasticq/faults")
@@ -69,7 +70,7 @@ class TestingPages:
     ) -> tuple[int, object]:
         """Return status and object. Raises the SqsError that the client gets.
 
-        caller: principal and account; invocation: what all attempts of one SDK call share, empty without.
+        caller: principal and owner; invocation: what all attempts of one SDK call share, empty without.
         """
         if method not in METHODS[path]:
             return 405, {"message": f"{path} takes {' and '.join(METHODS[path])}."}
@@ -79,7 +80,7 @@ class TestingPages:
             case "/_elasticq/faults":
                 return 200, self._faults(method, body, caller)
             case "/_elasticq/reset":
-                account = _read(body, _Reset).account or caller[1]
+                account = _read(body, _Reset).account or account_of(caller[1])
                 return 200, {"deleted": await self._reset(account, caller)}
         await self._reset(EVERYBODY, caller)
         return 200, {"status": "ok"}
@@ -95,10 +96,11 @@ class TestingPages:
         return {"time": result.time_ms / 1_000}
 
     async def _reset(self, account: str, caller: tuple[str, str]) -> int:
-        if account != caller[1] and self._is_strict:
+        own = account_of(caller[1])
+        if account != own and self._is_strict:
             if account != EVERYBODY:
                 raise AccessDenied("An account resets its own queues only.")
-            account = caller[1]
+            account = own
         deleted, is_more = 0, True
         while is_more:
             command = DeleteAllQueues(None if account == EVERYBODY else account)
@@ -132,7 +134,7 @@ class TestingPages:
         if order.action != "*" and order.action not in self._context.service.operations:
             raise InvalidParameterValue(f"{order.action} is no action of SQS.")
         if self._is_strict:
-            order = msgspec.structs.replace(order, account=caller[1])
+            order = msgspec.structs.replace(order, account=account_of(caller[1]))
         try:
             return _row(faults.add(order))
         except ValueError as error:

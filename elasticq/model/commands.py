@@ -250,7 +250,7 @@ class Call(Struct, gc=False):
     """A command with who sent it.
 
     principal: the access key id, or "anonymous"
-    account: 12 digits; the principal's own account
+    account: the owner (names.py) of the principal's own queues in the region of the call
     endpoint: scheme://host:port as the client sees the server, for QueueUrls
     invocation: 16 bytes that are equal for two attempts of one SDK call (principal,
         action, amz-sdk-invocation-id and body), or empty where the client sent no id

@@ -30,6 +30,6 @@ class AdvanceClock(Command):
 
 
 class DeleteAllQueues(Command):
-    """For tests: deletes the queues of ``account``, or of all accounts if it is None."""
+    """For tests: deletes the queues of ``account`` in all regions, or of all accounts if it is None."""
 
     account: str | None = None

@@ -156,7 +156,7 @@ class Limits(Struct, frozen=True):
 
     batch_entries: of a batch; messages: that a receive may ask for; messages_max: and what it gets at most;
     wait_s: of a long poll; body_bytes: of a message or of a batch; attributes: of a message; is_relaxed: characters
-    and numbers of messages are not looked at, and a queue's MaximumMessageSize is not.
+    and numbers of messages are not looked at, nor a queue's MaximumMessageSize, nor unknown attributes of queues.
     """
 
     batch_entries: int = BATCH_ENTRIES_MAX

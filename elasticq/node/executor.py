@@ -306,8 +306,8 @@ class Executor:
         return bool(call.invocation) and self._state.invocations.get(call.invocation, self._context.now_ms) is not None
 
     def _queue_of(self, call: Call, command: ReceiveMessage | Peek) -> int:
-        account, name = queue_path(command.queue_url or "", call.account)
-        return self._state.queue(account, name).id
+        owner, name = queue_path(command.queue_url or "", call.account)
+        return self._state.queue(owner, name).id
 
     def _blocks(self, queue_id: int) -> bool:
         queue = self._state.queues.get(queue_id)

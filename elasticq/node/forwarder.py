@@ -279,7 +279,11 @@ class Forwarder:
         if self._members.waiting_for() or self._replica.role == MASTER:  # its rows run ahead of what is committed
             return ServiceUnavailable(self.unready_reason())
         context = ExecutionContext(
-            self._clock.time_ms(now_ms), 0, self._settings.region, self._settings.sixty_second_rules
+            self._clock.time_ms(now_ms),
+            0,
+            self._settings.region,
+            self._settings.sixty_second_rules,
+            has_one_region=self._settings.single_region,
         )
         try:
             result = self._judge.decide(execute, self._state, call, context).result

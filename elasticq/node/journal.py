@@ -59,7 +59,13 @@ class Journal:
     ) -> None:
         self.applied_index = applied_index
         self.context = ExecutionContext(
-            0, 0, settings.region, settings.sixty_second_rules, settings.template, settings.limits
+            0,
+            0,
+            settings.region,
+            settings.sixty_second_rules,
+            settings.template,
+            settings.limits,
+            settings.single_region,
         )
         self.open_is_acked = False
         self.gathers = False

@@ -179,6 +179,11 @@ class Node:
         return self.journal.applied_index
 
     @property
+    def ignored_attributes(self) -> set[str]:
+        """Unknown attributes of queues that calls to this master gave and that were passed over (limits = relaxed)."""
+        return self.journal.context.ignored
+
+    @property
     def serving(self) -> bool:
         """This member is master, and executes calls."""
         return self.leadership.serving

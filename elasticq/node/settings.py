@@ -25,6 +25,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     mode ``all`` waits for the last voter.
     sixty_second_rules: enforce AWS's 60 s between two purges and between delete and
     re-create of a name.
+    single_region: queues and ARNs are not told apart by their regions.
     template: how a queue is made that is used before it was created; None: such a use is an error.
     limits: how much a call may hold or ask for. Of these two the master's are in force.
     memory_bytes: contents of queues that fit are kept in memory up to this; volatile members keep all,
@@ -38,6 +39,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     voters: tuple[str, ...]
     volatile: bool = False
     region: str = DEFAULT_REGION
+    single_region: bool = False
     default_account: str = DEFAULT_ACCOUNT
     sixty_second_rules: bool = False
     template: DeclareQueue | None = None

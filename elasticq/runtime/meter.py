@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from elasticq.model.histogram import Histogram
 from elasticq.model.limits import REMEMBERED_CHARS_MAX, WAIT_S_MAX
-from elasticq.model.names import names_account, queue_path
+from elasticq.model.names import queue_path
 
 BOUNDS_S: Final[tuple[float, ...]] = (
     0.0005,
@@ -36,10 +36,10 @@ LAG_BOUNDS_S: Final[tuple[float, ...]] = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.0
 QUEUES_MAX: Final = 20_000
 """Queues that are counted one by one; those beyond are counted together."""
 SPELLINGS_MAX: Final = 32_768
-"""URLs that are remembered."""
+"""URLs that are remembered, each with the owner whose call named it."""
 
 Count = Callable[[Any, str, Any, float], bool]
-"""Called with command, account, result and start (perf_counter) of a call without an error; True if it was slow."""
+"""Called with command, owner (names.py), result and start (perf_counter) of a call without an error; True if slow."""
 Read = Callable[[], tuple[int, float]]
 Slow = Callable[[float], bool]
 
@@ -89,7 +89,7 @@ class Meter:
         return whole
 
     def by_queue(self) -> dict[tuple[str, str], Messages]:
-        """Return the counts by (account, name); under ("", "") are those of queues beyond the bound."""
+        """Return the counts by (owner, name); under ("", "") are those of queues beyond the bound."""
         return self._urls.queues
 
     def forget(self, exists: Callable[[tuple[str, str]], bool]) -> None:
@@ -113,13 +113,14 @@ class Meter:
 class _Urls:
     """Maps each QueueUrl, as clients write it, to the counts of its queue; all spellings share one object.
 
-    A bare name is not remembered, as it may be a queue of many accounts; nor is a URL that is longer than any need be.
+    A URL means another queue to a caller of another region, and a bare name to one of another account: what is
+    remembered is URL and caller. A URL that is longer than any need be is not remembered.
     """
 
     __slots__ = ("known", "queues")
 
     def __init__(self) -> None:
-        self.known: dict[str, Messages] = {}
+        self.known: dict[tuple[str, str], Messages] = {}
         self.queues: dict[tuple[str, str], Messages] = {}
 
     def of(self, url: str | None, account: str) -> Messages:
@@ -131,10 +132,10 @@ class _Urls:
             if len(self.queues) >= QUEUES_MAX:
                 key = "", ""
             found = self.queues.setdefault(key, Messages())
-        if len(url) <= REMEMBERED_CHARS_MAX and url.isascii() and names_account(url):
+        if len(url) <= REMEMBERED_CHARS_MAX and url.isascii():
             if len(self.known) >= SPELLINGS_MAX:
                 self.known.clear()
-            self.known[url] = found
+            self.known[url, account] = found
         return found
 
     def deleted(self, url: str | None, account: str) -> None:
@@ -174,7 +175,7 @@ def _sent(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
         nonlocal fast, fast_s
         took_s = perf_counter() - began_s
         try:
-            known[command.queue_url].sent += 1
+            known[command.queue_url, account].sent += 1
         except KeyError:
             urls.of(command.queue_url, account).sent += 1
         if took_s <= fast_max_s:
@@ -193,7 +194,7 @@ def _deleted(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
         nonlocal fast, fast_s
         took_s = perf_counter() - began_s
         try:
-            known[command.queue_url].deleted += 1
+            known[command.queue_url, account].deleted += 1
         except KeyError:
             urls.of(command.queue_url, account).deleted += 1
         if took_s <= fast_max_s:
@@ -213,7 +214,7 @@ def _received(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
         nonlocal fast, fast_s
         took_s = perf_counter() - began_s
         try:
-            messages = known[command.queue_url]
+            messages = known[command.queue_url, account]
         except KeyError:
             messages = urls.of(command.queue_url, account)
         if found := len(result.messages):
@@ -235,7 +236,7 @@ def _batch_sent(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]:
     count_call, read = _plain(urls, slow, slow_s)
 
     def count(command: Any, account: str, result: Any, began_s: float) -> bool:
-        messages = urls.known.get(command.queue_url) or urls.of(command.queue_url, account)
+        messages = urls.known.get((command.queue_url, account)) or urls.of(command.queue_url, account)
         messages.sent += len(result.successful)
         return count_call(command, account, result, began_s)
 
@@ -246,7 +247,7 @@ def _batch_deleted(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]
     count_call, read = _plain(urls, slow, slow_s)
 
     def count(command: Any, account: str, result: Any, began_s: float) -> bool:
-        messages = urls.known.get(command.queue_url) or urls.of(command.queue_url, account)
+        messages = urls.known.get((command.queue_url, account)) or urls.of(command.queue_url, account)
         messages.deleted += len(result.successful)
         return count_call(command, account, result, began_s)
 

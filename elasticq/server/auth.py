@@ -39,7 +39,7 @@ class Auth(Struct, frozen=True, forbid_unknown_fields=True):
     mode: Literal["off", "lax", "strict"] = "off"
     keys: Annotated[list[KeyPair], Meta(max_length=KEYS_MAX)] = field(default_factory=list)
     keys_file: str = ""
-    csrf: Literal["on", "off"] = "on"
+    csrf: Literal["on", "strict", "off"] = "on"
     allowed_origins: Annotated[list[str], Meta(max_length=256)] = field(default_factory=list)
     allowed_hosts: Annotated[list[str], Meta(max_length=256)] = field(default_factory=list)
 

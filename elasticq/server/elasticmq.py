@@ -306,7 +306,7 @@ def _sections(given: ElasticMq, tree: dict[str, Any], notes: list[str], *, is_wh
     return {
         "http": _http(given, tree, notes, is_whole=is_whole),
         "admin": _admin(given, tree),
-        "node": _node(given, notes),
+        "node": _node(given, notes, is_whole=is_whole),
         "storage": _storage(given, notes) if is_whole or "messages-storage" in tree or "queues-storage" in tree else {},
         "auto_create": _auto_create(given) if "auto-create-queues" in tree else {},
         "queues": {name: _queue(queue) for name, queue in given.queues.items()},
@@ -342,8 +342,8 @@ def _admin(given: ElasticMq, tree: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in section.items() if value is not None}
 
 
-def _node(given: ElasticMq, notes: list[str]) -> dict[str, Any]:
-    section: dict[str, Any] = {}
+def _node(given: ElasticMq, notes: list[str], *, is_whole: bool) -> dict[str, Any]:
+    section: dict[str, Any] = {"single_region": True} if is_whole else {}  # ElasticMQ looks at no signature
     if given.aws.region:
         section["region"] = given.aws.region
     account = given.aws.account_id

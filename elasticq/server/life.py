@@ -226,7 +226,8 @@ def _browsers(settings: Settings, host: str) -> Browsers | None:
     auth = settings.auth
     if auth.csrf == "off":
         return None
-    return Browsers(allowed_hosts(auth, host, settings.http.public_url), auth.allowed_origins)
+    hosts = allowed_hosts(auth, host, settings.http.public_url)
+    return Browsers(hosts, auth.allowed_origins, are_gets_strict=auth.csrf == "strict")
 
 
 def make_context(
@@ -255,6 +256,7 @@ def make_context(
         os.urandom(16),
         node_name=settings.node.id,
         default_account=settings.node.account,
+        own_region="" if settings.node.single_region else settings.node.region,
         health=_health(settings),
         public_url=http.public_url,
         context_path=http.context_path,

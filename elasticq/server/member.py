@@ -213,6 +213,7 @@ class Member:
             voters=(member_id,) if cluster.nodes == 1 else (),
             volatile=self._storage.volatile,
             region=settings.node.region,
+            single_region=settings.node.single_region,
             default_account=settings.node.account,
             sixty_second_rules=settings.node.sixty_second_rules,
             template=template(settings),

@@ -82,6 +82,7 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True):
 
     id: MemberName = "node1"
     region: RegionName = DEFAULT_REGION
+    single_region: bool = False
     account: Annotated[str, Meta(pattern=r"^[0-9]{12}$", description="a number of 12 digits")] = DEFAULT_ACCOUNT
     sixty_second_rules: bool = False
     limits: Literal["strict", "relaxed"] = "strict"

@@ -39,12 +39,16 @@ class Browsers:
     """Judges requests of browsers.
 
     hosts: names under which this server may be addressed besides those that no foreign name server can point here
-    (``is_allowed_host``); origins: pages of elsewhere that may ask, as scheme://host[:port].
+    (``is_allowed_host``); origins: pages of elsewhere that may ask, as scheme://host[:port]; are_gets_strict: no
+    unsigned GET may change something, whoever sends it.
     """
 
-    __slots__ = ("_hosts", "_origins")
+    __slots__ = ("_are_gets_strict", "_hosts", "_origins")
 
-    def __init__(self, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
+    def __init__(
+        self, hosts: Iterable[str] = (), origins: Iterable[str] = (), *, are_gets_strict: bool = False
+    ) -> None:
+        self._are_gets_strict = are_gets_strict
         self._hosts = frozenset(host.lower().strip("[]") for host in hosts if host)
         self._origins = frozenset(origin.lower().rstrip("/") for origin in origins)
 
@@ -54,9 +58,7 @@ class Browsers:
         is_unsigned: its Host is judged although it has no mark of a browser. A client of HTTP/1.0 may send none.
         """
         origin, site = header("Origin"), (header("Sec-Fetch-Site") or "").lower()
-        agent = header("User-Agent") or ""
-        marked = any(header(mark.decode()) is not None for mark in MARKS)
-        marked = marked or agent.startswith(AGENT.decode())
+        marked = _is_marked(header)
         host = header("Host") or ""
         if (marked or (is_unsigned and host)) and not self.is_allowed_host(host):
             shown = host[:HOST_CHARS_SHOWN_MAX].encode("ascii", "replace").decode()
@@ -70,6 +72,18 @@ class Browsers:
             return "Pages of this origin may not use this server: see allowed_origins."
         if origin is None and site == "cross-site":
             return "Pages of another site may not use this server: see allowed_origins."
+        return ""
+
+    def get_refusal(self, header: Callable[[str], str | None], action: str) -> str:
+        """Why an unsigned GET of an action that changes something is refused; empty: it is not.
+
+        Any link or image makes a browser GET, with Mozilla/ in front of its User-Agent, which no page can change
+        there; where it came from stands in Referer, unless the page forbade that. Programs send none of these.
+        """
+        if self._are_gets_strict:
+            return f"{action} by GET must be signed: use POST."
+        if _is_marked(header) or header("Referer") is not None:
+            return f"{action} by GET must be signed where it comes from a browser: use POST, or a program."
         return ""
 
     def is_allowed_host(self, host: str) -> bool:
@@ -90,6 +104,12 @@ class Browsers:
     def is_foreign(self, origin: str) -> bool:
         """Whether ``origin`` is listed: its pages need CORS headers to read an answer."""
         return origin.lower() in self._origins
+
+
+def _is_marked(header: Callable[[str], str | None]) -> bool:
+    """Whether a request has a mark of a browser."""
+    agent = header("User-Agent") or ""
+    return agent.startswith(AGENT.decode()) or any(header(mark.decode()) is not None for mark in MARKS)
 
 
 def _is_address(name: str) -> bool:

@@ -1,5 +1,6 @@
 """The light client against a server that answers by a script."""
 
+import os
 import subprocess
 import sys
 from hashlib import md5
@@ -40,6 +41,21 @@ def test_call_names_action_members_and_signer() -> None:
         assert head["x-amz-target"] == "AmazonSQS.GetQueueUrl"
         assert head["authorization"].startswith("AWS4-HMAC-SHA256 Credential=AKID/")
         assert server.requests[0].endswith(b'\r\n\r\n{"QueueName":"orders"}')
+
+
+@pytest.mark.parametrize(("region", "credential"), [("eu-west-1", "Credential=anonymous/"), ("", "")])
+def test_a_region_that_is_asked_for_is_told_without_a_key_too(
+    region: str, credential: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with Scripted(answer({})) as server, Sqs(server.endpoint, region) as sqs:
+        sqs.list_queues()
+        told = headers(server.requests[0]).get("authorization", "")
+    assert credential in told
+    assert bool(told) == bool(region)
+    assert f"/{region}/sqs/" in told or not region
 
 
 BOTO3 = boto3.client("sqs", "us-east-1", aws_access_key_id="a", aws_secret_access_key="b")

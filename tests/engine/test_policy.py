@@ -53,7 +53,7 @@ def without(name: str) -> dict[str, Any]:
         ({"AWS": "222222222222"}, True),
         ({"AWS": ["333333333333", "222222222222"]}, True),
         ({"AWS": "arn:aws:iam::222222222222:root"}, True),
-        ({"AWS": "arn:aws-cn:iam::222222222222:root"}, True),  # the partition is display, as the region is
+        ({"AWS": "arn:aws-cn:iam::222222222222:root"}, True),  # the partition is display
         ({"AWS": "arn:aws:iam::222222222222:user/AKIDOTHER"}, True),
         # A user's path is no part of the name, and names are unique in an account ("IAM identifiers").
         ({"AWS": "arn:aws:iam::222222222222:user/division/team/AKIDOTHER"}, True),
@@ -122,7 +122,7 @@ def test_actions(action: object, matches: bool) -> None:
         (ARN, True),
         ("*", True),
         ("arn:aws:sqs:*:111111111111:ord*", True),
-        ("arn:aws:sqs:eu-west-1:111111111111:orders", True),  # the region is display
+        ("arn:aws:sqs:eu-west-1:111111111111:orders", False),
         (["arn:aws:sqs:us-east-1:111111111111:other", ARN], True),
         ("arn:aws:sqs:us-east-1:111111111111:order", False),
         ("arn:aws:sqs:us-east-1:333333333333:orders", False),
@@ -131,6 +131,12 @@ def test_actions(action: object, matches: bool) -> None:
 def test_resources(resource: object, matches: bool) -> None:
     assert verdict(EVERYBODY | {"Resource": resource}) == (ALLOW if matches else NEITHER)
     assert verdict(without("Resource") | {"NotResource": resource}) == (NEITHER if matches else ALLOW)
+
+
+def test_where_all_regions_are_one_a_resource_may_name_any() -> None:
+    policy = json.dumps({"Statement": [EVERYBODY | {"Resource": "arn:aws:sqs:eu-west-1:111111111111:orders"}]})
+    assert evaluate(policy, REQUEST) == NEITHER
+    assert evaluate(policy, msgspec.structs.replace(REQUEST, is_any_region=True)) == ALLOW
 
 
 def test_a_statement_without_resources_is_about_its_queue() -> None:

@@ -9,7 +9,7 @@ from elasticq.engine.actions.receive import returned
 from elasticq.engine.sweep import Sweeper
 from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
-from elasticq.model.errors import InvalidParameterValue, QueueDoesNotExist
+from elasticq.model.errors import InvalidParameterValue, QueueDoesNotExist, QueueNameExists
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult
 from tests.engine.desk import ENDPOINT, START_MS, Desk
 from tests.engine.driver import digest
@@ -42,7 +42,7 @@ def fail(desk: Desk, times: int, url: str = "jobs") -> list[ReceivedMessage]:
 
 
 def test_policies_read_back_as_they_were_set(desk: Desk) -> None:
-    value = '{ "maxReceiveCount" : "7", "deadLetterTargetArn":"' + DLQ_ARN + '"}'
+    value = '{ "maxReceiveCount" : 7, "deadLetterTargetArn":"' + DLQ_ARN + '"}'
     allow = '{"redrivePermission": "byQueue", "sourceQueueArns": ["' + JOBS_ARN + '"]}'
     set_policy(desk, value)
     set_policy(desk, allow, "dlq", "RedriveAllowPolicy")
@@ -50,6 +50,22 @@ def test_policies_read_back_as_they_were_set(desk: Desk) -> None:
     assert shown == {"RedrivePolicy": value}
     assert desk.queue().redrive.receives == 7
     assert desk.queue("dlq").attributes["RedriveAllowPolicy"] == allow
+
+
+def test_a_count_that_was_given_as_text_reads_back_as_a_number(desk: Desk) -> None:
+    set_policy(desk, '{"maxReceiveCount": "7", "deadLetterTargetArn": "' + DLQ_ARN + '"}')
+    shown = desk.do(c.GetQueueAttributes(queue_url="jobs", attribute_names=["RedrivePolicy"])).attributes
+    assert shown == {"RedrivePolicy": '{"maxReceiveCount":7,"deadLetterTargetArn":"' + DLQ_ARN + '"}'}
+
+
+@pytest.mark.parametrize("stored", [policy("7"), policy(7)])
+@pytest.mark.parametrize("given", [policy("7"), policy(7)])
+def test_creating_again_compares_the_count_and_not_its_spelling(desk: Desk, stored: str, given: str) -> None:
+    """An earlier version stored the text that was given."""
+    desk.write([m.QueueAttributesSet(desk.queue().id, {"RedrivePolicy": stored}, 0)])
+    desk.do(c.CreateQueue("jobs", {"RedrivePolicy": given}))
+    with pytest.raises(QueueNameExists):
+        desk.do(c.CreateQueue("jobs", {"RedrivePolicy": policy(8)}))
 
 
 def test_empty_value_removes_a_policy(desk: Desk) -> None:

@@ -2,9 +2,17 @@
 
 import pytest
 
+from elasticq.engine.context import IGNORED_MAX
 from elasticq.model import commands as c
 from elasticq.model.commands import MessageAttributeValue as Value
-from elasticq.model.errors import InvalidMessageContents, InvalidParameterValue, SqsError, TooManyEntriesInBatchRequest
+from elasticq.model.errors import (
+    InvalidAttributeName,
+    InvalidAttributeValue,
+    InvalidMessageContents,
+    InvalidParameterValue,
+    SqsError,
+    TooManyEntriesInBatchRequest,
+)
 from elasticq.model.limits import RELAXED
 from elasticq.model.results import SendMessageBatchResult
 from tests.engine.desk import Desk
@@ -41,6 +49,47 @@ def test_what_strict_limits_refuse_passes(command: c.Command) -> None:
     desk.context.limits = Desk().context.limits
     with pytest.raises(SqsError):
         desk.do(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        c.CreateQueue("more", {"QueueName": "more", "DelaySeconds": "7"}),
+        c.SetQueueAttributes("jobs", {"Colour": "red", "DelaySeconds": "7"}),
+    ],
+    ids=lambda command: type(command).__name__,
+)
+def test_unknown_attributes_of_queues_are_passed_over_and_noted(command: c.CreateQueue | c.SetQueueAttributes) -> None:
+    desk = relaxed()
+    desk.do(command)
+    (unknown,) = {*command.attributes} - {"DelaySeconds"}
+    assert desk.context.ignored == {unknown}
+    attributes = desk.queue("more" if isinstance(command, c.CreateQueue) else "jobs").attributes
+    assert attributes == {"DelaySeconds": "7"}
+    desk.context.limits = Desk().context.limits
+    with pytest.raises(InvalidAttributeName):
+        desk.do(command)
+
+
+def test_a_set_of_unknown_attributes_only_changes_nothing() -> None:
+    desk = relaxed()
+    desk.do(c.SetQueueAttributes("jobs", {"Colour": "red"}))
+    assert desk.steps[-1] == []
+
+
+@pytest.mark.parametrize("name", ["QueueArn", "ContentBasedDeduplication", "FifoQueue"])
+def test_known_attributes_that_do_not_fit_are_refused_still(name: str) -> None:
+    desk = relaxed()
+    with pytest.raises((InvalidAttributeName, InvalidAttributeValue)):
+        desk.do(c.SetQueueAttributes("jobs", {name: "true"}))
+
+
+def test_what_is_noted_is_bounded_and_fit_for_a_log() -> None:
+    desk = relaxed()
+    for name in ("a\nb", "x" * 65, "", "é", *map(str, range(2 * IGNORED_MAX))):
+        desk.do(c.SetQueueAttributes("jobs", {name: "1"}))
+    assert len(desk.context.ignored) == IGNORED_MAX
+    assert all(name.isdigit() for name in desk.context.ignored)
 
 
 def test_a_relaxed_queue_takes_more_than_its_maximum_size() -> None:

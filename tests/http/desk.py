@@ -82,6 +82,7 @@ class Desk:
         keys: Sequence[Key] = (),
         browsers: Browsers | None = None,
         has_testing: bool = False,
+        own_region: str = "",
     ) -> None:
         self.now_ms = 1_000_000
         self.wall_ms = WALL_MS
@@ -100,6 +101,7 @@ class Desk:
             entropy,
             node_name="a",
             default_account="000000000000",
+            own_region=own_region,
             bounds=bounds,
             auth=auth,
             keys=keys,

@@ -20,6 +20,9 @@ def get(*headers: str, query: str = FORM) -> bytes:
     return "\r\n".join([f"GET /?{query} HTTP/1.1", f"Host: {HOST}", *headers, "", ""]).encode()
 
 
+CHROME = "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/143.0.0.0"
+FIREFOX = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
+PRESIGNED = f"{FORM}&X-Amz-Signature={'0' * 64}&X-Amz-Credential=a"
 REFUSED = {
     "form of a page": form_request(FORM, "Origin: https://evil.example"),
     "form of a sandboxed page": form_request(FORM, "Origin: null"),
@@ -36,9 +39,21 @@ REFUSED = {
         HOST.encode(), b"evil.example"
     ),
     "form under a foreign name": form_request(FORM).replace(HOST.encode(), b"evil.example:9324"),
-    "link or image": get(),
-    "link with a made-up signature": get(query=f"{FORM}&X-Amz-Signature={'0' * 64}&X-Amz-Credential=a"),
-    "receive by GET": get(query=f"Action=ReceiveMessage&QueueUrl=http://{HOST}/000000000000/orders"),
+    "link or image": get(CHROME),
+    "link with a made-up signature": get(CHROME, query=PRESIGNED),
+    "receive by GET": get(FIREFOX, query=f"Action=ReceiveMessage&QueueUrl=http://{HOST}/000000000000/orders"),
+    "image on a page": get(
+        FIREFOX,
+        "Accept: image/avif,image/webp,*/*",
+        "Accept-Language: en-US,en;q=0.5",
+        "Referer: http://localhost:3000/",
+        "Sec-Fetch-Dest: image",
+        "Sec-Fetch-Mode: no-cors",
+        "Sec-Fetch-Site: same-site",
+    ),
+    "address that was typed": get(CHROME, "Sec-Fetch-Mode: navigate", "Sec-Fetch-Site: none", "Sec-Fetch-User: ?1"),
+    "browser without an agent": get("Sec-Fetch-Site: same-origin"),
+    "link of another program that renders pages": get("User-Agent: x", "Referer: http://localhost:3000/"),
 }
 
 
@@ -63,6 +78,10 @@ PASSING = {
         HOST.encode(), b"queues.example.com"
     ),
     "GET that reads": get(query="Action=ListQueues"),
+    "curl by GET": get("User-Agent: curl/8.5.0", "Accept: */*"),
+    "wget by GET": get("User-Agent: Wget/1.21.4", "Accept: */*", "Accept-Encoding: identity", "Connection: Keep-Alive"),
+    "program without an agent": get(),
+    "presigned GET of a program": get("User-Agent: curl/8.5.0", "Accept: */*", query=PRESIGNED),
     "GET with an Authorization": get("Authorization: AWS4-HMAC-SHA256 Credential=a/b"),
 }
 
@@ -112,6 +131,50 @@ async def test_a_probe_may_use_any_name_and_a_client_of_http_1_0_none() -> None:
     line.protocol.data_received(old)
     await until(lambda: line.ended)
     assert [answer.status for answer in responses(line.received)] == [200]
+    await desk.close()
+
+
+GETS = ["curl by GET", "wget by GET", "program without an agent", "presigned GET of a program"]
+
+
+async def test_the_curl_line_of_elasticmqs_documentation_sends() -> None:
+    desk = guarded()
+    await desk.ask(form_request("Action=CreateQueue&QueueName=q"))
+    line = "GET /queue/q?Action=SendMessage&MessageBody=x HTTP/1.1"
+    answer = await desk.ask(f"{line}\r\nHost: {HOST}\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n\r\n".encode())
+    assert (answer.status, b"<MessageId>" in answer.body) == (200, True)
+    await desk.close()
+
+
+@pytest.mark.parametrize("name", GETS)
+async def test_strict_gets_are_signed_whoever_sends_them(name: str) -> None:
+    desk = Desk(browsers=Browsers(are_gets_strict=True))
+    answer = await desk.ask(PASSING[name])
+    assert (answer.status, b"must be signed: use POST" in answer.body) == (403, True)
+    for name in ("GET that reads", "GET with an Authorization"):
+        assert (await desk.ask(PASSING[name])).status == 200
+    await desk.close()
+
+
+@pytest.mark.parametrize("auth", ["lax", "strict"])
+@pytest.mark.parametrize("agent", [CHROME, "User-Agent: curl/8.5.0"])
+@pytest.mark.parametrize("are_gets_strict", [False, True])
+async def test_a_presigned_url_works_wherever_its_signature_is_checked(
+    auth: str, agent: str, are_gets_strict: bool
+) -> None:
+    desk = Desk(browsers=Browsers(are_gets_strict=are_gets_strict), auth=auth, keys=[KEY])
+    request = signed(b"", {}, method="GET", url=f"/?{FORM}", presigned_s=60)
+    request = request.replace(b"\r\n\r\n", f"\r\n{agent}\r\n\r\n".encode())
+    assert (await desk.ask(request)).status == 200
+    forged = request.replace(b"QueueName=orders", b"QueueName=others")
+    assert (await desk.ask(forged)).status == 403
+    await desk.close()
+
+
+@pytest.mark.parametrize(("agent", "status"), [(CHROME, 403), ("User-Agent: curl/8.5.0", 200)])
+async def test_a_lax_server_takes_a_url_that_an_unknown_key_signed_from_programs_only(agent: str, status: int) -> None:
+    desk = Desk(browsers=Browsers(), auth="lax", keys=[KEY])
+    assert (await desk.ask(get(agent, query=PRESIGNED))).status == status
     await desk.close()
 
 

@@ -10,6 +10,7 @@ import pytest
 from elasticq.http import request_log as watches
 from elasticq.http.request_log import RequestLog, Seen, queue_of
 from elasticq.model.commands import CreateQueue, ListQueues, SendMessage
+from elasticq.model.limits import RELAXED
 from elasticq.runtime.meter import Meter
 from elasticq.wire.operations import OPERATIONS
 from tests.http.desk import QUEUE_URL, Desk, chunked, form_request, json_request
@@ -155,3 +156,15 @@ def test_only_what_may_be_a_name_is_a_name() -> None:
     assert queue_of(CreateQueue(queue_name="x" * 200), "000000000000") == ""
     assert queue_of(ListQueues(), "000000000000") == ""
     assert queue_of(None, "") == ""
+
+
+async def test_an_unknown_attribute_that_was_ignored_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    desk = Desk()
+    desk.node.journal.context.limits = RELAXED
+    for name in ("jobs", "more"):
+        request = json_request("CreateQueue", {"QueueName": name, "Attributes": {"QueueName": name}})
+        assert (await desk.ask(request)).status == 200
+        desk.pass_ms(2_000)
+    told = [record for record in caplog.records if record.message == "unknown_attribute_ignored"]
+    assert [record.__dict__["fields"] for record in told] == [{"attribute": "QueueName"}]
+    await desk.close()

@@ -4,7 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elasticq.model.names import FIFO_QUEUE_NAME, QUEUE_NAME, queue_arn, queue_path, queue_url
+from elasticq.model.names import (
+    FIFO_QUEUE_NAME,
+    QUEUE_NAME,
+    account_of,
+    arn_region,
+    neighbour,
+    owner_in,
+    parse_queue_arn,
+    queue_arn,
+    queue_path,
+    queue_url,
+    region_of,
+)
 
 ACCOUNT = "123456789012"
 
@@ -52,3 +64,30 @@ def test_names_end_where_the_text_ends() -> None:
 
 def test_arn_names_region_account_and_queue() -> None:
     assert queue_arn("eu-west-1", ACCOUNT, "jobs") == f"arn:aws:sqs:eu-west-1:{ACCOUNT}:jobs"
+
+
+def test_an_owner_of_another_region_is_told_apart_by_it() -> None:
+    owner = owner_in(ACCOUNT, "eu-west-1")
+    assert owner_in(ACCOUNT, "") == ACCOUNT != owner
+    assert account_of(owner) == account_of(ACCOUNT) == ACCOUNT
+    assert (region_of(owner, "us-east-1"), region_of(ACCOUNT, "us-east-1")) == ("eu-west-1", "us-east-1")
+    assert neighbour("000000000000", owner) == owner_in("000000000000", "eu-west-1")
+    assert neighbour("000000000000", ACCOUNT) == "000000000000"
+
+
+def test_a_url_says_nothing_of_the_region_and_means_the_callers() -> None:
+    owner = owner_in(ACCOUNT, "eu-west-1")
+    url = queue_url("http://localhost:9324", owner, "jobs")
+    assert url == f"http://localhost:9324/{ACCOUNT}/jobs"
+    assert queue_path(url, owner_in("000000000000", "eu-west-1")) == (owner, "jobs")
+    assert queue_path(url, "000000000000") == (ACCOUNT, "jobs")
+    assert queue_path("jobs", owner) == (owner, "jobs")
+
+
+def test_an_arn_says_the_region_of_its_queue() -> None:
+    arn = queue_arn("us-east-1", owner_in(ACCOUNT, "eu-west-1"), "jobs")
+    assert arn == f"arn:aws:sqs:eu-west-1:{ACCOUNT}:jobs"
+    assert arn_region(arn) == "eu-west-1"
+    assert parse_queue_arn(arn, "000000000000/eu-west-1") == (f"{ACCOUNT}/eu-west-1", "jobs")
+    assert parse_queue_arn(arn, "000000000000") == (ACCOUNT, "jobs")
+    assert parse_queue_arn("jobs", ACCOUNT) is None

@@ -96,7 +96,7 @@ def test_waiting_attempt_whose_message_becomes_a_dead_letter_is_refused_once() -
     solo = Solo()
     create(solo)
     solo.do(c.CreateQueue("dead.fifo", attributes={"FifoQueue": "true"}))
-    policy = '{"deadLetterTargetArn": "arn:aws:sqs:elasticq:000000000000:dead.fifo", "maxReceiveCount": 2}'
+    policy = '{"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead.fifo", "maxReceiveCount": 2}'
     solo.do(c.SetQueueAttributes(queue_url=URL, attributes={"RedrivePolicy": policy}))
     put(solo, "first")
     attempt = c.ReceiveMessage(

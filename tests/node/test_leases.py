@@ -108,7 +108,7 @@ def test_graceful_stop_looks_at_the_time_before_it_seals(solo: Solo) -> None:
 def test_graceful_stop_answers_a_receive_once_that_a_dead_letter_woke(solo: Solo, attempt_id: str | None) -> None:
     """The leased receive that ends finds a dead letter, for which another waits at the dead-letter queue."""
     solo.create("dead")
-    policy = '{"deadLetterTargetArn": "arn:aws:sqs:elasticq:000000000000:dead", "maxReceiveCount": 1}'
+    policy = '{"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead", "maxReceiveCount": 1}'
     solo.do(c.SetQueueAttributes("jobs", {"RedrivePolicy": policy}))
     solo.send("x")
     solo.receive(visibility_s=5)

@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -324,3 +325,12 @@ def test_moto_reset_empties_everything() -> None:
         server.view("3" * 12).queue("theirs").create()
         assert curl(f"{server.endpoint_url}/moto-api/reset", b"") == b'{"status":"ok"}'
         assert server.queues() == server.view("3" * 12).queues() == []
+
+
+def test_strict_gets_are_a_setting() -> None:
+    for csrf, status in (("on", 200), ("strict", 403)):
+        with ElasticQ(settings={"auth": {"csrf": csrf}}) as server:
+            connection = HTTPConnection(server.endpoint_url.removeprefix("http://"))
+            connection.request("GET", "/?Action=CreateQueue&QueueName=jobs")
+            assert connection.getresponse().status == status
+            connection.close()

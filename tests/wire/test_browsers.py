@@ -122,3 +122,25 @@ def test_the_refusal_names_host_and_settings_and_is_short() -> None:
     assert "http.public_url" in text
     assert "'a?b.xxx" in text
     assert len(text) < 500
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_browser"),
+    [
+        ({}, False),
+        ({"User-Agent": "curl/8.5.0"}, False),
+        ({"User-Agent": "python-requests/2.32 Mozilla/"}, False),
+        ({"User-Agent": CHROME}, True),
+        ({"Referer": "http://localhost:3000/"}, True),
+        ({"Origin": "http://localhost:9324"}, True),
+        ({"Sec-Fetch-Dest": "image"}, True),
+    ],
+)
+def test_a_get_that_changes_something_is_refused_to_browsers(headers: dict[str, str], is_browser: bool) -> None:
+    given = {name.lower(): value for name, value in headers.items()}
+
+    def header(name: str) -> str | None:
+        return given.get(name.lower())
+
+    assert ("SendMessage by GET must be signed" in BROWSERS.get_refusal(header, "SendMessage")) == is_browser
+    assert Browsers(are_gets_strict=True).get_refusal(header, "SendMessage")

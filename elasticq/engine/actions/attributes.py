@@ -43,7 +43,9 @@ def set_queue_attributes(state: State, call: Call, command: SetQueueAttributes, 
     queue = named_queue(state, call, command.queue_url)
     if not command.attributes:
         raise MissingParameter("The request must contain the parameter Attribute.Name.")
-    change = queue_attributes.checked(command.attributes, queue.kind)
-    redrive.check_target(state, queue.account, queue.name, queue.kind, change)
+    change = queue_attributes.checked(command.attributes, queue.kind, context)
+    if not change:
+        return EmptyResult(), []
+    redrive.check_target(state, queue.account, queue.name, queue.kind, change, context)
     attributes = queue_attributes.merged(queue.attributes, change)
     return EmptyResult(), [m.QueueAttributesSet(queue.id, attributes, context.now_ms)]

@@ -12,7 +12,7 @@ from elasticq.model.results import DeadLetterSourcesResult
 def list_dead_letter_source_queues(
     state: State, call: Call, command: ListDeadLetterSourceQueues, context: ExecutionContext
 ) -> Outcome:
-    """Sources are of the queue's own account, as a RedrivePolicy may name no other."""
+    """Sources are of the queue's own account and region, as a RedrivePolicy may name no other."""
     target = named_queue(state, call, command.queue_url)
     sources = [queue.name for queue in sources_of(state, target)]
     names, token = page(

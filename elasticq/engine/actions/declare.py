@@ -1,5 +1,7 @@
 """DeclareQueue: a queue that stands in the settings is made if there is none; and queues made at their first use."""
 
+import json
+
 from elasticq.engine import mutations as m
 from elasticq.engine import queue_attributes
 from elasticq.engine.actions.queues import create_queue
@@ -10,7 +12,7 @@ from elasticq.engine.redrive_policies import POLICY, read_policy
 from elasticq.engine.state import COPY_TO, MOVE_TO, Queue, State
 from elasticq.model import commands as c
 from elasticq.model.errors import InvalidParameterValue
-from elasticq.model.names import queue_path
+from elasticq.model.names import account_of, neighbour, queue_arn, queue_path
 from elasticq.model.results import QueueDeclaredResult
 
 _FIRST_USES = (c.SendMessage, c.SendMessageBatch, c.ReceiveMessage, c.GetQueueAttributes)
@@ -27,7 +29,7 @@ def declare_queue(state: State, call: c.Call, command: c.DeclareQueue, context: 
         return QueueDeclaredResult(is_new=True), _made(state, call, command, forwards, context)
     others = {key: value for key, value in existing.attributes.items() if key not in (COPY_TO, MOVE_TO)}
     attributes = {**others, **forwards}
-    differing = _differing(existing, command)
+    differing = _differing(existing, command, context)
     if attributes == existing.attributes:
         return QueueDeclaredResult(differing), []
     return QueueDeclaredResult(differing), [m.QueueAttributesSet(existing.id, attributes, existing.modified_ms)]
@@ -48,10 +50,10 @@ def _made(
     return mutations
 
 
-def _differing(existing: Queue, command: c.DeclareQueue) -> list[str]:
+def _differing(existing: Queue, command: c.DeclareQueue, context: ExecutionContext) -> list[str]:
     """The names of the attributes, and perhaps "tags", that differ in the queue that exists."""
     present = queue_attributes.shown(existing.attributes)
-    given = queue_attributes.checked(command.attributes, existing.kind)
+    given = queue_attributes.checked(command.attributes, existing.kind, context)
     found = [name for name, value in given.items() if not queue_attributes.is_same(name, value, present.get(name, ""))]
     return [*found, "tags"] if command.tags and command.tags != existing.tags else found
 
@@ -64,23 +66,26 @@ def at_first_use(state: State, call: c.Call, context: ExecutionContext) -> Outco
     key = _first_used(call)
     if context.template is None or key is None or key in state.names or key[0] != call.account:
         return QueueDeclaredResult(), []
-    return declare_queue(state, call, of_template(context.template, key[1]), context)
+    return declare_queue(state, call, of_template(context.template, key, context.region), context)
 
 
 def _first_used(call: c.Call) -> tuple[str, str] | None:
     command = call.command
     if isinstance(command, c.GetQueueUrl):
-        return (command.queue_owner_account_id or call.account, command.queue_name) if command.queue_name else None
+        account = command.queue_owner_account_id or account_of(call.account)
+        return (neighbour(account, call.account), command.queue_name) if command.queue_name else None
     if isinstance(command, _FIRST_USES):
         return queue_path(command.queue_url, call.account) if command.queue_url else None
     return None
 
 
-def of_template(template: c.DeclareQueue, name: str) -> c.DeclareQueue:
+def of_template(template: c.DeclareQueue, key: tuple[str, str], own_region: str) -> c.DeclareQueue:
     """A name that ends in .fifo is of a FIFO queue, any other of a standard one, whatever the template says.
 
-    A dead-letter queue of the other type is left out.
+    A dead-letter queue of the other type is left out; one that fits is that of the new queue's account and region.
+    key: owner and name of the new queue.
     """
+    owner, name = key
     kind = kind_named(name)
     others = {kind.marker}
     for other in KINDS:
@@ -89,9 +94,12 @@ def of_template(template: c.DeclareQueue, name: str) -> c.DeclareQueue:
     attributes = {key: value for key, value in template.attributes.items() if key not in others}
     if kind.marker:
         attributes[kind.marker] = kind.marker_value
-    redrive = attributes.get(POLICY)
-    if redrive and not kind_named(read_policy(redrive).target[1]).exchanges_with(kind):
-        del attributes[POLICY]
+    redrive = attributes.pop(POLICY, "")
+    if redrive:
+        target = read_policy(redrive, owner).target[1]
+        if kind_named(target).exchanges_with(kind):
+            arn = queue_arn(own_region, owner, target)
+            attributes[POLICY] = json.dumps({**json.loads(redrive), "deadLetterTargetArn": arn})
     own = (template.copy_to, template.move_to)
     copy_to, move_to = ("" if target == name else target for target in own)
     return c.DeclareQueue(name, attributes, dict(template.tags), copy_to, move_to)

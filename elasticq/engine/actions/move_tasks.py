@@ -15,23 +15,23 @@ from elasticq.engine.sweep import expired_counts
 from elasticq.model import limits
 from elasticq.model.commands import Call, CancelMessageMoveTask, ListMessageMoveTasks, StartMessageMoveTask
 from elasticq.model.errors import InvalidParameterValue, MissingParameter, OverLimit, ResourceNotFound
-from elasticq.model.names import parse_queue_arn
+from elasticq.model.names import arn_region, parse_queue_arn
 from elasticq.model.results import MoveTask, MoveTaskCancelledResult, MoveTasksResult, MoveTaskStartedResult
 
 
-def _named(state: State, arn: str, parameter: str) -> Queue:
-    """The queue of an ARN. Raises ResourceNotFound."""
-    key = parse_queue_arn(arn)
+def _named(state: State, call: Call, arn: str, parameter: str, context: ExecutionContext) -> Queue:
+    """The queue of an ARN, which must be of the call's region. Raises ResourceNotFound."""
+    key = parse_queue_arn(arn, call.account)
     queue = state.names.get(key) if key is not None else None
-    if queue is None:
+    if queue is None or not context.is_in_region(arn_region(arn), call.account):
         raise ResourceNotFound(f"The resource that you specified for the {parameter} parameter doesn't exist.")
     return queue
 
 
-def _source(state: State, arn: str | None) -> Queue:
+def _source(state: State, call: Call, arn: str | None, context: ExecutionContext) -> Queue:
     if not arn:
         raise MissingParameter("The request must contain the parameter SourceArn.")
-    return _named(state, arn, "SourceArn")
+    return _named(state, call, arn, "SourceArn", context)
 
 
 def handle_of(task: m.MoveTaskSet) -> str:
@@ -42,10 +42,10 @@ def handle_of(task: m.MoveTaskSet) -> str:
 def start_message_move_task(
     state: State, call: Call, command: StartMessageMoveTask, context: ExecutionContext
 ) -> Outcome:
-    source = _source(state, command.source_arn)
+    source = _source(state, call, command.source_arn, context)
     destination_arn = command.destination_arn or ""
     if destination_arn:
-        destination = _named(state, destination_arn, "DestinationArn")
+        destination = _named(state, call, destination_arn, "DestinationArn", context)
         if not destination.kind.exchanges_with(source.kind):
             raise InvalidParameterValue("Source queue and destination queue must be of the same type.")
     rate = command.max_number_of_messages_per_second
@@ -107,7 +107,7 @@ def cancel_message_move_task(
     if not command.task_handle:
         raise MissingParameter("The request must contain the parameter TaskHandle.")
     task_id, source_arn = _read_handle(command.task_handle)
-    _named(state, source_arn, "SourceArn")
+    _named(state, call, source_arn, "SourceArn", context)
     for task in state.move_tasks.values():
         if task.task_id == task_id and task.status == m.RUNNING:
             return MoveTaskCancelledResult(task.moved), [replace(task, status=m.CANCELLING)]
@@ -130,7 +130,7 @@ def list_message_move_tasks(
     state: State, call: Call, command: ListMessageMoveTasks, context: ExecutionContext
 ) -> Outcome:
     """Newest first."""
-    source = _source(state, command.source_arn)
+    source = _source(state, call, command.source_arn, context)
     count = 1
     if command.max_results is not None:
         words = "Must be between 1 and 10, if provided"

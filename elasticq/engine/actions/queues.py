@@ -20,14 +20,14 @@ from elasticq.model.errors import (
     QueueNameExists,
     quoted,
 )
-from elasticq.model.names import ACCOUNT, queue_url
+from elasticq.model.names import ACCOUNT, account_of, neighbour, queue_url
 from elasticq.model.results import EmptyResult, ListQueuesResult, QueueUrlResult
 
 
 def create_queue(state: State, call: Call, command: CreateQueue, context: ExecutionContext) -> Outcome:
     name = _checked_name(command)
     kind = kind_of(command.attributes)
-    given = queue_attributes.checked(command.attributes, kind)
+    given = queue_attributes.checked(command.attributes, kind, context)
     check_tags(command.tags)
     check_count(command.tags, command.queue_name or "")
     url = queue_url(call.endpoint, call.account, name)
@@ -46,7 +46,7 @@ def create_queue(state: State, call: Call, command: CreateQueue, context: Execut
         )
     if len(state.queues) + len(state.deleted_queues) >= limits.QUEUES_MAX:
         raise OverLimit("The maximum number of queues is reached.")
-    redrive.check_target(state, call.account, name, kind, given)
+    redrive.check_target(state, call.account, name, kind, given, context)
     created = m.QueueCreated(
         queue_id=next_sequence(state.last_queue_id, context.term),
         account=call.account,
@@ -86,15 +86,15 @@ def _check_same(queue: Queue, given: dict[str, str], tags: dict[str, str]) -> No
 def get_queue_url(state: State, call: Call, command: GetQueueUrl, context: ExecutionContext) -> Outcome:
     if not command.queue_name:
         raise MissingParameter("The request must contain the parameter QueueName.")
-    account = command.queue_owner_account_id or call.account
+    account = command.queue_owner_account_id or account_of(call.account)
     if not ACCOUNT.match(account):
         raise InvalidParameterValue(f"Value {quoted(account)} for parameter QueueOwnerAWSAccountId is invalid.")
-    queue = state.queue(account, command.queue_name)
+    queue = state.queue(neighbour(account, call.account), command.queue_name)
     return QueueUrlResult(queue_url(call.endpoint, queue.account, queue.name)), []
 
 
 def list_queues(state: State, call: Call, command: ListQueues, context: ExecutionContext) -> Outcome:
-    """Sorted by name."""
+    """The caller's queues in the region of the call, sorted by name."""
     prefix = command.queue_name_prefix or ""
     names, token = page(
         lambda after: state.names.of(call.account, prefix, after), command.max_results, command.next_token

@@ -7,6 +7,7 @@ from elasticq.model import limits
 from elasticq.model.commands import Call
 from elasticq.model.errors import InvalidParameterValue
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
+from elasticq.model.names import account_of
 from elasticq.model.results import ClockResult, QueuesDeletedResult
 
 
@@ -26,7 +27,7 @@ def advance_clock(state: State, call: Call, command: AdvanceClock, context: Exec
 def delete_all_queues(state: State, call: Call, command: DeleteAllQueues, context: ExecutionContext) -> Outcome:
     """A bounded step; the caller asks again while there are more. Move tasks go with their sources."""
     account = command.account
-    chosen = [queue for queue in state.queues.values() if account is None or queue.account == account]
+    chosen = [queue for queue in state.queues.values() if account in (None, account_of(queue.account))]
     going = chosen[: limits.RESET_QUEUES_MAX]
     found: list[m.Mutation] = [m.QueueDeleted(queue.id, context.now_ms) for queue in going]
     ids = {queue.id for queue in going}

@@ -133,7 +133,7 @@ ATTRIBUTES: dict[str, Callable[[World], str] | None] = {
     "QueueArn": None,
     "ReceiveMessageWaitTimeSeconds": lambda w: "3",
     "RedriveAllowPolicy": lambda w: '{"redrivePermission":  "denyAll"}',
-    "RedrivePolicy": lambda w: f'{{"maxReceiveCount": "7",  "deadLetterTargetArn": "{w.arn(w.name + "-dead")}"}}',
+    "RedrivePolicy": lambda w: f'{{"maxReceiveCount": 7,  "deadLetterTargetArn": "{w.arn(w.name + "-dead")}"}}',
     "SqsManagedSseEnabled": lambda w: "false",
     "VisibilityTimeout": lambda w: "8",
 }
@@ -204,15 +204,14 @@ DIFFERENCES = (
     "Tags beyond 50 are refused; AWS documents the number as advice.",
     "AWS's words are not known, and ours stand there, for: bad tags, bad RedriveAllowPolicy, a source that the "
     "dead-letter queue does not allow, too many principals or conditions in a policy.",
-    "Queues are kept apart by account only, not by region: clients of two regions see the same queues, "
-    "and ARNs carry the configured region, not the one of the request's signature.",
+    "A QueueUrl does not tell its region: a call that is not signed reaches the queues of node.region only.",
     "Deleting with the handle of an earlier receive removes a standard queue's message unless a later receive of it "
     "is in flight; AWS promises neither.",
     "A change of visibility that comes after the timeout succeeds and leaves the message visible; what AWS does with "
     "the message is not recorded.",
     "A Query request with `Accept: application/json` gets JSON as from AWS; its form is recorded for ListQueues, "
     "GetQueueAttributes, ReceiveMessage and errors, and follows those for the other actions.",
-    "A GET without a signature may only read (switch `csrf`).",
+    "A GET of a browser without a signature may only read (switch `csrf`).",
     "Creating a queue again with tags that differ from its own is refused, as users report of AWS; with none given "
     "it is not.",
     "A dead-letter queue that was deleted leaves messages in their source, which goes on delivering them.",

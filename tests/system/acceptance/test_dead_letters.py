@@ -175,7 +175,7 @@ def test_missing_resources_are_404(sqs: Any, queue_url: str) -> None:
 def test_redrive_policies_read_back_exactly(sqs: Any, queues: tuple[str, str]) -> None:
     source, dead = queues
     allow = json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": [arn_of(sqs, source)]}, indent=2)
-    policy = json.dumps({"maxReceiveCount": "3", "deadLetterTargetArn": arn_of(sqs, dead)}, indent=1)
+    policy = json.dumps({"maxReceiveCount": 3, "deadLetterTargetArn": arn_of(sqs, dead)}, indent=1)
     sqs.set_queue_attributes(QueueUrl=dead, Attributes={"RedriveAllowPolicy": allow})
     sqs.set_queue_attributes(QueueUrl=source, Attributes={"RedrivePolicy": policy})
     for url, name, value in ((dead, "RedriveAllowPolicy", allow), (source, "RedrivePolicy", policy)):

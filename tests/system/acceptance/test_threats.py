@@ -174,7 +174,8 @@ def test_a_page_cannot_use_the_server_and_curl_can(endpoint: Endpoint, queue_nam
         assert endpoint.request("POST", "/", body, form | headers).error[:2] == (403, "AccessDenied")
     rebound = {"Host": "evil.example", "Origin": "http://evil.example", "Sec-Fetch-Site": "same-origin"}
     assert endpoint.request("POST", "/", body, form | rebound).error[:2] == (403, "AccessDenied")
-    assert endpoint.request("GET", f"/?{body.decode()}").error[:2] == (403, "AccessDenied")
+    browser = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"}
+    assert endpoint.request("GET", f"/?{body.decode()}", headers=browser).error[:2] == (403, "AccessDenied")
     missing = endpoint.query("GetQueueUrl", {"QueueName": queue_name})
     assert missing.error[1] == "AWS.SimpleQueueService.NonExistentQueue"
     assert endpoint.request("POST", "/", body, form).status == 200
