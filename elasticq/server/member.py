@@ -12,7 +12,7 @@ from typing import Final
 from elasticq.model.histogram import Histogram
 from elasticq.node.forwarding import UnknownKind
 from elasticq.node.node import Node
-from elasticq.node.outputs import Frame, Wanted
+from elasticq.node.outputs import Frame, News, Wanted
 from elasticq.node.peer import Peer
 from elasticq.node.settings import NodeSettings
 from elasticq.peers.addresses import is_dialable
@@ -31,7 +31,7 @@ from elasticq.storage.discarded import Discarded
 from elasticq.storage.errors import Damaged, DataError
 from elasticq.storage.interface import Damage, Loaded, Storage
 from elasticq.storage.memory import MemoryStorage
-from elasticq.storage.snapshot import Snapshot
+from elasticq.storage.snapshot import Snapshot, base_of
 from elasticq.storage.sqlite import SqliteStorage
 
 EXIT_STOPPED: Final = 0
@@ -106,9 +106,11 @@ class Member:
             send=self._send,
             on_wanted=self._fetch,
             on_discarded=self._keep_discarded,
+            on_news=self._tell_news,
         )
         if cluster.discovery != "none":
             self._peers = self._make_peers(node.replica.membership.voters)
+        self._remember_removed()
         self._runtime.start()
         if self._peers is not None:
             await self._peers.start()
@@ -132,10 +134,31 @@ class Member:
         trouble = self.runtime.node.members.waiting_for()
         if trouble != self._trouble:
             self._trouble = trouble
-            _log.warning("%s", trouble or "this member takes part in its cluster")
+            level = logging.WARNING if trouble else logging.INFO
+            _log.log(level, "%s", trouble or "this member takes part in its cluster")
+
+    def _tell_news(self, news: list[News]) -> None:
+        """Log what happened to the cluster; a server that has no peers is none."""
+        if self._peers is not None:
+            for one in news:
+                _log.log(logging.WARNING if one.is_warning else logging.INFO, "%s: %s", one.event, one.text)
+        self._remember_removed()
+
+    def _remember_removed(self) -> None:
+        """Keep on the disk whether this member was taken out of its cluster, as its log and rows may not tell."""
+        if self._directory is not None:
+            try:
+                self._directory.remember_removed(self.runtime.node.members.was_removed)
+            except OSError as error:
+                _log.error("removal_not_kept: After a restart this member may not know that it was removed: %s", error)
 
     async def can_serve(self) -> bool:
-        """Wait until commands can be executed; False if the end comes before that."""
+        """Wait until commands can be executed; False if the end comes before that.
+
+        A member that was removed from its cluster never can, and opens its ports to say so.
+        """
+        if self.runtime.node.members.was_removed:
+            return True
         ready = self._loop.create_future()
         self.runtime.when_ready(lambda: ready.set_result(None))
         await asyncio.wait((ready, self.ended), return_when=asyncio.FIRST_COMPLETED)
@@ -366,6 +389,13 @@ class Member:
             left.unlink()
 
     async def _install(self, path: Path) -> None:
+        members = self.runtime.node.members
+        if self._directory is not None and members.was_voter:
+            # The log that tells of it goes: without this note a voter that was taken out would come back as a learner.
+            voters = (await asyncio.to_thread(base_of, path)).voters
+            if voters is not None:
+                own = self._node_settings.member_id
+                self._directory.remember_removed(all(voter.id != own for voter in voters))
         loaded = await self._storage.install(path, lambda: self.runtime.wanted is not None)
         self.runtime.replace(self._node(loaded))
         _log.info("snapshot_installed index %d", loaded.durable.applied_index)

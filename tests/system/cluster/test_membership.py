@@ -130,6 +130,30 @@ def refuses(cluster: Cluster, removed: str) -> None:
     assert created.status == 503, created
 
 
+def test_removed_member_is_still_removed_when_it_is_started_again(cluster: Cluster) -> None:
+    gone = cluster.followers()[0]
+    member = cluster[gone]
+    cluster.operate("remove", gone)
+    until(lambda: "was removed" in member.status().get("reason", ""), f"{gone} knows it: {member.said()}")
+    assert member.stop() == 0
+    before = len(member.log.read_text())
+    member.start()
+    member.until_up()
+
+    def is_linked() -> bool:
+        members = cluster[cluster.master()].status()["members"]
+        return any(each["name"] == gone and each["linked"] for each in members)
+
+    until(is_linked, f"{gone} is linked: {member.said()}")
+    until(lambda: member.status().get("master"), f"{gone} hears the master")
+    assert not member.is_ready()
+    assert "empty its data directory to let it join anew (docs/operations.md" in member.status()["reason"]
+    for action in ("CreateQueue", "GetQueueUrl"):
+        reply = member.ask(action, QueueName="removed")
+        assert (reply.status, "was removed from the cluster" in reply.message) == (503, True), reply
+    until(lambda: member.log.read_text()[before:].count("this member was removed") == 1, f"it says so: {member.said()}")
+
+
 @pytest.mark.chaos
 def test_removed_member_of_a_dead_machine_shrinks_the_quorum(cluster: Cluster) -> None:
     dead = cluster.followers()[0]
