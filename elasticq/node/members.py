@@ -18,7 +18,8 @@ from elasticq.replication.records import Entry, Voter
 from elasticq.replication.replica import Replica
 from elasticq.replication.seeded_random import SeededRandom
 
-FEATURE_LEVEL = 1
+FEATURE_LEVEL = 1  # of a cluster that is founded: all members understand that much
+GREETED_LEVEL = 2  # of this version; from 2 on members answer questions over links
 FOUNDING_TERM = 1  # nobody is master in it
 
 
@@ -65,7 +66,7 @@ class Members:
             nodes=settings.nodes,
             is_fresh=self.is_fresh,
             is_volatile=settings.volatile,
-            level=FEATURE_LEVEL,
+            level=GREETED_LEVEL,
             address=settings.address,
             http=settings.http,
             admin=settings.admin,

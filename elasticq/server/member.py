@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 from asyncio import AbstractEventLoop
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ from elasticq.node.peer import Peer
 from elasticq.node.settings import NodeSettings
 from elasticq.peers.addresses import is_dialable
 from elasticq.peers.peers import Peers
+from elasticq.peers.questions import Answer, NotAnswered
 from elasticq.peers.settings import PeerSettings, PeerSettingsError
 from elasticq.peers.transfer import Snapshot as Offered
 from elasticq.peers.transfer import parts_of
@@ -51,7 +53,10 @@ def end(ended: "asyncio.Future[int]", status: int) -> None:
 
 
 class Member:
-    """One member's process. ``ended`` gets its exit status; ``http`` and ``admin`` are its URLs for the others."""
+    """One member's process. ``ended`` gets its exit status; ``http`` and ``admin`` are its URLs for the others.
+
+    answer: answers the questions of other members; None until it can be asked.
+    """
 
     def __init__(
         self,
@@ -79,6 +84,7 @@ class Member:
         self._scratch: TemporaryDirectory[str] | None = None
         self._has_incoming = directory is not None  # a former life may have left some
         self._trouble = ""
+        self.answer: Callable[[str, bytes], Coroutine[None, None, Answer]] | None = None
         self._frames: list[tuple[str, bytes]] = []  # that came in this turn of the loop, with their links
 
     # --- life -----------------------------------------------------------------------
@@ -316,6 +322,17 @@ class Member:
         self._take_frames()
         with suppress(RuntimeStopped):
             self.runtime.lost(member_id)
+
+    async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
+        """Return what another member answers to a question. Raises NotAnswered."""
+        if self._peers is None:
+            raise NotAnswered("this server has no links to others")
+        return await self._peers.ask(member_id, kind, body, timeout_s)
+
+    async def asked(self, kind: str, body: bytes) -> Answer:
+        if self.answer is None:
+            return 503, b'{"error":"the member is starting"}'
+        return await self.answer(kind, body)
 
     def refused(self, reason: str) -> None:
         _log.critical("refused %s", reason)

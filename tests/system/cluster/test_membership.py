@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.system.cluster.cluster import Cluster, Member, let_pass, until
+from tests.system.cluster.cluster import Cluster, Member, ask, let_pass, until
 from tests.system.cluster.conftest import MakeCluster
 from tests.system.cluster.load import Load, fill
 from tests.system.durability.chaos import now_us
@@ -128,6 +128,20 @@ def refuses(cluster: Cluster, removed: str) -> None:
     assert not member.is_ready()
     created = member.ask("CreateQueue", QueueName="removed")
     assert created.status == 503, created
+
+
+def test_any_member_verifies_all_and_passes_orders_on(cluster: Cluster) -> None:
+    follower, other = cluster.followers()
+    cluster[follower].call("CreateQueue", QueueName="jobs")
+    told = cluster.operate("verify", by=follower)
+    assert (told.startswith("equal at index "), sorted(told.rpartition(": ")[2].strip().split(", "))) == (
+        True,
+        ["n1", "n2", "n3"],
+    )
+    cluster.operate("transfer", other, by=follower)
+    until(lambda: cluster.master() == other, f"{other} is master")
+    page = ask(cluster[follower].admin_port, "GET", f"/cluster/members/{other}").body
+    assert (page["node"], page["role"]) == (other, "master")
 
 
 def test_removed_member_is_still_removed_when_it_is_started_again(cluster: Cluster) -> None:
