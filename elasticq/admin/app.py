@@ -13,7 +13,7 @@ import msgspec
 from aiohttp import web
 
 from elasticq.admin import asking
-from elasticq.admin.authenticator import make_authenticator
+from elasticq.admin.authenticator import Token, make_authenticator
 from elasticq.admin.doorstep import ORDER_BYTES_MAX
 from elasticq.admin.source import AdminSource
 from elasticq.peers.questions import Answer
@@ -26,10 +26,13 @@ PAGES_MAX: Final = 16
 LEASES_SHOWN_MAX: Final = 1_000
 
 
-def make_app(source: AdminSource, token: str | None = "", browsers: Browsers | None = None) -> web.Application:
-    """The application, which keeps only the number of waiting orders. ``token``, ``browsers``: see authenticator.py."""
+def make_app(source: AdminSource, token: Token | None = None, browsers: Browsers | None = None) -> web.Application:
+    """The application, which keeps only the number of waiting orders.
+
+    token: what operators must show, None: nothing; browsers: see authenticator.py.
+    """
     pages = _Pages(source)
-    app = web.Application(client_max_size=ORDER_BYTES_MAX, middlewares=[make_authenticator(token, browsers)])
+    app = web.Application(client_max_size=ORDER_BYTES_MAX, middlewares=[make_authenticator(token or Token(), browsers)])
     app.router.add_get("/health", pages.health)
     app.router.add_get("/ready", pages.ready)
     app.router.add_get("/master", pages.master)

@@ -156,6 +156,13 @@ class Peers:
             self._all_closed.clear()
             await self._all_closed.wait()  # each is aborted after a second at the latest
 
+    def renew(self, settings: PeerSettings) -> None:
+        """Use the secrets and certificates of ``settings`` for new connections. Raises PeerSettingsError."""
+        server_tls, client_tls = server_context(settings), client_context(settings)
+        self._settings, self._server_tls, self._client_tls = settings, server_tls, client_tls
+        if self._acceptor is not None:
+            self._acceptor.renew(server_tls)
+
     @property
     def address(self) -> str:
         """Where others reach this member, as far as it is known before any of them has."""
@@ -234,7 +241,8 @@ class Peers:
             standing_ms=int((now_s - claim.standing_s) * 1_000),
             uptime_ms=int((now_s - claim.started_s) * 1_000),
         )
-        return Handshake(hello, self._settings.secret, is_dialler=connection.is_dialler)
+        settings = self._settings
+        return Handshake(hello, settings.secret, is_dialler=connection.is_dialler, also=settings.also)
 
     def _make_room(self) -> None:
         """Close the connection that must give way to a new one: none that has proved itself.

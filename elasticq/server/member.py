@@ -22,12 +22,12 @@ from elasticq.peers.questions import Answer, NotAnswered
 from elasticq.peers.settings import PeerSettings, PeerSettingsError
 from elasticq.peers.transfer import Snapshot as Offered
 from elasticq.peers.transfer import parts_of
-from elasticq.replication.records import Entry, Voter
+from elasticq.replication.records import Entry
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 from elasticq.server.files import PEERS_MAX
 from elasticq.server.machine import memory_bytes
 from elasticq.server.ports import EXIT_FAILURE
-from elasticq.server.settings import Settings, SettingsError, call_limits, secret, template
+from elasticq.server.settings import Settings, SettingsError, call_limits, secrets, template
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.discarded import Discarded
 from elasticq.storage.errors import Damaged, DataError
@@ -115,7 +115,7 @@ class Member:
             on_news=self._tell_news,
         )
         if cluster.discovery != "none":
-            self._peers = self._make_peers(node.replica.membership.voters)
+            self._peers = self._make_peers()
         self._remember_removed()
         self._runtime.start()
         if self._peers is not None:
@@ -263,19 +263,22 @@ class Member:
             _log.warning("data_directory %s", line)
         return Node(self._node_settings, loaded.durable, os.urandom(32), loaded.rows)
 
-    def _make_peers(self, voters: tuple[Voter, ...]) -> Peers:
-        """Make the peers. Addresses at which voters once were are seeds, too."""
+    def _peer_settings(self) -> PeerSettings:
+        """Read the files with secrets. Addresses at which voters once were are seeds, too. Raises SettingsError."""
         cluster = self._settings.cluster
+        voters = self.runtime.node.replica.membership.voters
         known = tuple(voter.address for voter in voters if is_dialable(voter.address))
+        secret, also = secrets(self._settings)
         try:
-            settings = PeerSettings(
+            return PeerSettings(
                 host=cluster.peer_host,
                 port=cluster.peer_port,
                 advertise=cluster.advertise,
                 seeds=tuple(dict.fromkeys((*cluster.seeds, *known))),
                 discovery=cluster.discovery,
                 cluster_name=cluster.name,
-                secret=secret(self._settings),
+                secret=secret,
+                also=also,
                 tls_cert=cluster.tls_cert,
                 tls_key=cluster.tls_key,
                 tls_ca=cluster.tls_ca,
@@ -284,7 +287,21 @@ class Member:
             )
         except PeerSettingsError as error:
             raise SettingsError(str(error)) from error
-        return Peers(settings, self._loop, introduce=self.introduce, receiver=self, snapshots=self)
+
+    def _make_peers(self) -> Peers:
+        settings = self._peer_settings()
+        try:
+            return Peers(settings, self._loop, introduce=self.introduce, receiver=self, snapshots=self)
+        except PeerSettingsError as error:
+            raise SettingsError(str(error)) from error
+
+    def renew_secrets(self) -> None:
+        """Read the secrets and certificates of the peer port anew. Raises SettingsError; nothing changed then."""
+        if self._peers is not None:
+            try:
+                self._peers.renew(self._peer_settings())
+            except PeerSettingsError as error:
+                raise SettingsError(str(error)) from error
 
     # --- between runtime and peers --------------------------------------------------
 
