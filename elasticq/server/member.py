@@ -12,6 +12,7 @@ from typing import Final
 
 from elasticq.model.histogram import Histogram
 from elasticq.node.forwarding import UnknownKind
+from elasticq.node.members import name_of
 from elasticq.node.node import Node
 from elasticq.node.outputs import Frame, News, Wanted
 from elasticq.node.peer import Peer
@@ -84,6 +85,7 @@ class Member:
         self._scratch: TemporaryDirectory[str] | None = None
         self._has_incoming = directory is not None  # a former life may have left some
         self._trouble = ""
+        self._linked: set[str] = set()  # as far as the log was told
         self.answer: Callable[[str, bytes], Coroutine[None, None, Answer]] | None = None
         self._frames: list[tuple[str, bytes]] = []  # that came in this turn of the loop, with their links
 
@@ -332,11 +334,16 @@ class Member:
 
     def met(self, peer: Peer) -> None:
         self._take_frames()
+        if peer.id not in self._linked:  # else it only says something new of itself
+            self._linked.add(peer.id)
+            _log.info("linked: There is a link to %s (%s) at %s.", peer.name, peer.id, peer.address)
         with suppress(RuntimeStopped):
             self.runtime.met(peer)
 
     def lost(self, member_id: str) -> None:
         self._take_frames()
+        self._linked.discard(member_id)
+        _log.warning("link_lost: The link to %s (%s) is gone.", name_of(member_id), member_id)
         with suppress(RuntimeStopped):
             self.runtime.lost(member_id)
 
@@ -432,7 +439,8 @@ class Member:
                 self._directory.remember_removed(all(voter.id != own for voter in voters))
         loaded = await self._storage.install(path, lambda: self.runtime.wanted is not None)
         self.runtime.replace(self._node(loaded))
-        _log.info("snapshot_installed index %d", loaded.durable.applied_index)
+        text = "snapshot_installed: This member goes on from the snapshot of another one, at index %d."
+        _log.info(text, loaded.durable.applied_index)
 
     # --- damaged rows ------------------------------------------------------------------
 
@@ -480,7 +488,10 @@ class Member:
             _log.error("discarded_not_kept", exc_info=failure)
 
     def _set_full(self, reason: str | None) -> None:
-        _log.warning("disk_full" if reason else "disk_has_space_again")
+        if reason:
+            _log.warning("disk_full: %s", reason)
+        else:
+            _log.info("disk_has_space_again: The disk has space again, and sends are taken.")
         if self._runtime is not None:
             self._runtime.set_full(reason)
 
