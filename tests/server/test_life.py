@@ -75,8 +75,7 @@ def test_certificates_of_the_peer_port_that_cannot_be_used_are_told_with_status_
     for name in names:
         (tmp_path / name).write_text("no certificate")
     done = subprocess.run(
-        [sys.executable, "-m", "elasticq", "--port", "0", "--admin-port", "-1", "--discovery", "seeds"]
-        + ["--peer-port", "0", "--data-dir", str(tmp_path / "data")],
+        [sys.executable, "-m", "elasticq", "--port", "0", "--discovery", "seeds", "--data-dir", str(tmp_path / "data")],
         env=os.environ | {f"ELASTICQ_CLUSTER__{name}": str(tmp_path / name) for name in names},
         capture_output=True,
         text=True,
