@@ -270,8 +270,7 @@ class Runtime:
             self._transmit()
         self._release()
         self._tell()
-        if self._effects.news:
-            self._tell_news()
+        self._on_news(self._effects.news)
         node.journal.discarded = self._node.journal.discarded
         linked = self._node.members.linked_peers
         self._node, self._effects = node, node.effects
@@ -347,8 +346,9 @@ class Runtime:
         effects = self._effects
         if effects.failures:
             self._tell_failures()
-        if effects.news:
-            self._tell_news()
+        if effects.news:  # before what is committed reaches the rows, which may forget who the voters were
+            self._on_news(effects.news)
+            effects.news.clear()
         if effects.records:
             self._append()
         if effects.committed or effects.fetches:
@@ -384,11 +384,6 @@ class Runtime:
             self._wanted = effects.wanted
             if effects.wanted is not None:
                 self._on_wanted(effects.wanted)
-
-    def _tell_news(self) -> None:
-        news = self._effects.news.copy()
-        self._effects.news.clear()
-        self._on_news(news)
 
     def _append(self) -> None:
         effects = self._effects

@@ -12,7 +12,6 @@ from typing import Final
 
 from elasticq.model.histogram import Histogram
 from elasticq.node.forwarding import UnknownKind
-from elasticq.node.members import name_of
 from elasticq.node.node import Node
 from elasticq.node.outputs import Frame, News, Wanted
 from elasticq.node.peer import Peer
@@ -23,14 +22,13 @@ from elasticq.peers.questions import Answer, NotAnswered
 from elasticq.peers.settings import PeerSettings, PeerSettingsError
 from elasticq.peers.transfer import Snapshot as Offered
 from elasticq.peers.transfer import parts_of
-from elasticq.replication.records import Entry
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 from elasticq.server.files import PEERS_MAX
 from elasticq.server.machine import memory_bytes
+from elasticq.server.operator_log import OperatorLog
 from elasticq.server.ports import EXIT_FAILURE
 from elasticq.server.settings import Settings, SettingsError, call_limits, secrets, template
 from elasticq.storage.directory import DataDirectory
-from elasticq.storage.discarded import Discarded
 from elasticq.storage.errors import Damaged, DataError
 from elasticq.storage.interface import Damage, Loaded, Storage
 from elasticq.storage.memory import MemoryStorage
@@ -75,7 +73,7 @@ class Member:
         self._peer_connections_max = peer_connections_max
         self._loop = loop
         self._storage = self._open()
-        self._discarded = None if directory is None else Discarded(directory.discarded)
+        self._operator_log = OperatorLog(directory, loop)
         self._node_settings = self._describe(http, admin)
         self._runtime: Runtime | None = None
         self._peers: Peers | None = None
@@ -84,8 +82,6 @@ class Member:
         self._heals = 0
         self._scratch: TemporaryDirectory[str] | None = None
         self._has_incoming = directory is not None  # a former life may have left some
-        self._trouble = ""
-        self._linked: set[str] = set()  # as far as the log was told
         self.answer: Callable[[str, bytes], Coroutine[None, None, Answer]] | None = None
         self._frames: list[tuple[str, bytes]] = []  # that came in this turn of the loop, with their links
 
@@ -104,8 +100,7 @@ class Member:
                 f"{self._settings.storage.data_dir} belongs to a cluster of one: start it with --nodes 1 and seeds, "
                 "and let others join it ('elasticq cluster add')"
             )
-        if self._discarded is not None:
-            node.journal.discarded = self._discarded.count
+        node.journal.discarded = self._operator_log.discarded_count
         self._runtime = Runtime(
             node,
             self._storage,
@@ -113,12 +108,12 @@ class Member:
             self._node_failed,
             send=self._send,
             on_wanted=self._fetch,
-            on_discarded=self._keep_discarded,
+            on_discarded=self._operator_log.discarded,
             on_news=self._tell_news,
         )
         if cluster.discovery != "none":
             self._peers = self._make_peers()
-        self._remember_removed()
+        self._operator_log.removed(node.members.was_removed)
         self._runtime.start()
         if self._peers is not None:
             await self._peers.start()
@@ -131,34 +126,17 @@ class Member:
         """Tell the node how slow syncs are now, as its election timeouts follow them; clean up; do so again later."""
         if not self.ended.done():
             self.runtime.fsync_measured(self._storage.slow_sync_ms)
-            self._tell_trouble()
+            self._operator_log.trouble(self.runtime.node.members.waiting_for())
             if self._has_incoming and self._fetching is None and self.runtime.status().ready:
                 self._has_incoming = False
                 self._drop_incoming()
             self._loop.call_later(MEASURE_S, self._measure)
 
-    def _tell_trouble(self) -> None:
-        """Log what keeps this member from its cluster, and what to do, once each time it changes."""
-        trouble = self.runtime.node.members.waiting_for()
-        if trouble != self._trouble:
-            self._trouble = trouble
-            level = logging.WARNING if trouble else logging.INFO
-            _log.log(level, "%s", trouble or "this member takes part in its cluster")
-
     def _tell_news(self, news: list[News]) -> None:
         """Log what happened to the cluster; a server that has no peers is none."""
         if self._peers is not None:
-            for one in news:
-                _log.log(logging.WARNING if one.is_warning else logging.INFO, "%s: %s", one.event, one.text)
-        self._remember_removed()
-
-    def _remember_removed(self) -> None:
-        """Keep on the disk whether this member was taken out of its cluster, as its log and rows may not tell."""
-        if self._directory is not None:
-            try:
-                self._directory.remember_removed(self.runtime.node.members.was_removed)
-            except OSError as error:
-                _log.error("removal_not_kept: After a restart this member may not know that it was removed: %s", error)
+            self._operator_log.news(news)
+        self._operator_log.removed(self.runtime.node.members.was_removed)
 
     async def can_serve(self) -> bool:
         """Wait until commands can be executed; False if the end comes before that.
@@ -293,7 +271,9 @@ class Member:
     def _make_peers(self) -> Peers:
         settings = self._peer_settings()
         try:
-            return Peers(settings, self._loop, introduce=self.introduce, receiver=self, snapshots=self)
+            return Peers(
+                settings, self._loop, introduce=lambda: self.runtime.introduce(), receiver=self, snapshots=self
+            )
         except PeerSettingsError as error:
             raise SettingsError(str(error)) from error
 
@@ -306,9 +286,6 @@ class Member:
                 raise SettingsError(str(error)) from error
 
     # --- between runtime and peers --------------------------------------------------
-
-    def introduce(self) -> Peer:
-        return self.runtime.introduce()
 
     def _send(self, frames: list[Frame]) -> None:
         if self._peers is not None:
@@ -334,16 +311,13 @@ class Member:
 
     def met(self, peer: Peer) -> None:
         self._take_frames()
-        if peer.id not in self._linked:  # else it only says something new of itself
-            self._linked.add(peer.id)
-            _log.info("linked: There is a link to %s (%s) at %s.", peer.name, peer.id, peer.address)
+        self._operator_log.met(peer)
         with suppress(RuntimeStopped):
             self.runtime.met(peer)
 
     def lost(self, member_id: str) -> None:
         self._take_frames()
-        self._linked.discard(member_id)
-        _log.warning("link_lost: The link to %s (%s) is gone.", name_of(member_id), member_id)
+        self._operator_log.lost(member_id)
         with suppress(RuntimeStopped):
             self.runtime.lost(member_id)
 
@@ -439,8 +413,7 @@ class Member:
                 self._directory.remember_removed(all(voter.id != own for voter in voters))
         loaded = await self._storage.install(path, lambda: self.runtime.wanted is not None)
         self.runtime.replace(self._node(loaded))
-        text = "snapshot_installed: This member goes on from the snapshot of another one, at index %d."
-        _log.info(text, loaded.durable.applied_index)
+        self._operator_log.installed(loaded.durable.applied_index)
 
     # --- damaged rows ------------------------------------------------------------------
 
@@ -475,23 +448,8 @@ class Member:
 
     # --- what goes wrong --------------------------------------------------------------
 
-    def _keep_discarded(self, entries: list[Entry]) -> None:
-        """Keep entries that were acknowledged before they were committed, and that a newer master replaced."""
-        _log.warning("acknowledged_entries_discarded %d", len(entries))
-        if self._discarded is not None:
-            keeping = self._loop.run_in_executor(None, self._discarded.append, entries)
-            keeping.add_done_callback(self._kept)
-
-    def _kept(self, keeping: "asyncio.Future[None]") -> None:
-        failure = None if keeping.cancelled() else keeping.exception()
-        if failure is not None:
-            _log.error("discarded_not_kept", exc_info=failure)
-
     def _set_full(self, reason: str | None) -> None:
-        if reason:
-            _log.warning("disk_full: %s", reason)
-        else:
-            _log.info("disk_has_space_again: The disk has space again, and sends are taken.")
+        self._operator_log.full(reason)
         if self._runtime is not None:
             self._runtime.set_full(reason)
 
