@@ -1,5 +1,6 @@
 """The pages of the admin port: /health, /ready, /master, /cluster, /leases, /metrics, and orders for the cluster.
 
+What is about another member is asked of it over the link between the two (asking.py).
 Requests have passed authenticator.py. Orders are taken from no web page: a page can make a browser post here, but only
 with an Origin header or as a plain form.
 """
@@ -11,29 +12,32 @@ from typing import Final
 import msgspec
 from aiohttp import web
 
-from elasticq.admin.authenticator import make_authenticator
-from elasticq.admin.cluster import document
+from elasticq.admin import asking
+from elasticq.admin.authenticator import Token, make_authenticator
 from elasticq.admin.doorstep import ORDER_BYTES_MAX
-from elasticq.admin.orders import BadOrder, read_order
 from elasticq.admin.source import AdminSource
-from elasticq.node.orders import OrderDone
-from elasticq.runtime.runtime import RuntimeStopped
+from elasticq.peers.questions import Answer
 from elasticq.wire.browsers import Browsers
 
 ORDERS_MAX: Final = 16
 """Orders that may wait at the same time; the cluster carries out one after the other anyway."""
-ORDER_S: Final = 60
+PAGES_MAX: Final = 16
+"""Pages of other members that may be asked for at the same time."""
 LEASES_SHOWN_MAX: Final = 1_000
 
 
-def make_app(source: AdminSource, token: str | None = "", browsers: Browsers | None = None) -> web.Application:
-    """The application, which keeps only the number of waiting orders. ``token``, ``browsers``: see authenticator.py."""
+def make_app(source: AdminSource, token: Token | None = None, browsers: Browsers | None = None) -> web.Application:
+    """The application, which keeps only the number of waiting orders.
+
+    token: what operators must show, None: nothing; browsers: see authenticator.py.
+    """
     pages = _Pages(source)
-    app = web.Application(client_max_size=ORDER_BYTES_MAX, middlewares=[make_authenticator(token, browsers)])
+    app = web.Application(client_max_size=ORDER_BYTES_MAX, middlewares=[make_authenticator(token or Token(), browsers)])
     app.router.add_get("/health", pages.health)
     app.router.add_get("/ready", pages.ready)
     app.router.add_get("/master", pages.master)
     app.router.add_get("/cluster", pages.cluster)
+    app.router.add_get("/cluster/members/{member}", pages.member)
     app.router.add_get("/leases", pages.leases)
     app.router.add_get("/metrics", pages.metrics)
     app.router.add_post("/cluster/orders", pages.order)
@@ -41,12 +45,13 @@ def make_app(source: AdminSource, token: str | None = "", browsers: Browsers | N
 
 
 class _Pages:
-    __slots__ = ("_looking", "_orders", "_source")
+    __slots__ = ("_looking", "_members", "_orders", "_source")
 
     def __init__(self, source: AdminSource) -> None:
         self._source = source
         self._looking = asyncio.Lock()
         self._orders = 0
+        self._members = 0
 
     async def health(self, _: web.Request) -> web.Response:
         """Tell that this process answers, and its durability where that is not the full one."""
@@ -64,7 +69,17 @@ class _Pages:
         return web.Response(status=200 if role == "master" else 503, text=role)
 
     async def cluster(self, _: web.Request) -> web.Response:
-        return _json(200, document(self._source.node_name, self._source.status()))
+        return _response(await asking.answer(self._source, asking.CLUSTER, b""))
+
+    async def member(self, request: web.Request) -> web.Response:
+        """Show the page /cluster of another member, which is asked for it over the link to it."""
+        if self._members >= PAGES_MAX:
+            return _json(503, {"error": f"{PAGES_MAX} members are being asked already"})
+        self._members += 1
+        try:
+            return _response(await asking.page_of(self._source, request.match_info["member"]))
+        finally:
+            self._members -= 1
 
     async def leases(self, _: web.Request) -> web.Response:
         """List the leases that live, then those that ended last; ``total`` counts all that are remembered."""
@@ -84,24 +99,18 @@ class _Pages:
             return _json(403, {"error": "orders are not taken from web pages"})
         if request.content_type != "application/json":
             return _json(415, {"error": "an order is application/json"})
-        try:
-            order = read_order(await request.read())
-        except BadOrder as error:
-            return _json(400, {"error": str(error)})
+        body = await request.read()
         if self._orders >= ORDERS_MAX:
             return _json(503, {"error": f"{ORDERS_MAX} orders wait already"})
         self._orders += 1
         try:
-            outcome = await asyncio.wait_for(self._source.order(order), ORDER_S)
-        except RuntimeStopped:
-            return _json(503, {"error": "the server is stopping"})
-        except TimeoutError:
-            return _json(504, {"error": f"no answer within {ORDER_S} s: it may still be done, see cluster status"})
+            return _response(await asking.order(self._source, body))
         finally:
             self._orders -= 1
-        if isinstance(outcome, OrderDone):
-            return _json(200, {"done": outcome.text})
-        return _json(409, {"refused": outcome.reason})
+
+
+def _response(answer: Answer) -> web.Response:
+    return web.Response(status=answer[0], body=answer[1], content_type="application/json")
 
 
 def _json(status: int, content: object) -> web.Response:

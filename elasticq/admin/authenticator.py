@@ -20,15 +20,24 @@ OPEN_PAGES: Final = frozenset(("/health", "/ready", "/master"))
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def make_authenticator(token: str | None, browsers: Browsers | None) -> Middleware:
-    """Return the middleware that admits requests.
+class Token:
+    """What operators must show. value: empty where nothing is asked for, None where nobody may pass.
 
-    token: empty where none is asked for, None where nobody may pass; browsers: None where pages are not judged.
+    It may be another one from one request to the next.
     """
-    wanted = b"Bearer " + (token or "").encode()
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: str | None = "") -> None:
+        self.value = value
+
+
+def make_authenticator(shared: Token, browsers: Browsers | None) -> Middleware:
+    """Return the middleware that admits requests. browsers: None where pages are not judged."""
 
     @web.middleware
     async def authenticator(request: web.Request, handler: Handler) -> web.StreamResponse:
+        token = shared.value
         is_unsigned = token == "" and request.path not in OPEN_PAGES
         reason = browsers.refusal(request.headers.get, is_unsigned=is_unsigned) if browsers is not None else ""
         if reason:
@@ -38,7 +47,7 @@ def make_authenticator(token: str | None, browsers: Browsers | None) -> Middlewa
         given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
         if token is None:
             return _refuse(403, "auth is strict: set admin.token_file to use this page")
-        if not compare_digest(given, wanted):
+        if not compare_digest(given, b"Bearer " + token.encode()):
             return _refuse(401, "this page wants the header Authorization: Bearer TOKEN (admin.token_file)")
         return await handler(request)
 

@@ -4,7 +4,10 @@ from elasticq.node.settings import MemberStatus, NodeStatus
 
 
 def document(node_name: str, status: NodeStatus) -> dict[str, object]:
-    """Return the page as a JSON object. A name is a member's ``--node-id``; an id is its member id, unique for ever."""
+    """Return the page as a JSON object. A name is a member's ``--node-id``; an id is its member id, unique for ever.
+
+    relays: this version passes on what is about other members, so that their admin ports need not be reached.
+    """
     master = _member(status, status.master)
     return {
         "node": node_name,
@@ -20,6 +23,7 @@ def document(node_name: str, status: NodeStatus) -> dict[str, object]:
         "reason": status.reason,
         "stale_ms": status.stale_ms,
         "discarded": status.discarded,
+        "relays": True,
         "digests": {str(index): digest for index, digest in status.digests.items()},
         "members": [_row(member) for member in status.members],
     }

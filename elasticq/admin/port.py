@@ -19,6 +19,8 @@ from elasticq.wire.browsers import Browsers
 if TYPE_CHECKING:
     from aiohttp.web import AppRunner
 
+    from elasticq.admin.authenticator import Token
+
 BACKLOG: Final = 64
 CONNECTIONS_MAX: Final = 256
 """Operators, probes and a scraper are few."""
@@ -42,6 +44,7 @@ class AdminPort:
     ) -> None:
         self._source = source
         self._token = token
+        self._shared: Token | None = None  # of the application, once there is one
         self._browsers = browsers
         self._tls = tls
         self._connections_max = connections_max
@@ -58,8 +61,10 @@ class AdminPort:
         from aiohttp.web import AppRunner
 
         from elasticq.admin.app import make_app
+        from elasticq.admin.authenticator import Token
 
-        app = make_app(self._source, self._token, self._browsers)
+        self._shared = Token(self._token)
+        app = make_app(self._source, self._shared, self._browsers)
         self._runner = AppRunner(app, access_log=None, shutdown_timeout=STOP_S)
         await self._runner.setup()
         loop = asyncio.get_running_loop()
@@ -74,6 +79,18 @@ class AdminPort:
         )
         self._acceptor.start()
         self._sweep()
+
+    def renew_token(self, token: str | None) -> None:
+        """Ask for this token from the next request on."""
+        self._token = token
+        if self._shared is not None:
+            self._shared.value = token
+
+    def renew_tls(self, tls: ssl.SSLContext | None) -> None:
+        """Show another certificate to those who connect from now on."""
+        self._tls = tls
+        if self._acceptor is not None:
+            self._acceptor.renew(tls)
 
     async def stop(self) -> None:
         """Stop answering; requests under way get a moment. Harmless if it was never started."""

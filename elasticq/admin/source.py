@@ -7,11 +7,12 @@ from elasticq.engine.figures import QueueFigures
 from elasticq.model.histogram import Histogram
 from elasticq.node.orders import Order, OrderOutcome
 from elasticq.node.settings import LeaseStatus, NodeStatus
+from elasticq.peers.questions import Answer
 from elasticq.runtime.meter import Meter
 
 
 class AdminSource(Protocol):
-    """The member behind an admin port. Its methods are called in the loop; only ``order`` may take time."""
+    """The member behind an admin port. Its methods are called in the loop; only ``order`` and ``ask`` may take time."""
 
     @property
     def node_name(self) -> str:
@@ -41,6 +42,9 @@ class AdminSource(Protocol):
 
     def queues(self) -> Iterator[QueueFigures]:
         """Yield the figures of each queue as they are when it is its turn; the caller may take its time."""
+
+    async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
+        """Return what another member answers to a question, asked over the link to it. Raises NotAnswered."""
 
     async def order(self, order: Order) -> OrderOutcome:
         """Carry out an order and return what became of it. Raises RuntimeStopped if the runtime stops meanwhile."""

@@ -66,7 +66,7 @@ def _told(run: Any, options: argparse.Namespace) -> int:
 
 
 def _order(options: argparse.Namespace) -> int:
-    print(_client(options).master().order(options.order, options.member))
+    print(_client(options).order(options.order, options.member))
     return 0
 
 

@@ -8,9 +8,10 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from elasticq.cli import carry
+from elasticq.cli import carry, queue_sheet
 from elasticq.cli.exits import EXIT_INTERRUPTED, fail, refuse
-from elasticq.cli.show import Interrupt, bar, json_lines, table, tell
+from elasticq.cli.queue_sheet import attributes_of, counts_of
+from elasticq.cli.show import Interrupt, bar, json_lines, one_line, table, tell
 
 if TYPE_CHECKING:
     from elasticq.client import Sqs
@@ -19,11 +20,6 @@ DEFAULT_URL: Final = "http://127.0.0.1:9324"
 URL_VARIABLE: Final = "AWS_ENDPOINT_URL_SQS"
 RETRY_S: Final = 5
 LOOK_S: Final = 0.2
-COUNTS: Final = {
-    "visible": "ApproximateNumberOfMessages",
-    "in_flight": "ApproximateNumberOfMessagesNotVisible",
-    "delayed": "ApproximateNumberOfMessagesDelayed",
-}
 STATES: Final = ("visible", "inflight", "delayed")
 BODY_SHOWN: Final = 60
 
@@ -40,6 +36,11 @@ def add_queues(parser: argparse.ArgumentParser) -> None:
     create.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
     create.add_argument("--dead-letters", metavar="QUEUE", help="where messages go that were received too often")
     create.add_argument("--max-receives", type=int, default=3, metavar="N", help="how often that is (3)")
+    _add(commands, "show", "what is set for a queue: attributes, policies, tags; and its counts", _show, "queue")
+    change = _add(commands, "set", "change attributes of a queue", _set, "queue")
+    change.add_argument(
+        "attributes", nargs="+", metavar="NAME=VALUE", help="a policy is JSON; an empty one is taken away"
+    )
     peek = _add(commands, "peek", "messages as they lie there, unchanged (elasticq only)", _peek, "queue")
     peek.add_argument("-n", "--limit", type=int, default=10, metavar="N", help="at most so many (10)")
     peek.add_argument("--from", dest="first", type=int, default=0, metavar="SEQUENCE", help="from this one on")
@@ -54,6 +55,8 @@ def add_queues(parser: argparse.ArgumentParser) -> None:
     purge = _add(commands, "purge", "delete all messages and wait until they are gone", _purge, "queue")
     purge.add_argument("--yes", action="store_true", help="do not ask")
     purge.add_argument("--wait-s", type=float, default=60, metavar="S", help="at most (60)")
+    delete = _add(commands, "delete", "delete a queue and all its messages", _delete, "queue")
+    delete.add_argument("--yes", action="store_true", help="do not ask")
     redrive = _add(commands, "redrive", "move a dead-letter queue's messages back, and wait", _redrive, "queue")
     redrive.add_argument("--to", metavar="QUEUE", help="all to this one, not each to where it came from")
     redrive.add_argument("--rate", type=int, metavar="N", help="at most N messages a second")
@@ -104,14 +107,6 @@ def url_of(client: "Sqs", queue: str) -> str:
     return queue if "://" in queue else str(client.get_queue_url(QueueName=queue)["QueueUrl"])
 
 
-def attributes_of(client: "Sqs", url: str) -> dict[str, str]:
-    return dict(client.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"])
-
-
-def counts_of(attributes: dict[str, str]) -> dict[str, int]:
-    return {name: int(attributes.get(attribute, 0)) for name, attribute in COUNTS.items()}
-
-
 # --- look ---------------------------------------------------------------------------
 
 
@@ -142,6 +137,11 @@ def _ls(client: "Sqs", options: argparse.Namespace) -> int:
     else:
         rows = [[str(value) for value in queue.values()] for queue in found]
         table(["NAME", "VISIBLE", "IN FLIGHT", "DELAYED", "URL"], rows)
+    return 0
+
+
+def _show(client: "Sqs", options: argparse.Namespace) -> int:
+    queue_sheet.show(client, url_of(client, options.queue), as_json=options.json)
     return 0
 
 
@@ -226,19 +226,14 @@ def _send(client: "Sqs", options: argparse.Namespace) -> int:
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise Failure(f"--attribute {text} is not NAME=VALUE")
+        raise Failure(f"{text} is not NAME=VALUE")
     return name, value
 
 
 def _purge(client: "Sqs", options: argparse.Namespace) -> int:
     url = url_of(client, options.queue)
     total = sum(counts_of(attributes_of(client, url)).values())
-    if not options.yes:
-        if not sys.stdin.isatty():
-            raise Failure("a purge cannot be taken back, and there is no terminal to ask on: say --yes")
-        print(f"Delete about {total} messages of {url}? Type the queue's name: ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip() != url.rpartition("/")[2]:
-            raise Failure("nothing was purged")
+    _confirm(options, url, f"Delete about {total} messages of {url}?", "a purge", "nothing was purged")
     client.purge_queue(QueueUrl=url)
     deadline_s = time.monotonic() + options.wait_s
     with bar("purging", total) as show, Interrupt() as interrupt:
@@ -254,6 +249,45 @@ def _purge(client: "Sqs", options: argparse.Namespace) -> int:
         json_lines([{"purged": total}])
     else:
         print(f"purged about {total} messages")
+    return 0
+
+
+def _confirm(options: argparse.Namespace, url: str, question: str, what: str, refused: str) -> None:
+    """Return if the operator wants what cannot be taken back: by ``--yes``, or by the queue's name. Raises Failure."""
+    if options.yes:
+        return
+    if not sys.stdin.isatty():
+        raise Failure(f"{what} cannot be taken back, and there is no terminal to ask on: say --yes")
+    print(f"{question} Type the queue's name: ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip() != url.rpartition("/")[2]:
+        raise Failure(refused)
+
+
+def _delete(client: "Sqs", options: argparse.Namespace) -> int:
+    url = url_of(client, options.queue)
+    total = sum(counts_of(attributes_of(client, url)).values())
+    question = f"Delete the queue {url} with about {total} messages?"
+    _confirm(options, url, question, "the deletion of a queue", "nothing was deleted")
+    client.delete_queue(QueueUrl=url)
+    name = url.rpartition("/")[2]
+    if options.json:
+        json_lines([{"deleted": name, "messages": total}])
+    else:
+        print(f"deleted {name} with about {total} messages")
+    return 0
+
+
+def _set(client: "Sqs", options: argparse.Namespace) -> int:
+    changes = dict(_pair(text) for text in options.attributes)
+    url = url_of(client, options.queue)
+    client.set_queue_attributes(QueueUrl=url, Attributes=changes)
+    attributes = attributes_of(client, url)
+    now = {name: attributes.get(name, "") for name in changes}
+    if options.json:
+        json_lines([{"name": url.rpartition("/")[2], "attributes": now}])
+    else:
+        for name, value in now.items():
+            print(f"{name}={one_line(value)}")
     return 0
 
 

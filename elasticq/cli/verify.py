@@ -1,13 +1,14 @@
 """elasticq cluster verify: are the rows of all members the same at one place in the log?
 
 The order is an entry in the log. Each member notes the digest of its rows when it applies
-that entry and shows it by log index, so members are compared at the same state however far apart they are.
+that entry and shows it by log index, so members are compared at the same state however far apart they are. The member
+that is asked asks the others over its links, and each answer must be of the member that was meant.
 """
 
 import time
 from typing import Any, Final
 
-from elasticq.cli.admin_client import AdminClient, Failure
+from elasticq.cli.admin_client import AdminClient, Failure, master_of
 from elasticq.cli.ask import BadUrl, Unreachable
 
 PAUSE_S: Final = 0.1
@@ -15,16 +16,21 @@ PAUSE_S: Final = 0.1
 
 def verify(client: AdminClient, wait_s: float) -> tuple[bool, str]:
     """Return whether all linked voters are equal, and a line for the operator. Raises BadUrl, Unreachable, Failure."""
-    master = client.master()
-    before = _newest(master.view())
-    master.order("verify")
+    seen = _of_master(client)
+    before = _newest(seen)
+    client.order("verify")
     deadline_s = time.monotonic() + wait_s
-    seen = master.view()
+    seen = _of_master(client)
     while _newest(seen) <= before:
         _pause(deadline_s, "the master noted no digest")
-        seen = master.view()
+        seen = _of_master(client)
     index = min(int(noted) for noted in seen["digests"] if int(noted) > before)
     return _judge(client, seen, index, deadline_s)
+
+
+def _of_master(client: AdminClient) -> dict[str, Any]:
+    seen = client.view()
+    return client.view_of(seen, master_of(seen))
 
 
 def _judge(client: AdminClient, seen: dict[str, Any], index: int, deadline_s: float) -> tuple[bool, str]:
@@ -46,13 +52,11 @@ def _judge(client: AdminClient, seen: dict[str, Any], index: int, deadline_s: fl
 
 def _digest_of(client: AdminClient, member: dict[str, Any], index: int, deadline_s: float) -> str:
     """Return a member's digest at ``index``; one that lags, or restarts, gets until the deadline."""
-    name, admin = member["name"], member["admin"]
-    if not admin:
-        raise Failure(f"{name} has no admin port: its rows cannot be compared")
+    name = member["name"]
     while True:
         reason = f"{name} has not come to index {index}"
         try:
-            digest = client.to(admin).view()["digests"].get(str(index))
+            digest = client.view_of(client.view(), member["id"])["digests"].get(str(index))
             if digest is not None:
                 return str(digest)
         except (Unreachable, BadUrl) as error:

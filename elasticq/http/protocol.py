@@ -13,7 +13,7 @@ import asyncio
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, cast
 
-from elasticq.http import exchange
+from elasticq.http import audit, exchange
 from elasticq.http.caller import invocation
 from elasticq.http.context import BUSY_TEXT, NEVER_MS, WAITING_FREE_BYTES, ServerContext, SlowPath, command_bytes
 from elasticq.http.exchange import Answer
@@ -220,16 +220,29 @@ class SqsProtocol(Framing):
                     context.request_log.answered(
                         request_id, operation.name, account, command, began_s, head.lines, is_slow=is_slow
                     )
+        if operation.name in audit.TOLD:
+            self._audit(head, operation, command, account, outcome)
         if not self._submitting and (self._buffer or self._eof or self._reading_paused):
             self._resume_soon()
 
     def _give_back(self, outcome: Result | SqsError) -> None:
         """Give a receive's messages back, in a later callback: the runtime is in the middle of releasing."""
         self._hold &= ~PARKED
+        assert self._pending is not None
+        head, operation, command, account, _ = self._pending
+        if operation.name in audit.TOLD:
+            self._audit(head, operation, command, account, outcome)
         self._pending = None
         self.hold(0)
         if isinstance(outcome, ReceiveMessageResult):
             self._context.loop.call_soon(self._context.runtime.undelivered, outcome)
+
+    def _audit(
+        self, head: Head, operation: Operation, command: Command, account: str, outcome: Result | SqsError
+    ) -> None:
+        if not isinstance(outcome, SqsError):
+            principal = self._context.callers.identify(head.authorization)[0]
+            audit.tell(operation.name, command, principal, account, self._transport.get_extra_info("peername"))
 
     def _fail(
         self,

@@ -17,7 +17,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from elasticq import __version__
-from elasticq.http import exchange, peeking, testing
+from elasticq.http import audit, exchange, peeking, testing
 from elasticq.http.caller import invocation
 from elasticq.http.context import BUSY_TEXT, WAITING_FREE_BYTES, Connection, ServerContext, command_bytes
 from elasticq.http.exchange import Answer
@@ -246,6 +246,10 @@ class SlowPath:
         outcome = await self._submit(call, asked.request)
         answer = exchange.encode(self._context.service, protocol, operation, command, outcome, request_id)
         self._context.count(request_id, action, account, command, outcome, answer.status, began_s, head)
+        if action in audit.TOLD and not isinstance(outcome, SqsError):
+            transport = asked.request.transport
+            peername = None if transport is None else transport.get_extra_info("peername")
+            audit.tell(action, command, principal, account, peername)
         return self._respond(answer, request_id)
 
     async def _peek(self, asked: Asked) -> web.Response:

@@ -73,6 +73,10 @@ class Acceptor:
         for listener in self._listeners:
             self._loop.add_reader(listener, self._accept, listener)
 
+    def renew(self, tls: ssl.SSLContext | None) -> None:
+        """Show another certificate to those who connect from now on."""
+        self._tls = tls
+
     def close(self) -> None:
         """Accept no more, and end the handshakes under way."""
         self._is_closed = True

@@ -7,7 +7,7 @@ are due now, the node itself held them by the reply rule); call ``tick`` at
 ``wake_at_ms``. Entries up to ``log_floor`` are needed by nobody any more.
 """
 
-from elasticq.node.outputs import Committed, Failure, Fetch, Frame, Reply, Wanted
+from elasticq.node.outputs import Committed, Failure, Fetch, Frame, News, Reply, Wanted
 from elasticq.replication.records import Entry, Record
 
 
@@ -15,6 +15,7 @@ class Effects:
     """What the node wants done: it fills the lists, and its shell drains them.
 
     failures: defects that the shell reports to the operator, while the member goes on.
+    news: what happened to the cluster, for the operator's log; it comes out before what is ``committed`` by then.
 
     wanted: a snapshot to be fetched; it stays until the node is replaced by one over the snapshot.
     discarded: dropped entries that clients had been told are stored (modes async, one); the shell files them.
@@ -30,6 +31,7 @@ class Effects:
         "fetches",
         "frames",
         "log_floor",
+        "news",
         "records",
         "replies",
         "token",
@@ -45,6 +47,7 @@ class Effects:
         self.fetches: list[Fetch] = []
         self.discarded: list[Entry] = []
         self.failures: list[Failure] = []
+        self.news: list[News] = []
         self.wanted: Wanted | None = None
         self.log_floor = 0
         self.token = 0

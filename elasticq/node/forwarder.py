@@ -204,8 +204,7 @@ class Forwarder:
         if replica.master is not None:
             how = "" if self._master else " and has no link to it"
             return f"This member is not the master{how}; the master is {name_of(replica.master)}."
-        reached = sum(other in members.linked for other in replica.others) + replica.membership.is_voter
-        voters = len(replica.voters)
+        reached, voters = members.reached_voters, len(replica.voters)
         if reached >= replica.quorum:
             return f"no master yet: {reached} of {voters} members are electing one; try again"
         return f"read-only: {reached} of {voters} members, {replica.quorum} needed"

@@ -18,22 +18,30 @@ from elasticq.replication.records import Entry, Voter
 from elasticq.replication.replica import Replica
 from elasticq.replication.seeded_random import SeededRandom
 
-FEATURE_LEVEL = 1
+FEATURE_LEVEL = 1  # of a cluster that is founded: all members understand that much
+GREETED_LEVEL = 2  # of this version; from 2 on members answer questions over links
 FOUNDING_TERM = 1  # nobody is master in it
 
 
 class Members:
-    """Knows which members there are and which are linked; lets ``replica`` found or join a cluster."""
+    """Knows which members there are and which are linked; lets ``replica`` found or join a cluster.
 
-    def __init__(self, settings: NodeSettings, replica: Replica, random: SeededRandom) -> None:
+    was_voter: this member is a voter, or was one by an entry that it had; was_removed: it was taken out of the voters.
+    """
+
+    def __init__(
+        self, settings: NodeSettings, replica: Replica, random: SeededRandom, *, was_removed: bool = False
+    ) -> None:
+        """``was_removed``: this member knew, in an earlier life, that it was taken out."""
         self._settings = settings
         self._replica = replica
         self._random = random
         self.incarnation = settings.incarnation or random.token(b"boot", 8).hex()
         self.peers: dict[str, Peer] = {}
         self.linked: set[str] = set()
-        self.was_removed = False
-        self._was_voter = replica.membership.is_voter
+        self.was_removed = was_removed and not replica.membership.is_voter
+        self.was_voter = replica.membership.has_been_voter
+        self._voters_index = min(replica.membership.index, replica.commit_index)
 
     # --- what this member says and hears ------------------------------------------
 
@@ -58,7 +66,7 @@ class Members:
             nodes=settings.nodes,
             is_fresh=self.is_fresh,
             is_volatile=settings.volatile,
-            level=FEATURE_LEVEL,
+            level=GREETED_LEVEL,
             address=settings.address,
             http=settings.http,
             admin=settings.admin,
@@ -87,6 +95,12 @@ class Members:
         if len(self.peers) > PEERS_MAX:
             kept = self.linked.union(self._replica.voters)
             self.peers = {each: peer for each, peer in self.peers.items() if each in kept}
+
+    @property
+    def reached_voters(self) -> int:
+        """How many voters are linked with this member, itself counted in if it is one."""
+        replica = self._replica
+        return sum(other in self.linked for other in replica.others) + replica.membership.is_voter
 
     @property
     def linked_peers(self) -> list[Peer]:
@@ -191,14 +205,21 @@ class Members:
     def voters_changed(self, *, is_voter: bool) -> None:
         """Another entry is now the log's newest that names voters; ``is_voter``: it names this member."""
         if is_voter:
-            self._was_voter, self.was_removed = True, False
+            self.was_voter, self.was_removed = True, False
 
-    def commit_moved(self) -> None:
-        """Set ``was_removed`` if this member was a voter, and a committed entry that names the voters leaves it out."""
+    def commit_moved(self) -> bool:
+        """Return True if an entry that names the voters was committed since this was called last.
+
+        Set ``was_removed`` if this member was a voter, and that entry leaves it out.
+        """
         replica = self._replica
         membership = replica.membership
-        if self._was_voter and not membership.is_voter and membership.index <= replica.commit_index:
+        if membership.index > replica.commit_index:
+            return False
+        if self.was_voter and not membership.is_voter:
             self.was_removed = True
+        is_news, self._voters_index = membership.index != self._voters_index, membership.index
+        return is_news
 
     # --- what is wrong ----------------------------------------------------------------
 
@@ -207,7 +228,10 @@ class Members:
         """Why this member cannot become part of a cluster, and what to do; empty if nothing is wrong."""
         replica = self._replica
         if self.was_removed:
-            return "this member was removed from the cluster; stop it, or empty its data directory to let it join anew"
+            return (
+                "this member was removed from the cluster; stop it, or empty its data directory to let it join anew "
+                "(docs/operations.md: Remove)"
+            )
         others = self._clusters_met() - {replica.cluster}
         if others and replica.cluster:
             return (

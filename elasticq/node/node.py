@@ -4,7 +4,7 @@ Node takes the inputs, hands each to the part that does the work, and drains wha
 part owns its fields, and knows only parts below it:
 
     Node            inputs, the events of the replica, draining
-    StatusReport    what a member tells of itself
+    StatusReport    what a member tells of itself; EventLog: what happens to its cluster
     Housekeeping    background work of a master
     Forwarder       calls of and for other members; PendingCalls: those that are under way
     Executor        calls on a master, from admission to answer
@@ -47,6 +47,7 @@ from elasticq.node.clock import ClusterClock
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.digests import Digests
 from elasticq.node.effects import Effects
+from elasticq.node.event_log import EventLog
 from elasticq.node.executor import LOST, Executor
 from elasticq.node.forwarder import Forwarder
 from elasticq.node.forwarding import UnknownKind
@@ -68,6 +69,7 @@ from elasticq.replication import messages
 from elasticq.replication.election import Timing
 from elasticq.replication.events import (
     BecameMaster,
+    Campaigned,
     CommitMoved,
     Dropped,
     FellBehind,
@@ -107,10 +109,11 @@ class Node:
         self.replica = replica = Replica(
             settings.member_id, settings.voters, durable, timing, random, clock.reading, is_volatile=is_volatile
         )
-        self.members = members = Members(settings, replica, random)
+        self.members = members = Members(settings, replica, random, was_removed=durable.was_removed)
         members.founded()
         if state.cluster_id:
             replica.cluster = state.cluster_id
+        self._event_log = EventLog(replica, members, effects)
         self._voter_changes = changes = VoterChanges(settings, replica, members)
         incarnation = random.token(b"courier %d" % durable.applied_index, 8).hex()  # the entropy may be an older node's
         index = durable.applied_index
@@ -248,6 +251,7 @@ class Node:
             self._handle_events(now_ms)
             if type(message) is messages.Found:
                 self.members.founded()
+                self._event_log.look()
 
     def met(self, peer: Peer, now_ms: int) -> None:
         """Take the greeting of another member, its first or a renewed one."""
@@ -256,6 +260,7 @@ class Node:
             self._executor.forget_waiting_of(peer.id)
             self._forwarder.master_changed(now_ms)
         self.members.met(peer, now_ms)
+        self._event_log.look()
         self._leave(now_ms)
 
     def lost(self, member_id: str, now_ms: int) -> None:
@@ -264,6 +269,7 @@ class Node:
         self.replica.link_broke(member_id, now_ms)
         self._executor.forget_waiting_of(member_id)
         self._forwarder.master_changed(now_ms)
+        self._event_log.look()
         self._leave(now_ms)
 
     def introduce(self) -> Peer:
@@ -419,10 +425,15 @@ class Node:
                 elif isinstance(event, BecameMaster):
                     self._became_master(now_ms)
                 elif isinstance(event, LostMastership):
+                    is_handed_over = self.leadership.hands_over_until_ms > 0
+                    self._event_log.lost_mastership(event.reason, is_handed_over=is_handed_over)
                     self._lost_mastership(event.commit_index, now_ms)
+                elif isinstance(event, Campaigned):
+                    self._campaigned(event)
                 elif isinstance(event, MembersChanged):
                     self.journal.members_changed(event.last_index)
                     self.members.voters_changed(is_voter=event.is_voter)
+                    self._event_log.members_changed()
                 elif isinstance(event, Dropped):
                     self._dropped(event.entries, now_ms)
                 elif isinstance(event, FellBehind):
@@ -430,7 +441,13 @@ class Node:
                 else:
                     self.effects.wanted = None
 
+    def _campaigned(self, event: Campaigned) -> None:
+        if not event.is_pre_vote:
+            self._event_log.stood(event.term, is_asked=event.is_asked)
+        self._event_log.look()
+
     def _became_master(self, now_ms: int) -> None:
+        self._event_log.became_master()
         self.leadership.take_over(now_ms)
         if self.replica.commits_alone:
             self._commit_moved(self.replica.commit_index, is_master=True)
@@ -458,7 +475,8 @@ class Node:
         self._backpressure.contents_pinned()
         if self.state.cluster_id:
             self.replica.cluster = self.state.cluster_id
-        self.members.commit_moved()
+        if self.members.commit_moved():
+            self._event_log.voters_committed()
 
     # --- effects ----------------------------------------------------------------------
 
@@ -496,6 +514,7 @@ class Node:
         if master != self._master_seen:
             self._master_seen = master
             self._forwarder.master_changed(now_ms)
+            self._event_log.look()
         elif self._waiting_calls:
             self._forwarder.go_on_with_waiting_calls(now_ms)
         answered = self._voter_changes.answered

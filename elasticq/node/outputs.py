@@ -78,6 +78,17 @@ class Wanted(Struct, frozen=True):
     index: int
 
 
+class News(Struct, frozen=True):
+    """Something that the operator's log tells once.
+
+    event: a word by which lines are found; text: a whole sentence; is_warning: somebody should look at it.
+    """
+
+    event: str
+    text: str
+    is_warning: bool = False
+
+
 class Failure(Struct):
     """A command or its answer raised an unexpected exception: its caller got InternalFailure, and nothing was changed.
 

@@ -10,6 +10,9 @@ The root key is a keyed BLAKE2b over both hellos as they were sent, so over both
 proofs and session keys are drawn from it under labels that name the role. An old hello or
 proof fails against a new nonce, a reflected proof against its label. Without a secret the
 key is a constant: the proofs then only show that both read the same hellos.
+
+While a cluster changes its secret, a member may know two. The acceptor proves the first one; the dialler, who hears
+that, goes on with whichever of its own two that was.
 """
 
 from hashlib import blake2b
@@ -38,17 +41,19 @@ class Handshake:
     (sending, receiving), None without a secret.
     """
 
-    __slots__ = ("_hello_bytes", "_is_dialler", "_root", "_secret", "is_proven", "keys", "ours", "theirs")
+    __slots__ = ("_hello_bytes", "_is_dialler", "_root", "_roots", "_secrets", "is_proven", "keys", "ours", "theirs")
 
-    def __init__(self, ours: Hello, secret: bytes, *, is_dialler: bool) -> None:
+    def __init__(self, ours: Hello, secret: bytes, *, is_dialler: bool, also: bytes = b"") -> None:
+        """``also``: a second secret, with which a dialler goes on where the acceptor proves that one."""
         self.ours = ours
         self.theirs: Hello | None = None
         self.is_proven = False
         self.keys: tuple[bytes, bytes] | None = None
         self._hello_bytes = encode(ours)
-        self._secret = secret
+        self._secrets = (secret, also) if is_dialler and secret and also else (secret,)
         self._is_dialler = is_dialler
         self._root = b""
+        self._roots: list[bytes] = []
 
     def start(self) -> list[tuple[int, bytes]]:
         """Return the frames to send before anything was received."""
@@ -67,7 +72,8 @@ class Handshake:
         self._check(hello)
         self.theirs = hello
         dialled, accepted = (self._hello_bytes, body) if self._is_dialler else (body, self._hello_bytes)
-        self._root = _root_key(self._secret, dialled, accepted)
+        self._roots = [_root_key(secret, dialled, accepted) for secret in self._secrets]
+        self._root = self._roots[0]
         if self._is_dialler:
             return []
         return [(HELLO, self._hello_bytes), (PROOF, self._draw("proof", by_dialler=False))]
@@ -92,10 +98,14 @@ class Handshake:
             raise SelfMet("this is the member itself")
 
     def _take_proof(self, body: bytes) -> list[tuple[int, bytes]]:
-        if not compare_digest(body, self._draw("proof", by_dialler=not self._is_dialler)):
+        for root in self._roots:
+            if compare_digest(body, _draw(root, "proof", by_dialler=not self._is_dialler)):
+                self._root = root
+                break
+        else:
             raise WrongSecret("it has another cluster secret: give all members the same --cluster-secret-file")
         self.is_proven = True
-        if self._secret:
+        if self._secrets[0]:
             self.keys = (
                 self._draw("frames", by_dialler=self._is_dialler),
                 self._draw("frames", by_dialler=not self._is_dialler),
@@ -103,8 +113,12 @@ class Handshake:
         return [(PROOF, self._draw("proof", by_dialler=True))] if self._is_dialler else []
 
     def _draw(self, use: str, *, by_dialler: bool) -> bytes:
-        label = f"{use} by {'dialler' if by_dialler else 'acceptor'}"
-        return blake2b(label.encode(), key=self._root, digest_size=_KEY_BYTES).digest()
+        return _draw(self._root, use, by_dialler=by_dialler)
+
+
+def _draw(root: bytes, use: str, *, by_dialler: bool) -> bytes:
+    label = f"{use} by {'dialler' if by_dialler else 'acceptor'}"
+    return blake2b(label.encode(), key=root, digest_size=_KEY_BYTES).digest()
 
 
 def _root_key(secret: bytes, dialled: bytes, accepted: bytes) -> bytes:

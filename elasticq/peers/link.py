@@ -8,7 +8,7 @@ from elasticq.node.peer import Peer
 from elasticq.peers.admission import claim_of
 from elasticq.peers.connection import Connection
 from elasticq.peers.errors import BadMessage, PeerError, UnexpectedKind
-from elasticq.peers.frames import DATA, FRAME_BYTES_MAX, GREETING, IDLE, PING, PONG, REFUSED
+from elasticq.peers.frames import ASK, DATA, FRAME_BYTES_MAX, GREETING, IDLE, PING, PONG, REFUSED, TOLD
 from elasticq.peers.messages import Greeting, Hello, Known, Refused, decode, encode
 
 IDLE_S = 0.5  # after this long without a frame sent an empty one goes out
@@ -28,6 +28,9 @@ class LinkOwner(Protocol):
         """``link.peer`` is new. Raises PeerError to end the link."""
 
     def refused(self, connection: Connection, refused: Refused) -> None: ...
+
+    def talked(self, link: "Link", kind: int, body: bytes) -> None:
+        """A question for this member, or an answer to one of its own, has come. Raises PeerError to end the link."""
 
     def link_ended(self, link: "Link") -> None: ...
 
@@ -87,6 +90,8 @@ class Link:
         if kind == DATA and self.is_greeted:
             self.frames_received += 1
             self._receive(self.peer.id, body)
+        elif kind in (ASK, TOLD) and self.is_greeted:
+            self._owner.talked(self, kind, body)
         elif kind == GREETING:
             self._take_greeting(decode(body, Greeting))
         elif kind == PING:

@@ -58,6 +58,22 @@ class Refused(Struct, array_like=True, frozen=True):
     reason: str
 
 
+class Ask(Struct, array_like=True, frozen=True):
+    """A question for the operator of the sender; the answer repeats ``number``."""
+
+    number: Index
+    kind: PeerText
+    body: bytes
+
+
+class Told(Struct, array_like=True, frozen=True):
+    """The answer to a question; ``status`` is as in HTTP."""
+
+    number: Index
+    status: Count
+    body: bytes
+
+
 class Pull(Struct, array_like=True, frozen=True):
     """Asks for a snapshot at ``index`` or above; from ``offset`` on if the source still has the one named ``id``."""
 
@@ -84,7 +100,7 @@ class End(Struct, array_like=True, frozen=True):
 Message = TypeVar("Message")
 encode = msgspec.msgpack.Encoder().encode
 _decoders: dict[Any, msgspec.msgpack.Decoder[Any]] = {
-    kind: msgspec.msgpack.Decoder(kind) for kind in (Hello, Greeting, Refused, Pull, Head, End)
+    kind: msgspec.msgpack.Decoder(kind) for kind in (Hello, Greeting, Refused, Ask, Told, Pull, Head, End)
 }
 
 

@@ -29,6 +29,7 @@ from elasticq.peers.link import Link
 from elasticq.peers.links import Links
 from elasticq.peers.messages import DUPLICATE, HELD, Hello, Known, Purpose, Refused
 from elasticq.peers.own_address import OwnAddress
+from elasticq.peers.questions import Answer, Questions
 from elasticq.peers.refusal_log import RefusalLog
 from elasticq.peers.refusals import Refusals
 from elasticq.peers.routes import route
@@ -57,6 +58,9 @@ class Receiver(Protocol):
 
     def lost(self, member_id: str) -> None:
         """There is no link to this member any more."""
+
+    async def asked(self, kind: str, body: bytes) -> Answer:
+        """Answer a question that another member asks for its operator: status, as in HTTP, and body."""
 
     def refused(self, reason: str) -> None:
         """Another live process has this member's name or id: this process should end."""
@@ -100,6 +104,7 @@ class Peers:
         self._tasks: set[asyncio.Task[None]] = set()
         self._refusal_log = RefusalLog()
         self._refusals = Refusals()
+        self._questions = Questions(loop, lambda kind, body: receiver.asked(kind, body))
         self._said: Peer | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_stopping = False
@@ -144,11 +149,19 @@ class Peers:
         if self._discovery is not None:
             await self._discovery.stop()
         await self._transfers.stop()
+        await self._questions.stop()
         for connection in list(self._connections):
             connection.close()
         while self._connections:
             self._all_closed.clear()
             await self._all_closed.wait()  # each is aborted after a second at the latest
+
+    def renew(self, settings: PeerSettings) -> None:
+        """Use the secrets and certificates of ``settings`` for new connections. Raises PeerSettingsError."""
+        server_tls, client_tls = server_context(settings), client_context(settings)
+        self._settings, self._server_tls, self._client_tls = settings, server_tls, client_tls
+        if self._acceptor is not None:
+            self._acceptor.renew(server_tls)
 
     @property
     def address(self) -> str:
@@ -188,6 +201,10 @@ class Peers:
         """
         await Fetch(self._loop, wanted, into, self._connect_transfer, self._sources).run()
 
+    async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
+        """Return what another member answers to a question. Raises NotAnswered."""
+        return await self._questions.ask(self._links.live(member_id), kind, body, timeout_s)
+
     def status(self) -> dict[str, int | list[str] | dict[str, int]]:
         """Return the state of the links.
 
@@ -224,7 +241,8 @@ class Peers:
             standing_ms=int((now_s - claim.standing_s) * 1_000),
             uptime_ms=int((now_s - claim.started_s) * 1_000),
         )
-        return Handshake(hello, self._settings.secret, is_dialler=connection.is_dialler)
+        settings = self._settings
+        return Handshake(hello, settings.secret, is_dialler=connection.is_dialler, also=settings.also)
 
     def _make_room(self) -> None:
         """Close the connection that must give way to a new one: none that has proved itself.
@@ -291,8 +309,12 @@ class Peers:
         self._dialler.linked(link.peer.id, link.peer.address)  # after that, since its address may be new here
         self._receiver.met(link.peer)
 
+    def talked(self, link: Link, kind: int, body: bytes) -> None:
+        self._questions.take(link, kind, body)
+
     def link_ended(self, link: Link) -> None:
         self._links.count_ended(link)
+        self._questions.link_ended(link)
         if self._links.by_id.get(link.peer.id) is link:
             self._forget(link)
 

@@ -19,6 +19,7 @@ class PeerSettings(Struct, frozen=True, kw_only=True):
     host, port: where to listen, port 0: from the kernel; advertise: host:port at which others reach this
     member, empty: the listening address, or the one of each connection when it listens on all;
     seeds: host:port of some members, itself allowed; secret: the same on all members, empty: none;
+    also: a second secret, of a member that has the next or the last one already or still, empty: none;
     tls_cert, tls_key, tls_ca: PEM files, all three or none; rate_bytes_per_s: of all snapshots that
     this member serves together, 0: unlimited; send_buffer_bytes: a link that has more unsent is dropped;
     connections_max: of this port, with those in a TLS handshake; at most half of them have proved nothing yet.
@@ -31,6 +32,7 @@ class PeerSettings(Struct, frozen=True, kw_only=True):
     discovery: Discovery = "none"
     cluster_name: str = "elasticq"
     secret: bytes = b""
+    also: bytes = b""
     tls_cert: str = ""
     tls_key: str = ""
     tls_ca: str = ""

@@ -206,7 +206,12 @@ class TransferServer:
                 await asyncio.wait_for(connection.drained(), STUCK_S)
         digest = await _alive(connection, held.digest)
         connection.send(END, encode(End(digest)))
+        is_whole = not connection.is_closed
         connection.close()
+        if is_whole:
+            to = connection.theirs.peer.name if connection.theirs is not None else connection.place
+            text = "snapshot_sent: The snapshot at index %d was sent to %s, %d bytes in all."
+            _log.info(text, snapshot.index, to, snapshot.size_bytes)
 
 
 def _sealed_chunk(connection: Connection, file: BinaryIO, offset: int, size_bytes: int) -> list[bytes]:

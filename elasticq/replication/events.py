@@ -5,14 +5,29 @@ from msgspec import Struct
 from elasticq.replication.records import Entry
 
 
+class Campaigned(Struct, frozen=True, gc=False):
+    """This member asks for votes in ``term``.
+
+    is_pre_vote: it only asks whether it would get them; is_asked: the master that hands over wants it to stand.
+    """
+
+    term: int
+    is_pre_vote: bool = False
+    is_asked: bool = False
+
+
 class BecameMaster(Struct, frozen=True):
     """This member is master. The node proposes the first entry of the term, and then asks for a heartbeat round."""
 
 
 class LostMastership(Struct, frozen=True, gc=False):
-    """This member is master no more: what it proposed above ``commit_index`` may never be committed."""
+    """This member is master no more: what it proposed above ``commit_index`` may never be committed.
+
+    reason: why, for the operator's log.
+    """
 
     commit_index: int
+    reason: str = ""
 
 
 class CommitMoved(Struct, frozen=True, gc=False):
@@ -56,4 +71,6 @@ class CaughtUp(Struct, frozen=True):
     """No snapshot is needed any more."""
 
 
-Event = Linked | CommitMoved | BecameMaster | LostMastership | MembersChanged | Dropped | FellBehind | CaughtUp
+Event = (
+    Linked | CommitMoved | Campaigned | BecameMaster | LostMastership | MembersChanged | Dropped | FellBehind | CaughtUp
+)

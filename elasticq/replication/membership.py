@@ -62,6 +62,11 @@ class Membership:
         """True if ``member_id`` is a voter by any entry that may still count, or if no voters are known."""
         return not self.ids or any(member_id == voter.id for _, voters in self._named for voter in voters)
 
+    @property
+    def has_been_voter(self) -> bool:
+        """True if this member is a voter by any entry that may still count."""
+        return any(self.member_id == voter.id for _, voters in self._named for voter in voters)
+
     def allows(self, voters: tuple[Voter, ...]) -> bool:
         """True if ``voters`` is not empty and differs from the present voters by one member at most."""
         return bool(voters) and len(set(self.ids) ^ {voter.id for voter in voters}) <= 1

@@ -71,6 +71,7 @@ class Durable(Struct):
     applied_index: the rows that come with it hold all entries up to here, and all of
     these are committed (base.index <= applied_index <= the last entry's index).
     is_whole: False where some of what the rows held could not be read and is left out of them.
+    was_removed: this member noted, in an earlier life, that it was a voter and was taken out.
     """
 
     vote: Vote
@@ -78,6 +79,7 @@ class Durable(Struct):
     base: Base = BEGINNING
     applied_index: int = 0
     is_whole: bool = True
+    was_removed: bool = False
 
 
 NOTHING = Durable(Vote(0, None), [])

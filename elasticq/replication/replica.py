@@ -30,7 +30,7 @@ from collections.abc import Callable
 
 from elasticq.replication.appends import Appender
 from elasticq.replication.election import Election, Timing
-from elasticq.replication.events import BecameMaster, CaughtUp, FellBehind, Linked, LostMastership
+from elasticq.replication.events import BecameMaster, Campaigned, CaughtUp, FellBehind, Linked, LostMastership
 from elasticq.replication.lease import LeaderLease
 from elasticq.replication.messages import (
     AnyMessage,
@@ -128,7 +128,7 @@ class Replica(RaftState):
             return
         self.is_whole = False
         if self.role != FOLLOWER:
-            self._step_down(self.term, now_ms)
+            self._step_down(self.term, now_ms, reason="its rows on the disk are damaged")
         self._want_rows()
 
     def _want_rows(self) -> None:
@@ -166,8 +166,10 @@ class Replica(RaftState):
         if self.role == MASTER:
             if now_ms < self.appender.heartbeat_at_ms:
                 return
-            if not self.tracker.majority_heard_since(now_ms - self.election.patience_ms):
-                self._step_down(self.term, now_ms)  # check-quorum: others may have another master by now
+            patience_ms = self.election.patience_ms
+            if not self.tracker.majority_heard_since(now_ms - patience_ms):
+                # Check-quorum: others may have another master by now.
+                self._step_down(self.term, now_ms, reason=f"no majority was heard for {patience_ms} ms")
                 return
             for other in self.tracker.drop_silent(now_ms):
                 self._forget_follower(other)
@@ -190,8 +192,8 @@ class Replica(RaftState):
 
     # --- terms and elections --------------------------------------------------
 
-    def _step_down(self, term: int, now_ms: int, master: str | None = None) -> None:
-        """Become a follower of ``term`` (≥ ours)."""
+    def _step_down(self, term: int, now_ms: int, master: str | None = None, *, reason: str = "") -> None:
+        """Become a follower of ``term`` (≥ ours); ``reason``: why, where that is not the newer term."""
         assert term >= self.term
         was_master = self.role == MASTER
         if term > self.term:
@@ -205,7 +207,7 @@ class Replica(RaftState):
             self.tracker.end()
             self.take_members()
             self.election.set_timer(now_ms)
-            self.tell(LostMastership(self.commit_index))
+            self.tell(LostMastership(self.commit_index, reason or f"others are in the newer term {term}"))
 
     def _ask_pre_votes(self, now_ms: int) -> None:
         self.election.set_timer(now_ms)
@@ -214,6 +216,7 @@ class Replica(RaftState):
             return
         self.role = CANDIDATE
         self.master = None
+        self.tell(Campaigned(self.term + 1, is_pre_vote=True))
         self.election.ask_pre_votes()
 
     def _stand(self, now_ms: int, *, transfer: bool) -> None:
@@ -223,6 +226,7 @@ class Replica(RaftState):
         self.term += 1
         self.voted_for = self.member_id
         self.persist_vote()
+        self.tell(Campaigned(self.term, is_asked=transfer))
         self.election.ask_votes(now_ms, self.durability.token + 1, transfer=transfer)
 
     def _count_votes(self, now_ms: int) -> None:
@@ -486,7 +490,7 @@ class Replica(RaftState):
             self._forget_follower(other)
         if not self.membership.is_voter:
             self.hand_over(now_ms)
-            self._step_down(self.term, now_ms)
+            self._step_down(self.term, now_ms, reason="it was taken out of the voters")
 
     def _may_commit(self, index: int) -> bool:
         """An entry of an older term is committed by one of the own term above it, never by counting its copies."""

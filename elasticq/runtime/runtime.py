@@ -32,7 +32,7 @@ from elasticq.model.results import Result
 from elasticq.node.digests import DAMAGED, DIGESTS_MAX
 from elasticq.node.node import Node
 from elasticq.node.orders import Order
-from elasticq.node.outputs import Fetch, Frame, Wanted
+from elasticq.node.outputs import Fetch, Frame, News, Wanted
 from elasticq.node.peer import Peer
 from elasticq.node.settings import LeaseStatus, NodeStatus
 from elasticq.replication.messages import FrameError
@@ -68,6 +68,10 @@ def no_discarded(entries: list[Entry]) -> None:
     """Take the discarded entries where nobody asked to keep them."""
 
 
+def no_news(news: list[News]) -> None:
+    """Take what happened to the cluster where nobody logs it."""
+
+
 def nothing_wanted(wanted: Wanted) -> None:
     """Fetch a snapshot for a cluster of one: it never wants one."""
     raise AssertionError("a snapshot is wanted, and nobody fetches it")
@@ -87,6 +91,7 @@ class Runtime:
         "_node",
         "_on_discarded",
         "_on_failure",
+        "_on_news",
         "_on_ready",
         "_on_wanted",
         "_send",
@@ -108,6 +113,7 @@ class Runtime:
         send: Callable[[list[Frame]], None] = no_peers,
         on_wanted: Callable[[Wanted], None] = nothing_wanted,
         on_discarded: Callable[[list[Entry]], None] = no_discarded,
+        on_news: Callable[[list[News]], None] = no_news,
         clock: Clock = boot_ms,
         wall_clock: Clock = wall_ms,
     ) -> None:
@@ -123,6 +129,7 @@ class Runtime:
         self._send = send
         self._on_wanted = on_wanted
         self._on_discarded = on_discarded
+        self._on_news = on_news
         self._wanted: Wanted | None = None
         self._clock = clock
         self._wall_clock = wall_clock
@@ -263,6 +270,7 @@ class Runtime:
             self._transmit()
         self._release()
         self._tell()
+        self._on_news(self._effects.news)
         node.journal.discarded = self._node.journal.discarded
         linked = self._node.members.linked_peers
         self._node, self._effects = node, node.effects
@@ -338,6 +346,9 @@ class Runtime:
         effects = self._effects
         if effects.failures:
             self._tell_failures()
+        if effects.news:  # before what is committed reaches the rows, which may forget who the voters were
+            self._on_news(effects.news)
+            effects.news.clear()
         if effects.records:
             self._append()
         if effects.committed or effects.fetches:

@@ -14,6 +14,7 @@ HOLD_S_MAX: Final = 50
 """SDKs read an answer for 60 s, and three attempts of 60 s end within the 300 s of the history of GUIDs."""
 SECRET_BYTES_MAX: Final = 4_096
 SECRET_BYTES_ADVISED: Final = 16
+ALSO: Final = ".also"
 
 MemberName = Annotated[
     str,
@@ -80,9 +81,19 @@ def doubts(cluster: Cluster) -> list[str]:
 
 def read_secret(cluster: Cluster) -> bytes:
     """Return the secret without its line end, empty if there is none. Raises ValueError."""
-    if not cluster.secret_file:
-        return b""
-    path = Path(cluster.secret_file)
+    return _read(Path(cluster.secret_file)) if cluster.secret_file else b""
+
+
+def read_also(cluster: Cluster) -> bytes:
+    """Return the second secret that is accepted: of the file beside the secret's whose name goes on with ``.also``.
+
+    It is empty where there is no such file. Raises ValueError.
+    """
+    path = Path(f"{cluster.secret_file}{ALSO}")
+    return _read(path) if cluster.secret_file and path.exists() else b""
+
+
+def _read(path: Path) -> bytes:
     try:
         check_mode("cluster.secret_file", path, path.stat())
         with path.open("rb") as file:
@@ -159,6 +170,7 @@ def _of_secrets(cluster: Cluster) -> list[str]:
     found = []
     try:
         read_secret(cluster)
+        read_also(cluster)
     except ValueError as error:
         found.append(str(error))
     files = {name: getattr(cluster, name) for name in ("tls_cert", "tls_key", "tls_ca")}

@@ -3,6 +3,9 @@
 A member of several serves from the start, with whatever its cluster lets it; a
 cluster of one when its first record is durable.
 
+SIGHUP has certificates, keys and secrets read anew (renewal.py). Of a process that was started at a terminal it means
+that the terminal was closed, and stops it.
+
 Stopping on SIGTERM or SIGINT: a master hands over first; no new connections, long polls are answered
 empty at once, replies under way go out, idle connections close; after
 ``stop_s`` the rest is cut; then what is pending goes to the disk. A node that fails its
@@ -39,6 +42,7 @@ from elasticq.server.files import FILES_MAX, Shares, raise_file_limit, shares
 from elasticq.server.member import EXIT_STOPPED, Member, end
 from elasticq.server.notify import READY, STOPPING, notify
 from elasticq.server.ports import EXIT_FAILURE, is_supervised, not_listening, sqs_listener
+from elasticq.server.renewal import Part, has_terminal, renew
 from elasticq.server.settings import Admin, Http, Settings, SettingsError, admin_token, keys, queues, tls, warnings
 from elasticq.server.view import View
 from elasticq.storage.directory import DataDirectory
@@ -141,6 +145,11 @@ async def _serve(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end, member.ended, EXIT_STOPPED)
+    early: list[int] = []  # SIGHUP before everything is open
+    if has_terminal():
+        loop.add_signal_handler(signal.SIGHUP, end, member.ended, EXIT_STOPPED)
+    else:
+        loop.add_signal_handler(signal.SIGHUP, early.append, signal.SIGHUP)
     try:
         runtime = await member.start()
     except OSError as error:
@@ -155,6 +164,11 @@ async def _serve(
     context = make_context(settings, runtime, loop, observer, files)
     view.open(member, context)
     server = await _listen(settings, context, listener, files)
+    if not has_terminal():
+        parts = _renewed(settings, member, context, admin, server)
+        loop.add_signal_handler(signal.SIGHUP, renew, parts)
+        if early:
+            renew(parts)
     context.start()
     gc.collect()
     gc.freeze()
@@ -205,6 +219,30 @@ async def _listen(
     )
     acceptor.start()
     return acceptor
+
+
+def _renewed(
+    settings: Settings,
+    member: Member,
+    context: ServerContext,
+    admin: AdminPort | None,
+    server: Acceptor | asyncio.AbstractServer,
+) -> list[Part]:
+    """Return what SIGHUP reads anew: of each part whose settings name a file, how it is put in place."""
+    http, cluster, parts = settings.http, settings.cluster, []
+    if isinstance(server, Acceptor):
+        parts.append(Part("http.tls_cert", lambda: server.renew(tls("http", http))))
+    if admin is not None and settings.admin.tls_cert:
+        parts.append(Part("admin.tls_cert", lambda: admin.renew_tls(tls("admin", settings.admin))))
+    if admin is not None and settings.admin.token_file:
+        parts.append(Part("admin.token_file", lambda: admin.renew_token(admin_token(settings))))
+    authenticator = context.authenticator
+    if authenticator is not None and settings.auth.keys_file:
+        parts.append(Part("auth.keys_file", lambda: authenticator.renew(keys(settings))))
+    files = [name for name in ("secret_file", "tls_cert") if getattr(cluster, name)]
+    if files and cluster.discovery != "none":
+        parts.append(Part(" and ".join(f"cluster.{name}" for name in files), member.renew_secrets))
+    return parts
 
 
 async def _open_admin(admin: AdminPort | None, imported: Awaitable[object]) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 from asyncio import AbstractEventLoop
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,26 +13,26 @@ from typing import Final
 from elasticq.model.histogram import Histogram
 from elasticq.node.forwarding import UnknownKind
 from elasticq.node.node import Node
-from elasticq.node.outputs import Frame, Wanted
+from elasticq.node.outputs import Frame, News, Wanted
 from elasticq.node.peer import Peer
 from elasticq.node.settings import NodeSettings
 from elasticq.peers.addresses import is_dialable
 from elasticq.peers.peers import Peers
+from elasticq.peers.questions import Answer, NotAnswered
 from elasticq.peers.settings import PeerSettings, PeerSettingsError
 from elasticq.peers.transfer import Snapshot as Offered
 from elasticq.peers.transfer import parts_of
-from elasticq.replication.records import Entry, Voter
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 from elasticq.server.files import PEERS_MAX
 from elasticq.server.machine import memory_bytes
+from elasticq.server.operator_log import OperatorLog
 from elasticq.server.ports import EXIT_FAILURE
-from elasticq.server.settings import Settings, SettingsError, call_limits, secret, template
+from elasticq.server.settings import Settings, SettingsError, call_limits, secrets, template
 from elasticq.storage.directory import DataDirectory
-from elasticq.storage.discarded import Discarded
 from elasticq.storage.errors import Damaged, DataError
 from elasticq.storage.interface import Damage, Loaded, Storage
 from elasticq.storage.memory import MemoryStorage
-from elasticq.storage.snapshot import Snapshot
+from elasticq.storage.snapshot import Snapshot, base_of
 from elasticq.storage.sqlite import SqliteStorage
 
 EXIT_STOPPED: Final = 0
@@ -51,7 +52,10 @@ def end(ended: "asyncio.Future[int]", status: int) -> None:
 
 
 class Member:
-    """One member's process. ``ended`` gets its exit status; ``http`` and ``admin`` are its URLs for the others."""
+    """One member's process. ``ended`` gets its exit status; ``http`` and ``admin`` are its URLs for the others.
+
+    answer: answers the questions of other members; None until it can be asked.
+    """
 
     def __init__(
         self,
@@ -69,7 +73,7 @@ class Member:
         self._peer_connections_max = peer_connections_max
         self._loop = loop
         self._storage = self._open()
-        self._discarded = None if directory is None else Discarded(directory.discarded)
+        self._operator_log = OperatorLog(directory, loop)
         self._node_settings = self._describe(http, admin)
         self._runtime: Runtime | None = None
         self._peers: Peers | None = None
@@ -78,7 +82,7 @@ class Member:
         self._heals = 0
         self._scratch: TemporaryDirectory[str] | None = None
         self._has_incoming = directory is not None  # a former life may have left some
-        self._trouble = ""
+        self.answer: Callable[[str, bytes], Coroutine[None, None, Answer]] | None = None
         self._frames: list[tuple[str, bytes]] = []  # that came in this turn of the loop, with their links
 
     # --- life -----------------------------------------------------------------------
@@ -96,8 +100,7 @@ class Member:
                 f"{self._settings.storage.data_dir} belongs to a cluster of one: start it with --nodes 1 and seeds, "
                 "and let others join it ('elasticq cluster add')"
             )
-        if self._discarded is not None:
-            node.journal.discarded = self._discarded.count
+        node.journal.discarded = self._operator_log.discarded_count
         self._runtime = Runtime(
             node,
             self._storage,
@@ -105,10 +108,12 @@ class Member:
             self._node_failed,
             send=self._send,
             on_wanted=self._fetch,
-            on_discarded=self._keep_discarded,
+            on_discarded=self._operator_log.discarded,
+            on_news=self._tell_news,
         )
         if cluster.discovery != "none":
-            self._peers = self._make_peers(node.replica.membership.voters)
+            self._peers = self._make_peers()
+        self._operator_log.removed(node.members.was_removed)
         self._runtime.start()
         if self._peers is not None:
             await self._peers.start()
@@ -121,21 +126,25 @@ class Member:
         """Tell the node how slow syncs are now, as its election timeouts follow them; clean up; do so again later."""
         if not self.ended.done():
             self.runtime.fsync_measured(self._storage.slow_sync_ms)
-            self._tell_trouble()
+            self._operator_log.trouble(self.runtime.node.members.waiting_for())
             if self._has_incoming and self._fetching is None and self.runtime.status().ready:
                 self._has_incoming = False
                 self._drop_incoming()
             self._loop.call_later(MEASURE_S, self._measure)
 
-    def _tell_trouble(self) -> None:
-        """Log what keeps this member from its cluster, and what to do, once each time it changes."""
-        trouble = self.runtime.node.members.waiting_for()
-        if trouble != self._trouble:
-            self._trouble = trouble
-            _log.warning("%s", trouble or "this member takes part in its cluster")
+    def _tell_news(self, news: list[News]) -> None:
+        """Log what happened to the cluster; a server that has no peers is none."""
+        if self._peers is not None:
+            self._operator_log.news(news)
+        self._operator_log.removed(self.runtime.node.members.was_removed)
 
     async def can_serve(self) -> bool:
-        """Wait until commands can be executed; False if the end comes before that."""
+        """Wait until commands can be executed; False if the end comes before that.
+
+        A member that was removed from its cluster never can, and opens its ports to say so.
+        """
+        if self.runtime.node.members.was_removed:
+            return True
         ready = self._loop.create_future()
         self.runtime.when_ready(lambda: ready.set_result(None))
         await asyncio.wait((ready, self.ended), return_when=asyncio.FIRST_COMPLETED)
@@ -235,19 +244,22 @@ class Member:
             _log.warning("data_directory %s", line)
         return Node(self._node_settings, loaded.durable, os.urandom(32), loaded.rows)
 
-    def _make_peers(self, voters: tuple[Voter, ...]) -> Peers:
-        """Make the peers. Addresses at which voters once were are seeds, too."""
+    def _peer_settings(self) -> PeerSettings:
+        """Read the files with secrets. Addresses at which voters once were are seeds, too. Raises SettingsError."""
         cluster = self._settings.cluster
+        voters = self.runtime.node.replica.membership.voters
         known = tuple(voter.address for voter in voters if is_dialable(voter.address))
+        secret, also = secrets(self._settings)
         try:
-            settings = PeerSettings(
+            return PeerSettings(
                 host=cluster.peer_host,
                 port=cluster.peer_port,
                 advertise=cluster.advertise,
                 seeds=tuple(dict.fromkeys((*cluster.seeds, *known))),
                 discovery=cluster.discovery,
                 cluster_name=cluster.name,
-                secret=secret(self._settings),
+                secret=secret,
+                also=also,
                 tls_cert=cluster.tls_cert,
                 tls_key=cluster.tls_key,
                 tls_ca=cluster.tls_ca,
@@ -256,12 +268,25 @@ class Member:
             )
         except PeerSettingsError as error:
             raise SettingsError(str(error)) from error
-        return Peers(settings, self._loop, introduce=self.introduce, receiver=self, snapshots=self)
+
+    def _make_peers(self) -> Peers:
+        settings = self._peer_settings()
+        try:
+            return Peers(
+                settings, self._loop, introduce=lambda: self.runtime.introduce(), receiver=self, snapshots=self
+            )
+        except PeerSettingsError as error:
+            raise SettingsError(str(error)) from error
+
+    def renew_secrets(self) -> None:
+        """Read the secrets and certificates of the peer port anew. Raises SettingsError; nothing changed then."""
+        if self._peers is not None:
+            try:
+                self._peers.renew(self._peer_settings())
+            except PeerSettingsError as error:
+                raise SettingsError(str(error)) from error
 
     # --- between runtime and peers --------------------------------------------------
-
-    def introduce(self) -> Peer:
-        return self.runtime.introduce()
 
     def _send(self, frames: list[Frame]) -> None:
         if self._peers is not None:
@@ -287,13 +312,26 @@ class Member:
 
     def met(self, peer: Peer) -> None:
         self._take_frames()
+        self._operator_log.met(peer)
         with suppress(RuntimeStopped):
             self.runtime.met(peer)
 
     def lost(self, member_id: str) -> None:
         self._take_frames()
+        self._operator_log.lost(member_id)
         with suppress(RuntimeStopped):
             self.runtime.lost(member_id)
+
+    async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
+        """Return what another member answers to a question. Raises NotAnswered."""
+        if self._peers is None:
+            raise NotAnswered("this server has no links to others")
+        return await self._peers.ask(member_id, kind, body, timeout_s)
+
+    async def asked(self, kind: str, body: bytes) -> Answer:
+        if self.answer is None:
+            return 503, b'{"error":"the member is starting"}'
+        return await self.answer(kind, body)
 
     def refused(self, reason: str) -> None:
         _log.critical("refused %s", reason)
@@ -367,9 +405,16 @@ class Member:
             left.unlink()
 
     async def _install(self, path: Path) -> None:
+        members = self.runtime.node.members
+        if self._directory is not None and members.was_voter:
+            # The log that tells of it goes: without this note a voter that was taken out would come back as a learner.
+            voters = (await asyncio.to_thread(base_of, path)).voters
+            if voters is not None:
+                own = self._node_settings.member_id
+                self._directory.remember_removed(all(voter.id != own for voter in voters))
         loaded = await self._storage.install(path, lambda: self.runtime.wanted is not None)
         self.runtime.replace(self._node(loaded))
-        _log.info("snapshot_installed index %d", loaded.durable.applied_index)
+        self._operator_log.installed(loaded.durable.applied_index)
 
     # --- damaged rows ------------------------------------------------------------------
 
@@ -404,20 +449,8 @@ class Member:
 
     # --- what goes wrong --------------------------------------------------------------
 
-    def _keep_discarded(self, entries: list[Entry]) -> None:
-        """Keep entries that were acknowledged before they were committed, and that a newer master replaced."""
-        _log.warning("acknowledged_entries_discarded %d", len(entries))
-        if self._discarded is not None:
-            keeping = self._loop.run_in_executor(None, self._discarded.append, entries)
-            keeping.add_done_callback(self._kept)
-
-    def _kept(self, keeping: "asyncio.Future[None]") -> None:
-        failure = None if keeping.cancelled() else keeping.exception()
-        if failure is not None:
-            _log.error("discarded_not_kept", exc_info=failure)
-
     def _set_full(self, reason: str | None) -> None:
-        _log.warning("disk_full" if reason else "disk_has_space_again")
+        self._operator_log.full(reason)
         if self._runtime is not None:
             self._runtime.set_full(reason)
 

@@ -22,7 +22,7 @@ from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
 from elasticq.server import auth as authenticator
 from elasticq.server import cluster as peers
 from elasticq.server.auth import Auth
-from elasticq.server.cluster import Cluster, MemberName, is_loopback, read_secret, with_discovery
+from elasticq.server.cluster import Cluster, MemberName, is_loopback, read_also, read_secret, with_discovery
 from elasticq.server.queues import (
     AutoCreate,
     Declarations,
@@ -250,10 +250,10 @@ def warnings(settings: Settings) -> list[str]:
     return found
 
 
-def secret(settings: Settings) -> bytes:
-    """Return the cluster's secret, empty if it has none. Raises SettingsError."""
+def secrets(settings: Settings) -> tuple[bytes, bytes]:
+    """Return the cluster's secret and the second one that is accepted, empty if there is none. Raises SettingsError."""
     try:
-        return read_secret(settings.cluster)
+        return read_secret(settings.cluster), read_also(settings.cluster)
     except ValueError as error:
         raise SettingsError(str(error)) from error
 

@@ -21,6 +21,7 @@ from elasticq.runtime.listener import listen
 from elasticq.server.files import raise_file_limit, shares
 from elasticq.server.notify import STOPPING, notify
 from elasticq.server.ports import EXIT_FAILURE, SUPERVISED, not_listening
+from elasticq.server.renewal import has_terminal
 from elasticq.server.settings import Settings
 
 RESTARTS_MAX: Final = 5
@@ -54,7 +55,7 @@ class _Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         # A terminal that is closed sends SIGHUP, too: then nobody wants a restart.
-        signal.signal(signal.SIGHUP, self._stop if sys.stdin.isatty() else self._restart)
+        signal.signal(signal.SIGHUP, self._stop if has_terminal() else self._restart)
         while True:
             try:
                 status = self._serve()
@@ -67,6 +68,7 @@ class _Supervisor:
                 return status if status >= 0 else EXIT_SIGNALLED - status
             if self._is_restarting:
                 self._is_restarting = False
+                print("elasticq: SIGHUP came: the serving process was stopped, and is started again", file=sys.stderr)
                 continue
             killed = f"elasticq: signal {-status} killed the serving process"
             now_s = time.monotonic()

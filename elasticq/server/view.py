@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 
+from elasticq.admin import asking
 from elasticq.engine.figures import QueueFigures, figures
 from elasticq.http.context import ServerContext
 from elasticq.model.errors import SqsError
@@ -10,6 +12,7 @@ from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result
 from elasticq.node.orders import Order, OrderOutcome
 from elasticq.node.settings import LeaseStatus, NodeStatus
+from elasticq.peers.questions import Answer
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.server.member import Member
@@ -28,6 +31,7 @@ class View:
 
     def open(self, member: Member, context: ServerContext) -> None:
         self._member, self._context = member, context
+        member.answer = partial(asking.answer, self)
 
     @property
     def node_name(self) -> str:
@@ -74,6 +78,10 @@ class View:
         runtime = self._member.runtime
         for queue in list(runtime.node.state.queues.values()):
             yield figures(queue, runtime.time_ms())
+
+    async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
+        assert self._member is not None
+        return await self._member.ask(member_id, kind, body, timeout_s)
 
     async def order(self, order: Order) -> OrderOutcome:
         assert self._member is not None

@@ -430,6 +430,7 @@ class Member:
         effects.replies.clear()
         for reply in replies:
             self._release(reply)
+        effects.news.clear()
         if effects.discarded:
             self.observer.judge.discarded(self, effects.discarded)
             effects.discarded.clear()

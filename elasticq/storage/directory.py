@@ -9,6 +9,7 @@ rows.db        committed state
 rows.new.db    another member's state that will take the place of log and rows: see install.py
 damaged/       bytes of pages that could not be read any more, for people
 snapshots/     copies of the rows for members that are too far behind; removed at each start
+removed        there while this member was a voter once, and was taken out of the cluster
 discarded/     entries that clients had been told are stored, but that a newer master did not have
 """
 
@@ -65,6 +66,7 @@ class DataDirectory:
         self.discarded = path / "discarded"
         self.damaged = path / "damaged"
         self.log_end = path / "log.end"
+        self._removed = path / "removed"
         try:
             if node_id is not None:
                 _make_directories(path)
@@ -97,6 +99,21 @@ class DataDirectory:
     def _change(self, lazy_sync: bool) -> None:
         self.format = Format(FORMAT, self.format.member_id, self.format.created, lazy_sync)
         _write_format(self.path, self.format)
+
+    @property
+    def was_removed(self) -> bool:
+        """Tell whether ``remember_removed`` was called with True last, in this life or an earlier one."""
+        return self._removed.exists()
+
+    def remember_removed(self, was_removed: bool) -> None:
+        """Note that this member was taken out of its cluster, or that it is a voter again; durable. Raises OSError."""
+        if was_removed == self.was_removed:
+            return
+        if was_removed:
+            self._removed.touch(0o600)
+        else:
+            self._removed.unlink()
+        self.sync()
 
     def sync(self) -> None:
         """Make the names of the files in the directory durable; they are when this returns."""

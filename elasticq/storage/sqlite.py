@@ -252,6 +252,7 @@ def load(directory: DataDirectory, log: SegmentLog, rows: Rows) -> Loaded:
         if not others:
             rows.accept_holes()
         durable.is_whole = not rows.has_holes
+        durable.was_removed = directory.was_removed
         if 0 < image.last_index < applied.index:
             lower(directory.log_end, End(0, vote.term))
             log.reset(vote)  # the rows are ahead of the log, so it cannot be continued where it ends

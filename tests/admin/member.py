@@ -6,10 +6,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from elasticq.admin import asking
 from elasticq.engine.figures import QueueFigures
 from elasticq.model.histogram import Histogram
 from elasticq.node.orders import Order, OrderDone, OrderOutcome
 from elasticq.node.settings import LeaseStatus, MemberStatus, NodeStatus
+from elasticq.peers.questions import Answer, NotAnswered
 from elasticq.runtime.meter import Meter
 from elasticq.wire.operations import OPERATIONS
 
@@ -67,6 +69,9 @@ class Member:
         self.counted = Meter(OPERATIONS)
         self.queued: list[QueueFigures] = []
         self.orders: list[Order] = []
+        self.linked: dict[str, Member] = {}  # by member id
+        self.older: set[str] = set()  # members whose version takes no questions
+        self.asked: list[tuple[str, str]] = []
         self.outcome: Callable[[Order], Awaitable[OrderOutcome]] = self._done
 
     def health(self) -> str:
@@ -89,6 +94,14 @@ class Member:
 
     def queues(self) -> Iterator[QueueFigures]:
         yield from self.queued
+
+    async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
+        self.asked.append((member_id, kind))
+        if member_id in self.older:
+            raise NotAnswered("it is of an older version, which takes no questions over links", is_older=True)
+        if member_id not in self.linked:
+            raise NotAnswered("there is no link to it")
+        return await asking.answer(self.linked[member_id], kind, body)
 
     async def order(self, order: Order) -> OrderOutcome:
         self.orders.append(order)

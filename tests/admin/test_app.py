@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from elasticq import BUILD, __version__
-from elasticq.admin import app as pages
+from elasticq.admin import asking
 from elasticq.admin.app import ORDERS_MAX, make_app
 from elasticq.node.orders import (
     AddVoter,
@@ -106,6 +106,7 @@ async def test_cluster_tells_names_members_and_progress(aiohttp_client: Any) -> 
         "reason": "",
         "stale_ms": 4_000,
         "discarded": 3,
+        "relays": True,
         "digests": {"118": "ab12"},
     }
     assert members[2] == {
@@ -251,7 +252,7 @@ async def test_an_order_without_an_answer_is_504(aiohttp_client: Any, monkeypatc
     async def never(order: Order) -> OrderOutcome:
         return await asyncio.get_running_loop().create_future()
 
-    monkeypatch.setattr(pages, "ORDER_S", 0)
+    monkeypatch.setattr(asking, "ORDER_S", 0)
     member = Member()
     member.outcome = never
     client = await client_of(aiohttp_client, member)

@@ -6,6 +6,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from elasticq.admin.app import make_app
+from elasticq.admin.authenticator import Token
 from elasticq.wire.browsers import Browsers
 from tests.admin.member import Member
 
@@ -13,7 +14,7 @@ TOKEN = "a-token-of-operators"
 
 
 async def statuses(aiohttp_client: Any, token: str | None, **headers: str) -> dict[str, int]:
-    client = await aiohttp_client(TestServer(make_app(Member(), token, Browsers())))
+    client = await aiohttp_client(TestServer(make_app(Member(), Token(token), Browsers())))
     pages = ("/health", "/ready", "/master", "/cluster", "/metrics")
     return {page: (await client.get(page, headers=headers)).status for page in pages}
 
@@ -43,7 +44,7 @@ async def test_pages_but_for_probes_want_the_token(
 
 async def test_orders_want_the_token(aiohttp_client: Any) -> None:
     member = Member()
-    client = await aiohttp_client(TestServer(make_app(member, TOKEN)))
+    client = await aiohttp_client(TestServer(make_app(member, Token(TOKEN))))
     assert (await client.post("/cluster/orders", json={"order": "verify"})).status == 401
     assert member.orders == []
     headers = {"Authorization": f"Bearer {TOKEN}"}

@@ -8,9 +8,9 @@ import pytest_asyncio
 from msgspec.structs import replace
 
 from elasticq.admin.port import AdminPort
-from elasticq.cli.admin_client import AdminClient, Failure
+from elasticq.cli.admin_client import AdminClient, Failure, master_of
 from elasticq.node.orders import RemoveVoter
-from tests.admin.member import Member
+from tests.admin.member import IDS, Member
 
 
 class Pair:
@@ -21,6 +21,7 @@ class Pair:
         self.ports = [AdminPort(member, "127.0.0.1", 0) for member in (self.master, self.follower)]
         self.master_url, self.follower_url = (f"http://127.0.0.1:{port.port}" for port in self.ports)
         self.follower.with_members(n1={"admin": self.master_url})
+        self.follower.linked = {IDS["n1"]: self.master}
 
 
 @pytest_asyncio.fixture
@@ -38,30 +39,48 @@ async def test_view_is_what_the_asked_member_sees(pair: Pair) -> None:
     assert (seen["node"], seen["role"], seen["master"]) == ("n2", "follower", "n1")
 
 
-async def test_master_is_found_through_a_follower_and_gets_the_order(pair: Pair) -> None:
-    master = await asyncio.to_thread(AdminClient(pair.follower_url).master)
-    assert master.url == pair.master_url
-    assert await asyncio.to_thread(master.order, "remove", "n2") == "done: RemoveVoter"
+async def test_order_goes_to_the_master_through_a_follower(pair: Pair) -> None:
+    assert await asyncio.to_thread(AdminClient(pair.follower_url).order, "remove", "n2") == "done: RemoveVoter"
     assert (pair.master.orders, pair.follower.orders) == ([RemoveVoter("n2")], [])
+    assert pair.follower.asked == [(IDS["n1"], "order")]
 
 
-async def test_master_that_is_asked_itself_needs_no_url_of_its_own(pair: Pair) -> None:
-    client = AdminClient(pair.master_url)
-    assert await asyncio.to_thread(client.master) is client
+async def test_order_goes_to_the_admin_port_of_a_master_of_an_older_version(pair: Pair) -> None:
+    pair.follower.older = {IDS["n1"]}
+    assert await asyncio.to_thread(AdminClient(pair.follower_url).order, "remove", "n2") == "done: RemoveVoter"
+    assert pair.master.orders == [RemoveVoter("n2")]
+
+
+async def test_order_is_not_given_to_another_member_than_was_meant(pair: Pair) -> None:
+    pair.follower.older = {IDS["n1"]}
+    pair.follower.with_members(n1={"admin": pair.follower_url})
+    with pytest.raises(Failure, match=r"leads to n2 .* and not to n1 "):
+        await asyncio.to_thread(AdminClient(pair.follower_url).order, "remove", "n2")
+    assert (pair.master.orders, pair.follower.orders) == ([], [])
+
+
+async def test_view_of_another_member_is_its_own(pair: Pair) -> None:
+    client = AdminClient(pair.follower_url)
+    seen = await asyncio.to_thread(client.view)
+    assert master_of(seen) == IDS["n1"]
+    assert (await asyncio.to_thread(client.view_of, seen, IDS["n1"]))["node"] == "n1"
+    assert (await asyncio.to_thread(client.view_of, seen, IDS["n2"]))["node"] == "n2"
+    pair.follower.linked[IDS["n3"]] = pair.master
+    with pytest.raises(Failure, match=r"the link of n2 leads to n1 .* and not to n3 "):
+        await asyncio.to_thread(client.view_of, seen, IDS["n3"])
 
 
 async def test_no_master_is_a_failure_that_names_the_reason(pair: Pair) -> None:
     pair.follower.seen = replace(pair.follower.seen, master=None, reason="read-only")
+    client = AdminClient(pair.follower_url)
     with pytest.raises(Failure, match="n2 knows no master: read-only"):
-        await asyncio.to_thread(AdminClient(pair.follower_url).master)
+        await asyncio.to_thread(client.order, "remove", "n2")
+    with pytest.raises(Failure, match="n2 knows no master: read-only"):
+        master_of(await asyncio.to_thread(client.view))
 
 
 async def test_master_without_a_known_admin_port_is_a_failure(pair: Pair) -> None:
-    pair.follower.seen = replace(pair.follower.seen, members=())
-    with pytest.raises(Failure, match="the admin port of the master n1 is not known"):
-        await asyncio.to_thread(AdminClient(pair.follower_url).master)
-
-
-def test_client_of_another_member_has_the_same_token() -> None:
-    other = AdminClient("http://one", "secret").to("http://other")
-    assert (other.url, other._token) == ("http://other", "secret")
+    pair.follower.older = {IDS["n1"]}
+    pair.follower.with_members(n1={"admin": ""})
+    with pytest.raises(Failure, match="n1 has no admin port that is known here"):
+        await asyncio.to_thread(AdminClient(pair.follower_url).order, "remove", "n2")

@@ -21,6 +21,7 @@ from elasticq.node.orders import (
     RemoveVoter,
     ReplaceVoter,
     TransferMastership,
+    VerifyRows,
 )
 from tests.admin.member import IDS, Member
 
@@ -36,6 +37,7 @@ class Trio:
         urls = {name: {"admin": self.url(name)} for name in IDS}
         for member in self.members.values():
             member.with_members(**urls)
+            member.linked = {other.seen.member_id: other for other in self.members.values() if other is not member}
 
     def url(self, name: str) -> str:
         return f"http://127.0.0.1:{self.ports[name].port}"
@@ -136,12 +138,13 @@ async def test_a_refused_order_exits_with_1_and_the_reason(trio: Trio, capsys: p
     ("change", "told"),
     [
         ({"master": None, "reason": "read-only"}, "n2 knows no master: read-only"),
-        ({"members": ()}, "admin port of the master n1 is not known"),
+        ({}, "the master n1 cannot be asked by n2: there is no link to it: the order may have been done"),
     ],
 )
 async def test_without_a_master_nothing_is_ordered(
     trio: Trio, capsys: pytest.CaptureFixture[str], change: dict[str, Any], told: str
 ) -> None:
+    trio.members["n2"].linked = {}
     trio.members["n2"].seen = replace(trio.members["n2"].seen, **change)
     assert await run("remove", "n3", "--admin", trio.url("n2")) == 1
     assert told in capsys.readouterr().err
@@ -174,6 +177,47 @@ async def test_verify_waits_for_a_member_that_lags(trio: Trio, capsys: pytest.Ca
     assert capsys.readouterr().out.startswith("equal")
 
 
+async def test_verify_asks_over_links_where_every_admin_port_is_on_its_own_loopback(
+    trio: Trio, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in README's recipe for three machines: each member's admin URL leads to whoever asks."""
+    own = {name: {"admin": trio.url("n2")} for name in IDS}
+    for member in trio.members.values():
+        member.with_members(**own)
+    trio.verify_by(("n1", "ab"), ("n2", "ab"), ("n3", "cd"))
+    assert await run("verify", "--admin", trio.url("n2")) == 1
+    assert capsys.readouterr().out == "different at index 121: n1 ab, n2 ab, n3 cd\n"
+    assert trio.members["n1"].orders == [VerifyRows()]
+
+
+async def test_verify_of_an_older_member_asks_its_admin_port(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
+    trio.members["n1"].older = {IDS["n3"]}
+    trio.verify_by(("n1", "ab"), ("n2", "ab"), ("n3", "ab"))
+    assert await run("verify", "--admin", trio.url("n1")) == 0
+    assert capsys.readouterr().out == "equal at index 121: n1, n2, n3\n"
+
+
+async def test_verify_fails_where_another_member_answers_at_an_older_members_admin_port(
+    trio: Trio, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trio.members["n1"].older = {IDS["n3"]}
+    trio.members["n1"].with_members(n3={"admin": trio.url("n1")})
+    trio.verify_by(("n1", "ab"), ("n2", "ab"), ("n3", "ab"))
+    assert await run("verify", "--admin", trio.url("n1")) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert f"{trio.url('n1')} leads to n1 ({IDS['n1']}), and not to n3 ({IDS['n3']})" in told.err
+
+
+async def test_verify_names_a_member_that_does_not_answer_over_its_link(
+    trio: Trio, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del trio.members["n1"].linked[IDS["n3"]]
+    trio.verify_by(("n1", "ab"), ("n2", "ab"), ("n3", "ab"))
+    assert await run("verify", "--wait-s", "0", "--admin", trio.url("n1")) == 1
+    assert f"n3 ({IDS['n3']}) cannot be asked by n1: there is no link to it" in capsys.readouterr().err
+
+
 async def test_verify_exits_with_1_when_rows_differ(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
     trio.verify_by(("n1", "ab"), ("n2", "ab"), ("n3", "cd"))
     assert await run("verify", "--admin", trio.url("n1")) == 1
@@ -192,6 +236,7 @@ async def test_verify_gives_up_on_who_does_not_come(trio: Trio, capsys: pytest.C
     assert await run("verify", "--wait-s", "0", "--admin", trio.url("n1")) == 1
     assert "n3 has not come to index 121 in the time given" in capsys.readouterr().err
     trio.members["n1"].with_members(n3={"admin": ""})
+    trio.members["n1"].older = {IDS["n3"]}
     trio.verify_by(("n1", "ab"), ("n2", "ab"))
     trio.members["n1"].seen = replace(trio.members["n1"].seen, digests={})
     assert await run("verify", "--wait-s", "0", "--admin", trio.url("n1")) == 1

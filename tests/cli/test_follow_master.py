@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from elasticq.admin.app import make_app
+from elasticq.admin.authenticator import Token
 from elasticq.cli import main
 from elasticq.cli.follow_master import AGAIN_S, LABEL, Follower, Pod
 from tests.admin.member import Member, status_of
@@ -73,7 +74,7 @@ async def kubernetes() -> AsyncIterator[Kubernetes]:
 async def member() -> AsyncIterator[tuple[Member, str]]:
     """A master, and the URL of its admin port."""
     master = Member("n1")
-    server = TestServer(make_app(master, "a-token-of-operators"))
+    server = TestServer(make_app(master, Token("a-token-of-operators")))
     await server.start_server()
     yield master, str(server.make_url(""))
     await server.close()

@@ -18,7 +18,7 @@ import pytest
 
 from elasticq.cli import carry, main
 from elasticq.cli.show import one_line
-from elasticq.client import Sqs
+from elasticq.client import Sqs, SqsError
 from tests.server.process import PATIENCE_S, Server
 
 
@@ -138,6 +138,70 @@ def test_purge_waits_until_nothing_is_left(run: Any, sqs: Sqs, queue: str) -> No
     status, out, _ = run("purge", queue, "--yes")
     assert (status, out) == (0, "purged about 1 messages\n")
     assert bodies(sqs, queue) == []
+
+
+def test_delete_takes_the_queue_and_its_messages(run: Any, sqs: Sqs, queue: str) -> None:
+    run("send", queue, "x")
+    assert run("delete", queue, "--yes") == (0, f"deleted {queue} with about 1 messages\n", "")
+    with pytest.raises(SqsError, match="NonExistentQueue"):
+        url_of(sqs, queue)
+    status, out, err = run("delete", queue, "--yes")
+    assert (status, out, "NonExistentQueue" in err) == (1, "", True)
+
+
+def test_delete_as_json_by_url(run: Any, sqs: Sqs, queue: str) -> None:
+    status, out, _ = run("delete", url_of(sqs, queue), "--yes", "--json")
+    assert (status, json.loads(out)) == (0, {"deleted": queue, "messages": 0})
+
+
+def test_delete_without_a_terminal_wants_yes_and_on_one_the_name(url: str, sqs: Sqs, queue: str) -> None:
+    command = [sys.executable, "-m", "elasticq", "queues", "delete", "--url", url, queue]
+    done = subprocess.run(command, input=f"{queue}\n", capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert (done.returncode, "say --yes" in done.stderr, done.stdout) == (1, True, "")
+    master, terminal = pty.openpty()
+    os.write(master, b"another\n")
+    done = subprocess.run(command, stdin=terminal, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert (done.returncode, "nothing was deleted" in done.stderr) == (1, True)
+    assert url_of(sqs, queue)
+    os.write(master, f"{queue}\n".encode())
+    done = subprocess.run(command, stdin=terminal, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert done.returncode == 0
+    with pytest.raises(SqsError, match="NonExistentQueue"):
+        url_of(sqs, queue)
+    os.close(master)
+    os.close(terminal)
+
+
+def test_set_changes_attributes_and_takes_policies_away(run: Any, sqs: Sqs, queue: str) -> None:
+    dead = f"dead-{uuid4().hex}"
+    sqs.create_queue(QueueName=dead)
+    arn = sqs.get_queue_attributes(QueueUrl=url_of(sqs, dead), AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": "4"})
+    status, out, _ = run("set", queue, "VisibilityTimeout=7", f"RedrivePolicy={policy}")
+    first, second = out.splitlines()
+    assert (status, first) == (0, "VisibilityTimeout=7")
+    assert json.loads(second.removeprefix("RedrivePolicy="))["deadLetterTargetArn"] == arn
+    status, out, _ = run("set", queue, "RedrivePolicy=", "--json")
+    assert (status, json.loads(out)) == (0, {"name": queue, "attributes": {"RedrivePolicy": ""}})
+    found = sqs.get_queue_attributes(QueueUrl=url_of(sqs, queue), AttributeNames=["All"])["Attributes"]
+    assert (found["VisibilityTimeout"], "RedrivePolicy" in found) == ("7", False)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("VisibilityTimeout", "VisibilityTimeout is not NAME=VALUE"),
+        ("VisibilityTimeout=-1", "InvalidAttributeValue"),
+        ("Colour=red", "InvalidAttributeName"),
+    ],
+)
+def test_set_of_what_cannot_be_set_fails_and_changes_nothing(
+    run: Any, sqs: Sqs, queue: str, change: str, told: str
+) -> None:
+    status, out, err = run("set", queue, "DelaySeconds=9", change)
+    assert (status, out, told in err) == (1, "", True), err
+    found = sqs.get_queue_attributes(QueueUrl=url_of(sqs, queue), AttributeNames=["DelaySeconds"])["Attributes"]
+    assert found["DelaySeconds"] == "0"
 
 
 def test_purge_on_a_terminal_wants_the_name(url: str, sqs: Sqs, queue: str) -> None:

@@ -3,9 +3,14 @@
 import pytest
 
 from elasticq.engine.digest import state_digest
+from elasticq.engine.dump import dump
 from elasticq.model import commands as c
 from elasticq.node.orders import AddVoter, OrderDone, RemoveVoter
-from tests.node.cluster import Cluster, member_id
+from elasticq.node.outputs import Frame
+from elasticq.replication import messages
+from elasticq.replication.messages import Append
+from elasticq.replication.records import Durable
+from tests.node.cluster import Cluster, Member, member_id
 
 A, B, C, D = map(member_id, "abcd")
 CREATE = c.CreateQueue(queue_name="jobs")
@@ -294,6 +299,49 @@ def test_removed_member_that_was_away_learns_it_when_it_is_back() -> None:
     cluster.advance(5_000)
     assert "was removed from the cluster" in reason(cluster, gone)
     assert cluster.node(master).replica.term == term
+
+
+def test_removed_member_whose_storage_remembers_it_serves_nobody_after_a_restart() -> None:
+    cluster = founded()
+    master = cluster.elect()
+    gone = next(name for name in cluster.names if name != master)
+    assert isinstance(cluster.obey(master, RemoveVoter(gone[0])), OrderDone)
+    cluster.advance(2_000)
+    old = cluster.members[gone]
+    replica = old.node.replica
+    base = replica.log.base_at(replica.commit_index, replica.membership.committed_voters)
+    cluster.crash(gone)
+    cluster.names = tuple(name for name in cluster.names if name != gone)
+    durable = Durable(old.node.vote, [], base, base.index, was_removed=True)
+    rows = [mutation for chunk in dump(cluster.node(master).state) for mutation in chunk]
+    cluster.members[gone] = Member(old.settings, durable, old.entropy, rows)
+    cluster.start(gone)
+    cluster.introduce_all()
+    cluster.advance(5_000)
+    assert cluster.node(gone).replica.master == master
+    assert "was removed from the cluster" in reason(cluster, gone)
+    assert "was removed" in str(cluster.answer(gone, cluster.say(gone, SEND)))
+
+
+def test_member_that_crashed_before_its_removal_was_committed_learns_it_at_its_restart() -> None:
+    cluster = founded()
+    master = cluster.elect()
+    gone = next(name for name in cluster.names if name != master)
+    before = cluster.node(master).replica.log.last_index
+
+    def tells_of_the_commit(sender: str, frame: Frame) -> bool:
+        message = messages.decode(frame.data)
+        return frame.to == gone and isinstance(message, Append) and message.commit_index > before
+
+    cluster.drops = tells_of_the_commit
+    assert isinstance(cluster.obey(master, RemoveVoter(gone[0])), OrderDone)
+    assert not cluster.node(gone).members.was_removed
+    assert not cluster.node(gone).replica.membership.is_voter
+    cluster.crash(gone)
+    cluster.drops = None
+    cluster.restart(gone)
+    cluster.advance(5_000)
+    assert "was removed from the cluster" in reason(cluster, gone)
 
 
 def test_learner_that_is_gone_is_forgotten_and_asks_again_when_it_is_back() -> None:

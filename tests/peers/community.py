@@ -1,7 +1,7 @@
 """Members without nodes, in one loop: what they heard, and conditions to wait on."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import msgspec
 from elasticq.node.outputs import Frame
 from elasticq.node.peer import Peer
 from elasticq.peers.peers import Peers
+from elasticq.peers.questions import LEVEL, Answer
 from elasticq.peers.settings import PeerSettings
 
 PATIENCE_S = 20.0
@@ -18,7 +19,18 @@ PATIENCE_S = 20.0
 
 def make_peer(name: str, *, incarnation: str = "", **changes: Any) -> Peer:
     peer = Peer(
-        f"{name}-0123456789abcdef", name, incarnation or f"boot of {name}", "test", "", 3, True, False, 1, "", "", ""
+        f"{name}-0123456789abcdef",
+        name,
+        incarnation or f"boot of {name}",
+        "test",
+        "",
+        3,
+        True,
+        False,
+        LEVEL,
+        "",
+        "",
+        "",
     )
     return msgspec.structs.replace(peer, **changes)
 
@@ -62,6 +74,8 @@ class Member:
         self.mets: list[Peer] = []
         self.losts: list[str] = []
         self.refusals: list[str] = []
+        self.questions: list[tuple[str, bytes]] = []
+        self.answer: Callable[[str, bytes], Awaitable[Answer]] = self._echo
         self.linked: set[str] = set()
         self.files = Files()
         self._news = asyncio.Event()
@@ -97,6 +111,14 @@ class Member:
         self.losts.append(member_id)
         self.linked.discard(member_id)
         self._news.set()
+
+    async def asked(self, kind: str, body: bytes) -> Answer:
+        self.questions.append((kind, body))
+        self._news.set()
+        return await self.answer(kind, body)
+
+    async def _echo(self, kind: str, body: bytes) -> Answer:
+        return 200, f"{self.peer.name} {kind} ".encode() + body
 
     def refused(self, reason: str) -> None:
         self.refusals.append(reason)

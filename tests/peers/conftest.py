@@ -33,6 +33,9 @@ class LogLines(logging.Handler):
 def log() -> Iterator[LogLines]:
     lines = LogLines()
     logger = logging.getLogger("elasticq.peers")
+    level = logger.level
     logger.addHandler(lines)
+    logger.setLevel(logging.INFO)
     yield lines
     logger.removeHandler(lines)
+    logger.setLevel(level)

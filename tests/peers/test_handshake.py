@@ -1,5 +1,7 @@
 """Both sides prove that they know the secret and read the same hellos; all else is refused."""
 
+from itertools import pairwise
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -24,10 +26,12 @@ from tests.peers.community import make_peer
 SECRET = b"open sesame"
 
 
-def make_side(name: str, *, is_dialler: bool, secret: bytes = SECRET, nonce: bytes = b"", **changes: str) -> Handshake:
+def make_side(
+    name: str, *, is_dialler: bool, secret: bytes = SECRET, also: bytes = b"", nonce: bytes = b"", **changes: str
+) -> Handshake:
     nonce = nonce or name[0].encode() * 32
     hello = make_hello(make_peer(name, **changes), "link", is_keyed=bool(secret), nonce=nonce)
-    return Handshake(hello, secret, is_dialler=is_dialler)
+    return Handshake(hello, secret, is_dialler=is_dialler, also=also)
 
 
 def shake(dialler: Handshake, acceptor: Handshake) -> None:
@@ -61,6 +65,40 @@ def test_each_direction_and_each_connection_has_its_own_key() -> None:
         assert acceptor.keys == dialler.keys[::-1]
         keys |= set(dialler.keys)
     assert len(keys) == 4
+
+
+OLD, NEW = b"open sesame", b"open barley"
+
+
+@pytest.mark.parametrize("dialler", [(OLD, NEW), (NEW, OLD)])
+@pytest.mark.parametrize("acceptor", [(OLD, b""), (OLD, NEW), (NEW, OLD), (NEW, b"")])
+def test_who_knows_two_secrets_goes_on_with_the_one_that_is_proven(
+    dialler: tuple[bytes, bytes], acceptor: tuple[bytes, bytes]
+) -> None:
+    one = make_side("a", is_dialler=True, secret=dialler[0], also=dialler[1])
+    other = make_side("b", is_dialler=False, secret=acceptor[0], also=acceptor[1])
+    shake(one, other)
+    assert one.keys is not None
+    assert other.keys == one.keys[::-1]
+    assert one.is_proven
+    assert other.is_proven
+
+
+def test_each_step_of_a_change_of_secrets_links_with_the_step_before() -> None:
+    steps = [(OLD, b""), (OLD, NEW), (NEW, OLD), (NEW, b"")]
+    for before, after in pairwise(steps):
+        for dialler, acceptor in ((before, after), (after, before)):
+            one = make_side("a", is_dialler=True, secret=dialler[0], also=dialler[1])
+            other = make_side("b", is_dialler=False, secret=acceptor[0], also=acceptor[1])
+            shake(one, other)
+            assert one.is_proven
+            assert other.is_proven
+
+
+def test_third_secret_is_none_of_two() -> None:
+    one = make_side("a", is_dialler=True, secret=OLD, also=NEW)
+    with pytest.raises(WrongSecret):
+        shake(one, make_side("b", is_dialler=False, secret=b"else", also=OLD))
 
 
 def test_a_wrong_secret_is_found_by_the_dialler() -> None:

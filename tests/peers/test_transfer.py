@@ -44,6 +44,19 @@ async def test_a_snapshot_arrives_whole(tmp_path: Path, settings: dict[str, byte
     assert sorted(file.name for file in tmp_path.iterdir()) == ["into.db", "source.db"]
 
 
+async def test_a_snapshot_that_was_sent_is_told_once(tmp_path: Path, log: LogLines) -> None:
+    source = Member("a", **SECRET)
+    source.files.add(make_file(tmp_path), "one", 7)
+    async with running(source):
+        joiner = Member("b", seeds=(source.peers.address,), **SECRET)
+        async with running(joiner):
+            await joiner.until_linked(source)
+            await fetched(joiner, source.id, 7, tmp_path / "into.db")
+            await log.until(lambda: log.having("snapshot_sent"))
+    told = f"snapshot_sent: The snapshot at index 7 was sent to b, {SIZE_BYTES} bytes in all."
+    assert log.having("snapshot_sent") == [told]
+
+
 async def test_a_cut_transfer_resumes_where_it_was(tmp_path: Path) -> None:
     source = Member("a", **SECRET)
     path = make_file(tmp_path)

@@ -40,7 +40,8 @@ def test_mastership_is_lost_before_the_log_of_the_next_master_is_told() -> None:
     events = deposed_by(bench, entry(2, 2), entry(3, 2), commit=3)
     assert [type(event) for event in events] == [LostMastership, Linked, Dropped, CommitMoved]
     lost, linked, dropped, moved = events
-    assert lost == LostMastership(1), "the commit index of then, though it is 3 when the node hears of it"
+    reason = "others are in the newer term 2"
+    assert lost == LostMastership(1, reason), "the commit index of then, though it is 3 when the node hears of it"
     assert linked == Linked(2, 7_000_000 + bench.now_ms)
     assert isinstance(dropped, Dropped)
     assert [(each.index, each.term) for each in dropped.entries] == [(2, 1), (3, 1)]
@@ -59,7 +60,7 @@ def test_master_that_commits_its_own_removal_tells_the_commit_as_master() -> Non
     assert told(bench)[-1] == MembersChanged(2, is_voter=False)
     bench.append_reply("b", 2)
     bench.append_reply("c", 2)
-    assert told(bench) == [CommitMoved(2, is_master=True), LostMastership(2)]
+    assert told(bench) == [CommitMoved(2, is_master=True), LostMastership(2, "it was taken out of the voters")]
 
 
 def test_new_master_that_nobody_asks_for_a_round_sends_it_with_the_next_tick() -> None:
@@ -110,4 +111,4 @@ def test_silence_of_all_others_ends_a_mastership() -> None:
     bench.win()
     told(bench)
     bench.tick(TIMING.election_max_ms)
-    assert told(bench) == [LostMastership(0)]
+    assert told(bench) == [LostMastership(0, "no majority was heard for 700 ms")]

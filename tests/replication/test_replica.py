@@ -2,7 +2,7 @@
 
 import pytest
 
-from elasticq.replication.events import BecameMaster, Linked, LostMastership
+from elasticq.replication.events import BecameMaster, Campaigned, Linked, LostMastership
 from elasticq.replication.messages import Append, AppendReply, RequestVote, TimeoutNow
 from elasticq.replication.records import Truncation, Vote
 from elasticq.replication.replica import FOLLOWER, MASTER
@@ -179,7 +179,8 @@ def test_acknowledgement_of_another_term_is_not_counted() -> None:
     assert commit_of(bench) == 0
     bench.append_reply("c", 1, term=2)
     assert (bench.replica.role, bench.replica.term) == (FOLLOWER, 2)
-    assert bench.events == [BecameMaster(), LostMastership(0)]
+    won, lost = BecameMaster(), LostMastership(0, "others are in the newer term 2")
+    assert bench.events == [Campaigned(1, is_pre_vote=True), Campaigned(1), won, lost]
 
 
 def test_master_without_a_quorum_steps_down_within_the_silence() -> None:

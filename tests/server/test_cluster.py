@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from elasticq.server.cluster import is_address, is_loopback
-from elasticq.server.settings import Settings, SettingsError, load, secret, warnings
+from elasticq.server.settings import Settings, SettingsError, load, secrets, warnings
 
 
 def loaded(**cluster: Any) -> Settings:
@@ -98,19 +98,32 @@ def test_a_missing_secret_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_secret_opens_the_peer_port_to_other_machines(secret_file: Path) -> None:
     settings = loaded(nodes=3, peer_host="0.0.0.0", secret_file=str(secret_file))
-    assert secret(settings) == b"a secret of some length"
+    assert secrets(settings) == (b"a secret of some length", b"")
     assert warnings(settings) == []
+
+
+def test_second_secret_is_that_of_the_file_beside_the_first(secret_file: Path) -> None:
+    settings = loaded(nodes=3, peer_host="::", secret_file=str(secret_file))
+    also = Path(f"{secret_file}.also")
+    also.write_text("the next secret\n")
+    also.chmod(0o600)
+    assert secrets(settings) == (b"a secret of some length", b"the next secret")
+    also.chmod(0o644)
+    with pytest.raises(SettingsError, match=r"secret\.also is open to other users"):
+        secrets(settings)
+    with pytest.raises(SettingsError, match=r"secret\.also is open to other users"):
+        loaded(nodes=3, peer_host="::", secret_file=str(secret_file))
 
 
 def test_tls_opens_the_peer_port_to_other_machines(secret_file: Path) -> None:
     files = dict.fromkeys(("tls_cert", "tls_key", "tls_ca"), str(secret_file))
-    assert secret(loaded(nodes=3, peer_host="::", **files)) == b""
+    assert secrets(loaded(nodes=3, peer_host="::", **files)) == (b"", b"")
 
 
 def test_a_secret_file_that_went_away_is_told(secret_file: Path) -> None:
     settings = loaded(secret_file=str(secret_file))
     secret_file.unlink()
-    for use in (secret, warnings):
+    for use in (secrets, warnings):
         with pytest.raises(SettingsError, match="cannot be read"):
             use(settings)
 

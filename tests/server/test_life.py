@@ -90,6 +90,23 @@ def test_a_foreign_address_is_told_with_status_1() -> None:
     assert "cannot listen on 192.0.2.1:0" in done.stderr
 
 
+def test_certificates_of_the_peer_port_that_cannot_be_used_are_told_with_status_2(tmp_path: Path) -> None:
+    """They can be read, so only their use tells that they are none."""
+    names = ("TLS_CERT", "TLS_KEY", "TLS_CA")
+    for name in names:
+        (tmp_path / name).write_text("no certificate")
+    done = subprocess.run(
+        [sys.executable, "-m", "elasticq", "--port", "0", "--discovery", "seeds", "--data-dir", str(tmp_path / "data")],
+        env=os.environ | {f"ELASTICQ_CLUSTER__{name}": str(tmp_path / name) for name in names},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 2, done.stderr
+    assert f"elasticq: TLS files {tmp_path / 'TLS_CERT'}" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_aiohttp_is_not_imported_before_it_is_needed() -> None:
     """It is most of a start's CPU, and no SDK needs it."""
     code = "import sys, elasticq.server.life; assert 'aiohttp' not in sys.modules"

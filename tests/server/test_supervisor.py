@@ -97,6 +97,21 @@ def test_health_tells_who_serves_and_who_holds_the_port(supervised: Supervised) 
     assert f"supervisor={supervised.process.pid}" in told
 
 
+def test_sighup_restarts_by_the_supervisor_and_only_reads_anew_by_the_serving_process(supervised: Supervised) -> None:
+    assert supervised.process.stderr is not None
+    pid = supervised.serving_pid
+    until(lambda: ask(supervised.port, "GET", "/health").status == 200, "it answers")
+    os.kill(pid, signal.SIGHUP)
+    assert any("renewed: SIGHUP came" in line for line in supervised.process.stderr)
+    assert supervised.serving_pid == pid
+    supervised.process.send_signal(signal.SIGHUP)
+    supervised.until_replaced(pid)
+    supervised.process.send_signal(signal.SIGTERM)
+    told = supervised.process.stderr.read()
+    assert told.count("SIGHUP came: the serving process was stopped, and is started again") == 1, told
+    assert supervised.process.wait(PATIENCE_S) == 0
+
+
 def test_supervisor_stops_the_serving_process_and_ends_as_it_does(supervised: Supervised) -> None:
     pid = supervised.serving_pid
     supervised.process.send_signal(signal.SIGTERM)

@@ -24,6 +24,20 @@ def test_a_directory_is_made_for_its_owner_only_and_keeps_its_member(tmp_path: P
     again.close()
 
 
+def test_a_directory_remembers_that_its_member_was_removed_until_it_is_a_voter_again(tmp_path: Path) -> None:
+    directory = DataDirectory(tmp_path / "data", "a")
+    assert not directory.was_removed
+    directory.remember_removed(False)
+    directory.remember_removed(True)
+    directory.remember_removed(True)
+    directory.close()
+    again = DataDirectory(tmp_path / "data", "a")
+    assert again.was_removed
+    again.remember_removed(False)
+    assert not again.was_removed
+    again.close()
+
+
 def test_two_directories_are_two_members(tmp_path: Path) -> None:
     one, other = DataDirectory(tmp_path / "one", "a"), DataDirectory(tmp_path / "other", "a")
     assert one.member_id != other.member_id

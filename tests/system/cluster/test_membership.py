@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.system.cluster.cluster import Cluster, Member, let_pass, until
+from tests.system.cluster.cluster import Cluster, Member, ask, let_pass, until
 from tests.system.cluster.conftest import MakeCluster
 from tests.system.cluster.load import Load, fill
 from tests.system.durability.chaos import now_us
@@ -128,6 +128,44 @@ def refuses(cluster: Cluster, removed: str) -> None:
     assert not member.is_ready()
     created = member.ask("CreateQueue", QueueName="removed")
     assert created.status == 503, created
+
+
+def test_any_member_verifies_all_and_passes_orders_on(cluster: Cluster) -> None:
+    follower, other = cluster.followers()
+    cluster[follower].call("CreateQueue", QueueName="jobs")
+    told = cluster.operate("verify", by=follower)
+    assert (told.startswith("equal at index "), sorted(told.rpartition(": ")[2].strip().split(", "))) == (
+        True,
+        ["n1", "n2", "n3"],
+    )
+    cluster.operate("transfer", other, by=follower)
+    until(lambda: cluster.master() == other, f"{other} is master")
+    page = ask(cluster[follower].admin_port, "GET", f"/cluster/members/{other}").body
+    assert (page["node"], page["role"]) == (other, "master")
+
+
+def test_removed_member_is_still_removed_when_it_is_started_again(cluster: Cluster) -> None:
+    gone = cluster.followers()[0]
+    member = cluster[gone]
+    cluster.operate("remove", gone)
+    until(lambda: "was removed" in member.status().get("reason", ""), f"{gone} knows it: {member.said()}")
+    assert member.stop() == 0
+    before = len(member.log.read_text())
+    member.start()
+    member.until_up()
+
+    def is_linked() -> bool:
+        members = cluster[cluster.master()].status()["members"]
+        return any(each["name"] == gone and each["linked"] for each in members)
+
+    until(is_linked, f"{gone} is linked: {member.said()}")
+    until(lambda: member.status().get("master"), f"{gone} hears the master")
+    assert not member.is_ready()
+    assert "empty its data directory to let it join anew (docs/operations.md" in member.status()["reason"]
+    for action in ("CreateQueue", "GetQueueUrl"):
+        reply = member.ask(action, QueueName="removed")
+        assert (reply.status, "was removed from the cluster" in reply.message) == (503, True), reply
+    until(lambda: member.log.read_text()[before:].count("this member was removed") == 1, f"it says so: {member.said()}")
 
 
 @pytest.mark.chaos

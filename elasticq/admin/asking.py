@@ -1,0 +1,97 @@
+"""What members ask each other for an operator: the page /cluster of another one, and orders for the master.
+
+The answers are those of the pages themselves, so that the member that was asked passes them on as they are.
+"""
+
+import asyncio
+from typing import Final
+
+import msgspec
+
+from elasticq.admin.cluster import document
+from elasticq.admin.orders import BadOrder, read_order
+from elasticq.admin.source import AdminSource
+from elasticq.node.orders import OrderDone
+from elasticq.node.settings import NodeStatus
+from elasticq.peers.questions import Answer, NotAnswered
+from elasticq.runtime.runtime import RuntimeStopped
+
+CLUSTER: Final = "cluster"
+ORDER: Final = "order"
+CLUSTER_S: Final = 5.0
+ORDER_S: Final = 60.0
+MARGIN_S: Final = 2.0
+"""How much longer than the master itself a member waits for the answer to an order."""
+NOT_ASKED: Final = 501
+"""The member was not asked, as its version takes no questions: nothing was done."""
+NO_ANSWER: Final = 502
+
+
+async def answer(source: AdminSource, kind: str, body: bytes) -> Answer:
+    """Answer a question that another member asks."""
+    if kind == CLUSTER:
+        return told(200, document(source.node_name, source.status()))
+    if kind == ORDER:
+        return await carry_out(source, body)
+    return told(NOT_ASKED, {"error": f"{source.node_name} is of a version that does not know the question {kind}"})
+
+
+async def page_of(source: AdminSource, member: str) -> Answer:
+    """Return the page /cluster of the member with this id, or of the only one of this name."""
+    status = source.status()
+    found = [each for each in status.members if each.id == member] or [
+        each for each in status.members if each.name == member
+    ]
+    if len(found) != 1:
+        trouble = f"{len(found)} members of the name {member}: give the id of one" if found else f"no member {member}"
+        return told(404, {"error": f"{source.node_name} knows {trouble}"})
+    if found[0].id == status.member_id:
+        return await answer(source, CLUSTER, b"")
+    return await _ask(source, found[0].id, f"{found[0].name} ({found[0].id})", CLUSTER, b"", CLUSTER_S)
+
+
+async def order(source: AdminSource, body: bytes) -> Answer:
+    """Carry out an order, here or at the master that this member follows."""
+    try:
+        read_order(body)
+    except BadOrder as error:
+        return told(400, {"error": str(error)})
+    status = source.status()
+    if status.master in (None, status.member_id):
+        return await carry_out(source, body)
+    return await _ask(source, status.master, f"the master {_name(status)}", ORDER, body, ORDER_S + MARGIN_S)
+
+
+async def carry_out(source: AdminSource, body: bytes) -> Answer:
+    """Give an order to this member's node, which refuses it where it is not the master."""
+    try:
+        outcome = await asyncio.wait_for(source.order(read_order(body)), ORDER_S)
+    except BadOrder as error:
+        return told(400, {"error": str(error)})
+    except RuntimeStopped:
+        return told(503, {"error": "the server is stopping"})
+    except TimeoutError:
+        return told(504, {"error": f"no answer within {ORDER_S:g} s: it may still be done, see cluster status"})
+    if isinstance(outcome, OrderDone):
+        return told(200, {"done": outcome.text})
+    return told(409, {"refused": outcome.reason})
+
+
+def told(status: int, content: object) -> Answer:
+    return status, msgspec.json.encode(content)
+
+
+async def _ask(
+    source: AdminSource, member_id: str | None, who: str, kind: str, body: bytes, timeout_s: float
+) -> Answer:
+    assert member_id is not None
+    try:
+        return await source.ask(member_id, kind, body, timeout_s)
+    except NotAnswered as error:
+        doubt = "" if kind == CLUSTER or error.is_older else ": the order may have been done, see cluster status"
+        text = f"{who} cannot be asked by {source.node_name}: {error}{doubt}"
+        return told(NOT_ASKED if error.is_older else NO_ANSWER, {"error": text})
+
+
+def _name(status: NodeStatus) -> str:
+    return next((each.name for each in status.members if each.id == status.master), status.master or "")

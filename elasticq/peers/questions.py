@@ -1,0 +1,111 @@
+"""Asks another member for an operator over the link that there is, so that no admin port has to reach another.
+
+    asker                                     the member at the other end
+    ASK(number, kind, body)  ──────────────>
+                             <──────────────  TOLD(number, status, body)
+
+Bodies and kinds are the server's; status is as in HTTP. A member whose greeting tells of an older feature level is not
+asked: it would take the frame for a fault and close the link.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Final
+
+from elasticq.peers.errors import UnexpectedKind
+from elasticq.peers.frames import ASK, CONTROL_BYTES_MAX, TOLD
+from elasticq.peers.link import Link
+from elasticq.peers.messages import Ask, Told, decode, encode
+
+LEVEL: Final = 2
+"""The feature level from which on a member can be asked."""
+ASKED_MAX: Final = 32  # questions of others that are answered here at one time
+ASKING_MAX: Final = 64
+BODY_BYTES_MAX: Final = CONTROL_BYTES_MAX - 1_024
+BUSY: Final = 503
+FAILED: Final = 500
+
+Answer = tuple[int, bytes]
+"""Status and body."""
+
+
+class NotAnswered(Exception):
+    """The member gave no answer; the text says why. is_older: it was not asked, as its version takes no questions."""
+
+    def __init__(self, reason: str, *, is_older: bool = False) -> None:
+        super().__init__(reason)
+        self.is_older = is_older
+
+
+class Questions:
+    """All questions of one process: those that it asked, and those that it answers by ``answer``."""
+
+    __slots__ = ("_answer", "_answering", "_asked", "_loop", "_number")
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, answer: Callable[[str, bytes], Coroutine[None, None, Answer]]
+    ) -> None:
+        self._loop = loop
+        self._answer = answer
+        self._number = 0
+        self._asked: dict[int, tuple[Link, asyncio.Future[Answer]]] = {}
+        self._answering: set[asyncio.Task[None]] = set()
+
+    async def ask(self, link: Link | None, kind: str, body: bytes, timeout_s: float) -> Answer:
+        """Return what the member at the other end of ``link`` answers. Raises NotAnswered."""
+        if link is None:
+            raise NotAnswered("there is no link to it")
+        if link.peer.level < LEVEL:
+            raise NotAnswered("it is of an older version, which takes no questions over links", is_older=True)
+        if len(self._asked) >= ASKING_MAX:
+            raise NotAnswered(f"{ASKING_MAX} questions wait for an answer already")
+        self._number += 1
+        number = self._number
+        answer: asyncio.Future[Answer] = self._loop.create_future()
+        self._asked[number] = link, answer
+        link.connection.send(ASK, encode(Ask(number, kind, body)))
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await answer
+        except TimeoutError:
+            raise NotAnswered(f"it did not answer within {timeout_s:g} s") from None
+        finally:
+            del self._asked[number]
+
+    def take(self, link: Link, kind: int, body: bytes) -> None:
+        """Take a question, or the answer to one. Raises PeerError."""
+        if kind == ASK:
+            self._take_question(link, decode(body, Ask))
+        elif kind == TOLD:
+            told = decode(body, Told)
+            asked, answer = self._asked.get(told.number, (None, None))
+            if asked is link and answer is not None and not answer.done():  # else it comes too late
+                answer.set_result((told.status, told.body))
+        else:
+            raise UnexpectedKind(f"a frame of kind {kind} is neither question nor answer")
+
+    def _take_question(self, link: Link, asked: Ask) -> None:
+        if len(self._answering) >= ASKED_MAX:
+            link.connection.send(TOLD, encode(Told(asked.number, BUSY, b'{"error":"too many questions at one time"}')))
+            return
+        task = self._loop.create_task(self._reply(link, asked))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+
+    async def _reply(self, link: Link, asked: Ask) -> None:
+        status, body = await self._answer(asked.kind, asked.body)
+        if len(body) > BODY_BYTES_MAX:
+            status, body = FAILED, b'{"error":"the answer is too long for a link"}'
+        link.connection.send(TOLD, encode(Told(asked.number, status, body)))
+
+    def link_ended(self, link: Link) -> None:
+        """Nobody answers any more what was asked over this link."""
+        for asked, answer in list(self._asked.values()):
+            if asked is link and not answer.done():
+                answer.set_exception(NotAnswered("the link to it broke"))
+
+    async def stop(self) -> None:
+        tasks = list(self._answering)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,83 @@
+"""What a member tells its operator of its cluster, each thing once, and what of that it keeps on the disk."""
+
+import logging
+from asyncio import AbstractEventLoop, Future
+from typing import Final
+
+from elasticq.node.members import name_of
+from elasticq.node.outputs import News
+from elasticq.node.peer import Peer
+from elasticq.replication.records import Entry
+from elasticq.storage.directory import DataDirectory
+from elasticq.storage.discarded import Discarded
+
+_log: Final = logging.getLogger("elasticq.server.member")
+
+
+class OperatorLog:
+    """Logs for one process. directory: None where nothing is kept."""
+
+    def __init__(self, directory: DataDirectory | None, loop: AbstractEventLoop) -> None:
+        self._directory = directory
+        self._loop = loop
+        self._discarded = None if directory is None else Discarded(directory.discarded)
+        self._linked: set[str] = set()
+        self._trouble = ""
+
+    def news(self, news: list[News]) -> None:
+        for one in news:
+            _log.log(logging.WARNING if one.is_warning else logging.INFO, "%s: %s", one.event, one.text)
+
+    def trouble(self, trouble: str) -> None:
+        """Log what keeps this member from its cluster, and what to do, once each time it changes; empty: nothing."""
+        if trouble != self._trouble:
+            self._trouble = trouble
+            level = logging.WARNING if trouble else logging.INFO
+            _log.log(level, "%s", trouble or "this member takes part in its cluster")
+
+    def met(self, peer: Peer) -> None:
+        """Log a new link; a member that is linked greets anew where it says something else of itself."""
+        if peer.id not in self._linked:
+            self._linked.add(peer.id)
+            _log.info("linked: There is a link to %s (%s) at %s.", peer.name, peer.id, peer.address)
+
+    def lost(self, member_id: str) -> None:
+        self._linked.discard(member_id)
+        _log.warning("link_lost: The link to %s (%s) is gone.", name_of(member_id), member_id)
+
+    def full(self, reason: str | None) -> None:
+        if reason:
+            _log.warning("disk_full: %s", reason)
+        else:
+            _log.info("disk_has_space_again: The disk has space again, and sends are taken.")
+
+    def installed(self, index: int) -> None:
+        _log.info("snapshot_installed: This member goes on from the snapshot of another one, at index %d.", index)
+
+    # --- what is kept -----------------------------------------------------------------
+
+    def removed(self, was_removed: bool) -> None:
+        """Keep on the disk whether this member was taken out of its cluster, as its log and rows may not tell."""
+        if self._directory is not None:
+            try:
+                self._directory.remember_removed(was_removed)
+            except OSError as error:
+                _log.error("removal_not_kept: After a restart this member may not know that it was removed: %s", error)
+
+    @property
+    def discarded_count(self) -> int:
+        """How many acknowledged entries were discarded in all lives of this directory."""
+        return 0 if self._discarded is None else self._discarded.count
+
+    def discarded(self, entries: list[Entry]) -> None:
+        """Keep entries that were acknowledged before they were committed, and that a newer master replaced."""
+        _log.warning("acknowledged_entries_discarded %d", len(entries))
+        if self._discarded is not None:
+            keeping = self._loop.run_in_executor(None, self._discarded.append, entries)
+            keeping.add_done_callback(_kept)
+
+
+def _kept(keeping: "Future[None]") -> None:
+    failure = None if keeping.cancelled() else keeping.exception()
+    if failure is not None:
+        _log.error("discarded_not_kept", exc_info=failure)

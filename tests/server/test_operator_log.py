@@ -1,0 +1,53 @@
+"""What is told of things that no quick test makes happen in a real cluster; the rest is in test_member.py."""
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+
+from elasticq.engine.mutations import encode
+from elasticq.replication.records import Entry
+from elasticq.server.operator_log import OperatorLog
+from elasticq.storage.directory import DataDirectory
+
+LOGGER = "elasticq.server.member"
+ENTRIES = [Entry(7, 2, 0, encode([])), Entry(8, 2, 0, encode([]))]
+
+
+async def test_removal_that_cannot_be_kept_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    directory = DataDirectory(tmp_path / "data", "n1")
+    log = OperatorLog(directory, asyncio.get_running_loop())
+    log.removed(True)
+    assert directory.was_removed
+    (tmp_path / "data" / "removed").unlink()
+    (tmp_path / "data" / "removed").symlink_to(tmp_path / "nowhere" / "removed")
+    log.removed(True)
+    assert [(record.levelname, record.getMessage().partition(":")[0]) for record in caplog.records] == [
+        ("ERROR", "removal_not_kept")
+    ]
+    directory.close()
+
+
+async def test_discarded_entries_are_told_and_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    directory = DataDirectory(tmp_path / "data", "n1")
+    log = OperatorLog(directory, asyncio.get_running_loop())
+    log.discarded(ENTRIES)
+    await asyncio.get_running_loop().shutdown_default_executor()
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("WARNING", "acknowledged_entries_discarded 2")
+    ]
+    assert OperatorLog(directory, asyncio.get_running_loop()).discarded_count == 2
+    directory.close()
+
+
+async def test_trouble_is_told_when_it_changes_and_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
+    log = OperatorLog(None, asyncio.get_running_loop())
+    with caplog.at_level(logging.INFO, LOGGER):
+        for trouble in ("", "one", "one", "another", "", ""):
+            log.trouble(trouble)
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("WARNING", "one"),
+        ("WARNING", "another"),
+        ("INFO", "this member takes part in its cluster"),
+    ]
