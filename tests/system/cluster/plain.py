@@ -17,6 +17,8 @@ from typing import Any, NamedTuple, Protocol
 from tests.system.cluster.cluster import PATIENCE_S, until
 
 PRODUCERS, CONSUMERS = 3, 2
+PAUSE_S = 0.01
+MESSAGES_A_CALL = (4 * 1 + 1 * 3) / 5  # every fifth send is a batch
 VISIBILITY_S = 30
 
 
@@ -28,6 +30,14 @@ class Target(Protocol):
 
     def call(self, action: str, **parameters: Any) -> dict[str, Any]:
         """One call that has to succeed."""
+
+
+class Answered(NamedTuple):
+    """A call; ``ended_s`` is monotonic."""
+
+    ended_s: float
+    took_s: float
+    action: str
 
 
 class Verdict(NamedTuple):
@@ -49,14 +59,26 @@ class Verdict(NamedTuple):
 
 
 class Plain:
-    """``exceptions`` by action and error; ``calls_s``: (end, duration) of each call that was answered."""
+    """``exceptions`` by action and error; ``calls``: those that were answered.
 
-    def __init__(self, member: Target, queue: str, pace_s: float = 0.01) -> None:
+    producers, consumers: threads, each of which has one call under way at a time.
+    rate_per_s: of messages sent, held also where calls take long, as producers catch up. 0: they pause after a call.
+    """
+
+    def __init__(
+        self,
+        member: Target,
+        queue: str,
+        *,
+        producers: int = PRODUCERS,
+        consumers: int = CONSUMERS,
+        rate_per_s: float = 0,
+    ) -> None:
         self.member = member
-        self.pace_s = pace_s
+        self.each_s = producers * MESSAGES_A_CALL / rate_per_s if rate_per_s else 0.0
         self.over = threading.Event()
         self.exceptions: Counter[str] = Counter()
-        self.calls_s: list[tuple[float, float]] = []
+        self.calls: list[Answered] = []
         self.sent: set[str] = set()
         self.ids: defaultdict[str, set[str]] = defaultdict(set)
         self.received: set[str] = set()
@@ -66,7 +88,7 @@ class Plain:
         self.url = str(
             member.call("CreateQueue", QueueName=queue, Attributes={"VisibilityTimeout": str(VISIBILITY_S)})["QueueUrl"]
         )
-        works: list[Callable[[int], None]] = [self._produce] * PRODUCERS + [self._consume] * CONSUMERS
+        works: list[Callable[[int], None]] = [self._produce] * producers + [self._consume] * consumers
         self._threads = [threading.Thread(target=work, args=(at,)) for at, work in enumerate(works)]
 
     def __enter__(self) -> "Plain":
@@ -88,7 +110,12 @@ class Plain:
 
     def _produce(self, number: int) -> None:
         sqs, count = self.member.boto3(), 0
-        while not self.over.wait(self.pace_s):
+        began_s = time.monotonic()
+
+        def pause_s() -> float:
+            return max(0.0, began_s + count * self.each_s - time.monotonic()) if self.each_s else PAUSE_S
+
+        while not self.over.wait(pause_s()):
             count += 1
             if count % 5:
                 self._send(sqs, f"{number}-{count}")
@@ -160,25 +187,34 @@ class Plain:
             return None
         ended_s = time.monotonic()
         with self._lock:
-            self.calls_s.append((ended_s, ended_s - began_s))
+            self.calls.append(Answered(ended_s, ended_s - began_s, action))
         return answer
 
     # --- what is seen ---
 
+    def under_way(self, at_s: float) -> int:
+        """Calls that had no answer yet at this monotonic time, without receives: those mostly wait for a message."""
+        with self._lock:
+            return sum(
+                call.ended_s - call.took_s <= at_s < call.ended_s
+                for call in self.calls
+                if call.action != "ReceiveMessage"
+            )
+
     def wait_for(self, calls: int) -> None:
         """So many more calls are answered."""
-        wanted = len(self.calls_s) + calls
-        until(lambda: len(self.calls_s) >= wanted, f"{calls} more calls are answered; {dict(self.exceptions)}")
+        wanted = len(self.calls) + calls
+        until(lambda: len(self.calls) >= wanted, f"{calls} more calls are answered; {dict(self.exceptions)}")
 
     def longest_s(self, since_s: float) -> float:
         """Of the calls that ended after ``since_s`` (monotonic); of receives their wait is part."""
         with self._lock:
-            return max((took_s for ended_s, took_s in self.calls_s if ended_s >= since_s), default=0.0)
+            return max((call.took_s for call in self.calls if call.ended_s >= since_s), default=0.0)
 
     def gap_s(self, since_s: float) -> float:
         """The longest time without an answered call that ends after ``since_s``."""
         with self._lock:
-            ends = sorted(ended_s for ended_s, _ in self.calls_s)
+            ends = sorted(call.ended_s for call in self.calls)
         return max((b - a for a, b in pairwise(ends) if b >= since_s), default=0.0)
 
     def judge(self) -> Verdict:
@@ -195,7 +231,7 @@ class Plain:
 
         until(is_empty, "the queue is empty", VISIBILITY_S + PATIENCE_S)
         return Verdict(
-            len(self.calls_s),
+            len(self.calls),
             len(self.sent),
             sum(self.exceptions.values()),
             sorted(self.sent - self.received),
