@@ -5,7 +5,9 @@ import time
 import pytest
 
 from tests.system.cluster.cluster import Cluster, until
+from tests.system.cluster.conftest import MakeCluster
 from tests.system.cluster.plain import Plain
+from tests.system.cluster.rolling import SUPERVISED, restart_gracefully
 
 KILLS = 2
 
@@ -49,6 +51,18 @@ def test_members_that_restart_one_after_another_are_not_noticed(cluster: Cluster
             plain.wait_for(50)
             cluster.restart(name)
             cluster.wait_ready()
+        verdict = plain.judge()
+    assert not plain.exceptions
+    verdict.assert_unnoticed()
+
+
+def test_restart_of_all_three_is_not_noticed_through_the_address_of_one(make_cluster: MakeCluster) -> None:
+    cluster = make_cluster(extra=SUPERVISED).start()
+    with Plain(cluster["n1"], "supervised") as plain:
+        for name in cluster.names():
+            plain.wait_for(50)
+            restart_gracefully(cluster, name)
+        plain.wait_for(50)
         verdict = plain.judge()
     assert not plain.exceptions
     verdict.assert_unnoticed()
