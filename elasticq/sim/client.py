@@ -128,7 +128,10 @@ class Client(ABC):
             self._note_ids(ticket, outcome)
         if running is None:
             return
-        if isinstance(outcome, ServiceUnavailable):
+        lost_share = self.cluster.scenario.lost_reply_share
+        if lost_share and self.random.random() < lost_share:
+            self._try_again(running)  # its connection broke under the reply, and its member takes it for read
+        elif isinstance(outcome, ServiceUnavailable):
             self._try_again(running)
         elif isinstance(outcome, SqsError):
             if isinstance(outcome, ReceiptHandleIsInvalid):

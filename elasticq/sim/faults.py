@@ -57,6 +57,7 @@ class Scenario(Struct, frozen=True):
     volatile: the numbers of members that live in memory; spares: how many members join later.
     features: what clients use besides two standard queues, see queues.py; hold_ms: how long members hold calls;
     broken_link_ms: the silence after which a voter without a link to the master may help another one.
+    lost_reply_share: of replies that members give and clients do not get; they make the call again.
     """
 
     seed: int
@@ -78,6 +79,7 @@ class Scenario(Struct, frozen=True):
     bounds: Bounds = USUAL
     hold_ms: int = 0
     broken_link_ms: int = 700
+    lost_reply_share: float = 0.0
 
 
 CRASH_KINDS = ("crash", "crash_all", "restart", "crash_master", "crash_next_voter", "crash_appending_master")
@@ -129,6 +131,7 @@ _IN_FLIGHT_ENTRIES = (1, 8, 4_096)
 _BATCH_BYTES = (1, 512, 1_048_576)
 _HOLD_MS = (0, 1_000, 25_000, 25_000)
 _BROKEN_LINK_MS = (180, 180, 180, 700)
+_LOST_REPLY_SHARE = (0.0, 0.0, 0.05, 0.3)
 _EARLY_FROM_MS = 100
 
 
@@ -198,6 +201,7 @@ def scenario(
         bounds=_bounds(focus) if is_mixed else USUAL,
         hold_ms=Random(f"{seed}/hold").choice(_HOLD_MS) if members > 1 else 0,
         broken_link_ms=Random(f"{seed}/links").choice(_BROKEN_LINK_MS),
+        lost_reply_share=Random(f"{seed}/replies").choice(_LOST_REPLY_SHARE),
     )
 
 
