@@ -2,7 +2,7 @@
 
 Producers send numbered messages, consumers receive and delete; nothing of elasticq is in them, and exceptions are
 caught to be counted only. ``judge`` receives what is left and counts what was lost, what came back after its delete,
-and what was sent twice: one body under two MessageIds.
+what was sent twice, as one body under two MessageIds, and what came out of order in a group of a FIFO queue.
 """
 
 import threading
@@ -41,7 +41,7 @@ class Answered(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """How many; ``lost``, ``twice`` and ``back`` name bodies."""
+    """How many; the lists name bodies."""
 
     calls: int
     sent: int
@@ -49,10 +49,11 @@ class Verdict(NamedTuple):
     lost: list[str]
     twice: list[str]
     back: list[str]
+    disordered: list[str]
 
     @property
     def is_unnoticed(self) -> bool:
-        return self == self._replace(exceptions=0, lost=[], twice=[], back=[])
+        return not (self.exceptions or self.lost or self.twice or self.back or self.disordered)
 
     def assert_unnoticed(self) -> None:
         assert self.is_unnoticed, self
@@ -62,6 +63,7 @@ class Plain:
     """``exceptions`` by action and error; ``calls``: those that were answered.
 
     producers, consumers: threads, each of which has one call under way at a time.
+    groups: of a FIFO queue, shared out to the producers; 0: a standard queue.
     rate_per_s: of messages sent, held also where calls take long, as producers catch up. 0: they pause after a call.
     """
 
@@ -73,8 +75,10 @@ class Plain:
         producers: int = PRODUCERS,
         consumers: int = CONSUMERS,
         rate_per_s: float = 0,
+        groups: int = 0,
     ) -> None:
         self.member = member
+        self.groups_each = groups // producers
         self.each_s = producers * MESSAGES_A_CALL / rate_per_s if rate_per_s else 0.0
         self.over = threading.Event()
         self.exceptions: Counter[str] = Counter()
@@ -84,10 +88,12 @@ class Plain:
         self.received: set[str] = set()
         self.deleted_s: dict[str, float] = {}
         self.back: list[str] = []
+        self.disordered: list[str] = []
+        self._newest: dict[str, list[int]] = {}  # by group: numbers of the message that came last
         self._lock = threading.Lock()
-        self.url = str(
-            member.call("CreateQueue", QueueName=queue, Attributes={"VisibilityTimeout": str(VISIBILITY_S)})["QueueUrl"]
-        )
+        attributes = {"VisibilityTimeout": str(VISIBILITY_S)} | ({"FifoQueue": "true"} if groups else {})
+        name = f"{queue}.fifo" if groups else queue
+        self.url = str(member.call("CreateQueue", QueueName=name, Attributes=attributes)["QueueUrl"])
         works: list[Callable[[int], None]] = [self._produce] * producers + [self._consume] * consumers
         self._threads = [threading.Thread(target=work, args=(at,)) for at, work in enumerate(works)]
 
@@ -123,13 +129,22 @@ class Plain:
                 self._send_batch(sqs, [f"{number}-{count}-{at}" for at in range(3)])
 
     def _send(self, sqs: Any, body: str) -> None:
-        answer = self._call("SendMessage", lambda: sqs.send_message(QueueUrl=self.url, MessageBody=body))
+        answer = self._call("SendMessage", lambda: sqs.send_message(QueueUrl=self.url, **self._message(body)))
         self._note([body], [answer["MessageId"]] if answer else [])
 
     def _send_batch(self, sqs: Any, bodies: list[str]) -> None:
-        entries = [{"Id": str(at), "MessageBody": body} for at, body in enumerate(bodies)]
+        entries = [{"Id": str(at), **self._message(body)} for at, body in enumerate(bodies)]
         answer = self._call("SendMessageBatch", lambda: sqs.send_message_batch(QueueUrl=self.url, Entries=entries))
         self._note(bodies, [each["MessageId"] for each in answer["Successful"]] if answer else [])
+
+    def _message(self, body: str) -> dict[str, str]:
+        if not self.groups_each:
+            return {"MessageBody": body}
+        return {"MessageBody": body, "MessageGroupId": self._group(body), "MessageDeduplicationId": body}
+
+    def _group(self, body: str) -> str:
+        producer, count, *_ = body.split("-")
+        return f"{producer}-{int(count) % self.groups_each}"
 
     def _note(self, bodies: list[str], ids: list[str]) -> None:
         with self._lock:
@@ -155,6 +170,7 @@ class Plain:
         with self._lock:
             for message in messages:
                 body = message["Body"]
+                self._note_order(body)
                 self.received.add(body)
                 self.ids[body].add(message["MessageId"])
                 if self.deleted_s.get(body, began_s) < began_s:
@@ -172,6 +188,15 @@ class Plain:
             if self._call("DeleteMessage", call):
                 self._note_deleted([message["Body"]])
         return len(messages)
+
+    def _note_order(self, body: str) -> None:
+        """A group's next message comes when those before it are deleted, so whoever received them has noted them."""
+        if not self.groups_each or body in self.received:
+            return
+        group, numbers = self._group(body), [int(part) for part in body.split("-")]
+        if numbers < self._newest.get(group, []):
+            self.disordered.append(body)
+        self._newest[group] = max(numbers, self._newest.get(group, []))
 
     def _note_deleted(self, bodies: list[str]) -> None:
         with self._lock:
@@ -237,4 +262,5 @@ class Plain:
             sorted(self.sent - self.received),
             sorted(body for body, ids in self.ids.items() if len(ids) > 1),
             self.back,
+            self.disordered,
         )

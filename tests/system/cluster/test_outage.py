@@ -1,7 +1,8 @@
 """A cluster that is gone for a while: patient clients see nothing, plain ones are told, and nothing appears later."""
 
+from tests.system.cluster.cluster import until
 from tests.system.cluster.conftest import MakeCluster
-from tests.system.cluster.outage import Programs, Sent, ghosts_among, out_of_order, switch_off
+from tests.system.cluster.outage import FRONT, Programs, Sent, ghosts_among, out_of_order, switch_off
 
 OFF_S = 5
 
@@ -33,3 +34,18 @@ def test_cluster_that_was_off_is_waited_for_and_what_it_refused_never_appears(ma
     assert findings.are_none, findings
     assert any("read-only: 1 of 3 members, 2 needed" in sent.error for sent in refused)
     assert any(sent.error == "EndpointConnectionError" for sent in refused)
+
+
+def test_patient_clients_of_a_member_that_was_killed_go_to_another(make_cluster: MakeCluster) -> None:  # F4
+    cluster = make_cluster().start()
+    with Programs(cluster) as programs:
+        programs.wait_for_more(20)
+        cluster.kill9(FRONT)
+        sent = len(programs.patient_sent)
+        until(lambda: len(programs.patient_sent) >= sent + 40, f"40 more sends; {programs.exceptions}")
+        cluster.restart(FRONT)
+        cluster.wait_ready()
+        programs.wait_for_more(20)
+        findings = programs.judge((0, 0))
+    assert findings.are_none, findings
+    assert programs.refused, "plain clients lose theirs"
