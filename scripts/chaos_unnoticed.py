@@ -5,14 +5,15 @@ Clusters of three real processes with sync on. Programs go through one member, w
 1. The master, always another member, is killed by kill -9 again and again. Then all members restart one after
    another; that one restarts below a supervisor, which keeps its port open.
 2. With messages at a fixed rate, in and out, the master is killed every ten seconds.
-3. A proxy cuts the replies of calls, of every action, through a follower and through the master; then again while the
+3. The master is killed, or cut off from the others, under 99 groups of a FIFO queue.
+4. A proxy cuts the replies of calls, of every action, through a follower and through the master; then again while the
    master is killed. Each call has one effect, and its second attempt gets the reply of the first.
-4. All members are gone for a while. Programs that use elasticq.client.wrap see nothing of it; plain ones get a clear
+5. All members are gone for a while. Programs that use elasticq.client.wrap see nothing of it; plain ones get a clear
    error, and nothing that was refused appears later.
 
 Prints the distribution of the longest times without an answered call, and of the slowest calls, in ms (of a receive
 its own wait of up to a second is part), and at how many faults calls other than receives were under way. Status 1
-after any exception, for any message that was lost or sent twice, and for any that came back after its delete.
+after any exception, and for any message that was lost, sent twice, out of order, or back after its delete.
 """
 
 import argparse
@@ -37,6 +38,7 @@ from tests.system.cluster.test_unnoticed import move_master_off
 CALLS_BETWEEN = 100
 EACH_KILL_S = 10
 RATE_PRODUCERS, RATE_CONSUMERS = 40, 10
+GROUPS = 99
 CUT_AT_ONCE = 4  # programs
 CUT_KILLS = 3
 
@@ -58,15 +60,18 @@ def main() -> int:
     parser.add_argument("--restarts", type=int, default=10, help="rolling restarts by SIGTERM (10)")
     parser.add_argument("--minutes", type=float, default=10, help="of a kill every ten seconds at a fixed rate (10)")
     parser.add_argument("--rate", type=float, default=200, help="messages a second in these minutes (200)")
+    parser.add_argument("--ordered", type=int, default=20, help="masters killed or cut off under FIFO groups (20)")
     parser.add_argument("--cut", type=int, default=1_000, help="replies to cut (1000)")
     parser.add_argument("--off", type=float, default=90, help="seconds for which all members are gone (90)")
-    parser.add_argument("--memory", action="store_true", help="members keep messages in memory only, in 1 to 3")
+    parser.add_argument("--memory", action="store_true", help="members keep messages in memory only, in 1 to 4")
     options = parser.parse_args()
     parts: list[tuple[Callable[[Cluster], bool], bool]] = []
     if options.kills or options.restarts:
         parts.append((partial(kills_and_restarts, options=options), options.memory))
     if options.minutes:
         parts.append((partial(kills_at_a_rate, options=options), options.memory))
+    if options.ordered:
+        parts.append((partial(faults_in_order, faults=options.ordered), options.memory))
     if options.cut:
         parts.append((partial(cut_replies, cuts=options.cut), options.memory))
     if options.off:
@@ -100,6 +105,13 @@ def kills_at_a_rate(cluster: Cluster, options: argparse.Namespace) -> bool:
         sent, received = len(plain.sent), len(plain.deleted_s)
         report(f"kill -9 of the master every {took_s / len(seen):.1f} s", seen)
         print(f"messages a second: {sent / took_s:.0f} in, {received / took_s:.0f} out", flush=True)
+        return tell(plain)
+
+
+def faults_in_order(cluster: Cluster, faults: int) -> bool:
+    with Plain(cluster["n1"], "ordered", groups=GROUPS) as plain:
+        for what, fault in (("kill -9 of the master", kill), ("master cut off", isolate)):
+            report(f"{what}, {GROUPS} groups", [once(cluster, plain, fault) for _ in range(faults // 2)])
         return tell(plain)
 
 
@@ -166,6 +178,7 @@ def once(cluster: Cluster, plain: Plain, fault: Fault) -> Seen:
     seen = Seen(plain.gap_s(at_s), plain.longest_s(at_s), plain.under_way(at_s))
     if not cluster[name].is_running():
         cluster.restart(name)
+    cluster.heal()
     cluster.wait_ready()
     return seen
 
@@ -174,6 +187,13 @@ def kill(cluster: Cluster) -> tuple[str, float]:
     master = move_master_off(cluster, "n1")
     at_s = time.monotonic()
     cluster.kill9(master)
+    return master, at_s
+
+
+def isolate(cluster: Cluster) -> tuple[str, float]:
+    master = move_master_off(cluster, "n1")
+    at_s = time.monotonic()
+    cluster.isolate(master)
     return master, at_s
 
 
@@ -222,9 +242,9 @@ def tell(plain: Plain) -> bool:
     print(f"{verdict.calls} calls, {verdict.sent} messages sent, {verdict.exceptions} exceptions", flush=True)
     for text, count in plain.exceptions.most_common():
         print(f"  {count} x {text}")
-    print(
-        f"lost: {verdict.lost}\nsent twice: {verdict.twice}\ncame back after their delete: {verdict.back}", flush=True
-    )
+    for name, bodies in verdict._asdict().items():
+        if isinstance(bodies, list):
+            print(f"{name}: {bodies}", flush=True)
     return not verdict.is_unnoticed
 
 
