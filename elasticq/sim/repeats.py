@@ -27,11 +27,11 @@ class Repeats:
         self.trace = trace
         self._made: dict[tuple[int, int], list[m.Mutation]] = {}  # (index, term) -> what concerns GUIDs
         self._first: dict[bytes, tuple[int, int]] = {}  # GUID -> (index, cluster time) of its effect
-        self._answered: dict[tuple[object, object], str] = {}  # (client, number of its call) -> the kind of answer
+        self._answered: dict[bytes, str] = {}  # GUID -> the kind of its answer
 
     def proposed(self, place: tuple[int, int], made: list[m.Mutation]) -> None:
         """A master made the entry at this index and term."""
-        told = [each for each in made if isinstance(each, (m.InvocationRecorded, m.ReceiveReturned))]
+        told: list[m.Mutation] = [each for each in made if isinstance(each, (m.InvocationRecorded, m.ReceiveReturned))]
         if told:
             self._made[place] = told
 
@@ -53,15 +53,14 @@ class Repeats:
     def replied(self, name: str, ticket: Hashable, outcome: Result | SqsError) -> None:
         """A member lets out an answer, perhaps to an attempt that its client waits for no more.
 
-        Receives are left out: what they found may be deleted or back, and a lease may be over.
+        A call that changed nothing is remembered by nobody, and runs again. Receives are left out: what they found may
+        be deleted or back, and a lease may be over.
         """
         if not isinstance(ticket, tuple) or isinstance(outcome, (ServiceUnavailable, ReceiveMessageResult)):
             return
-        client, number, _attempt = ticket
+        client, number, _attempt, guid = ticket
         if not isinstance(outcome, SqsError):
-            self._answered[client, number] = type(outcome).__name__
-        elif (client, number) in self._answered:
-            before = self._answered[client, number]
-            self.trace.found(
-                REPLY_WITHDRAWN, f"{name} answered {outcome!r} to {client}'s call {number}, before {before}"
-            )
+            self._answered[guid] = type(outcome).__name__
+        elif guid in self._answered and guid in self._first:
+            evidence = f"{name} answered {outcome!r} to call {number} of {client}, before {self._answered[guid]}"
+            self.trace.found(REPLY_WITHDRAWN, evidence)

@@ -64,18 +64,27 @@ def test_receive_that_went_back_may_be_made_again() -> None:
 
 def test_error_after_a_success_of_the_same_call_withdraws_it() -> None:
     judge = repeats()
-    judge.replied("m1", ("client", 7, 1), EmptyResult())
-    judge.replied("m2", ("client", 7, 2), QueueDoesNotExist())
+    record(judge, 1, effect())
+    judge.replied("m1", ("client", 7, 1, GUID), EmptyResult())
+    judge.replied("m2", ("client", 7, 2, GUID), QueueDoesNotExist())
     assert found(judge) == [REPLY_WITHDRAWN]
 
 
-def test_other_calls_busy_members_and_receives_withdraw_nothing() -> None:
+def test_call_that_changed_nothing_may_be_answered_otherwise() -> None:
     judge = repeats()
-    judge.replied("m1", ("client", 7, 1), EmptyResult())
-    judge.replied("m1", ("client", 8, 1), QueueDoesNotExist())
-    judge.replied("m1", ("client", 8, 2), EmptyResult())
-    judge.replied("m1", ("client", 7, 2), ServiceUnavailable("later"))
-    judge.replied("m1", ("client", 9, 1), ReceiveMessageResult())
-    judge.replied("m1", ("client", 9, 2), QueueDoesNotExist())
+    judge.replied("m1", ("client", 7, 1, GUID), EmptyResult())
+    judge.replied("m2", ("client", 7, 2, GUID), QueueDoesNotExist())
+    assert found(judge) == []
+
+
+def test_other_calls_busy_members_and_receives_withdraw_nothing() -> None:
+    judge, other = repeats(), bytes(range(16, 32))
+    for index, guid in enumerate((GUID, other), 1):
+        record(judge, index, effect(guid=guid))
+    judge.replied("m1", ("client", 7, 1, GUID), EmptyResult())
+    judge.replied("m1", ("client", 7, 2, GUID), ServiceUnavailable("later"))
+    judge.replied("m1", ("client", 8, 1, other), QueueDoesNotExist())
+    judge.replied("m1", ("client", 8, 2, other), ReceiveMessageResult())
+    judge.replied("m1", ("client", 8, 3, other), QueueDoesNotExist())
     judge.replied("m1", "an operator", QueueDoesNotExist())
     assert found(judge) == []
