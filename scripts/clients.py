@@ -3,6 +3,8 @@
 Each client has an environment of its own under .venv-clients/ (their botocore versions exclude each other),
 made when it is missing or when what it is made from has changed. What a client does is in tests/system/clients/<name>/;
 a job is told all addresses, speaks to different members and ends with status 0 if everything was as it should be.
+With --restarts, clients that have a job named rolling are run while all members of a cluster restart again and again,
+one after another; their addresses are kept open by supervisors. They shall see no error and nothing twice.
 A client whose tools are not on this machine cannot be run: that is said, and the status is 1 as for a failure,
 unless --allow-missing. The logs of what failed are kept, and their place is printed.
 """
@@ -23,7 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from msgspec import Struct
 
-from tests.system.cluster.cluster import HOST, Cluster
+from tests.system.cluster.cluster import HOST, Cluster, until
+from tests.system.cluster.rolling import SUPERVISED, restart_each
 from tests.system.durability.server import Server
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,12 +55,17 @@ class NotHad(Exception):
 
 
 class Client(Struct):
-    """``tools``: programs that must be on the PATH; ``make``: fills its environment; ``job``: what is run there."""
+    """``tools``: programs that must be on the PATH; ``make``: fills its environment; ``job``: what is run there.
+
+    rolling: the job for --restarts, if it has one. It makes the file ``begun`` in its directory and ends when there
+    is one named ``over``.
+    """
 
     name: str
     tools: tuple[str, ...]
     make: Callable[[Path, Path], None]
     job: Callable[[Path, Path], list[list[str]]]
+    rolling: Callable[[Path, Path], list[str]] | None = None
 
 
 def run(command: list[str], directory: Path, patience_s: int, more: dict[str, str] | None = None) -> str:
@@ -87,14 +95,22 @@ def python_job(source: Path, environment: Path) -> list[list[str]]:
     return [[str(environment / "venv" / "bin" / "python"), str(source / "job.py")]]
 
 
+def python_rolling(source: Path, environment: Path) -> list[str]:
+    return [str(environment / "venv" / "bin" / "python"), str(source / "rolling.py")]
+
+
 def make_javascript(source: Path, environment: Path) -> None:
-    for name in ("package.json", "job.mjs"):
+    for name in ("package.json", "job.mjs", "rolling.mjs"):
         shutil.copy(source / name, environment)
     run(["npm", "install", "--no-audit", "--no-fund", "--silent"], environment, MAKING_S)
 
 
 def javascript_job(source: Path, environment: Path) -> list[list[str]]:
     return [["node", str(environment / "job.mjs")]]
+
+
+def javascript_rolling(source: Path, environment: Path) -> list[str]:
+    return ["node", str(environment / "rolling.mjs")]
 
 
 def make_go(source: Path, environment: Path) -> None:
@@ -139,8 +155,9 @@ def terraform_job(source: Path, environment: Path) -> list[list[str]]:
 
 
 CLIENTS = [
-    *(Client(name, (), make_python, python_job) for name in ("aioboto3", "celery", "dramatiq", "taskiq")),
-    Client("javascript", ("node", "npm"), make_javascript, javascript_job),
+    Client("celery", (), make_python, python_job, python_rolling),
+    *(Client(name, (), make_python, python_job) for name in ("aioboto3", "dramatiq", "taskiq")),
+    Client("javascript", ("node", "npm"), make_javascript, javascript_job, javascript_rolling),
     Client("go", ("go",), make_go, go_job),
     Client("java", ("java", "mvn"), make_java, java_job),
     Client("terraform", ("terraform",), make_terraform, terraform_job),
@@ -201,17 +218,72 @@ TARGETS = {"server": one_server, "cluster": cluster_of_three}
 
 def run_job(client: Client, endpoints: list[str], work: Path) -> str:
     """The last line that it printed. Raises Failed."""
-    work.mkdir(parents=True)
-    home = work / "home"
-    home.mkdir()
-    told = {"ENDPOINTS": ",".join(endpoints), "WORK": str(work), "TF_VAR_endpoint": endpoints[-1]}
-    if client.name == "terraform":
-        told["TF_IN_AUTOMATION"] = "1"
+    told = environment_of(client, endpoints, work)
     printed = ""
     for command in client.job(JOBS / client.name, ENVIRONMENTS / client.name):
         whole = [word.replace("WORK/", f"{work}/") for word in command]
-        printed = run(whole, work, JOB_S, CREDENTIALS | told | {"HOME": str(home)})
+        printed = run(whole, work, JOB_S, told)
+    return last_line(printed)
+
+
+def environment_of(client: Client, endpoints: list[str], work: Path) -> dict[str, str]:
+    """What a job is told; ``work``, its directory, is made."""
+    home = work / "home"
+    home.mkdir(parents=True)
+    told = {"ENDPOINTS": ",".join(endpoints), "WORK": str(work), "TF_VAR_endpoint": endpoints[-1]}
+    if client.name == "terraform":
+        told["TF_IN_AUTOMATION"] = "1"
+    return CREDENTIALS | told | {"HOME": str(home)}
+
+
+def last_line(printed: str) -> str:
     return (printed.strip().splitlines() or [""])[-1]
+
+
+def run_rolling(clients: list[Client], directory: Path, restarts: int) -> int:
+    """How many failed; each runs while all members restart so often."""
+    failures = 0
+    cluster = Cluster(directory / "cluster", extra=SUPERVISED)
+    try:
+        cluster.start()
+        endpoints = [f"http://{HOST}:{member.port}" for member in cluster.members.values()]
+        for client in [client for client in clients if client.rolling]:
+            try:
+                line = roll(client, cluster, endpoints, directory / client.name, restarts)
+                say("ok", "rolling", client.name, f"{restarts} restarts of each of three; {line}")
+            except Failed as failure:
+                failures += 1
+                say("FAILED", "rolling", client.name, str(failure))
+    finally:
+        cluster.end()
+    return failures
+
+
+def roll(client: Client, cluster: Cluster, endpoints: list[str], work: Path, restarts: int) -> str:
+    """The last line that the job printed. Raises Failed."""
+    assert client.rolling
+    told = environment_of(client, endpoints, work) | {"VISIBILITY_S": "30"}
+    command = client.rolling(JOBS / client.name, ENVIRONMENTS / client.name)
+    printed = work / "printed"
+    with printed.open("w") as out:
+        job = subprocess.Popen(
+            command, cwd=work, env=os.environ | told, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+        )
+    try:
+        until(lambda: (work / "begun").exists() or job.poll() is not None, "the job has begun")
+        for _ in range(restarts):
+            if job.poll() is None:
+                restart_each(cluster)
+        (work / "over").touch()
+        status = job.wait(JOB_S)
+    except (AssertionError, subprocess.TimeoutExpired) as failure:
+        raise Failed(f"{failure}\n{printed.read_text()[-SHOWN_CHARS:]}") from failure
+    finally:
+        job.kill()
+        job.wait()
+    if status:
+        raise Failed(f"{command} ended with {status}\n{printed.read_text()[-SHOWN_CHARS:]}")
+    return last_line(printed.read_text())
 
 
 def say(state: str, target: str, name: str, text: str) -> None:
@@ -263,11 +335,14 @@ def main() -> int:
     parser.add_argument("client", nargs="*", choices=[*names, []], help=f"which: {', '.join(names)}; none: all")
     parser.add_argument("--only", choices=list(TARGETS), help="not against the other one")
     parser.add_argument("--allow-missing", action="store_true", help="status 0 although tools are missing")
+    parser.add_argument("--restarts", type=int, default=0, help="rolling restarts, beside which nothing else is run")
     arguments = parser.parse_args()
     chosen = [client for client in CLIENTS if not arguments.client or client.name in arguments.client]
     directory = Path(tempfile.mkdtemp(prefix="elasticq-clients-"))
     ready, missing, failures = prepare_all(chosen)
-    for target in [arguments.only] if arguments.only else TARGETS:
+    if arguments.restarts:
+        failures += run_rolling(ready, directory / "rolling", arguments.restarts)
+    for target in () if arguments.restarts else [arguments.only] if arguments.only else TARGETS:
         (directory / target).mkdir()
         try:
             failures += run_all(ready, target, directory / target)

@@ -102,7 +102,7 @@ class Client(ABC):
         if self.random.random() > FOLLOW_SHARE:
             self.guess = self.random.randrange(len(self.cluster.members))
         running.target = self.guess
-        ticket = (self.name, number, running.attempt)
+        ticket = (self.name, number, running.attempt, running.invocation)
         call = Call(running.command, "sim", DEFAULT_ACCOUNT, ENDPOINT, running.invocation)
         member = self.cluster.members[running.target]
         self.scheduler.after_latency(member.request, self, ticket, call)
@@ -112,7 +112,9 @@ class Client(ABC):
 
     def _current(self, ticket: Ticket) -> Running | None:
         running = self.running
-        return running if running is not None and ticket == (self.name, self.number, running.attempt) else None
+        if running is None or ticket != (self.name, self.number, running.attempt, running.invocation):
+            return None
+        return running
 
     def _timed_out(self, ticket: Ticket) -> None:
         running = self._current(ticket)
@@ -146,7 +148,10 @@ class Client(ABC):
             self._note_ids(ticket, outcome)
         if running is None:
             return
-        if isinstance(outcome, ServiceUnavailable):
+        lost_share = self.cluster.scenario.lost_reply_share
+        if lost_share and self.random.random() < lost_share:
+            self._try_again(running)  # its connection broke under the reply, and its member takes it for read
+        elif isinstance(outcome, ServiceUnavailable):
             self._try_again(running)
         elif isinstance(outcome, SqsError):
             if isinstance(outcome, ReceiptHandleIsInvalid):

@@ -58,6 +58,7 @@ class Scenario(Struct, frozen=True):
     features: what clients use besides two standard queues, see queues.py; hold_ms: how long members hold calls;
     broken_link_ms: the silence after which a voter without a link to the master may help another one.
     nameless_share: of calls have no GUID; their clients wait longer, and do not try again.
+    lost_reply_share: of replies that members give and clients do not get; they make the call again.
     """
 
     seed: int
@@ -80,6 +81,7 @@ class Scenario(Struct, frozen=True):
     hold_ms: int = 0
     broken_link_ms: int = 700
     nameless_share: float = 0.0
+    lost_reply_share: float = 0.0
 
 
 CRASH_KINDS = ("crash", "crash_all", "restart", "crash_master", "crash_next_voter", "crash_appending_master")
@@ -132,6 +134,7 @@ _BATCH_BYTES = (1, 512, 1_048_576)
 _HOLD_MS = (0, 1_000, 25_000, 25_000)
 _BROKEN_LINK_MS = (180, 180, 180, 700)
 _NAMELESS_SHARES = (0.0, 0.0, 0.2, 0.6)
+_LOST_REPLY_SHARES = (0.0, 0.0, 0.05, 0.3)
 _EARLY_FROM_MS = 100
 
 
@@ -202,6 +205,7 @@ def scenario(
         hold_ms=Random(f"{seed}/hold").choice(_HOLD_MS) if members > 1 else 0,
         broken_link_ms=Random(f"{seed}/links").choice(_BROKEN_LINK_MS),
         nameless_share=Random(f"{seed}/nameless").choice(_NAMELESS_SHARES) if members > 1 else 0.0,
+        lost_reply_share=Random(f"{seed}/replies").choice(_LOST_REPLY_SHARES),
     )
 
 

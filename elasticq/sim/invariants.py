@@ -23,6 +23,7 @@ from elasticq.sim.cluster import Cluster
 from elasticq.sim.disk import Copy, DurableView
 from elasticq.sim.links import Links
 from elasticq.sim.member import TRUE_EPOCH_MS, Member
+from elasticq.sim.repeats import Repeats
 
 TWO_MASTERS = "two_masters"
 LOG_MISMATCH = "log_mismatch"
@@ -76,6 +77,7 @@ class Invariants:
         self.scheduler = cluster.scheduler
         self.trace = cluster.trace
         self.links = links
+        self.repeats = Repeats(cluster.trace)
         self.elections = 0
         self.masters: dict[int, str] = {}
         self.entries: dict[tuple[int, int], Entry] = {}  # (index, term)
@@ -201,6 +203,7 @@ class Invariants:
         if before is not None and before.time_ms > entry.time_ms:
             self._found(CLOCK_FELL, f"{member.name}: entry {entry.index} is older than the one before it")
         place = entry.index, entry.term
+        self.repeats.proposed(place, made)
         attempts = _attempts(made)
         for mutation in made:
             for identity in _identities(mutation):
@@ -292,6 +295,7 @@ class Invariants:
         It rests on the index that the node names, and, whatever the node says, on the entries in
         which the ids and handles that it tells were made.
         """
+        self.repeats.replied(member.name, reply.ticket, outcome)
         if isinstance(outcome, ServiceUnavailable):
             return
         node = member.node
@@ -467,6 +471,7 @@ class Invariants:
         assert term is not None
         if index == len(self.committed):
             self.committed.append(term)
+            self.repeats.committed((index, term))
         elif index > len(self.committed) or self.committed[index] != term:
             self._found(COMMITTED_CHANGED, f"{member.name} holds index {index} of term {term} for committed")
 

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from typing import Any
 from unittest.mock import patch
@@ -16,10 +16,12 @@ from elasticq.engine.actions import leases, receive, send
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.execute import HANDLERS, execute
 from elasticq.engine.identity import TERM_SHIFT, Identity
+from elasticq.engine.invocations import Invocations
 from elasticq.engine.leases import Attempt, Leases, read_attempt
 from elasticq.engine.move_tasks import Mover, Step
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.fifo import FifoOrder
+from elasticq.engine.recorded import Recorded
 from elasticq.engine.state import Queue, State
 from elasticq.model.commands import Call, DeleteMessage, ReceiveMessage
 from elasticq.model.errors import LeaseExpired
@@ -249,6 +251,39 @@ def guid_table_missing_in_the_snapshot() -> Iterator[None]:
         return Copy(copy.base, connection.serialize())
 
     with patch.object(Disk, "copy", without):
+        yield
+
+
+@contextmanager
+def history_aged_by_the_wall_clock() -> Iterator[None]:
+    """A call that is made again is looked up by the time of the master's own clock, not by the cluster's."""
+    honest, honest_get, ahead_ms = Executor._execute, Invocations.get, 0
+
+    def by_wall(self: Executor, call: Call, ticket: Ticket, now_ms: int) -> None:
+        nonlocal ahead_ms
+        clock = self._clock
+        ahead_ms = now_ms + clock._wall_offset_ms - clock.time_ms(now_ms)
+        honest(self, call, ticket, now_ms)
+        ahead_ms = 0
+
+    def aged(self: Invocations, key: bytes, now_ms: int) -> Recorded | None:
+        return honest_get(self, key, now_ms + ahead_ms)
+
+    with patch.object(Executor, "_execute", by_wall), patch.object(Invocations, "get", aged):
+        yield
+
+
+@contextmanager
+def history_read_after_the_state() -> Iterator[None]:
+    """A call that is made again is refused where the state says that it cannot be done now: it was done already."""
+    honest = executor_module.execute
+
+    def late(state: State, call: Call, context: ExecutionContext) -> Outcome:
+        with suppress(ContentsMissing):
+            HANDLERS[type(call.command)](state, call, call.command, context)
+        return honest(state, call, context)
+
+    with patch.object(executor_module, "execute", late):
         yield
 
 

@@ -4,6 +4,7 @@ from functools import cache
 
 import pytest
 from msgspec import Struct
+from msgspec.structs import replace
 
 from elasticq.checks.dead_letters import COPIED, MOVED_TWICE, RECEIVED_TOO_OFTEN
 from elasticq.checks.fifo import ATTEMPT_DIFFERS, MISORDERED, NOT_DEDUPLICATED, OVERTAKEN
@@ -12,6 +13,7 @@ from elasticq.checks.queue import DUPLICATED, EARLY, LOST, RESURRECTED
 from elasticq.sim import invariants as rule
 from elasticq.sim.client import HANDLE_REFUSED
 from elasticq.sim.faults import Scenario, scenario
+from elasticq.sim.repeats import REPLY_WITHDRAWN, TWO_EFFECTS
 from elasticq.sim.world import run
 from tests.sim import planted
 
@@ -41,6 +43,7 @@ class Case(Struct, frozen=True):
     members: int = 3
     volatile: tuple[int, ...] = ()
     features: tuple[str, ...] = ()
+    lost_reply_share: float | None = None  # else as the seed has it
 
 
 CASES = {
@@ -62,11 +65,25 @@ CASES = {
         Case(planted.restarted_member_raises_its_term, (rule.TERM_RAISED_AT_RESTART,), CRASHES),
         Case(planted.wall_clock_stamps, (rule.CLOCK_AHEAD, rule.CLOCK_JUMPED), FAILOVERS, ("wild_clock",)),
         Case(planted.rows_without_removals, (rule.ROWS_DIFFER, RESURRECTED), CRASHES),
-        Case(planted.rows_without_the_guid_table, (rule.ROWS_DIFFER, DUPLICATED), CRASHES),
+        Case(planted.rows_without_the_guid_table, (rule.ROWS_DIFFER, DUPLICATED, TWO_EFFECTS), CRASHES),
         Case(planted.apply_that_reads_a_clock, (rule.ROWS_DIFFER,), FAILOVERS),
         Case(planted.acknowledging_above_the_snapshot, (rule.ACK_NOT_DURABLE,), COMERS),
         Case(planted.random_receipt_handle, (rule.IDENTITY_UNKNOWN, HANDLE_REFUSED), ("crash", "pause")),
-        Case(planted.guid_table_missing_in_the_snapshot, (rule.ROWS_DIFFER, DUPLICATED), COMERS),
+        Case(planted.guid_table_missing_in_the_snapshot, (rule.ROWS_DIFFER, DUPLICATED, TWO_EFFECTS), COMERS),
+        Case(
+            planted.history_aged_by_the_wall_clock,
+            (TWO_EFFECTS, DUPLICATED),
+            ("crash_master", "restart", "loss_burst"),
+            ("wild_clock",),
+            lost_reply_share=0.3,
+        ),
+        Case(
+            planted.history_read_after_the_state,
+            (REPLY_WITHDRAWN,),
+            FAILOVERS,
+            features=(*DEAD, "move_tasks"),
+            lost_reply_share=0.3,
+        ),
         Case(
             planted.quorum_by_who_is_seen,  # both halves go on
             (rule.REPLY_NOT_ON_MAJORITY, rule.COMMITTED_CHANGED, rule.COMMITTED_MISSING, rule.WRITE_BELOW_QUORUM),
@@ -81,8 +98,13 @@ CASES = {
         Case(planted.two_changes_of_voters_at_once, (rule.VOTERS_JUMPED, rule.VOTERS_CHANGED_TWICE), COMERS),
         Case(planted.fifo_order_forgotten_at_takeover, (OVERTAKEN, MISORDERED), FAILOVERS, features=FIFO),
         Case(planted.group_served_past_its_first_in_flight, (OVERTAKEN,), FAILOVERS, features=FIFO),
-        Case(planted.dedup_ids_only_of_this_term, (NOT_DEDUPLICATED,), FAILOVERS, features=FIFO),
-        Case(planted.dedup_table_missing_in_the_snapshot, (NOT_DEDUPLICATED, DUPLICATED), COMERS, features=FIFO),
+        Case(planted.dedup_ids_only_of_this_term, (NOT_DEDUPLICATED, TWO_EFFECTS), FAILOVERS, features=FIFO),
+        Case(
+            planted.dedup_table_missing_in_the_snapshot,
+            (NOT_DEDUPLICATED, DUPLICATED, TWO_EFFECTS),
+            COMERS,
+            features=FIFO,
+        ),
         Case(planted.attempt_forgets_what_it_got, (ATTEMPT_DIFFERS,), FAILOVERS, features=(*FIFO, "attempts")),
         Case(
             planted.dead_letter_forgets_its_source_removal,
@@ -139,7 +161,7 @@ PATCHES_COMPILED = frozenset(
         "restarted_member_raises_its_term", "wall_clock_stamps", "apply_that_reads_a_clock",
         "acknowledging_above_the_snapshot", "quorum_by_who_is_seen", "two_changes_of_voters_at_once",
         "fifo_order_forgotten_at_takeover", "advance_that_one_member_forgets", "time_of_any_earlier_master",
-        "follower_links_its_clock_ahead",
+        "follower_links_its_clock_ahead", "history_aged_by_the_wall_clock", "history_read_after_the_state",
     )
 )  # fmt: skip
 """Faults in methods and functions that are bound when they are compiled: nothing is broken by patching them then.
@@ -150,7 +172,7 @@ NAMES = [pytest.param(name, marks=pytest.mark.pure if name in PATCHES_COMPILED e
 
 
 def _scenario(case: Case, seed: int) -> Scenario:
-    return scenario(
+    chosen = scenario(
         seed,
         case.members,
         kinds=case.kinds,
@@ -161,6 +183,7 @@ def _scenario(case: Case, seed: int) -> Scenario:
         volatile=case.volatile,
         features=case.features,
     )
+    return chosen if case.lost_reply_share is None else replace(chosen, lost_reply_share=case.lost_reply_share)
 
 
 @cache

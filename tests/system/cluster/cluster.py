@@ -241,16 +241,21 @@ class Member:
 
     def boto3(self, service: str = "sqs", **more: Any) -> Any:
         """An SDK client with the SDK's own settings."""
-        import boto3
+        return boto3_at(self.port, service, **more)
 
-        return boto3.client(
-            service,
-            endpoint_url=f"http://{HOST}:{self.port}",
-            region_name="us-east-1",
-            aws_access_key_id="x",
-            aws_secret_access_key="x",
-            **more,
-        )
+
+def boto3_at(port: int, service: str = "sqs", **more: Any) -> Any:
+    """An SDK client with the SDK's own settings, for whatever listens there."""
+    import boto3
+
+    return boto3.client(
+        service,
+        endpoint_url=f"http://{HOST}:{port}",
+        region_name="us-east-1",
+        aws_access_key_id="x",
+        aws_secret_access_key="x",
+        **more,
+    )
 
 
 def judged(prefix: str, count: int, judge: Callable[["Cluster"], bool], **more: Any) -> int:

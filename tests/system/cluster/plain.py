@@ -2,7 +2,7 @@
 
 Producers send numbered messages, consumers receive and delete; nothing of elasticq is in them, and exceptions are
 caught to be counted only. ``judge`` receives what is left and counts what was lost, what came back after its delete,
-and what was sent twice: one body under two MessageIds.
+what was sent twice, as one body under two MessageIds, and what came out of order in a group of a FIFO queue.
 """
 
 import threading
@@ -17,6 +17,8 @@ from typing import Any, NamedTuple, Protocol
 from tests.system.cluster.cluster import PATIENCE_S, until
 
 PRODUCERS, CONSUMERS = 3, 2
+PAUSE_S = 0.01
+MESSAGES_A_CALL = (4 * 1 + 1 * 3) / 5  # every fifth send is a batch
 VISIBILITY_S = 30
 
 
@@ -30,8 +32,16 @@ class Target(Protocol):
         """One call that has to succeed."""
 
 
+class Answered(NamedTuple):
+    """A call; ``ended_s`` is monotonic."""
+
+    ended_s: float
+    took_s: float
+    action: str
+
+
 class Verdict(NamedTuple):
-    """How many; ``lost``, ``twice`` and ``back`` name bodies."""
+    """How many; the lists name bodies."""
 
     calls: int
     sent: int
@@ -39,34 +49,52 @@ class Verdict(NamedTuple):
     lost: list[str]
     twice: list[str]
     back: list[str]
+    disordered: list[str]
 
     @property
     def is_unnoticed(self) -> bool:
-        return self == self._replace(exceptions=0, lost=[], twice=[], back=[])
+        return not (self.exceptions or self.lost or self.twice or self.back or self.disordered)
 
     def assert_unnoticed(self) -> None:
         assert self.is_unnoticed, self
 
 
 class Plain:
-    """``exceptions`` by action and error; ``calls_s``: (end, duration) of each call that was answered."""
+    """``exceptions`` by action and error; ``calls``: those that were answered.
 
-    def __init__(self, member: Target, queue: str, pace_s: float = 0.01) -> None:
+    producers, consumers: threads, each of which has one call under way at a time.
+    groups: of a FIFO queue, shared out to the producers; 0: a standard queue.
+    rate_per_s: of messages sent, held also where calls take long, as producers catch up. 0: they pause after a call.
+    """
+
+    def __init__(
+        self,
+        member: Target,
+        queue: str,
+        *,
+        producers: int = PRODUCERS,
+        consumers: int = CONSUMERS,
+        rate_per_s: float = 0,
+        groups: int = 0,
+    ) -> None:
         self.member = member
-        self.pace_s = pace_s
+        self.groups_each = groups // producers
+        self.each_s = producers * MESSAGES_A_CALL / rate_per_s if rate_per_s else 0.0
         self.over = threading.Event()
         self.exceptions: Counter[str] = Counter()
-        self.calls_s: list[tuple[float, float]] = []
+        self.calls: list[Answered] = []
         self.sent: set[str] = set()
         self.ids: defaultdict[str, set[str]] = defaultdict(set)
         self.received: set[str] = set()
         self.deleted_s: dict[str, float] = {}
         self.back: list[str] = []
+        self.disordered: list[str] = []
+        self._newest: dict[str, list[int]] = {}  # by group: numbers of the message that came last
         self._lock = threading.Lock()
-        self.url = str(
-            member.call("CreateQueue", QueueName=queue, Attributes={"VisibilityTimeout": str(VISIBILITY_S)})["QueueUrl"]
-        )
-        works: list[Callable[[int], None]] = [self._produce] * PRODUCERS + [self._consume] * CONSUMERS
+        attributes = {"VisibilityTimeout": str(VISIBILITY_S)} | ({"FifoQueue": "true"} if groups else {})
+        name = f"{queue}.fifo" if groups else queue
+        self.url = str(member.call("CreateQueue", QueueName=name, Attributes=attributes)["QueueUrl"])
+        works: list[Callable[[int], None]] = [self._produce] * producers + [self._consume] * consumers
         self._threads = [threading.Thread(target=work, args=(at,)) for at, work in enumerate(works)]
 
     def __enter__(self) -> "Plain":
@@ -88,7 +116,12 @@ class Plain:
 
     def _produce(self, number: int) -> None:
         sqs, count = self.member.boto3(), 0
-        while not self.over.wait(self.pace_s):
+        began_s = time.monotonic()
+
+        def pause_s() -> float:
+            return max(0.0, began_s + count * self.each_s - time.monotonic()) if self.each_s else PAUSE_S
+
+        while not self.over.wait(pause_s()):
             count += 1
             if count % 5:
                 self._send(sqs, f"{number}-{count}")
@@ -96,13 +129,22 @@ class Plain:
                 self._send_batch(sqs, [f"{number}-{count}-{at}" for at in range(3)])
 
     def _send(self, sqs: Any, body: str) -> None:
-        answer = self._call("SendMessage", lambda: sqs.send_message(QueueUrl=self.url, MessageBody=body))
+        answer = self._call("SendMessage", lambda: sqs.send_message(QueueUrl=self.url, **self._message(body)))
         self._note([body], [answer["MessageId"]] if answer else [])
 
     def _send_batch(self, sqs: Any, bodies: list[str]) -> None:
-        entries = [{"Id": str(at), "MessageBody": body} for at, body in enumerate(bodies)]
+        entries = [{"Id": str(at), **self._message(body)} for at, body in enumerate(bodies)]
         answer = self._call("SendMessageBatch", lambda: sqs.send_message_batch(QueueUrl=self.url, Entries=entries))
         self._note(bodies, [each["MessageId"] for each in answer["Successful"]] if answer else [])
+
+    def _message(self, body: str) -> dict[str, str]:
+        if not self.groups_each:
+            return {"MessageBody": body}
+        return {"MessageBody": body, "MessageGroupId": self._group(body), "MessageDeduplicationId": body}
+
+    def _group(self, body: str) -> str:
+        producer, count, *_ = body.split("-")
+        return f"{producer}-{int(count) % self.groups_each}"
 
     def _note(self, bodies: list[str], ids: list[str]) -> None:
         with self._lock:
@@ -128,6 +170,7 @@ class Plain:
         with self._lock:
             for message in messages:
                 body = message["Body"]
+                self._note_order(body)
                 self.received.add(body)
                 self.ids[body].add(message["MessageId"])
                 if self.deleted_s.get(body, began_s) < began_s:
@@ -146,6 +189,15 @@ class Plain:
                 self._note_deleted([message["Body"]])
         return len(messages)
 
+    def _note_order(self, body: str) -> None:
+        """A group's next message comes when those before it are deleted, so whoever received them has noted them."""
+        if not self.groups_each or body in self.received:
+            return
+        group, numbers = self._group(body), [int(part) for part in body.split("-")]
+        if numbers < self._newest.get(group, []):
+            self.disordered.append(body)
+        self._newest[group] = max(numbers, self._newest.get(group, []))
+
     def _note_deleted(self, bodies: list[str]) -> None:
         with self._lock:
             self.deleted_s |= dict.fromkeys(bodies, time.monotonic())
@@ -160,25 +212,34 @@ class Plain:
             return None
         ended_s = time.monotonic()
         with self._lock:
-            self.calls_s.append((ended_s, ended_s - began_s))
+            self.calls.append(Answered(ended_s, ended_s - began_s, action))
         return answer
 
     # --- what is seen ---
 
+    def under_way(self, at_s: float) -> int:
+        """Calls that had no answer yet at this monotonic time, without receives: those mostly wait for a message."""
+        with self._lock:
+            return sum(
+                call.ended_s - call.took_s <= at_s < call.ended_s
+                for call in self.calls
+                if call.action != "ReceiveMessage"
+            )
+
     def wait_for(self, calls: int) -> None:
         """So many more calls are answered."""
-        wanted = len(self.calls_s) + calls
-        until(lambda: len(self.calls_s) >= wanted, f"{calls} more calls are answered; {dict(self.exceptions)}")
+        wanted = len(self.calls) + calls
+        until(lambda: len(self.calls) >= wanted, f"{calls} more calls are answered; {dict(self.exceptions)}")
 
     def longest_s(self, since_s: float) -> float:
         """Of the calls that ended after ``since_s`` (monotonic); of receives their wait is part."""
         with self._lock:
-            return max((took_s for ended_s, took_s in self.calls_s if ended_s >= since_s), default=0.0)
+            return max((call.took_s for call in self.calls if call.ended_s >= since_s), default=0.0)
 
     def gap_s(self, since_s: float) -> float:
         """The longest time without an answered call that ends after ``since_s``."""
         with self._lock:
-            ends = sorted(ended_s for ended_s, _ in self.calls_s)
+            ends = sorted(call.ended_s for call in self.calls)
         return max((b - a for a, b in pairwise(ends) if b >= since_s), default=0.0)
 
     def judge(self) -> Verdict:
@@ -195,10 +256,11 @@ class Plain:
 
         until(is_empty, "the queue is empty", VISIBILITY_S + PATIENCE_S)
         return Verdict(
-            len(self.calls_s),
+            len(self.calls),
             len(self.sent),
             sum(self.exceptions.values()),
             sorted(self.sent - self.received),
             sorted(body for body, ids in self.ids.items() if len(ids) > 1),
             self.back,
+            self.disordered,
         )

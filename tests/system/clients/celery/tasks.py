@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from celery import Celery
 from worker import WORK, note
 
-VISIBILITY_S = 5
+VISIBILITY_S = int(os.environ.get("VISIBILITY_S", "5"))
 
 app = Celery("tasks", broker=f"sqs://x:x@{urlsplit(os.environ['ENDPOINTS'].split(',')[0]).netloc}//")
 app.conf.update(
