@@ -293,8 +293,10 @@ def quorum_by_who_is_seen() -> Iterator[None]:
 
     honest, members_of = Members.__init__, WeakKeyDictionary[Replica, Members]()
 
-    def noting(self: Members, settings: NodeSettings, replica: Replica, random: SeededRandom) -> None:
-        honest(self, settings, replica, random)
+    def noting(
+        self: Members, settings: NodeSettings, replica: Replica, random: SeededRandom, *, was_removed: bool
+    ) -> None:
+        honest(self, settings, replica, random, was_removed=was_removed)
         members_of[replica] = self
 
     def seen(self: Replica) -> int:

@@ -57,7 +57,7 @@ CASES = {
         Case(planted.vote_not_persisted, (rule.VOTE_NOT_DURABLE, rule.VOTED_TWICE), CRASHES),
         Case(planted.vote_for_a_stale_log, (rule.VOTE_FOR_STALE_LOG, rule.COMMITTED_MISSING), LOST_TAILS, ("loss",)),
         Case(planted.reply_before_commit, (rule.REPLY_NOT_ON_MAJORITY,), FAILOVERS),
-        Case(planted.dedup_hit_before_commit, (rule.REPLY_NOT_ON_MAJORITY, rule.IDENTITY_UNKNOWN), SLOW_COMMITS),
+        Case(planted.dedup_hit_before_commit, (rule.REPLY_NOT_ON_MAJORITY, rule.IDENTITY_UNKNOWN, EARLY), SLOW_COMMITS),
         Case(planted.sequence_without_term, (rule.IDENTITY_REUSED,), LOST_TAILS),
         Case(planted.old_term_committed_by_counting, (rule.OLD_TERM_COMMITTED,), LOST_TAILS),
         Case(planted.truncate_without_conflict, (rule.TRUNCATED_WITHOUT_CONFLICT,), FAILOVERS, LATE_FRAMES),
@@ -149,7 +149,7 @@ CASES = {
         Case(planted.time_of_any_earlier_master, (rule.CLOCK_JUMPED,), FAILOVERS),
         Case(planted.follower_links_its_clock_ahead, (rule.CLOCK_JUMPED,), FAILOVERS),
         Case(
-            planted.leases_missing_in_the_rows, (rule.ROWS_DIFFER, LEASE_SHORT, LEASE_DIFFERS), CRASHES, features=LEASES
+            planted.leases_missing_in_the_rows, (rule.ROWS_DIFFER, LEASE_SHORT, LEASE_DIFFERS, LOST), CRASHES, features=LEASES
         ),
     )
 }
