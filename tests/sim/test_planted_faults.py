@@ -149,7 +149,10 @@ CASES = {
         Case(planted.time_of_any_earlier_master, (rule.CLOCK_JUMPED,), FAILOVERS),
         Case(planted.follower_links_its_clock_ahead, (rule.CLOCK_JUMPED,), FAILOVERS),
         Case(
-            planted.leases_missing_in_the_rows, (rule.ROWS_DIFFER, LEASE_SHORT, LEASE_DIFFERS, LOST), CRASHES, features=LEASES
+            planted.leases_missing_in_the_rows,
+            (rule.ROWS_DIFFER, LEASE_SHORT, LEASE_DIFFERS, LOST),
+            CRASHES,
+            features=LEASES,
         ),
     )
 }
