@@ -21,6 +21,7 @@ def document(node_name: str, status: NodeStatus) -> dict[str, object]:
         "stale_ms": status.stale_ms,
         "discarded": status.discarded,
         "digests": {str(index): digest for index, digest in status.digests.items()},
+        "proxies": list(status.proxies),
         "members": [_row(member) for member in status.members],
     }
 

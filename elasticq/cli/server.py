@@ -44,6 +44,8 @@ def _add_properties(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_cluster(group: "argparse._ArgumentGroup") -> None:
+    words = "proxy: store nothing, pass calls on to the cluster of --seeds (member)"
+    group.add_argument("--role", choices=("member", "proxy"), help=words)
     group.add_argument("--nodes", type=int, metavar="N", help="how many new members form the cluster (1)")
     group.add_argument("--cluster-name", metavar="NAME", help="only equal ones find each other (elasticq)")
     group.add_argument("--seeds", metavar="HOST:PORT,...", help="peer ports of other members; some are enough")
@@ -99,6 +101,7 @@ def _tell(notes: list[str]) -> None:
 def _flags(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """Return the flags that were given, by section."""
     cluster = {
+        "role": options.role,
         "nodes": options.nodes,
         "name": options.cluster_name,
         "seeds": options.seeds,
