@@ -62,6 +62,6 @@ class Announcer:
                 term=replica.term,
                 master=replica.master or "",
                 time_ms=time_ms if linked_term else 0,
-                may_make_guids=self._forwarder.may_make_guids,
+                may_make_guids=self._forwarder.may_make_guids(),
             )
             self._effects.frames.append(Frame(proxy, encode(told), 0))

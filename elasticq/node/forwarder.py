@@ -77,15 +77,12 @@ class Forwarder(Keeper):
 
     # --- calls of this member's clients -------------------------------------------
 
-    @property
-    def _cluster(self) -> str:
+    def cluster(self) -> str:
         return self._replica.cluster
 
-    @property
-    def _term(self) -> int:
+    def term(self) -> int:
         return self._replica.term
 
-    @property
     def may_make_guids(self) -> bool:
         history = self._state.invocations
         return history.count < GUIDS_MAX and history.details_bytes < GUID_DETAILS_BYTES_MAX
@@ -98,7 +95,7 @@ class Forwarder(Keeper):
             self._write(self._forwarded(NotMaster, ticket.sender, incarnation=ticket.incarnation, number=ticket.number))
         elif self._members.was_removed:
             self._refuse(held)
-        elif (route := self._route) is not None:
+        elif (route := self._route()) is not None:
             to, is_relayed = route
             self._forward(held, to, now_ms, is_relayed=is_relayed)
         elif isinstance(held.call.command, READS) or (self._waiting_calls.hold_ms and not self._members.waiting_for()):
@@ -122,7 +119,6 @@ class Forwarder(Keeper):
             return None
         return None if (master, self._replica.term) == self._denied else master
 
-    @property
     def _route(self) -> tuple[str, bool] | None:
         master = self._master
         if master is not None:
@@ -166,7 +162,7 @@ class Forwarder(Keeper):
     def go_on_with_waiting_calls(self, now_ms: int) -> None:
         """Execute or pass on the calls that waited for a master, if there is one now."""
         may_write = self._leadership.may_write
-        if self._waiting_calls and (may_write or self._route is not None):
+        if self._waiting_calls and (may_write or self._route() is not None):
             for held in self._waiting_calls.take_all():
                 if may_write:
                     self._executor.admit(self._waiting_calls.call_now(held, now_ms), held.ticket, now_ms)

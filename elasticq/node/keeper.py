@@ -61,22 +61,18 @@ class Keeper(ABC):
 
     # --- what members and proxies do each in their way --------------------------------
 
-    @property
     @abstractmethod
-    def _cluster(self) -> str:
+    def cluster(self) -> str:
         """The id of the cluster whose members take calls; a frame of another one is ignored."""
 
-    @property
     @abstractmethod
-    def _term(self) -> int:
+    def term(self) -> int:
         """The newest term that is known here."""
 
-    @property
     @abstractmethod
     def _route(self) -> tuple[str, bool] | None:
         """The id of the member to which calls go now, and whether it relays them to the master; None without one."""
 
-    @property
     @abstractmethod
     def may_make_guids(self) -> bool:
         """False while the history of GUIDs is left to clients' own ids."""
@@ -111,7 +107,7 @@ class Keeper(ABC):
     def _with_guid(self, call: Call) -> Call:
         """Give a call that changes something a GUID where its client gave none, so that it can be passed on twice."""
         is_nameless = not call.invocation and self._waiting_calls.hold_ms > 0 and not isinstance(call.command, READS)
-        if not (is_nameless and self.may_make_guids):
+        if not (is_nameless and self.may_make_guids()):
             return call
         return replace(call, invocation=self._pending_calls.new_guid())
 
@@ -122,7 +118,7 @@ class Keeper(ABC):
             self._refuse(held)
 
     def _forward(self, held: HeldCall, to: str, now_ms: int, *, is_relayed: bool = False) -> None:
-        number = self._pending_calls.send(held, to, now_ms, self._term)
+        number = self._pending_calls.send(held, to, now_ms, self.term())
         call = self._waiting_calls.call_now(held, now_ms)
         try:
             frame = self._frame_of(call, to, number, self._deadline_ms(held, now_ms), is_relayed=is_relayed)
@@ -143,7 +139,7 @@ class Keeper(ABC):
 
     def _frame_of(self, call: Call, to: str, number: int, deadline_ms: int, *, is_relayed: bool) -> Frame:
         """The frame that passes ``call`` on. Raises the SqsError that its client gets where it cannot be passed on."""
-        cluster, sender, incarnation = self._cluster, self._member_id, self._pending_calls.incarnation
+        cluster, sender, incarnation = self.cluster(), self._member_id, self._pending_calls.incarnation
         try:
             forward = forward_of(
                 call, cluster, sender, to, incarnation, number, is_relayed=is_relayed, deadline_ms=deadline_ms
@@ -173,7 +169,7 @@ class Keeper(ABC):
 
     def undelivered(self, result: ReceiveMessageResult) -> None:
         """Give back the messages of the master's answer that could not be written to its client."""
-        route = self._route
+        route = self._route()
         if route is not None:
             self._give_to(route[0], result)
 
@@ -205,7 +201,7 @@ class Keeper(ABC):
     # --- answers ----------------------------------------------------------------------
 
     def _forwarded(self, kind: type, to: str, **fields: object) -> AnyForwardingMessage:
-        head = {"cluster": self._cluster, "sender": self._member_id, "to": to}
+        head = {"cluster": self.cluster(), "sender": self._member_id, "to": to}
         forwarded: AnyForwardingMessage = kind(**{**head, "incarnation": self._pending_calls.incarnation, **fields})
         return forwarded
 

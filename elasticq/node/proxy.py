@@ -50,6 +50,7 @@ class ProxyCalls(Keeper):
         self.linked: set[str] = set()
         self._told: dict[str, MasterIs] = {}  # by the linked member
         self._newest: MasterIs | None = None  # of those that name a master, and were not denied
+        self._cluster_id = ""  # of the newest master that was known; a former one still answers without a new one
         self._denied: tuple[str, int] | None = None  # (member, term): it said that it is not the master
         self._route_seen: tuple[str, bool] | None = None
 
@@ -58,29 +59,15 @@ class ProxyCalls(Keeper):
         """The id of the master as far as is known, None without one."""
         return None if self._newest is None else self._newest.master
 
-    @property
-    def _cluster(self) -> str:
-        return "" if self._newest is None else self._newest.cluster
-
-    @property
     def cluster(self) -> str:
-        """The id of the cluster that calls go to, empty while no master is known."""
-        return self._cluster
+        return self._cluster_id
 
-    @property
-    def _term(self) -> int:
+    def term(self) -> int:
         return 0 if self._newest is None else self._newest.term
 
-    @property
-    def term(self) -> int:
-        """The term of the master that is known, 0 without one."""
-        return self._term
-
-    @property
     def may_make_guids(self) -> bool:
         return self._newest is None or self._newest.may_make_guids
 
-    @property
     def _route(self) -> tuple[str, bool] | None:
         newest = self._newest
         if newest is None or self.trouble:
@@ -95,7 +82,7 @@ class ProxyCalls(Keeper):
     @property
     def is_ready(self) -> bool:
         """A call would be passed on now."""
-        return self._route is not None
+        return self._route() is not None
 
     @property
     def trouble(self) -> str:
@@ -139,7 +126,7 @@ class ProxyCalls(Keeper):
             return
         if isinstance(forwarded, MasterIs):
             self._on_master_is(forwarded, now_ms)
-        elif forwarded.cluster != self._cluster:
+        elif forwarded.cluster != self.cluster():
             return
         elif isinstance(forwarded, Answer):
             self._on_answer(forwarded)
@@ -151,7 +138,7 @@ class ProxyCalls(Keeper):
             return
         self._told[told.sender] = told
         self._follow(now_ms)
-        if told.time_ms and told.term >= self._term:
+        if told.time_ms and told.term >= self.term():
             self._clock.link(told.term, told.time_ms, now_ms)
 
     def _follow(self, now_ms: int) -> None:
@@ -160,8 +147,10 @@ class ProxyCalls(Keeper):
         A former master that is linked has ``FAREWELL_MS`` to say which calls it only held.
         """
         known = [told for told in self._told.values() if told.master and (told.master, told.term) != self._denied]
-        self._newest = max(known, key=lambda told: told.term, default=None)
-        route = self._route
+        self._newest = newest = max(known, key=lambda told: told.term, default=None)
+        if newest is not None:
+            self._cluster_id = newest.cluster
+        route = self._route()
         if route is None:
             self._route_seen = None
             return
@@ -174,7 +163,7 @@ class ProxyCalls(Keeper):
     # --- what a Keeper does not know -------------------------------------------------------
 
     def _submit(self, held: HeldCall, now_ms: int) -> None:
-        route = self._route
+        route = self._route()
         if route is not None:
             self._forward(held, route[0], now_ms, is_relayed=route[1])
         elif not self.trouble and (self._waiting_calls.hold_ms or isinstance(held.call.command, READS)):
@@ -306,7 +295,7 @@ class Proxy(Driven):
             member_id=self.settings.member_id,
             role=PROXY,
             master=calls.master,
-            term=calls.term,
+            term=calls.term(),
             commit_index=0,
             applied_index=0,
             last_index=0,
@@ -318,7 +307,7 @@ class Proxy(Driven):
             queues=0,
             waiters=0,
             contents_bytes=0,
-            cluster_id=calls.cluster,
+            cluster_id=calls.cluster(),
             members=tuple(self._status_of(peer) for _, peer in sorted(self._peers.items())),
             held_calls=calls.held_calls,
         )

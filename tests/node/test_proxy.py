@@ -7,9 +7,10 @@ from elasticq.model import commands as c
 from elasticq.model.errors import InvalidParameterValue, QueueDoesNotExist, ServiceUnavailable
 from elasticq.model.results import ListQueuesResult, ReceiveMessageResult, SendMessageResult
 from elasticq.node import forwarding
-from elasticq.node.forwarding import Answer, Forward, MasterIs, encode
+from elasticq.node.forwarding import Answer, Forward, MasterIs, NotMaster, Withdraw, encode
 from elasticq.node.orders import OrderRefused, TransferMastership
 from elasticq.node.outputs import Frame
+from elasticq.node.proxy import Proxy
 from elasticq.node.waiting_calls import WAITING_CALLS_MAX
 from elasticq.replication.messages import PreVote
 from elasticq.replication.messages import encode as encode_vote
@@ -318,6 +319,35 @@ def test_a_relay_that_hears_the_master_no_more_is_left_until_it_tells_again(clus
     cluster.introduce(relay, master)
     cluster.advance(1_500)
     assert isinstance(cluster.told(ticket)[0], SendMessageResult)
+
+
+def test_a_former_master_is_heard_while_no_new_one_is_known(cluster: Proxied) -> None:
+    """It says which calls it did not execute; they wait then, and do not go on as if nobody had answered."""
+    proxy = proxy_of()
+    old, new = (cluster.node(name).introduce() for name in "ab")
+    for peer in (old, new):
+        proxy.met(peer, 0)
+    claim = told_by("a", cluster="c", term=1)
+    hear(proxy, claim)
+    proxy.submit(call_of(send()), "sent", 0)
+    proxy.submit(call_of(receive(20)), "left", 0)
+    hear(proxy, replace(claim, term=2, master=""))
+    proxy.cancel("left", 0)
+    not_master = NotMaster(cluster="c", sender="a", to=PROXY_ID, incarnation="5" * 16, number=1)
+    hear(proxy, not_master)
+    assert proxy.status(0).held_calls == 1
+    hear(proxy, told_by("b", cluster="c", term=2))
+    sent = [forwarding.decode(frame.data) for frame in proxy.effects.frames]
+    assert [(type(each), each.to, each.cluster) for each in sent] == [
+        (Forward, "a", "c"),
+        (Forward, "a", "c"),
+        (Withdraw, "a", "c"),
+        (Forward, "b", "c"),
+    ]
+
+
+def hear(proxy: Proxy, forwarded: forwarding.AnyForwardingMessage) -> None:
+    assert proxy.receive_all([(forwarded.sender, encode(forwarded))], 0) == []
 
 
 def test_two_clusters_of_one_name_are_told_apart_by_nobody(cluster: Proxied) -> None:
