@@ -12,6 +12,7 @@ from elasticq.admin.cluster import document
 from elasticq.admin.orders import BadOrder, read_order
 from elasticq.admin.source import AdminSource
 from elasticq.node.orders import OrderDone
+from elasticq.node.proxy import PROXY
 from elasticq.node.settings import NodeStatus
 from elasticq.peers.questions import Answer, NotAnswered
 from elasticq.runtime.runtime import RuntimeStopped
@@ -51,13 +52,16 @@ async def page_of(source: AdminSource, member: str) -> Answer:
 
 
 async def order(source: AdminSource, body: bytes) -> Answer:
-    """Carry out an order, here or at the master that this member follows."""
+    """Carry out an order, here or at the master that this member follows; a proxy refuses it by itself.
+
+    The admin port of a proxy is the application's, whose users need not be operators of the cluster.
+    """
     try:
         read_order(body)
     except BadOrder as error:
         return told(400, {"error": str(error)})
     status = source.status()
-    if status.master in (None, status.member_id):
+    if status.role == PROXY or status.master in (None, status.member_id):
         return await carry_out(source, body)
     return await _ask(source, status.master, f"the master {_name(status)}", ORDER, body, ORDER_S + MARGIN_S)
 

@@ -25,6 +25,7 @@ def document(node_name: str, status: NodeStatus) -> dict[str, object]:
         "discarded": status.discarded,
         "relays": True,
         "digests": {str(index): digest for index, digest in status.digests.items()},
+        "proxies": list(status.proxies),
         "members": [_row(member) for member in status.members],
     }
 

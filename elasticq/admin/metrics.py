@@ -105,7 +105,7 @@ def _of_status(status: NodeStatus) -> Iterator[Metric]:
     build.add_metric([__version__, BUILD.name], 1)
     yield build
     role = GaugeMetricFamily(f"{PREFIX}role", "1 for the role that this member has.", labels=["role"])
-    for name in ("master", "follower", "candidate"):
+    for name in ("master", "follower", "candidate", "proxy"):
         role.add_metric([name], status.role == name)
     yield role
     yield _gauge("is_master", "1 if this member is the master.", status.role == "master")

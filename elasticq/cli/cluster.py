@@ -94,6 +94,8 @@ def describe(seen: dict[str, Any]) -> str:
         head.append(f"no master was heard for {seen['stale_ms']} ms: what follows may be old")
     if seen["discarded"]:
         head.append(f"{seen['discarded']} acknowledged entries were dropped for a newer master's")
+    if seen.get("proxies"):
+        head.append(f"proxies linked: {', '.join(seen['proxies'])}")
     waiting = [
         f"{member['name']} came with a new disk: elasticq cluster replace {member['name']}"
         for member in seen["members"]

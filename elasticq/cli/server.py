@@ -19,6 +19,7 @@ OPTIONS: Final = {
     "node.id": "--node-id",
     "log.format": "--log-format",
     "storage.data_dir": "--data-dir",
+    "cluster.role": "--role",
     "cluster.nodes": "--nodes",
     "cluster.name": "--cluster-name",
     "cluster.seeds": "--seeds",
@@ -64,6 +65,8 @@ def _add_properties(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_cluster(group: "argparse._ArgumentGroup") -> None:
+    words = "proxy: store nothing, pass calls on to the cluster of --seeds (member)"
+    group.add_argument("--role", choices=("member", "proxy"), help=words)
     group.add_argument("--nodes", metavar="N", help="how many new members form the cluster (1)")
     group.add_argument("--cluster-name", metavar="NAME", help="only equal ones find each other (elasticq)")
     group.add_argument("--seeds", metavar="HOST:PORT,...", help="peer ports of other members; some are enough")

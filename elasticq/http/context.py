@@ -294,7 +294,7 @@ class ServerContext:
 
     def _tell_ignored(self) -> None:
         """Log, once for each name, the attributes of queues that were passed over; the node bounds how many."""
-        for name in sorted(self.runtime.node.ignored_attributes - self._told):
+        for name in sorted(self.runtime.ignored_attributes() - self._told):
             _log.warning("unknown_attribute_ignored", extra={"fields": {"attribute": name}})
             self._told.add(name)
 

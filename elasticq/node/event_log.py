@@ -6,6 +6,7 @@ The parts of the node say when to look; what was told already is kept here. It c
 from elasticq.node.effects import Effects
 from elasticq.node.members import Members, name_of
 from elasticq.node.outputs import News
+from elasticq.replication.events import Campaigned
 from elasticq.replication.replica import CANDIDATE, MASTER, Replica
 
 
@@ -29,11 +30,12 @@ class EventLog:
 
     # --- elections ------------------------------------------------------------------
 
-    def stood(self, term: int, *, is_asked: bool) -> None:
-        """This member asks for votes; ``is_asked``: the old master wants it to."""
-        if self._replica.others:
-            why = "as the master hands over" if is_asked else "as no master was heard"
-            self._tell("election", f"This member stands for master of term {term}, {why}.")
+    def campaigned(self, event: Campaigned) -> None:
+        """This member asks for votes, or whether it would get them."""
+        if self._replica.others and not event.is_pre_vote:
+            why = "as the master hands over" if event.is_asked else "as no master was heard"
+            self._tell("election", f"This member stands for master of term {event.term}, {why}.")
+        self.look()
 
     def became_master(self) -> None:
         replica = self._replica

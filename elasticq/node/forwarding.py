@@ -17,13 +17,14 @@ from elasticq.model import commands, errors, extensions, results
 from elasticq.model.actions import BY_NAME
 from elasticq.model.commands import Call, Origin
 from elasticq.model.errors import SqsError
-from elasticq.model.ranges import CallText, ClusterId, Index, MemberId, PeerText, TimeMs
+from elasticq.model.ranges import CallText, ClusterId, Index, MemberId, PeerText, Term, TimeMs
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.replication.messages import FrameError
 
 FRAME_KIND: Final = 2
 """The first byte of these frames; replication's frames begin with their protocol version, 1."""
 
+FORWARDED: Final = bytes((FRAME_KIND,))
 SEEN_MAX: Final = 100_000  # numbers of one member that are remembered as executed
 Outcome = Result | SqsError
 
@@ -91,7 +92,20 @@ class NotMaster(ForwardingMessage, tag=5):
     number: Index
 
 
-AnyForwardingMessage = Forward | Answer | Withdraw | GiveBack | NotMaster
+class MasterIs(ForwardingMessage, tag=6):
+    """Tells a proxy, and nobody else, who is master as far as the sender knows; members tell each other by Appends.
+
+    term: the sender's; master: a member id, empty where it hears none; time_ms: the cluster's real time, 0 where it
+    does not know it; may_make_guids: false while the history of GUIDs is left to clients' own ids.
+    """
+
+    term: Term
+    master: ClusterId
+    time_ms: TimeMs
+    may_make_guids: bool
+
+
+AnyForwardingMessage = Forward | Answer | Withdraw | GiveBack | NotMaster | MasterIs
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[AnyForwardingMessage] = msgspec.msgpack.Decoder(AnyForwardingMessage)
@@ -129,6 +143,12 @@ def decode(frame: bytes) -> AnyForwardingMessage:
         return _decoder.decode(memoryview(frame)[1:])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FrameError(str(error)) from error
+
+
+def check_sender(sender: str, link: str) -> None:
+    """Raises FrameError for a frame that came over the link to another member than its sender, if that is known."""
+    if link and sender != link:
+        raise FrameError("it was sent in the name of another member than the one at the end of its link")
 
 
 def forward_of(

@@ -284,9 +284,14 @@ class Members:
     def statuses(self) -> tuple[MemberStatus, ...]:
         replica = self._replica
         known = dict.fromkeys((*replica.voters, *replica.followers))
-        known.update(dict.fromkeys(each for each in self.linked if self.peers[each].cluster == replica.cluster))
+        met = (self.peers[each] for each in self.linked)
+        known.update(dict.fromkeys(peer.id for peer in met if peer.cluster == replica.cluster and not peer.is_proxy))
         known.setdefault(self._settings.member_id)
         return tuple(self._status(each) for each in sorted(known))
+
+    def proxies(self) -> tuple[str, ...]:
+        """The names of the proxies that are linked."""
+        return tuple(sorted(self.peers[each].name for each in self.linked if self.peers[each].is_proxy))
 
     def _status(self, member_id: str) -> MemberStatus:
         replica = self._replica

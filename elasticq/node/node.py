@@ -6,7 +6,8 @@ part owns its fields, and knows only parts below it:
     Node            inputs, the events of the replica, draining
     StatusReport    what a member tells of itself; EventLog: what happens to its cluster
     Housekeeping    background work of a master
-    Forwarder       calls of and for other members; PendingCalls: those that are under way
+    Announcer       tells proxies who is master
+    Forwarder       calls of and for other members, a Keeper; PendingCalls: those that are under way
     Executor        calls on a master, from admission to answer
     Waiters, SendBackpressure, WaitingCalls: calls that wait for a message, for room, for a master
     Leadership      when this member may decide; Members, VoterChanges: who belongs to the cluster
@@ -42,15 +43,17 @@ from elasticq.model.commands import Call
 from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.node import forwarding
+from elasticq.node.announcer import Announcer
 from elasticq.node.backpressure import SendBackpressure
 from elasticq.node.clock import ClusterClock
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.digests import Digests
+from elasticq.node.driven import Driven
 from elasticq.node.effects import Effects
 from elasticq.node.event_log import EventLog
 from elasticq.node.executor import LOST, Executor
 from elasticq.node.forwarder import Forwarder
-from elasticq.node.forwarding import UnknownKind
+from elasticq.node.forwarding import FORWARDED, UnknownKind, check_sender
 from elasticq.node.housekeeping import Housekeeping
 from elasticq.node.journal import Journal
 from elasticq.node.judging import Judge
@@ -83,10 +86,8 @@ from elasticq.replication.records import Durable, Entry, Vote
 from elasticq.replication.replica import MASTER, Replica
 from elasticq.replication.seeded_random import SeededRandom
 
-_FORWARDED = bytes((forwarding.FRAME_KIND,))
 
-
-class Node:
+class Node(Driven):
     """One member. All times are ms; ``now_ms`` is the boot-time clock. Effects are drained after each call."""
 
     def __init__(
@@ -149,6 +150,7 @@ class Node:
         self._forwarder = forwarder = Forwarder(
             settings, state, replica, members, clock, effects, judge, leadership, executor, waiting_calls, incarnation
         )
+        self._announcer = Announcer(replica, clock, effects, forwarder)
         self._report = StatusReport(state, replica, members, clock, journal, digests, leadership, executor, forwarder)
         self._outlet, self._digests, self._content_cache = outlet, digests, content_cache
         self._backpressure, self._waiting_calls, self._replies = backpressure, waiting_calls, held
@@ -236,13 +238,13 @@ class Node:
         return [*refused.items(), *unknown]
 
     def _take_frame(self, frame: bytes, now_ms: int, link: str) -> None:
-        if frame[:1] == _FORWARDED:
+        if frame[:1] == FORWARDED:
             forwarded = forwarding.decode(frame)
-            _check_sender(forwarded.sender, link)
+            check_sender(forwarded.sender, link)
             self._forwarder.read(forwarded, now_ms)
             return
         message = messages.decode(frame)
-        _check_sender(message.sender, link)
+        check_sender(message.sender, link)
         if message.to == self.settings.member_id and self.members.is_ours(message):
             judge(message, self.replica)
             if isinstance(message, messages.Append):
@@ -260,12 +262,14 @@ class Node:
             self._executor.forget_waiting_of(peer.id)
             self._forwarder.master_changed(now_ms)
         self.members.met(peer, now_ms)
+        self._announcer.met(peer, now_ms)
         self._event_log.look()
         self._leave(now_ms)
 
     def lost(self, member_id: str, now_ms: int) -> None:
         """The link to another member broke: the receives that wait here for its clients are dropped."""
         self.members.lost(member_id, now_ms)
+        self._announcer.lost(member_id)
         self.replica.link_broke(member_id, now_ms)
         self._executor.forget_waiting_of(member_id)
         self._forwarder.master_changed(now_ms)
@@ -360,7 +364,8 @@ class Node:
         self._handle_events(now_ms)
         self._forwarder.tick(now_ms)
         if self._undecided:
-            self._answer_unknown(self._undecided.expired(now_ms))
+            self.effects.replies += _unknown(self._undecided.expired(now_ms))
+        self._announcer.tick(now_ms)
         if self.settings.volatile:
             self._housekeeping.compact()
         if self.leadership.serving:
@@ -398,12 +403,9 @@ class Node:
         """
         self.journal.retire()
         held = self._forwarder.retire(now_ms)
-        self._answer_unknown(self._undecided.take_all())
+        self.effects.replies += _unknown(self._undecided.take_all())
         self._forwarder.mail_answers(now_ms)
         return held
-
-    def _answer_unknown(self, calls: list[HeldCall]) -> None:
-        self.effects.replies += [Reply(held.ticket, ServiceUnavailable(LOST), 0) for held in calls]
 
     def go_on_with(self, held: list[HeldCall], now_ms: int) -> None:
         """Take the calls that waited at the node whose place this one has taken."""
@@ -429,7 +431,7 @@ class Node:
                     self._event_log.lost_mastership(event.reason, is_handed_over=is_handed_over)
                     self._lost_mastership(event.commit_index, now_ms)
                 elif isinstance(event, Campaigned):
-                    self._campaigned(event)
+                    self._event_log.campaigned(event)
                 elif isinstance(event, MembersChanged):
                     self.journal.members_changed(event.last_index)
                     self.members.voters_changed(is_voter=event.is_voter)
@@ -440,11 +442,6 @@ class Node:
                     self.effects.wanted = Wanted(event.source, event.index)
                 else:
                     self.effects.wanted = None
-
-    def _campaigned(self, event: Campaigned) -> None:
-        if not event.is_pre_vote:
-            self._event_log.stood(event.term, is_asked=event.is_asked)
-        self._event_log.look()
 
     def _became_master(self, now_ms: int) -> None:
         self._event_log.became_master()
@@ -513,6 +510,7 @@ class Node:
         master = self.replica.master
         if master != self._master_seen:
             self._master_seen = master
+            self._announcer.tell(now_ms)
             self._forwarder.master_changed(now_ms)
             self._event_log.look()
         elif self._waiting_calls:
@@ -527,12 +525,10 @@ class Node:
         wake_ms: int | None = None
         if replica.has_company or replica.role != MASTER:
             wake_ms = replica.wake_at_ms
-        waiting_ms = self._forwarder.wake_at_ms
-        if waiting_ms is not None and (wake_ms is None or waiting_ms < wake_ms):
-            wake_ms = waiting_ms
         undecided_ms = self._undecided.next_deadline_ms if self._undecided else None
-        if undecided_ms is not None and (wake_ms is None or undecided_ms < wake_ms):
-            wake_ms = undecided_ms
+        for due_ms in (self._forwarder.wake_at_ms, self._announcer.wake_at_ms, undecided_ms):
+            if due_ms is not None and (wake_ms is None or due_ms < wake_ms):
+                wake_ms = due_ms
         leadership = self.leadership
         if not leadership.serving:
             return wake_ms
@@ -557,6 +553,6 @@ class Node:
         return self._report.leases(now_ms, limit)
 
 
-def _check_sender(sender: str, link: str) -> None:
-    if link and sender != link:
-        raise FrameError("it was sent in the name of another member than the one at the end of its link")
+def _unknown(calls: list[HeldCall]) -> list[Reply]:
+    """The answers to calls of which nobody will know whether they had an effect."""
+    return [Reply(held.ticket, ServiceUnavailable(LOST), 0) for held in calls]

@@ -12,7 +12,8 @@ class Peer(Struct, array_like=True, frozen=True, gc=False):
     cluster_name: only members with the same one talk; cluster: the cluster id, empty until it belongs to one;
     nodes: how many shall form the cluster (0: it only joins); is_fresh: no log, no vote, no cluster;
     address: host:port of its peer port; http, admin: URLs of its other ports, empty if there is none;
-    level: the newest feature level that it understands.
+    level: the newest feature level that it understands; is_proxy: it stores nothing, never votes and belongs to no
+    cluster, and is told who is master.
     """
 
     id: MemberId
@@ -27,3 +28,4 @@ class Peer(Struct, array_like=True, frozen=True, gc=False):
     address: PeerText
     http: PeerText
     admin: PeerText
+    is_proxy: bool = False

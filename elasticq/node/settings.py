@@ -103,11 +103,12 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
 
     stale_ms: time since a master was heard (0 on a master); discarded: entries that were acknowledged in mode
     async or one and then dropped for a newer master's; digests: of the rows, by log index (VerifyRows);
-    leases: how many are remembered, living or not; held_calls: how many wait for a master.
+    leases: how many are remembered, living or not; held_calls: how many wait for a master;
+    proxies: the names of those that are linked; they are no members.
     """
 
     member_id: str
-    role: str  # master | follower | candidate
+    role: str  # master | follower | candidate | proxy
     master: str | None
     term: int
     commit_index: int
@@ -128,3 +129,4 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     digests: dict[int, str] = {}
     leases: int = 0
     held_calls: int = 0
+    proxies: tuple[str, ...] = ()

@@ -79,6 +79,7 @@ class StatusReport:
             digests=dict(self._digests.by_index),
             leases=len(self._state.leases),
             held_calls=self._forwarder.held_calls,
+            proxies=self._members.proxies(),
         )
 
     def _is_ready(self) -> bool:

@@ -43,6 +43,7 @@ HELD_MS_MAX: Final = 55_000  # of a receive with its own wait, as SDKs read an a
 class WaitingCalls:
     """First come, first served; each waits until a time of its own. All times are boot-clock ms.
 
+    state: tells how long a receive waits that does not say so itself; None at a proxy, which knows no queues
     hold_ms: how long a call waits for a master beside the wait that it asked for itself; 0: nothing is held for the
         sake of clients, and a call that is known to have had no effect waits for ``read_wait_ms``, as all reads do
     """
@@ -58,7 +59,7 @@ class WaitingCalls:
         "hold_ms",
     )
 
-    def __init__(self, state: State, hold_ms: int, read_wait_ms: int) -> None:
+    def __init__(self, state: State | None, hold_ms: int, read_wait_ms: int) -> None:
         self.hold_ms = hold_ms
         self._state = state
         self._read_wait_ms = read_wait_ms
@@ -83,6 +84,8 @@ class WaitingCalls:
         command, wait_ms = held.call.command, _wait_ms(self._state, held.call)
         if not isinstance(command, ReceiveMessage) or not wait_ms:
             return held.call
+        if self._state is None and command.wait_time_seconds is None:
+            return held.call  # how long its queue lets it wait is not known here
         left_s = max(0, -(-(held.until_ms - self._patience_ms(held.call) - now_ms) // 1_000))
         if left_s * 1_000 >= wait_ms:
             return held.call
@@ -155,15 +158,18 @@ class WaitingCalls:
         return self._deadlines[0][0] if self._deadlines else None
 
 
-def _wait_ms(state: State, call: Call) -> int:
-    """How long the call may wait for messages, as far as this member knows its queue."""
+def _wait_ms(state: State | None, call: Call) -> int:
+    """How long the call may wait for messages, as far as its queue is known here; without a state, at most."""
     command = call.command
     if not isinstance(command, ReceiveMessage):
         return 0
-    try:
-        asked_s = wait_s(state, call, command)
-    except SqsError:
-        asked_s = 0  # no such queue is known here
+    if state is None:
+        asked_s = WAIT_S_MAX if command.wait_time_seconds is None else command.wait_time_seconds
+    else:
+        try:
+            asked_s = wait_s(state, call, command)
+        except SqsError:
+            asked_s = 0  # no such queue is known here
     return 1_000 * min(max(asked_s, 0), WAIT_S_MAX)  # it is checked when the call is executed
 
 

@@ -24,7 +24,10 @@ _log = getLogger("elasticq.peers")
 
 
 class ZeroconfDiscovery:
-    """host, port: where the peer port listens; a loopback host is announced on loopback only."""
+    """host, port: where the peer port listens; a loopback host is announced on loopback only.
+
+    Without a port nothing is announced, and others are found all the same.
+    """
 
     __slots__ = ("_browser", "_found", "_host", "_info", "_loop", "_port", "_queries", "_zeroconf")
 
@@ -42,8 +45,9 @@ class ZeroconfDiscovery:
         """Raises OSError where no interface takes multicast."""
         interfaces = InterfaceChoice.All if self._host in WILDCARDS else [self._address()]
         self._zeroconf = AsyncZeroconf(interfaces=interfaces, ip_version=IPVersion.V4Only)
-        self._info = self._service(peer)
-        await self._zeroconf.async_register_service(self._info, cooperating_responders=True)
+        if self._port:
+            self._info = self._service(peer)
+            await self._zeroconf.async_register_service(self._info, cooperating_responders=True)
         self._browser = AsyncServiceBrowser(
             self._zeroconf.zeroconf, SERVICE_TYPE, handlers=[self._changed_for(peer.cluster_name)]
         )

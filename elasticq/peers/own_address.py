@@ -10,7 +10,7 @@ class OwnAddress:
     """The address of the peer port.
 
     host: where it listens; advertise: host:port that an operator gave for it, empty for none; port: where it
-    listens, 0 until the kernel has chosen one.
+    listens, 0 until the kernel has chosen one, and where nobody is to call: then it has no address to speak of.
     """
 
     __slots__ = ("_advertise", "_host", "port")
@@ -32,7 +32,7 @@ class OwnAddress:
 
         local_host: the address of this machine at which that connection ends, empty if unknown.
         """
-        if is_dialable(own.address):
+        if is_dialable(own.address) or not self.port:
             return own
         if self._advertise or self._host not in WILDCARDS:
             return msgspec.structs.replace(own, address=self.assumed())
@@ -40,7 +40,7 @@ class OwnAddress:
 
     def announced(self, own: Peer) -> Peer:
         """Return ``own`` as zeroconf announces it; that knows the interfaces' addresses itself."""
-        if is_dialable(own.address):
+        if is_dialable(own.address) or not self.port:
             return own
         is_open = self._host in WILDCARDS and not self._advertise
         return msgspec.structs.replace(own, address="" if is_open else self.assumed())

@@ -110,11 +110,20 @@ class Peers:
         self._is_stopping = False
         self._all_closed = asyncio.Event()
         self._frames_dropped = 0
-        self._own_address = OwnAddress(settings.host, settings.advertise, settings.port)
+        self._own_address = OwnAddress(settings.host, settings.advertise, settings.port if settings.listens else 0)
         self._unproven_max = min(UNPROVEN_MAX, settings.connections_max // 2)
 
     async def start(self) -> None:
-        """Listen, then look for others. Raises OSError where the port cannot be had."""
+        """Listen where that is wanted, then look for others. Raises OSError where the port cannot be had."""
+        if self._settings.listens:
+            await self._listen()
+        self._said = self._introduce()
+        self._follow()
+        self._timer = self._loop.call_later(TICK_S, self._tick)
+        if self._settings.discovery == "zeroconf":
+            await self._start_discovery()
+
+    async def _listen(self) -> None:
         listeners = await listeners_of(self._settings.host, self._settings.port, BACKLOG)
         self._own_address.port = int(listeners[0].getsockname()[1])
         self._acceptor = Acceptor(
@@ -128,11 +137,6 @@ class Peers:
             handshake_s=HANDSHAKE_S,
         )
         self._acceptor.start()
-        self._said = self._introduce()
-        self._follow()
-        self._timer = self._loop.call_later(TICK_S, self._tick)
-        if self._settings.discovery == "zeroconf":
-            await self._start_discovery()
 
     async def stop(self) -> None:
         """End everything; the receiver hears nothing any more. What was sent before still goes out, for up to 1 s."""
@@ -165,8 +169,8 @@ class Peers:
 
     @property
     def address(self) -> str:
-        """Where others reach this member, as far as it is known before any of them has."""
-        return self._own_address.assumed()
+        """Where others reach this member, as far as it is known before any of them has; empty if it does not listen."""
+        return self._own_address.assumed() if self._settings.listens else ""
 
     def send(self, frames: list[Frame]) -> None:
         """Frames for members that are not linked are dropped; Raft sends again."""

@@ -16,6 +16,7 @@ class PeerSettingsError(ValueError):
 class PeerSettings(Struct, frozen=True, kw_only=True):
     """Settings of the peer port.
 
+    listens: false for a proxy, which dials others and which nobody dials;
     host, port: where to listen, port 0: from the kernel; advertise: host:port at which others reach this
     member, empty: the listening address, or the one of each connection when it listens on all;
     seeds: host:port of some members, itself allowed; secret: the same on all members, empty: none;
@@ -25,6 +26,7 @@ class PeerSettings(Struct, frozen=True, kw_only=True):
     connections_max: of this port, with those in a TLS handshake; at most half of them have proved nothing yet.
     """
 
+    listens: bool = True
     host: str = "127.0.0.1"
     port: int = 9326
     advertise: str = ""
@@ -45,7 +47,7 @@ class PeerSettings(Struct, frozen=True, kw_only=True):
         files = [path for path in (self.tls_cert, self.tls_key, self.tls_ca) if path]
         if files and len(files) < 3:
             raise PeerSettingsError("mutual TLS needs all of certificate, key and CA")
-        if not (is_loopback(self.host) or self.secret or files):
+        if self.listens and not (is_loopback(self.host) or self.secret or files):
             raise PeerSettingsError(
                 f"the peer port would listen on {self.host or 'all addresses'}, beyond this machine, unprotected: "
                 "give a cluster secret (--cluster-secret-file) or TLS files, or listen on 127.0.0.1"

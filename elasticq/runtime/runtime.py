@@ -1,4 +1,4 @@
-"""Drives one Node inside an asyncio loop: calls and time in, effects out.
+"""Drives one Node, or one Proxy, inside an asyncio loop: calls and time in, effects out.
 
 The loop's thread is the only one that enters. Each entry is one call of the
 node followed by ``_drain``, which does what the node asked for in the order
@@ -30,6 +30,7 @@ from elasticq.model.commands import Call
 from elasticq.model.errors import SqsError
 from elasticq.model.results import Result
 from elasticq.node.digests import DAMAGED, DIGESTS_MAX
+from elasticq.node.driven import Driven
 from elasticq.node.node import Node
 from elasticq.node.orders import Order
 from elasticq.node.outputs import Fetch, Frame, News, Wanted
@@ -78,7 +79,7 @@ def nothing_wanted(wanted: Wanted) -> None:
 
 
 class Runtime:
-    """One member's node with its storage, timer and tickets."""
+    """One member's node, or a proxy, with its storage, timer and tickets. A proxy has nothing to store."""
 
     __slots__ = (
         "_armed_at_ms",
@@ -105,7 +106,7 @@ class Runtime:
 
     def __init__(
         self,
-        node: Node,
+        node: Driven,
         storage: Storage,
         loop: AbstractEventLoop,
         on_failure: Callable[[BaseException], None],
@@ -249,11 +250,12 @@ class Runtime:
         return is_due
 
     def fsync_measured(self, slow_ms: int) -> None:
-        self._node.fsync_measured(slow_ms)
+        self.node.fsync_measured(slow_ms)
 
     @property
     def node(self) -> Node:
-        return self._node
+        """The member's node; a proxy has none."""
+        return cast(Node, self._node)
 
     @property
     def wanted(self) -> Wanted | None:
@@ -265,14 +267,14 @@ class Runtime:
         if self.stopped:
             return
         with _Guard(self):
-            held = self._node.retire(self._clock())
+            held = self.node.retire(self._clock())
         if self._effects.frames:
             self._transmit()
         self._release()
         self._tell()
         self._on_news(self._effects.news)
-        node.journal.discarded = self._node.journal.discarded
-        linked = self._node.members.linked_peers
+        node.journal.discarded = self.node.journal.discarded
+        linked = self.node.members.linked_peers
         self._node, self._effects = node, node.effects
         self._gate = SyncGate()
         self._forgotten_index, self._wanted = 0, None
@@ -282,14 +284,14 @@ class Runtime:
             self.met(peer)
         if held and not self.stopped:
             with _Guard(self):
-                self._node.go_on_with(held, self._clock())
+                self.node.go_on_with(held, self._clock())
             self._drain()
 
     def set_full(self, reason: str | None) -> None:
         """Refuse sends, as the disk is full (``reason``); None: there is space again."""
         if not self.stopped:
             with _Guard(self):
-                self._node.set_full(reason, self._clock())
+                self.node.set_full(reason, self._clock())
             self._drain()
 
     def damaged(self, queue_id: int, sequences: list[int]) -> bool:
@@ -300,7 +302,7 @@ class Runtime:
         if self.stopped:
             return True
         with _Guard(self):
-            is_done = self._node.damaged(queue_id, sequences, self._clock())
+            is_done = self.node.damaged(queue_id, sequences, self._clock())
         self._drain()
         return is_done
 
@@ -335,6 +337,9 @@ class Runtime:
 
     def leases(self, limit: int) -> list[LeaseStatus]:
         return self._node.leases(self._clock(), limit)
+
+    def ignored_attributes(self) -> set[str]:
+        return self._node.ignored_attributes
 
     def close(self) -> None:
         """Stop without a failure: no call enters after this."""
@@ -421,7 +426,7 @@ class Runtime:
     def _synced(self, token: int) -> None:
         if not self.stopped:
             with _Guard(self):
-                self._node.synced(token, self._clock())
+                self.node.synced(token, self._clock())
             due = self._gate.synced(token)
             if due:
                 self._send(due)
@@ -432,13 +437,13 @@ class Runtime:
     def _stored(self, index: int) -> None:
         if not self.stopped:
             with _Guard(self):
-                self._node.stored(index, self._clock())
+                self.node.stored(index, self._clock())
             self._drain()
 
     def _fetched(self, fetch: Fetch, contents: list[MessageStored]) -> None:
         if not self.stopped:
             with _Guard(self):
-                self._node.fetched(fetch, contents, self._clock())
+                self.node.fetched(fetch, contents, self._clock())
             self._drain()
 
     def _look_ready(self) -> None:

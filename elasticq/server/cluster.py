@@ -12,6 +12,7 @@ from elasticq.server.secret_files import check_mode
 NODES_MAX: Final = 15
 HOLD_S_MAX: Final = 50
 """SDKs read an answer for 60 s, and three attempts of 60 s end within the 300 s of the history of GUIDs."""
+PROXY: Final = "proxy"
 SECRET_BYTES_MAX: Final = 4_096
 SECRET_BYTES_ADVISED: Final = 16
 ALSO: Final = ".also"
@@ -27,11 +28,12 @@ MemberName = Annotated[
 
 
 class Cluster(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the other members are found, and what an answer waits for.
+    """What this process is to its cluster, how the members are found, and what an answer waits for.
 
     A discovery that nobody named is made up by ``with_discovery``; with "none" nothing listens for peers.
     """
 
+    role: Literal["member", "proxy"] = "member"
     nodes: Annotated[int, Meta(ge=1, le=NODES_MAX)] = 1
     name: MemberName = "elasticq"
     peer_host: Annotated[str, Meta(min_length=1, max_length=253)] = "127.0.0.1"
@@ -58,6 +60,8 @@ def with_discovery(cluster: Cluster) -> Cluster:
 def contradictions(cluster: Cluster) -> list[str]:
     """Return which settings contradict each other, each with what to do; reads the files that are named."""
     found = [*_of_discovery(cluster), *_of_addresses(cluster), *_of_secrets(cluster)]
+    if cluster.role == PROXY:
+        return found + _of_proxies(cluster)
     if cluster.discovery != "none" and not found and not is_loopback(cluster.peer_host) and not _is_guarded(cluster):
         found.append(
             f"cluster.peer_host {cluster.peer_host} lets other machines in: set cluster.secret_file "
@@ -71,7 +75,7 @@ def doubts(cluster: Cluster) -> list[str]:
     found = []
     if cluster.nodes % 2 == 0:
         found.append(f"{cluster.nodes} nodes survive no more failures than {cluster.nodes - 1}: take an odd number")
-    here = is_loopback(cluster.peer_host) and not cluster.advertise
+    here = is_loopback(cluster.peer_host) and not cluster.advertise and cluster.role != PROXY
     if here and any(not is_loopback(host_of(seed)) for seed in cluster.seeds):
         found.append(f"cluster.peer_host {cluster.peer_host} cannot be reached from the machines of cluster.seeds")
     if cluster.secret_file and len(read_secret(cluster)) < SECRET_BYTES_ADVISED:
@@ -153,6 +157,20 @@ def _of_discovery(cluster: Cluster) -> list[str]:
             "or --discovery zeroconf on a local network, or --discovery seeds to wait until others call"
         ]
     return []
+
+
+def _of_proxies(cluster: Cluster) -> list[str]:
+    found = []
+    if cluster.nodes != 1:
+        found.append(f"cluster.role proxy forms no cluster: leave cluster.nodes {cluster.nodes} out (--nodes)")
+    if cluster.discovery != "zeroconf" and not cluster.seeds:
+        found.append(
+            "cluster.role proxy has to find its cluster: give seeds (--seeds HOST:PORT,...), "
+            "or --discovery zeroconf on a local network"
+        )
+    if cluster.advertise:
+        found.append("cluster.role proxy is called by nobody: leave cluster.advertise out")
+    return found
 
 
 def _of_addresses(cluster: Cluster) -> list[str]:

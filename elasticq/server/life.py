@@ -1,6 +1,6 @@
 """The life of the process: build, listen, serve, stop.
 
-A member of several serves from the start, with whatever its cluster lets it; a
+A member of several, and a proxy, serve from the start, with whatever their cluster lets them; a
 cluster of one when its first record is durable.
 
 SIGHUP has certificates, keys and secrets read anew (renewal.py). Of a process that was started at a terminal it means
@@ -37,11 +37,14 @@ from elasticq.runtime.runtime import Runtime
 from elasticq.server import logs, spans
 from elasticq.server.allocator import give_back_large_blocks
 from elasticq.server.auth import allowed_hosts
+from elasticq.server.cluster import PROXY
 from elasticq.server.declare import declare
 from elasticq.server.files import FILES_MAX, Shares, raise_file_limit, shares
-from elasticq.server.member import EXIT_STOPPED, Member, end
+from elasticq.server.linked import EXIT_STOPPED, Linked, end
+from elasticq.server.member import Member
 from elasticq.server.notify import READY, STOPPING, notify
 from elasticq.server.ports import EXIT_FAILURE, is_supervised, not_listening, sqs_listener
+from elasticq.server.proxy import ProxyProcess
 from elasticq.server.renewal import Part, has_terminal, renew
 from elasticq.server.settings import Admin, Http, Settings, SettingsError, admin_token, keys, queues, tls, warnings
 from elasticq.server.view import View
@@ -93,7 +96,7 @@ def serve(settings: Settings) -> int:
 
 def _directory(settings: Settings) -> DataDirectory | None:
     """Open and lock the data directory, before any client is answered; None where nothing is kept."""
-    if settings.storage.memory:
+    if settings.storage.memory or settings.cluster.role == PROXY:
         return None
     return DataDirectory(Path(settings.storage.data_dir), settings.node.id)
 
@@ -123,14 +126,15 @@ async def _live(settings: Settings, directory: DataDirectory | None, listener: s
             )
         except OSError as error:
             return not_listening(settings.admin.host, settings.admin.port, "--admin-port", error)
-    member = Member(
-        settings,
-        directory,
-        loop,
-        http=settings.http.public_url or url_of(settings.http, listener.getsockname()[1]),
-        admin="" if admin is None else url_of(settings.admin, admin.port),
-        peer_connections_max=files.peers,
-    )
+    urls = {
+        "http": settings.http.public_url or url_of(settings.http, listener.getsockname()[1]),
+        "admin": "" if admin is None else url_of(settings.admin, admin.port),
+    }
+    member: Linked
+    if settings.cluster.role == PROXY:
+        member = ProxyProcess(settings, loop, **urls, peer_connections_max=files.peers)
+    else:
+        member = Member(settings, directory, loop, **urls, peer_connections_max=files.peers)
     try:
         return await _serve(settings, member, view, admin, listener, files)
     finally:
@@ -140,7 +144,7 @@ async def _live(settings: Settings, directory: DataDirectory | None, listener: s
 
 
 async def _serve(
-    settings: Settings, member: Member, view: View, admin: AdminPort | None, listener: socket.socket, files: Shares
+    settings: Settings, member: Linked, view: View, admin: AdminPort | None, listener: socket.socket, files: Shares
 ) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -154,11 +158,12 @@ async def _serve(
         runtime = await member.start()
     except OSError as error:
         return not_listening(settings.cluster.peer_host, settings.cluster.peer_port, "--peer-port", error)
-    if settings.cluster.nodes == 1 and not await member.can_serve():
+    is_alone = settings.cluster.nodes == 1 and settings.cluster.role != PROXY
+    if is_alone and not await member.can_serve():
         runtime.close()
         return member.ended.result()
     declaring = loop.create_task(declare(runtime, queues(settings), settings.node.account))
-    if settings.cluster.nodes == 1:
+    if is_alone:
         await asyncio.wait((declaring, member.ended), timeout=DECLARE_S, return_when=asyncio.FIRST_COMPLETED)
     observer, end_spans = spans.make(settings.otel, settings.node.id)
     context = make_context(settings, runtime, loop, observer, files)
@@ -223,7 +228,7 @@ async def _listen(
 
 def _renewed(
     settings: Settings,
-    member: Member,
+    member: Linked,
     context: ServerContext,
     admin: AdminPort | None,
     server: Acceptor | asyncio.AbstractServer,
@@ -339,6 +344,8 @@ def _announce(settings: Settings, listener: socket.socket) -> None:
 def _where(settings: Settings) -> str:
     """Return where the messages are kept, and whether a reply waits for the disk."""
     storage = settings.storage
+    if settings.cluster.role == PROXY:
+        return "a proxy: it stores nothing and passes calls on to its cluster"
     if storage.memory:
         return "messages live in memory only: a restart forgets them"
     kept = f"messages are kept in {Path(storage.data_dir).resolve()}"

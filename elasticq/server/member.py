@@ -4,30 +4,24 @@ import asyncio
 import logging
 import os
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from elasticq.model.histogram import Histogram
-from elasticq.node.forwarding import UnknownKind
 from elasticq.node.node import Node
-from elasticq.node.outputs import Frame, News, Wanted
-from elasticq.node.peer import Peer
+from elasticq.node.outputs import News, Wanted
 from elasticq.node.settings import NodeSettings
 from elasticq.peers.addresses import is_dialable
-from elasticq.peers.peers import Peers
-from elasticq.peers.questions import Answer, NotAnswered
-from elasticq.peers.settings import PeerSettings, PeerSettingsError
 from elasticq.peers.transfer import Snapshot as Offered
 from elasticq.peers.transfer import parts_of
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 from elasticq.server.files import PEERS_MAX
+from elasticq.server.linked import Linked, end
 from elasticq.server.machine import memory_bytes
 from elasticq.server.operator_log import OperatorLog
 from elasticq.server.ports import EXIT_FAILURE
-from elasticq.server.settings import Settings, SettingsError, call_limits, secrets, template
+from elasticq.server.settings import Settings, SettingsError, call_limits, template
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import Damaged, DataError
 from elasticq.storage.interface import Damage, Loaded, Storage
@@ -35,27 +29,17 @@ from elasticq.storage.memory import MemoryStorage
 from elasticq.storage.snapshot import Snapshot, base_of
 from elasticq.storage.sqlite import SqliteStorage
 
-EXIT_STOPPED: Final = 0
 FETCH_AGAIN_S: Final = 1.0
 INCOMING: Final = "incoming.db"
 HEALS_MAX: Final = 3  # of one process
 HAND_OVER_S: Final = 1.0
 MEASURE_S: Final = 1.0
-STOP_PEERS_S: Final = 3.0
 
 _log = logging.getLogger(__name__)
 
 
-def end(ended: "asyncio.Future[int]", status: int) -> None:
-    if not ended.done():
-        ended.set_result(status)
-
-
-class Member:
-    """One member's process. ``ended`` gets its exit status; ``http`` and ``admin`` are its URLs for the others.
-
-    answer: answers the questions of other members; None until it can be asked.
-    """
+class Member(Linked):
+    """One member's process. ``http`` and ``admin`` are its URLs for the others."""
 
     def __init__(
         self,
@@ -67,28 +51,19 @@ class Member:
         admin: str,
         peer_connections_max: int = PEERS_MAX,
     ) -> None:
-        self.ended: asyncio.Future[int] = loop.create_future()
-        self._settings = settings
+        super().__init__(settings, loop, OperatorLog(directory, loop), peer_connections_max)
         self._directory = directory
-        self._peer_connections_max = peer_connections_max
-        self._loop = loop
         self._storage = self._open()
-        self._operator_log = OperatorLog(directory, loop)
         self._node_settings = self._describe(http, admin)
-        self._runtime: Runtime | None = None
-        self._peers: Peers | None = None
         self._fetching: asyncio.Task[None] | None = None
         self._healing: asyncio.Task[None] | None = None
         self._heals = 0
         self._scratch: TemporaryDirectory[str] | None = None
         self._has_incoming = directory is not None  # a former life may have left some
-        self.answer: Callable[[str, bytes], Coroutine[None, None, Answer]] | None = None
-        self._frames: list[tuple[str, bytes]] = []  # that came in this turn of the loop, with their links
 
     # --- life -----------------------------------------------------------------------
 
     async def start(self) -> Runtime:
-        """Read what is kept, and begin. Raises OSError if the peer port is taken."""
         self._drop_incoming_of_former_lives()
         cluster = self._settings.cluster
         try:
@@ -126,7 +101,8 @@ class Member:
         """Tell the node how slow syncs are now, as its election timeouts follow them; clean up; do so again later."""
         if not self.ended.done():
             self.runtime.fsync_measured(self._storage.slow_sync_ms)
-            self._operator_log.trouble(self.runtime.node.members.waiting_for())
+            trouble = self.runtime.node.members.waiting_for()
+            self._operator_log.trouble(trouble, "this member takes part in its cluster")
             if self._has_incoming and self._fetching is None and self.runtime.status().ready:
                 self._has_incoming = False
                 self._drop_incoming()
@@ -139,19 +115,10 @@ class Member:
         self._operator_log.removed(self.runtime.node.members.was_removed)
 
     async def can_serve(self) -> bool:
-        """Wait until commands can be executed; False if the end comes before that.
-
-        A member that was removed from its cluster never can, and opens its ports to say so.
-        """
-        if self.runtime.node.members.was_removed:
-            return True
-        ready = self._loop.create_future()
-        self.runtime.when_ready(lambda: ready.set_result(None))
-        await asyncio.wait((ready, self.ended), return_when=asyncio.FIRST_COMPLETED)
-        return not self.ended.done()
+        """A member that was removed from its cluster never can, and opens its ports to say so."""
+        return self.runtime.node.members.was_removed or await super().can_serve()
 
     async def hand_over(self) -> None:
-        """Give the mastership away before a stop; it does not wait long for another member to take it."""
         if self._runtime is None or not self._runtime.hand_over():
             return
         until_s = self._loop.time() + HAND_OVER_S
@@ -163,35 +130,14 @@ class Member:
         return replica.master in (None, replica.member_id)
 
     async def close(self) -> None:
-        """Release what is open, also after a failure."""
         for task in (self._fetching, self._healing):
             if task is not None:
                 task.cancel()
-        if self._peers is not None:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._peers.stop(), STOP_PEERS_S)
+        await super().close()
         if isinstance(self._storage, SqliteStorage):
             await self._storage.aclose()
         if self._scratch is not None:
             self._scratch.cleanup()
-
-    @property
-    def runtime(self) -> Runtime:
-        assert self._runtime is not None, "started"
-        return self._runtime
-
-    @property
-    def peer_address(self) -> str:
-        """host:port where other members reach this one, empty without peers."""
-        return "" if self._peers is None else self._peers.address
-
-    def metrics(self) -> dict[str, float]:
-        """Return figures of its links."""
-        if self._peers is None:
-            return {}
-        found = {name: float(value) for name, value in self._peers.status().items() if isinstance(value, int)}
-        now = {f"peers_{name}": found.pop(name) for name in ("connections", "known_addresses")}
-        return now | {f"peers_{name}_total": value for name, value in found.items()}
 
     @property
     def sync_times(self) -> Histogram | None:
@@ -244,98 +190,9 @@ class Member:
             _log.warning("data_directory %s", line)
         return Node(self._node_settings, loaded.durable, os.urandom(32), loaded.rows)
 
-    def _peer_settings(self) -> PeerSettings:
-        """Read the files with secrets. Addresses at which voters once were are seeds, too. Raises SettingsError."""
-        cluster = self._settings.cluster
+    def _known_addresses(self) -> tuple[str, ...]:
         voters = self.runtime.node.replica.membership.voters
-        known = tuple(voter.address for voter in voters if is_dialable(voter.address))
-        secret, also = secrets(self._settings)
-        try:
-            return PeerSettings(
-                host=cluster.peer_host,
-                port=cluster.peer_port,
-                advertise=cluster.advertise,
-                seeds=tuple(dict.fromkeys((*cluster.seeds, *known))),
-                discovery=cluster.discovery,
-                cluster_name=cluster.name,
-                secret=secret,
-                also=also,
-                tls_cert=cluster.tls_cert,
-                tls_key=cluster.tls_key,
-                tls_ca=cluster.tls_ca,
-                rate_bytes_per_s=cluster.transfer_mb_per_s * 1_000_000,
-                connections_max=self._peer_connections_max,
-            )
-        except PeerSettingsError as error:
-            raise SettingsError(str(error)) from error
-
-    def _make_peers(self) -> Peers:
-        settings = self._peer_settings()
-        try:
-            return Peers(
-                settings, self._loop, introduce=lambda: self.runtime.introduce(), receiver=self, snapshots=self
-            )
-        except PeerSettingsError as error:
-            raise SettingsError(str(error)) from error
-
-    def renew_secrets(self) -> None:
-        """Read the secrets and certificates of the peer port anew. Raises SettingsError; nothing changed then."""
-        if self._peers is not None:
-            try:
-                self._peers.renew(self._peer_settings())
-            except PeerSettingsError as error:
-                raise SettingsError(str(error)) from error
-
-    # --- between runtime and peers --------------------------------------------------
-
-    def _send(self, frames: list[Frame]) -> None:
-        if self._peers is not None:
-            self._peers.send(frames)
-
-    def receive(self, member_id: str, frame: bytes) -> None:
-        """Keep a frame: all frames of one turn of the loop are given to the runtime together."""
-        if not self._frames:
-            self._loop.call_soon(self._take_frames)
-        self._frames.append((member_id, frame))
-
-    def _take_frames(self) -> None:
-        """Give the frames to the runtime. A refused frame costs its link; one of another version is ignored."""
-        frames, self._frames = self._frames, []
-        if not frames:
-            return
-        with suppress(RuntimeStopped):  # its failure is known, and the process about to end
-            for member_id, error in self.runtime.receive(frames):
-                if isinstance(error, UnknownKind):
-                    _log.warning("frame_dropped %s", error)
-                elif self._peers is not None:
-                    self._peers.cut(member_id, str(error))
-
-    def met(self, peer: Peer) -> None:
-        self._take_frames()
-        self._operator_log.met(peer)
-        with suppress(RuntimeStopped):
-            self.runtime.met(peer)
-
-    def lost(self, member_id: str) -> None:
-        self._take_frames()
-        self._operator_log.lost(member_id)
-        with suppress(RuntimeStopped):
-            self.runtime.lost(member_id)
-
-    async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
-        """Return what another member answers to a question. Raises NotAnswered."""
-        if self._peers is None:
-            raise NotAnswered("this server has no links to others")
-        return await self._peers.ask(member_id, kind, body, timeout_s)
-
-    async def asked(self, kind: str, body: bytes) -> Answer:
-        if self.answer is None:
-            return 503, b'{"error":"the member is starting"}'
-        return await self.answer(kind, body)
-
-    def refused(self, reason: str) -> None:
-        _log.critical("refused %s", reason)
-        end(self.ended, EXIT_FAILURE)
+        return tuple(voter.address for voter in voters if is_dialable(voter.address))
 
     # --- snapshots ------------------------------------------------------------------
 
@@ -458,8 +315,4 @@ class Member:
         _log.critical("storage_failed", exc_info=failure)
         if self._runtime is not None:
             self._runtime.fail(failure)
-        end(self.ended, EXIT_FAILURE)
-
-    def _node_failed(self, failure: BaseException) -> None:
-        _log.critical("node_failed", exc_info=failure)
         end(self.ended, EXIT_FAILURE)

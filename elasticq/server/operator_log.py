@@ -1,4 +1,4 @@
-"""What a member tells its operator of its cluster, each thing once, and what of that it keeps on the disk."""
+"""What a member or a proxy tells its operator of its cluster, each thing once; what of that a member keeps on disk."""
 
 import logging
 from asyncio import AbstractEventLoop, Future
@@ -21,29 +21,39 @@ class OperatorLog:
         self._directory = directory
         self._loop = loop
         self._discarded = None if directory is None else Discarded(directory.discarded)
-        self._linked: set[str] = set()
+        self._linked: dict[str, Peer] = {}
         self._trouble = ""
 
     def news(self, news: list[News]) -> None:
         for one in news:
             _log.log(logging.WARNING if one.is_warning else logging.INFO, "%s: %s", one.event, one.text)
 
-    def trouble(self, trouble: str) -> None:
-        """Log what keeps this member from its cluster, and what to do, once each time it changes; empty: nothing."""
+    def trouble(self, trouble: str, well: str) -> None:
+        """Log what keeps this process from its cluster, and what to do, once each time it changes.
+
+        trouble: empty for nothing, which is told by ``well``.
+        """
         if trouble != self._trouble:
             self._trouble = trouble
             level = logging.WARNING if trouble else logging.INFO
-            _log.log(level, "%s", trouble or "this member takes part in its cluster")
+            _log.log(level, "%s", trouble or well)
 
     def met(self, peer: Peer) -> None:
         """Log a new link; a member that is linked greets anew where it says something else of itself."""
         if peer.id not in self._linked:
-            self._linked.add(peer.id)
-            _log.info("linked: There is a link to %s (%s) at %s.", peer.name, peer.id, peer.address)
+            self._linked[peer.id] = peer
+            if peer.is_proxy:
+                _log.info("linked: There is a link to the proxy %s (%s).", peer.name, peer.id)
+            else:
+                _log.info("linked: There is a link to %s (%s) at %s.", peer.name, peer.id, peer.address)
 
     def lost(self, member_id: str) -> None:
-        self._linked.discard(member_id)
-        _log.warning("link_lost: The link to %s (%s) is gone.", name_of(member_id), member_id)
+        """Log a lost link; that of a proxy is no warning, as proxies come and go with their applications."""
+        peer = self._linked.pop(member_id, None)
+        if peer is not None and peer.is_proxy:
+            _log.info("link_lost: The link to the proxy %s (%s) is gone.", peer.name, member_id)
+        else:
+            _log.warning("link_lost: The link to %s (%s) is gone.", name_of(member_id), member_id)
 
     def full(self, reason: str | None) -> None:
         if reason:

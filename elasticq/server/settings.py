@@ -10,6 +10,7 @@ import ssl
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from secrets import token_hex
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -22,7 +23,7 @@ from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
 from elasticq.server import auth as authenticator
 from elasticq.server import cluster as peers
 from elasticq.server.auth import Auth
-from elasticq.server.cluster import Cluster, MemberName, is_loopback, read_also, read_secret, with_discovery
+from elasticq.server.cluster import PROXY, Cluster, MemberName, is_loopback, read_also, read_secret, with_discovery
 from elasticq.server.queues import (
     AutoCreate,
     Declarations,
@@ -195,6 +196,8 @@ def load(
         raise SettingsError(_bad_values(sections, error, file, environment, flags, options or {})) from error
     if "discovery" not in sections["cluster"]:
         settings = replace(settings, cluster=with_discovery(settings.cluster))
+    if settings.cluster.role == PROXY and "id" not in sections["node"]:  # two processes of one name cannot both live
+        settings = replace(settings, node=replace(settings.node, id=f"{PROXY}-{token_hex(4)}"))
     wrong = _contradictions(settings)
     if wrong:
         raise SettingsError("; ".join(wrong))
@@ -285,6 +288,8 @@ def tls(section: str, ports: Http | Admin) -> ssl.SSLContext | None:
 
 def _contradictions(settings: Settings) -> list[str]:
     found = peers.contradictions(settings.cluster) + authenticator.contradictions(settings.auth, settings.node.account)
+    if settings.cluster.role == PROXY and settings.storage != Storage():
+        found.append("cluster.role proxy stores nothing: leave the settings of [storage] out (--data-dir, --memory)")
     for read in (
         lambda: authenticator.read_token(settings.admin.token_file),
         lambda: authenticator.tls_context("http", settings.http.tls_cert, settings.http.tls_key),

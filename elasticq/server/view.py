@@ -15,7 +15,7 @@ from elasticq.node.settings import LeaseStatus, NodeStatus
 from elasticq.peers.questions import Answer
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import RuntimeStopped
-from elasticq.server.member import Member
+from elasticq.server.linked import Linked
 from elasticq.server.settings import Settings
 
 
@@ -25,11 +25,11 @@ class View:
     def __init__(self, settings: Settings, health: str) -> None:
         self._settings = settings
         self._health = health
-        self._member: Member | None = None
+        self._member: Linked | None = None
         self._context: ServerContext | None = None
         self.stopping = False
 
-    def open(self, member: Member, context: ServerContext) -> None:
+    def open(self, member: Linked, context: ServerContext) -> None:
         self._member, self._context = member, context
         member.answer = partial(asking.answer, self)
 

@@ -15,7 +15,8 @@ from elasticq.runtime.runtime import Runtime
 from elasticq.server.declare import declare
 from elasticq.server.files import BACKLOG_MAX
 from elasticq.server.life import loop_factory, make_context, url_of
-from elasticq.server.member import EXIT_STOPPED, Member, end
+from elasticq.server.linked import EXIT_STOPPED, end
+from elasticq.server.member import Member
 from elasticq.server.settings import Settings, queues
 from elasticq.storage.directory import DataDirectory
 

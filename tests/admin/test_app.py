@@ -85,7 +85,7 @@ async def test_leases_are_listed_with_how_many_there_are(aiohttp_client: Any) ->
 
 
 async def test_cluster_tells_names_members_and_progress(aiohttp_client: Any) -> None:
-    member = Member("n2", digests={118: "ab12"}, discarded=3)
+    member = Member("n2", digests={118: "ab12"}, discarded=3, proxies=("web1",))
     member.with_members(n1={"admin": "http://10.0.0.1:9325"}, n3={"lag": None, "is_linked": False})
     client = await client_of(aiohttp_client, member)
     answer = await client.get("/cluster")
@@ -108,6 +108,7 @@ async def test_cluster_tells_names_members_and_progress(aiohttp_client: Any) -> 
         "discarded": 3,
         "relays": True,
         "digests": {"118": "ab12"},
+        "proxies": ["web1"],
     }
     assert members[2] == {
         "id": IDS["n3"],

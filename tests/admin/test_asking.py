@@ -8,6 +8,7 @@ import pytest
 from elasticq.admin import asking
 from elasticq.admin.app import make_app
 from elasticq.node.orders import OrderOutcome, OrderRefused, RemoveVoter
+from elasticq.node.proxy import PROXY
 from elasticq.runtime.runtime import RuntimeStopped
 from tests.admin.member import IDS, Member
 
@@ -74,6 +75,22 @@ async def test_order_is_passed_on_to_the_master_and_its_refusal_comes_back(aioht
     trio.n1.outcome = refuse
     answer = await client.post("/cluster/orders", data=ORDER, headers={"Content-Type": "application/json"})
     assert (answer.status, await answer.json()) == (409, {"refused": "n3 is the last voter"})
+
+
+async def test_proxy_asks_members_for_their_pages_and_refuses_orders_by_itself(aiohttp_client: Any) -> None:
+    trio = Trio()
+    proxy = Member("n3", role=PROXY, member_id="web1-" + "9" * 16)
+    proxy.linked = {IDS["n1"]: trio.n1}
+
+    async def refuse(order: object) -> OrderOutcome:
+        return OrderRefused("this is a proxy")
+
+    proxy.outcome = refuse
+    client = await aiohttp_client(make_app(proxy))
+    assert (await (await client.get("/cluster/members/n1")).json())["node"] == "n1"
+    answer = await client.post("/cluster/orders", data=ORDER, headers={"Content-Type": "application/json"})
+    assert (answer.status, await answer.json()) == (409, {"refused": "this is a proxy"})
+    assert (proxy.asked, trio.n1.orders) == ([(IDS["n1"], "cluster")], [])
 
 
 async def test_order_that_was_passed_on_is_not_passed_on_again() -> None:

@@ -56,6 +56,11 @@ def test_seeds_come_as_one_text_from_the_environment_and_as_a_list_from_a_file(t
         ({"advertise": "10.0.0.1"}, "cluster.advertise: '10.0.0.1' is not host:port"),
         ({"nodes": 3, "peer_host": "0.0.0.0"}, "lets other machines in: set cluster.secret_file"),
         ({"nodes": 3, "peer_host": "node1.lan"}, "lets other machines in"),
+        ({"role": "proxi", "seeds": "a:1"}, "cluster.role proxi is not one of member, proxy"),
+        ({"role": "proxy"}, "role proxy has to find its cluster: give seeds"),
+        ({"role": "proxy", "discovery": "seeds"}, "role proxy has to find its cluster: give seeds"),
+        ({"role": "proxy", "seeds": "a:1", "nodes": 3}, "forms no cluster: leave cluster.nodes 3 out"),
+        ({"role": "proxy", "seeds": "a:1", "advertise": "b:1"}, "is called by nobody: leave cluster.advertise out"),
         ({"tls_cert": __file__}, "needs cluster.tls_key and cluster.tls_ca too"),
         ({"tls_cert": "none", "tls_key": __file__, "tls_ca": __file__}, "cluster.tls_cert none cannot be read"),
     ],
@@ -153,3 +158,26 @@ def test_what_else_is_no_address(text: str) -> None:
 def test_only_this_machine_is_loopback() -> None:
     assert all(map(is_loopback, ("127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost")))
     assert not any(map(is_loopback, ("0.0.0.0", "::", "10.0.0.1", "node1", "localhost.example")))
+
+
+@pytest.mark.parametrize("storage", [{"data_dir": "elsewhere"}, {"memory": True}, {"durability": "os"}])
+def test_a_proxy_that_shall_store_something_is_refused(storage: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match=r"role proxy stores nothing: leave the settings of .storage. out"):
+        load(None, {}, {"cluster": {"role": "proxy", "seeds": "a:1"}, "storage": storage})
+
+
+def test_a_proxy_listens_for_nobody_so_its_peer_host_needs_no_secret_and_raises_no_doubt() -> None:
+    settings = loaded(role="proxy", seeds="10.0.0.1:9326", peer_host="0.0.0.0")
+    assert settings.cluster.discovery == "seeds"
+    assert warnings(settings) == []
+    assert warnings(loaded(role="proxy", seeds="10.0.0.1:9326")) == []
+
+
+def test_proxies_without_a_name_of_their_own_get_different_ones() -> None:
+    """Two processes of one name cannot both live, and one program after another gets its proxy."""
+    names = [loaded(role="proxy", seeds="a:1").node.id for _ in range(2)]
+    assert names[0] != names[1]
+    assert all(name.startswith("proxy-") for name in names)
+    named = load(None, {}, {"cluster": {"role": "proxy", "seeds": "a:1"}, "node": {"id": "web1"}})
+    assert named.node.id == "web1"
+    assert loaded(seeds="a:1").node.id == "node1"

@@ -10,6 +10,7 @@ from elasticq.engine.mutations import encode
 from elasticq.replication.records import Entry
 from elasticq.server.operator_log import OperatorLog
 from elasticq.storage.directory import DataDirectory
+from tests.node.proxied import PROXY_ID, proxy_of
 
 LOGGER = "elasticq.server.member"
 ENTRIES = [Entry(7, 2, 0, encode([])), Entry(8, 2, 0, encode([]))]
@@ -45,9 +46,23 @@ async def test_trouble_is_told_when_it_changes_and_when_it_ends(caplog: pytest.L
     log = OperatorLog(None, asyncio.get_running_loop())
     with caplog.at_level(logging.INFO, LOGGER):
         for trouble in ("", "one", "one", "another", "", ""):
-            log.trouble(trouble)
+            log.trouble(trouble, "all is well")
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("WARNING", "one"),
         ("WARNING", "another"),
-        ("INFO", "this member takes part in its cluster"),
+        ("INFO", "all is well"),
+    ]
+
+
+async def test_links_of_proxies_are_told_as_such_and_their_loss_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:
+    log = OperatorLog(None, asyncio.get_running_loop())
+    with caplog.at_level(logging.INFO, LOGGER):
+        for peer in (proxy_of().introduce(), proxy_of().introduce()):
+            log.met(peer)
+        log.lost(PROXY_ID)
+        log.lost("n2-" + "2" * 16)
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("INFO", f"linked: There is a link to the proxy web ({PROXY_ID})."),
+        ("INFO", f"link_lost: The link to the proxy web ({PROXY_ID}) is gone."),
+        ("WARNING", "link_lost: The link to n2 (n2-2222222222222222) is gone."),
     ]

@@ -1,10 +1,12 @@
 """A real server process on a port of the kernel's choice, and the clients that speak to it."""
 
+import os
 import re
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -17,6 +19,9 @@ from botocore.config import Config
 from tests.system.acceptance.raw import Endpoint
 
 ROOT = Path(__file__).resolve().parents[3]
+PEERS = re.compile(r"peers listening on (\S+)")
+BEHIND_PROXY = "ELASTICQ_ACCEPTANCE_BEHIND_PROXY"
+"""The environment variable that has the whole suite go through a proxy, instead of straight to a server."""
 LISTENING = re.compile(r"elasticq listening on (http://\S+)")
 START_S_MAX = 20
 STOP_S_MAX = 20
@@ -48,16 +53,32 @@ def first_match(lines: SimpleQueue[str], pattern: re.Pattern[str]) -> str:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a running server; at the end it must stop by itself and have logged no traceback."""
-    log = tmp_path_factory.mktemp("server") / "stderr"
+    """The address of a running server, or of a proxy beside one where ``BEHIND_PROXY`` is set."""
+    if BEHIND_PROXY not in os.environ:
+        with running(tmp_path_factory.mktemp("server"), LISTENING, "--memory") as url:
+            yield url
+        return
+    member = running(tmp_path_factory.mktemp("member"), PEERS, "--memory", "--discovery", "seeds", "--peer-port", "0")
+    with (
+        member as seeds,
+        running(tmp_path_factory.mktemp("proxy"), LISTENING, "--role", "proxy", "--seeds", seeds) as url,
+    ):
+        yield url
+
+
+@contextmanager
+def running(directory: Path, told: re.Pattern[str], *arguments: str) -> Iterator[str]:
+    """What a process says of itself; at the end it must stop by itself and have logged no traceback."""
+    log = directory / "stderr"
     with log.open("wb") as stderr:
-        command = [sys.executable, "-m", "elasticq", "server", "--memory", "--host", "127.0.0.1", "--port", "0"]
+        command = [sys.executable, "-m", "elasticq", "server", "--host", "127.0.0.1", "--port", "0"]
+        command += ["--admin-port", "-1", *arguments]
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=stderr, text=True)
     lines: SimpleQueue[str] = SimpleQueue()
     assert process.stdout is not None
     threading.Thread(target=lambda: [lines.put(line) for line in process.stdout or ()], daemon=True).start()
     try:
-        yield first_match(lines, LISTENING)
+        yield first_match(lines, told)
         process.terminate()
         assert process.wait(STOP_S_MAX) == 0
     finally:

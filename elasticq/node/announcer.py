@@ -1,0 +1,67 @@
+"""Tells the proxies that are linked to this member who is master, as they get no Appends to learn it from."""
+
+from typing import Final
+
+from elasticq.node.clock import ClusterClock
+from elasticq.node.effects import Effects
+from elasticq.node.forwarder import Forwarder
+from elasticq.node.forwarding import MasterIs, encode
+from elasticq.node.outputs import Frame
+from elasticq.node.peer import Peer
+from elasticq.replication.replica import Replica
+
+TELL_MS: Final = 1_000
+"""A proxy is told this often, and at once when the master changes: it sets deadlines by the cluster's time."""
+LOOK_MS: Final = 100  # how often a member without a cluster looks whether it has one
+
+
+class Announcer:
+    """Every member tells: one of them may be the only one that a proxy has a link to. ``now_ms``: boot clock, ms."""
+
+    __slots__ = ("_clock", "_effects", "_forwarder", "_proxies", "_replica", "wake_at_ms")
+
+    def __init__(self, replica: Replica, clock: ClusterClock, effects: Effects, forwarder: Forwarder) -> None:
+        self._replica = replica
+        self._clock = clock
+        self._effects = effects
+        self._forwarder = forwarder
+        self._proxies: dict[str, None] = {}  # in the order in which they came
+        self.wake_at_ms: int | None = None
+
+    def met(self, peer: Peer, now_ms: int) -> None:
+        """Tell a proxy that greeted."""
+        if peer.is_proxy:
+            self._proxies[peer.id] = None
+            self.tell(now_ms)
+
+    def lost(self, member_id: str) -> None:
+        """The link to a member or proxy broke."""
+        self._proxies.pop(member_id, None)
+        if not self._proxies:
+            self.wake_at_ms = None
+
+    def tick(self, now_ms: int) -> None:
+        if self.wake_at_ms is not None and now_ms >= self.wake_at_ms:
+            self.tell(now_ms)
+
+    def tell(self, now_ms: int) -> None:
+        """Tell all proxies, if this member belongs to a cluster."""
+        if not self._proxies:
+            return
+        replica = self._replica
+        self.wake_at_ms = now_ms + (TELL_MS if replica.cluster else LOOK_MS)
+        if not replica.cluster:
+            return
+        linked_term, time_ms = self._clock.reading(now_ms)
+        for proxy in self._proxies:
+            told = MasterIs(
+                cluster=replica.cluster,
+                sender=replica.member_id,
+                to=proxy,
+                incarnation="",
+                term=replica.term,
+                master=replica.master or "",
+                time_ms=time_ms if linked_term else 0,
+                may_make_guids=self._forwarder.may_make_guids(),
+            )
+            self._effects.frames.append(Frame(proxy, encode(told), 0))

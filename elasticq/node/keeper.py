@@ -1,0 +1,237 @@
+"""Keeps the calls of a process's clients that are executed elsewhere: passes each on, again if need be.
+
+What a member that follows a master (forwarder.py) and a proxy (proxy.py) have in common. They differ in how they know
+the master, and in what they do without one.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Final
+
+from msgspec.structs import replace
+
+from elasticq.engine.actions.send import check_size
+from elasticq.model.commands import Call
+from elasticq.model.errors import InternalFailure, RequestTooLarge, ServiceUnavailable, SqsError
+from elasticq.model.limits import FRAME_BYTES_MAX, Limits
+from elasticq.model.results import ReceiveMessageResult
+from elasticq.node.clock import ClusterClock
+from elasticq.node.effects import Effects
+from elasticq.node.forwarding import (
+    Answer,
+    AnyForwardingMessage,
+    GiveBack,
+    NotMaster,
+    Withdraw,
+    encode,
+    fits,
+    forward_of,
+    outcome_of,
+)
+from elasticq.node.judging import Judge
+from elasticq.node.outputs import Frame, HeldCall, Reply, Ticket
+from elasticq.node.pending_calls import PendingCalls, Remote, Sent
+from elasticq.node.waiting_calls import READS, WaitingCalls
+from elasticq.replication.messages import FrameError
+
+UNKNOWN: Final = "The master did not answer; the outcome is unknown, a retry is safe."
+DEADLINE_MARGIN_MS: Final = 500
+"""How much sooner than its client is answered a call must be executed: members' estimates of cluster time differ."""
+
+
+class Keeper(ABC):
+    """``incarnation`` is new for each object, as the numbers of calls are."""
+
+    def __init__(
+        self,
+        member_id: str,
+        limits: Limits,
+        clock: ClusterClock,
+        effects: Effects,
+        judge: Judge,
+        waiting_calls: WaitingCalls,
+        incarnation: str,
+    ) -> None:
+        self._member_id = member_id
+        self._limits = limits
+        self._clock = clock
+        self._effects = effects
+        self._judge = judge
+        self._waiting_calls = waiting_calls
+        self._pending_calls = PendingCalls(incarnation)
+
+    # --- what members and proxies do each in their way --------------------------------
+
+    @abstractmethod
+    def cluster(self) -> str:
+        """The id of the cluster whose members take calls; a frame of another one is ignored."""
+
+    @abstractmethod
+    def term(self) -> int:
+        """The newest term that is known here."""
+
+    @abstractmethod
+    def _route(self) -> tuple[str, bool] | None:
+        """The id of the member to which calls go now, and whether it relays them to the master; None without one."""
+
+    @abstractmethod
+    def may_make_guids(self) -> bool:
+        """False while the history of GUIDs is left to clients' own ids."""
+
+    @abstractmethod
+    def unready_reason(self) -> str:
+        """Why no call can be passed on."""
+
+    @abstractmethod
+    def _submit(self, held: HeldCall, now_ms: int) -> None:
+        """Pass the call on, let it wait, or refuse it."""
+
+    @abstractmethod
+    def _give_up(self, held: HeldCall, now_ms: int) -> None:
+        """Answer a call that has waited for a master as long as it may."""
+
+    @abstractmethod
+    def _go_on_elsewhere(self, sent: Sent, now_ms: int) -> None:
+        """Go on with a call for which the member that it went to did nothing, as it is not the master."""
+
+    # --- calls of this process's clients --------------------------------------------
+
+    @property
+    def held_calls(self) -> int:
+        """How many calls wait here for a master."""
+        return len(self._waiting_calls)
+
+    def submit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
+        """Pass on a call that came now, let it wait, or refuse it; for a member that does not serve."""
+        self._submit(self._waiting_calls.from_now(self._with_guid(call), ticket, now_ms), now_ms)
+
+    def _with_guid(self, call: Call) -> Call:
+        """Give a call that changes something a GUID where its client gave none, so that it can be passed on twice."""
+        is_nameless = not call.invocation and self._waiting_calls.hold_ms > 0 and not isinstance(call.command, READS)
+        if not (is_nameless and self.may_make_guids()):
+            return call
+        return replace(call, invocation=self._pending_calls.new_guid())
+
+    def _hold(self, held: HeldCall, now_ms: int) -> None:
+        """Let a call wait for a master until its time is up; refuse it if too many wait."""
+        # Who passed a call on has bounded how many wait.
+        if not self._waiting_calls.hold(held, now_ms, is_bounded=type(held.ticket) is not Remote):
+            self._refuse(held)
+
+    def _forward(self, held: HeldCall, to: str, now_ms: int, *, is_relayed: bool = False) -> None:
+        number = self._pending_calls.send(held, to, now_ms, self.term())
+        call = self._waiting_calls.call_now(held, now_ms)
+        try:
+            frame = self._frame_of(call, to, number, self._deadline_ms(held, now_ms), is_relayed=is_relayed)
+        except SqsError as error:
+            self._pending_calls.arrived(number)
+            self._effects.replies.append(Reply(held.ticket, error, 0))
+        else:
+            held.is_uncertain = True
+            self._effects.frames.append(frame)
+
+    def _deadline_ms(self, held: HeldCall, now_ms: int) -> int:
+        """The cluster's real time, as known here, after which the call must have no effect; 0 without a bound."""
+        if isinstance(held.ticket, Remote):
+            return held.call.deadline_ms
+        if not self._waiting_calls.hold_ms or not self._clock.is_linked:
+            return 0
+        return self._clock.reading(max(now_ms, held.until_ms - DEADLINE_MARGIN_MS))[1]
+
+    def _frame_of(self, call: Call, to: str, number: int, deadline_ms: int, *, is_relayed: bool) -> Frame:
+        """The frame that passes ``call`` on. Raises the SqsError that its client gets where it cannot be passed on."""
+        cluster, sender, incarnation = self.cluster(), self._member_id, self._pending_calls.incarnation
+        try:
+            forward = forward_of(
+                call, cluster, sender, to, incarnation, number, is_relayed=is_relayed, deadline_ms=deadline_ms
+            )
+            frame = Frame(to, encode(forward), 0)
+        except Exception as cause:
+            self._judge.failed(type(call.command).__name__, cause)
+        else:
+            if len(frame.data) > FRAME_BYTES_MAX:
+                check_size(call.command, self._limits)
+                raise RequestTooLarge(f"The request is too long for other members: {len(frame.data)} bytes.")
+            return frame
+        raise InternalFailure
+
+    def _refuse(self, held: HeldCall) -> None:
+        reason = UNKNOWN if held.is_uncertain else self.unready_reason()
+        self._effects.replies.append(Reply(held.ticket, ServiceUnavailable(reason), 0))
+
+    def cancelled(self, ticket: Ticket) -> None:
+        """Withdraw the call of a client that left, here or at the member that it was passed on to."""
+        found = self._pending_calls.cancelled(ticket)
+        if found is not None:
+            number, to = found
+            self._write(self._forwarded(Withdraw, to, number=number))
+        else:
+            self._waiting_calls.cancel(ticket)
+
+    def undelivered(self, result: ReceiveMessageResult) -> None:
+        """Give back the messages of the master's answer that could not be written to its client."""
+        route = self._route()
+        if route is not None:
+            self._give_to(route[0], result)
+
+    def _give_to(self, to: str, result: ReceiveMessageResult) -> None:
+        self._write(self._forwarded(GiveBack, to, number=self._pending_calls.next_number(), result=result))
+
+    def _go_on_without_answer(self, given_up: list[Sent], now_ms: int) -> None:
+        """Pass unanswered calls on again that have a GUID or only read, until their time is up; answer the others."""
+        for sent in given_up:
+            held = sent.held
+            if self._waiting_calls.may_go_on(held, now_ms):
+                self._submit(held, now_ms)
+            else:
+                self._effects.replies.append(Reply(held.ticket, ServiceUnavailable(UNKNOWN), 0))
+
+    @property
+    def wake_at_ms(self) -> int | None:
+        waiting_ms, expires_at_ms = self._waiting_calls.next_deadline_ms(), self._pending_calls.expires_at_ms
+        if waiting_ms is None or expires_at_ms is None:
+            return expires_at_ms if waiting_ms is None else waiting_ms
+        return min(waiting_ms, expires_at_ms)
+
+    def tick(self, now_ms: int) -> None:
+        """End the waits whose time is up: those for a master, and those for an answer of it."""
+        while (expired := self._waiting_calls.pop_expired(now_ms)) is not None:
+            self._give_up(expired, now_ms)
+        self._go_on_without_answer(self._pending_calls.expired(now_ms), now_ms)
+
+    # --- answers ----------------------------------------------------------------------
+
+    def _forwarded(self, kind: type, to: str, **fields: object) -> AnyForwardingMessage:
+        head = {"cluster": self.cluster(), "sender": self._member_id, "to": to}
+        forwarded: AnyForwardingMessage = kind(**{**head, "incarnation": self._pending_calls.incarnation, **fields})
+        return forwarded
+
+    def _write(self, forwarded: AnyForwardingMessage) -> None:
+        self._effects.frames.append(Frame(forwarded.to, encode(forwarded), 0))
+
+    def _on_answer(self, forwarded: Answer) -> None:
+        outcome = outcome_of(forwarded)
+        if forwarded.incarnation != self._pending_calls.incarnation:
+            # An earlier node of this process asked, and may have told its client before a snapshot took its place: a
+            # late copy of the answer must not take the messages from that client. They stay hidden for their timeout.
+            return
+        waiting = self._pending_calls.sent.get(forwarded.number)
+        if waiting is not None and not (forwarded.sender == waiting.to and fits(outcome, waiting.held.call.command)):
+            raise FrameError(f"{forwarded.kind} of {forwarded.sender} does not answer what was asked of {waiting.to}")
+        if not self._pending_calls.is_first(forwarded.number):
+            return
+        sent = self._pending_calls.arrived(forwarded.number)
+        if sent is None:
+            if isinstance(outcome, ReceiveMessageResult) and outcome.messages:
+                self._give_to(forwarded.sender, outcome)
+        else:
+            self._effects.replies.append(Reply(sent.held.ticket, outcome, 0))
+
+    def _on_not_master(self, forwarded: NotMaster, now_ms: int) -> None:
+        """The sender did nothing for a call: pass it on to the next master, or let it wait for one."""
+        if forwarded.incarnation != self._pending_calls.incarnation:
+            return
+        sent = self._pending_calls.arrived(forwarded.number)
+        if sent is None:
+            return
+        sent.held.is_uncertain = sent.was_uncertain
+        self._go_on_elsewhere(sent, now_ms)
