@@ -130,7 +130,7 @@ class Peers:
             "peers",
             self._loop,
             listeners,
-            self._accepted,
+            lambda: Connection(self, self._loop, self._settings.send_buffer_bytes, is_dialler=False),
             count=lambda: len(self._connections),
             connections_max=self._settings.connections_max,
             tls=self._server_tls,
@@ -437,9 +437,6 @@ class Peers:
         return self._book.told(set(self._links.by_id), self._loop.time())
 
     # Dialling.
-
-    def _accepted(self) -> Connection:
-        return Connection(self, self._loop, self._settings.send_buffer_bytes, is_dialler=False)
 
     def _follow(self) -> None:
         if self._is_stopping:

@@ -249,9 +249,6 @@ class Runtime:
         self._drain()
         return is_due
 
-    def fsync_measured(self, slow_ms: int) -> None:
-        self.node.fsync_measured(slow_ms)
-
     @property
     def node(self) -> Node:
         """The member's node; a proxy has none."""

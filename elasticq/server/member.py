@@ -100,7 +100,7 @@ class Member(Linked):
     def _measure(self) -> None:
         """Tell the node how slow syncs are now, as its election timeouts follow them; clean up; do so again later."""
         if not self.ended.done():
-            self.runtime.fsync_measured(self._storage.slow_sync_ms)
+            self.runtime.node.fsync_measured(self._storage.slow_sync_ms)
             trouble = self.runtime.node.members.waiting_for()
             self._operator_log.trouble(trouble, "this member takes part in its cluster")
             if self._has_incoming and self._fetching is None and self.runtime.status().ready:
