@@ -18,6 +18,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, EndpointConnectionError, ParamValidationError, SSLError
 
 from elasticq.client import wrap
+from elasticq.client.lines import Lines, Place
 from tests.client import scripted
 from tests.client.scripted import CUT, answer, failure
 from tests.peers.test_tls import Authority
@@ -295,7 +296,16 @@ def test_send_behind_one_that_is_refused_goes_on() -> None:
     assert len(refused) == 1
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Processes that a shell started in the background ignore SIGINT, and those that they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("is_first", [True, False], ids=["while it is tried", "while it waits for its turn"])
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt_ends_a_call_and_holds_up_nobody(is_first: bool) -> None:
     """Ctrl-C in the main thread; another thread's send to the group goes on as soon as the server does."""
     gate = threading.Event()
@@ -387,16 +397,24 @@ def test_server_that_is_gone_for_a_while_is_waited_for(cluster: Cluster) -> None
     assert sorted(found) == sorted(sent)
 
 
-def test_sends_to_a_group_stay_in_order_while_the_server_is_gone(cluster: Cluster) -> None:
+def test_sends_to_a_group_stay_in_order_while_the_server_is_gone(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joined: list[Place] = []
+    join = Lines.join
+
+    def noting(lines: Lines, place: Place) -> None:
+        join(lines, place)
+        joined.append(place)
+
+    monkeypatch.setattr(Lines, "join", noting)
     member = cluster["n1"]
     sqs = wrap(client(f"http://127.0.0.1:{member.port}"))
     attributes = {"FifoQueue": "true", "ContentBasedDeduplication": "true"}
     url = sqs.create_queue(QueueName="order.fifo", Attributes=attributes)["QueueUrl"]
     member.kill9()
-    began: list[int] = []
 
     def send(number: int) -> None:
-        began.append(number)
         if number % 2:
             sqs.send_message(QueueUrl=url, MessageBody=str(number), MessageGroupId="g")
         else:
@@ -407,7 +425,7 @@ def test_sends_to_a_group_stay_in_order_while_the_server_is_gone(cluster: Cluste
     for number in range(5):
         threads.append(threading.Thread(target=send, args=(number,)))
         threads[-1].start()
-        until(lambda number=number: number in began, "it has begun")
+        until(lambda number=number: len(joined) > number, "it stands in the line")
     member.start()
     for thread in threads:
         thread.join()
