@@ -235,22 +235,22 @@ member_names = st.sampled_from(sorted(set(members)))
     st.sampled_from(sorted(OPERATIONS)),
     st.binary() | st.dictionaries(member_names, json_values).map(lambda value: reference_json.dumps(value).encode()),
 )
-def test_any_bytes_are_a_command_or_a_serialization_error(action: str, body: bytes) -> None:
+def test_any_bytes_are_a_command_or_an_error_of_its_caller(action: str, body: bytes) -> None:
     try:
         command = json.decode(OPERATIONS[action], body)
-    except SerializationError as error:
+    except (SerializationError, InvalidParameterValue) as error:  # the latter: an integer beyond 32 bits
         json.encode_error(SQS, error)
     else:
         assert isinstance(command, OPERATIONS[action].command)
 
 
 @given(any_command, st.data())
-def test_damaged_request_is_a_command_or_a_serialization_error(command: Command, data: st.DataObject) -> None:
+def test_damaged_request_is_a_command_or_an_error_of_its_caller(command: Command, data: st.DataObject) -> None:
     body = bytearray(reference_json.dumps(members_of(command)).encode())
     body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     try:
         json.decode(OPERATIONS[type(command).__name__], bytes(body))
-    except SerializationError as error:
+    except (SerializationError, InvalidParameterValue) as error:  # the latter: an integer beyond 32 bits
         json.encode_error(SQS, error)
 
 

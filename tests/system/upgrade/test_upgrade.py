@@ -58,7 +58,7 @@ def format_of(data: Path) -> int:
 @pytest.mark.parametrize("archive", RICH, ids=lambda path: path.name)
 def test_everything_that_an_older_version_kept_is_there(archive: Path, tmp_path: Path) -> None:
     """Queues, attributes, tags, messages of every state and kind, leases, and what deduplication remembers."""
-    shutil.unpack_archive(archive, tmp_path, filter="data")
+    shutil.unpack_archive(archive, tmp_path)
     written = json.loads((tmp_path / "written.json").read_text())
     data = tmp_path / "data"
     assert f"format-{format_of(data)}." in archive.name
@@ -70,7 +70,7 @@ def test_everything_that_an_older_version_kept_is_there(archive: Path, tmp_path:
 @pytest.mark.parametrize("archive", SMALL, ids=lambda path: path.name)
 def test_directories_of_all_older_formats_are_served(archive: Path, tmp_path: Path) -> None:
     """tests/storage/test_formats.py tells what is in them."""
-    shutil.unpack_archive(archive, tmp_path, filter="data")
+    shutil.unpack_archive(archive, tmp_path)
     with served(tmp_path / "data", SMALL_WRITTEN_MS) as call:
         assert counts(call, "old") == (16, 3, 0)
     assert format_of(tmp_path / "data") == FORMAT
