@@ -121,12 +121,9 @@ class Executor:
                     if not decision.mutations and self._wait(call, ticket, now_ms):
                         return
                     decision = self._seal_or_answer(call, decision, now_ms)
+                self._count_attempt(call, decision)
             result, mutations = decision.result, decision.mutations
             if mutations:
-                if type(result) is ReceiveMessageResult and _is_again(mutations):
-                    self._count_attempt(result)
-                elif self._attempts:
-                    self._attempts.pop(call.invocation, None)
                 self.change(decision, now_ms, call, ticket)
                 if not self._is_volatile and type(result) is ReceiveMessageResult:
                     self._took(mutations[0])
@@ -142,11 +139,8 @@ class Executor:
         if no_queue is not None:  # here, as errors of what follows would carry this one along
             self._execute_with_queue(call, ticket, no_queue, now_ms)
             return
-        if type(result) is ReceiveMessageResult and not result.leased:
-            if result.messages:
-                self._count_attempt(result)
-            elif self._wait(call, ticket, now_ms):
-                return
+        if _found_nothing(result) and self._wait(call, ticket, now_ms):
+            return
         if _is_standard_send(result) and not self._replies.acked_before_commit:  # a retry: mode all waits for all again
             self._replies.answer_send(call, ticket, result, self._journal.head_index(), now_ms)
             return
@@ -215,13 +209,21 @@ class Executor:
             return
         self._replies.answer(call, ticket, outcome, self._journal.head_index(), now_ms)
 
-    def _count_attempt(self, result: ReceiveMessageResult) -> None:
-        """Number one more answer to a receive: its messages become visible again only if all its answers come back."""
-        attempts = self._attempts
-        result.attempt = attempts.pop(result.invocation, 1)
-        attempts[result.invocation] = result.attempt + 1
-        if len(attempts) > ATTEMPTS_MAX:
-            del attempts[next(iter(attempts))]
+    def _count_attempt(self, call: Call, decision: Decision) -> None:
+        """Number one more answer to a receive: its messages become visible again only if all its answers come back.
+
+        Answers after the first have no mutations, or one that starts the visibility timeout again; a first one, after
+        its GUID was forgotten, begins the count anew.
+        """
+        result, mutations, attempts = decision.result, decision.mutations, self._attempts
+        if mutations and type(mutations[0]) is not m.VisibilityChanged:
+            if attempts:
+                attempts.pop(call.invocation, None)
+        elif type(result) is ReceiveMessageResult and result.messages and not result.leased:
+            result.attempt = attempts.pop(result.invocation, 1)
+            attempts[result.invocation] = result.attempt + 1
+            if len(attempts) > ATTEMPTS_MAX:
+                del attempts[next(iter(attempts))]
 
     def give_back(self, result: ReceiveMessageResult, now_ms: int) -> None:
         """Make the messages of a receive visible again when all answers to it came back.
@@ -335,18 +337,15 @@ class Executor:
                     decision = self._seal_or_answer(waiter.call, decision, now_ms)
                     if waiter.is_over:
                         continue
+                self._count_attempt(waiter.call, decision)
                 result, mutations = decision.result, decision.mutations
                 if not mutations and _is_plain(result):
                     if not self._was_answered(waiter.call):
                         break
                     # Another attempt of its SDK call got what there was: nothing that comes is for this one.
-                    if type(result) is ReceiveMessageResult and result.messages:
-                        self._count_attempt(result)
                     self._answer_waiter(waiter, result, now_ms)
                     continue
                 if mutations:
-                    if type(result) is ReceiveMessageResult and _is_again(mutations):
-                        self._count_attempt(result)
                     self._journal.append(decision, now_ms, waiter.call)
                     self._backpressure.contents_came()
             except SqsError as error:
@@ -457,15 +456,13 @@ class Executor:
         waiting_calls = self._waiting_calls
         held = []
         for answer in self._replies.give_up():
-            if answer.call is None:
+            if answer.call is None or not waiting_calls.hold_ms:
                 self._due.append(Reply(answer.ticket, ServiceUnavailable(LOST), 0))
                 continue
             answered = waiting_calls.after_wait(answer.call, answer.ticket, now_ms)  # it has waited
             if waiting_calls.may_go_on(answered, now_ms):
                 answered.is_uncertain = True
                 held.append(answered)
-            elif not waiting_calls.hold_ms:
-                self._due.append(Reply(answer.ticket, ServiceUnavailable(LOST), 0))
             elif answer.by_lease or self._replica.log.term_at(answer.index) != self._context.term:
                 held.append(answered)  # it has no entry of its own, or that one is gone
             else:
@@ -487,11 +484,6 @@ def _found_nothing(result: Result | SqsError) -> bool:
 def _is_plain(result: Result | SqsError) -> bool:
     """True for the result of a receive without a lease; those of leases may need no mutation."""
     return type(result) is ReceiveMessageResult and not result.leased
-
-
-def _is_again(mutations: list[m.Mutation]) -> bool:
-    """True for the mutations of a receive that was answered before: they only start its visibility timeout again."""
-    return type(mutations[0]) is m.VisibilityChanged
 
 
 def _is_standard_send(result: Result | SqsError) -> bool:

@@ -15,6 +15,7 @@ from elasticq.model import commands as c
 from elasticq.model.errors import SqsError
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult, Result
+from elasticq.node import forwarding
 from elasticq.node.node import Node
 from elasticq.node.orders import Order, OrderOutcome
 from elasticq.node.outputs import Failure, Frame
@@ -484,3 +485,22 @@ def member_id(name: str, life: int = 1) -> str:
 def mutations(solo: Solo, since: int = 0) -> list[m.Mutation]:
     """Of all its entries from number ``since`` on."""
     return [mutation for entry in solo.entries[since:] for mutation in m.decode(entry.payload)]
+
+
+def bodies(cluster: Cluster) -> list[str]:
+    """Of all messages of the queue "jobs" that are visible or become so; they stay hidden for ten minutes."""
+    (master,) = cluster.serving()
+    command = c.ReceiveMessage("jobs", wait_time_seconds=0, max_number_of_messages=10, visibility_timeout=600)
+    found: list[str] = []
+    while True:
+        cluster.advance(200)
+        messages = cluster.do(master, command).messages  # type: ignore[attr-defined]
+        if not messages:
+            return found
+        found += [message.body for message in messages]
+
+
+def is_answer(frame: Frame) -> bool:
+    """True for the answer to a call that another member passed on."""
+    is_forwarded = frame.data[:1] == forwarding.FORWARDED
+    return is_forwarded and isinstance(forwarding.decode(frame.data), forwarding.Answer)

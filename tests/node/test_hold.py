@@ -15,7 +15,7 @@ from elasticq.model.results import (
 from elasticq.node import forwarding, waiting_calls
 from elasticq.node.outputs import Frame
 from elasticq.node.waiting_calls import WAITING_CALLS_MAX
-from tests.node.cluster import Cluster
+from tests.node.cluster import Cluster, bodies, is_answer
 
 HOLD_MS = 25_000
 GUID = b"g" * 16
@@ -40,17 +40,6 @@ def receive(wait_s: int = 0, limit: int = 10) -> c.ReceiveMessage:
 
 def follower(cluster: Cluster) -> str:
     return next(name for name in cluster.names if name in cluster.members and name not in cluster.serving())
-
-
-def bodies(cluster: Cluster) -> list[str]:
-    (master,) = cluster.serving()
-    found: list[str] = []
-    while True:
-        cluster.advance(200)
-        messages = cluster.do(master, receive()).messages  # type: ignore[attr-defined]
-        if not messages:
-            return found
-        found += [message.body for message in messages]
 
 
 def answers_of(cluster: Cluster, name: str, tickets: list[int]) -> list[object]:
@@ -85,12 +74,6 @@ def test_call_under_way_when_the_master_dies_has_one_effect(cluster: Cluster, in
     cluster.settle()
     assert isinstance(cluster.answer(name, ticket), SendMessageResult)
     assert bodies(cluster) == ["once"]
-
-
-def is_answer(frame: Frame) -> bool:
-    return frame.data[:1] == bytes([forwarding.FRAME_KIND]) and isinstance(
-        forwarding.decode(frame.data), forwarding.Answer
-    )
 
 
 def test_receive_whose_answer_died_with_the_master_gets_the_same_messages(cluster: Cluster) -> None:

@@ -14,7 +14,7 @@ from elasticq.node.proxy import Proxy
 from elasticq.node.waiting_calls import WAITING_CALLS_MAX
 from elasticq.replication.messages import PreVote
 from elasticq.replication.messages import encode as encode_vote
-from tests.node.cluster import Cluster, call_of
+from tests.node.cluster import Cluster, bodies, call_of, is_answer
 from tests.node.proxied import HOLD_MS, PROXY_ID, Proxied, proxy_of
 
 GUID = b"g" * 16
@@ -34,23 +34,6 @@ def send(body: str = "x") -> c.SendMessage:
 
 def receive(wait_s: int | None = 0) -> c.ReceiveMessage:
     return c.ReceiveMessage("jobs", wait_time_seconds=wait_s, max_number_of_messages=10, visibility_timeout=600)
-
-
-def bodies(cluster: Cluster) -> list[str]:
-    """Of all messages that are visible or become so."""
-    (master,) = cluster.serving()
-    found: list[str] = []
-    while True:
-        cluster.advance(200)
-        messages = cluster.do(master, receive()).messages  # type: ignore[attr-defined]
-        if not messages:
-            return found
-        found += [message.body for message in messages]
-
-
-def is_answer(frame: Frame) -> bool:
-    is_forwarded = frame.data[:1] == forwarding.FORWARDED
-    return is_forwarded and isinstance(forwarding.decode(frame.data), Answer)
 
 
 # --- a cluster that is well ------------------------------------------------------------

@@ -11,7 +11,9 @@ import pytest
 from elasticq.engine import mutations as m
 from elasticq.engine.actions import receive
 from elasticq.engine.context import Outcome
+from elasticq.model.commands import Call
 from elasticq.model.results import ReceiveMessageResult
+from elasticq.node.decision import Decision
 from elasticq.node.executor import Executor
 from elasticq.sim.faults import Scenario
 from elasticq.sim.world import run
@@ -21,7 +23,7 @@ FOLDER = Path(__file__).parent / "regressions"
 
 
 def _attempts_not_counted() -> AbstractContextManager[object]:
-    def forget(executor: Executor, result: ReceiveMessageResult) -> None:
+    def forget(executor: Executor, call: Call, decision: Decision) -> None:
         """The attempt that a client gave up may give back what its retry holds."""
 
     return patch.object(Executor, "_count_attempt", forget)
