@@ -29,3 +29,13 @@ def make_cluster(tmp_path: Path) -> Iterator[MakeCluster]:
 def cluster(make_cluster: MakeCluster) -> Cluster:
     """Three that serve."""
     return make_cluster().start()
+
+
+@pytest.fixture(scope="module")
+def formed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Three that serve, for tests that break nothing but their own connections."""
+    cluster = Cluster(tmp_path_factory.mktemp("formed"))
+    try:
+        yield cluster.start()
+    finally:
+        cluster.end()

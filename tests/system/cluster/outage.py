@@ -11,13 +11,13 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from botocore.exceptions import ClientError, ConnectionClosedError, EndpointConnectionError
 
 from elasticq.client import wrap
 from tests.system.cluster.cluster import HOST, PATIENCE_S, Cluster, let_pass, until
+from tests.system.cluster.plain import Threads
 
 FRONT = "n1"
 PATIENT = 2
@@ -51,12 +51,12 @@ class Findings(NamedTuple):
         return not any(self)
 
 
-class Programs:
+class Programs(Threads):
     """``refused`` counts the errors of plain sends."""
 
     def __init__(self, cluster: Cluster) -> None:
+        super().__init__()
         self.cluster = cluster
-        self.over = threading.Event()
         self.exceptions: list[str] = []
         self.unclear: list[str] = []
         self.refused: Counter[str] = Counter()
@@ -71,20 +71,8 @@ class Programs:
         self._threads = [threading.Thread(target=self._produce, args=(at,)) for at in range(PATIENT)]
         self._threads += [threading.Thread(target=work) for work in (self._consume, self._send_plainly)]
 
-    def __enter__(self) -> "Programs":
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
     def stop(self) -> None:
-        self.over.set()
-        for thread in self._threads:
-            thread.join()
+        super().stop()
         self._pool.shutdown()
 
     # --- what users write ---

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
-from tests.system.cluster.cluster import PATIENCE_S, until
+from tests.system.cluster.cluster import PATIENCE_S, Cluster, until
 
 PRODUCERS, CONSUMERS = 3, 2
 PAUSE_S = 0.01
@@ -59,7 +59,30 @@ class Verdict(NamedTuple):
         assert self.is_unnoticed, self
 
 
-class Plain:
+class Threads:
+    """Programs that run beside a test: ``_threads`` begin with the context, and end after ``over`` was set."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        self.over.set()
+        for thread in self._threads:
+            thread.join()
+
+
+class Plain(Threads):
     """``exceptions`` by action and error; ``calls``: those that were answered.
 
     producers, consumers: threads, each of which has one call under way at a time.
@@ -77,10 +100,10 @@ class Plain:
         rate_per_s: float = 0,
         groups: int = 0,
     ) -> None:
+        super().__init__()
         self.member = member
         self.groups_each = groups // producers
         self.each_s = producers * MESSAGES_A_CALL / rate_per_s if rate_per_s else 0.0
-        self.over = threading.Event()
         self.exceptions: Counter[str] = Counter()
         self.calls: list[Answered] = []
         self.sent: set[str] = set()
@@ -96,21 +119,6 @@ class Plain:
         self.url = str(member.call("CreateQueue", QueueName=name, Attributes=attributes)["QueueUrl"])
         works: list[Callable[[int], None]] = [self._produce] * producers + [self._consume] * consumers
         self._threads = [threading.Thread(target=work, args=(at,)) for at, work in enumerate(works)]
-
-    def __enter__(self) -> "Plain":
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        self.over.set()
-        for thread in self._threads:
-            thread.join()
 
     # --- what a user writes ---
 
@@ -264,3 +272,18 @@ class Plain:
             self.back,
             self.disordered,
         )
+
+
+def kill_masters(cluster: Cluster, plain: Plain, kills: int, find_master: Callable[[], str]) -> list[float]:
+    """The longest time in seconds without an answered call at each kill -9 of the master."""
+    gaps_s = []
+    for _ in range(kills):
+        master = find_master()
+        plain.wait_for(100)
+        began_s = time.monotonic()
+        cluster.kill9(master)
+        plain.wait_for(100)
+        gaps_s.append(plain.gap_s(began_s))
+        cluster.restart(master)
+        cluster.wait_ready()
+    return gaps_s

@@ -12,7 +12,7 @@ import pytest
 from tests.system.cluster.beside import Beside, beside
 from tests.system.cluster.cluster import HOST, Cluster, ask, until
 from tests.system.cluster.conftest import MakeCluster
-from tests.system.cluster.plain import Plain
+from tests.system.cluster.plain import Plain, kill_masters
 
 KILLS = 2
 
@@ -36,24 +36,9 @@ def beside_small(small: Cluster) -> Iterator[Beside]:
         yield found
 
 
-def kill_masters(cluster: Cluster, plain: Plain, kills: int) -> list[float]:
-    """The longest time in seconds without an answered call at each kill -9 of the master."""
-    gaps_s = []
-    for _ in range(kills):
-        master = cluster.master()
-        plain.wait_for(100)
-        began_s = time.monotonic()
-        cluster.kill9(master)
-        plain.wait_for(100)
-        gaps_s.append(plain.gap_s(began_s))
-        cluster.restart(master)
-        cluster.wait_ready()
-    return gaps_s
-
-
 def test_killed_masters_are_not_noticed_through_a_proxy(cluster: Cluster, proxy: Beside) -> None:
     with Plain(proxy, "unnoticed") as plain:
-        gaps_s = kill_masters(cluster, plain, KILLS)
+        gaps_s = kill_masters(cluster, plain, KILLS, cluster.master)
         verdict = plain.judge()
     print(f"{KILLS} kills, {verdict.calls} calls, gaps {[round(gap_s, 3) for gap_s in gaps_s]} s")
     assert not plain.exceptions

@@ -1,6 +1,5 @@
 """Calls of plain boto3 whose replies are cut have one effect, and the second attempt gets the reply of the first."""
 
-from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -11,16 +10,6 @@ from tests.system.cluster.cut_calls import cut_calls, rounds
 from tests.system.cluster.cutter import Cutter
 
 CUTS = 36  # of each of two members
-
-
-@pytest.fixture(scope="module")
-def formed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Three that serve, for tests that break nothing but their own connections."""
-    cluster = Cluster(tmp_path_factory.mktemp("formed"))
-    try:
-        yield cluster.start()
-    finally:
-        cluster.end()
 
 
 @pytest.mark.parametrize("place", ["master", "follower"])

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -12,16 +11,6 @@ from tests.system.cluster.conftest import MakeCluster
 from tests.system.cluster.load import Load
 
 WOKEN_S = 2  # a long poll of 10 s that is woken, on a busy machine
-
-
-@pytest.fixture(scope="module")
-def formed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Three that serve, for tests that break nothing."""
-    cluster = Cluster(tmp_path_factory.mktemp("formed"))
-    try:
-        yield cluster.start()
-    finally:
-        cluster.end()
 
 
 def test_message_sent_at_one_member_is_received_and_deleted_at_others(formed: Cluster) -> None:

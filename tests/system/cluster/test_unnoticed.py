@@ -8,7 +8,7 @@ import pytest
 
 from tests.system.cluster.cluster import Cluster, let_pass, until
 from tests.system.cluster.conftest import MakeCluster
-from tests.system.cluster.plain import Plain
+from tests.system.cluster.plain import Plain, kill_masters
 from tests.system.cluster.rolling import SUPERVISED, restart_gracefully
 from tests.system.durability.connection import request
 
@@ -26,25 +26,10 @@ def move_master_off(cluster: Cluster, name: str) -> str:
     return cluster.master(other_than=name)
 
 
-def kill_masters(cluster: Cluster, plain: Plain, kills: int) -> list[float]:
-    """The longest time in seconds without an answered call at each kill -9 of the master."""
-    gaps_s = []
-    for _ in range(kills):
-        master = move_master_off(cluster, plain.member.name)
-        plain.wait_for(100)
-        began_s = time.monotonic()
-        cluster.kill9(master)
-        plain.wait_for(100)
-        gaps_s.append(plain.gap_s(began_s))
-        cluster.restart(master)
-        cluster.wait_ready()
-    return gaps_s
-
-
 @pytest.mark.parametrize("groups", [0, GROUPS], ids=["standard", "fifo"])
 def test_killed_masters_are_not_noticed(cluster: Cluster, groups: int) -> None:
     with Plain(cluster["n1"], "unnoticed", groups=groups) as plain:
-        gaps_s = kill_masters(cluster, plain, KILLS)
+        gaps_s = kill_masters(cluster, plain, KILLS, lambda: move_master_off(cluster, plain.member.name))
         verdict = plain.judge()
     print(f"{KILLS} kills, {verdict.calls} calls, gaps {[round(gap_s, 3) for gap_s in gaps_s]} s")
     assert not plain.exceptions

@@ -104,7 +104,7 @@ def fill(call: Caller) -> dict[str, Any]:
         each["ReceiptHandle"] for each in call("ReceiveMessage", QueueUrl=call.queue("leased"), **LEASE)["Messages"]
     ]
     facts["once"] = call("SendMessage", QueueUrl=call.queue("once"), **ONCE)["MessageId"]
-    time.sleep(ROWS_S)
+    time.sleep(ROWS_S)  # older versions, which run this too, do not tell when their rows are written
     facts["again"] = call("SendMessage", "11111111-2222", QueueUrl=orders, **AGAIN)["MessageId"]
     facts["in_order"] = call("SendMessage", QueueUrl=call.queue("steps.fifo"), **IN_ORDER)["SequenceNumber"]
     call("SendMessage", QueueUrl=orders, MessageBody="traced", MessageSystemAttributes=TRACE)
