@@ -41,14 +41,6 @@ def client(url: str, service: str = "sqs", **more: Any) -> Any:
     )
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    made = Cluster(tmp_path_factory.mktemp("cluster"), 1)
-    made.start()
-    yield made
-    made.end()
-
-
 class Scripted:
     """An HTTP server that answers with the statuses it was told, then with an empty object; ``seen``: the requests."""
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -63,14 +63,6 @@ def of_coroutines(url: str, **options: Any) -> Any:
 def patient(request: pytest.FixtureRequest) -> Patient:
     made: Patient = request.param
     return made
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    made = Cluster(tmp_path_factory.mktemp("cluster"), 1)
-    made.start()
-    yield made
-    made.end()
 
 
 async def until(condition: Callable[[], Any], what: str) -> None:
