@@ -185,10 +185,11 @@ def _move(state: State, source: Queue, task: m.MoveTaskSet, allowed: int, arriva
                     break
                 step.mutations += arrivals.of(target, content)
                 moved.append(sequence)
-        cursor = sequence
         if looked_at >= LOOKED_AT_A_STEP:
-            status = m.RUNNING
+            cursor, status = sequence, m.RUNNING
             break
+        if row is not None:  # which others were there, a member that began with a snapshot does not know
+            cursor = sequence
     if moved:
         step.mutations.append(m.MessagesRemoved(source.id, moved))
     after = replace(task, cursor=cursor, moved=task.moved + len(moved), status=status, failure_reason=reason)

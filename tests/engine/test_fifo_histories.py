@@ -1,6 +1,6 @@
 """Histories on FIFO queues: applied, taken back, dumped, they always are what the log says."""
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from elasticq.engine.apply import apply
 from elasticq.engine.digest import state_digest
@@ -62,6 +62,10 @@ def going_on(driver: FifoDriver, state: State) -> FifoDriver:
 
 @settings(max_examples=200, deadline=None)
 @given(before=STEPS, after=STEPS)
+@example(  # a task fails behind a message that has expired
+    before=[("send", 0, 0), ("wait", 0, 7), ("send", 0, 1), ("sweep", 0, 0), ("start_moving", 0, 4)],
+    after=[("move", 0, 0)],
+)
 def test_dump_goes_on_as_a_follower_does(before: list[Step], after: list[Step]) -> None:
     driver = FifoDriver()
     driver.run(before)
