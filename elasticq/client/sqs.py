@@ -27,7 +27,7 @@ from elasticq.client.credentials import Credentials, find_credentials, find_regi
 from elasticq.client.errors import DigestMismatch, SqsError, Unreachable
 from elasticq.client.retries import Retries
 from elasticq.client.signing import Signer
-from elasticq.model.actions import ACTIONS, TARGET_PREFIX
+from elasticq.model.actions import ACTIONS, EXTENSIONS, TARGET_PREFIX
 
 Members = dict[str, Any]
 
@@ -233,7 +233,7 @@ def _method_name(action: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", action).lower()
 
 
-for _row in ACTIONS:
+for _row in (*ACTIONS, *EXTENSIONS):
     if not hasattr(Sqs, _method_name(_row.name)):
         setattr(Sqs, _method_name(_row.name), _method(_row.name))
 

@@ -11,8 +11,8 @@ from itertools import groupby
 
 from elasticq.engine import mutations as m
 from elasticq.engine.leases import Key, Lease
-from elasticq.engine.residency import content_bytes
 from elasticq.engine.ordering.priority import arrival_priority
+from elasticq.engine.residency import content_bytes
 from elasticq.engine.state import Queue, State
 from elasticq.model.limits import MUTATION_ROWS_MAX
 

@@ -132,9 +132,7 @@ class Restore:
         for row in pages.below(queue_id):
             self._tables.reclaim.append((row[0], [read_page(row)]))
 
-    def _pages(
-        self, queue: Queue, pages: _ByQueue, groups: _ByQueue, priorities: _ByQueue
-    ) -> Iterator[Mutation]:
+    def _pages(self, queue: Queue, pages: _ByQueue, groups: _ByQueue, priorities: _ByQueue) -> Iterator[Mutation]:
         queue_id = queue.row.queue_id
         gone: list[Page] = []
         for row in pages.of(queue_id):
