@@ -203,14 +203,12 @@ class Rows:
             mutation.first_received_ms,
             strict=True,
         ):
-            self._touch(queue, sequence, (until_ms, delivery_number, count, first_ms, received_ms))
-
-    def _touch(self, queue: Queue, sequence: int, delivery: Delivery) -> None:
-        if sequence in queue.stored:
-            queue.touched[sequence] = delivery
-        elif (page := queue.living(sequence)) is not None:
-            page.touch(sequence, delivery)
-            self._note_stale(queue, page, 1)
+            delivery = (until_ms, delivery_number, count, first_ms, received_ms)
+            if sequence in queue.stored:
+                queue.touched[sequence] = delivery
+            elif (page := queue.living(sequence)) is not None:
+                page.touch(sequence, delivery)
+                self._note_stale(queue, page, 1)
 
     def _visibility_changed(self, mutation: VisibilityChanged) -> None:
         queue = self._open_queue(mutation.queue_id)
