@@ -27,7 +27,7 @@ from elasticq.client.credentials import Credentials, find_credentials, find_regi
 from elasticq.client.errors import DigestMismatch, SqsError, Unreachable
 from elasticq.client.retries import Retries
 from elasticq.client.signing import Signer
-from elasticq.model.actions import ACTIONS, EXTENSIONS, TARGET_PREFIX
+from elasticq.model.actions import ACTIONS, TARGET_PREFIX
 
 Members = dict[str, Any]
 
@@ -140,6 +140,20 @@ class Sqs:
         """
         return self._call("Peek", members, _decode_attributes)
 
+    def change_priority(self, **members: Any) -> Members:
+        """Gives messages of a priority queue another priority; only elasticq can.
+
+        Keywords: QueueUrl, MessageIds (1 to 1,000), Priority. The answer has Changed and NotFound, lists of MessageIds;
+        the whole queue was looked through for those that were not found, in as many calls as that takes.
+        """
+        found: list[str] = []
+        answer = self._call("ElasticqChangePriority", members)
+        while answer.get("NextToken"):
+            found += answer["Changed"]
+            left = {"MessageIds": answer["NotFound"], "NextToken": answer["NextToken"]}
+            answer = self._call("ElasticqChangePriority", {**members, **left})
+        return {**answer, "Changed": [*found, *answer["Changed"]]}
+
     # --- a call -----------------------------------------------------------------------
 
     def _call(
@@ -233,7 +247,7 @@ def _method_name(action: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", action).lower()
 
 
-for _row in (*ACTIONS, *EXTENSIONS):
+for _row in ACTIONS:
     if not hasattr(Sqs, _method_name(_row.name)):
         setattr(Sqs, _method_name(_row.name), _method(_row.name))
 
