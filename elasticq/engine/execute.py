@@ -21,6 +21,7 @@ from elasticq.engine.actions import (
     move_tasks,
     peek,
     permissions,
+    priority,
     queues,
     receive,
     send,
@@ -45,6 +46,7 @@ from elasticq.model.results import (
     EmptyResult,
     MoveTaskCancelledResult,
     MoveTaskStartedResult,
+    PrioritiesChangedResult,
     QueueDeclaredResult,
     QueuesDeletedResult,
     QueueUrlResult,
@@ -81,6 +83,7 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, ExecutionCon
     c.ListMessageMoveTasks: move_tasks.list_message_move_tasks,
     extensions.AdvanceClock: testing.advance_clock,
     extensions.DeleteAllQueues: testing.delete_all_queues,
+    extensions.ElasticqChangePriority: priority.change_priority,
     extensions.Peek: peek.peek,
     c.DeclareQueue: declare.declare_queue,
 }
@@ -126,7 +129,13 @@ def seal_or_answer(state: State, call: c.Call, context: ExecutionContext) -> Out
 
 
 def _runs_again(result: Result) -> bool:
-    """Whether a retry of the call may run again: a receive that handed out nothing, or one that its lease remembers."""
+    """Whether a retry of the call may run again.
+
+    A receive that handed out nothing may, one that its lease remembers, and a change of priorities, which finds what it
+    found before.
+    """
+    if type(result) is PrioritiesChangedResult:
+        return True
     return type(result) is ReceiveMessageResult and (result.leased or not result.messages)
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from elasticq.engine.tables import Table
 from elasticq.model.commands import MessageAttributes
 from elasticq.model.limits import MUTATION_ROWS_MAX
-from elasticq.model.ranges import Count, Digest, Number, RowTimeMs, Term
+from elasticq.model.ranges import Count, Digest, Number, Priority, RowTimeMs, Term
 
 
 class UnknownMutation(Exception):
@@ -205,6 +205,22 @@ class GroupsRestored(Struct, array_like=True, tag=42, gc=False):
     groups: list[int]
 
 
+class PrioritiesSet(Struct, array_like=True, tag=100, gc=False):
+    """Messages of a priority queue have these priorities from now on, wherever their delivery stands."""
+
+    queue_id: Number
+    sequences: list[Number]
+    priorities: list[Priority]
+
+
+class PrioritiesRestored(Struct, array_like=True, tag=101, gc=False):
+    """The priorities of the living messages of a page, after it. Only from rows, never in a log."""
+
+    queue_id: Number
+    sequences: list[Number]
+    priorities: list[Priority]
+
+
 class SentIdTaken(Struct, array_like=True, tag=80, gc=False):
     """A deduplication id of a standard queue stands for this message until ``until_ms``; key: 16 bytes of both."""
 
@@ -371,6 +387,8 @@ Mutation = (
     | SentIdTaken
     | GroupsServed
     | GroupsRestored
+    | PrioritiesSet
+    | PrioritiesRestored
     | QueueTagged
     | MoveTaskSet
     | MoveTaskForgotten

@@ -181,6 +181,17 @@ class PeekResult(Result):
     next_sequence: int | None = None
 
 
+class PrioritiesChangedResult(Result):
+    """ElasticqChangePriority: the MessageIds that have the priority now, and those that were not found.
+
+    next_token: where to go on looking for those that were not found; None once all of the queue was looked at.
+    """
+
+    changed: list[str]
+    not_found: list[str]
+    next_token: str | None = None
+
+
 class StaleResult(Result):
     """A read answered by a member without a master: ``age_ms`` since it heard one."""
 

@@ -22,6 +22,7 @@ from elasticq.engine.writers.contract import Undo
 from elasticq.model import commands as c
 from elasticq.model.commands import MessageAttributeValue
 from elasticq.model.errors import SqsError
+from elasticq.model.extensions import ElasticqChangePriority
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION, queue_arn
 from elasticq.model.results import MoveTaskStartedResult, ReceiveMessageResult
 from tests.engine.desk import ENDPOINT, Desk
@@ -273,8 +274,10 @@ def check_indexes(state: State, now_ms: int) -> None:
         if not any(content.dead_letter for content in queue.contents.values()):  # as old as when they were sent
             if isinstance(queue.order, FairOrder):
                 check_fairness(queue, state, now_ms, since_ms)
-            else:
+            elif not queue.kind.has_priorities:
                 assert times == sorted(times), "longest available first"
+        if queue.kind.has_priorities:
+            assert chosen == sorted(chosen, key=lambda sequence: (queue.order.priority(sequence), sequence))
         check_contents(queue)
     assert not any(queue.contents or queue.rows or queue.count for queue in state.deleted_queues.values())
     assert state.contents_bytes == sum(queue.messages.bytes for queue in state.queues.values())
@@ -284,6 +287,66 @@ def check_contents(queue: Queue) -> None:
     assert set(queue.contents) <= set(queue.issued)
     assert (set(queue.contents), queue.is_cold) == ({x for x in queue.issued if queue.row(x) is not None}, False)
     assert queue.messages.bytes == sum(map(weight, queue.contents.values()))
+
+
+# --- priority queues --------------------------------------------------------------------
+
+
+class PriorityDriver(Driver):
+    """The same steps on priority queues; most messages say their priority, and it is changed now and then."""
+
+    attributes = MappingProxyType({"ElasticqOrder": "priority", "MessageRetentionPeriod": "120"})
+
+    def _priority(self, a: int) -> dict[str, MessageAttributeValue] | None:
+        return {"ElasticqPriority": MessageAttributeValue("Number", str(a - 2))} if a else None
+
+    def _send(self, name: str, a: int, b: int) -> None:
+        command = c.SendMessage(queue_url=name, message_body="x" * (b + 1), message_attributes=self._priority(a))
+        self._do(command, self._guid(b))
+
+    def _delayed(self, name: str, a: int, b: int) -> None:
+        attributes = self._priority(a)
+        self._do(c.SendMessage(name, "later", b, attributes, message_group_id="g" if b % 2 else None), self._guid(b))
+
+    def _batch(self, name: str, a: int, b: int) -> None:
+        entries = [
+            c.SendMessageBatchEntry(id=str(at), message_body="y", message_attributes=self._priority(at * b % 4))
+            for at in range(a + 1)
+        ]
+        self._do(c.SendMessageBatch(queue_url=name, entries=entries), self._guid(b))
+
+    def _attributes(self, name: str, a: int, b: int) -> None:
+        attributes = {"DelaySeconds": str(b % 2), "ElasticqDefaultPriority": str(a - 2)}
+        self._do(c.SetQueueAttributes(queue_url=name, attributes=attributes))
+
+    def _tag(self, name: str, a: int, b: int) -> None:
+        """Some messages get another priority, wherever they stand."""
+        state = self.desk.state
+        queue = state.names.get((DEFAULT_ACCOUNT, name))
+        if queue is None:
+            return
+        origins = [queue.contents[each].origin or (queue.id, each) for each in queue.contents if each % 3 == b % 3]
+        ids = [state.identity.message_id(*origin) for origin in origins]
+        self._do(ElasticqChangePriority(name, [*ids, "unknown"], a - 2), self._guid(b))
+
+
+def check_priorities(desk: Desk) -> None:
+    """From the log alone: what is handed out comes by the priority that it was given last, then by its arrival."""
+    defaults: dict[int, int] = {}
+    priorities: dict[tuple[int, int], int] = {}
+    for x in desk.log:
+        if isinstance(x, m.QueueCreated | m.QueueAttributesSet):
+            defaults[x.queue_id] = int(x.attributes.get("ElasticqDefaultPriority", 0))
+        elif isinstance(x, m.MessageStored):
+            given = (x.attributes or {}).get("ElasticqPriority")
+            priorities[x.queue_id, x.sequence] = int(given.string_value or "") if given else defaults[x.queue_id]
+        elif isinstance(x, m.PrioritiesSet):
+            priorities.update(zip([(x.queue_id, each) for each in x.sequences], x.priorities, strict=True))
+    now_ms = desk.context.now_ms
+    for queue in desk.state.queues.values():
+        available, _ = availability(queue, desk.state, now_ms)
+        wanted = sorted(available, key=lambda sequence: (priorities[queue.id, sequence], sequence))
+        assert queue.order.choose(now_ms, 1_000, -1) == wanted
 
 
 # --- fair queues ------------------------------------------------------------------------

@@ -110,6 +110,14 @@ class Order(ABC):
         """Adds never-touched messages, all behind those that are here; ``join`` follows for those in groups."""
         self._untouched.add_range(first, last)
 
+    def prioritise(self, sequence: int, priority: int) -> None:
+        """Gives the message this priority; ``insert`` may follow. Only where the kind ``has_priorities``."""
+        raise AssertionError("the messages of this queue have no priorities")
+
+    def set_default_priority(self, priority: int) -> None:
+        """Sets the priority of the messages that will come and name none; only where the kind ``has_priorities``."""
+        raise AssertionError("the messages of this queue have no priorities")
+
     @abstractmethod
     def set_delay(self, delay_ms: int) -> None:
         """Sets the delay of the queue (its DelaySeconds) from now on."""
@@ -188,6 +196,10 @@ class Order(ABC):
     @abstractmethod
     def group_name(self, sequence: int) -> str | None:
         """Returns the name of the group of a message that is here; None if it has none."""
+
+    def priority(self, sequence: int) -> int:
+        """Returns the priority of a message that is here; only where the kind ``has_priorities``."""
+        raise AssertionError("the messages of this queue have no priorities")
 
     @abstractmethod
     def served(self) -> list[tuple[str, int]]:

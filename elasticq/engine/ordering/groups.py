@@ -14,6 +14,8 @@ from typing import Final, Generic, TypeVar
 CHUNK_BITS: Final = 8
 _OFFSETS: Final = (1 << CHUNK_BITS) - 1
 _TRIMMED_FROM: Final = 32
+_ROOMY_FROM: Final = 256  # in a shorter group it costs nothing to move all messages
+_ROOM_SHARE: Final = 16
 _SPARE_MAX: Final = 1_024  # groups without messages that are kept for the next ones
 
 
@@ -58,9 +60,24 @@ class Members:
             sequences.append(sequence)
         else:
             self.changes += 1
-            sequences.insert(bisect_left(sequences, sequence, self._begin), sequence)
+            self._insert(sequence)
         if not self.first or sequence < self.first:
             self.first = sequence
+
+    def _insert(self, sequence: int) -> None:
+        """Puts a message at its place; near the front the few before it are moved, not the backlog behind it."""
+        sequences, begin = self._sequences, self._begin
+        at = bisect_left(sequences, sequence, begin)
+        if at - begin > len(sequences) - at or len(sequences) - begin < _ROOMY_FROM:
+            sequences.insert(at, sequence)
+            return
+        if not begin:  # room for the next ones, too
+            begin = len(sequences) // _ROOM_SHARE
+            sequences[0:0] = array("Q", bytes(8 * begin))
+            at += begin
+        sequences[begin - 1 : at - 1] = sequences[begin:at]
+        sequences[at - 1] = sequence
+        self._begin = begin - 1
 
     def remove(self, sequence: int) -> bool:
         """Removes a message; True if it was the only one: none may be added after that before ``begin_anew``.
@@ -113,22 +130,14 @@ class Group(Members):
         return self.remove(sequence)
 
 
-class Tenant(Members):
-    """One group of a standard queue; the members are those that were never touched.
+class Counted(Members):
+    """A group some of whose messages are members. count: its messages wherever they stand."""
 
-    count: its messages wherever they stand; returned: when those that came back became available; listed: its
-    next message (since when, sequence) as it stands in the line, None if there is none.
-    """
-
-    __slots__ = ("_is_sorted", "count", "in_flight", "listed", "returned")
+    __slots__ = ("count",)
 
     def __init__(self, name: str, number: int) -> None:
         super().__init__(name, number)
         self.count = 0
-        self.in_flight = 0
-        self.listed: tuple[int, int] | None = None
-        self.returned: OrderedDict[int, int] | None = None
-        self._is_sorted = True
 
     def enter(self, sequence: int) -> None:
         """Counts a message in; ``add`` or ``put_back`` says where its delivery stands."""
@@ -146,6 +155,23 @@ class Tenant(Members):
         del self._sequences[:]
         self._begin = 0
         return True
+
+
+class Tenant(Counted):
+    """One group of a standard queue; the members are those that were never touched.
+
+    returned: when those that came back became available; listed: its next message (since when, sequence) as it
+    stands in the line, None if there is none.
+    """
+
+    __slots__ = ("_is_sorted", "in_flight", "listed", "returned")
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(name, number)
+        self.in_flight = 0
+        self.listed: tuple[int, int] | None = None
+        self.returned: OrderedDict[int, int] | None = None
+        self._is_sorted = True
 
     def put_back(self, sequence: int, due_ms: int) -> None:
         """Note that the message can be delivered again since ``due_ms``."""
@@ -172,7 +198,21 @@ class Tenant(Members):
         return self.returned
 
 
-Kind = TypeVar("Kind", Group, Tenant)
+class Level(Counted):
+    """The messages of one priority, whose name is that number; the members are those that can be handed out."""
+
+    __slots__ = ("priority",)
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(name, number)
+        self.priority = int(name)
+
+    def begin_anew(self, name: str) -> None:
+        super().begin_anew(name)
+        self.priority = int(name)
+
+
+Kind = TypeVar("Kind", Group, Tenant, Level, Counted)
 
 
 class Groups(Generic[Kind]):
