@@ -206,12 +206,12 @@ def _priorities_restored(state: State, mutation: m.PrioritiesRestored, undo: Und
 def _groups_served(state: State, mutation: m.GroupsServed, undo: Undo | None) -> None:
     queue = state.queues.get(mutation.queue_id)
     if queue is not None:
-        for name, received_ms in zip(mutation.names, mutation.received_ms, strict=True):
-            queue.order.note_served(name, received_ms)
+        for name, number in zip(mutation.names, mutation.numbers, strict=True):
+            queue.order.note_served(name, number)
 
 
 def _groups_served_rows(mutation: m.GroupsServed) -> list[RowChange]:
-    """None: which group waits longest is forgotten with memory. Then the one with the oldest message does."""
+    """None: whose turn it is in a queue is forgotten with memory. Of groups the one with the oldest message is next."""
     return []
 
 

@@ -88,8 +88,8 @@ def _queue(queue: Queue) -> Iterator[m.Mutation]:
         yield from newest
     served = queue.order.served()
     for at in range(0, len(served), MUTATION_ROWS_MAX):
-        names, received_ms = zip(*served[at : at + MUTATION_ROWS_MAX], strict=True)
-        yield m.GroupsServed(queue.id, list(names), list(received_ms))
+        names, numbers = zip(*served[at : at + MUTATION_ROWS_MAX], strict=True)
+        yield m.GroupsServed(queue.id, list(names), list(numbers))
     if queue.deleted_ms is not None:
         yield m.QueueDeleted(queue.id, queue.deleted_ms)
 

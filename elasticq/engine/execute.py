@@ -131,11 +131,8 @@ def seal_or_answer(state: State, call: c.Call, context: ExecutionContext) -> Out
 def _runs_again(result: Result) -> bool:
     """Whether a retry of the call may run again.
 
-    A receive that handed out nothing may, one that its lease remembers, and a change of priorities, which finds what it
-    found before.
+    A receive that handed out nothing may, and one that its lease remembers.
     """
-    if type(result) is PrioritiesChangedResult:
-        return True
     return type(result) is ReceiveMessageResult and (result.leased or not result.messages)
 
 
@@ -148,14 +145,14 @@ def _recorded(
     stored = mutations[0]
     if isinstance(result, SendMessageResult) and isinstance(stored, m.MessageStored):
         return m.InvocationRecorded(call.invocation, context.now_ms, stored.queue_id, stored.sequence)
-    detail = _detail(result, mutations)
+    detail = _detail(call.command, result, mutations)
     recorded_ms = result.time_ms if isinstance(result, ClockResult) else context.now_ms  # its retry comes after it
     return m.InvocationRecorded(call.invocation, recorded_ms, 0, 0, detail)
 
 
-def _detail(result: Result, mutations: list[m.Mutation]) -> bytes:
+def _detail(command: c.Command, result: Result, mutations: list[m.Mutation]) -> bytes:
     """The outcome, packed. Many or long failures lose their messages, which repeat what was sent."""
-    pairs, failures = _outcome(result, mutations)
+    pairs, failures = _outcome(command, result, mutations)
     if failures and len(msgspec.msgpack.encode(failures)) > limits.INVOCATION_FAILURES_BYTES_MAX:
         failures = [BatchError(each.id, each.code, FORGOTTEN, each.sender_fault) for each in failures]
     return _packed(msgspec.msgpack.encode([pairs, failures]))
@@ -164,7 +161,9 @@ def _detail(result: Result, mutations: list[m.Mutation]) -> bytes:
 FORGOTTEN: Final = "The entry failed at the first attempt of this call."
 
 
-def _outcome(result: Result, mutations: list[m.Mutation]) -> tuple[list[tuple[int, int]], list[BatchError]]:
+def _outcome(
+    command: c.Command, result: Result, mutations: list[m.Mutation]
+) -> tuple[list[tuple[int, int]], list[BatchError]]:
     """What a repeated answer needs and the command does not say: sequences, handles, entries that failed."""
     match result:
         case SendMessageBatchResult():
@@ -188,6 +187,9 @@ def _outcome(result: Result, mutations: list[m.Mutation]) -> tuple[list[tuple[in
             return [(0, task.number)], []
         case MoveTaskCancelledResult():
             return [(0, result.moved)], []
+        case PrioritiesChangedResult():
+            assert isinstance(command, extensions.ElasticqChangePriority)
+            return priority.places_of(command, result), []
         case _:
             return [], []
 
@@ -252,6 +254,8 @@ def _repeated(state: State, call: c.Call, known: Recorded, context: ExecutionCon
             return MoveTaskStartedResult(move_tasks.handle_of(task) if task is not None else "")
         case c.CancelMessageMoveTask():
             return MoveTaskCancelledResult(pairs[0][1])
+        case extensions.ElasticqChangePriority():
+            return priority.result_of(command, pairs)
         case extensions.AdvanceClock():
             return ClockResult(context.now_ms)
         case extensions.DeleteAllQueues():

@@ -186,11 +186,11 @@ class AttemptRecorded(Struct, array_like=True, tag=40, gc=False):
 
 
 class GroupsServed(Struct, array_like=True, tag=41, gc=False):
-    """When groups of a FIFO queue were last received from. Never in a log, only in a dump: rows do not keep it."""
+    """What ``Order.served`` tells of groups, by their names. Never in a log, only in a dump: rows do not keep it."""
 
     queue_id: Number
     names: list[str]
-    received_ms: list[RowTimeMs]
+    numbers: list[RowTimeMs]
 
 
 class GroupsRestored(Struct, array_like=True, tag=42, gc=False):

@@ -164,7 +164,11 @@ class QueuesDeletedResult(Result):
 
 
 class PeekedMessage(Struct, gc=False):
-    """A message as it is stored; ``state``: visible, inflight or delayed; ``attributes``: all that the system has."""
+    """A message as it is stored; ``state``: visible, inflight or delayed; ``attributes``: all that the system has.
+
+    priority: that of the moment, in a priority queue; deliver_at_ms: when the delay of a delayed message is over,
+    where that does not follow from the queue.
+    """
 
     message_id: str
     body: str
@@ -172,6 +176,8 @@ class PeekedMessage(Struct, gc=False):
     state: str
     attributes: dict[str, str]
     message_attributes: MessageAttributes | None = None
+    priority: int | None = None
+    deliver_at_ms: int | None = None
 
 
 class PeekResult(Result):

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from types import MappingProxyType
+from typing import TypeVar
 
 from hypothesis import strategies as st
 
@@ -15,7 +16,9 @@ from elasticq.engine.move_tasks import Mover
 from elasticq.engine.ordering import fair
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.fair import FairOrder
+from elasticq.engine.ordering.standard import StandardOrder
 from elasticq.engine.residency import weight
+from elasticq.engine.rows import UNTOUCHED
 from elasticq.engine.state import Queue, State
 from elasticq.engine.sweep import Sweeper
 from elasticq.engine.writers.contract import Undo
@@ -28,6 +31,7 @@ from elasticq.model.results import MoveTaskStartedResult, ReceiveMessageResult
 from tests.engine.desk import ENDPOINT, Desk
 
 Step = tuple[str, int, int]
+Item = TypeVar("Item")
 NAMES = ("red", "blue")
 ACTIONS = (
     "create",
@@ -270,17 +274,33 @@ def check_indexes(state: State, now_ms: int) -> None:
         assert queue.order.counts(now_ms) == counts
         chosen = queue.order.choose(now_ms, 1_000, -1)
         assert sorted(chosen) == sorted(since_ms)
-        times = [since_ms[sequence] for sequence in chosen]
         if not any(content.dead_letter for content in queue.contents.values()):  # as old as when they were sent
             if isinstance(queue.order, FairOrder):
                 check_fairness(queue, state, now_ms, since_ms)
-            elif not queue.kind.has_priorities:
-                assert times == sorted(times), "longest available first"
+            elif isinstance(queue.order, StandardOrder) and not queue.kind.has_priorities:
+                check_turns(queue, chosen, since_ms)
         if queue.kind.has_priorities:
             assert chosen == sorted(chosen, key=lambda sequence: (queue.order.priority(sequence), sequence))
         check_contents(queue)
     assert not any(queue.contents or queue.rows or queue.count for queue in state.deleted_queues.values())
     assert state.contents_bytes == sum(queue.messages.bytes for queue in state.queues.values())
+
+
+def by_turns(returned: Sequence[Item], fresh: Sequence[Item], taken: int) -> list[Item]:
+    """One by one after ``taken`` deliveries: what came back at even places, and the rest of the longer one."""
+    returned, fresh, found = list(returned), list(fresh), list[Item]()
+    while returned and fresh:
+        found.append((fresh if taken % 2 else returned).pop(0))
+        taken += 1
+    return found + returned + fresh
+
+
+def check_turns(queue: Queue, chosen: list[int], since_ms: Mapping[int, int]) -> None:
+    """From the rows: what came back and what was never received take turns, of each the longest available first."""
+    assert isinstance(queue.order, StandardOrder)
+    back = sorted(since_ms[each] for each in since_ms if queue.rows.get(each, UNTOUCHED).delivery_number)
+    fresh = sorted(since_ms[each] for each in since_ms if not queue.rows.get(each, UNTOUCHED).delivery_number)
+    assert [since_ms[sequence] for sequence in chosen] == by_turns(back, fresh, queue.order._taken)
 
 
 def check_contents(queue: Queue) -> None:
@@ -372,30 +392,56 @@ class FairDriver(Driver):
 
 
 def check_fairness(queue: Queue, state: State, now_ms: int, since_ms: dict[int, int]) -> None:
-    """From the rows alone: whoever is quiet goes first, longest available; then whoever has the fewest in flight."""
+    """Whoever is quiet goes first, longest available; then whoever has the fewest in flight.
 
-    def tenant(sequence: int) -> str:
-        return queue.contents[sequence].group_id or str(sequence)
-
+    A tenant's messages that came back and those that were never received take turns; messages without a group are
+    a line like that of a tenant, but never noisy.
+    """
+    order = queue.order
+    assert isinstance(order, FairOrder)
     in_flight = Counter(
-        tenant(sequence)
+        queue.contents[sequence].group_id
         for sequence, row in queue.rows.items()
         if row.delivery_number and state.grace.deadline(row) > now_ms
     )
     total = sum(in_flight.values())
-    noisy = {name for name, count in in_flight.items() if count >= fair.NOISY_MIN and count * 10 > total}
-    chosen = queue.order.choose(now_ms, 1_000, -1)
-    quiet_times = [since_ms[sequence] for sequence in chosen if tenant(sequence) not in noisy]
-    assert quiet_times == sorted(quiet_times), "longest available first"
-    assert all(tenant(sequence) not in noisy for sequence in chosen[: len(quiet_times)]), "quiet ones first"
-    left = chosen[len(quiet_times) :]
-    for at, sequence in enumerate(left):
-        fewest = min(in_flight[tenant(each)] for each in left[at:])
-        next_ms = min(since_ms[each] for each in left[at:] if in_flight[tenant(each)] == fewest)
-        assert (in_flight[tenant(sequence)], since_ms[sequence]) == (fewest, next_ms), "fewest in flight first"
-        in_flight[tenant(sequence)] += 1
+    chosen = order.choose(now_ms, 1_000, -1)
+    lines = {
+        group: tenant_line(order, group, [each for each in chosen if queue.contents[each].group_id == group], since_ms)
+        for group in {queue.contents[sequence].group_id for sequence in chosen}
+    }
+    noisy = {
+        name: lines.pop(name)
+        for name, count in in_flight.items()
+        if name is not None and name in lines and count >= fair.NOISY_MIN and count * 10 > total
+    }
+    expected = []
+    while lines := {group: line for group, line in lines.items() if line}:
+        expected.append(min(lines.values(), key=lambda line: line[0]).pop(0)[1])
+    while noisy := {group: line for group, line in noisy.items() if line}:
+        group = min(noisy, key=lambda group: (in_flight[group], noisy[group][0]))
+        in_flight[group] += 1
+        expected.append(noisy[group].pop(0)[1])
+    assert chosen == expected
     for limit in (1, 3, 10):
-        assert queue.order.choose(now_ms, limit, -1) == chosen[:limit]
+        assert order.choose(now_ms, limit, -1) == chosen[:limit]
+
+
+def tenant_line(
+    order: FairOrder, group: str | None, sequences: list[int], since_ms: Mapping[int, int]
+) -> list[tuple[int, int]]:
+    """A tenant's messages in their order, each with the time by which it stands in the line of tenants."""
+    tenant = order._tenants.named(group) if group is not None else None
+    returned = order._returned if tenant is None else tenant.returned or {}
+    fresh = sorted((since_ms[each], each in order._rows, each) for each in sequences if each not in returned)
+    taken = order._taken if tenant is None else tenant.taken
+    line = by_turns(list(returned), [each for _, _, each in fresh], taken)
+    found, ahead_ms = list[tuple[int, int]](), None
+    for sequence in reversed(line):
+        if sequence not in returned:
+            ahead_ms = since_ms[sequence]
+        found.append((since_ms[sequence] if ahead_ms is None else min(since_ms[sequence], ahead_ms), sequence))
+    return found[::-1]
 
 
 # --- FIFO queues ------------------------------------------------------------------------

@@ -255,6 +255,41 @@ def guid_table_missing_in_the_snapshot() -> Iterator[None]:
 
 
 @contextmanager
+def priorities_lost_in_the_snapshot() -> Iterator[None]:
+    """Those that were changed after their page was made; the others are what the messages say."""
+    honest = Disk.copy
+
+    def without(self: Disk, index: int) -> Copy | None:
+        copy = honest(self, index)
+        if copy is None:
+            return None
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        connection.deserialize(copy.data)
+        connection.execute("DELETE FROM priorities WHERE part = 1")
+        return Copy(copy.base, connection.serialize())
+
+    with patch.object(Disk, "copy", without):
+        yield
+
+
+@contextmanager
+def priorities_forgotten_at_takeover() -> Iterator[None]:
+    """A new master has all messages at the default."""
+    honest = Node._became_master
+
+    def forgetful(self: Node, now_ms: int) -> None:
+        honest(self, now_ms)
+        for queue in self.state.queues.values():
+            if queue.kind.has_priorities:
+                for sequence in queue.issued:
+                    if queue.row(sequence) is not None:
+                        queue.order.prioritise(sequence, queue.default_priority)
+
+    with patch.object(Node, "_became_master", forgetful):
+        yield
+
+
+@contextmanager
 def history_aged_by_the_wall_clock() -> Iterator[None]:
     """A call that is made again is looked up by the time of the master's own clock, not by the cluster's."""
     honest, honest_get, ahead_ms = Executor._execute, Invocations.get, 0

@@ -103,7 +103,7 @@ def cold_from(queue: Queue, first: int) -> list[int]:
 
 def _peeked(state: State, queue: Queue, content: MessageStored, row: Row, now_ms: int) -> PeekedMessage:
     origin_queue, origin_sequence = content.origin or (queue.id, content.sequence)
-    return PeekedMessage(
+    peeked = PeekedMessage(
         state.identity.message_id(origin_queue, origin_sequence),
         content.body,
         content.sequence,
@@ -111,3 +111,8 @@ def _peeked(state: State, queue: Queue, content: MessageStored, row: Row, now_ms
         system_attributes(queue, content, row.receive_count, row.first_received_ms, _ALL),
         content.attributes,
     )
+    if queue.kind.has_priorities:
+        peeked.priority = queue.order.priority(content.sequence)
+    if peeked.state == "delayed" and row.visible_at_ms:
+        peeked.deliver_at_ms = row.visible_at_ms
+    return peeked

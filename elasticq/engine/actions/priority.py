@@ -47,6 +47,22 @@ def change_priority(state: State, call: Call, command: ElasticqChangePriority, c
     return PrioritiesChangedResult(changed, [name for name in names if name not in found], next_token), mutations
 
 
+def places_of(command: ElasticqChangePriority, result: PrioritiesChangedResult) -> list[tuple[int, int]]:
+    """What the history of calls keeps of an answer: where the next call goes on, and which of the ids were changed."""
+    changed = frozenset(result.changed)
+    found = [(0, at) for at, name in enumerate(dict.fromkeys(command.message_ids)) if name in changed]
+    return [_place(result.next_token) if result.next_token else (0, 0), *found]
+
+
+def result_of(command: ElasticqChangePriority, places: list[tuple[int, int]]) -> PrioritiesChangedResult:
+    """The answer of which ``places_of`` was kept."""
+    (walk, sequence), *found = places
+    names = list(dict.fromkeys(command.message_ids))
+    changed = [names[at] for _, at in found]
+    not_found = [name for name in names if name not in frozenset(changed)]
+    return PrioritiesChangedResult(changed, not_found, f"{walk}.{sequence}" if walk else None)
+
+
 def _place(token: str | None) -> tuple[int, int]:
     """The kind of walk and the sequence at which it goes on. Raises InvalidParameterValue."""
     if not token:

@@ -123,8 +123,8 @@ class Order(ABC):
         """Sets the delay of the queue (its DelaySeconds) from now on."""
 
     @abstractmethod
-    def note_served(self, name: str, received_ms: int) -> None:
-        """Notes when the group was last received from, as ``served`` of another member said."""
+    def note_served(self, name: str, number: int) -> None:
+        """Notes what ``served`` of another member said of the group."""
 
     @abstractmethod
     def hide_again(self, from_ms: int) -> None:
@@ -203,7 +203,11 @@ class Order(ABC):
 
     @abstractmethod
     def served(self) -> list[tuple[str, int]]:
-        """Returns (group, when it was last received from) of each group: what the order rests on besides the rows."""
+        """Returns (group, number) of groups: what the order rests on besides the rows.
+
+        Of a FIFO queue's groups when they were last received from, of a standard queue's, and of its messages without
+        a group (an empty name), how many deliveries they had.
+        """
 
     def is_untouched(self, sequence: int) -> bool:
         """Whether the message is here and was never delayed nor received."""

@@ -160,42 +160,59 @@ class Counted(Members):
 class Tenant(Counted):
     """One group of a standard queue; the members are those that were never touched.
 
-    returned: when those that came back became available; listed: its next message (since when, sequence) as it
-    stands in the line, None if there is none.
+    returned: when those that came back became available; due: likewise of those that were never received, whose
+    delay is over; listed: its next message (since when, sequence) as it stands in the line, None if there is none;
+    taken: how many deliveries its messages had, by which what came back and what was never received take turns.
     """
 
-    __slots__ = ("_is_sorted", "in_flight", "listed", "returned")
+    __slots__ = ("_is_sorted", "due", "in_flight", "listed", "returned", "taken")
 
     def __init__(self, name: str, number: int) -> None:
         super().__init__(name, number)
         self.in_flight = 0
         self.listed: tuple[int, int] | None = None
         self.returned: OrderedDict[int, int] | None = None
+        self.due: OrderedDict[int, int] | None = None
+        self.taken = 0
         self._is_sorted = True
 
-    def put_back(self, sequence: int, due_ms: int) -> None:
-        """Note that the message can be delivered again since ``due_ms``."""
-        returned = self.returned
-        if returned is None:
-            returned = self.returned = OrderedDict()
-        elif due_ms < returned[next(reversed(returned))]:
+    def begin_anew(self, name: str) -> None:
+        super().begin_anew(name)
+        self.taken = 0
+
+    def put_back(self, sequence: int, due_ms: int, was_received: bool) -> None:
+        """Note that the message can be delivered since ``due_ms``, again or, after its delay, for the first time."""
+        known = self.returned if was_received else self.due
+        if known is None:
+            known = OrderedDict()
+            if was_received:
+                self.returned = known
+            else:
+                self.due = known
+        elif due_ms < known[next(reversed(known))]:
             self._is_sorted = False  # a roll-back brought an old deadline back
-        returned[sequence] = due_ms
+        known[sequence] = due_ms
 
-    def take_back(self, sequence: int) -> None:
-        """Take the message from among those that came back."""
-        assert self.returned is not None
-        del self.returned[sequence]
-        if not self.returned:
-            self.returned, self._is_sorted = None, True
+    def take_back(self, sequence: int, was_received: bool) -> None:
+        """Take the message from among those that ``put_back`` noted."""
+        known = self.returned if was_received else self.due
+        assert known is not None
+        del known[sequence]
+        if not known:
+            if was_received:
+                self.returned = None
+            else:
+                self.due = None
 
-    def in_return(self) -> OrderedDict[int, int] | None:
-        """Returns the messages that came back and when, longest available first; None if there are none."""
-        if not self._is_sorted:
-            assert self.returned is not None
+    def sort(self) -> None:
+        """Bring what came back, and what is due, into the order of the times when it did."""
+        if self._is_sorted:
+            return
+        if self.returned is not None:
             self.returned = OrderedDict(sorted(self.returned.items(), key=lambda item: item[1]))
-            self._is_sorted = True
-        return self.returned
+        if self.due is not None:
+            self.due = OrderedDict(sorted(self.due.items(), key=lambda item: item[1]))
+        self._is_sorted = True
 
 
 class Level(Counted):

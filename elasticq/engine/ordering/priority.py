@@ -4,7 +4,7 @@ A message says its priority in the attribute ElasticqPriority when it comes, or 
 From then on the order knows it, wherever the message stands and whether its content is in memory or not; only
 ``PrioritiesSet`` changes it. What returns from a consumer is found again where it stood.
 
-    line    priorities that have something to hand out, the most urgent one last
+    line    levels that have something to hand out, the most urgent one last
     level   all messages of a priority; its members, by sequence, are those that can be handed out
 
 A message costs eight bytes in its level while it can be handed out, and always four in the table of levels; a level
@@ -21,7 +21,7 @@ from typing import Final
 
 from elasticq.engine.ages import Ages
 from elasticq.engine.mutations import MessageStored
-from elasticq.engine.ordering.contract import AHEAD_MAX, SKIPPED_MAX, TAKEN_BETWEEN_LOOKS, ContentsMissing
+from elasticq.engine.ordering.contract import AHEAD_MAX, TAKEN_BETWEEN_LOOKS
 from elasticq.engine.ordering.groups import Counted, Groups, Level
 from elasticq.engine.ordering.standard import StandardOrder, StandardRules
 from elasticq.engine.rows import Grace, Row
@@ -71,9 +71,13 @@ class PriorityRules(StandardRules):
 
 
 class PriorityOrder(StandardOrder):
-    """The index of one priority queue; ``_line`` holds the priorities with the other sign, so that it grows."""
+    """The index of one priority queue.
 
-    __slots__ = ("_default", "_groups", "_levels", "_line", "_taken")
+    ``_line`` holds the levels that have something to hand out, ``_numbers`` their priorities with the other sign, so
+    that they grow and the most urgent level stands last.
+    """
+
+    __slots__ = ("_default", "_groups", "_levels", "_line", "_numbers")
 
     has_groups = True
 
@@ -81,9 +85,9 @@ class PriorityOrder(StandardOrder):
         super().__init__(rows, contents, grace, ages)
         self._levels: Groups[Level] = Groups(Level)
         self._groups: Groups[Counted] = Groups(Counted)
-        self._line: list[int] = []
+        self._line: list[Level] = []
+        self._numbers: list[int] = []
         self._default = 0
-        self._taken = 0
 
     # --- written by apply ---------------------------------------------------
 
@@ -128,27 +132,30 @@ class PriorityOrder(StandardOrder):
             self._offer(level, sequence)
 
     def replace(self, sequence: int, old: Row, row: Row) -> None:
-        self._withdraw(sequence, old)
-        self.insert(sequence, row)
-        self._taken += 1
+        self._count_delivery(old, row)
+        level = self._level(sequence)
+        self._withdraw(sequence, old, level)
+        super().insert(sequence, row)
+        if not row.visible_at_ms:
+            self._offer(level, sequence)
 
     def remove(self, sequence: int, row: Row) -> None:
-        self._withdraw(sequence, row)
+        self._withdraw(sequence, row, self._level(sequence))
         self._levels.leave(sequence)
         if self._groups.of(sequence) is not None:
             self._groups.leave(sequence)
 
-    def _withdraw(self, sequence: int, row: Row) -> None:
+    def _withdraw(self, sequence: int, row: Row, level: Level) -> None:
         """Forget where delivery of the message stands; it stays at its level."""
         if not row.visible_at_ms:
             self._untouched.discard(sequence)
-            self._take_out(self._level(sequence), sequence)
+            self._take_out(level, sequence)
         elif self._deadlines.pop(sequence, None) is None:
-            self._take_out(self._level(sequence), sequence)
+            self._take_out(level, sequence)
         elif not row.delivery_number:
             self._delayed -= 1
 
-    def _put_back(self, sequence: int, due_ms: int) -> bool:
+    def _put_back(self, sequence: int, due_ms: int, was_received: bool) -> bool:
         self._offer(self._level(sequence), sequence)
         return True
 
@@ -172,19 +179,20 @@ class PriorityOrder(StandardOrder):
     def _offer(self, level: Level, sequence: int) -> None:
         """Let the message be handed out."""
         if not level.first:
-            self._line.insert(bisect_left(self._line, -level.priority), -level.priority)
+            at = bisect_left(self._numbers, -level.priority)
+            self._numbers.insert(at, -level.priority)
+            self._line.insert(at, level)
         level.add(sequence)
 
     def _take_out(self, level: Level, sequence: int) -> None:
         """Let the message, which could be handed out, wait or go."""
         if level.remove(sequence):
-            del self._line[bisect_left(self._line, -level.priority)]
+            at = bisect_left(self._numbers, -level.priority)
+            del self._numbers[at], self._line[at]
 
-    def _waiting(self) -> Iterator[int]:
+    def _in_order(self) -> Iterator[int]:
         """The messages that can be handed out, in their order; nothing may change meanwhile."""
-        for at in range(len(self._line) - 1, -1, -1):
-            level = self._levels.named(str(-self._line[at]))
-            assert level is not None, "a level in line has messages"
+        for level in reversed(self._line):
             yield from level
 
     # --- read by handlers -----------------------------------------------------
@@ -193,26 +201,17 @@ class PriorityOrder(StandardOrder):
         """Chooses as ``Order.choose`` says, the lowest priority first."""
         if self._heap and self._heap[0][0] <= now_ms:
             self.advance(now_ms)
-        chosen: list[int] = []
-        skipped = 0
-        for sequence in self._waiting():
-            content = self._contents.get(sequence)
-            if content is None:
-                if chosen:
-                    break
-                raise ContentsMissing([sequence, *(other for other in self.cold_ahead() if other != sequence)])
-            if content.sent_ms > sent_after_ms:
-                chosen.append(sequence)
-                if len(chosen) == limit:
-                    break
-            else:
-                skipped += 1
-                if skipped == SKIPPED_MAX:
-                    break
-        return chosen
+        if not self._line:
+            return []
+        if limit == 1:
+            first = self._line[-1].first
+            content = self._contents.get(first)
+            if content is not None and content.sent_ms > sent_after_ms:
+                return [first]
+        return self._first_of(iter(()), self._in_order(), limit, sent_after_ms)
 
     def cold_ahead(self) -> list[int]:
-        return [sequence for sequence in islice(self._waiting(), AHEAD_MAX) if sequence not in self._contents]
+        return [sequence for sequence in islice(self._in_order(), AHEAD_MAX) if sequence not in self._contents]
 
     def progress(self, sequence: int) -> int:
         """Counts the messages handed out, as sequences are not delivered in growing order."""

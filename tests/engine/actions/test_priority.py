@@ -183,6 +183,16 @@ def test_change_to_what_it_is_writes_nothing_and_finds_it(desk: Desk) -> None:
     assert len(desk.log) == before
 
 
+def test_change_that_is_made_again_answers_the_same_and_does_nothing(desk: Desk) -> None:
+    ids = [send(desk, body, 4) for body in "ab"]
+    command = ElasticqChangePriority("jobs", [ids[1], "unknown", ids[0]], 1)
+    first = desk.do(command, invocation=b"g" * 16)
+    assert first == PrioritiesChangedResult([ids[1], ids[0]], ["unknown"])
+    change(desk, ids[:1], 9)
+    assert desk.do(command, invocation=b"g" * 16) == first
+    assert bodies(desk) == ["b", "a"]
+
+
 def test_long_queue_is_looked_through_in_parts(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = [send(desk, str(number), 5) for number in range(25)]
     monkeypatch.setattr(priority, "WALK_MAX", 10)

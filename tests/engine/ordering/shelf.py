@@ -122,8 +122,8 @@ class Shelf:
         for sequence in sorted(self.queue.rows):
             row = other.queue.rows[sequence] = self.queue.rows[sequence]
             other.queue.order.insert(sequence, row)
-        for name, received_ms in order.served():
-            other.queue.order.note_served(name, received_ms)
+        for name, number in order.served():
+            other.queue.order.note_served(name, number)
         other.delay(self.delay_ms)
         return other
 
