@@ -47,7 +47,10 @@ from elasticq.replication.seeded_random import SeededRandom
 from elasticq.sim.disk import Copy, Disk
 from elasticq.sim.invariants import Invariants
 from elasticq.sim.member import Member
+from elasticq.sim.queues import PRIORITY
+from elasticq.storage.pages import encode_priorities
 from elasticq.storage.rows import Rows
+from elasticq.storage.statements import AS_STORED, PUT_PRIORITIES, priorities_row
 
 Planted = Callable[[], AbstractContextManager[None]]
 
@@ -256,7 +259,7 @@ def guid_table_missing_in_the_snapshot() -> Iterator[None]:
 
 @contextmanager
 def priorities_lost_in_the_snapshot() -> Iterator[None]:
-    """Those that were changed after their page was made; the others are what the messages say."""
+    """Each page tells one priority for all of its messages, the queue's default, and no change of any."""
     honest = Disk.copy
 
     def without(self: Disk, index: int) -> Copy | None:
@@ -265,7 +268,11 @@ def priorities_lost_in_the_snapshot() -> Iterator[None]:
             return None
         connection = sqlite3.connect(":memory:", isolation_level=None)
         connection.deserialize(copy.data)
-        connection.execute("DELETE FROM priorities WHERE part = 1")
+        pages = connection.execute("SELECT DISTINCT queue_id, first FROM priorities").fetchall()
+        connection.execute("DELETE FROM priorities")
+        for queue_id, first in pages:
+            blob = encode_priorities(first, {first: PRIORITY}, are_all=True)
+            connection.execute(PUT_PRIORITIES, priorities_row(queue_id, first, AS_STORED, blob))
         return Copy(copy.base, connection.serialize())
 
     with patch.object(Disk, "copy", without):
