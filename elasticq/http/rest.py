@@ -9,6 +9,7 @@ import msgspec
 from aiohttp import web
 
 from elasticq.http import exchange
+from elasticq.http.responses import RETRY_HEADERS
 from elasticq.model.errors import MessageNotInflight, QueueDoesNotExist, QueueNameExists, SqsError
 from elasticq.model.limits import WAIT_S_MAX
 from elasticq.rest import messages, openapi, routes
@@ -87,7 +88,12 @@ def problem(asked: Asked, failure: Exception) -> web.Response:
     error = failure if isinstance(failure, SqsError) else exchange.internal_failure(failure)
     status = error.status if asked.is_doq else _STATUS.get(type(error), error.status)
     message = error.message.encode("utf-8", "replace").decode()
-    return _written(status, Problem(status, error.code, message, error.code), _PROBLEM)
+    response = _written(status, Problem(status, error.code, message, error.code), _PROBLEM)
+    if isinstance(error, routes.WrongMethod):
+        response.headers["Allow"] = ", ".join(error.allowed)
+    if status == 503:
+        response.headers.update(RETRY_HEADERS)
+    return response
 
 
 def _written(status: int, value: Any, content_type: str = _JSON) -> web.Response:

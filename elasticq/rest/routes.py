@@ -101,10 +101,14 @@ class UnknownPath(SqsError):
 
 
 class WrongMethod(SqsError):
-    """The path has no such method."""
+    """The path has no such method; ``allowed``: those that it has."""
 
     code, json_type = "WrongMethod", "WrongMethod"
     status = 405
+
+    def __init__(self, path: str, method: str, allowed: list[str]) -> None:
+        super().__init__(f"{path} does not take {method}.")
+        self.allowed = allowed
 
 
 def _pattern(path: str) -> re.Pattern[str]:
@@ -116,15 +120,15 @@ _PATTERNS: Final = [(route, _pattern(route.path)) for route in ROUTES]
 
 def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
     """The route of a path below BASE, and what stands in its braces. Raises UnknownPath, WrongMethod."""
-    is_known = False
+    allowed = []
     for route, pattern in _PATTERNS:
         match = pattern.fullmatch(path)
         if match is not None:
-            is_known = True
             if route.method == method:
                 return route, match.groupdict()
-    if is_known:
-        raise WrongMethod(f"{path} does not take {method}.")
+            allowed.append(route.method)
+    if allowed:
+        raise WrongMethod(path, method, allowed)
     raise UnknownPath(f"There is no {path}: see {BASE}/docs.")
 
 

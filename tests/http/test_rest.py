@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
-from elasticq.rest import openapi
+from elasticq.rest import openapi, routes
 from elasticq.wire.browsers import Browsers
 from tests.http.desk import HOST, Desk, until
 from tests.http.signing import KEY, OTHER_KEY, signed
@@ -21,7 +22,7 @@ def asked(method: str, path: str, body: Any = None, headers: str = "") -> bytes:
 
 
 class Caller:
-    """Asks a server without authentication."""
+    """Asks a server without authentication; what it answers must be as the OpenAPI document says."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
@@ -29,6 +30,11 @@ class Caller:
     async def __call__(self, method: str, path: str, body: Any = None, status: int = 200) -> Any:
         answer = await self.desk.ask(asked(method, path, body))
         assert answer.status == status, answer.body
+        told = path.partition("?")[0].removeprefix(API)
+        if status == 200 and path.startswith(f"{API}/queues"):
+            kinds = routes.find(method, told)[0].answers
+            schema = {"anyOf": [{"$ref": f"#/components/schemas/{kind.__name__}"} for kind in kinds]}
+            Draft202012Validator({**schema, "components": openapi.document()["components"]}).validate(answer.json())
         return answer.json() if answer.body else None
 
 
@@ -260,6 +266,7 @@ async def test_refusal_is_a_problem_and_changes_nothing(
     answer = await call.desk.ask(asked(method, f"{API}{path}", body))
     assert (answer.status, answer.headers["content-type"]) == (status, "application/problem+json")
     assert answer.json().keys() == {"status", "title", "detail", "code"}
+    assert (answer.headers.get("allow") is not None) == (status == 405)
     assert (await call("GET", f"{API}/queues/jobs"))["total"] == 0
     assert len((await call("GET", f"{API}/queues"))["queues"]) == 2
 
