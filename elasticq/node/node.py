@@ -378,6 +378,7 @@ class Node(Driven):
     def close_waiters(self, now_ms: int) -> None:
         """End all long polls, for a graceful stop."""
         self._executor.close_waiters(now_ms)
+        self._forwarder.end_waits()
         self._leave(now_ms)
 
     def fsync_measured(self, slow_ms: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -18,6 +19,8 @@ from elasticq.sim.faults import PHASE_PATIENCE_MS, Fault
 from elasticq.sim.member import Member
 from elasticq.sim.operator import Operator
 from elasticq.sim.phases import TWO_AT_ONCE, Met
+from elasticq.sim.process import Process
+from elasticq.sim.proxy import STOP_US
 from elasticq.sim.timekeeper import Timekeeper
 
 ON_VOTE = ("crash_next_voter",)
@@ -68,6 +71,10 @@ class Injector:
             "crash_next_voter": self._arm,
             "crash_appending_master": self._arm,
             "isolate_appending_master": self._arm,
+            "crash_proxy": self._crash_proxy,
+            "stop_proxy": self._stop_proxy,
+            "pause_proxy": lambda fault: self._pause(self.cluster.proxies[fault.member], fault),
+            "cut_proxy": self._cut_proxy,
         }
 
     def start(self) -> None:
@@ -121,6 +128,9 @@ class Injector:
             member.disk.is_slow = False
             member.resume()
             self._start(member)
+        for proxy in self.cluster.proxies:
+            proxy.resume()
+            proxy.start()
 
     # --- when armed faults see their moment -----------------------------------------
 
@@ -198,16 +208,19 @@ class Injector:
         self._until(fault, lambda: self._start(member))
         return True
 
-    def _pause(self, member: Member | None, fault: Fault) -> bool:
-        if member is None or member.node is None:
+    def _pause(self, process: Process[Any] | None, fault: Fault) -> bool:
+        if process is None or process.node is None:
             return False
-        member.pause()
-        self._until(fault, member.resume)
+        process.pause()
+        self._until(fault, process.resume)
         return True
 
     def _cut_pairs(self, fault: Fault, pairs: list[tuple[int, int]]) -> bool:
+        members = self.cluster.members
+        return self._cut(fault, [(members[sender].id, members[to].id) for sender, to in pairs])
+
+    def _cut(self, fault: Fault, ends: list[tuple[str, str]]) -> bool:
         network = self.cluster.network
-        ends = [(self.cluster.members[sender].id, self.cluster.members[to].id) for sender, to in pairs]
         for sender, to in ends:
             network.cut(sender, to)
 
@@ -280,6 +293,27 @@ class Injector:
             return False
         member.wall_skew_ms = fault.amount
         return True
+
+    # --- proxies --------------------------------------------------------------------
+
+    def _crash_proxy(self, fault: Fault) -> bool:
+        proxy = self.cluster.proxies[fault.member]
+        is_up = proxy.node is not None
+        proxy.crash()
+        self._until(fault, proxy.start)
+        return is_up
+
+    def _stop_proxy(self, fault: Fault) -> bool:
+        proxy = self.cluster.proxies[fault.member]
+        is_up = proxy.node is not None and not proxy.is_paused
+        proxy.stop()
+        self._until(fault, lambda: self.scheduler.schedule(STOP_US, proxy.start))
+        return is_up
+
+    def _cut_proxy(self, fault: Fault) -> bool:
+        proxy, members = self.cluster.proxies[fault.member], self.cluster.members
+        others = members if fault.peer < 0 else [members[fault.peer]]
+        return self._cut(fault, [pair for each in others for pair in ((proxy.id, each.id), (each.id, proxy.id))])
 
     # --- members that come and go -----------------------------------------------------
 
