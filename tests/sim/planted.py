@@ -660,17 +660,3 @@ def proxy_names_a_call_anew() -> Iterator[None]:
 
     with patch.object(Keeper, "_with_guid", anew):
         yield
-
-
-@contextmanager
-def proxy_asks_again_under_no_id() -> Iterator[None]:
-    """A proxy that passes a call on again leaves its client's id out."""
-    honest = ProxyCalls._submit
-
-    def forgetful(self: ProxyCalls, held: HeldCall, now_ms: int) -> None:
-        if held.is_uncertain:
-            held.call = replace(held.call, invocation=b"")
-        honest(self, held, now_ms)
-
-    with patch.object(ProxyCalls, "_submit", forgetful):
-        yield

@@ -148,7 +148,6 @@ CASES = {
         ),
         Case(planted.committed_lease_keeps_its_messages, (RESURRECTED,), FAILOVERS, features=LEASES),
         Case(planted.proxy_names_a_call_anew, (DUPLICATED,), LOST_TAILS, ("loss",), proxies=2),
-        Case(planted.proxy_asks_again_under_no_id, (DUPLICATED, EARLY), LOST_TAILS, ("loss",), proxies=2),
         Case(planted.time_of_any_earlier_master, (rule.CLOCK_JUMPED,), FAILOVERS),
         Case(planted.follower_links_its_clock_ahead, (rule.CLOCK_JUMPED,), FAILOVERS),
         Case(
@@ -168,7 +167,7 @@ PATCHES_COMPILED = frozenset(
         "acknowledging_above_the_snapshot", "quorum_by_who_is_seen", "two_changes_of_voters_at_once",
         "fifo_order_forgotten_at_takeover", "advance_that_one_member_forgets", "time_of_any_earlier_master",
         "follower_links_its_clock_ahead", "history_aged_by_the_wall_clock", "history_read_after_the_state",
-        "proxy_names_a_call_anew", "proxy_asks_again_under_no_id",
+        "proxy_names_a_call_anew",
     )
 )  # fmt: skip
 """Faults in methods and functions that are bound when they are compiled: nothing is broken by patching them then.
