@@ -543,6 +543,7 @@ def _attempts(made: list[mutations.Mutation]) -> dict[tuple[str, *tuple[int, ...
             received = mutation
         elif type(mutation) is mutations.AttemptRecorded and mutation.detail and received is not None:
             found.update(dict.fromkeys(_identities(received), mutation.attempt))
+            received = None  # an attempt that is answered again only starts its visibility again
     return found
 
 

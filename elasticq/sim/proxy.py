@@ -89,7 +89,7 @@ class ProxyProcess(Process[Proxy]):
 
     def _drain(self, node: Proxy) -> None:
         effects = node.effects
-        assert effects.records == effects.committed == effects.fetches == [], "a proxy has nothing to store"
+        assert not [*effects.records, *effects.committed, *effects.fetches], "a proxy has nothing to store"
         frames = effects.frames.copy()
         effects.frames.clear()
         for frame in frames:
