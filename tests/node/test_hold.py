@@ -77,6 +77,17 @@ def test_call_under_way_when_the_master_dies_has_one_effect(cluster: Cluster, in
     assert bodies(cluster) == ["once"]
 
 
+def test_retry_after_a_failover_is_the_same_call_for_five_minutes(cluster: Cluster) -> None:
+    ticket = cluster.say(cluster.elect(), send("once"), GUID)
+    first = cluster.answer(cluster.elect(), ticket)
+    cluster.crash(cluster.elect())
+    for wait_ms in (1_000, 298_000 - cluster.now_ms % 1_000):
+        new = cluster.elect()
+        cluster.advance(wait_ms)
+        assert cluster.do(new, send("once"), GUID) == first
+    assert bodies(cluster) == ["once"]
+
+
 def test_receive_whose_answer_died_with_the_master_gets_the_same_messages(cluster: Cluster) -> None:
     master, name = cluster.elect(), follower(cluster)
     cluster.do(master, send("mine"))
