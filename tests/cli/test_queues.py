@@ -68,11 +68,12 @@ def test_ls_tells_how_much_is_in_the_queues(run: Any, sqs: Sqs, queue: str) -> N
     status, out, _ = run("ls", queue)
     assert status == 0
     heads, row = out.splitlines()
-    assert heads.split() == ["NAME", "VISIBLE", "IN", "FLIGHT", "DELAYED", "URL"]
-    assert row.split()[:4] == [queue, "1", "1", "1"]
+    assert heads.split() == ["NAME", "REGION", "VISIBLE", "IN", "FLIGHT", "DELAYED", "URL"]
+    assert row.split()[:5] == [queue, "us-east-1", "1", "1", "1"]
     _, out, _ = run("ls", queue, "--json")
     assert json.loads(out) == {
         "name": queue,
+        "region": "us-east-1",
         "visible": 1,
         "in_flight": 1,
         "delayed": 1,
@@ -83,6 +84,24 @@ def test_ls_tells_how_much_is_in_the_queues(run: Any, sqs: Sqs, queue: str) -> N
 def test_ls_of_nothing_is_only_the_heading(run: Any) -> None:
     status, out, _ = run("ls", "no-such-prefix")
     assert (status, len(out.splitlines())) == (0, 1)
+
+
+def test_regions_are_told_apart_where_a_name_is_in_two(run: Any, sqs: Sqs, queue: str, tmp_path: Path) -> None:
+    file = str(tmp_path / "messages.jsonl")
+    sqs.send_message(QueueUrl=url_of(sqs, queue), MessageBody="x")
+    elsewhere = ("--region", "ap-south-2")
+    assert run("ls", *elsewhere)[2] == (
+        "elasticq: this account has no queues in this region; --region lists those of another one\n"
+    )
+    assert run("create", queue, *elsewhere)[0] == 0
+    regions = [json.loads(run("ls", queue, "--json", *where)[1])["region"] for where in ((), elsewhere)]
+    assert regions == ["us-east-1", "ap-south-2"]
+    assert run("export", queue, file)[2] == f"elasticq: 1 messages written of {queue} (us-east-1)\n"
+    assert run("import", queue, file, *elsewhere)[2] == f"elasticq: 1 messages imported into {queue} (ap-south-2)\n"
+    assert run("export", queue, "-", "--drain", *elsewhere)[2] == (
+        f"elasticq: 1 messages taken out of {queue} (ap-south-2)\n"
+    )
+    assert run("delete", queue, "--yes", *elsewhere)[0] == 0
 
 
 def test_peek_shows_messages_and_changes_nothing(run: Any, sqs: Sqs, queue: str) -> None:
@@ -305,7 +324,7 @@ def test_what_was_exported_is_imported_with_everything(
     other = f"{queue}-2"
     sqs.create_queue(QueueName=other)
     status, _, err = run("import", other, str(file))
-    assert (status, err) == (0, "elasticq: 25 messages imported\n")
+    assert (status, err) == (0, f"elasticq: 25 messages imported into {other} (us-east-1)\n")
     found = {message["Body"]: message for message in sqs.peek(QueueUrl=url_of(sqs, other), Limit=100)["Messages"]}
     first = found["first ☃"]
     assert first["MessageAttributes"]["bytes"]["BinaryValue"] == b"\x00\xff"
@@ -375,7 +394,7 @@ def test_import_tells_how_much_is_left(run: Any, queue: str, tmp_path: Path, mon
             "elasticq: sending: 13 of 25 done, 12 left",
             "elasticq: sending: 23 of 25 done, 2 left",
             "elasticq: sending: 25 of 25 done, 0 left",
-            "elasticq: 22 messages imported",
+            f"elasticq: 22 messages imported into {queue} (us-east-1)",
         ],
     )
 
@@ -390,7 +409,10 @@ def test_import_from_a_pipe_reads_it_once(
     monkeypatch.setattr("elasticq.cli.show.TELL_EVERY_S", 0.0)
     status, _, err = run("import", queue, str(pipe))
     writer.join(PATIENCE_S)
-    assert (status, err.splitlines()) == (0, ["elasticq: sending: 1 done", "elasticq: 1 messages imported"])
+    assert (status, err.splitlines()) == (
+        0,
+        ["elasticq: sending: 1 done", f"elasticq: 1 messages imported into {queue} (us-east-1)"],
+    )
     assert bodies(sqs, queue) == ["x"]
 
 
