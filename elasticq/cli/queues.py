@@ -84,7 +84,7 @@ def _add(commands: Any, name: str, told: str, run: Any, *arguments: str) -> argp
 
 
 def _told(run: Any, options: argparse.Namespace) -> int:
-    from elasticq.client import ClientError, Sqs, SqsError
+    from elasticq.client import ClientError, Sqs, SqsError, Unreachable
 
     try:
         client = Sqs(options.url, options.region, profile=options.profile, retry_s=RETRY_S)
@@ -98,6 +98,9 @@ def _told(run: Any, options: argparse.Namespace) -> int:
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (whoever read has enough)
         return 0
+    except Unreachable as error:
+        hint = f" (another server is named by --url or {URL_VARIABLE})" if options.url == DEFAULT_URL else ""
+        return fail(f"{error}{hint}")
     except (ClientError, Failure, carry.Stopped, OSError, ValueError) as error:
         return fail(str(error))
 

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -518,6 +519,21 @@ def test_what_is_wrong_is_told_in_a_line(run: Any, capsys: pytest.CaptureFixture
     assert "NonExistentQueue" in err
     assert main(["queues", "ls", "--url", "nonsense"]) == 2
     assert main(["queues", "ls", "--profile", "no-such-profile"]) == 2
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_who_meant_another_machine_is_told_how_to_name_it(
+    is_named: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setattr("elasticq.cli.queues.RETRY_S", 0)
+        monkeypatch.setattr("elasticq.cli.queues.DEFAULT_URL", "" if is_named else url)
+        monkeypatch.delenv("AWS_ENDPOINT_URL_SQS", raising=False)
+        assert main(["queues", "ls", *(["--url", url] if is_named else [])]) == 1
+    hint = "(another server is named by --url or AWS_ENDPOINT_URL_SQS)"
+    assert (hint in capsys.readouterr().err) != is_named
 
 
 def test_nothing_that_was_sent_moves_the_cursor() -> None:
