@@ -28,6 +28,10 @@ class Failure(Exception):
     """The command failed; the text is for the operator."""
 
 
+class Misuse(Exception):
+    """An argument is not what it must be; the text is for the operator."""
+
+
 def add_queues(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     ls = _add(commands, "ls", "queues and how much is in them", _ls)
@@ -93,6 +97,8 @@ def _told(run: Any, options: argparse.Namespace) -> int:
     try:
         with client:
             return int(run(client, options))
+    except Misuse as error:
+        return refuse(str(error))
     except SqsError as error:
         return fail(f"{error.code}: {error.message}")
     except BrokenPipeError:
@@ -232,7 +238,7 @@ def _send(client: "Sqs", options: argparse.Namespace) -> int:
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise Failure(f"{text} is not NAME=VALUE")
+        raise Misuse(f"{text!r} is not NAME=VALUE")
     return name, value
 
 
