@@ -13,7 +13,7 @@ MINUTES ?= 10
 FAILING ?= failing-seeds.jsonl
 PURE_TESTS = $(wildcard tests/model tests/wire tests/engine tests/replication tests/node tests/checks)
 
-.PHONY: help run native cluster test quick check format bench bench-deep simulate nightly chaos clients dist docs spark-demo bench-spark clean
+.PHONY: help run native cluster test quick check format bench bench-deep simulate nightly chaos clients dist ui-test docs spark-demo bench-spark clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -78,6 +78,11 @@ clients: .venv/.installed-test  ## what people use, unmodified, against a server
 
 dist: .venv/.installed-dist  ## wheel, sdist, one file to run, dist/elasticq.pyz, and what Spark takes by --py-files
 	$(BIN)/python scripts/dist.py $(ARGS)
+
+ui-test: .venv/.installed-test  ## the page in a real browser: installs Debian's Chromium, where it may, and Playwright; pictures in build/ui
+	@command -v chromium >/dev/null || (apt-get update -q && apt-get install -y -q chromium) || { echo "install chromium first, as root: apt-get install chromium"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[ui]'
+	$(BIN)/python -m pytest -m ui tests/system/ui $(ARGS)
 
 docs: .venv/.installed-test  ## the documentation site, strictly, into site/
 	$(BIN)/python -m mkdocs build --strict --quiet

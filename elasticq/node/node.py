@@ -143,6 +143,7 @@ class Node(Driven):
             waiting_calls,
             replies,
         )
+        self.waiters = executor.waiters
         self._undecided = executor.undecided
         self._housekeeping = Housekeeping(
             settings, state, replica, changes, judge, journal, executor, content_cache, backpressure, mover

@@ -11,6 +11,7 @@ import pytest_asyncio
 from msgspec.structs import replace
 
 from elasticq.admin.port import AdminPort
+from elasticq.admin.source import Event
 from elasticq.cli import main
 from elasticq.node.orders import (
     AddVoter,
@@ -149,6 +150,16 @@ async def test_without_a_master_nothing_is_ordered(
     assert await run("remove", "n3", "--admin", trio.url("n2")) == 1
     assert told in capsys.readouterr().err
     assert trio.members["n1"].orders == []
+
+
+async def test_events_are_told_as_in_a_log_the_newest_last(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
+    told = [Event(1_000, "warning", "read_only", "This member is read-only."), Event(0, "info", "joining", "It joins.")]
+    trio.members["n2"].told = told
+    assert await run("events", "--admin", trio.url("n2")) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "1970-01-01 00:00:00 UTC  info     joining: It joins.",
+        "1970-01-01 00:00:01 UTC  warning  read_only: This member is read-only.",
+    ]
 
 
 async def test_verify_tells_that_all_members_are_equal(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
