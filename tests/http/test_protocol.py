@@ -373,6 +373,39 @@ async def test_attempts_of_an_application_are_one_message_by_its_own_id() -> Non
     await desk.close()
 
 
+async def test_one_id_for_two_queues_that_their_paths_name_is_of_two_calls() -> None:
+    """Clients of AWS Query post to the queue's own URL, so that the bodies are equal."""
+    desk = Desk()
+    ids = []
+    for name in ("one", "other"):
+        await desk.ask(json_request("CreateQueue", {"QueueName": name}))
+        for form in ("Action=SendMessage&MessageBody=x", "Action=SendMessage&MessageBody=x"):
+            send = form_request(form, "x-elasticq-guid: order-7", path=f"/000000000000/{name}")
+            ids.append(found_in((await desk.ask(send)).body))
+        counted = json_request("GetQueueAttributes", {"QueueUrl": name, "AttributeNames": ["All"]})
+        assert (await desk.ask(counted)).json()["Attributes"]["ApproximateNumberOfMessages"] == "1"
+    assert ids[0] == ids[1] != ids[2] == ids[3]
+    await desk.close()
+
+
+def found_in(body: bytes) -> bytes:
+    """The MessageId of an answer in XML."""
+    return body.partition(b"<MessageId>")[2].partition(b"</MessageId>")[0]
+
+
+async def test_an_id_as_long_as_a_head_may_be_counts_too() -> None:
+    desk = Desk()
+    await desk.ask(CREATE)
+    members = {"QueueUrl": QUEUE_URL, "MessageBody": "once"}
+    ids = [
+        (await desk.ask(json_request("SendMessage", members, f"{name}: {'g' * 15_000}{end}"))).json()["MessageId"]
+        for name in ("amz-sdk-invocation-id", "x-elasticq-guid")
+        for end in ("", "", "z")
+    ]
+    assert len(set(ids)) == 2
+    await desk.close()
+
+
 async def test_queue_urls_follow_the_host_header() -> None:
     desk = Desk()
     request = CREATE.replace(b"Host: 127.0.0.1:9324", b"Host: [::1]:80")
