@@ -20,9 +20,9 @@ M_ARENA_MAX: Final = -8
 LARGE_BYTES: Final = 131_072
 ARENAS: Final = 2
 LOOK_S: Final = 5.0
-QUIET_CPU_S: Final = 0.5
+QUIET_CPU_S: Final = 0.25
 """A process that has used less CPU time between two looks is quiet."""
-WORKED_CPU_S: Final = 1.0
+WORKED_CPU_S: Final = 0.25
 
 
 def give_back_large_blocks() -> None:

@@ -66,6 +66,20 @@ async def test_a_burst_yields_to_other_connections_every_16_requests() -> None:
     await desk.close()
 
 
+async def test_a_long_answer_yields_to_other_connections() -> None:
+    """Else a new client waits until each of many connections has had all the megabytes that it takes unread."""
+    desk = Desk()
+    await desk.ask(CREATE)
+    await desk.ask(send("x" * 100_000))
+    receive = json_request("ReceiveMessage", {"QueueUrl": QUEUE_URL, "VisibilityTimeout": 0})
+    (one, first), (other, second) = desk.connect(), desk.connect()
+    one.data_received(receive * 3)
+    other.data_received(receive * 3)
+    assert (len(responses(first.received)), len(responses(second.received))) == (1, 1)
+    await until(lambda: len(responses(first.received)) == len(responses(second.received)) == 3)
+    await desk.close()
+
+
 async def test_reading_pauses_while_a_client_sends_ahead_too_much() -> None:
     desk = Desk(Bounds(held_bytes_max=10_000))
     await desk.ask(CREATE)
