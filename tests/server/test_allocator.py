@@ -97,9 +97,7 @@ def test_memory_is_given_back_once_when_work_is_over(clockwork: Clockwork) -> No
     assert [clockwork.look(used_s) for used_s in (4.0, 5.0, QUIET_CPU_S)] == [0, 0, 0], "it works"
     assert [clockwork.look(used_s) for used_s in (0.01, 0.01, 0.0)] == [1, 1, 1]
     assert [clockwork.look(used_s) for used_s in (3.0, 0.0, 0.0)] == [1, 2, 2]
-    assert [clockwork.look(used_s) for used_s in (WORKED_CPU_S + 0.1, 0.0)] == [2, 3], (
-        "a busy machine"
-    )
+    assert [clockwork.look(used_s) for used_s in (WORKED_CPU_S + 0.1, 0.0)] == [2, 3], "a busy machine"
 
 
 def test_a_process_that_does_little_gives_back_seldom(clockwork: Clockwork) -> None:
