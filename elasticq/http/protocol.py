@@ -65,6 +65,12 @@ class SqsProtocol(Framing):
         self._slow: RequestHandler | None = None
         self.origin: Origin | None = None
 
+    @property
+    def client(self) -> str:
+        """The address of the client, empty once its connection is lost."""
+        peername = self._transport.get_extra_info("peername")
+        return str(peername[0]) if isinstance(peername, tuple) else ""
+
     # --- the transport's callbacks ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -73,10 +73,19 @@ class Answer(ForwardingMessage, tag=2):
     body: msgspec.Raw
 
 
-class Withdraw(ForwardingMessage, tag=3):
-    """Says that the client of a waiting receive left."""
+class _OfCall(ForwardingMessage):
+    """Is about a call."""
 
     number: Index
+
+
+class Withdraw(_OfCall, tag=3, kw_only=True):
+    """Says that the client of a waiting receive left; or with ``wants_answer`` that it is to be answered now.
+
+    Members of versions without that field read the others, and forget the receive.
+    """
+
+    wants_answer: bool = False
 
 
 class GiveBack(ForwardingMessage, tag=4):

@@ -143,6 +143,7 @@ class Node(Driven):
             waiting_calls,
             replies,
         )
+        self.waiters = executor.waiters
         self._undecided = executor.undecided
         self._housekeeping = Housekeeping(
             settings, state, replica, changes, judge, journal, executor, content_cache, backpressure, mover
@@ -380,6 +381,7 @@ class Node(Driven):
     def close_waiters(self, now_ms: int) -> None:
         """End all long polls, for a graceful stop."""
         self._executor.close_waiters(now_ms)
+        self._forwarder.end_waits()
         self._leave(now_ms)
 
     def fsync_measured(self, slow_ms: int) -> None:

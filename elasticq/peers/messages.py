@@ -18,6 +18,7 @@ Status = Annotated[int, Meta(ge=200, le=599)]
 DUPLICATE = "duplicate"  # there is a link of this pair already
 HELD = "held"  # another live process has this name or member id
 STRANGER = "stranger"  # another cluster, protocol or secret
+CROWDED = "crowded"  # there are as many proxies as may be linked here
 UNSERVED = "unserved"  # no snapshot to be had here now
 
 

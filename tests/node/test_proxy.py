@@ -2,6 +2,7 @@
 
 from random import Random
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -142,6 +143,28 @@ def test_receives_of_a_proxy_that_is_gone_end_at_the_master(cluster: Proxied, ho
     assert cluster.node(master).status(cluster.now_ms).waiters == 0
 
 
+@pytest.mark.parametrize("is_relayed", [False, True])
+def test_long_polls_of_a_proxy_that_stops_end_empty_at_once(cluster: Proxied, is_relayed: bool) -> None:
+    if is_relayed:
+        cluster.unlink(cluster.serving()[0])
+    tickets = [cluster.ask(receive(20)), cluster.ask(receive(20), GUID)]
+    for _ in range(2):
+        cluster.proxy.close_waiters(cluster.now_ms)
+        cluster.drain_proxy()
+        cluster.settle()
+    assert [cluster.told(ticket) for ticket in tickets] == [[ReceiveMessageResult()], [ReceiveMessageResult()]]
+    assert cluster.node(cluster.serving()[0]).status(cluster.now_ms).waiters == 0
+
+
+def test_a_member_of_an_older_version_only_forgets_such_a_receive() -> None:
+    """It reads no more than the number of the call."""
+    ends = Withdraw(cluster="c", sender="p", to="a", incarnation="5" * 16, number=7, wants_answer=True)
+    told = msgspec.msgpack.decode(encode(ends)[1:])
+    assert (told[:2], told[-1]) == ([3, 7], True)
+    older = forwarding.decode(bytes([forwarding.FRAME_KIND]) + msgspec.msgpack.encode(told[:-1]))
+    assert older == replace(ends, wants_answer=False)
+
+
 def test_messages_that_could_not_be_written_are_given_back(cluster: Proxied) -> None:
     cluster.done(send("again"))
     received = cluster.done(receive())
@@ -280,6 +303,17 @@ def test_a_receive_that_leaves_its_wait_to_the_queue_is_waited_for_as_long_as_an
     cluster.advance(200)
     (outcome,) = cluster.told(ticket)
     assert outcome == ReceiveMessageResult()
+
+
+def test_a_call_at_a_master_that_is_paused_goes_on_at_once_at_the_next_one(cluster: Proxied) -> None:
+    old = cluster.serving()[0]
+    cluster.drops = lambda sender, frame: old in (sender, frame.to)
+    ticket = cluster.ask(send("on"))
+    cluster.elect_other(old)
+    cluster.settle()
+    (outcome,) = cluster.told(ticket)
+    assert isinstance(outcome, SendMessageResult)
+    assert bodies(cluster) == ["on"]
 
 
 # --- which way calls go ------------------------------------------------------------------
