@@ -107,8 +107,7 @@ def execute(state: State, call: c.Call, context: ExecutionContext) -> Outcome:
         if isinstance(command, c.ReceiveMessage):
             return _received_again(state, call, command, known, context)
         return _repeated(state, call, known, context), []
-    if history.is_crowded:
-        _check_room(state, command, context)
+    _check_room(state, command, context)
     result, mutations = HANDLERS[type(command)](state, call, command, context)
     if type(result) is _SENT and mutations and isinstance(stored := mutations[0], _STORED):
         mutations.append(m.InvocationRecorded(invocation, context.now_ms, stored.queue_id, stored.sequence))

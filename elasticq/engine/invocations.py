@@ -101,11 +101,6 @@ class Invocations:
         self.count = 0
         self.details_bytes = 0
 
-    @property
-    def is_crowded(self) -> bool:
-        """Whether it may be full, or its details: nothing is forgotten to find that out."""
-        return self.count >= INVOCATIONS_MAX or self.details_bytes >= INVOCATION_DETAILS_BYTES_MAX
-
     def is_full(self, now_ms: int, besides: int = 0) -> bool:
         """Senders wait rather than ids being forgotten. ``besides``: rows of another table under the same bound."""
         if self.count + besides >= INVOCATIONS_MAX:
