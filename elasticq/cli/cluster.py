@@ -63,7 +63,10 @@ def _told(run: Any, options: argparse.Namespace) -> int:
         return int(run(options))
     except BadUrl as error:
         return refuse(str(error))
-    except (Unreachable, Failure) as error:
+    except Unreachable as error:
+        hint = " (another member is named by --admin)" if options.admin == DEFAULT_ADMIN else ""
+        return fail(f"{error}{hint}")
+    except Failure as error:
         return fail(str(error))
 
 

@@ -22,6 +22,7 @@ from elasticq.engine.actions import (
     move_tasks,
     peek,
     permissions,
+    priority,
     queues,
     receive,
     send,
@@ -46,6 +47,7 @@ from elasticq.model.results import (
     EmptyResult,
     MoveTaskCancelledResult,
     MoveTaskStartedResult,
+    PrioritiesChangedResult,
     QueueDeclaredResult,
     QueuesDeletedResult,
     QueueUrlResult,
@@ -82,6 +84,7 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, ExecutionCon
     c.ListMessageMoveTasks: move_tasks.list_message_move_tasks,
     extensions.AdvanceClock: testing.advance_clock,
     extensions.DeleteAllQueues: testing.delete_all_queues,
+    extensions.ElasticqChangePriority: priority.change_priority,
     extensions.Peek: peek.peek,
     c.DeclareQueue: declare.declare_queue,
 }
@@ -146,14 +149,14 @@ def _recorded(
     stored = mutations[0] if mutations else None
     if isinstance(result, SendMessageResult) and isinstance(stored, m.MessageStored):
         return m.InvocationRecorded(call.invocation, context.now_ms, stored.queue_id, stored.sequence)
-    detail = _detail(result, mutations)
+    detail = _detail(call.command, result, mutations)
     recorded_ms = result.time_ms if isinstance(result, ClockResult) else context.now_ms  # its retry comes after it
     return m.InvocationRecorded(call.invocation, recorded_ms, 0, 0, detail)
 
 
-def _detail(result: Result, mutations: list[m.Mutation]) -> bytes:
+def _detail(command: c.Command, result: Result, mutations: list[m.Mutation]) -> bytes:
     """The outcome, packed. Many or long failures lose their messages, which repeat what was sent."""
-    pairs, failures = _outcome(result, mutations)
+    pairs, failures = _outcome(command, result, mutations)
     if failures and len(msgspec.msgpack.encode(failures)) > limits.INVOCATION_FAILURES_BYTES_MAX:
         failures = [BatchError(each.id, each.code, FORGOTTEN, each.sender_fault) for each in failures]
     return _packed(msgspec.msgpack.encode([pairs, failures]))
@@ -162,7 +165,9 @@ def _detail(result: Result, mutations: list[m.Mutation]) -> bytes:
 FORGOTTEN: Final = "The entry failed at the first attempt of this call."
 
 
-def _outcome(result: Result, mutations: list[m.Mutation]) -> tuple[list[tuple[int, int]], list[BatchError]]:
+def _outcome(
+    command: c.Command, result: Result, mutations: list[m.Mutation]
+) -> tuple[list[tuple[int, int]], list[BatchError]]:
     """What a repeated answer needs and the command does not say: sequences, handles, entries that failed."""
     match result:
         case SendMessageBatchResult():
@@ -186,6 +191,9 @@ def _outcome(result: Result, mutations: list[m.Mutation]) -> tuple[list[tuple[in
             return [(0, task.number)], []
         case MoveTaskCancelledResult():
             return [(0, result.moved)], []
+        case PrioritiesChangedResult():
+            assert isinstance(command, extensions.ElasticqChangePriority)
+            return priority.places_of(command, result), []
         case _:
             return [], []
 
@@ -250,6 +258,8 @@ def _repeated(state: State, call: c.Call, known: Recorded, context: ExecutionCon
             return MoveTaskStartedResult(move_tasks.handle_of(task) if task is not None else "")
         case c.CancelMessageMoveTask():
             return MoveTaskCancelledResult(pairs[0][1])
+        case extensions.ElasticqChangePriority():
+            return priority.result_of(command, pairs)
         case extensions.AdvanceClock():
             return ClockResult(context.now_ms)
         case extensions.DeleteAllQueues():

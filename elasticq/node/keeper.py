@@ -248,6 +248,9 @@ class Keeper(ABC):
         waiting = self._pending_calls.sent.get(forwarded.number)
         if waiting is not None and not (forwarded.sender == waiting.to and fits(outcome, waiting.held.call.command)):
             raise FrameError(f"{forwarded.kind} of {forwarded.sender} does not answer what was asked of {waiting.to}")
+        if not self._pending_calls.was_used(forwarded.number):
+            # It would count as answered: the call that gets this number later would have no answer.
+            raise FrameError(f"{forwarded.kind} of {forwarded.sender} answers what was not asked yet")
         if not self._pending_calls.is_first(forwarded.number):
             return
         sent = self._pending_calls.arrived(forwarded.number)
@@ -261,6 +264,9 @@ class Keeper(ABC):
         """The sender did nothing for a call: pass it on to the next master, or let it wait for one."""
         if forwarded.incarnation != self._pending_calls.incarnation:
             return
+        waiting = self._pending_calls.sent.get(forwarded.number)
+        if waiting is not None and forwarded.sender != waiting.to:
+            raise FrameError(f"NotMaster of {forwarded.sender} about a call that went to {waiting.to}")
         sent = self._pending_calls.arrived(forwarded.number)
         if sent is None:
             return

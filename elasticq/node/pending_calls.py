@@ -77,6 +77,10 @@ class PendingCalls:
         self._number += 1
         return self._number
 
+    def was_used(self, number: int) -> bool:
+        """True for the number of a message that was sent."""
+        return 0 < number <= self._number
+
     def arrived(self, number: int) -> Sent | None:
         """Remove and return the call with this number, which is over; None if nobody waits for it any more."""
         sent = self.sent.pop(number, None)

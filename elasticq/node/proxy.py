@@ -266,6 +266,8 @@ class Proxy(Driven):
             http=settings.http,
             admin=settings.admin,
             is_proxy=True,
+            region=settings.region,
+            has_one_region=settings.single_region,
         )
 
     def order(self, order: Order, ticket: Ticket, now_ms: int) -> None:

@@ -259,6 +259,16 @@ async def test_verify_gives_up_when_the_master_notes_nothing(trio: Trio, capsys:
     assert "the master noted no digest" in capsys.readouterr().err
 
 
+async def test_who_meant_another_machine_is_told_how_to_name_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        monkeypatch.setattr("elasticq.cli.cluster.DEFAULT_ADMIN", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        assert await run("status") == 1
+    assert "(another member is named by --admin)" in capsys.readouterr().err
+
+
 async def test_who_does_not_answer_is_told_with_1_and_a_wrong_url_with_2(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -50,7 +50,10 @@ from elasticq.replication.seeded_random import SeededRandom
 from elasticq.sim.disk import Copy, Disk
 from elasticq.sim.invariants import Invariants
 from elasticq.sim.member import Member
+from elasticq.sim.queues import PRIORITY
+from elasticq.storage.pages import encode_priorities
 from elasticq.storage.rows import Rows
+from elasticq.storage.statements import AS_STORED, PUT_PRIORITIES, priorities_row
 
 Planted = Callable[[], AbstractContextManager[None]]
 
@@ -254,6 +257,45 @@ def guid_table_missing_in_the_snapshot() -> Iterator[None]:
         return Copy(copy.base, connection.serialize())
 
     with patch.object(Disk, "copy", without):
+        yield
+
+
+@contextmanager
+def priorities_lost_in_the_snapshot() -> Iterator[None]:
+    """Each page tells one priority for all of its messages, the queue's default, and no change of any."""
+    honest = Disk.copy
+
+    def without(self: Disk, index: int) -> Copy | None:
+        copy = honest(self, index)
+        if copy is None:
+            return None
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        connection.deserialize(copy.data)
+        pages = connection.execute("SELECT DISTINCT queue_id, first FROM priorities").fetchall()
+        connection.execute("DELETE FROM priorities")
+        for queue_id, first in pages:
+            blob = encode_priorities(first, {first: PRIORITY}, are_all=True)
+            connection.execute(PUT_PRIORITIES, priorities_row(queue_id, first, AS_STORED, blob))
+        return Copy(copy.base, connection.serialize())
+
+    with patch.object(Disk, "copy", without):
+        yield
+
+
+@contextmanager
+def priorities_forgotten_at_takeover() -> Iterator[None]:
+    """A new master has all messages at the default."""
+    honest = Node._became_master
+
+    def forgetful(self: Node, now_ms: int) -> None:
+        honest(self, now_ms)
+        for queue in self.state.queues.values():
+            if queue.kind.has_priorities:
+                for sequence in queue.issued:
+                    if queue.row(sequence) is not None:
+                        queue.order.prioritise(sequence, queue.default_priority)
+
+    with patch.object(Node, "_became_master", forgetful):
         yield
 
 

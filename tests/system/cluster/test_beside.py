@@ -37,6 +37,7 @@ def beside_small(small: Cluster) -> Iterator[Beside]:
         yield found
 
 
+@pytest.mark.chaos
 def test_killed_masters_are_not_noticed_through_a_proxy(cluster: Cluster, proxy: Beside) -> None:
     with Plain(proxy, "unnoticed") as plain:
         gaps_s = kill_masters(cluster, plain, KILLS, cluster.master)
