@@ -57,6 +57,10 @@ def add_queues(parser: argparse.ArgumentParser) -> None:
     send.add_argument("--deduplication-id", metavar="ID", help="of a single BODY")
     send.add_argument("--delay-s", type=int, metavar="S", help="DelaySeconds, 0 to 900")
     send.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
+    send.add_argument("--priority", type=int, metavar="N", help="in a priority queue; the lowest number goes first")
+    move = _add(commands, "reprioritise", "give messages of a priority queue another priority", _reprioritise, "queue")
+    move.add_argument("priority", type=int, metavar="PRIORITY", help="the lowest number goes first")
+    move.add_argument("ids", nargs="*", metavar="ID", help="MessageIds; without them each line of stdin is one")
     purge = _add(commands, "purge", "delete all messages and wait until they are gone", _purge, "queue")
     purge.add_argument("--yes", action="store_true", help="do not ask")
     purge.add_argument("--wait-s", type=float, default=60, metavar="S", help="at most (60)")
@@ -182,11 +186,12 @@ def _peek(client: "Sqs", options: argparse.Namespace) -> int:
             _clock(message["SentTimestamp"]),
             str(message["ReceiveCount"]),
             message.get("GroupId", ""),
+            str(message.get("Priority", "")),
             message["Body"] if len(message["Body"]) <= BODY_SHOWN else message["Body"][: BODY_SHOWN - 1] + "…",
         ]
         for message in messages
     ]
-    table(["SEQUENCE", "STATE", "SENT", "RECEIVED", "GROUP", "BODY"], rows)
+    table(["SEQUENCE", "STATE", "SENT", "RECEIVED", "GROUP", "PRIORITY", "BODY"], rows)
     return 0
 
 
@@ -219,9 +224,12 @@ def _send(client: "Sqs", options: argparse.Namespace) -> int:
         shared["MessageGroupId"] = options.group
     if options.delay_s is not None:
         shared["DelaySeconds"] = options.delay_s
-    if options.attribute:
-        texts = map(_pair, options.attribute)
-        shared["MessageAttributes"] = {name: {"DataType": "String", "StringValue": value} for name, value in texts}
+    texts = map(_pair, options.attribute)
+    attributes = {name: {"DataType": "String", "StringValue": value} for name, value in texts}
+    if options.priority is not None:
+        attributes["ElasticqPriority"] = {"DataType": "Number", "StringValue": str(options.priority)}
+    if attributes:
+        shared["MessageAttributes"] = attributes
     url = url_of(client, options.queue)
     if options.body is None:
         lines = ({"MessageBody": line.rstrip("\n"), **shared} for line in sys.stdin)
@@ -233,6 +241,26 @@ def _send(client: "Sqs", options: argparse.Namespace) -> int:
         json_lines([{name: sent[name] for name in ("MessageId", "SequenceNumber") if name in sent}])
     else:
         print(sent["MessageId"])
+    return 0
+
+
+def _reprioritise(client: "Sqs", options: argparse.Namespace) -> int:
+    url = url_of(client, options.queue)
+    carry.must_be_elasticq(options.url, "reprioritise")
+    ids = options.ids or [line.strip() for line in sys.stdin if line.strip()]
+    found: dict[str, list[str]] = {"Changed": [], "NotFound": []}
+    for first in range(0, len(ids), carry.PAGE):
+        answer = client.change_priority(
+            QueueUrl=url, MessageIds=ids[first : first + carry.PAGE], Priority=options.priority
+        )
+        for name, known in found.items():
+            known += answer[name]
+    if options.json:
+        json_lines([{"priority": options.priority, "changed": found["Changed"], "not_found": found["NotFound"]}])
+    else:
+        print(f"{len(found['Changed'])} messages have the priority {options.priority}")
+    if found["NotFound"]:
+        raise Failure(f"{len(found['NotFound'])} messages are not in the queue: {', '.join(found['NotFound'][:10])}")
     return 0
 
 

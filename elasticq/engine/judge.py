@@ -71,6 +71,8 @@ _JUDGES: Final[dict[type, Callable[[Any], bool]]] = {
     m.MoveTaskSet: lambda x: x.status in _TASKS,
     m.LeaseCalled: lambda x: _columns(x.sequences, x.delivery_numbers),
     m.LeaseSet: lambda x: x.state in _LEASES,
+    m.PrioritiesSet: lambda x: _columns(x.sequences, x.priorities),
+    m.PrioritiesRestored: _never,
     m.QueueRestored: _never,
     m.UntouchedRestored: _never,
     m.RowsRestored: _never,

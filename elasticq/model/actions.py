@@ -75,6 +75,9 @@ ACTIONS: Final = (
 )
 """SQS's actions."""
 
+EXTENSIONS: Final = (action("ElasticqChangePriority", "PrioritiesChangedResult", permission="SendMessage"),)
+"""Ours, beside SQS's in both of its protocols; for policies it is a send: who sends a message says its priority."""
+
 PEEK: Final = action("Peek", "PeekResult", permission="ReceiveMessage", read_only=True)
 """Ours, of JSON 1.0 only, and on a path of its own; for policies it is a receive."""
 
@@ -85,7 +88,7 @@ INTERNAL: Final = (
 )
 """Commands that no client can write: of the settings, and of tests. No policy is asked about them."""
 
-BY_NAME: Final = {row.name: row for row in (*ACTIONS, PEEK, *INTERNAL)}
+BY_NAME: Final = {row.name: row for row in (*ACTIONS, *EXTENSIONS, PEEK, *INTERNAL)}
 """All commands, by the names of their classes."""
 
 OWNER_ONLY: Final = frozenset([row.permission for row in ACTIONS if row.is_owner_only])

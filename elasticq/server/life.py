@@ -35,7 +35,7 @@ from elasticq.net.acceptor import Acceptor
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import Runtime
 from elasticq.server import logs, spans
-from elasticq.server.allocator import give_back_large_blocks
+from elasticq.server.allocator import Trimmer, give_back_large_blocks
 from elasticq.server.auth import allowed_hosts
 from elasticq.server.cluster import PROXY
 from elasticq.server.declare import declare
@@ -180,6 +180,8 @@ async def _serve(
         if early:
             renew(parts)
     context.start()
+    trimmer = Trimmer(loop)
+    trimmer.start()
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -197,6 +199,7 @@ async def _serve(
         notify(STOPPING)
     opening.cancel()
     declaring.cancel()
+    trimmer.stop()
     view.stopping = True
     await member.hand_over()
     server.close()

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from elasticq.peers.errors import BadMessage
-from elasticq.peers.messages import End, Greeting, Head, Hello, Known, Pull, Refused, decode, encode
+from elasticq.peers.messages import Ask, End, Greeting, Head, Hello, Known, Pull, Refused, Told, decode, encode
 from tests.peers.community import make_peer
 
 PEER = make_peer("a")
@@ -18,6 +18,8 @@ MESSAGES = [
     Pull("s", 0, 7),
     Head("s", 7, 4_096, 0),
     End(b"d" * 32),
+    Ask(1, "cluster", b"{}"),
+    Told(1, 200, b"{}"),
 ]
 
 
@@ -56,3 +58,10 @@ def test_a_peer_of_another_version_is_read_by_the_fields_that_both_have() -> Non
     newer = decode(encode(([*fields, "more"], ())), Greeting).peer
     assert older == replace(peer, region="", has_one_region=False)
     assert newer == peer
+
+
+@pytest.mark.parametrize("status", [-1, 0, 99, 101, 199, 600, 1 << 40])
+def test_an_answer_whose_status_is_no_answers_is_no_message(status: int) -> None:
+    """The admin port passes it on as its own: 101, for one, would end the HTTP of whoever asked."""
+    with pytest.raises(BadMessage, match=r"^Told: "):
+        decode(msgspec.msgpack.encode([1, status, b"{}"]), Told)

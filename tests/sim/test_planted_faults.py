@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from elasticq.checks.dead_letters import COPIED, MOVED_TWICE, RECEIVED_TOO_OFTEN
 from elasticq.checks.fifo import ATTEMPT_DIFFERS, MISORDERED, NOT_DEDUPLICATED, OVERTAKEN
 from elasticq.checks.leases import LEASE_DIFFERS, LEASE_REVIVED, LEASE_SHORT, LEASE_UNSEALED
+from elasticq.checks.priorities import MISPRIORITISED
 from elasticq.checks.queue import DUPLICATED, EARLY, LOST, RESURRECTED
 from elasticq.sim import invariants as rule
 from elasticq.sim.client import HANDLE_REFUSED
@@ -28,6 +29,7 @@ LATE_FRAMES = ("duplicates", "stragglers")
 COMERS = ("wipe", "join", "isolate", "crash")
 SPLITS = ("isolate_master", "cut_master_from_majority", "bridge", "flap")
 LEASES = ("leases",)
+URGENT = ("priorities",)
 FIFO, DEAD = ("all_fifo",), ("all_fifo", "dead_letters")
 ADVANCES = ("advance", "advance", "crash_master", "restart")
 SLOW_COMMITS = ("slow_disk", "loss_burst", "isolate_master", "crash_master")
@@ -44,6 +46,7 @@ class Case(Struct, frozen=True):
     volatile: tuple[int, ...] = ()
     features: tuple[str, ...] = ()
     lost_reply_share: float | None = None  # else as the seed has it
+    proxies: int = 0  # with them members and proxies hold calls, half of which have no id
 
 
 CASES = {
@@ -97,6 +100,8 @@ CASES = {
         ),
         Case(planted.two_changes_of_voters_at_once, (rule.VOTERS_JUMPED, rule.VOTERS_CHANGED_TWICE), COMERS),
         Case(planted.fifo_order_forgotten_at_takeover, (OVERTAKEN, MISORDERED), FAILOVERS, features=FIFO),
+        Case(planted.priorities_lost_in_the_snapshot, (rule.ROWS_DIFFER, MISPRIORITISED), COMERS, features=URGENT),
+        Case(planted.priorities_forgotten_at_takeover, (rule.ROWS_DIFFER, MISPRIORITISED), FAILOVERS, features=URGENT),
         Case(planted.group_served_past_its_first_in_flight, (OVERTAKEN,), FAILOVERS, features=FIFO),
         Case(planted.dedup_ids_only_of_this_term, (NOT_DEDUPLICATED, TWO_EFFECTS), FAILOVERS, features=FIFO),
         Case(
@@ -146,6 +151,7 @@ CASES = {
             features=LEASES,
         ),
         Case(planted.committed_lease_keeps_its_messages, (RESURRECTED,), FAILOVERS, features=LEASES),
+        Case(planted.proxy_names_a_call_anew, (DUPLICATED,), LOST_TAILS, ("loss",), proxies=2),
         Case(planted.time_of_any_earlier_master, (rule.CLOCK_JUMPED,), FAILOVERS),
         Case(planted.follower_links_its_clock_ahead, (rule.CLOCK_JUMPED,), FAILOVERS),
         Case(
@@ -165,6 +171,7 @@ PATCHES_COMPILED = frozenset(
         "acknowledging_above_the_snapshot", "quorum_by_who_is_seen", "two_changes_of_voters_at_once",
         "fifo_order_forgotten_at_takeover", "advance_that_one_member_forgets", "time_of_any_earlier_master",
         "follower_links_its_clock_ahead", "history_aged_by_the_wall_clock", "history_read_after_the_state",
+        "proxy_names_a_call_anew", "priorities_forgotten_at_takeover",
     )
 )  # fmt: skip
 """Faults in methods and functions that are bound when they are compiled: nothing is broken by patching them then.
@@ -185,7 +192,10 @@ def _scenario(case: Case, seed: int) -> Scenario:
         mode="majority",
         volatile=case.volatile,
         features=case.features,
+        proxies=case.proxies,
     )
+    if case.proxies:
+        chosen = replace(chosen, hold_ms=25_000, nameless_share=0.5)
     return chosen if case.lost_reply_share is None else replace(chosen, lost_reply_share=case.lost_reply_share)
 
 
