@@ -39,7 +39,7 @@ from elasticq.storage.batches import Batch, Draft, Pending, has_much_free
 from elasticq.storage.pages import Delivery, Page, Update, sequences_of, updated, weight
 from elasticq.storage.restore import Restore, all_contents, living_contents
 from elasticq.storage.schema import PAGE_BYTES
-from elasticq.storage.statements import FETCH_PAGES_MAX, fetches
+from elasticq.storage.statements import FETCH_PAGES_MAX, PUT_CONTENTS, fetches
 from elasticq.storage.tables import NEVER, Queue, Tables, floor_of
 
 FETCH_BYTES_MAX: Final = 8 * 1_048_576  # fetched at once
@@ -372,6 +372,11 @@ class Rows:
         if page is None:
             return []
         return sequences_of(page.live, page.first)
+
+    def is_unwritten(self, queue_id: int, first: int) -> bool:
+        """True for a page of the batch that is under way, or waits for space: its contents are not there yet."""
+        statements = [] if self._batch is None else self._batch.statements
+        return any(row[:2] == (queue_id, first) for text, rows in statements if text == PUT_CONTENTS for row in rows)
 
     def name_of(self, queue_id: int) -> str:
         queue = self._tables.queues.get(queue_id)
