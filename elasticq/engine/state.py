@@ -18,6 +18,8 @@ from elasticq.engine.ordering.fifo import SCOPE_AT_CREATION
 from elasticq.engine.ordering.kinds import Kind, kind_of
 from elasticq.engine.ordering.priority import DEFAULT_PRIORITY
 from elasticq.engine.ordering.ranges import Ranges
+from elasticq.engine.ordering.shares import Stored
+from elasticq.engine.ordering.sharing import Sharing, sharing_of
 from elasticq.engine.queue_names import QueueNames
 from elasticq.engine.redrive_policies import POLICY, Redrive, read_policy
 from elasticq.engine.rows import UNTOUCHED, Grace, Row
@@ -58,7 +60,8 @@ class Queue:
 
     account: its owner (names.py).
     attributes: what was set, as AWS writes it; rules and the fields from ``delay_s`` on are the same, parsed.
-    kind: is said at its creation and never changes.
+    kind: is said at its creation and never changes. sharing: how its groups share; None: as in SQS; turns: what is
+    stored of that.
     watermark: messages below it are purged.
     """
 
@@ -88,14 +91,23 @@ class Queue:
         "retention_ms",
         "rows",
         "rules",
+        "sharing",
         "tags",
+        "turns",
         "visibility_s",
         "wait_s",
         "watermark",
     )
 
     def __init__(
-        self, queue_id: int, account: str, name: str, created_ms: int, grace: Grace, attributes: dict[str, str]
+        self,
+        queue_id: int,
+        account: str,
+        name: str,
+        created_ms: int,
+        grace: Grace,
+        attributes: dict[str, str],
+        turns: dict[str, Stored] | None = None,
     ) -> None:
         self.id = queue_id
         self.account = account
@@ -109,6 +121,8 @@ class Queue:
         self.last_sequence = 0
         self.kind = kind_of(attributes)
         self.delay_s = self.default_priority = 0
+        self.turns: dict[str, Stored] = {} if turns is None else turns
+        self.sharing: Sharing | None = None
         self.hold(Messages(grace, self.kind))
         self.set_attributes(attributes)
 
@@ -120,7 +134,13 @@ class Queue:
         self.issued = messages.issued
         self.ages = messages.ages
         self.order = messages.order
+        self._share()
         self._tell_order()
+
+    def _share(self) -> None:
+        """Let the groups share as the attributes say: in another order, which knows what this one does."""
+        if self.kind.shared is not None:
+            self.order = self.messages.order = self.kind.shared(self.order, self.sharing, self.turns)
 
     def _tell_order(self) -> None:
         self.order.set_delay(self.delay_s * 1_000)
@@ -134,6 +154,10 @@ class Queue:
         self.attributes = attributes
         self.delay_s = number("DelaySeconds", limits.DELAY_S_DEFAULT)
         self.default_priority = number(DEFAULT_PRIORITY, 0)
+        sharing = sharing_of(attributes) if self.kind.shared is not None else None
+        if sharing is not None or self.sharing is not None:
+            self.sharing = sharing
+            self._share()
         self._tell_order()
         self.message_bytes_max = number("MaximumMessageSize", limits.BODY_BYTES_MAX)
         self.retention_ms = number("MessageRetentionPeriod", limits.RETENTION_S_DEFAULT) * 1_000
@@ -163,6 +187,11 @@ class Queue:
     def delayed_until_ms(self, now_ms: int) -> int:
         """``visible_at_ms`` of a message that arrives now without a delay of its own."""
         return now_ms + self.delay_s * 1_000 if self.delay_s and self.kind.delays_messages else 0
+
+    @property
+    def may_block(self) -> bool:
+        """Whether the removal of a message in flight may let others go that it kept back."""
+        return self.kind.blocks_groups or self.order.limits_groups
 
     @property
     def count(self) -> int:
@@ -204,6 +233,7 @@ class State:
         "tables",
         "takeover_term",
         "trash",
+        "turns",
     )
 
     def __init__(self) -> None:
@@ -225,6 +255,7 @@ class State:
         self.move_tasks: dict[int, MoveTaskSet] = self.tables[MOVE_TASKS.name]  # by number
         self.moving: dict[int, MoveTaskSet] = {}  # those that are not over
         self.leases = Leases()
+        self.turns: dict[int, dict[str, Stored]] = {}  # by queue, and there by path: see ordering/shares.py
         self.contents_bytes = 0  # weight of all contents in memory
         self.index = 0  # of the log entry that is being applied
         self.trash: deque[tuple[int, Messages]] = deque()  # purged at this index; emptied in steps

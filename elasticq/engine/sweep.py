@@ -10,6 +10,7 @@ from heapq import heappop
 from itertools import islice
 
 from elasticq.engine import mutations as m
+from elasticq.engine import turns
 from elasticq.engine.invocations import SWEPT
 from elasticq.engine.leases import Key
 from elasticq.engine.ordering.counts import Counts
@@ -126,9 +127,10 @@ class Sweeper:
     def step(self, state: State, now_ms: int) -> tuple[list[m.Mutation], bool]:
         """The next step's mutations, and whether more is waiting already."""
         found: list[m.Mutation] = [
-            m.QueueReclaimed(queue.id)
+            mutation
             for queue in islice(state.deleted_queues.values(), QUEUES_A_STEP)
             if queue.deleted_ms is not None and now_ms >= queue.deleted_ms + SIXTY_SECOND_RULE_MS
+            for mutation in (turns.forgotten(queue) or [m.QueueReclaimed(queue.id)])
         ]
         has_more_deleted = len(found) == QUEUES_A_STEP
         if state.invocations.is_any_over(now_ms) or state.sent_ids.is_any_over(now_ms):

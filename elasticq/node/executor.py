@@ -47,7 +47,7 @@ UNREADABLE: Final = (
 
 # After these a waiting receive of their queue may find something, or learn that the queue is gone.
 _WAKING = (m.MessageStored, m.VisibilityChanged, m.ReceiveReturned, m.QueueDeleted, m.QueueAttributesSet)
-_FREEING = (m.MessagesRemoved, m.RangeRemoved)  # in a FIFO queue: the next of their group may be free
+_FREEING = (m.MessagesRemoved, m.RangeRemoved)  # where groups may be kept back: the next of theirs may be free
 
 
 class Executor:
@@ -313,7 +313,7 @@ class Executor:
 
     def _blocks(self, queue_id: int) -> bool:
         queue = self._state.queues.get(queue_id)
-        return queue is not None and queue.kind.blocks_groups
+        return queue is not None and queue.may_block
 
     def _wake(self, mutations: list[m.Mutation], now_ms: int, *, besides: int = 0) -> None:
         """Serve the receives that wait on queues changed by ``mutations``, but not on ``besides``, served already."""

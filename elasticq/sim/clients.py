@@ -74,6 +74,9 @@ class Producer(Client):
         messages = [SentMessage(f"{stem}-{position}" + "." * self.random.randrange(200)) for position in range(count)]
         if queue.is_fifo:
             messages = self._in_groups(queue, messages)
+        elif queue.is_shared:
+            for message in messages:
+                message.group = self.random.choice(GROUPS)
         if queue.has_priorities:
             for message in messages:
                 message.priority = self.random.choice(PRIORITIES)
@@ -112,6 +115,7 @@ class Producer(Client):
                     id=str(position),
                     message_body=message.body,
                     delay_seconds=delay_s,
+                    message_group_id=message.group or None,
                     message_attributes=named(message.priority),
                 )
                 for position, message in enumerate(messages)

@@ -24,6 +24,7 @@ from elasticq.sim.disk import Copy, DurableView
 from elasticq.sim.links import Links
 from elasticq.sim.member import TRUE_EPOCH_MS, Member
 from elasticq.sim.repeats import Repeats
+from elasticq.sim.turns import wrong_turns
 
 TWO_MASTERS = "two_masters"
 LOG_MISMATCH = "log_mismatch"
@@ -41,6 +42,7 @@ REPLY_NOT_ON_ALL = "reply_not_on_all"
 REPLY_NOT_ON_MAJORITY = "reply_not_on_majority"
 IDENTITY_REUSED = "identity_reused"
 ROWS_DIFFER = "rows_differ"
+TURNS_DIFFER = "turns_differ"
 IDENTITY_UNKNOWN = "identity_unknown"
 VOTERS_JUMPED = "voters_jumped"
 VOTERS_CHANGED_TWICE = "voters_changed_twice"
@@ -489,6 +491,9 @@ class Invariants:
         first, name = self.digests.setdefault((index, term), (digest, member.name))
         if first != digest:
             self._found(ROWS_DIFFER, f"{name} and {member.name} at applied index {index}")
+        if node.serving:
+            for queue in wrong_turns(node.state, node.clock.time_ms(member.boot_ms)):
+                self._found(TURNS_DIFFER, f"{member.name}, {queue.name}: at applied index {index}")
 
 
 def _holds(view: DurableView, index: int, term: int) -> bool:

@@ -26,6 +26,7 @@ from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.lease_groups import LeaseGroups
 from elasticq.engine.ordering.ranges import Ranges
+from elasticq.engine.ordering.shares import Stored
 from elasticq.engine.rows import Grace, Row
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
@@ -119,6 +120,10 @@ class Order(ABC):
         raise AssertionError("the messages of this queue have no priorities")
 
     @abstractmethod
+    def set_turn(self, path: str, stored: Stored | None) -> None:
+        """Notes what is stored of the turns of a group, or of a node above groups, from now on."""
+
+    @abstractmethod
     def set_delay(self, delay_ms: int) -> None:
         """Sets the delay of the queue (its DelaySeconds) from now on."""
 
@@ -156,6 +161,15 @@ class Order(ABC):
         Raises ContentsMissing where the first one's content is not in memory, unless ``may_miss``.
         """
         return []
+
+    def turns(self, sequences: list[int]) -> dict[str, Stored]:
+        """Returns what is to be stored, so that every member knows it, once these chosen messages are handed out."""
+        return {}
+
+    @property
+    def limits_groups(self) -> bool:
+        """Whether messages in flight may keep others of their group back, so that their removal lets these go."""
+        return False
 
     @abstractmethod
     def advance(self, now_ms: int) -> None:

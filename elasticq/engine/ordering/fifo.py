@@ -39,6 +39,7 @@ from elasticq.engine.ordering.contract import (
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.groups import Group, Groups
 from elasticq.engine.ordering.lease_groups import GroupProgress, LeaseGroups
+from elasticq.engine.ordering.shares import Stored
 from elasticq.engine.rows import Grace, Row
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 from elasticq.model.errors import InvalidParameterValue
@@ -210,6 +211,9 @@ class FifoOrder(Order):
         if group is not None and number > group.received_ms:
             group.received_ms = number
             self._line_up(group)
+
+    def set_turn(self, path: str, stored: Stored | None) -> None:
+        """Does nothing: groups go by when they were last received from."""
 
     def set_delay(self, delay_ms: int) -> None:
         """Sets the queue's DelaySeconds, which holds for the messages that are here, too."""

@@ -33,6 +33,7 @@ from elasticq.engine.ages import Ages
 from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import AHEAD_MAX, SKIPPED_MAX, ContentsMissing, Order, Rules
 from elasticq.engine.ordering.counts import Counts
+from elasticq.engine.ordering.shares import Stored
 from elasticq.engine.rows import Grace, Row
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
@@ -134,6 +135,9 @@ class StandardOrder(Order):
 
     def group_name(self, sequence: int) -> str | None:
         return None
+
+    def set_turn(self, path: str, stored: Stored | None) -> None:
+        """Does nothing: whose turn it is counts only while groups share."""
 
     def set_delay(self, delay_ms: int) -> None:
         """Does nothing: each message carries its own delay."""
