@@ -2,6 +2,8 @@
 
 misprioritised   an answer has a message in front of one whose priority was lower for certain
 
+What a lease answers may have been chosen long before, and is not judged.
+
 A priority is certain where nobody tried to change it, or where one change certainly had its effect before the receive
 began. Which of two equal priorities goes first, nobody can tell: sends tell no order.
 """
@@ -18,7 +20,7 @@ def check(queue_history: QueueHistory) -> list[Finding]:
     findings: list[Finding] = []
     for receive in queue_history.receives:
         made = queue_history.queues.get(receive.queue)
-        if made is not None and made.has_priorities:
+        if made is not None and made.has_priorities and not receive.lease:
             findings += _misprioritised(queue_history, receive, made.default_priority)
     return findings
 

@@ -1,7 +1,8 @@
 """Command + state -> result + mutations: the table of handlers, and what an SDK's retry gets.
 
 A call that changed something leaves one row in the invocation log, in the same
-entry as its mutations; a call that changed nothing leaves none and runs again.
+entry as its mutations. So does one that changed nothing and was told that all is well, as a delete of what is gone:
+later it might be refused. A read, an empty receive and a refused call leave none and run again.
 """
 
 from collections.abc import Callable
@@ -102,7 +103,7 @@ def execute(state: State, call: c.Call, context: ExecutionContext) -> Outcome:
             return _repeated(state, call, known, context), []
         _check_room(state, command, context)
     result, mutations = HANDLERS[type(command)](state, call, command, context)
-    if mutations and call.invocation and isinstance(result, Result) and not _runs_again(result):
+    if call.invocation and isinstance(result, Result) and _is_kept(result, mutations):
         recorded = _recorded(call, result, mutations, context)
         if not recorded.detail or not state.invocations.are_details_full(context.now_ms):
             mutations.append(recorded)
@@ -128,12 +129,15 @@ def seal_or_answer(state: State, call: c.Call, context: ExecutionContext) -> Out
     return leases.seal_or_answer_lease(state, call, context)
 
 
-def _runs_again(result: Result) -> bool:
-    """Whether a retry of the call may run again.
+def _is_kept(result: Result, mutations: list[m.Mutation]) -> bool:
+    """Whether a retry of the call gets the same answer; else it runs again.
 
-    A receive that handed out nothing may, and one that its lease remembers.
+    A receive that handed out nothing, or one that its lease remembers, runs again. Commands that may change something,
+    and tell no more than success, have results of their own.
     """
-    return type(result) is ReceiveMessageResult and (result.leased or not result.messages)
+    if mutations:
+        return type(result) is not ReceiveMessageResult or (bool(result.messages) and not result.leased)
+    return type(result) is EmptyResult or (type(result) is BatchResult and bool(result.successful))
 
 
 # --- invocation log ------------------------------------------------------------------
@@ -142,7 +146,7 @@ def _runs_again(result: Result) -> bool:
 def _recorded(
     call: c.Call, result: Result, mutations: list[m.Mutation], context: ExecutionContext
 ) -> m.InvocationRecorded:
-    stored = mutations[0]
+    stored = mutations[0] if mutations else None
     if isinstance(result, SendMessageResult) and isinstance(stored, m.MessageStored):
         return m.InvocationRecorded(call.invocation, context.now_ms, stored.queue_id, stored.sequence)
     detail = _detail(call.command, result, mutations)

@@ -9,6 +9,7 @@ from collections import deque
 from typing import Any
 
 from elasticq.engine.ages import Ages
+from elasticq.engine.history import History
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Invocations
 from elasticq.engine.leases import Leases
@@ -249,7 +250,7 @@ class State:
         self.names: QueueNames[Queue] = QueueNames()
         self.deleted_names: dict[tuple[str, str], int] = {}  # when; for the 60-second rule
         self.last_queue_id = 0
-        self.invocations = Invocations()
+        self.invocations = History()
         self.sent_ids = Invocations(0, SENT_ID_GENERATION_MS)
         self.tables: dict[str, dict[Any, Any]] = {table.name: {} for table in TABLES if table.is_plain}
         self.move_tasks: dict[int, MoveTaskSet] = self.tables[MOVE_TASKS.name]  # by number

@@ -422,6 +422,12 @@ class Executor:
         for calls in self._awaiting_contents.values():
             calls[:] = [(call, other) for call, other in calls if other != ticket]
 
+    def end_wait_of(self, ticket: Ticket, now_ms: int) -> None:
+        """End the wait of one receive as ``close_waiters`` does, if it waits."""
+        waiter = self.waiters.of(ticket)
+        if waiter is not None:
+            self._give_up_waiting(waiter, now_ms)
+
     def forget_waiting_of(self, sender: str) -> None:
         for waiter in self.waiters.all():
             ticket = waiter.ticket

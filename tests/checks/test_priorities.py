@@ -49,6 +49,12 @@ def test_answers_are_not_compared_with_each_other() -> None:
     assert names(QUEUE, sent(a=1, b=0), received("a"), received("b", at_us=200)) == []
 
 
+def test_what_a_lease_answers_is_not_judged() -> None:
+    answer = received("a", "b")
+    answer.lease = "n/1/0"
+    assert MISPRIORITISED not in names(QUEUE, sent(a=1, b=0), answer)
+
+
 def test_queue_without_priorities_has_no_such_rule() -> None:
     assert names(sent(a=1, b=0), received("a", "b")) == []
 

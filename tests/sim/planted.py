@@ -16,6 +16,7 @@ from elasticq.engine import redrive
 from elasticq.engine.actions import leases, receive, send
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.execute import HANDLERS, execute
+from elasticq.engine.history import member_guid
 from elasticq.engine.identity import TERM_SHIFT, Identity
 from elasticq.engine.invocations import Invocations
 from elasticq.engine.leases import Attempt, Leases, read_attempt
@@ -34,9 +35,11 @@ from elasticq.node import journal as journal_module
 from elasticq.node.clock import ClusterClock
 from elasticq.node.executor import Executor
 from elasticq.node.journal import Journal
+from elasticq.node.keeper import Keeper
 from elasticq.node.members import Members
 from elasticq.node.node import Node
-from elasticq.node.outputs import Committed, Reply, Ticket
+from elasticq.node.outputs import Committed, HeldCall, Reply, Ticket
+from elasticq.node.proxy import ProxyCalls
 from elasticq.node.replies import Replies
 from elasticq.node.settings import NodeSettings
 from elasticq.node.voter_changes import VoterChanges
@@ -721,4 +724,20 @@ def follower_links_its_clock_ahead() -> Iterator[None]:
         honest(self, term, real_ms + 40, now_ms)
 
     with patch.object(ClusterClock, "link", ahead):
+        yield
+
+
+@contextmanager
+def proxy_names_a_call_anew() -> Iterator[None]:
+    """A proxy that passes a call on again gives it another GUID than before, where it made that itself."""
+    honest = Keeper._with_guid
+
+    def anew(self: Keeper, held: HeldCall) -> Call:
+        guid = held.call.invocation
+        own = member_guid(1, self._pending_calls.incarnation)[-6:]
+        if isinstance(self, ProxyCalls) and held.is_uncertain and guid[-6:] == own:
+            return replace(held.call, invocation=self._pending_calls.new_guid())
+        return honest(self, held)
+
+    with patch.object(Keeper, "_with_guid", anew):
         yield
