@@ -25,6 +25,7 @@ from elasticq.engine.actions import (
     priority,
     queues,
     receive,
+    schedule,
     send,
     tags,
     testing,
@@ -84,7 +85,9 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, ExecutionCon
     c.ListMessageMoveTasks: move_tasks.list_message_move_tasks,
     extensions.AdvanceClock: testing.advance_clock,
     extensions.DeleteAllQueues: testing.delete_all_queues,
+    extensions.ElasticqCancelScheduled: schedule.cancel_scheduled,
     extensions.ElasticqChangePriority: priority.change_priority,
+    extensions.ElasticqReschedule: schedule.reschedule,
     extensions.Peek: peek.peek,
     c.DeclareQueue: declare.declare_queue,
 }
@@ -192,7 +195,7 @@ def _outcome(
         case MoveTaskCancelledResult():
             return [(0, result.moved)], []
         case PrioritiesChangedResult():
-            assert isinstance(command, extensions.ElasticqChangePriority)
+            assert isinstance(command, extensions.ById)
             return priority.places_of(command, result), []
         case _:
             return [], []
@@ -258,7 +261,9 @@ def _repeated(state: State, call: c.Call, known: Recorded, context: ExecutionCon
             return MoveTaskStartedResult(move_tasks.handle_of(task) if task is not None else "")
         case c.CancelMessageMoveTask():
             return MoveTaskCancelledResult(pairs[0][1])
-        case extensions.ElasticqChangePriority():
+        case (
+            extensions.ElasticqChangePriority() | extensions.ElasticqReschedule() | extensions.ElasticqCancelScheduled()
+        ):
             return priority.result_of(command, pairs)
         case extensions.AdvanceClock():
             return ClockResult(context.now_ms)

@@ -19,6 +19,7 @@ from elasticq.engine.ordering.fifo import SCOPE_AT_CREATION
 from elasticq.engine.ordering.kinds import Kind, kind_of
 from elasticq.engine.ordering.priority import DEFAULT_PRIORITY
 from elasticq.engine.ordering.ranges import Ranges
+from elasticq.engine.ordering.schedule import is_scheduled_queue
 from elasticq.engine.ordering.shares import Stored
 from elasticq.engine.ordering.sharing import Sharing, sharing_of
 from elasticq.engine.queue_names import QueueNames
@@ -41,10 +42,11 @@ class Messages:
 
     rows: of touched messages by sequence; contents: those in memory; issued: the sequences that
     may exist, its front trimmed by the sweeper; bytes: weight of ``contents``; late: a heap of (sent_ms,
-    sequence) of the dead letters that came while this member lived, older than what stands before them.
+    sequence) of the dead letters that came while this member lived, older than what stands before them; swept: up to
+    which sequence this round looked for messages that were delivered long ago.
     """
 
-    __slots__ = ("ages", "bytes", "contents", "issued", "late", "order", "rows")
+    __slots__ = ("ages", "bytes", "contents", "issued", "late", "order", "rows", "swept")
 
     def __init__(self, grace: Grace, kind: Kind) -> None:
         self.rows: dict[int, Row] = {}
@@ -54,6 +56,7 @@ class Messages:
         self.late: list[tuple[int, int]] = []
         self.order: Order = kind.order(self.rows, self.contents, grace, self.ages)
         self.bytes = 0
+        self.swept = 0
 
 
 class Queue:
@@ -78,6 +81,7 @@ class Queue:
         "deleted_ms",
         "id",
         "is_forwarding",
+        "is_scheduled",
         "issued",
         "kind",
         "last_sequence",
@@ -165,6 +169,7 @@ class Queue:
         self.wait_s = number("ReceiveMessageWaitTimeSeconds", limits.WAIT_S_DEFAULT)
         self.visibility_s = number("VisibilityTimeout", limits.VISIBILITY_S_DEFAULT)
         self.rules = self.kind.rules(attributes)
+        self.is_scheduled = is_scheduled_queue(attributes)
         self.copy_to = attributes.get(COPY_TO, "")
         self.move_to = attributes.get(MOVE_TO, "")
         self.is_forwarding = bool(self.copy_to or self.move_to)
@@ -205,8 +210,11 @@ class Queue:
         return len(self.contents) < len(self.rows) + self.order.untouched_count
 
     def expired_before_ms(self, now_ms: int) -> int:
-        """Messages sent at this time or before have outlived the retention period."""
-        return now_ms - self.retention_ms
+        """Messages sent at this time or before have outlived the retention period.
+
+        In a queue with a schedule that counts from the delivery, and the sweeper alone looks at it (sweep.delivered).
+        """
+        return now_ms - self.retention_ms - (limits.SCHEDULE_MS_MAX if self.is_scheduled else 0)
 
 
 class State:

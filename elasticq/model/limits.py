@@ -38,6 +38,7 @@ MOVE_TASK_MS_MAX: Final = 36 * 3_600_000
 GROUP_WEIGHTS_MAX: Final = 1_000  # ours, of a queue
 GROUP_WEIGHT_MAX: Final = 1_000
 GROUP_LEVELS_MAX: Final = 8  # parts of a group's name that share level by level; what is behind them does together
+SCHEDULE_MS_MAX: Final = 3_653 * 86_400_000  # ours, ten years
 KMS_REUSE_S_MIN: Final = 60
 KMS_REUSE_S_MAX: Final = 86_400
 TRACE_HEADER_BYTES_MAX: Final = 1_024  # ours: X-Ray's own have a few hundred
@@ -151,6 +152,7 @@ MEMBERS: Final = {
     "ElasticqPageSize": _INTEGER,
     "Limit": _INTEGER,
     "Priority": _LONG,
+    "DeliverAt": _LONG,
     "FromSequence": _LONG,
     "SentFromMs": _LONG,
     "SentUntilMs": _LONG,

@@ -9,6 +9,7 @@ dead_letters     each queue has a dead-letter queue and a small maxReceiveCount
 move_tasks       and now and then its dead letters are moved back
 leases           readers take messages under leases, too
 priorities       the first queue, unless it is FIFO, is a priority queue, and its messages' priorities are changed
+schedules        messages of queues that are not FIFO may have a time of delivery of their own
 shares           messages of standard queues have groups, which share by weights, each with few messages in flight
 """
 
@@ -38,6 +39,7 @@ FEATURES = (
 """Drawn from one stream; later features have streams of their own, so that old seeds stay as they are."""
 PRIORITIES = "priorities"
 PRIORITY = 3
+SCHEDULES = "schedules"
 SHARES = "shares"
 SHARED = {
     "ElasticqFairness": "weighted",

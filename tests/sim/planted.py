@@ -21,8 +21,10 @@ from elasticq.engine.identity import TERM_SHIFT, Identity
 from elasticq.engine.invocations import Invocations
 from elasticq.engine.leases import Attempt, Leases, read_attempt
 from elasticq.engine.move_tasks import Mover, Step
+from elasticq.engine.ordering import standard
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.fifo import FifoOrder
+from elasticq.engine.ordering.schedule import deliver_at_ms
 from elasticq.engine.ordering.shared import SharedOrder
 from elasticq.engine.ordering.shares import Share, Shares
 from elasticq.engine.recorded import Recorded
@@ -651,6 +653,18 @@ def turns_by_a_random_number_of_ones_own() -> Iterator[None]:
         return random.choice([each for each in self._by_path.values() if each.parent is parent and each.place])
 
     with patch.object(Shares, "_next", drawn):
+        yield
+
+
+@contextmanager
+def due_time_by_the_wall_clock() -> Iterator[None]:
+    """A time of delivery counts from the wall clock of the member that takes the send, here one that is ahead."""
+
+    def by_the_wall(stored: m.MessageStored, now_ms: int, ahead_max_ms: int) -> int:
+        time_ms = deliver_at_ms(stored, now_ms, ahead_max_ms)
+        return max(time_ms - 800, 0) and max(time_ms - 800, now_ms)
+
+    with patch.object(standard, "deliver_at_ms", by_the_wall):
         yield
 
 

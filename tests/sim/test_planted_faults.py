@@ -163,6 +163,7 @@ CASES = {
         ),
         Case(planted.slot_is_not_given_back_on_time_out, (rule.TURNS_DIFFER, LOST), FAILOVERS, features=SHARES),
         Case(planted.turns_by_a_random_number_of_ones_own, (rule.TURNS_DIFFER,), FAILOVERS, features=SHARES),
+        Case(planted.due_time_by_the_wall_clock, (rule.DELIVERED_EARLY,), FAILOVERS, features=("schedules",)),
         Case(planted.turns_missing_in_the_rows, (rule.ROWS_DIFFER,), CRASHES, features=SHARES),
     )
 }
@@ -174,7 +175,7 @@ PATCHES_COMPILED = frozenset(
         "restarted_member_raises_its_term", "wall_clock_stamps", "apply_that_reads_a_clock",
         "acknowledging_above_the_snapshot", "quorum_by_who_is_seen", "two_changes_of_voters_at_once",
         "fifo_order_forgotten_at_takeover", "advance_that_one_member_forgets", "time_of_any_earlier_master",
-        "slot_is_not_given_back_on_time_out", "turns_by_a_random_number_of_ones_own",
+        "slot_is_not_given_back_on_time_out", "due_time_by_the_wall_clock", "turns_by_a_random_number_of_ones_own",
         "follower_links_its_clock_ahead", "history_aged_by_the_wall_clock", "history_read_after_the_state",
         "proxy_names_a_call_anew", "priorities_forgotten_at_takeover",
     )

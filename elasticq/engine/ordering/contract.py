@@ -48,11 +48,13 @@ class Rules(ABC):
 
     idempotency_ms: for so long a MessageDeduplicationId is taken where messages need none; 0: they may not have one.
     has_ids_by_group: the same deduplication id in another group is another one.
+    ahead_ms_max: how far ahead a message's own time of delivery may be; 0: messages have none.
     """
 
-    __slots__ = ("has_ids_by_group", "idempotency_ms")
+    __slots__ = ("ahead_ms_max", "has_ids_by_group", "idempotency_ms")
 
-    def __init__(self, *, idempotency_ms: int = 0, has_ids_by_group: bool = False) -> None:
+    def __init__(self, *, idempotency_ms: int = 0, has_ids_by_group: bool = False, ahead_ms_max: int = 0) -> None:
+        self.ahead_ms_max = ahead_ms_max
         self.idempotency_ms = idempotency_ms
         self.has_ids_by_group = has_ids_by_group
 

@@ -39,6 +39,7 @@ from elasticq.engine.ordering.contract import (
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.groups import Group, Groups
 from elasticq.engine.ordering.lease_groups import GroupProgress, LeaseGroups
+from elasticq.engine.ordering.schedule import DELIVER_AT, is_scheduled
 from elasticq.engine.ordering.shares import Stored
 from elasticq.engine.rows import Grace, Row
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
@@ -66,6 +67,11 @@ class FifoRules(Rules):
     ) -> None:
         if entry.delay_seconds:
             raise contents.no_delay(entry.delay_seconds)
+        if is_scheduled(stored):
+            raise InvalidParameterValue(
+                f"The message attribute '{DELIVER_AT}' is invalid. "
+                "Reason: The request includes a parameter that is not valid for this queue type."
+            )
         stored.group_id = contents.check_token(entry.message_group_id or "", "MessageGroupId")
         if entry.message_deduplication_id is not None:
             stored.deduplication_id = contents.check_token(entry.message_deduplication_id, "MessageDeduplicationId")

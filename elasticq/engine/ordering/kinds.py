@@ -18,6 +18,7 @@ from elasticq.engine.ordering.contract import Order, Rules
 from elasticq.engine.ordering.fair import with_groups
 from elasticq.engine.ordering.fifo import FifoOrder, FifoRules
 from elasticq.engine.ordering.priority import DEFAULT_PRIORITY, ORDER, PriorityOrder, PriorityRules
+from elasticq.engine.ordering.schedule import SCHEDULE
 from elasticq.engine.ordering.shared import shared
 from elasticq.engine.ordering.shares import Stored
 from elasticq.engine.ordering.sharing import (
@@ -127,7 +128,7 @@ STANDARD: Final = Kind(
         IDEMPOTENCY_WINDOW: (0, limits.IDEMPOTENCY_WINDOW_S_MAX),
         IN_FLIGHT_MAX: (0, limits.IN_FLIGHT_MAX),
     },
-    choices={FAIRNESS: STRATEGIES},
+    choices={FAIRNESS: STRATEGIES, SCHEDULE: BOOLEAN},
     checks={SEPARATOR: check_separator, WEIGHTS: check_weights},
     refused={
         **{name: _ONLY_FIFO.format(name) for name in ("DeduplicationScope", "FifoThroughputLimit")},
@@ -168,6 +169,7 @@ FIFO: Final = replace(
         ),
         **_PRIORITY_REFUSED,
         **_SHARING_REFUSED,
+        SCHEDULE: f"You can specify the {SCHEDULE} only for queues that are not FIFO queues.",
     },
     needs_group=True,
     deduplicates_all=True,
@@ -190,7 +192,7 @@ PRIORITY: Final = replace(
     rules=PriorityRules,
     ranges={IDEMPOTENCY_WINDOW: STANDARD.ranges[IDEMPOTENCY_WINDOW], DEFAULT_PRIORITY: limits.LONG_RANGE},
     checks={},
-    choices={ORDER: ("priority", "standard")},
+    choices={ORDER: ("priority", "standard"), SCHEDULE: BOOLEAN},
     defaults={DEFAULT_PRIORITY: "0"},
     refused={
         **{name: words for name, words in STANDARD.refused.items() if name not in _PRIORITY_REFUSED},
