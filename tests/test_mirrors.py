@@ -74,6 +74,8 @@ ELSEWHERE = (
               "storage/test_storage.py"),
     Elsewhere("what can still be read of a damaged file shows in its repair, and in its backup",
               "storage/salvage.py storage/backup.py", "storage/test_repair.py cli/test_data.py"),
+    Elsewhere("operations of the REST API, by what they answer at the port",
+              "rest/api.py rest/messages.py rest/queues.py engine/actions/by_sequence.py", "http/test_rest.py"),
     Elsewhere("servers and clusters inside a test: each part by what a test does with them",
               "testing/asynchronous.py testing/host.py testing/view.py",
               "testing/test_server.py testing/test_cluster.py"),

@@ -15,6 +15,7 @@ from elasticq.engine import access
 from elasticq.engine import mutations as m
 from elasticq.engine.actions import (
     attributes,
+    by_sequence,
     dead_letters,
     declare,
     delete,
@@ -88,6 +89,9 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, ExecutionCon
     extensions.ElasticqCancelScheduled: schedule.cancel_scheduled,
     extensions.ElasticqChangePriority: priority.change_priority,
     extensions.ElasticqReschedule: schedule.reschedule,
+    extensions.DeleteBySequence: by_sequence.delete_by_sequence,
+    extensions.HideBySequence: by_sequence.hide_by_sequence,
+    extensions.PrioritiseBySequence: by_sequence.prioritise_by_sequence,
     extensions.Peek: peek.peek,
     c.DeclareQueue: declare.declare_queue,
 }
@@ -242,7 +246,9 @@ def _repeated(state: State, call: c.Call, known: Recorded, context: ExecutionCon
     """The first attempt's answer again, made from its row and the command."""
     command = call.command
     if isinstance(command, c.SendMessage):
-        return SendMessageResult(*_ids_of(state, command.queue_url, known.queue_id, known.sequence))
+        return SendMessageResult(
+            *_ids_of(state, command.queue_url, known.queue_id, known.sequence), sequence=known.sequence
+        )
     pairs, failures = _decoder.decode(_unpacked(known.detail))
     match command:
         case c.SendMessageBatch():

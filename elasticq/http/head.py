@@ -30,7 +30,7 @@ from elasticq.wire import browsers
 from elasticq.wire.headers import ONCE
 from elasticq.wire.operations import SQS, Operation, Service
 
-EXTENSIONS: Final = ("/_elasticq/", "/_aws/", "/moto-api/")
+EXTENSIONS: Final = ("/_elasticq/", "/_aws/", "/moto-api/", "/api/v1/", "/API/v1/")
 """Paths that begin so are not SQS's, whatever else the head says: the slow path answers them."""
 
 KNOWN_HEADS_MAX: Final = 512

@@ -17,9 +17,16 @@ from aiohttp import web
 from msgspec import Struct
 
 from elasticq import __version__
-from elasticq.http import audit, exchange, peeking, testing
+from elasticq.http import audit, exchange, peeking, rest, testing
 from elasticq.http.caller import invocation
-from elasticq.http.context import BUSY_TEXT, WAITING_FREE_BYTES, Connection, ServerContext, command_bytes
+from elasticq.http.context import (
+    BUSY_TEXT,
+    DECODED_TIMES,
+    WAITING_FREE_BYTES,
+    Connection,
+    ServerContext,
+    command_bytes,
+)
 from elasticq.http.exchange import Answer
 from elasticq.http.facts import Head
 from elasticq.http.failures import Failures
@@ -37,7 +44,7 @@ from elasticq.model.extensions import Peek
 from elasticq.model.limits import HEAD_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.runtime.runtime import RuntimeStopped
-from elasticq.wire.operations import PEEK, SQS, Operation
+from elasticq.wire.operations import PEEK, SQS
 
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
@@ -124,17 +131,20 @@ class SlowPath:
             response = await self._route(Asked(request, *connection.slow_request, connection))
             if self._context.stopping:
                 response.force_close()
-            if isinstance(response.body, bytes):
+            if isinstance(response, web.Response) and isinstance(response.body, bytes):
                 connection.hold(2 * len(response.body))  # it is kept beside what the transport has of it
             await response.prepare(request)
+            if isinstance(response, rest.Stream):
+                await response.run()
             await response.write_eof()  # here, so that the next request waits until all of it is written
             keeps_open = bool(response.keep_alive)
         finally:
             connection.slow_ended(keeps_open=keeps_open)
         return response
 
-    async def _route(self, asked: Asked) -> web.Response:
+    async def _route(self, asked: Asked) -> web.StreamResponse:
         request, path = asked.request, asked.path
+        response: web.StreamResponse
         page = _PAGES.get(path.removeprefix(self._context.context_path))
         if page is not None and request.method in ("GET", "HEAD"):
             return page(self._context)
@@ -145,6 +155,8 @@ class SlowPath:
             return await self._test(asked)
         if request.method == "OPTIONS":
             response = self._preflight(request)
+        elif path.removeprefix(self._context.context_path).startswith(rest.BASES):
+            response = await self._rest(asked)
         elif path == peeking.PEEK_PATH and request.method == "POST":
             response = await self._peek(asked)
         elif path.startswith(peeking.LIST_PATH) and request.method in ("GET", "POST"):
@@ -180,13 +192,13 @@ class SlowPath:
         if "Access-Control-Request-Method" not in request.headers:
             return _not_found()
         headers = {
-            "Access-Control-Allow-Methods": "GET, POST",
+            "Access-Control-Allow-Methods": "GET, POST, PUT, DELETE",
             "Access-Control-Allow-Headers": CORS_HEADERS,
             "Access-Control-Max-Age": str(PREFLIGHT_S),
         }
         return web.Response(headers=headers)
 
-    def _allow_page(self, request: web.BaseRequest, response: web.Response) -> None:
+    def _allow_page(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
         """Let pages of listed origins read the answer."""
         origin, browsers = request.headers.get("Origin"), self._context.browsers
         if origin is not None and browsers is not None and browsers.is_foreign(origin):
@@ -196,6 +208,8 @@ class SlowPath:
 
     def _refuse(self, asked: Asked, error: SqsError) -> web.Response:
         """Answer an error in the protocol of the request, as far as its head tells that."""
+        if (path := asked.path.removeprefix(self._context.context_path)).startswith(rest.BASES):
+            return rest.problem(rest.Asked(asked.request.method, path, "", b""), error)
         protocol = JSON if _has_target(asked.request) else FORM
         request_id = self._request_id()
         return self._respond(exchange.encode_error(self._context.service, protocol, error, request_id), request_id)
@@ -228,8 +242,9 @@ class SlowPath:
                 self._context.service, protocol, head.operation, form_or_body, asked.path
             )
             action = operation.name
-            self._check_method(asked, operation)
-            self._make_room(asked, command, len(form_or_body))
+            if not operation.read_only:
+                self._check_method(asked, operation.name)
+            self._make_room(asked, command_bytes(command, len(form_or_body)))
         except SqsError as error:
             self._context.count(request_id, action, account, command, error, error.status, began_s, head)
             return self._respond(exchange.encode_error(self._context.service, protocol, error, request_id), request_id)
@@ -247,11 +262,16 @@ class SlowPath:
         outcome = await self._submit(call, asked.request)
         answer = exchange.encode(self._context.service, protocol, operation, command, outcome, request_id)
         self._context.count(request_id, action, account, command, outcome, answer.status, began_s, head)
+        self._audit(asked, action, command, principal, account, outcome)
+        return self._respond(answer, request_id)
+
+    def _audit(
+        self, asked: Asked, action: str, command: Command, principal: str, account: str, outcome: Result | SqsError
+    ) -> None:
         if action in audit.TOLD and not isinstance(outcome, SqsError):
             transport = asked.request.transport
             peername = None if transport is None else transport.get_extra_info("peername")
             audit.tell(action, command, principal, account, peername)
-        return self._respond(answer, request_id)
 
     async def _peek(self, asked: Asked) -> web.Response:
         request_id = self._request_id()
@@ -263,6 +283,37 @@ class SlowPath:
         call = Call(command, principal, account, self._endpoint(asked), b"", asked.connection.origin)
         outcome = await self._submit(call, asked.request)
         return self._respond(exchange.encode(SQS, JSON, PEEK, command, outcome, request_id), request_id)
+
+    async def _rest(self, asked: Asked) -> web.StreamResponse:
+        """Answer the REST API: each of its commands is submitted and counted like one of SQS's."""
+        context, request, head = self._context, asked.request, asked.head
+        path = asked.path.removeprefix(context.context_path)
+        told = rest.Asked(request.method, path, asked.query, asked.body)
+        try:
+            principal, account = self._admit(asked)
+            if told.changes:
+                self._check_method(asked, "ReceiveMessage")
+            self._make_room(asked, len(asked.body) * DECODED_TIMES)
+
+            async def submit(command: Command, name: str) -> Result | SqsError:
+                began_s, action = perf_counter(), type(command).__name__
+                key = invocation(principal, action, name.encode(), b"")
+                endpoint, origin = self._endpoint(asked), asked.connection.origin
+                call = Call(command, principal, account, endpoint, key, origin, head.trace_header)
+                outcome = await self._submit(call, request)
+                if action in context.service.operations:
+                    status = outcome.status if isinstance(outcome, SqsError) else 200
+                    context.count(self._request_id(), action, account, command, outcome, status, began_s, head)
+                    self._audit(asked, action, command, principal, account, outcome)
+                return outcome
+
+            if told.is_stream:
+                stream = rest.Stream(told.request(submit, context), context)
+                await stream.begin()
+                return stream
+            return await rest.answer(told, submit, context)
+        except Exception as failure:
+            return rest.problem(told, failure)
 
     async def _list_messages(self, asked: Asked) -> web.Response:
         """Answer LocalStack's page of a queue's messages."""
@@ -301,26 +352,25 @@ class SlowPath:
             return self._context.callers.identify_request(head.lines, head.authorization)
         return authenticator.admit(head.lines, head.authorization, asked.body)
 
-    def _make_room(self, asked: Asked, command: Command, body_bytes: int) -> None:
+    def _make_room(self, asked: Asked, held_bytes: int) -> None:
         """Count a large command's memory until ``slow_ended``. Raises ServiceUnavailable where there is no room."""
-        held_bytes = command_bytes(command, body_bytes)
         if held_bytes > WAITING_FREE_BYTES:
             if not self._context.has_room(held_bytes):
                 raise ServiceUnavailable(BUSY_TEXT)
             asked.connection.hold(held_bytes)
 
-    def _check_method(self, asked: Asked, operation: Operation) -> None:
+    def _check_method(self, asked: Asked, action: str) -> None:
         """Raise AccessDenied for a GET that changes something and is not signed, where a page could have sent it.
 
         Without an Authenticator any Authorization header is enough, as no page can make a browser send one.
         """
         browsers = self._context.browsers
-        if browsers is None or asked.request.method == "POST" or operation.read_only:
+        if browsers is None or asked.request.method != "GET":
             return
         head, authenticator = asked.head, self._context.authenticator
         if head.authorization or (authenticator is not None and authenticator.is_signed(head.lines, b"")):
             return
-        reason = browsers.get_refusal(asked.request.headers.get, operation.name)
+        reason = browsers.get_refusal(asked.request.headers.get, action)
         if reason:
             raise AccessDenied(reason)
 

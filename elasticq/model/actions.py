@@ -86,6 +86,13 @@ are sends."""
 PEEK: Final = action("Peek", "PeekResult", permission="ReceiveMessage", read_only=True)
 """Ours, of JSON 1.0 only, and on a path of its own; for policies it is a receive."""
 
+BY_SEQUENCE: Final = (
+    action("DeleteBySequence", permission="DeleteMessage"),
+    action("HideBySequence", permission="ChangeMessageVisibility"),
+    action("PrioritiseBySequence", permission="SendMessage"),
+)
+"""Ours, of REST only, which names a message by its place in the queue."""
+
 INTERNAL: Final = (
     action("DeclareQueue", "QueueDeclaredResult"),
     action("AdvanceClock", "ClockResult"),
@@ -93,7 +100,7 @@ INTERNAL: Final = (
 )
 """Commands that no client can write: of the settings, and of tests. No policy is asked about them."""
 
-BY_NAME: Final = {row.name: row for row in (*ACTIONS, *EXTENSIONS, PEEK, *INTERNAL)}
+BY_NAME: Final = {row.name: row for row in (*ACTIONS, *EXTENSIONS, PEEK, *BY_SEQUENCE, *INTERNAL)}
 """All commands, by the names of their classes."""
 
 OWNER_ONLY: Final = frozenset([row.permission for row in ACTIONS if row.is_owner_only])

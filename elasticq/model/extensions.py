@@ -67,6 +67,30 @@ ById = ElasticqChangePriority | ElasticqReschedule | ElasticqCancelScheduled
 """Commands that name messages by their MessageIds, and may need several calls to find them."""
 
 
+class DeleteBySequence(Command):
+    """Of REST: deletes the message, whoever has it; must_be_in_flight: only while it is."""
+
+    queue_url: QueueUrl | None = None
+    sequence: Annotated[int, MEMBERS["FromSequence"]] = 0
+    must_be_in_flight: bool = False
+
+
+class HideBySequence(Command):
+    """Of REST: hides a message in flight for so many seconds from now on, None for the queue's visibility timeout."""
+
+    queue_url: QueueUrl | None = None
+    sequence: Annotated[int, MEMBERS["FromSequence"]] = 0
+    visibility_timeout: Integer | None = None
+
+
+class PrioritiseBySequence(Command):
+    """Of REST: gives a message of a priority queue another priority."""
+
+    queue_url: QueueUrl | None = None
+    sequence: Annotated[int, MEMBERS["FromSequence"]] = 0
+    priority: Annotated[int, MEMBERS["Priority"]] | None = None
+
+
 class AdvanceClock(Command):
     """For tests: cluster time moves forward by ``advance_ms``."""
 

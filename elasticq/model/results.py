@@ -41,8 +41,11 @@ class QueueAttributesResult(Result):
 
 
 class SendMessageResult(Result):
+    """``sequence``: the message's place in its queue, for who asks further by that; SQS's answers do not show it."""
+
     message_id: str
     sequence_number: str | None = None  # FIFO only
+    sequence: int = 0
 
 
 class BatchError(Struct, gc=False):

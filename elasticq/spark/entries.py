@@ -4,7 +4,8 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 Row = dict[str, Any]
 
@@ -12,7 +13,11 @@ BATCH_ENTRIES_MAX = 10  # SendMessageBatch, AWS quota
 BATCH_BYTES_MAX = 1_048_576  # the sum of a batch, AWS quota
 OCCURRENCES_MAX = 1_000_000  # different bodies whose repetitions a task tells apart
 BODY_COLUMNS = ("body", "value")
-SINK_COLUMNS = frozenset([*BODY_COLUMNS, "messageGroupId", "deduplicationId", "delaySeconds", "attributes", "queue"])
+NUMBERS: Final = {"priority": "ElasticqPriority", "deliver_at": "ElasticqDeliverAt"}
+"""Columns that become message attributes of type Number; only elasticq heeds them."""
+SINK_COLUMNS = frozenset(
+    [*BODY_COLUMNS, "messageGroupId", "deduplicationId", "delaySeconds", "attributes", "queue", *NUMBERS]
+)
 # What the source adds to a message and no send can set: a frame that was read may be written as it is.
 SOURCE_COLUMNS = frozenset(
     ["messageId", "sequenceNumber", "sentTimestamp", "firstReceiveTimestamp", "receiveCount", "senderId",
@@ -86,7 +91,21 @@ def outgoing(row: Row, body_column: str, default_group: str | None) -> Outgoing:
     if attributes := row.get("attributes"):
         entry["MessageAttributes"], more_bytes = message_attributes(dict(attributes))
         size_bytes += more_bytes
+    for column, name in NUMBERS.items():
+        if (number := row.get(column)) is not None:
+            value = {"type": "Number", "string": str(_whole(number))}
+            made, more_bytes = message_attributes({name: value})
+            entry["MessageAttributes"] = entry.get("MessageAttributes", {}) | made
+            size_bytes += more_bytes
     return Outgoing(row, entry, size_bytes)
+
+
+def _whole(number: int | datetime) -> int:
+    """Returns a number as it is, and a time in milliseconds since the epoch; without a zone it is UTC's."""
+    if not isinstance(number, datetime):
+        return int(number)
+    at = number if number.tzinfo is not None else number.replace(tzinfo=UTC)
+    return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 def text_of(value: object, what: str) -> str:

@@ -44,6 +44,7 @@ QUEUES_MAX = 1_000  # queues of one task; a batch of up to 1 MiB is held for eac
 WINDOW = "ElasticqIdempotencyWindow"
 QUERY_ID = "sql.streaming.queryId"  # the same after a restart from the checkpoint
 BATCH_ID = "streaming.sql.batchId"
+WHOLE = ("int", "bigint", "smallint", "tinyint")
 TEXTUAL = ("string", "binary", "void")
 
 
@@ -109,8 +110,11 @@ def check_columns(types: Mapping[str, str]) -> str:
     for name in (bodies[0], "messageGroupId", "deduplicationId", "queue"):
         if types.get(name, "string") not in TEXTUAL:
             raise OptionError(f"column {name} must be a string, not {types[name]}: cast it, or use to_json")
-    if types.get("delaySeconds", "int") not in ("int", "bigint", "smallint", "tinyint"):
-        raise OptionError(f"column delaySeconds must be whole numbers, not {types['delaySeconds']}")
+    for name in ("delaySeconds", "priority"):
+        if types.get(name, "int") not in WHOLE:
+            raise OptionError(f"column {name} must be whole numbers, not {types[name]}")
+    if types.get("deliver_at", "timestamp") not in (*WHOLE, "timestamp"):
+        raise OptionError(f"column deliver_at must be a timestamp or milliseconds, not {types['deliver_at']}")
     if not types.get("attributes", "map<string,").startswith("map<string,"):
         raise OptionError("column attributes must be map<string,string> or map<string,struct<type,string,binary>>")
     return bodies[0]

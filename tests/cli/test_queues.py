@@ -130,6 +130,23 @@ def test_send_takes_a_body_with_attributes(run: Any, sqs: Sqs, queue: str) -> No
     assert run("send", queue, "x", "--attribute", "broken")[0] == 1
 
 
+def test_reprioritise_changes_messages_by_ids_and_names_those_that_are_missing(
+    run: Any, sqs: Sqs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"urgent-{uuid4().hex}"
+    assert run("create", name, "--attribute", "ElasticqOrder=priority")[0] == 0
+    first, second = (run("send", name, body, "--priority", "4")[1].strip() for body in "ab")
+    assert run("reprioritise", name, "-5", second)[:2] == (0, "1 messages have the priority -5\n")
+    status, out, _ = run("peek", name)
+    assert (status, out.splitlines()[0].split()[-2:]) == (0, ["PRIORITY", "BODY"])
+    assert [line.split()[-2:] for line in out.splitlines()[1:]] == [["4", "a"], ["-5", "b"]]
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{first}\n\nnone\n"))
+    status, out, err = run("reprioritise", name, "9", "--json")
+    assert (status, json.loads(out)) == (1, {"priority": 9, "changed": [first], "not_found": ["none"]})
+    assert "1 messages are not in the queue: none" in err
+    assert [json.loads(line)["Priority"] for line in run("peek", name, "--json")[1].splitlines()] == [9, -5]
+
+
 def test_send_to_a_fifo_queue_tells_the_sequence_number(run: Any, sqs: Sqs) -> None:
     name = f"{uuid4().hex}.fifo"
     sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"})

@@ -73,7 +73,7 @@ class QueueMachine(RuleBasedStateMachine):
         result = self.solo.do(command, guid)
         assert isinstance(result, SendMessageResult)
         if self.now_ms < sent_ms + INVOCATION_WINDOW_MS:
-            assert result == SendMessageResult(message_id)
+            assert result.message_id == message_id
             return
         assert result.message_id not in {card.message_id for card in self.cards}
         self.cards.append(Naive(result.message_id, command.message_body or "", self.now_ms, command.delay_seconds or 0))

@@ -164,7 +164,7 @@ def responses(data: bytes | bytearray) -> list[Response]:
         head, _, rest = rest.partition(b"\r\n\r\n")
         first, *lines = head.decode().split("\r\n")
         headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
-        size = int(headers["content-length"])
+        size = int(headers.get("content-length", 0))  # a 204 has none
         if len(rest) < size:
             break
         found.append(Response(int(first.split()[1]), headers, rest[:size]))

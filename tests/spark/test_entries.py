@@ -1,5 +1,7 @@
 """Rows as entries of a batch: sizes, attributes, ids that repeat, and rows that make no message."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from elasticq.spark.entries import BATCH_BYTES_MAX, BadRow, Batch, Identity, Ids, Outgoing, outgoing
@@ -45,6 +47,29 @@ def test_attributes_become_boto3s() -> None:
             "picture": {"DataType": "Binary.png", "BinaryValue": b"\x00"},
         },
     }
+
+
+@pytest.mark.parametrize(
+    ("deliver_at", "ms"),
+    [
+        (1_800_000_000_123, 1_800_000_000_123),
+        (datetime(2027, 1, 15, 8, tzinfo=UTC), 1_800_000_000_000),
+        (datetime(2027, 1, 15, 8, 0, 0, 123_999), 1_800_000_000_123),
+    ],
+)
+def test_priority_and_time_of_delivery_are_numbers_beside_the_other_attributes(
+    deliver_at: int | datetime, ms: int
+) -> None:
+    row = {"body": "b", "attributes": [("a", "1")], "priority": -7, "deliver_at": deliver_at}
+    made = outgoing(row, "body", None)
+    assert made.entry["MessageAttributes"] == {
+        "a": {"DataType": "String", "StringValue": "1"},
+        "ElasticqPriority": {"DataType": "Number", "StringValue": "-7"},
+        "ElasticqDeliverAt": {"DataType": "Number", "StringValue": str(ms)},
+    }
+    names = "b", "a", "String", "1", "ElasticqPriority", "Number", "-7", "ElasticqDeliverAt", "Number", str(ms)
+    assert made.size_bytes == sum(map(len, names))
+    assert "MessageAttributes" not in outgoing({"body": "b", "priority": None, "deliver_at": None}, "body", None).entry
 
 
 @pytest.mark.parametrize("body", [None, "", b"\xff"])

@@ -31,7 +31,7 @@ def _send(state: State, queue: Queue, call: Call, command: SendMessage, context:
     sequence = next_sequence(queue.last_sequence, context.term)
     stored = _stored(queue, call, command, sequence, context, in_batch=False)
     if stored.deduplication_id is None:
-        return SendMessageResult(state.identity.message_id(queue.id, sequence)), [stored]
+        return SendMessageResult(state.identity.message_id(queue.id, sequence), None, sequence), [stored]
     key = _key(queue, stored, stored.deduplication_id)
     first = _first_sent(state, queue, key, context)
     mutations: list[m.Mutation] = []
@@ -39,7 +39,8 @@ def _send(state: State, queue: Queue, call: Call, command: SendMessage, context:
         first = sequence
         mutations = [stored, _taken(queue, key, first, context)]
     message_id = state.identity.message_id(queue.id, first)
-    return SendMessageResult(message_id, sequence_number(first) if queue.kind.has_sequence_numbers else None), mutations
+    number = sequence_number(first) if queue.kind.has_sequence_numbers else None
+    return SendMessageResult(message_id, number, first), mutations
 
 
 def _key(queue: Queue, stored: m.MessageStored, deduplication_id: str) -> bytes:

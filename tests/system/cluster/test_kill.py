@@ -1,11 +1,13 @@
 """kill -9 of one, two and all members under load (F1, F2, F5, F6, F7)."""
 
+import json
 from contextlib import closing
 from itertools import permutations
+from typing import Any
 
 import pytest
 
-from tests.system.cluster.cluster import Cluster, ask, until
+from tests.system.cluster.cluster import Cluster, Member, ask, until
 from tests.system.cluster.conftest import MakeCluster
 from tests.system.cluster.load import Load
 from tests.system.durability.chaos import CLOCK_BOUND_MS, now_us
@@ -83,6 +85,37 @@ def test_lease_outlives_the_master(cluster: Cluster) -> None:
 
 
 @pytest.mark.chaos
+def rest(member: Member, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    reply = ask(member.port, method, path, json.dumps(body or {}).encode())
+    assert reply.status == 200, reply
+    return dict(reply.body)
+
+
+def test_priorities_and_ids_of_rest_outlive_the_master(cluster: Cluster) -> None:
+    member = cluster["n1"]
+    attributes = {"ElasticqOrder": "priority", "ElasticqDefaultPriority": "5"}
+    url = member.call("CreateQueue", QueueName="urgent", Attributes=attributes)["QueueUrl"]
+    queue = "/api/v1/queues/urgent"
+    ids = {body: rest(member, "POST", f"{queue}/messages", {"content": body})["id"] for body in "abcd"}
+    changed = [rest(member, "GET", f"{queue}/messages/{ids['d']}")["message_id"]]
+    assert member.call("ElasticqChangePriority", QueueUrl=url, MessageIds=changed, Priority=-1)["Changed"] == changed
+    rest(member, "PUT", f"{queue}/messages/{ids['b']}/priority", {"priority": 9})
+    [held] = member.call("ReceiveMessage", QueueUrl=url, VisibilityTimeout=600)["Messages"]
+    assert held["Body"] == "d"
+    master = cluster.master()
+    cluster.kill9(master)
+    assert cluster.master(other_than=master)
+    survivor = cluster.running()[0]
+    rest(survivor, "POST", f"{queue}/messages/{ids['d']}/nack")
+    # After a takeover what is hidden stays so for a while.
+    until(lambda: rest(survivor, "GET", queue)["ready"] == 4, "all are visible")
+    wanted = {"QueueUrl": url, "MaxNumberOfMessages": 10, "VisibilityTimeout": 600}
+    assert [each["Body"] for each in survivor.call("ReceiveMessage", **wanted)["Messages"]] == ["d", "a", "c", "b"]
+    for number in ids.values():
+        rest(survivor, "POST", f"{queue}/messages/{number}/ack")
+    assert rest(survivor, "GET", queue)["total"] == 0
+
+
 def test_five_lose_two_and_go_on(make_cluster: MakeCluster) -> None:
     cluster = make_cluster(5).start()
     with Load(cluster) as load:

@@ -1,0 +1,258 @@
+"""Messages: how the REST API sends, receives, acknowledges and looks at them."""
+
+import asyncio
+import re
+from base64 import b64encode
+from binascii import a2b_base64
+from typing import Final
+
+from elasticq.engine.ordering.priority import PRIORITY, given_priority
+from elasticq.model import commands as c
+from elasticq.model import results as r
+from elasticq.model.commands import MessageAttributes, MessageAttributeValue
+from elasticq.model.errors import InvalidParameterValue, ResourceNotFound, SqsError
+from elasticq.model.extensions import (
+    DeleteBySequence,
+    ElasticqChangePriority,
+    HideBySequence,
+    Peek,
+    PrioritiseBySequence,
+)
+from elasticq.rest import shapes as s
+from elasticq.rest.api import Request
+
+DELIVER_AT: Final = "ElasticqDeliverAt"
+DELAY_S_MAX: Final = 900
+_OURS: Final = (PRIORITY, DELIVER_AT)
+_HANDLE_SEQUENCE: Final = slice(9, 17)  # in the bytes of a receipt handle: engine/identity.py
+_LATEST_S: Final = 1 << 40  # no time, but a priority
+
+
+# --- send ---------------------------------------------------------------------------
+
+
+def _send(request: Request, message: s.NewMessage) -> c.SendMessage:
+    """The command that sends the message."""
+    attributes: MessageAttributes = {
+        name: MessageAttributeValue("String", value) for name, value in message.metadata.items()
+    }
+    priority, deliver_at = message.priority, message.deliver_at
+    if priority is not None:
+        attributes[PRIORITY] = MessageAttributeValue("Number", str(priority))
+        if request.is_doq and request.now_ms < priority * 1_000 < _LATEST_S * 1_000:  # doq's way to say when
+            deliver_at = priority * 1_000
+    delay_s = message.delay_s
+    if deliver_at is not None:
+        attributes[DELIVER_AT] = MessageAttributeValue("Number", str(deliver_at))
+        if 0 < deliver_at - request.now_ms <= DELAY_S_MAX * 1_000:
+            delay_s = -(-(deliver_at - request.now_ms) // 1_000)
+    return c.SendMessage(
+        request.queue,
+        message.content,
+        delay_s,
+        attributes or None,
+        message_deduplication_id=message.deduplication_id or None,
+        message_group_id=message.group or None,
+    )
+
+
+async def _sent(request: Request, message: s.NewMessage) -> s.Sent:
+    name = f"{request.queue}/{message.id}" if message.id else ""
+    result = await request.do(_send(request, message), r.SendMessageResult, name)
+    return s.Sent(
+        "ENQUEUED",
+        str(result.sequence),
+        result.message_id,
+        message.group,
+        message.priority or 0,
+        message.content,
+        message.metadata,
+    )
+
+
+async def send(request: Request) -> s.Sent | s.SentMany:
+    body: s.NewMessage | s.NewMessages = request.body
+    if isinstance(body, s.NewMessage):
+        return await _sent(request, body)
+    sends = [_sent(request, message) for message in body.messages]
+    result = s.SentMany([], [])
+    for at, outcome in enumerate(await asyncio.gather(*sends, return_exceptions=True)):
+        if isinstance(outcome, s.Sent):
+            result.messages.append(outcome)
+        elif isinstance(outcome, SqsError):
+            result.failed.append(s.Failed(at, outcome.code, outcome.message))
+        else:
+            raise outcome
+    return result
+
+
+# --- receive ------------------------------------------------------------------------
+
+
+def _metadata(attributes: MessageAttributes | None) -> dict[str, str]:
+    """Message attributes as text; bytes are in base64."""
+    found = {}
+    for name, value in (attributes or {}).items():
+        if name not in _OURS:
+            found[name] = value.string_value or b64encode(value.binary_value or b"").decode()
+    return found
+
+
+def _received(message: r.ReceivedMessage) -> s.Message:
+    system = message.attributes or {}
+    sequence = int.from_bytes(a2b_base64(message.receipt_handle)[_HANDLE_SEQUENCE], "big")
+    return s.Message(
+        "DEQUEUED",
+        str(sequence),
+        message.message_id,
+        system.get("MessageGroupId", ""),
+        given_priority(message.message_attributes) or 0,
+        message.body,
+        _metadata(message.message_attributes),
+        "inflight",
+        int(system["ApproximateReceiveCount"]),
+        int(system["SentTimestamp"]),
+        message.receipt_handle,
+    )
+
+
+async def take(request: Request, limit: int, wait_s: int | None) -> list[s.Message]:
+    """Receive up to ``limit`` messages, and delete them at once where the caller wants that."""
+    query = request.query
+    command = c.ReceiveMessage(
+        request.queue,
+        ["All"],
+        message_attribute_names=["All"],
+        max_number_of_messages=min(limit, 10),
+        visibility_timeout=query.get("visibility_s"),
+        wait_time_seconds=wait_s,
+        receive_request_attempt_id=query.get("lease") or None,
+        elasticq_page_size=limit if limit > 10 else None,
+    )
+    result = await request.do(command, r.ReceiveMessageResult)
+    if query.get("ack") and result.messages:
+        entries = [c.DeleteMessageBatchEntry(str(at), each.receipt_handle) for at, each in enumerate(result.messages)]
+        batch = c.DeleteMessageBatch(request.queue, entries, len(entries) if len(entries) > 10 else None)
+        deleted = await request.do(batch, r.BatchResult)
+        kept = set(deleted.successful)
+        result.messages = [each for at, each in enumerate(result.messages) if str(at) in kept]
+    return [_received(message) for message in result.messages]
+
+
+async def receive(request: Request) -> s.Message | s.Messages:
+    query = request.query
+    found = await take(request, query.get("max", 1), query.get("wait_s"))
+    if not request.is_doq or "max" in query:
+        return s.Messages(found)
+    if not found:
+        raise InvalidParameterValue("The queue has no message to deliver.")
+    return found[0]
+
+
+def _shown(message: r.PeekedMessage) -> s.Message:
+    system = message.attributes
+    priority = given_priority(message.message_attributes) if message.priority is None else message.priority
+    return s.Message(
+        "GOT",
+        str(message.sequence),
+        message.message_id,
+        system.get("MessageGroupId", ""),
+        priority or 0,
+        message.body,
+        _metadata(message.message_attributes),
+        message.state,  # type: ignore[arg-type]
+        int(system["ApproximateReceiveCount"]),
+        int(system["SentTimestamp"]),
+    )
+
+
+async def get(request: Request) -> s.Message:
+    page = await request.do(Peek(request.queue, request.sequence, 1), r.PeekResult)
+    for message in page.messages:
+        if message.sequence == request.sequence:
+            return _shown(message)
+    raise ResourceNotFound("The message does not exist, or was deleted.")
+
+
+async def export(request: Request) -> s.Messages:
+    query = request.query
+    first = query.get("from", "0")
+    if re.fullmatch(r"[0-9]{1,19}", first) is None or int(first) >= 1 << 63:
+        raise InvalidParameterValue("from is the id of a message, or what next said in the page before.")
+    command = Peek(request.queue, int(first), query.get("limit", 100))
+    page = await request.do(command, r.PeekResult)
+    next_id = "" if page.next_sequence is None else str(page.next_sequence)
+    return s.Messages([_shown(message) for message in page.messages], next_id)
+
+
+# --- acknowledge --------------------------------------------------------------------
+
+
+async def delete(request: Request) -> None:
+    await request.do(DeleteBySequence(request.queue, request.sequence), r.EmptyResult)
+
+
+def _check_receipt(request: Request, receipt: str) -> None:
+    """Raises InvalidParameterValue where the receipt is of another message than the path names."""
+    try:
+        sequence = int.from_bytes(a2b_base64(receipt)[_HANDLE_SEQUENCE], "big")
+    except ValueError:
+        sequence = -1
+    if sequence != request.sequence:
+        raise InvalidParameterValue("The receipt belongs to another message.")
+
+
+async def ack(request: Request) -> s.Done:
+    body: s.Ack = request.body
+    command: c.Command = DeleteBySequence(request.queue, request.sequence, must_be_in_flight=True)
+    if body.receipt:
+        _check_receipt(request, body.receipt)
+        command = c.DeleteMessage(request.queue, body.receipt)
+    await request.do(command, r.EmptyResult)
+    return s.Done("ACKNOWLEDGED", request.path["id"])
+
+
+async def _hide(request: Request, receipt: str, seconds: int | None) -> None:
+    command: c.Command = HideBySequence(request.queue, request.sequence, seconds)
+    if receipt and seconds is not None:
+        _check_receipt(request, receipt)
+        command = c.ChangeMessageVisibility(request.queue, receipt, seconds)
+    await request.do(command, r.EmptyResult)
+
+
+async def nack(request: Request) -> s.Done:
+    body: s.Nack = request.body
+    if body.priority is not None:
+        await request.do(PrioritiseBySequence(request.queue, request.sequence, body.priority), r.EmptyResult)
+    await _hide(request, body.receipt, body.delay_s)
+    return s.Done("UNACKNOWLEDGED", request.path["id"], body.metadata)
+
+
+async def touch(request: Request) -> s.Done:
+    body: s.Touch = request.body
+    await _hide(request, body.receipt, body.visibility_s)
+    return s.Done("TOUCHED", request.path["id"])
+
+
+async def prioritise(request: Request) -> s.Prioritised:
+    body: s.NewPriority = request.body
+    await request.do(PrioritiseBySequence(request.queue, request.sequence, body.priority), r.EmptyResult)
+    return s.Prioritised("UPDATED", request.path["id"], body.priority)
+
+
+async def prioritise_many(request: Request) -> s.PrioritisedMany:
+    body: s.NewPriorities = request.body
+    changed: list[str] = []
+    left, token = body.ids, None
+    while True:
+        command = ElasticqChangePriority(request.queue, left, body.priority, token)
+        result = await request.do(command, r.PrioritiesChangedResult)
+        changed += result.changed
+        left, token = result.not_found, result.next_token
+        if token is None:
+            return s.PrioritisedMany("UPDATED", changed, left)
+
+
+async def make_ids(request: Request) -> s.Ids:
+    body: s.NewIds = request.body
+    return s.Ids([str(int.from_bytes(request.entropy(8), "big") >> 1) for _ in range(body.number)])

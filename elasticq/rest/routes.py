@@ -1,0 +1,174 @@
+"""The one table of the REST API: each route with its handler, its parameters, what it takes and what it answers."""
+
+import re
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from elasticq.model.errors import InvalidParameterValue, SqsError
+from elasticq.rest import messages, queues
+from elasticq.rest import shapes as s
+from elasticq.rest.api import Handler, Parameter
+
+BASE: Final = "/api/v1"
+DOQ_BASE: Final = "/API/v1"
+"""doq's own spelling, whose answers differ where its README says so."""
+
+_MAX: Final = Parameter("max", "integer", "how many messages at most", 1, s.MESSAGES_MAX)
+_VISIBILITY: Final = Parameter("visibility_s", "integer", "how long they are hidden; the queue's without it", 0, 43_200)
+_ACK: Final = Parameter(
+    "ack", "boolean", "delete them at once: at most once, as an answer that is lost is not repeated"
+)
+
+
+class Route(NamedTuple):
+    """One operation. takes: the body's type, alternatives as a tuple; answers likewise, empty: 204 without a body.
+
+    is_body_optional: an empty body means the defaults; changes: a GET that does more than to read.
+    """
+
+    method: str
+    path: str
+    name: str
+    handler: Handler
+    summary: str
+    answers: tuple[type[Struct], ...] = ()
+    takes: tuple[type[Struct], ...] = ()
+    query: tuple[Parameter, ...] = ()
+    is_body_optional: bool = False
+    changes: bool = False
+
+
+_Q: Final = "/queues/{queue}"
+_M: Final = "/queues/{queue}/messages/{id}"
+
+ROUTES: Final = (
+    Route("GET", "/queues", "list_queues", queues.list_, "Queues and how much is in them.", (s.Queues,), (), (
+        Parameter("prefix", "string", "only queues whose names begin so"),
+        Parameter("limit", "integer", "how many at most", 1, 1_000),
+        Parameter("next", "string", "what next said in the page before"),
+    )),
+    Route("POST", "/queues", "create_queue", queues.create, "Create a queue.", (s.QueueMade,), (s.NewQueue,)),
+    Route("GET", _Q, "show_queue", queues.show, "Attributes and counts of a queue.", (s.Queue,)),
+    Route("PUT", _Q, "update_queue", queues.update, "Change settings of a queue.", (s.QueueMade,), (s.QueueChange,)),
+    Route("DELETE", _Q, "delete_queue", queues.delete, "Delete a queue and its messages.", (s.Status,)),
+    Route("POST", f"{_Q}/purge", "purge_queue", queues.purge, "Delete all messages of a queue.", (s.Status,)),
+    Route("POST", f"{_Q}/messages", "send", messages.send, "Send a message, or many.", (s.Sent, s.SentMany),
+        (s.NewMessage, s.NewMessages)),
+    Route("GET", f"{_Q}/messages", "receive", messages.receive, "Receive messages.", (s.Messages, s.Message), (), (
+        _MAX, _VISIBILITY, _ACK,
+        Parameter("wait_s", "integer", "how long to wait for one", 0, 20),
+        Parameter("lease", "string", "NAME/BATCH/PARTITION/CALL: receive under a lease"),
+    ), changes=True),
+    Route("GET", f"{_Q}/export", "export", messages.export, "Messages by their place, without receiving them.",
+        (s.Messages,), (), (
+        Parameter("from", "string", "the id to begin at"),
+        Parameter("limit", "integer", "how many at most", 1, 1_000),
+    )),
+    Route("PUT", f"{_Q}/priority", "prioritise_many", messages.prioritise_many, "Give messages another priority.",
+        (s.PrioritisedMany,), (s.NewPriorities,)),
+    Route("GET", _M, "get", messages.get, "A message, without receiving it.", (s.Message,)),
+    Route("DELETE", _M, "delete", messages.delete, "Delete a message, whoever has it."),
+    Route("POST", f"{_M}/ack", "ack", messages.ack, "Delete a message that was received.", (s.Done,), (s.Ack,),
+        is_body_optional=True),
+    Route("POST", f"{_M}/nack", "nack", messages.nack, "Give a message back.", (s.Done,), (s.Nack,),
+        is_body_optional=True),
+    Route("POST", f"{_M}/touch", "touch", messages.touch, "Keep a message hidden for longer.", (s.Done,), (s.Touch,),
+        is_body_optional=True),
+    Route("PUT", f"{_M}/priority", "prioritise", messages.prioritise, "Give a message another priority.",
+        (s.Prioritised,), (s.NewPriority,)),
+    Route("POST", "/ids", "make_ids", messages.make_ids, "Ids for sends that may be made twice.", (s.Ids,),
+        (s.NewIds,), is_body_optional=True),
+    Route("POST", f"{_Q}/moves", "start_move", queues.start_move, "Move a dead-letter queue's messages back.",
+        (s.Move,), (s.NewMove,), is_body_optional=True),
+    Route("GET", f"{_Q}/moves", "show_moves", queues.show_moves, "The newest moves out of a queue.", (s.Moves,)),
+    Route("DELETE", f"{_Q}/moves", "cancel_move", queues.cancel_move, "End the move that runs.", (s.Move,)),
+    Route("POST", f"{_Q}/leases", "change_lease", queues.change_lease, "Commit, renew or give back leases.",
+        (s.Status,), (s.LeaseChange,)),
+)  # fmt: skip
+
+STREAM: Final = re.compile(r"/queues/([^/]+)/stream")
+"""Answered by the port itself, as it never ends: events of messages. It takes ``STREAM_QUERY``."""
+STREAM_QUERY: Final = (_VISIBILITY, _ACK)
+
+
+class UnknownPath(SqsError):
+    """No route has this path."""
+
+    code, json_type = "UnknownPath", "UnknownPath"
+    status = 404
+
+
+class WrongMethod(SqsError):
+    """The path has no such method; ``allowed``: those that it has."""
+
+    code, json_type = "WrongMethod", "WrongMethod"
+    status = 405
+
+    def __init__(self, path: str, method: str, allowed: list[str]) -> None:
+        super().__init__(f"{path} does not take {method}.")
+        self.allowed = allowed
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", path))
+
+
+_PATTERNS: Final = [(route, _pattern(route.path)) for route in ROUTES]
+
+
+def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
+    """The route of a path below BASE, and what stands in its braces. Raises UnknownPath, WrongMethod."""
+    allowed = []
+    for route, pattern in _PATTERNS:
+        match = pattern.fullmatch(path)
+        if match is not None:
+            if route.method == method:
+                return route, match.groupdict()
+            allowed.append(route.method)
+    if allowed:
+        raise WrongMethod(path, method, allowed)
+    raise UnknownPath(f"There is no {path}: see {BASE}/docs.")
+
+
+def read_query(parameters: tuple[Parameter, ...], given: dict[str, str]) -> dict[str, Any]:
+    """The known ones of the given parameters, by their kinds. Raises InvalidParameterValue."""
+    found: dict[str, Any] = {}
+    for parameter in parameters:
+        text = given.get(parameter.name)
+        if text is not None:
+            found[parameter.name] = _value(parameter, text)
+    return found
+
+
+def _value(parameter: Parameter, text: str) -> str | int | bool:
+    if parameter.kind == "boolean":
+        if text not in ("true", "false"):
+            raise InvalidParameterValue(f"{parameter.name} is true or false.")
+        return text == "true"
+    if parameter.kind == "integer":
+        is_number = text.isascii() and text.isdigit() and len(text) <= 10
+        if not is_number or not parameter.minimum <= int(text) <= parameter.maximum:
+            words = f"an integer between {parameter.minimum} and {parameter.maximum}"
+            raise InvalidParameterValue(f"{parameter.name} is {words}.")
+        return int(text)
+    return text
+
+
+def read_body(route: Route, body: bytes) -> Struct | None:
+    """The body as what the route takes; one of two kinds is told by its member ``messages``.
+
+    Raises InvalidParameterValue.
+    """
+    if not route.takes:
+        return None
+    if not body and route.is_body_optional:
+        return route.takes[0]()
+    try:
+        if len(route.takes) == 1:
+            return msgspec.json.decode(body, type=route.takes[0])
+        kind = route.takes["messages" in msgspec.json.decode(body, type=dict[str, msgspec.Raw])]
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidParameterValue(f"The body is not what {route.name} takes: {error}") from error
