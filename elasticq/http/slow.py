@@ -297,7 +297,7 @@ class SlowPath:
 
             async def submit(command: Command, name: str) -> Result | SqsError:
                 began_s, action = perf_counter(), type(command).__name__
-                key = invocation(principal, action, name.encode(), b"")
+                key = invocation(principal, account, action, name.encode(), b"")
                 endpoint, origin = self._endpoint(asked), asked.connection.origin
                 call = Call(command, principal, account, endpoint, key, origin, head.trace_header)
                 outcome = await self._submit(call, request)
