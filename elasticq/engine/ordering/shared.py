@@ -54,9 +54,11 @@ class SharedOrder(FairOrder):
         self._shares.set_stored(path, stored)
 
     def join(self, sequence: int, name: str) -> None:
+        alone = self._alone.count
         super().join(sequence, name)
-        self._note(self._tenants.of(sequence))
-        self._note(None)
+        if self._alone.count != alone:  # else ``insert`` follows
+            self._note(self._tenants.of(sequence))
+            self._note(None)
 
     def insert(self, sequence: int, row: Row) -> None:
         super().insert(sequence, row)
