@@ -125,7 +125,8 @@ class StandardOrder(Order):
             self._delayed -= 1
 
     def replace(self, sequence: int, old: Row, row: Row) -> None:
-        self._count_delivery(old, row)
+        if row.delivery_number != old.delivery_number:
+            self._count_delivery(old, row)
         self.remove(sequence, old)
         self.insert(sequence, row)
 
