@@ -5,7 +5,10 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import partial
+from heapq import nsmallest
 from typing import TYPE_CHECKING, Any, Final
 
 from elasticq.cli import carry, queue_sheet
@@ -23,6 +26,7 @@ RETRY_S: Final = 5
 LOOK_S: Final = 0.2
 STATES: Final = ("visible", "inflight", "delayed")
 BODY_SHOWN: Final = 60
+TIME_WORDS: Final = "ms of the epoch, or as 2027-01-31T08:00 (local) or 2027-01-31T08:00+00:00"
 
 
 class Failure(Exception):
@@ -57,10 +61,18 @@ def add_queues(parser: argparse.ArgumentParser) -> None:
     send.add_argument("--deduplication-id", metavar="ID", help="of a single BODY")
     send.add_argument("--delay-s", type=int, metavar="S", help="DelaySeconds, 0 to 900")
     send.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
+    send.add_argument("--deliver-at", metavar="TIME", help=TIME_WORDS)
     send.add_argument("--priority", type=int, metavar="N", help="in a priority queue; the lowest number goes first")
     move = _add(commands, "reprioritise", "give messages of a priority queue another priority", _reprioritise, "queue")
     move.add_argument("priority", type=int, metavar="PRIORITY", help="the lowest number goes first")
     move.add_argument("ids", nargs="*", metavar="ID", help="MessageIds; without them each line of stdin is one")
+    wait = _add(commands, "scheduled", "messages that wait for their time, the next one first", _scheduled, "queue")
+    wait.add_argument("-n", "--limit", type=int, default=10, metavar="N", help="at most so many (10)")
+    later = _add(commands, "reschedule", "let messages that wait come at another time", _reschedule, "queue")
+    later.add_argument("time", metavar="TIME", help=TIME_WORDS)
+    later.add_argument("ids", nargs="*", metavar="ID", help="MessageIds; without them each line of stdin is one")
+    cancel = _add(commands, "cancel", "delete messages that wait for their time", _cancel, "queue")
+    cancel.add_argument("ids", nargs="*", metavar="ID", help="MessageIds; without them each line of stdin is one")
     purge = _add(commands, "purge", "delete all messages and wait until they are gone", _purge, "queue")
     purge.add_argument("--yes", action="store_true", help="do not ask")
     purge.add_argument("--wait-s", type=float, default=60, metavar="S", help="at most (60)")
@@ -88,7 +100,7 @@ def _add(commands: Any, name: str, told: str, run: Any, *arguments: str) -> argp
     parser.add_argument("--json", action="store_true", help="a JSON object a line")
     for argument in arguments:
         parser.add_argument(argument, metavar=argument.upper(), help="its name or URL")
-    parser.set_defaults(run=lambda options: _told(run, options))
+    parser.set_defaults(run=lambda options: _told(run, options), action=name)
     return parser
 
 
@@ -187,12 +199,16 @@ def _peek(client: "Sqs", options: argparse.Namespace) -> int:
             str(message["ReceiveCount"]),
             message.get("GroupId", ""),
             str(message.get("Priority", "")),
-            message["Body"] if len(message["Body"]) <= BODY_SHOWN else message["Body"][: BODY_SHOWN - 1] + "…",
+            _short(message["Body"]),
         ]
         for message in messages
     ]
     table(["SEQUENCE", "STATE", "SENT", "RECEIVED", "GROUP", "PRIORITY", "BODY"], rows)
     return 0
+
+
+def _short(body: str) -> str:
+    return body if len(body) <= BODY_SHOWN else body[: BODY_SHOWN - 1] + "…"
 
 
 def _clock(time_ms: int) -> str:
@@ -228,6 +244,9 @@ def _send(client: "Sqs", options: argparse.Namespace) -> int:
     attributes = {name: {"DataType": "String", "StringValue": value} for name, value in texts}
     if options.priority is not None:
         attributes["ElasticqPriority"] = {"DataType": "Number", "StringValue": str(options.priority)}
+    if options.deliver_at is not None:
+        deliver_at = str(_time_ms(options.deliver_at))
+        attributes["ElasticqDeliverAt"] = {"DataType": "Number", "StringValue": deliver_at}
     if attributes:
         shared["MessageAttributes"] = attributes
     url = url_of(client, options.queue)
@@ -245,23 +264,76 @@ def _send(client: "Sqs", options: argparse.Namespace) -> int:
 
 
 def _reprioritise(client: "Sqs", options: argparse.Namespace) -> int:
+    change = partial(client.change_priority, Priority=options.priority)
+    told = f"messages have the priority {options.priority}"
+    return _by_id(client, options, change, {"priority": options.priority}, told, "are not in the queue")
+
+
+def _reschedule(client: "Sqs", options: argparse.Namespace) -> int:
+    time_ms = _time_ms(options.time)
+    change = partial(client.reschedule, DeliverAt=time_ms)
+    told = f"messages come at {_clock(time_ms)}"
+    return _by_id(client, options, change, {"deliver_at_ms": time_ms}, told, "do not wait in the queue")
+
+
+def _cancel(client: "Sqs", options: argparse.Namespace) -> int:
+    return _by_id(client, options, client.cancel_scheduled, {}, "messages are deleted", "do not wait in the queue")
+
+
+def _by_id(
+    client: "Sqs",
+    options: argparse.Namespace,
+    change: Callable[..., dict[str, Any]],
+    shown: dict[str, Any],
+    told: str,
+    lacking: str,
+) -> int:
+    """Change messages by their ids, told by the arguments or by the standard input."""
     url = url_of(client, options.queue)
-    carry.must_be_elasticq(options.url, "reprioritise")
+    carry.must_be_elasticq(options.url, options.action)
     ids = options.ids or [line.strip() for line in sys.stdin if line.strip()]
     found: dict[str, list[str]] = {"Changed": [], "NotFound": []}
     for first in range(0, len(ids), carry.PAGE):
-        answer = client.change_priority(
-            QueueUrl=url, MessageIds=ids[first : first + carry.PAGE], Priority=options.priority
-        )
+        answer = change(QueueUrl=url, MessageIds=ids[first : first + carry.PAGE])
         for name, known in found.items():
             known += answer[name]
     if options.json:
-        json_lines([{"priority": options.priority, "changed": found["Changed"], "not_found": found["NotFound"]}])
+        json_lines([{**shown, "changed": found["Changed"], "not_found": found["NotFound"]}])
     else:
-        print(f"{len(found['Changed'])} messages have the priority {options.priority}")
+        print(f"{len(found['Changed'])} {told}")
     if found["NotFound"]:
-        raise Failure(f"{len(found['NotFound'])} messages are not in the queue: {', '.join(found['NotFound'][:10])}")
+        raise Failure(f"{len(found['NotFound'])} messages {lacking}: {', '.join(found['NotFound'][:10])}")
     return 0
+
+
+def _scheduled(client: "Sqs", options: argparse.Namespace) -> int:
+    """Looks through the whole queue, and keeps only as many messages as are shown."""
+    carry.must_be_elasticq(options.url, "scheduled")
+    chosen: dict[str, Any] = {"QueueUrl": url_of(client, options.queue), "States": ["delayed"], "FromSequence": 0}
+    messages: list[dict[str, Any]] = []
+    while chosen["FromSequence"] is not None:
+        page = client.peek(**chosen, Limit=carry.PAGE)
+        messages += [message for message in page["Messages"] if "DeliverAt" in message]
+        messages = nsmallest(options.limit, messages, key=lambda message: (message["DeliverAt"], message["Sequence"]))
+        chosen["FromSequence"] = page["NextSequence"]
+    if options.json:
+        json_lines([carry.line_of(message) for message in messages])
+        return 0
+    table(
+        ["DELIVERED", "ID", "BODY"],
+        [[_clock(each["DeliverAt"]), each["MessageId"], _short(each["Body"])] for each in messages],
+    )
+    return 0
+
+
+def _time_ms(text: str) -> int:
+    """The epoch's milliseconds that TIME says."""
+    if text.isascii() and text.isdigit():
+        return int(text)
+    try:
+        return int(datetime.fromisoformat(text).timestamp() * 1_000)
+    except ValueError:
+        raise Misuse(f"{text!r} is no time: {TIME_WORDS}") from None
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -151,12 +151,30 @@ class Sqs:
         Keywords: QueueUrl, MessageIds (1 to 1,000), Priority. The answer has Changed and NotFound, lists of MessageIds;
         the whole queue was looked through for those that were not found, in as many calls as that takes.
         """
+        return self._by_id("ElasticqChangePriority", members)
+
+    def reschedule(self, **members: Any) -> Members:
+        """Lets messages that wait for their time come at another one; only elasticq can.
+
+        Keywords: QueueUrl, MessageIds (1 to 1,000), DeliverAt (ms of the epoch). The answer is as of change_priority.
+        """
+        return self._by_id("ElasticqReschedule", members)
+
+    def cancel_scheduled(self, **members: Any) -> Members:
+        """Deletes messages that wait for their time and that nobody received yet; only elasticq can.
+
+        Keywords: QueueUrl, MessageIds (1 to 1,000). The answer is as of change_priority.
+        """
+        return self._by_id("ElasticqCancelScheduled", members)
+
+    def _by_id(self, action: str, members: Members) -> Members:
+        """Ask for messages by their ids until the whole queue was looked through."""
         found: list[str] = []
-        answer = self._call("ElasticqChangePriority", members)
+        answer = self._call(action, members)
         while answer.get("NextToken"):
             found += answer["Changed"]
             left = {"MessageIds": answer["NotFound"], "NextToken": answer["NextToken"]}
-            answer = self._call("ElasticqChangePriority", {**members, **left})
+            answer = self._call(action, {**members, **left})
         return {**answer, "Changed": [*found, *answer["Changed"]]}
 
     # --- a call -----------------------------------------------------------------------

@@ -32,6 +32,8 @@ def _delivery_rows(queue: Queue) -> list[object]:
     if queue.kind.has_priorities:
         living = [sequence for sequence in queue.issued if queue.row(sequence) is not None]
         rows.append([(sequence, queue.order.priority(sequence)) for sequence in living])
+    if queue.turns:
+        rows.append([(path, *map(str, queue.turns[path])) for path in sorted(queue.turns)])
     return rows
 
 

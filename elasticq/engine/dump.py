@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from elasticq.engine import mutations as m
+from elasticq.engine import turns
 from elasticq.engine.leases import Key, Lease
 from elasticq.engine.ordering.priority import arrival_priority
 from elasticq.engine.residency import content_bytes
@@ -90,6 +91,7 @@ def _queue(queue: Queue) -> Iterator[m.Mutation]:
     for at in range(0, len(served), MUTATION_ROWS_MAX):
         names, numbers = zip(*served[at : at + MUTATION_ROWS_MAX], strict=True)
         yield m.GroupsServed(queue.id, list(names), list(numbers))
+    yield from turns.kept(queue)
     if queue.deleted_ms is not None:
         yield m.QueueDeleted(queue.id, queue.deleted_ms)
 

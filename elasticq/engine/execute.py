@@ -26,6 +26,7 @@ from elasticq.engine.actions import (
     priority,
     queues,
     receive,
+    schedule,
     send,
     tags,
     testing,
@@ -85,7 +86,9 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, ExecutionCon
     c.ListMessageMoveTasks: move_tasks.list_message_move_tasks,
     extensions.AdvanceClock: testing.advance_clock,
     extensions.DeleteAllQueues: testing.delete_all_queues,
+    extensions.ElasticqCancelScheduled: schedule.cancel_scheduled,
     extensions.ElasticqChangePriority: priority.change_priority,
+    extensions.ElasticqReschedule: schedule.reschedule,
     extensions.DeleteBySequence: by_sequence.delete_by_sequence,
     extensions.HideBySequence: by_sequence.hide_by_sequence,
     extensions.PrioritiseBySequence: by_sequence.prioritise_by_sequence,
@@ -202,7 +205,7 @@ def _outcome(
         case MoveTaskCancelledResult():
             return [(0, result.moved)], []
         case PrioritiesChangedResult():
-            assert isinstance(command, extensions.ElasticqChangePriority)
+            assert isinstance(command, extensions.ById)
             return priority.places_of(command, result), []
         case _:
             return [], []
@@ -270,7 +273,9 @@ def _repeated(state: State, call: c.Call, known: Recorded, context: ExecutionCon
             return MoveTaskStartedResult(move_tasks.handle_of(task) if task is not None else "")
         case c.CancelMessageMoveTask():
             return MoveTaskCancelledResult(pairs[0][1])
-        case extensions.ElasticqChangePriority():
+        case (
+            extensions.ElasticqChangePriority() | extensions.ElasticqReschedule() | extensions.ElasticqCancelScheduled()
+        ):
             return priority.result_of(command, pairs)
         case extensions.AdvanceClock():
             return ClockResult(context.now_ms)

@@ -10,6 +10,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine.context import ExecutionContext
 from elasticq.engine.deduplication import deduplication_key
 from elasticq.engine.identity import next_sequence
+from elasticq.engine.ordering.schedule import is_scheduled
 from elasticq.engine.state import Queue, State
 
 
@@ -94,7 +95,7 @@ class Copies:
         last = self._lasts.get(target.id, target.last_sequence)
         sequence = self._lasts[target.id] = next_sequence(last, self._context.term)
         visible_at_ms = stored.visible_at_ms
-        if delay_seconds is None:
+        if delay_seconds is None and not is_scheduled(stored):
             visible_at_ms = target.delayed_until_ms(self._context.now_ms)
         origin = (stored.queue_id, stored.sequence)
         return replace(stored, queue_id=target.id, sequence=sequence, visible_at_ms=visible_at_ms, origin=origin)

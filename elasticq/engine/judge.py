@@ -73,6 +73,9 @@ _JUDGES: Final[dict[type, Callable[[Any], bool]]] = {
     m.LeaseSet: lambda x: x.state in _LEASES,
     m.PrioritiesSet: lambda x: _columns(x.sequences, x.priorities),
     m.PrioritiesRestored: _never,
+    m.TurnsSet: lambda x: (
+        len({len(x.paths), len(x.starts), len(x.weights), len(x.clocks)}) == 1 and all(each >= -1 for each in x.weights)
+    ),
     m.QueueRestored: _never,
     m.UntouchedRestored: _never,
     m.RowsRestored: _never,

@@ -6,7 +6,7 @@ a tag it does not know stops (``UnknownMutation``) instead of skipping. None
 touches more than MUTATION_ROWS_MAX rows.
 """
 
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -14,7 +14,7 @@ from msgspec import Struct
 from elasticq.engine.tables import Table
 from elasticq.model.commands import MessageAttributes
 from elasticq.model.limits import MUTATION_ROWS_MAX
-from elasticq.model.ranges import Count, Digest, Number, Priority, RowTimeMs, Term
+from elasticq.model.ranges import Count, Digest, Number, Priority, RowTimeMs, Term, VirtualTime
 
 
 class UnknownMutation(Exception):
@@ -221,6 +221,19 @@ class PrioritiesRestored(Struct, array_like=True, tag=101, gc=False):
     priorities: list[Priority]
 
 
+class TurnsSet(Struct, array_like=True, tag=110, frozen=True, gc=False):
+    """What is stored of turns (ordering/shares.py) in a queue whose groups share, of each of ``paths``, from now on.
+
+    starts, clocks: virtual times, big-endian; weights: of the present turns, 0 without work, -1: nothing is stored.
+    """
+
+    queue_id: Number
+    paths: list[str]
+    starts: list[VirtualTime]
+    weights: list[Count]
+    clocks: list[VirtualTime]
+
+
 class SentIdTaken(Struct, array_like=True, tag=80, gc=False):
     """A deduplication id of a standard queue stands for this message until ``until_ms``; key: 16 bytes of both."""
 
@@ -389,6 +402,7 @@ Mutation = (
     | GroupsRestored
     | PrioritiesSet
     | PrioritiesRestored
+    | TurnsSet
     | QueueTagged
     | MoveTaskSet
     | MoveTaskForgotten
@@ -409,10 +423,11 @@ MOVE_TASKS: Final = Table("move_tasks", ("number",), MoveTaskSet, is_plain=True)
 LEASES: Final = Table(
     "leases", ("queue_id", "name", "batch", "partition"), LeaseCalled | LeaseSet, member="call", last_by="ended_ms"
 )
+TURNS: Final = Table("turns", ("queue_id", "path"), TurnsSet, since=5)
 LEASE_ITSELF: Final = -1
 """Among the calls of a lease: its own row."""
 
-TABLES: Final = (META, TAKEOVERS, MOVE_TASKS, LEASES)
+TABLES: Final = (META, TAKEOVERS, MOVE_TASKS, LEASES, TURNS)
 """In the order in which a start reads them, before the queues; a new one comes last."""
 
 QUEUES: Final = Table("queues", ("id",), QueueRestored)
@@ -455,6 +470,9 @@ def decode(payload: bytes) -> list[Mutation]:
         raise UnknownMutation(str(error)) from error
 
 
-def chunks(sequences: list[int]) -> list[list[int]]:
+_Item = TypeVar("_Item")
+
+
+def chunks(items: list[_Item]) -> list[list[_Item]]:
     """Cut so that no mutation touches more rows than allowed."""
-    return [sequences[at : at + MUTATION_ROWS_MAX] for at in range(0, len(sequences), MUTATION_ROWS_MAX)]
+    return [items[at : at + MUTATION_ROWS_MAX] for at in range(0, len(items), MUTATION_ROWS_MAX)]

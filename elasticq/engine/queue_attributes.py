@@ -11,6 +11,7 @@ from typing import Final
 
 from elasticq.engine import policies, redrive_policies
 from elasticq.engine.context import ExecutionContext
+from elasticq.engine.ordering import sharing
 from elasticq.engine.ordering.fifo import SCOPE_AT_CREATION
 from elasticq.engine.ordering.kinds import BOOLEAN, KINDS, Kind, kind_of
 from elasticq.engine.state import HIDDEN
@@ -39,7 +40,9 @@ _RANGES: Final = {
     "VisibilityTimeout": (0, limits.VISIBILITY_S_MAX),
     "KmsDataKeyReusePeriodSeconds": (limits.KMS_REUSE_S_MIN, limits.KMS_REUSE_S_MAX),
 }
-_DOCUMENTS: Final = frozenset({policies.ATTRIBUTE, redrive_policies.POLICY, redrive_policies.ALLOW_POLICY})
+_DOCUMENTS: Final = frozenset(
+    {policies.ATTRIBUTE, redrive_policies.POLICY, redrive_policies.ALLOW_POLICY, sharing.WEIGHTS}
+)
 
 
 def _invalid(name: str) -> InvalidAttributeValue:
@@ -94,7 +97,7 @@ _CHECKS: Final[dict[str, Callable[[str, str], str]]] = {
     redrive_policies.POLICY: redrive_policies.check_policy,
     redrive_policies.ALLOW_POLICY: redrive_policies.check_allow_policy,
 }
-_OF_KINDS: Final = frozenset(name for kind in KINDS for name in (*kind.ranges, *kind.choices))
+_OF_KINDS: Final = frozenset(name for kind in KINDS for name in (*kind.ranges, *kind.choices, *kind.checks))
 NAMES: Final = frozenset({*_CHECKS, *_OF_KINDS, *READ_ONLY})
 
 
@@ -114,6 +117,8 @@ def checked(given: dict[str, str], kind: Kind, context: ExecutionContext | None 
             result[name] = _ranged(name, value, kind.ranges[name])
         elif name in kind.choices:
             result[name] = _chosen(name, value, kind)
+        elif name in kind.checks:
+            result[name] = kind.checks[name](name, value)
         elif context is not None and context.limits.is_relaxed and name not in NAMES:
             context.ignore(name)
         else:
@@ -134,6 +139,7 @@ def merged(current: dict[str, str], change: dict[str, str]) -> dict[str, str]:
             "Invalid value for the parameter FifoThroughputLimit. "
             "Reason: perMessageGroupId is allowed only when the value for DeduplicationScope is messageGroup."
         )
+    sharing.check_together(result)
     if change.get("KmsMasterKeyId"):
         result["SqsManagedSseEnabled"] = "false"
     elif change.get("SqsManagedSseEnabled") == "true":

@@ -19,6 +19,9 @@ from elasticq.engine.ordering.fifo import SCOPE_AT_CREATION
 from elasticq.engine.ordering.kinds import Kind, kind_of
 from elasticq.engine.ordering.priority import DEFAULT_PRIORITY
 from elasticq.engine.ordering.ranges import Ranges
+from elasticq.engine.ordering.schedule import is_scheduled_queue
+from elasticq.engine.ordering.shares import Stored
+from elasticq.engine.ordering.sharing import Sharing, sharing_of
 from elasticq.engine.queue_names import QueueNames
 from elasticq.engine.redrive_policies import POLICY, Redrive, read_policy
 from elasticq.engine.rows import UNTOUCHED, Grace, Row
@@ -39,10 +42,11 @@ class Messages:
 
     rows: of touched messages by sequence; contents: those in memory; issued: the sequences that
     may exist, its front trimmed by the sweeper; bytes: weight of ``contents``; late: a heap of (sent_ms,
-    sequence) of the dead letters that came while this member lived, older than what stands before them.
+    sequence) of the dead letters that came while this member lived, older than what stands before them; swept: up to
+    which sequence this round looked for messages that were delivered long ago.
     """
 
-    __slots__ = ("ages", "bytes", "contents", "issued", "late", "order", "rows")
+    __slots__ = ("ages", "bytes", "contents", "issued", "late", "order", "rows", "swept")
 
     def __init__(self, grace: Grace, kind: Kind) -> None:
         self.rows: dict[int, Row] = {}
@@ -52,6 +56,7 @@ class Messages:
         self.late: list[tuple[int, int]] = []
         self.order: Order = kind.order(self.rows, self.contents, grace, self.ages)
         self.bytes = 0
+        self.swept = 0
 
 
 class Queue:
@@ -59,7 +64,8 @@ class Queue:
 
     account: its owner (names.py).
     attributes: what was set, as AWS writes it; rules and the fields from ``delay_s`` on are the same, parsed.
-    kind: is said at its creation and never changes.
+    kind: is said at its creation and never changes. sharing: how its groups share; None: as in SQS; turns: what is
+    stored of that.
     watermark: messages below it are purged.
     """
 
@@ -75,6 +81,7 @@ class Queue:
         "deleted_ms",
         "id",
         "is_forwarding",
+        "is_scheduled",
         "issued",
         "kind",
         "last_sequence",
@@ -89,14 +96,23 @@ class Queue:
         "retention_ms",
         "rows",
         "rules",
+        "sharing",
         "tags",
+        "turns",
         "visibility_s",
         "wait_s",
         "watermark",
     )
 
     def __init__(
-        self, queue_id: int, account: str, name: str, created_ms: int, grace: Grace, attributes: dict[str, str]
+        self,
+        queue_id: int,
+        account: str,
+        name: str,
+        created_ms: int,
+        grace: Grace,
+        attributes: dict[str, str],
+        turns: dict[str, Stored] | None = None,
     ) -> None:
         self.id = queue_id
         self.account = account
@@ -110,6 +126,8 @@ class Queue:
         self.last_sequence = 0
         self.kind = kind_of(attributes)
         self.delay_s = self.default_priority = 0
+        self.turns: dict[str, Stored] = {} if turns is None else turns
+        self.sharing: Sharing | None = None
         self.hold(Messages(grace, self.kind))
         self.set_attributes(attributes)
 
@@ -121,7 +139,13 @@ class Queue:
         self.issued = messages.issued
         self.ages = messages.ages
         self.order = messages.order
+        self._share()
         self._tell_order()
+
+    def _share(self) -> None:
+        """Let the groups share as the attributes say: in another order, which knows what this one does."""
+        if self.kind.shared is not None:
+            self.order = self.messages.order = self.kind.shared(self.order, self.sharing, self.turns)
 
     def _tell_order(self) -> None:
         self.order.set_delay(self.delay_s * 1_000)
@@ -135,12 +159,17 @@ class Queue:
         self.attributes = attributes
         self.delay_s = number("DelaySeconds", limits.DELAY_S_DEFAULT)
         self.default_priority = number(DEFAULT_PRIORITY, 0)
+        sharing = sharing_of(attributes) if self.kind.shared is not None else None
+        if sharing is not None or self.sharing is not None:
+            self.sharing = sharing
+            self._share()
         self._tell_order()
         self.message_bytes_max = number("MaximumMessageSize", limits.BODY_BYTES_MAX)
         self.retention_ms = number("MessageRetentionPeriod", limits.RETENTION_S_DEFAULT) * 1_000
         self.wait_s = number("ReceiveMessageWaitTimeSeconds", limits.WAIT_S_DEFAULT)
         self.visibility_s = number("VisibilityTimeout", limits.VISIBILITY_S_DEFAULT)
         self.rules = self.kind.rules(attributes)
+        self.is_scheduled = is_scheduled_queue(attributes)
         self.copy_to = attributes.get(COPY_TO, "")
         self.move_to = attributes.get(MOVE_TO, "")
         self.is_forwarding = bool(self.copy_to or self.move_to)
@@ -166,6 +195,11 @@ class Queue:
         return now_ms + self.delay_s * 1_000 if self.delay_s and self.kind.delays_messages else 0
 
     @property
+    def may_block(self) -> bool:
+        """Whether the removal of a message in flight may let others go that it kept back."""
+        return self.kind.blocks_groups or self.order.limits_groups
+
+    @property
     def count(self) -> int:
         """How many messages there are, in memory or on disk."""
         return len(self.rows) + self.order.untouched_count
@@ -176,8 +210,11 @@ class Queue:
         return len(self.contents) < len(self.rows) + self.order.untouched_count
 
     def expired_before_ms(self, now_ms: int) -> int:
-        """Messages sent at this time or before have outlived the retention period."""
-        return now_ms - self.retention_ms
+        """Messages sent at this time or before have outlived the retention period.
+
+        In a queue with a schedule that counts from the delivery, and the sweeper alone looks at it (sweep.delivered).
+        """
+        return now_ms - self.retention_ms - (limits.SCHEDULE_MS_MAX if self.is_scheduled else 0)
 
 
 class State:
@@ -205,6 +242,7 @@ class State:
         "tables",
         "takeover_term",
         "trash",
+        "turns",
     )
 
     def __init__(self) -> None:
@@ -226,6 +264,7 @@ class State:
         self.move_tasks: dict[int, MoveTaskSet] = self.tables[MOVE_TASKS.name]  # by number
         self.moving: dict[int, MoveTaskSet] = {}  # those that are not over
         self.leases = Leases()
+        self.turns: dict[int, dict[str, Stored]] = {}  # by queue, and there by path: see ordering/shares.py
         self.contents_bytes = 0  # weight of all contents in memory
         self.index = 0  # of the log entry that is being applied
         self.trash: deque[tuple[int, Messages]] = deque()  # purged at this index; emptied in steps

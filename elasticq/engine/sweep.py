@@ -10,6 +10,7 @@ from heapq import heappop
 from itertools import islice
 
 from elasticq.engine import mutations as m
+from elasticq.engine import turns
 from elasticq.engine.invocations import SWEPT
 from elasticq.engine.leases import Key
 from elasticq.engine.ordering.counts import Counts
@@ -27,6 +28,7 @@ LEASES_A_STEP = 200
 COUNTED_MAX = 50_000
 TRIMMED_MAX = 20_000  # sequences without a message that one look passes over
 RECLAIMED_A_STEP = 5_000
+LOOKED_AT_A_STEP = 5_000
 
 
 def removable(queue: Queue, now_ms: int, limit: int = MUTATION_ROWS_MAX) -> list[int]:
@@ -56,6 +58,28 @@ def overdue(queue: Queue, now_ms: int, limit: int = MUTATION_ROWS_MAX) -> list[i
         sequence = heappop(late)[1]
         if queue.row(sequence) is not None:
             found.append(sequence)
+    return found
+
+
+def delivered(queue: Queue, now_ms: int, limit: int = MUTATION_ROWS_MAX) -> list[int]:
+    """Messages of a queue with a schedule that could be received for longer than the retention period.
+
+    Looks at a part of the queue, and at the next one the next time. The row says since when: until the first receive
+    its deadline, from then on that receive.
+    """
+    gone_before_ms = now_ms - queue.retention_ms
+    messages, found = queue.messages, list[int]()
+    for passed, sequence in enumerate(queue.issued.between(messages.swept + 1, queue.last_sequence)):
+        if passed == LOOKED_AT_A_STEP or len(found) == limit:
+            return found
+        messages.swept = sequence
+        row = queue.row(sequence)
+        if row is None:
+            continue
+        since_ms = row.visible_at_ms if not row.delivery_number else row.first_received_ms or row.visible_at_ms
+        if (since_ms or _sent_by_ms(queue, sequence)) <= gone_before_ms:
+            found.append(sequence)
+    messages.swept = 0
     return found
 
 
@@ -126,9 +150,10 @@ class Sweeper:
     def step(self, state: State, now_ms: int) -> tuple[list[m.Mutation], bool]:
         """The next step's mutations, and whether more is waiting already."""
         found: list[m.Mutation] = [
-            m.QueueReclaimed(queue.id)
+            mutation
             for queue in islice(state.deleted_queues.values(), QUEUES_A_STEP)
             if queue.deleted_ms is not None and now_ms >= queue.deleted_ms + SIXTY_SECOND_RULE_MS
+            for mutation in (turns.forgotten(queue) or [m.QueueReclaimed(queue.id)])
         ]
         has_more_deleted = len(found) == QUEUES_A_STEP
         if state.invocations.is_any_over(now_ms) or state.sent_ids.is_any_over(now_ms):
@@ -146,6 +171,11 @@ class Sweeper:
             late = overdue(due, now_ms, MUTATION_ROWS_MAX - rows - len(sequences)) if due.messages.late else []
             if late:
                 found.append(m.MessagesRemoved(due.id, late))
+            if due.is_scheduled and (
+                old := delivered(due, now_ms, MUTATION_ROWS_MAX - rows - len(sequences) - len(late))
+            ):
+                late += old
+                found.append(m.MessagesRemoved(due.id, old))
             rows += len(sequences) + len(late)
             if rows >= MUTATION_ROWS_MAX:
                 self._due.append(due.id)

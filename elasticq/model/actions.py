@@ -75,8 +75,13 @@ ACTIONS: Final = (
 )
 """SQS's actions."""
 
-EXTENSIONS: Final = (action("ElasticqChangePriority", "PrioritiesChangedResult", permission="SendMessage"),)
-"""Ours, beside SQS's in both of its protocols; for policies it is a send: who sends a message says its priority."""
+EXTENSIONS: Final = (
+    action("ElasticqChangePriority", "PrioritiesChangedResult", permission="SendMessage"),
+    action("ElasticqReschedule", "PrioritiesChangedResult", permission="SendMessage"),
+    action("ElasticqCancelScheduled", "PrioritiesChangedResult", permission="DeleteMessage"),
+)
+"""Ours, beside SQS's in both of its protocols. Who sends a message says its priority and its time: for policies these
+are sends."""
 
 PEEK: Final = action("Peek", "PeekResult", permission="ReceiveMessage", read_only=True)
 """Ours, of JSON 1.0 only, and on a path of its own; for policies it is a receive."""

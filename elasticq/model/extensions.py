@@ -39,6 +39,34 @@ class ElasticqChangePriority(Command):
     next_token: NextToken | None = None
 
 
+class ElasticqReschedule(Command):
+    """Lets messages that nobody received yet, and that wait for their time, come at another one.
+
+    message_ids, next_token: as in ElasticqChangePriority; deliver_at: ms of the epoch, at once where that is past.
+    """
+
+    queue_url: QueueUrl | None = None
+    message_ids: Annotated[list[Annotated[str, MEMBERS["MessageIds.item"]]], MEMBERS["MessageIds"]] = field(
+        default_factory=list
+    )
+    deliver_at: Annotated[int, MEMBERS["DeliverAt"]] | None = None
+    next_token: NextToken | None = None
+
+
+class ElasticqCancelScheduled(Command):
+    """Deletes messages that nobody received yet, and that wait for their time."""
+
+    queue_url: QueueUrl | None = None
+    message_ids: Annotated[list[Annotated[str, MEMBERS["MessageIds.item"]]], MEMBERS["MessageIds"]] = field(
+        default_factory=list
+    )
+    next_token: NextToken | None = None
+
+
+ById = ElasticqChangePriority | ElasticqReschedule | ElasticqCancelScheduled
+"""Commands that name messages by their MessageIds, and may need several calls to find them."""
+
+
 class DeleteBySequence(Command):
     """Of REST: deletes the message, whoever has it; must_be_in_flight: only while it is."""
 

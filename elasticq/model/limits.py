@@ -35,6 +35,10 @@ MOVE_TASK_RATE_MAX: Final = 500  # messages a second
 MOVE_TASKS_LISTED_MAX: Final = 10  # of a source
 MOVE_TASKS_ACTIVE_MAX: Final = 100  # of an account
 MOVE_TASK_MS_MAX: Final = 36 * 3_600_000
+GROUP_WEIGHTS_MAX: Final = 1_000  # ours, of a queue
+GROUP_WEIGHT_MAX: Final = 1_000
+GROUP_LEVELS_MAX: Final = 8  # parts of a group's name that share level by level; what is behind them does together
+SCHEDULE_MS_MAX: Final = 3_653 * 86_400_000  # ours, ten years
 KMS_REUSE_S_MIN: Final = 60
 KMS_REUSE_S_MAX: Final = 86_400
 TRACE_HEADER_BYTES_MAX: Final = 1_024  # ours: X-Ray's own have a few hundred
@@ -148,6 +152,7 @@ MEMBERS: Final = {
     "ElasticqPageSize": _INTEGER,
     "Limit": _INTEGER,
     "Priority": _LONG,
+    "DeliverAt": _LONG,
     "FromSequence": _LONG,
     "SentFromMs": _LONG,
     "SentUntilMs": _LONG,

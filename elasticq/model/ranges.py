@@ -33,6 +33,8 @@ RowTimeMs = Annotated[int, Meta(ge=-ROW_TIME_MS_MAX, le=ROW_TIME_MS_MAX)]
 Number = Annotated[int, Meta(ge=0, le=INT_MAX)]
 """A sequence, a queue id or a delivery number."""
 Priority = Annotated[int, Meta(ge=LONG_RANGE[0], le=LONG_RANGE[1])]
+VirtualTime = Annotated[bytes, Meta(max_length=16)]
+"""A moment of what groups share (engine/ordering/shares.py), which 63 bits would end one day."""
 Digest = Annotated[bytes, Meta(min_length=16, max_length=16)]
 """The digest by which a call, a receive attempt or an id of a message is remembered."""
 Count = Annotated[int, Meta(ge=-INDEX_MAX, le=INDEX_MAX)]

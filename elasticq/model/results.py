@@ -191,7 +191,7 @@ class PeekResult(Result):
 
 
 class PrioritiesChangedResult(Result):
-    """ElasticqChangePriority: the MessageIds that have the priority now, and those that were not found.
+    """The MessageIds that have the priority or the time now, or were cancelled, and those that were not found.
 
     next_token: where to go on looking for those that were not found; None once all of the queue was looked at.
     """

@@ -17,7 +17,7 @@ from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable, SqsError
-from elasticq.model.extensions import ElasticqChangePriority, Peek
+from elasticq.model.extensions import ById, Peek
 from elasticq.model.limits import WAITERS_MAX
 from elasticq.model.names import queue_path
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
@@ -47,7 +47,7 @@ UNREADABLE: Final = (
 
 # After these a waiting receive of their queue may find something, or learn that the queue is gone.
 _WAKING = (m.MessageStored, m.VisibilityChanged, m.ReceiveReturned, m.QueueDeleted, m.QueueAttributesSet)
-_FREEING = (m.MessagesRemoved, m.RangeRemoved)  # in a FIFO queue: the next of their group may be free
+_FREEING = (m.MessagesRemoved, m.RangeRemoved)  # where groups may be kept back: the next of theirs may be free
 
 
 class Executor:
@@ -241,7 +241,7 @@ class Executor:
 
     def _park(self, call: Call, ticket: Ticket, sequences: list[int]) -> None:
         """Let a call wait for contents that are on disk; it is executed again when they are in memory."""
-        assert isinstance(call.command, (ReceiveMessage, Peek, ElasticqChangePriority))
+        assert isinstance(call.command, (ReceiveMessage, Peek, ById))
         queue_id = self._queue_of(call, call.command)
         self._awaiting_contents.setdefault(queue_id, []).append((call, ticket))
         self._content_cache.want(queue_id, sequences)
@@ -307,13 +307,13 @@ class Executor:
     def _was_answered(self, call: Call) -> bool:
         return bool(call.invocation) and self._state.invocations.get(call.invocation, self._context.now_ms) is not None
 
-    def _queue_of(self, call: Call, command: ReceiveMessage | Peek | ElasticqChangePriority) -> int:
+    def _queue_of(self, call: Call, command: ReceiveMessage | Peek | ById) -> int:
         owner, name = queue_path(command.queue_url or "", call.account)
         return self._state.queue(owner, name).id
 
     def _blocks(self, queue_id: int) -> bool:
         queue = self._state.queues.get(queue_id)
-        return queue is not None and queue.kind.blocks_groups
+        return queue is not None and queue.may_block
 
     def _wake(self, mutations: list[m.Mutation], now_ms: int, *, besides: int = 0) -> None:
         """Serve the receives that wait on queues changed by ``mutations``, but not on ``besides``, served already."""

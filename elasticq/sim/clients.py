@@ -6,10 +6,12 @@ from collections.abc import Callable
 from functools import partial
 
 from elasticq.checks.history import ChangeVisibility, Delete, HandedOut, Receive, Send, SentMessage
+from elasticq.engine.ordering.schedule import DELIVER_AT
 from elasticq.model.commands import (
     ChangeMessageVisibility,
     Command,
     DeleteMessage,
+    MessageAttributeValue,
     ReceiveMessage,
     SendMessage,
     SendMessageBatch,
@@ -19,11 +21,13 @@ from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.sim.client import Client
 from elasticq.sim.cluster import Cluster
 from elasticq.sim.prioritiser import PRIORITIES, Prioritiser, named
+from elasticq.sim.process import TRUE_EPOCH_MS
 from elasticq.sim.queues import QUEUE_VISIBILITY_S, LoadQueue
 from elasticq.sim.reader import Reader, Shadow, handed_out
 from elasticq.sim.redriver import Redriver
 from elasticq.sim.workload import Workload
 
+SCHEDULED_SHARE, SCHEDULED_AHEAD_MS = 0.3, (-500, 6_000)
 PRODUCERS, CONSUMERS = 4, 3
 THINK_US = (200_000, 2_000_000)
 DRAIN_QUIET_US, DRAIN_PATIENCE_US = 2_500_000, 25_000_000
@@ -60,6 +64,7 @@ class Producer(Client):
 
     def start(self) -> None:
         self.recent: dict[str, list[SentMessage]] = {}
+        self.deliver_at: dict[str, MessageAttributeValue] = {}
         self._think()
 
     def _think(self) -> None:
@@ -74,12 +79,23 @@ class Producer(Client):
         messages = [SentMessage(f"{stem}-{position}" + "." * self.random.randrange(200)) for position in range(count)]
         if queue.is_fifo:
             messages = self._in_groups(queue, messages)
+        elif queue.is_shared:
+            for message in messages:
+                message.group = self.random.choice(GROUPS)
         if queue.has_priorities:
             for message in messages:
                 message.priority = self.random.choice(PRIORITIES)
         self.workload.naming(queue, messages)
+        self.deliver_at = self._time() if not queue.is_fifo and self.workload.has_schedules else {}
         event = Send(client=self.name, queue=queue.name, invoke_us=self.scheduler.now_us, messages=messages)
         self.begin(self._command(queue, messages), event, lambda result: self._think())
+
+    def _time(self) -> dict[str, MessageAttributeValue]:
+        """Return the attribute of messages that come at a time of their own, which some do: soon, or at once."""
+        if self.random.random() >= SCHEDULED_SHARE:
+            return {}
+        time_ms = TRUE_EPOCH_MS + self.scheduler.now_us // 1_000 + self.random.randint(*SCHEDULED_AHEAD_MS)
+        return {DELIVER_AT: MessageAttributeValue("Number", str(time_ms))}
 
     def _in_groups(self, queue: LoadQueue, fresh: list[SentMessage]) -> list[SentMessage]:
         recent = self.recent.setdefault(queue.name, [])
@@ -112,7 +128,8 @@ class Producer(Client):
                     id=str(position),
                     message_body=message.body,
                     delay_seconds=delay_s,
-                    message_attributes=named(message.priority),
+                    message_group_id=message.group or None,
+                    message_attributes={**(named(message.priority) or {}), **self.deliver_at} or None,
                 )
                 for position, message in enumerate(messages)
             ]

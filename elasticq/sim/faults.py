@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from elasticq.node.settings import Mode
 from elasticq.sim.phases import possible
-from elasticq.sim.queues import FEATURES, PRIORITIES
+from elasticq.sim.queues import FEATURES, PRIORITIES, SCHEDULES, SHARES
 
 LOAD_FROM_MS = 4_000  # the first master is elected and the queues exist
 HEAL_MS = 46_000
@@ -136,6 +136,8 @@ _FOCUS_SHARE = 0.3  # of scenarios mix what the rarest findings came from
 _FOCUS_KINDS = ("wipe", "transfer", "advance", "clock_jump")
 _FOCUS_FEATURES = ("leases", "fifo", "dead_letters", "move_tasks")
 _PRIORITIES_SHARE = 0.25
+_SHARES_SHARE = 0.2
+_SCHEDULES_SHARE = 0.2
 _MEMORY_BYTES = (0, 1_024, 65_536, 64 * 1_048_576)
 _IN_FLIGHT_ENTRIES = (1, 8, 4_096)
 _BATCH_BYTES = (1, 512, 1_048_576)
@@ -195,6 +197,10 @@ def scenario(
             features = tuple(each for each in FEATURES if each in features or each in _FOCUS_FEATURES)
         if Random(f"{seed}/priorities").random() < _PRIORITIES_SHARE:
             features += (PRIORITIES,)
+        if Random(f"{seed}/shares").random() < _SHARES_SHARE:
+            features += (SHARES,)
+        if Random(f"{seed}/schedules").random() < _SCHEDULES_SHARE:
+            features += (SCHEDULES,)
     if not kinds:
         faults = _waiting(focus, faults, possible(features, members))
     beside = Random(f"{seed}/proxies")

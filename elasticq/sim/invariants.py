@@ -25,6 +25,8 @@ from elasticq.sim.links import Links
 from elasticq.sim.member import Member
 from elasticq.sim.process import TRUE_EPOCH_MS
 from elasticq.sim.repeats import Repeats
+from elasticq.sim.scheduled import Scheduled
+from elasticq.sim.turns import wrong_turns
 
 TWO_MASTERS = "two_masters"
 LOG_MISMATCH = "log_mismatch"
@@ -42,6 +44,8 @@ REPLY_NOT_ON_ALL = "reply_not_on_all"
 REPLY_NOT_ON_MAJORITY = "reply_not_on_majority"
 IDENTITY_REUSED = "identity_reused"
 ROWS_DIFFER = "rows_differ"
+TURNS_DIFFER = "turns_differ"
+DELIVERED_EARLY = "delivered_early"
 IDENTITY_UNKNOWN = "identity_unknown"
 VOTERS_JUMPED = "voters_jumped"
 VOTERS_CHANGED_TWICE = "voters_changed_twice"
@@ -79,6 +83,7 @@ class Invariants:
         self.trace = cluster.trace
         self.links = links
         self.repeats = Repeats(cluster.trace)
+        self._scheduled = Scheduled()
         self.elections = 0
         self.masters: dict[int, str] = {}
         self.entries: dict[tuple[int, int], Entry] = {}  # (index, term)
@@ -205,6 +210,8 @@ class Invariants:
             self._found(CLOCK_FELL, f"{member.name}: entry {entry.index} is older than the one before it")
         place = entry.index, entry.term
         self.repeats.proposed(place, made)
+        for evidence in self._scheduled.early(made):
+            self._found(DELIVERED_EARLY, f"{member.name} at {entry.index}: {evidence}")
         attempts = _attempts(made)
         for mutation in made:
             for identity in _identities(mutation):
@@ -502,6 +509,9 @@ class Invariants:
         first, name = self.digests.setdefault((index, term), (digest, member.name))
         if first != digest:
             self._found(ROWS_DIFFER, f"{name} and {member.name} at applied index {index}")
+        if node.serving:
+            for queue in wrong_turns(node.state, node.clock.time_ms(member.boot_ms)):
+                self._found(TURNS_DIFFER, f"{member.name}, {queue.name}: at applied index {index}")
 
 
 def _holds(view: DurableView, index: int, term: int) -> bool:

@@ -9,6 +9,8 @@ dead_letters     each queue has a dead-letter queue and a small maxReceiveCount
 move_tasks       and now and then its dead letters are moved back
 leases           readers take messages under leases, too
 priorities       the first queue, unless it is FIFO, is a priority queue, and its messages' priorities are changed
+schedules        messages of queues that are not FIFO may have a time of delivery of their own
+shares           messages of standard queues have groups, which share by weights, each with few messages in flight
 """
 
 import json
@@ -37,6 +39,13 @@ FEATURES = (
 """Drawn from one stream; later features have streams of their own, so that old seeds stay as they are."""
 PRIORITIES = "priorities"
 PRIORITY = 3
+SCHEDULES = "schedules"
+SHARES = "shares"
+SHARED = {
+    "ElasticqFairness": "weighted",
+    "ElasticqGroupWeights": '{"red": 3, "green": 2}',
+    "ElasticqMaxInFlightPerGroup": "3",
+}
 
 
 class LoadQueue(Struct, frozen=True):
@@ -46,6 +55,7 @@ class LoadQueue(Struct, frozen=True):
     is_fifo: bool = False
     is_content_based: bool = False
     is_by_group: bool = False
+    is_shared: bool = False
     delay_s: int = 0
     target: str = ""
     receives_max: int = 0
@@ -65,6 +75,8 @@ class LoadQueue(Struct, frozen=True):
         if self.is_by_group:
             attributes["DeduplicationScope"] = "messageGroup"
             attributes["FifoThroughputLimit"] = "perMessageGroupId"
+        if self.is_shared:
+            attributes.update(SHARED)
         if self.delay_s:
             attributes["DelaySeconds"] = str(self.delay_s)
         if self.has_priorities:
@@ -112,6 +124,7 @@ def queues_of(features: tuple[str, ...]) -> tuple[LoadQueue, ...]:
                 is_fifo,
                 is_content_based=is_fifo and "content_based" in features,
                 is_by_group=is_fifo and "group_scope" in features,
+                is_shared=not is_fifo and not has_priorities and SHARES in features,
                 delay_s=int(is_fifo and "delay" in features),
                 target=target,
                 receives_max=RECEIVES_MAX[stem] if target else 0,

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from elasticq.checks.history import Event, Receive, Send, SentMessage
 from elasticq.sim.cluster import Cluster
-from elasticq.sim.queues import LoadQueue, queues_of
+from elasticq.sim.queues import SCHEDULES, LoadQueue, queues_of
 
 
 class LeasedCall(Struct, frozen=True):
@@ -40,6 +40,7 @@ class Workload:
         self.queues = queues_of(features)
         self.sources = [queue for queue in self.queues if not queue.source]
         self.has_attempts = "attempts" in features
+        self.has_schedules = SCHEDULES in features
         self.asks_attributes = bool(features)
         self.leased: LeasedCall | None = None  # the newest
 

@@ -10,7 +10,9 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -168,6 +170,23 @@ def test_create_makes_fifo_queues_and_dead_letter_queues(run: Any, sqs: Sqs, que
     assert found["DelaySeconds"] == "7"
     assert json.loads(found["RedrivePolicy"])["maxReceiveCount"] in (5, "5")
     assert json.loads(found["RedrivePolicy"])["deadLetterTargetArn"].endswith(f":{queue}")
+
+
+def test_scheduled_messages_are_sent_listed_moved_and_cancelled(run: Any, sqs: Sqs, queue: str) -> None:
+    tomorrow = datetime.fromtimestamp(time.time() + 86_400).isoformat(timespec="seconds")
+    soon = str(int((time.time() + 3_600) * 1_000))
+    ids = [run("send", queue, body, "--deliver-at", at)[1].strip() for body, at in (("b", tomorrow), ("a", soon))]
+    listed = [json.loads(line) for line in run("scheduled", queue, "--json")[1].splitlines()]
+    assert [line["MessageBody"] for line in listed] == ["a", "b"], "the next one first"
+    assert run("scheduled", queue, "-n", "1")[1].splitlines()[-1].endswith("a")
+    assert "Messages" not in sqs.receive_message(QueueUrl=url_of(sqs, queue))
+    assert run("reschedule", queue, "0", ids[0])[0] == 0
+    assert sqs.receive_message(QueueUrl=url_of(sqs, queue))["Messages"][0]["Body"] == "b"
+    status, out, err = run("cancel", queue, *ids)
+    assert (status, out) == (1, "1 messages are deleted\n")
+    assert f"1 messages do not wait in the queue: {ids[0]}" in err
+    assert run("scheduled", queue, "--json")[1] == ""
+    assert run("send", queue, "x", "--deliver-at", "tomorrow")[0] == 2
 
 
 def test_purge_waits_until_nothing_is_left(run: Any, sqs: Sqs, queue: str) -> None:

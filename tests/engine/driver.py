@@ -16,6 +16,7 @@ from elasticq.engine.move_tasks import Mover
 from elasticq.engine.ordering import fair
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.fair import FairOrder
+from elasticq.engine.ordering.shares import TURN
 from elasticq.engine.ordering.standard import StandardOrder
 from elasticq.engine.residency import weight
 from elasticq.engine.rows import UNTOUCHED
@@ -273,6 +274,10 @@ def check_indexes(state: State, now_ms: int) -> None:
         since_ms, counts = availability(queue, state, now_ms)
         assert queue.order.counts(now_ms) == counts
         chosen = queue.order.choose(now_ms, 1_000, -1)
+        if queue.sharing is not None:
+            check_sharing(queue, state, now_ms, since_ms)
+            check_contents(queue)
+            continue
         assert sorted(chosen) == sorted(since_ms)
         if not any(content.dead_letter for content in queue.contents.values()):  # as old as when they were sent
             if isinstance(queue.order, FairOrder):
@@ -442,6 +447,128 @@ def tenant_line(
             ahead_ms = since_ms[sequence]
         found.append((since_ms[sequence] if ahead_ms is None else min(since_ms[sequence], ahead_ms), sequence))
     return found[::-1]
+
+
+# --- queues whose groups share -----------------------------------------------------------
+
+
+class SharedDriver(FairDriver):
+    """The same steps on queues whose groups share, by attributes that are changed now and then."""
+
+    attributes = MappingProxyType(
+        {
+            "MessageRetentionPeriod": "120",
+            "ElasticqFairness": "weighted",
+            "ElasticqGroupSeparator": ".",
+            "ElasticqGroupWeights": '{"g1": 3, "g.2": 2}',
+            "ElasticqMaxInFlightPerGroup": "2",
+        }
+    )
+
+    def _batch(self, name: str, a: int, b: int) -> None:
+        entries = [
+            c.SendMessageBatchEntry(id=str(at), message_body="y", message_group_id=group)
+            for at, group in enumerate([("g1", "g.1", "g.2", None)[at * a % 4] for at in range(b + 1)])
+        ]
+        self._do(c.SendMessageBatch(queue_url=name, entries=entries), self._guid(b))
+
+    def _attributes(self, name: str, a: int, b: int) -> None:
+        attributes = {"DelaySeconds": str(b % 2), "ElasticqMaxInFlightPerGroup": str(a)}
+        if b > 2:
+            attributes["ElasticqFairness"] = ("sqs", "round_robin", "weighted", "weighted", "adaptive")[b - 3]
+            attributes["ElasticqMaxInFlightPerGroup"] = "0" if b == 3 else str(a)
+            attributes["ElasticqGroupSeparator"] = "." if a else ""
+        self._do(c.SetQueueAttributes(queue_url=name, attributes=attributes))
+
+
+def check_sharing(queue: Queue, state: State, now_ms: int, since_ms: dict[int, int]) -> None:
+    """The order says what a naive one does, from the rows and from what is stored of turns."""
+    chosen = queue.order.choose(now_ms, 1_000, -1)
+    assert len(set(chosen)) == len(chosen)
+    names = [queue.contents[sequence].group_id or "" for sequence in chosen]
+    assert names == Turns(queue, state, now_ms, since_ms).names()
+    order = queue.order
+    assert isinstance(order, FairOrder)
+    if not any(content.dead_letter for content in queue.contents.values()):  # as old as when they were sent
+        for group in {queue.contents[sequence].group_id for sequence in chosen}:
+            own = [sequence for sequence in chosen if queue.contents[sequence].group_id == group]
+            every = [sequence for sequence in since_ms if queue.contents[sequence].group_id == group]
+            assert own == [sequence for _, sequence in tenant_line(order, group, every, since_ms)][: len(own)]
+    for limit in (1, 3, 10):
+        assert queue.order.choose(now_ms, limit, -1) == chosen[:limit]
+
+
+class Turns:
+    """A naive order of groups that share: it looks at all nodes for each message.
+
+    left: how many messages of each group may be handed out; turns: start, weight and clock of each node by path.
+    """
+
+    def __init__(self, queue: Queue, state: State, now_ms: int, since_ms: dict[int, int]) -> None:
+        assert queue.sharing is not None
+        self.sharing = queue.sharing
+        self.in_flight: Counter[str] = Counter()
+        self.left: Counter[str] = Counter()
+        for sequence in queue.contents:
+            name, row = queue.contents[sequence].group_id or "", queue.row(sequence)
+            if sequence in since_ms:
+                self.left[name] += 1
+            elif row is not None and row.delivery_number:
+                self.in_flight[name] += 1
+        if self.sharing.in_flight_max:
+            for name in self.left:
+                self.left[name] = min(self.left[name], max(self.sharing.in_flight_max - self.in_flight[name], 0))
+        self.turns = {path: list(stored) for path, stored in queue.turns.items()}
+        self.turns.setdefault(" ", [0, 1, 0])
+        for name in sorted(+self.left):
+            above = " "
+            for path in self.way(name):
+                start, weight, clock = self.turns.get(path, (0, 0, 0))
+                if not weight:
+                    start, weight = max(start, self.turns[above][2]), self.weight(path, above)
+                self.turns[path], above = [start, weight, clock], path
+
+    def way(self, name: str) -> list[str]:
+        """The nodes from below the root down to the group."""
+        if not self.sharing.separator:
+            return [name]
+        parts = name.split(".")
+        return [" " + ".".join(parts[: at + 1]) + "." for at in range(len(parts))] + [name]
+
+    def weight(self, path: str, above: str) -> int:
+        if self.sharing.is_adaptive:
+            own = sum(count for name, count in self.in_flight.items() if path in self.way(name))
+            every = sum(count for name, count in self.in_flight.items() if above in (" ", *self.way(name)))
+            return 10 - 9 * own // every if every else 10
+        if not self.sharing.separator:
+            return self.sharing.weights.get(path, 1)
+        return self.sharing.weights.get(path[1:-1], 1) if path.startswith(" ") else 1
+
+    def names(self) -> list[str]:
+        """The groups in the order in which they get messages."""
+        found = []
+        while +self.left:
+            path, way = " ", []
+            while path not in self.left:
+                together = self.together(path)
+                clock = max(self.turns[path][2], min(self.turns[each][0] for each in together))
+                may = [each for each in together if self.turns[each][0] <= clock]
+                finish = {each: self.turns[each][0] + TURN // self.turns[each][1] for each in may}
+                following = min(may, key=lambda each: (finish[each], each))
+                if len(together) > 1:
+                    self.turns[path][2] = clock + TURN // sum(self.turns[each][1] for each in together)
+                    way.append((following, path, finish[following]))
+                path = following
+            for each, above, start in way:
+                self.turns[each][:2] = [start, self.weight(each, above)]
+            found.append(path)
+            self.left[path] -= 1
+        return found
+
+    def together(self, above: str) -> list[str]:
+        """The nodes with work right under this one."""
+        ways = [(" ", *self.way(name)) for name in +self.left]
+        return sorted({way[way.index(above) + 1] for way in ways if above in way})
 
 
 # --- FIFO queues ------------------------------------------------------------------------

@@ -42,6 +42,7 @@ def test_tags_are_distinct_and_never_reused() -> None:
         "LeaseForgotten": 72,
         "PrioritiesSet": 100,
         "PrioritiesRestored": 101,
+        "TurnsSet": 110,
         "QueueTagged": 60,
         "MoveTaskSet": 61,
         "MoveTaskForgotten": 62,

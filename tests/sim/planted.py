@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
+from random import Random
 from typing import Any
 from unittest.mock import patch
 from weakref import WeakKeyDictionary
@@ -20,8 +21,12 @@ from elasticq.engine.identity import TERM_SHIFT, Identity
 from elasticq.engine.invocations import Invocations
 from elasticq.engine.leases import Attempt, Leases, read_attempt
 from elasticq.engine.move_tasks import Mover, Step
+from elasticq.engine.ordering import standard
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.fifo import FifoOrder
+from elasticq.engine.ordering.schedule import deliver_at_ms
+from elasticq.engine.ordering.shared import SharedOrder
+from elasticq.engine.ordering.shares import Share, Shares
 from elasticq.engine.recorded import Recorded
 from elasticq.engine.state import Queue, State
 from elasticq.model.commands import Call, DeleteMessage, ReceiveMessage
@@ -617,6 +622,54 @@ def lapsed_lease_comes_back_with_a_takeover() -> Iterator[None]:
 def older_handle_acts_on_leased_messages() -> Iterator[None]:
     with patch.object(Leases, "has_living", lambda self, queue_id: False):
         yield
+
+
+@contextmanager
+def slot_is_not_given_back_on_time_out() -> Iterator[None]:
+    """A message that returns by itself still counts against what its group may have in flight."""
+    honest = SharedOrder._put_back
+
+    def leaking(self: SharedOrder, sequence: int, due_ms: int, was_received: bool) -> bool:
+        is_in_order = honest(self, sequence, due_ms, was_received)
+        tenant = self._tenants.of(sequence)
+        if tenant is not None and was_received:
+            tenant.in_flight += 1
+            self._note(tenant)
+        return is_in_order
+
+    with patch.object(SharedOrder, "_put_back", leaking):
+        yield
+
+
+@contextmanager
+def turns_by_a_random_number_of_ones_own() -> Iterator[None]:
+    """Each member draws whose turn it is."""
+    honest, random = Shares._next, Random(7)
+
+    def drawn(self: Shares, parent: Share) -> Share | None:
+        share = honest(self, parent)
+        if share is None:
+            return None
+        return random.choice([each for each in self._by_path.values() if each.parent is parent and each.place])
+
+    with patch.object(Shares, "_next", drawn):
+        yield
+
+
+@contextmanager
+def due_time_by_the_wall_clock() -> Iterator[None]:
+    """A time of delivery counts from the wall clock of the member that takes the send, here one that is ahead."""
+
+    def by_the_wall(stored: m.MessageStored, now_ms: int, ahead_max_ms: int) -> int:
+        time_ms = deliver_at_ms(stored, now_ms, ahead_max_ms)
+        return max(time_ms - 800, 0) and max(time_ms - 800, now_ms)
+
+    with patch.object(standard, "deliver_at_ms", by_the_wall):
+        yield
+
+
+def turns_missing_in_the_rows() -> AbstractContextManager[None]:
+    return rows_without(m.TurnsSet)
 
 
 @contextmanager

@@ -29,6 +29,7 @@ LATE_FRAMES = ("duplicates", "stragglers")
 COMERS = ("wipe", "join", "isolate", "crash")
 SPLITS = ("isolate_master", "cut_master_from_majority", "bridge", "flap")
 LEASES = ("leases",)
+SHARES = ("shares",)
 URGENT = ("priorities",)
 FIFO, DEAD = ("all_fifo",), ("all_fifo", "dead_letters")
 ADVANCES = ("advance", "advance", "crash_master", "restart")
@@ -160,6 +161,10 @@ CASES = {
             CRASHES,
             features=LEASES,
         ),
+        Case(planted.slot_is_not_given_back_on_time_out, (rule.TURNS_DIFFER, LOST), FAILOVERS, features=SHARES),
+        Case(planted.turns_by_a_random_number_of_ones_own, (rule.TURNS_DIFFER,), FAILOVERS, features=SHARES),
+        Case(planted.due_time_by_the_wall_clock, (rule.DELIVERED_EARLY,), FAILOVERS, features=("schedules",)),
+        Case(planted.turns_missing_in_the_rows, (rule.ROWS_DIFFER,), CRASHES, features=SHARES),
     )
 }
 
@@ -170,6 +175,7 @@ PATCHES_COMPILED = frozenset(
         "restarted_member_raises_its_term", "wall_clock_stamps", "apply_that_reads_a_clock",
         "acknowledging_above_the_snapshot", "quorum_by_who_is_seen", "two_changes_of_voters_at_once",
         "fifo_order_forgotten_at_takeover", "advance_that_one_member_forgets", "time_of_any_earlier_master",
+        "slot_is_not_given_back_on_time_out", "due_time_by_the_wall_clock", "turns_by_a_random_number_of_ones_own",
         "follower_links_its_clock_ahead", "history_aged_by_the_wall_clock", "history_read_after_the_state",
         "proxy_names_a_call_anew", "priorities_forgotten_at_takeover",
     )

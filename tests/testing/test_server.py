@@ -319,6 +319,17 @@ def test_clock_wakes_a_long_poll_of_boto3(view: View) -> None:
         assert [message["Body"] for message in answer.result(15)["Messages"]] == ["late"]
 
 
+def test_clock_brings_a_message_that_is_scheduled_for_a_time_months_ahead(view: View) -> None:
+    queue = view.queue("jobs").create(ElasticqSchedule=True, VisibilityTimeout=0)
+    sqs, months_s = view.client(), 90 * 86_400
+    at = {"DataType": "Number", "StringValue": str(int((view.clock.now() + months_s) * 1_000))}
+    sqs.send_message(QueueUrl=queue.url, MessageBody="at last", MessageAttributes={"ElasticqDeliverAt": at})
+    view.clock.advance(months_s - 60)
+    assert "Messages" not in sqs.receive_message(QueueUrl=queue.url)
+    view.clock.advance(60)
+    assert sqs.receive_message(QueueUrl=queue.url)["Messages"][0]["Body"] == "at last"
+
+
 def test_moto_reset_empties_everything() -> None:
     with ElasticQ() as server:
         server.queue("jobs").create()

@@ -8,7 +8,7 @@ and some live, the living ones are committed, renewed or given back all the same
 from collections.abc import Callable
 
 from elasticq.engine import mutations as m
-from elasticq.engine import redrive
+from elasticq.engine import redrive, turns
 from elasticq.engine.actions import delete, receive, visibility
 from elasticq.engine.contents import check_range
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
@@ -110,7 +110,7 @@ def _next(
     chosen = receive.fitting(queue, asked, chosen)
     received, messages = receive.deliver(state, queue, asked, chosen, lease.deadline_ms, context)
     called = m.LeaseCalled(*key, number, lease.opened_ms, lease.deadline_ms, chosen, received.delivery_numbers)
-    taken: list[m.Mutation] = [received, called] if chosen else [called]
+    taken: list[m.Mutation] = [received, called, *turns.taken(queue, chosen)] if chosen else [called]
     return ReceiveMessageResult(messages, leased=True), [*taken, *moved]
 
 

@@ -16,7 +16,7 @@ from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import Queue, State
 from elasticq.model.commands import Call
 from elasticq.model.errors import InvalidParameterValue, MissingParameter, UnsupportedOperation, quoted
-from elasticq.model.extensions import ElasticqChangePriority
+from elasticq.model.extensions import ById, ElasticqChangePriority
 from elasticq.model.results import PrioritiesChangedResult
 
 WALK_MAX: Final = 10_000  # places looked at in one call, those of deleted messages too
@@ -30,16 +30,10 @@ def change_priority(state: State, call: Call, command: ElasticqChangePriority, c
     queue = named_queue(state, call, command.queue_url)
     if not queue.kind.has_priorities:
         raise UnsupportedOperation("Only the messages of queues with ElasticqOrder = priority have priorities.")
-    ids, priority = command.message_ids, command.priority
-    if not ids:
-        raise MissingParameter("The request must contain the parameter MessageIds.")
-    if len(ids) > IDS_MAX:
-        raise InvalidParameterValue(f"MessageIds has {len(ids)} items. Reason: Must have 1 to {IDS_MAX}.")
+    ids, priority = checked_ids(command), command.priority
     if priority is None:
         raise MissingParameter("The request must contain the parameter Priority.")
-    search = _Search(state, queue, ids)
-    next_token = search.walk(*_place(command.next_token))
-    found = search.found
+    found, next_token = look_for(state, queue, command)
     moved = [sequence for sequence in sorted(found.values()) if queue.order.priority(sequence) != priority]
     mutations: list[m.Mutation] = [m.PrioritiesSet(queue.id, part, [priority] * len(part)) for part in m.chunks(moved)]
     names = dict.fromkeys(ids)
@@ -47,14 +41,31 @@ def change_priority(state: State, call: Call, command: ElasticqChangePriority, c
     return PrioritiesChangedResult(changed, [name for name in names if name not in found], next_token), mutations
 
 
-def places_of(command: ElasticqChangePriority, result: PrioritiesChangedResult) -> list[tuple[int, int]]:
+def checked_ids(command: ById) -> list[str]:
+    """Raises MissingParameter, InvalidParameterValue."""
+    ids = command.message_ids
+    if not ids:
+        raise MissingParameter("The request must contain the parameter MessageIds.")
+    if len(ids) > IDS_MAX:
+        raise InvalidParameterValue(f"MessageIds has {len(ids)} items. Reason: Must have 1 to {IDS_MAX}.")
+    return ids
+
+
+def look_for(state: State, queue: Queue, command: ById) -> tuple[dict[str, int], str | None]:
+    """Returns the sequences of ids that were found, and where the next call goes on. Raises ContentsMissing."""
+    search = _Search(state, queue, command.message_ids)
+    next_token = search.walk(*_place(command.next_token))
+    return search.found, next_token
+
+
+def places_of(command: ById, result: PrioritiesChangedResult) -> list[tuple[int, int]]:
     """What the history of calls keeps of an answer: where the next call goes on, and which of the ids were changed."""
     changed = frozenset(result.changed)
     found = [(0, at) for at, name in enumerate(dict.fromkeys(command.message_ids)) if name in changed]
     return [_place(result.next_token) if result.next_token else (0, 0), *found]
 
 
-def result_of(command: ElasticqChangePriority, places: list[tuple[int, int]]) -> PrioritiesChangedResult:
+def result_of(command: ById, places: list[tuple[int, int]]) -> PrioritiesChangedResult:
     """The answer of which ``places_of`` was kept."""
     (walk, sequence), *found = places
     names = list(dict.fromkeys(command.message_ids))

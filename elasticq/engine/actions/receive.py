@@ -3,7 +3,7 @@
 from typing import Final
 
 from elasticq.engine import mutations as m
-from elasticq.engine import redrive
+from elasticq.engine import redrive, turns
 from elasticq.engine.batches import check_page_size
 from elasticq.engine.contents import check_range, check_token, stored_bytes
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
@@ -111,7 +111,7 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, context: 
     if key:
         result.request_attempt = (key, now_ms)
         moved.append(attempt_recorded(key, now_ms, received))
-    return result, [received, *moved]
+    return result, [received, *turns.taken(queue, chosen), *moved]
 
 
 def fitting(queue: Queue, asked: Asked, chosen: list[int]) -> list[int]:

@@ -26,6 +26,7 @@ from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.lease_groups import LeaseGroups
 from elasticq.engine.ordering.ranges import Ranges
+from elasticq.engine.ordering.shares import Stored
 from elasticq.engine.rows import Grace, Row
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
@@ -47,11 +48,13 @@ class Rules(ABC):
 
     idempotency_ms: for so long a MessageDeduplicationId is taken where messages need none; 0: they may not have one.
     has_ids_by_group: the same deduplication id in another group is another one.
+    ahead_ms_max: how far ahead a message's own time of delivery may be; 0: messages have none.
     """
 
-    __slots__ = ("has_ids_by_group", "idempotency_ms")
+    __slots__ = ("ahead_ms_max", "has_ids_by_group", "idempotency_ms")
 
-    def __init__(self, *, idempotency_ms: int = 0, has_ids_by_group: bool = False) -> None:
+    def __init__(self, *, idempotency_ms: int = 0, has_ids_by_group: bool = False, ahead_ms_max: int = 0) -> None:
+        self.ahead_ms_max = ahead_ms_max
         self.idempotency_ms = idempotency_ms
         self.has_ids_by_group = has_ids_by_group
 
@@ -119,6 +122,10 @@ class Order(ABC):
         raise AssertionError("the messages of this queue have no priorities")
 
     @abstractmethod
+    def set_turn(self, path: str, stored: Stored | None) -> None:
+        """Notes what is stored of the turns of a group, or of a node above groups, from now on."""
+
+    @abstractmethod
     def set_delay(self, delay_ms: int) -> None:
         """Sets the delay of the queue (its DelaySeconds) from now on."""
 
@@ -156,6 +163,15 @@ class Order(ABC):
         Raises ContentsMissing where the first one's content is not in memory, unless ``may_miss``.
         """
         return []
+
+    def turns(self, sequences: list[int]) -> dict[str, Stored]:
+        """Returns what is to be stored, so that every member knows it, once these chosen messages are handed out."""
+        return {}
+
+    @property
+    def limits_groups(self) -> bool:
+        """Whether messages in flight may keep others of their group back, so that their removal lets these go."""
+        return False
 
     @abstractmethod
     def advance(self, now_ms: int) -> None:

@@ -59,8 +59,13 @@ class FairOrder(StandardOrder):
         self._progress = 0
 
     def _take_over(self, before: StandardOrder) -> None:
-        """Takes the place of ``before``, all of whose messages have no group."""
         super()._take_over(before)
+        if isinstance(before, FairOrder):
+            self._alone, self._tenants, self._progress = before._alone, before._tenants, before._progress
+            for tenant in self._tenants:
+                tenant.listed = None
+                self._line_up(tenant)
+            return
         for first, last in self._untouched.pairs():
             self._alone.add_range(first, last)
 

@@ -39,6 +39,8 @@ from elasticq.engine.ordering.contract import (
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.groups import Group, Groups
 from elasticq.engine.ordering.lease_groups import GroupProgress, LeaseGroups
+from elasticq.engine.ordering.schedule import DELIVER_AT, is_scheduled
+from elasticq.engine.ordering.shares import Stored
 from elasticq.engine.rows import Grace, Row
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 from elasticq.model.errors import InvalidParameterValue
@@ -65,6 +67,11 @@ class FifoRules(Rules):
     ) -> None:
         if entry.delay_seconds:
             raise contents.no_delay(entry.delay_seconds)
+        if is_scheduled(stored):
+            raise InvalidParameterValue(
+                f"The message attribute '{DELIVER_AT}' is invalid. "
+                "Reason: The request includes a parameter that is not valid for this queue type."
+            )
         stored.group_id = contents.check_token(entry.message_group_id or "", "MessageGroupId")
         if entry.message_deduplication_id is not None:
             stored.deduplication_id = contents.check_token(entry.message_deduplication_id, "MessageDeduplicationId")
@@ -210,6 +217,9 @@ class FifoOrder(Order):
         if group is not None and number > group.received_ms:
             group.received_ms = number
             self._line_up(group)
+
+    def set_turn(self, path: str, stored: Stored | None) -> None:
+        """Does nothing: groups go by when they were last received from."""
 
     def set_delay(self, delay_ms: int) -> None:
         """Sets the queue's DelaySeconds, which holds for the messages that are here, too."""

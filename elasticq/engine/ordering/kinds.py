@@ -18,6 +18,19 @@ from elasticq.engine.ordering.contract import Order, Rules
 from elasticq.engine.ordering.fair import with_groups
 from elasticq.engine.ordering.fifo import FifoOrder, FifoRules
 from elasticq.engine.ordering.priority import DEFAULT_PRIORITY, ORDER, PriorityOrder, PriorityRules
+from elasticq.engine.ordering.schedule import SCHEDULE
+from elasticq.engine.ordering.shared import shared
+from elasticq.engine.ordering.shares import Stored
+from elasticq.engine.ordering.sharing import (
+    FAIRNESS,
+    IN_FLIGHT_MAX,
+    SEPARATOR,
+    STRATEGIES,
+    WEIGHTS,
+    Sharing,
+    check_separator,
+    check_weights,
+)
 from elasticq.engine.ordering.standard import IDEMPOTENCY_WINDOW, StandardOrder, StandardRules
 from elasticq.engine.rows import Grace, Row
 from elasticq.model import limits
@@ -37,10 +50,13 @@ class Kind(Struct, frozen=True, kw_only=True):
     What orders its messages and judges its sends (contract.py):
         order: makes the order of a queue without messages.
         grouped: gives what takes the place of an order that knows no groups once a message with a group comes.
+        shared: gives what takes the place of an order once the queue's attributes say otherwise how groups share; None:
+        that cannot be said.
         rules: made of a queue's attributes.
     Attributes that only this kind has, as queue_attributes.py reads them:
-        ranges: the lowest and the highest number; choices: the texts that are taken; defaults: what is shown where
-        nothing was set; refused: attributes of other kinds that are refused in words of their own.
+        ranges: the lowest and the highest number; choices: the texts that are taken; checks: what looks at other
+        texts; defaults: what is shown where nothing was set;
+        refused: attributes of other kinds that are refused in words of their own.
     What a send must hold and what is remembered of it:
         needs_group: every message has a MessageGroupId; the order takes it from a new message's content by itself.
         deduplicates_all: every message has a deduplication id, which is taken for five minutes.
@@ -67,9 +83,11 @@ class Kind(Struct, frozen=True, kw_only=True):
     name_words: str
     order: Callable[[dict[int, Row], dict[int, MessageStored], Grace, Ages], Order]
     grouped: Callable[[Order], Order]
+    shared: Callable[[Order, Sharing | None, dict[str, Stored]], Order] | None = None
     rules: Callable[[dict[str, str]], Rules]
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     choices: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    checks: dict[str, Callable[[str, str], str]] = field(default_factory=dict)
     defaults: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     needs_group: bool = False
@@ -92,6 +110,10 @@ _ONLY_FIFO: Final = "You can specify the {} only when FifoQueue is set to true."
 _AT_CREATION: Final = f"{ORDER} can only be priority, is said at the creation of a queue, and not of a FIFO queue."
 _ONLY_PRIORITY: Final = f"You can specify the {DEFAULT_PRIORITY} only when {ORDER} is set to priority."
 _PRIORITY_REFUSED: Final = {ORDER: _AT_CREATION, DEFAULT_PRIORITY: _ONLY_PRIORITY}
+_SHARING_REFUSED: Final = {
+    name: f"You can specify the {name} only for standard queues whose {ORDER} is not priority."
+    for name in (FAIRNESS, SEPARATOR, WEIGHTS, IN_FLIGHT_MAX)
+}
 
 STANDARD: Final = Kind(
     name="standard",
@@ -100,8 +122,14 @@ STANDARD: Final = Kind(
     name_words="Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length",
     order=StandardOrder,
     grouped=with_groups,
+    shared=shared,
     rules=StandardRules,
-    ranges={IDEMPOTENCY_WINDOW: (0, limits.IDEMPOTENCY_WINDOW_S_MAX)},
+    ranges={
+        IDEMPOTENCY_WINDOW: (0, limits.IDEMPOTENCY_WINDOW_S_MAX),
+        IN_FLIGHT_MAX: (0, limits.IN_FLIGHT_MAX),
+    },
+    choices={FAIRNESS: STRATEGIES, SCHEDULE: BOOLEAN},
+    checks={SEPARATOR: check_separator, WEIGHTS: check_weights},
     refused={
         **{name: _ONLY_FIFO.format(name) for name in ("DeduplicationScope", "FifoThroughputLimit")},
         **_PRIORITY_REFUSED,
@@ -120,8 +148,10 @@ FIFO: Final = replace(
         "must end with .fifo suffix and be 1 to 80 in length."
     ),
     order=FifoOrder,
+    shared=None,
     rules=FifoRules,
     ranges={},
+    checks={},
     choices={
         "FifoQueue": BOOLEAN,
         "ContentBasedDeduplication": BOOLEAN,
@@ -138,6 +168,8 @@ FIFO: Final = replace(
             f"You can specify the {IDEMPOTENCY_WINDOW} only for standard queues: FIFO queues have theirs."
         ),
         **_PRIORITY_REFUSED,
+        **_SHARING_REFUSED,
+        SCHEDULE: f"You can specify the {SCHEDULE} only for queues that are not FIFO queues.",
     },
     needs_group=True,
     deduplicates_all=True,
@@ -156,11 +188,16 @@ PRIORITY: Final = replace(
     marker=ORDER,
     marker_value="priority",
     order=PriorityOrder,
+    shared=None,
     rules=PriorityRules,
-    ranges={**STANDARD.ranges, DEFAULT_PRIORITY: limits.LONG_RANGE},
-    choices={ORDER: ("priority", "standard")},
+    ranges={IDEMPOTENCY_WINDOW: STANDARD.ranges[IDEMPOTENCY_WINDOW], DEFAULT_PRIORITY: limits.LONG_RANGE},
+    checks={},
+    choices={ORDER: ("priority", "standard"), SCHEDULE: BOOLEAN},
     defaults={DEFAULT_PRIORITY: "0"},
-    refused={name: words for name, words in STANDARD.refused.items() if name not in _PRIORITY_REFUSED},
+    refused={
+        **{name: words for name, words in STANDARD.refused.items() if name not in _PRIORITY_REFUSED},
+        **_SHARING_REFUSED,
+    },
     has_priorities=True,
 )
 

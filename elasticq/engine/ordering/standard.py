@@ -33,6 +33,8 @@ from elasticq.engine.ages import Ages
 from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import AHEAD_MAX, SKIPPED_MAX, ContentsMissing, Order, Rules
 from elasticq.engine.ordering.counts import Counts
+from elasticq.engine.ordering.schedule import DELIVER_AT, ahead_ms_max, deliver_at_ms
+from elasticq.engine.ordering.shares import Stored
 from elasticq.engine.rows import Grace, Row
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
@@ -47,7 +49,10 @@ class StandardRules(Rules):
     __slots__ = ()
 
     def __init__(self, attributes: dict[str, str]) -> None:
-        super().__init__(idempotency_ms=int(attributes.get(IDEMPOTENCY_WINDOW, 0)) * 1_000)
+        super().__init__(
+            idempotency_ms=int(attributes.get(IDEMPOTENCY_WINDOW, 0)) * 1_000,
+            ahead_ms_max=ahead_ms_max(attributes),
+        )
 
     def complete(
         self, stored: MessageStored, entry: SendMessage | SendMessageBatchEntry, delay_s: int, now_ms: int
@@ -60,6 +65,8 @@ class StandardRules(Rules):
             stored.deduplication_id = contents.check_token(entry.message_deduplication_id, "MessageDeduplicationId")
         if delay_s:
             stored.visible_at_ms = now_ms + delay_s * 1_000
+        if stored.attributes and DELIVER_AT in stored.attributes:
+            stored.visible_at_ms = deliver_at_ms(stored, now_ms, self.ahead_ms_max)
         if entry.message_group_id is not None:
             stored.group_id = contents.check_token(entry.message_group_id, "MessageGroupId")
 
@@ -135,6 +142,9 @@ class StandardOrder(Order):
 
     def group_name(self, sequence: int) -> str | None:
         return None
+
+    def set_turn(self, path: str, stored: Stored | None) -> None:
+        """Does nothing: whose turn it is counts only while groups share."""
 
     def set_delay(self, delay_ms: int) -> None:
         """Does nothing: each message carries its own delay."""

@@ -10,7 +10,8 @@ from elasticq.engine.writers.contract import Declare, Undo, Writer
 
 def _queue_of(state: State, mutation: m.QueueCreated | m.QueueRestored) -> Queue:
     x = mutation
-    return Queue(x.queue_id, x.account, x.name, x.created_ms, state.grace, x.attributes)
+    turns = state.turns.setdefault(x.queue_id, {})  # a start tells them before the queues
+    return Queue(x.queue_id, x.account, x.name, x.created_ms, state.grace, x.attributes, turns)
 
 
 def _any_queue(state: State, queue_id: int) -> Queue | None:
@@ -67,6 +68,7 @@ def _queue_created_rows(mutation: m.QueueCreated) -> list[RowChange]:
 
 def _uncreate(state: State, queue: Queue, last_queue_id: int) -> None:
     del state.queues[queue.id]
+    state.turns.pop(queue.id, None)
     if state.names.get((queue.account, queue.name)) is queue:
         del state.names[(queue.account, queue.name)]
     state.last_queue_id = last_queue_id
@@ -142,6 +144,7 @@ def _queue_reclaimed(state: State, mutation: m.QueueReclaimed, undo: Undo | None
         return
     key = (queue.account, queue.name)
     deleted_ms = state.deleted_names.get(key)
+    state.turns.pop(queue.id, None)
     if undo is not None:
         undo.append((_unreclaim, state, queue, deleted_ms))
     if deleted_ms == queue.deleted_ms:
@@ -154,6 +157,7 @@ def _queue_reclaimed_rows(mutation: m.QueueReclaimed) -> list[RowChange]:
 
 def _unreclaim(state: State, queue: Queue, deleted_ms: int | None) -> None:
     state.deleted_queues[queue.id] = queue
+    state.turns[queue.id] = queue.turns
     if deleted_ms is not None:
         state.deleted_names[(queue.account, queue.name)] = deleted_ms
 

@@ -5,6 +5,8 @@ from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.kinds import Kind
 from elasticq.engine.ordering.priority import PRIORITY
+from elasticq.engine.ordering.shares import GONE
+from elasticq.engine.ordering.sharing import FAIRNESS
 from elasticq.engine.rows import UNTOUCHED, Grace, Row
 from elasticq.engine.state import Queue
 from elasticq.model.commands import MessageAttributeValue
@@ -17,12 +19,15 @@ class Shelf:
     """One queue of a kind. groups: how many groups its messages have; 0: none, or one each where a kind needs groups.
 
     Where a kind needs no groups every message whose sequence ``groups`` divides is in none.
+    fairness: how groups share, where the kind can say that; empty: as in SQS.
     """
 
-    def __init__(self, kind: Kind, groups: int = 0, grace: Grace | None = None) -> None:
-        self.kind, self.groups = kind, groups
+    def __init__(self, kind: Kind, groups: int = 0, grace: Grace | None = None, fairness: str = "") -> None:
+        self.kind, self.groups, self.fairness = kind, groups, fairness
         self.grace = grace or Grace()
         attributes = {kind.marker: kind.marker_value} if kind.marker else {}
+        if fairness:
+            attributes[FAIRNESS] = fairness
         self.queue = Queue(QUEUE_ID, "0" * 12, "jobs", 0, self.grace, attributes)
         self.sent_ms: dict[int, int] = {}  # of every message that is here
         self.delay_ms = 0  # the queue's
@@ -55,6 +60,12 @@ class Shelf:
 
     def take(self, sequence: int, now_ms: int, until_ms: int) -> None:
         """A receive hands the message out."""
+        order = self.queue.order
+        for path, stored in order.turns([sequence]).items():
+            self.queue.turns[path] = stored
+            order.set_turn(path, stored if stored[1] != GONE else None)
+            if stored[1] == GONE:
+                del self.queue.turns[path]
         old = self.row(sequence)
         self._replace(sequence, Row(until_ms, old.delivery_number + 1, old.receive_count + 1, 1, now_ms))
 
@@ -106,7 +117,9 @@ class Shelf:
 
     def restored(self) -> "Shelf":
         """Another one with the same messages, made as a start makes it whose contents are in memory."""
-        other, order = Shelf(self.kind, self.groups, self.grace), self.queue.order
+        other, order = Shelf(self.kind, self.groups, self.grace, self.fairness), self.queue.order
+        for path, stored in self.queue.turns.items():
+            other.queue.order.set_turn(path, stored)
         other.sent_ms.update(self.sent_ms)
         other.queue.contents.update({**self.queue.contents, **self.cold})
         for sequence in sorted(self.sent_ms):

@@ -7,11 +7,17 @@ from hypothesis import strategies as st
 from elasticq.engine.mutations import LeaseCalled
 from elasticq.engine.ordering.kinds import KINDS, Kind
 from elasticq.engine.ordering.lease_groups import LeaseGroups
+from elasticq.engine.ordering.sharing import STRATEGIES
 from tests.engine.ordering.shelf import QUEUE_ID, Shelf
 
 every_order = pytest.mark.parametrize(
-    ("kind", "groups"),
-    [pytest.param(kind, groups, id=f"{kind.name}-{groups}") for kind in KINDS for groups in (0, 3)],
+    ("kind", "groups", "fairness"),
+    [
+        pytest.param(kind, groups, fairness, id=f"{kind.name}{fairness}-{groups}")
+        for kind in KINDS
+        for fairness in ("", *(STRATEGIES[1:] if kind.shared else ()))
+        for groups in (0, 3)
+    ],
 )
 STEPS = st.lists(
     st.tuples(
@@ -26,8 +32,10 @@ STEPS = st.lists(
 @every_order
 @given(steps=STEPS)
 @settings(max_examples=60)
-def test_order_says_what_the_rows_say(kind: Kind, groups: int, steps: list[tuple[str, int, int]]) -> None:
-    shelf, now_ms = Shelf(kind, groups), 1_000
+def test_order_says_what_the_rows_say(
+    kind: Kind, groups: int, fairness: str, steps: list[tuple[str, int, int]]
+) -> None:
+    shelf, now_ms = Shelf(kind, groups, fairness=fairness), 1_000
     for step, number, passed_ms in steps:
         now_ms += passed_ms
         _do(shelf, step, number, now_ms)
@@ -93,9 +101,9 @@ def _check_choice(shelf: Shelf, now_ms: int) -> None:
 @given(steps=STEPS, cold=st.sets(st.integers(0, 30)))
 @settings(max_examples=60)
 def test_contents_are_asked_for_until_there_is_something_to_hand_out(
-    kind: Kind, groups: int, steps: list[tuple[str, int, int]], cold: set[int]
+    kind: Kind, groups: int, fairness: str, steps: list[tuple[str, int, int]], cold: set[int]
 ) -> None:
-    shelf, now_ms = Shelf(kind, groups), 1_000
+    shelf, now_ms = Shelf(kind, groups, fairness=fairness), 1_000
     for step, number, passed_ms in steps:
         now_ms += passed_ms
         if step != "delay":  # the queue's delay of a content on disk may end a step of Ages too late
@@ -118,8 +126,8 @@ def test_contents_are_asked_for_until_there_is_something_to_hand_out(
 
 
 @every_order
-def test_no_message_is_handed_out_before_the_grace_is_over(kind: Kind, groups: int) -> None:
-    shelf = Shelf(kind, groups)
+def test_no_message_is_handed_out_before_the_grace_is_over(kind: Kind, groups: int, fairness: str) -> None:
+    shelf = Shelf(kind, groups, fairness=fairness)
     shelf.put(1, 100)
     shelf.take(1, 100, 500)
     assert shelf.choose(500) == [1]
@@ -133,8 +141,10 @@ def test_no_message_is_handed_out_before_the_grace_is_over(kind: Kind, groups: i
 
 
 @every_order
-def test_grace_that_came_while_a_message_was_in_flight_prolongs_its_deadline(kind: Kind, groups: int) -> None:
-    shelf = Shelf(kind, groups)
+def test_grace_that_came_while_a_message_was_in_flight_prolongs_its_deadline(
+    kind: Kind, groups: int, fairness: str
+) -> None:
+    shelf = Shelf(kind, groups, fairness=fairness)
     shelf.put(1, 100)
     shelf.take(1, 100, 500)
     shelf.grace.spans = [(400, 900)]
@@ -144,8 +154,8 @@ def test_grace_that_came_while_a_message_was_in_flight_prolongs_its_deadline(kin
 
 
 @every_order
-def test_many_moved_deadlines_cost_no_memory(kind: Kind, groups: int) -> None:
-    shelf = Shelf(kind, groups)
+def test_many_moved_deadlines_cost_no_memory(kind: Kind, groups: int, fairness: str) -> None:
+    shelf = Shelf(kind, groups, fairness=fairness)
     shelf.put(1, 0)
     shelf.take(1, 0, 10_000)
     for at in range(5_000):
@@ -156,8 +166,8 @@ def test_many_moved_deadlines_cost_no_memory(kind: Kind, groups: int) -> None:
 
 
 @every_order
-def test_next_look_for_contents_comes_after_more_was_handed_out(kind: Kind, groups: int) -> None:
-    shelf = Shelf(kind, groups)
+def test_next_look_for_contents_comes_after_more_was_handed_out(kind: Kind, groups: int, fairness: str) -> None:
+    shelf = Shelf(kind, groups, fairness=fairness)
     for sequence in range(1, 601):
         shelf.put(sequence, sequence)
     order = shelf.queue.order
@@ -169,8 +179,8 @@ def test_next_look_for_contents_comes_after_more_was_handed_out(kind: Kind, grou
 
 
 @every_order
-def test_lease_receives_behind_its_own_messages(kind: Kind, groups: int) -> None:
-    shelf, order_groups = Shelf(kind, groups), LeaseGroups()
+def test_lease_receives_behind_its_own_messages(kind: Kind, groups: int, fairness: str) -> None:
+    shelf, order_groups = Shelf(kind, groups, fairness=fairness), LeaseGroups()
     for sequence in (1, 4, 7):
         shelf.put(sequence, 100)
     shelf.take(1, 100, 500)

@@ -41,9 +41,9 @@ def test_defaults_are_values_that_may_be_set(kind: Kind) -> None:
 
 @every_kind
 def test_attributes_of_other_kinds_are_refused(kind: Kind) -> None:
-    own = {*kind.ranges, *kind.choices}
+    own = {*kind.ranges, *kind.choices, *kind.checks}
     assert own.isdisjoint(kind.refused)
-    others = {name for other in KINDS for name in (*other.ranges, *other.choices)} - own
+    others = {name for other in KINDS for name in (*other.ranges, *other.choices, *other.checks)} - own
     for name in others:
         with pytest.raises(InvalidAttributeName, match=name):
             checked({name: "1"}, kind)

@@ -1,0 +1,216 @@
+"""Standard queues whose groups share by turns: round robin, by weights, or by what is unacknowledged.
+
+Each MessageGroupId is a group, and the messages without one are a group together. Whose turn it is says shares.py,
+and what is next within a group the order of standard queues. A group that has as many messages in flight as the
+queue allows has no work until one of them is deleted, returns, becomes a dead letter or is purged: what is in flight
+is counted from the rows, as everywhere, so that no slot can get lost.
+"""
+
+from collections.abc import Iterator
+
+from elasticq.engine.ages import Ages
+from elasticq.engine.mutations import MessageStored
+from elasticq.engine.ordering.contract import AHEAD_MAX, SKIPPED_MAX, ContentsMissing, Order
+from elasticq.engine.ordering.fair import FairOrder, Next
+from elasticq.engine.ordering.groups import Tenant
+from elasticq.engine.ordering.shares import Share, Shares, Stored
+from elasticq.engine.ordering.sharing import Sharing
+from elasticq.engine.ordering.standard import StandardOrder
+from elasticq.engine.rows import Grace, Row
+
+NO_GROUP = ""
+
+
+class SharedOrder(FairOrder):
+    """The index of one standard queue whose groups share. ``_alone_in_flight``: messages without a group."""
+
+    __slots__ = ("_alone_in_flight", "_in_flight_max", "_shares")
+
+    def __init__(self, rows: dict[int, Row], contents: dict[int, MessageStored], grace: Grace, ages: Ages) -> None:
+        super().__init__(rows, contents, grace, ages)
+        self._alone_in_flight = 0
+        self._in_flight_max = 0
+        self._shares = Shares(Sharing({}))
+
+    def share_by(self, sharing: Sharing, stored: dict[str, Stored]) -> None:
+        """Lets the groups share so from now on; ``stored``: what is stored of their turns."""
+        self._in_flight_max = sharing.in_flight_max
+        self._shares = Shares(sharing)
+        for path, turn in stored.items():
+            self._shares.set_stored(path, turn)
+        self._alone_in_flight = len(self._deadlines) - self._delayed
+        for tenant in self._tenants:
+            self._alone_in_flight -= tenant.in_flight
+            self._note(tenant)
+        self._note(None)
+
+    @property
+    def limits_groups(self) -> bool:
+        return self._in_flight_max > 0
+
+    # --- written by apply ---------------------------------------------------
+
+    def set_turn(self, path: str, stored: Stored | None) -> None:
+        self._shares.set_stored(path, stored)
+
+    def join(self, sequence: int, name: str) -> None:
+        alone = self._alone.count
+        super().join(sequence, name)
+        if self._alone.count != alone:  # else ``insert`` follows
+            self._note(self._tenants.of(sequence))
+            self._note(None)
+
+    def insert(self, sequence: int, row: Row) -> None:
+        super().insert(sequence, row)
+        tenant = self._tenants.of(sequence)
+        if tenant is None and row.visible_at_ms and row.delivery_number:
+            self._alone_in_flight += 1
+        self._note(tenant)
+
+    def insert_untouched(self, first: int, last: int) -> None:
+        super().insert_untouched(first, last)
+        self._note(None)
+
+    def _withdraw(self, sequence: int, row: Row, tenant: Tenant | None) -> None:
+        if tenant is None and row.delivery_number and sequence in self._deadlines:
+            self._alone_in_flight -= 1
+        super()._withdraw(sequence, row, tenant)
+        self._note(tenant)
+
+    def _put_back(self, sequence: int, due_ms: int, was_received: bool) -> bool:
+        is_in_order = super()._put_back(sequence, due_ms, was_received)
+        tenant = self._tenants.of(sequence)
+        if tenant is None and was_received:
+            self._alone_in_flight -= 1
+        self._note(tenant)
+        return is_in_order
+
+    def _line_up(self, tenant: Tenant) -> None:
+        """Nothing: groups go by turns, and their next messages stand in no line."""
+
+    def _note(self, tenant: Tenant | None) -> None:
+        """Tell the shares what a group has; None: the messages without one."""
+        if tenant is None:
+            name, in_flight = NO_GROUP, self._alone_in_flight
+            has_messages = bool(self._alone.count or self._returned or self._due)
+        else:
+            name, in_flight = tenant.name, tenant.in_flight
+            has_messages = bool(tenant.first or tenant.returned or tenant.due)
+        is_full = self._in_flight_max > 0 and in_flight >= self._in_flight_max
+        self._shares.note(name, has_messages and not is_full, in_flight)
+
+    # --- read by handlers -----------------------------------------------------
+
+    def turns(self, sequences: list[int]) -> dict[str, Stored]:
+        names = [self.group_name(sequence) or NO_GROUP for sequence in sequences]
+        return self._shares.turns(names)
+
+    def _messages_of(self, share: Share) -> Iterator[Next]:
+        tenant = self._tenants.named(share.path) if share.path else None
+        if tenant is not None:
+            return self._waiting(tenant)
+        return self._in_turn(self._since(self._alone, self._due), self._returned, self._taken)
+
+    def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
+        """Chooses as ``Order.choose`` says, by turns."""
+        if self._heap and self._heap[0][0] <= now_ms:
+            self.advance(now_ms)
+        contents, shares = self._contents, self._shares
+        shares.settle()
+        if limit == 1:  # shortcut: nothing is to be tried out
+            share = shares.first()
+            if share is None:
+                return []
+            first = next(self._messages_of(share))[1]
+            content = contents.get(first)
+            if content is not None and content.sent_ms > sent_after_ms:
+                return [first]
+        chosen: list[int] = []
+        skipped = 0
+        with _Turns(self) as turns:
+            while len(chosen) < limit and skipped < SKIPPED_MAX and (sequence := turns.next()) is not None:
+                content = contents.get(sequence)
+                if content is None:
+                    break
+                is_living = content.sent_ms > sent_after_ms
+                turns.take(is_handed_out=is_living)
+                if is_living:
+                    chosen.append(sequence)
+                else:
+                    skipped += 1
+            else:
+                return chosen
+        if not chosen:
+            raise ContentsMissing([sequence, *(other for other in self.cold_ahead() if other != sequence)])
+        return chosen
+
+    def cold_ahead(self) -> list[int]:
+        return [sequence for sequence in self.ahead(AHEAD_MAX) if sequence not in self._contents]
+
+    def ahead(self, limit: int) -> list[int]:
+        """Returns up to ``limit`` of the next messages, wherever their contents are, the expired ones among them."""
+        self._shares.settle()
+        ahead: list[int] = []
+        with _Turns(self) as turns:
+            while len(ahead) < limit and (sequence := turns.next()) is not None:
+                turns.take(is_handed_out=True)
+                ahead.append(sequence)
+        return ahead
+
+
+def shared(before: Order, sharing: Sharing | None, stored: dict[str, Stored]) -> Order:
+    """Returns the order of a queue whose attributes now say ``sharing``; ``before`` is of no more use, or is it."""
+    assert isinstance(before, StandardOrder), "only groups of standard queues share"
+    if sharing is not None:
+        after = before.go_on_as(SharedOrder)
+        after.share_by(sharing, stored)
+        return after
+    return before.go_on_as(FairOrder) if isinstance(before, SharedOrder) else before
+
+
+class _Turns:
+    """One pass over what can be handed out; nothing may change meanwhile.
+
+    heads: of each group that was met the next message, those behind it, and how many more may be in flight.
+    """
+
+    __slots__ = ("_heads", "_order", "_share", "_shares")
+
+    def __init__(self, order: SharedOrder) -> None:
+        self._order = order
+        self._shares = order._shares
+        self._heads: dict[str, tuple[int, Iterator[Next], int]] = {}
+        self._share: Share | None = None
+
+    def __enter__(self) -> "_Turns":
+        self._shares.begin()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._shares.end()
+
+    def next(self) -> int | None:
+        """Returns the sequence of the next message, to be taken then; None if there is none."""
+        share = self._share = self._shares.first()
+        if share is None:
+            return None
+        head = self._heads.get(share.path)
+        if head is None:
+            messages = self._order._messages_of(share)
+            most = self._order._in_flight_max
+            head = self._heads[share.path] = (next(messages)[1], messages, most - share.in_flight if most else 1 << 62)
+        return head[0]
+
+    def take(self, *, is_handed_out: bool) -> None:
+        """Passes the message by that ``next`` returned; one that is handed out costs its group a turn and a slot."""
+        share = self._share
+        assert share is not None
+        _, messages, room = self._heads[share.path]
+        if is_handed_out:
+            self._shares.charge(share)
+            room -= 1
+        following = next(messages, None)
+        if following is None or not room:
+            self._shares.rest(share)
+        else:
+            self._heads[share.path] = (following[1], messages, room)

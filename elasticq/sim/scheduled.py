@@ -1,0 +1,26 @@
+"""Nothing is handed out before the time that its sender said, whoever is master then."""
+
+from elasticq.engine import mutations as m
+from elasticq.engine.ordering.schedule import DELIVER_AT
+
+
+class Scheduled:
+    """The times of messages that nobody received yet, by queue and sequence, as their attributes say."""
+
+    def __init__(self) -> None:
+        self._due_ms: dict[tuple[int, int], int] = {}
+
+    def early(self, made: list[m.Mutation]) -> list[str]:
+        """Take an entry; return what it hands out too early."""
+        found = []
+        for mutation in made:
+            if isinstance(mutation, m.MessageStored):
+                value = (mutation.attributes or {}).get(DELIVER_AT)
+                if value is not None:
+                    self._due_ms[mutation.queue_id, mutation.sequence] = int(value.string_value or "")
+            elif isinstance(mutation, m.MessagesReceived):
+                for sequence in mutation.sequences:
+                    early_ms = self._due_ms.get((mutation.queue_id, sequence), 0) - mutation.received_ms
+                    if early_ms > 0:
+                        found.append(f"message {sequence} of queue {mutation.queue_id}, by {early_ms} ms")
+        return found
