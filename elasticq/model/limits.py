@@ -47,6 +47,16 @@ RETENTION_S_DEFAULT: Final = 345_600
 KMS_REUSE_S_DEFAULT: Final = 300
 SIXTY_SECOND_RULE_MS: Final = 60_000  # between two purges; from a deletion until the name is free again
 
+# Filter policies of subscriptions: the SNS developer guide, "Filter policy constraints", and recordings.
+FILTER_POLICY_BYTES_MAX: Final = 262_144
+FILTER_POLICY_KEYS_MAX: Final = 5  # at the top; those of nested objects are not counted
+FILTER_POLICY_COMPLEXITY_MAX: Final = 150
+FILTER_WILDCARDS_MAX: Final = 3  # in one pattern
+FILTER_WILDCARD_POINTS_MAX: Final = 100
+FILTER_NUMBER_MAX: Final = 1_000_000_000  # that a numeric operator takes, and -FILTER_NUMBER_MAX at least
+FILTER_DEPTH_MAX: Final = 150  # ours: of keys in keys, where dots and $or count, too; complexity allows no more objects
+FILTER_TERMS_MAX: Final = 1_500  # ours: conditions of all alternatives together, once $or is multiplied out
+
 # Ours: bounds of this server.
 QUEUES_MAX: Final = 100_000
 MOVE_TASKS_MAX: Final = 1_000  # remembered in all; of those that ended the oldest are forgotten first
