@@ -57,6 +57,11 @@ FILTER_NUMBER_MAX: Final = 1_000_000_000  # that a numeric operator takes, and -
 FILTER_DEPTH_MAX: Final = 150  # ours: of keys in keys, where dots and $or count, too; complexity allows no more objects
 FILTER_TERMS_MAX: Final = 1_500  # ours: conditions of all alternatives together, once $or is multiplied out
 
+# Delivery policies: the SNS developer guide, "Message delivery retries".
+RETRIES_MAX: Final = 100
+RETRY_DELAY_S_MAX: Final = 3_600
+RETRY_TOTAL_S_MAX: Final = 3_600
+
 # Ours: bounds of this server.
 QUEUES_MAX: Final = 100_000
 MOVE_TASKS_MAX: Final = 1_000  # remembered in all; of those that ended the oldest are forgotten first
