@@ -10,16 +10,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from elasticq.engine.topics import QUEUE_PROTOCOL, RAW, REDRIVE
+from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES, MESSAGE_BODY, InvalidFilterPolicy, compile_policy
+from elasticq.engine.topics import FILTER, FILTER_SCOPE, QUEUE_PROTOCOL, RAW, REDRIVE
 from elasticq.model.errors import invalid_parameter, quoted
 from elasticq.model.names import has_fifo_suffix, parse_queue_arn
 
-FILTER: Final = "FilterPolicy"
-FILTER_SCOPE: Final = "FilterPolicyScope"
 DELIVERY_POLICY: Final = "DeliveryPolicy"
 ROLE: Final = "SubscriptionRoleArn"
-BY_ATTRIBUTES: Final = "MessageAttributes"
-BY_BODY: Final = "MessageBody"
 _RAW_PROTOCOLS: Final = frozenset((QUEUE_PROTOCOL, "http", "https", "firehose"))
 _QUEUE_ARN_PARTS: Final = 6
 
@@ -72,10 +69,12 @@ def checked(given: dict[str, str], present: dict[str, str], to: Endpoint) -> dic
     attributes = dict(present)
     for name, value in given.items():
         attributes[name] = _checked(name, value, to)
+    if attributes.get(FILTER) and (FILTER in given or FILTER_SCOPE in given):
+        _check_filter(attributes[FILTER], attributes.get(FILTER_SCOPE, MESSAGE_ATTRIBUTES))
     return {name: value for name, value in attributes.items() if value and (name, value) not in _DEFAULTS}
 
 
-_DEFAULTS: Final = frozenset(((FILTER_SCOPE, BY_ATTRIBUTES),))
+_DEFAULTS: Final = frozenset(((FILTER_SCOPE, MESSAGE_ATTRIBUTES),))
 """Values that are as none, wherever subscriptions are compared or kept."""
 
 
@@ -83,12 +82,14 @@ def _checked(name: str, value: str, to: Endpoint) -> str:
     if name == RAW:
         return _raw(value, to)
     if name == FILTER_SCOPE:
-        if value not in (BY_ATTRIBUTES, BY_BODY):
+        if value not in (MESSAGE_ATTRIBUTES, MESSAGE_BODY):
             raise invalid_parameter(
                 f"FilterPolicyScope: Invalid value [{quoted(value)}]."
                 " Please use either MessageBody or MessageAttributes"
             )
         return value
+    if name == FILTER:
+        return value  # judged with the scope, which may come after it
     if name == REDRIVE:
         return _redrive(value, to)
     if name == DELIVERY_POLICY:
@@ -96,6 +97,13 @@ def _checked(name: str, value: str, to: Endpoint) -> str:
     if name == ROLE:
         return value
     raise invalid_parameter("AttributeName")
+
+
+def _check_filter(text: str, scope: str) -> None:
+    try:
+        compile_policy(text, scope)
+    except InvalidFilterPolicy as error:
+        raise invalid_parameter(str(error)) from None
 
 
 def _raw(value: str, to: Endpoint) -> str:

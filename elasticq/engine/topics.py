@@ -1,18 +1,23 @@
 """Topics with their subscriptions, ready for a publish: by name, by ARN, by what their filters ask for.
 
 The rows are mutations and stand in ``State.tables``; this is the index over them, which ``writers/topics.py`` keeps.
-A subscription is made ready once, when its row is set: its endpoint and its policies are read then.
+A subscription is made ready once, when its row is set: its endpoint and its policies are read then, and its filter is
+compiled.
 """
 
 import json
 from collections.abc import Iterator
 from typing import Final
 
+from elasticq.engine.filter_index import FilterIndex
+from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES, compile_policy
 from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.engine.queue_names import QueueNames
 from elasticq.model.commands import MessageAttributes
 from elasticq.model.names import FIFO_SUFFIX, parse_queue_arn
 
+FILTER: Final = "FilterPolicy"
+FILTER_SCOPE: Final = "FilterPolicyScope"
 RAW: Final = "RawMessageDelivery"
 REDRIVE: Final = "RedrivePolicy"
 QUEUE_PROTOCOL: Final = "sqs"
@@ -25,13 +30,15 @@ class Subscription:
     subscription that is no queue. dead_letters: those of the queue that takes what ``target`` cannot; None without.
     """
 
-    __slots__ = ("dead_letters", "is_raw", "row", "target")
+    __slots__ = ("dead_letters", "filter", "is_raw", "row", "target")
 
     def __init__(self, row: SubscriptionSet) -> None:
         self.row = row
         self.is_raw = row.attributes.get(RAW) == "true"
         self.target = row.queue_owner, row.endpoint.rpartition(":")[2] if row.protocol == QUEUE_PROTOCOL else row.key
         self.dead_letters = _dead_letters(row)
+        text = row.attributes.get(FILTER)
+        self.filter = compile_policy(text, row.attributes.get(FILTER_SCOPE, MESSAGE_ATTRIBUTES)) if text else None
 
 
 def _dead_letters(row: SubscriptionSet) -> tuple[str, str] | None:
@@ -45,13 +52,13 @@ class Topic:
     by_endpoint: the number of the subscription of a protocol and an endpoint.
     """
 
-    __slots__ = ("_open", "by_endpoint", "row", "subscriptions")
+    __slots__ = ("_filters", "by_endpoint", "row", "subscriptions")
 
     def __init__(self, row: TopicSet | None) -> None:
         self.row = row
         self.subscriptions: dict[int, Subscription] = {}
         self.by_endpoint: dict[tuple[str, str], int] = {}
-        self._open: dict[int, Subscription] = {}  # those that are confirmed
+        self._filters: FilterIndex[int] = FilterIndex()  # of those that are confirmed
 
     @property
     def is_fifo(self) -> bool:
@@ -59,7 +66,7 @@ class Topic:
 
     @property
     def confirmed(self) -> int:
-        return len(self._open)
+        return len(self._filters)
 
     def add(self, subscription: Subscription) -> None:
         row = subscription.row
@@ -67,17 +74,18 @@ class Topic:
         self.subscriptions[number] = subscription
         self.by_endpoint[row.protocol, row.endpoint] = number
         if not subscription.row.is_pending:
-            self._open[number] = subscription
+            self._filters.set(number, subscription.filter)
 
     def remove(self, number: int) -> None:
         row = self.subscriptions.pop(number).row
         if self.by_endpoint.get((row.protocol, row.endpoint)) == number:
             del self.by_endpoint[row.protocol, row.endpoint]
-        self._open.pop(number, None)
+        self._filters.remove(number)
 
     def matching(self, attributes: MessageAttributes | None, body: str) -> list[Subscription]:
         """The confirmed subscriptions that get a message, by number."""
-        return [self._open[number] for number in sorted(self._open)]
+        subscriptions = self.subscriptions
+        return [subscriptions[number] for number in sorted(self._filters.matching(attributes, body))]
 
 
 class Topics:

@@ -47,7 +47,6 @@ TOPIC_MESSAGE_BYTES_MIN_SETTING: Final = 1_024
 TOPIC_DISPLAY_NAME_CHARS_MAX: Final = 100
 TOPIC_POLICY_BYTES_MAX: Final = 30_720
 DATA_PROTECTION_POLICY_CHARS_MAX: Final = 30_720
-FILTER_POLICY_BYTES_MAX: Final = 262_144
 SUBJECT_CHARS_MAX: Final = 100
 LISTED_TOPICS_MAX: Final = 100  # a page of topics or subscriptions
 FIFO_SUBSCRIPTIONS_MAX: Final = 100  # of a FIFO topic
@@ -64,6 +63,16 @@ WAIT_S_DEFAULT: Final = 0
 RETENTION_S_DEFAULT: Final = 345_600
 KMS_REUSE_S_DEFAULT: Final = 300
 SIXTY_SECOND_RULE_MS: Final = 60_000  # between two purges; from a deletion until the name is free again
+
+# Filter policies of subscriptions: the SNS developer guide, "Filter policy constraints", and recordings.
+FILTER_POLICY_BYTES_MAX: Final = 262_144
+FILTER_POLICY_KEYS_MAX: Final = 5  # at the top; those of nested objects are not counted
+FILTER_POLICY_COMPLEXITY_MAX: Final = 150
+FILTER_WILDCARDS_MAX: Final = 3  # in one pattern
+FILTER_WILDCARD_POINTS_MAX: Final = 100
+FILTER_NUMBER_MAX: Final = 1_000_000_000  # that a numeric operator takes, and -FILTER_NUMBER_MAX at least
+FILTER_DEPTH_MAX: Final = 150  # ours: of keys in keys, where dots and $or count, too; complexity allows no more objects
+FILTER_TERMS_MAX: Final = 1_500  # ours: conditions of all alternatives together, once $or is multiplied out
 
 # Ours: bounds of this server.
 QUEUES_MAX: Final = 100_000

@@ -11,6 +11,7 @@ from elasticq.engine import envelopes
 from elasticq.engine import mutations as m
 from elasticq.engine import subscription_attributes as attributes
 from elasticq.engine.context import ExecutionContext, Outcome
+from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES
 from elasticq.engine.identity import next_sequence
 from elasticq.engine.state import State
 from elasticq.engine.subscription_attributes import Endpoint
@@ -25,7 +26,7 @@ from elasticq.engine.topic_arns import (
 from elasticq.engine.topic_attributes import MESSAGE_BYTES, RETRY_DEFAULTS, message_bytes_max
 from elasticq.engine.topic_paging import read_number, token_of
 from elasticq.engine.topic_removal import removed
-from elasticq.engine.topics import QUEUE_PROTOCOL, RAW, Subscription, Topic
+from elasticq.engine.topics import FILTER, FILTER_SCOPE, QUEUE_PROTOCOL, RAW, Subscription, Topic
 from elasticq.model import limits
 from elasticq.model import topic_commands as t
 from elasticq.model.commands import Call
@@ -250,9 +251,9 @@ def get_subscription_attributes(
         "RawMessageDelivery": own.pop(RAW, "false"),
         "SubscriptionPrincipal": row.principal,
     }
-    scope = own.pop(attributes.FILTER_SCOPE, attributes.BY_ATTRIBUTES)
-    if attributes.FILTER in own:
-        own[attributes.FILTER_SCOPE] = scope
+    scope = own.pop(FILTER_SCOPE, MESSAGE_ATTRIBUTES)
+    if FILTER in own:
+        own[FILTER_SCOPE] = scope
     if row.protocol in ("http", "https"):
         own["EffectiveDeliveryPolicy"] = _effective_delivery_policy(own.get(attributes.DELIVERY_POLICY, ""))
     return TopicAttributesResult(shown | own), []
