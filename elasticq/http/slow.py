@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from elasticq import __version__
 from elasticq.http import audit, exchange, peeking, testing
-from elasticq.http.caller import invocation
+from elasticq.http.caller import credential_of, invocation
 from elasticq.http.context import BUSY_TEXT, WAITING_FREE_BYTES, Connection, ServerContext, command_bytes
 from elasticq.http.exchange import Answer
 from elasticq.http.facts import Head
@@ -38,6 +38,7 @@ from elasticq.model.limits import HEAD_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire.operations import PEEK, SQS, Operation
+from elasticq.wire.services import guess
 
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
@@ -85,6 +86,11 @@ class Asked(Struct):
     @property
     def query(self) -> str:
         return self.request.rel_url.raw_query_string
+
+    @property
+    def credential(self) -> bytes:
+        """The text that holds the scope of the signature, in a header or in the URL."""
+        return credential_of(self.head.lines, self.head.authorization)
 
 
 class SlowPath:
@@ -198,7 +204,8 @@ class SlowPath:
         """Answer an error in the protocol of the request, as far as its head tells that."""
         protocol = JSON if _has_target(asked.request) else FORM
         request_id = self._request_id()
-        return self._respond(exchange.encode_error(self._context.service, protocol, error, request_id), request_id)
+        service = guess(self._context.services, asked.credential, asked.query.encode() + b"&" + asked.body)
+        return self._respond(exchange.encode_error(service, protocol, error, request_id), request_id)
 
     async def _post(self, asked: Asked) -> web.Response:
         protocol, query = asked.head.protocol, asked.query.encode()
@@ -225,14 +232,15 @@ class SlowPath:
         try:
             principal, account = self._admit(asked)
             operation, command = exchange.decode(
-                self._context.service, protocol, head.operation, form_or_body, asked.path
+                self._context.services, protocol, head.operation, form_or_body, asked.path, asked.credential
             )
             action = operation.name
             self._check_method(asked, operation)
             self._make_room(asked, command, len(form_or_body))
         except SqsError as error:
             self._context.count(request_id, action, account, command, error, error.status, began_s, head)
-            return self._respond(exchange.encode_error(self._context.service, protocol, error, request_id), request_id)
+            service = guess(self._context.services, asked.credential, form_or_body)
+            return self._respond(exchange.encode_error(service, protocol, error, request_id), request_id)
         invocation_key = invocation(principal, operation.name, head.invocation_id, form_or_body)
         call = Call(
             command,
@@ -244,7 +252,7 @@ class SlowPath:
             head.trace_header,
         )
         outcome = await self._submit(call, asked.request)
-        answer = exchange.encode(self._context.service, protocol, operation, command, outcome, request_id)
+        answer = exchange.encode(self._context.services, protocol, operation, command, outcome, request_id)
         self._context.count(request_id, action, account, command, outcome, answer.status, began_s, head)
         if action in audit.TOLD and not isinstance(outcome, SqsError):
             transport = asked.request.transport
@@ -256,12 +264,12 @@ class SlowPath:
         request_id = self._request_id()
         try:
             principal, account = self._admit(asked)
-            _, command = exchange.decode(SQS, JSON, PEEK, asked.body, "")
+            _, command = exchange.decode((SQS,), JSON, PEEK, asked.body, "")
         except SqsError as error:
             return self._respond(exchange.encode_error(SQS, JSON, error, request_id), request_id)
         call = Call(command, principal, account, self._endpoint(asked), b"", asked.connection.origin)
         outcome = await self._submit(call, asked.request)
-        return self._respond(exchange.encode(SQS, JSON, PEEK, command, outcome, request_id), request_id)
+        return self._respond(exchange.encode((SQS,), JSON, PEEK, command, outcome, request_id), request_id)
 
     async def _list_messages(self, asked: Asked) -> web.Response:
         """Answer LocalStack's page of a queue's messages."""

@@ -39,6 +39,23 @@ KMS_REUSE_S_MIN: Final = 60
 KMS_REUSE_S_MAX: Final = 86_400
 TRACE_HEADER_BYTES_MAX: Final = 1_024  # ours: X-Ray's own have a few hundred
 
+# Quotas of topics: botocore's model of SNS, "Amazon SNS endpoints and quotas", and recordings of AWS.
+TOPIC_NAME_CHARS_MAX: Final = 256
+TOPIC_MESSAGE_BYTES_MAX: Final = 1_048_576  # the highest MaximumMessageSize
+TOPIC_MESSAGE_BYTES_DEFAULT: Final = 262_144
+TOPIC_MESSAGE_BYTES_MIN_SETTING: Final = 1_024
+TOPIC_DISPLAY_NAME_CHARS_MAX: Final = 100
+TOPIC_POLICY_BYTES_MAX: Final = 30_720
+DATA_PROTECTION_POLICY_CHARS_MAX: Final = 30_720
+SUBJECT_CHARS_MAX: Final = 100
+LISTED_TOPICS_MAX: Final = 100  # a page of topics or subscriptions
+FIFO_SUBSCRIPTIONS_MAX: Final = 100  # of a FIFO topic
+LARGE_SUBSCRIPTIONS_MAX: Final = 100  # of a topic whose messages may be longer than the default
+LARGE_PROTOCOLS: Final = frozenset(("sqs", "firehose", "lambda"))
+PENDING_SUBSCRIPTION_MS: Final = 259_200_000  # 3 days until one that nobody confirms lapses
+CONFIRMATION_TOKEN_CHARS: Final = 288  # hexadecimal digits
+CONFIRMATION_TOKEN_MS: Final = 172_800_000  # 2 days
+
 # Defaults: AWS SetQueueAttributes page.
 DELAY_S_DEFAULT: Final = 0
 VISIBILITY_S_DEFAULT: Final = 30
@@ -64,6 +81,11 @@ RETRY_TOTAL_S_MAX: Final = 3_600
 
 # Ours: bounds of this server.
 QUEUES_MAX: Final = 100_000
+TOPICS_MAX: Final = 100_000
+SUBSCRIPTIONS_MAX: Final = 200_000  # in all; a row of each is kept in memory
+TOPIC_SUBSCRIPTIONS_MAX: Final = 100_000  # of one topic: what a publish looks at, and what its row may list
+PUBLISHES_MAX: Final = 1_000  # that wait for their delivery in steps, as they match too many subscriptions
+PUBLISHES_BYTES_MAX: Final = 64 * 1_048_576  # of these together
 MOVE_TASKS_MAX: Final = 1_000  # remembered in all; of those that ended the oldest are forgotten first
 FRAME_BYTES_MAX: Final = 8 * 1_048_576  # between members, and of the log
 ENTRY_BYTES_MAX: Final = FRAME_BYTES_MAX - 65_536  # an entry's mutations; the rest is for what frames them
@@ -164,6 +186,46 @@ MEMBERS: Final = {
     "SentFromMs": _LONG,
     "SentUntilMs": _LONG,
 }
+
+TOPIC_MEMBERS: Final = {
+    "Name": Meta(max_length=1_024),
+    "TopicArn": Meta(max_length=1_024),
+    "TargetArn": Meta(max_length=1_024),
+    "ResourceArn": Meta(max_length=1_024),
+    "SubscriptionArn": Meta(max_length=1_024),
+    "NextToken": Meta(max_length=1_024),
+    "Token": Meta(max_length=1_024),
+    "PhoneNumber": Meta(max_length=256),
+    "Protocol": Meta(max_length=256),
+    "Endpoint": Meta(max_length=2_048),
+    "AttributeName": Meta(max_length=256),
+    "AttributeValue": Meta(max_length=FILTER_POLICY_BYTES_MAX),  # the longest are filter policies
+    "DataProtectionPolicy": Meta(max_length=DATA_PROTECTION_POLICY_CHARS_MAX),
+    "Label": Meta(max_length=256),
+    "Flag": Meta(max_length=16),
+    "Subject": Meta(max_length=1_024),
+    "MessageStructure": Meta(max_length=256),
+    "Message": Meta(max_length=REQUEST_BYTES_MAX),  # see Limits.body_bytes
+    "MessageGroupId": Meta(max_length=256),
+    "MessageDeduplicationId": Meta(max_length=256),
+    "Id": Meta(max_length=256),
+    "PublishBatchRequestEntries": Meta(max_length=100),
+    "Attributes": Meta(max_length=100),
+    "Attributes.key": Meta(max_length=256),
+    "Attributes.value": Meta(max_length=FILTER_POLICY_BYTES_MAX),
+    "Tags": Meta(max_length=200),
+    "Key": Meta(max_length=256),
+    "Value": Meta(max_length=1_024),
+    "TagKeys": Meta(max_length=1_000),
+    "TagKeys.item": Meta(max_length=256),
+    "AWSAccountId": Meta(max_length=1_000),
+    "AWSAccountId.item": Meta(max_length=256),
+    "ActionName": Meta(max_length=100),
+    "ActionName.item": Meta(max_length=256),
+    "MessageAttributes": Meta(max_length=256),  # without a bound on AWS but the message's size
+    "MessageAttributes.key": Meta(max_length=1_024),
+}
+"""The same of SNS's requests."""
 
 
 class Limits(Struct, frozen=True):

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from elasticq.engine.actions.receive import wait_s
 from elasticq.engine.contents import message_bytes
 from elasticq.engine.state import State
+from elasticq.model import topic_commands as t
 from elasticq.model.commands import (
     Call,
     ChangeMessageVisibilityBatch,
@@ -31,7 +32,22 @@ from elasticq.model.extensions import Peek
 from elasticq.model.limits import WAIT_S_MAX
 from elasticq.node.outputs import HeldCall, Ticket
 
-READS: Final = (GetQueueAttributes, GetQueueUrl, ListDeadLetterSourceQueues, ListQueueTags, ListQueues, Peek)
+READS: Final = (
+    GetQueueAttributes,
+    GetQueueUrl,
+    ListDeadLetterSourceQueues,
+    ListQueueTags,
+    ListQueues,
+    Peek,
+    t.GetDataProtectionPolicy,
+    t.GetSubscriptionAttributes,
+    t.GetTopicAttributes,
+    t.ListSubscriptions,
+    t.ListSubscriptionsByTopic,
+    t.ListTagsForResource,
+    t.ListTopics,
+    t.NothingThere,
+)
 WAITING_CALLS_MAX: Final = 10_000
 WAITING_BYTES_MAX: Final = 48 * 1_048_576  # well below what a link may have unsent, as all leave at once
 CALL_BYTES: Final = 1_024  # of a call beside its entries

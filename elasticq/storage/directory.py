@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
 
-FORMAT: Final = 6
+FORMAT: Final = 7
 FORMAT_FILE: Final = "format.json"
 LOCK_FILE: Final = "lock"
 _COPY_FILE: Final = "format.json.copy"
@@ -44,6 +44,7 @@ class Format(Struct, frozen=True):
     hold dead letters and FIFO messages, whose further fields an older version would drop. Format 5:
     log and rows may hold leases, ids that senders have used, and moves of the clock by tests. Format 6:
     the file ends with a checksum of all before it, and the rows have their two most needed ones twice.
+    Format 7: log and rows may hold topics, their subscriptions and publishes.
     """
 
     format: int
