@@ -63,7 +63,7 @@ class DeliveryPolicy(Struct, frozen=True):
             share = place * (place + 1) / (last * (last + 1))
         else:
             share = place / last
-        return self.min_delay_s + (self.max_delay_s - self.min_delay_s) * share
+        return float(self.min_delay_s + (self.max_delay_s - self.min_delay_s) * share)
 
     @property
     def total_s(self) -> float:
@@ -98,7 +98,10 @@ def of_subscription(text: str, of_the_topic: DeliveryPolicy = DEFAULT) -> Delive
 
 
 def in_force(topic_text: str, subscription_text: str) -> DeliveryPolicy:
-    """Of two texts that were accepted once, either of which may be empty; a topic may forbid subscriptions their own."""
+    """Of two texts that were accepted once, either of which may be empty.
+
+    A topic may forbid its subscriptions policies of their own.
+    """
     topic = of_topic(topic_text)
     http = _document(topic_text).get("http")
     is_fixed = isinstance(http, dict) and http.get("disableSubscriptionOverrides") is True

@@ -21,6 +21,7 @@ FILTER_SCOPE: Final = "FilterPolicyScope"
 RAW: Final = "RawMessageDelivery"
 REDRIVE: Final = "RedrivePolicy"
 QUEUE_PROTOCOL: Final = "sqs"
+WEB_PROTOCOLS: Final = ("http", "https")
 
 
 class Subscription:
@@ -91,7 +92,7 @@ class Topic:
 class Topics:
     """All topics and subscriptions of a state."""
 
-    __slots__ = ("_by_owner", "_numbers", "by_key", "by_number", "names", "orphans", "pending")
+    __slots__ = ("_by_owner", "_numbers", "by_key", "by_number", "names", "orphans", "pending", "pushed")
 
     def __init__(self) -> None:
         self.by_number: dict[int, Topic] = {}
@@ -99,6 +100,7 @@ class Topics:
         self.by_key: dict[str, Subscription] = {}  # by the end of the ARN
         self.orphans: dict[int, Topic] = {}  # deleted topics whose subscriptions are not gone yet
         self.pending: dict[int, Subscription] = {}
+        self.pushed: dict[int, Subscription] = {}  # those that are web servers
         self._numbers: dict[int, Subscription] = {}
         self._by_owner: dict[str, dict[int, Subscription]] = {}
 
@@ -136,6 +138,8 @@ class Topics:
         self._by_owner.setdefault(row.account, {})[row.number] = subscription
         if row.is_pending:
             self.pending[row.number] = subscription
+        if row.protocol in WEB_PROTOCOLS:
+            self.pushed[row.number] = subscription
 
     def drop_subscription(self, number: int) -> None:
         subscription = self._numbers.pop(number, None)
@@ -148,6 +152,7 @@ class Topics:
             self.orphans.pop(row.topic, None)
         self.by_key.pop(row.key, None)
         self.pending.pop(number, None)
+        self.pushed.pop(number, None)
         owned = self._by_owner[row.account]
         del owned[number]
         if not owned:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from logging import getLogger
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, Protocol
@@ -100,6 +100,7 @@ class ServerContext:
     own_region: node.region, or empty where queues are not told apart by regions.
     slow_path: aiohttp's part; None until a connection needs it and sets it.
     services: the APIs that are spoken on the port; the first one has JSON 1.0, too.
+    certificate: gives the PEM text that notifications are verified with; None until whoever signs them sets it.
     """
 
     __slots__ = (
@@ -114,6 +115,7 @@ class ServerContext:
         "browsers",
         "buffers_bytes",
         "callers",
+        "certificate",
         "clock",
         "connections",
         "context_path",
@@ -179,6 +181,7 @@ class ServerContext:
         self.public_url = public_url and f"{public_url}{context_path}"
         self.context_path = context_path
         self.services = services
+        self.certificate: Callable[[], Awaitable[bytes | None]] | None = None
         self.scheme = scheme
         self._is_strict = auth == "strict"
         self.browsers = browsers

@@ -8,6 +8,7 @@ both go through exchange.py.
 """
 
 import asyncio
+import re
 from logging import LogRecord, getLogger
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -43,6 +44,8 @@ from elasticq.wire.services import guess
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
 
+_CERTIFICATE = re.compile(r"/SimpleNotificationService-[0-9a-f]{32}\.pem")
+"""Where notifications say that their certificate is; its name changes with it, and there is one at a time."""
 UNKNOWN_OPERATION = b"<UnknownOperationException/>"
 PREFLIGHT_S = 600
 NEVER_S = 100_000_000
@@ -144,6 +147,8 @@ class SlowPath:
         page = _PAGES.get(path.removeprefix(self._context.context_path))
         if page is not None and request.method in ("GET", "HEAD"):
             return page(self._context)
+        if _CERTIFICATE.fullmatch(path.removeprefix(self._context.context_path)) and request.method == "GET":
+            return await self._certificate()
         reason = self._context.refusal(request.headers.get)
         if reason:
             return self._refuse(asked, AccessDenied(reason))
@@ -163,6 +168,12 @@ class SlowPath:
             return self._unknown(asked)
         self._allow_page(request, response)
         return response
+
+    async def _certificate(self) -> web.Response:
+        """Answer with the certificate of notifications. It is public, and whoever verifies one has no credentials."""
+        certificate = self._context.certificate
+        pem = None if certificate is None else await certificate()
+        return _not_found() if pem is None else web.Response(body=pem, content_type="application/x-pem-file")
 
     async def _test(self, asked: Asked) -> web.Response:
         """Answer a page of testing.py, in plain JSON."""

@@ -45,6 +45,7 @@ from elasticq.server.member import Member
 from elasticq.server.notify import READY, STOPPING, notify
 from elasticq.server.ports import EXIT_FAILURE, is_supervised, not_listening, sqs_listener
 from elasticq.server.proxy import ProxyProcess
+from elasticq.server.pushes import Pushes
 from elasticq.server.renewal import Part, has_terminal, renew
 from elasticq.server.settings import Admin, Http, Settings, SettingsError, admin_token, keys, queues, tls, warnings
 from elasticq.server.view import View
@@ -168,6 +169,12 @@ async def _serve(
     observer, end_spans = spans.make(settings.otel, settings.node.id)
     context = make_context(settings, runtime, loop, observer, files)
     view.open(member, context)
+    pushes = None
+    if settings.cluster.role != PROXY:
+        ports = [0 if admin is None else admin.port, int(member.peer_address.rpartition(":")[2] or 0)]
+        pushes = Pushes(settings, runtime, loop, [port for port in ports if port])
+        context.certificate = pushes.certificate
+        pushes.start()
     server = await _listen(settings, context, listener, files)
     if not has_terminal():
         parts = _renewed(settings, member, context, admin, server)
@@ -193,6 +200,8 @@ async def _serve(
     opening.cancel()
     declaring.cancel()
     view.stopping = True
+    if pushes is not None:
+        await pushes.stop()
     await member.hand_over()
     server.close()
     if not runtime.stopped:

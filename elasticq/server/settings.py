@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from elasticq.model import limits
 from elasticq.model.commands import DeclareQueue
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
+from elasticq.push.addresses import REFUSED, unreadable
 from elasticq.server import auth as authenticator
 from elasticq.server import cluster as peers
 from elasticq.server.auth import Auth
@@ -125,6 +126,14 @@ class Otel(Struct, frozen=True, forbid_unknown_fields=True):
     exporter: Literal["otlp", "console"] = "otlp"
 
 
+class Topics(Struct, frozen=True, forbid_unknown_fields=True):
+    """Deliveries of topics to web servers."""
+
+    http_timeout_s: Annotated[int, Meta(ge=1, le=60)] = 15
+    http_connections: Annotated[int, Meta(ge=1, le=1_000)] = 64
+    refused_networks: Annotated[list[str], Meta(max_length=256)] = field(default_factory=lambda: list(REFUSED))
+
+
 class Testing(Struct, frozen=True, forbid_unknown_fields=True):
     """What tests may do to this server."""
 
@@ -140,6 +149,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     admin: Admin = field(default_factory=Admin)
     log: Log = field(default_factory=Log)
     otel: Otel = field(default_factory=Otel)
+    topics: Topics = field(default_factory=Topics)
     testing: Testing = field(default_factory=Testing)
     auto_create: AutoCreate = field(default_factory=AutoCreate)
     queues: dict[str, QueueSettings] = field(default_factory=dict)
@@ -154,6 +164,7 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "admin": Admin,
     "log": Log,
     "otel": Otel,
+    "topics": Topics,
     "testing": Testing,
     "auto_create": AutoCreate,
     "queues": QueueSettings,  # of each of its tables
@@ -190,6 +201,7 @@ def load(
     _split(sections["cluster"], "seeds")
     _split(sections["auth"], "allowed_origins")
     _split(sections["auth"], "allowed_hosts")
+    _split(sections["topics"], "refused_networks")
     try:
         settings = msgspec.convert(sections, Settings, strict=False)
     except msgspec.ValidationError as error:
@@ -299,6 +311,7 @@ def _contradictions(settings: Settings) -> list[str]:
             read()
         except ValueError as error:
             found.append(str(error))
+    found += [f"topics.refused_networks: {text} is no network" for text in unreadable(settings.topics.refused_networks)]
     declared = Declarations(settings.queues, settings.node.region, settings.node.account)
     return found + declared.wrong + template_faults(settings.auto_create)
 
