@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elasticq.engine import deliveries
 from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply
 from elasticq.engine.digest import state_digest
@@ -55,7 +54,7 @@ def test_publish_is_one_row_and_each_subscription_gets_it_once(desk: TopicDesk) 
     assert desk.deliver() == 2
     assert copies(desk) == [1] * MANY
     assert desk.state.publishes == {}
-    assert all(len(step) <= deliveries.COPIES_A_STEP + 1 for step in desk.steps[-2:])
+    assert all(len(step) <= limits.MUTATION_ROWS_MAX + 1 for step in desk.steps[-2:])
 
 
 def test_filters_are_asked_at_the_publish_and_not_at_the_delivery(desk: TopicDesk) -> None:
@@ -79,7 +78,7 @@ def test_publish_to_a_topic_that_goes_is_over(desk: TopicDesk) -> None:
     desk.step()
     desk.do(t.DeleteTopic(arn()))
     desk.deliver()
-    assert (desk.state.publishes, sum(copies(desk))) == ({}, deliveries.COPIES_A_STEP)
+    assert (desk.state.publishes, sum(copies(desk))) == ({}, limits.MUTATION_ROWS_MAX)
 
 
 @pytest.mark.parametrize("steps", [0, 1])
