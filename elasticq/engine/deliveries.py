@@ -25,7 +25,6 @@ from elasticq.engine.topics import Topic
 from elasticq.model import limits
 from elasticq.model.topic_results import PublishCounts
 
-COPIES_A_STEP: Final = 1_000
 BYTES_A_STEP: Final = 2 * 1_048_576
 REMOVED_A_STEP: Final = 500  # subscriptions, each with its inner queue
 
@@ -74,7 +73,7 @@ def _deliver(state: State, publish: m.PublishSet, topic: Topic, context: Executi
         group_id=publish.group_id,
         deduplication_id=publish.deduplication_id,
     )
-    count = max(1, min(COPIES_A_STEP, BYTES_A_STEP // message.copies_bytes(1)))
+    count = max(1, min(context.limits.copies, BYTES_A_STEP // message.copies_bytes(1)))
     now, later = publish.waiting[:count], publish.waiting[count:]
     fan_out = FanOut(state, context, is_checked=publish.is_checked)
     fan_out.add(message, [topic.subscriptions[number] for number in now if number in topic.subscriptions])

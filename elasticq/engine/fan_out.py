@@ -157,7 +157,7 @@ class FanOut:
     def has_room(self, message: Message, count: int) -> bool:
         """Whether so many copies of a message fit into the entry, beside those that it has."""
         return (
-            self.copies + count <= limits.MUTATION_ROWS_MAX
+            self.copies + count <= self._context.limits.copies
             and self.copies_bytes + message.copies_bytes(count) <= limits.FORWARDED_BYTES_MAX
         )
 

@@ -11,7 +11,7 @@ import asyncio
 import re
 from logging import LogRecord, getLogger
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from aiohttp import web
@@ -44,8 +44,10 @@ from elasticq.wire.services import guess
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
 
-_CERTIFICATE = re.compile(r"/SimpleNotificationService-[0-9a-f]{32}\.pem")
+_CERTIFICATE: Final = re.compile(r"/SimpleNotificationService-[0-9a-f]{32}\.pem")
 """Where notifications say that their certificate is; its name changes with it, and there is one at a time."""
+LINKS: Final = frozenset(("ConfirmSubscription", "Unsubscribe"))
+"""Actions of SNS that are asked for by links in what subscriptions get."""
 UNKNOWN_OPERATION = b"<UnknownOperationException/>"
 PREFLIGHT_S = 600
 NEVER_S = 100_000_000
@@ -241,7 +243,7 @@ class SlowPath:
             protocol = FORM_FOR_JSON
         account, command, action = "", None, "" if head.operation is None else head.operation.name
         try:
-            principal, account = self._admit(asked)
+            principal, account = self._admit_link(asked, protocol) or self._admit(asked)
             operation, command = exchange.decode(
                 self._context.services, protocol, head.operation, form_or_body, asked.path, asked.credential
             )
@@ -319,6 +321,16 @@ class SlowPath:
             return self._context.callers.identify_request(head.lines, head.authorization)
         return authenticator.admit(head.lines, head.authorization, asked.body)
 
+    def _admit_link(self, asked: Asked, protocol: int) -> tuple[str, str] | None:
+        """Return an anonymous caller for a link in what a subscription gets, which nobody can sign; else None.
+
+        Who has such a link has the token or the ARN in it, and may do with it what it says.
+        """
+        if protocol == JSON or asked.request.method != "GET" or asked.credential:
+            return None
+        is_link = asked.request.query.get("Action") in LINKS
+        return self._context.callers.identify(b"") if is_link else None
+
     def _make_room(self, asked: Asked, command: Command, body_bytes: int) -> None:
         """Count a large command's memory until ``slow_ended``. Raises ServiceUnavailable where there is no room."""
         held_bytes = command_bytes(command, body_bytes)
@@ -333,7 +345,7 @@ class SlowPath:
         Without an Authenticator any Authorization header is enough, as no page can make a browser send one.
         """
         browsers = self._context.browsers
-        if browsers is None or asked.request.method == "POST" or operation.read_only:
+        if browsers is None or asked.request.method == "POST" or operation.read_only or operation.name in LINKS:
             return
         head, authenticator = asked.head, self._context.authenticator
         if head.authorization or (authenticator is not None and authenticator.is_signed(head.lines, b"")):

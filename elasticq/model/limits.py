@@ -232,8 +232,9 @@ class Limits(Struct, frozen=True):
     """How much one call may hold or ask for.
 
     batch_entries: of a batch; messages: that a receive may ask for; messages_max: and what it gets at most;
-    wait_s: of a long poll; body_bytes: of a message or of a batch; attributes: of a message; is_relaxed: characters
-    and numbers of messages are not looked at, nor a queue's MaximumMessageSize, nor unknown attributes of queues.
+    wait_s: of a long poll; body_bytes: of a message or of a batch; attributes: of a message; copies: of published
+    messages in one entry, more are delivered in steps; is_relaxed: characters and numbers of messages are not looked
+    at, nor a queue's MaximumMessageSize, nor unknown attributes of queues.
     """
 
     batch_entries: int = BATCH_ENTRIES_MAX
@@ -242,6 +243,7 @@ class Limits(Struct, frozen=True):
     wait_s: int = WAIT_S_MAX
     body_bytes: int = BODY_BYTES_MAX
     attributes: int = MESSAGE_ATTRIBUTES_MAX
+    copies: int = MUTATION_ROWS_MAX
     is_relaxed: bool = False
 
 

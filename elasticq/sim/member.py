@@ -17,7 +17,6 @@ from typing import Protocol
 
 from elasticq.model.commands import Call
 from elasticq.model.errors import SqsError
-from elasticq.model.limits import RELAXED, STRICT
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.node.node import Node
 from elasticq.node.orders import Order, OrderDone, OrderOutcome, OrderRefused
@@ -29,6 +28,7 @@ from elasticq.replication.records import Entry, Record, Vote
 from elasticq.sim.disk import Copy, Disk, DurableView, Memory, copy_of_memory, in_a_fork
 from elasticq.sim.faults import Scenario
 from elasticq.sim.network import Network
+from elasticq.sim.queues import limits_of
 from elasticq.sim.scheduler import Scheduler
 from elasticq.sim.trace import Trace
 from elasticq.storage.batches import Batch
@@ -215,7 +215,7 @@ class Member:
             volatile=self.is_volatile,
             memory_bytes=scenario.bounds.memory_bytes,
             batch_bytes_max=scenario.bounds.batch_bytes,
-            limits=RELAXED if scenario.bounds.is_relaxed else STRICT,
+            limits=limits_of(scenario.features, is_relaxed=scenario.bounds.is_relaxed),
             incarnation=f"{self.id}/{self.process}",
             nodes=scenario.members,
             mode=scenario.mode,

@@ -8,14 +8,18 @@ attempts         receives have a ReceiveRequestAttemptId and are repeated
 dead_letters     each queue has a dead-letter queue and a small maxReceiveCount
 move_tasks       and now and then its dead letters are moved back
 leases           readers take messages under leases, too
+
+topics           besides, publishers publish to topics, see topics.py
 """
 
 import json
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from elasticq.checks.history import CreateQueue as QueueCreated
 from elasticq.model.commands import CreateQueue
+from elasticq.model.limits import RELAXED, STRICT, Limits
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION, queue_arn, queue_url
 
 ENDPOINT = "http://sim:9324"
@@ -33,6 +37,8 @@ FEATURES = (
     "move_tasks",
     "leases",
 )
+TOPICS = "topics"
+COPIES_MAX = 3  # of one entry, where there are topics
 
 
 class LoadQueue(Struct, frozen=True):
@@ -107,3 +113,9 @@ def queues_of(features: tuple[str, ...]) -> tuple[LoadQueue, ...]:
             )
         )
     return (*dead, *found)
+
+
+def limits_of(features: tuple[str, ...], *, is_relaxed: bool) -> Limits:
+    """Return the limits of members: entries with few copies where the scenario has topics."""
+    allowed = RELAXED if is_relaxed else STRICT
+    return replace(allowed, copies=COPIES_MAX) if TOPICS in features else allowed
