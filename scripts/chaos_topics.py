@@ -37,13 +37,8 @@ def main() -> int:
                 verdict = publishing.judge()
             cluster.restart(master)
             cluster.wait_ready()
-            figures = (
-                verdict.published,
-                verdict.unknown,
-                len(verdict.partial),
-                len(verdict.lost),
-                len(verdict.doubled),
-            )
+            evils = verdict.partial, verdict.lost, verdict.doubled
+            figures = verdict.published, verdict.unknown, *map(len, evils)
             sums = [one + other for one, other in zip(sums, figures, strict=True)]
             print(f"kill {kill}: {verdict.line()}", flush=True)
             for evidence in (each for evil in evils for each in evil):
@@ -52,9 +47,8 @@ def main() -> int:
         cluster.end()
         shutil.rmtree(directory, ignore_errors=True)
     answered, unknown, partial, lost, doubled = sums
-    print(
-        f"{arguments.kills} kills: {answered} answered, {unknown} not, {partial} partial, {lost} lost, {doubled} doubled"
-    )
+    told = f"{answered} answered, {unknown} not, {partial} partial, {lost} lost, {doubled} doubled"
+    print(f"{arguments.kills} kills: {told}")
     return 1 if partial or lost or doubled else 0
 
 
