@@ -32,6 +32,8 @@ ELSEWHERE = (
               "sim/*", "sim/test_planted_faults.py sim/test_seeds.py"),
     Elsewhere("what a history tells is read by the checks alone, and judged there",
               "checks/queue_history.py checks/lease_history.py", "checks/test_queue.py checks/test_leases.py"),
+    Elsewhere("what the light clients share is tried by each of them",
+              "client/calls.py", "client/test_sqs.py client/test_sns.py"),
     Elsewhere("commands that ask a server or a cluster: each runs against real ones",
               "cli/carry.py cli/server.py cli/verify.py",
               "cli/test_queues.py cli/test_main.py cli/test_cluster.py"),

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -71,23 +72,31 @@ def add_queues(parser: argparse.ArgumentParser) -> None:
 
 
 def _add(commands: Any, name: str, told: str, run: Any, *arguments: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=told)
-    url = os.environ.get(URL_VARIABLE, DEFAULT_URL)
-    parser.add_argument("--url", default=url, help=f"the endpoint (${URL_VARIABLE}, else {DEFAULT_URL})")
-    parser.add_argument("--region", default="", help="of the endpoint (as the AWS CLI finds it)")
-    parser.add_argument("--profile", default="", help="of the AWS credentials that sign (as the AWS CLI finds them)")
-    parser.add_argument("--json", action="store_true", help="a JSON object a line")
+    parser = add_command(commands, name, told, URL_VARIABLE)
     for argument in arguments:
         parser.add_argument(argument, metavar=argument.upper(), help="its name or URL")
-    parser.set_defaults(run=lambda options: _told(run, options))
+    parser.set_defaults(run=lambda options: run_with("Sqs", run, options))
     return parser
 
 
-def _told(run: Any, options: argparse.Namespace) -> int:
-    from elasticq.client import ClientError, Sqs, SqsError
+def add_command(commands: Any, name: str, told: str, variable: str) -> argparse.ArgumentParser:
+    """Add a command that asks an endpoint; ``variable``: of the environment, that names it."""
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=told)
+    url = os.environ.get(variable, DEFAULT_URL)
+    parser.add_argument("--url", default=url, help=f"the endpoint (${variable}, else {DEFAULT_URL})")
+    parser.add_argument("--region", default="", help="of the endpoint (as the AWS CLI finds it)")
+    parser.add_argument("--profile", default="", help="of the AWS credentials that sign (as the AWS CLI finds them)")
+    parser.add_argument("--json", action="store_true", help="a JSON object a line")
+    return parser
+
+
+def run_with(kind: str, run: Any, options: argparse.Namespace) -> int:
+    """Run a command with a client, Sqs or Sns, and tell what went wrong; returns the exit status."""
+    from elasticq import client as clients
+    from elasticq.client import ClientError, SqsError
 
     try:
-        client = Sqs(options.url, options.region, profile=options.profile, retry_s=RETRY_S)
+        client = getattr(clients, kind)(options.url, options.region, profile=options.profile, retry_s=RETRY_S)
     except (ValueError, LookupError) as error:
         return refuse(str(error.args[0]))
     try:
@@ -185,7 +194,7 @@ def _clock(time_ms: int) -> str:
 
 
 def _create(client: "Sqs", options: argparse.Namespace) -> int:
-    attributes = dict(_pair(text) for text in options.attribute)
+    attributes = dict(pair(text) for text in options.attribute)
     if options.queue.endswith(".fifo"):
         attributes.setdefault("FifoQueue", "true")
     if options.dead_letters:
@@ -207,7 +216,7 @@ def _send(client: "Sqs", options: argparse.Namespace) -> int:
     if options.delay_s is not None:
         shared["DelaySeconds"] = options.delay_s
     if options.attribute:
-        texts = map(_pair, options.attribute)
+        texts = map(pair, options.attribute)
         shared["MessageAttributes"] = {name: {"DataType": "String", "StringValue": value} for name, value in texts}
     url = url_of(client, options.queue)
     if options.body is None:
@@ -223,7 +232,8 @@ def _send(client: "Sqs", options: argparse.Namespace) -> int:
     return 0
 
 
-def _pair(text: str) -> tuple[str, str]:
+def pair(text: str) -> tuple[str, str]:
+    """Return name and value of an argument. Raises Failure."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise Failure(f"{text} is not NAME=VALUE")
@@ -233,7 +243,7 @@ def _pair(text: str) -> tuple[str, str]:
 def _purge(client: "Sqs", options: argparse.Namespace) -> int:
     url = url_of(client, options.queue)
     total = sum(counts_of(attributes_of(client, url)).values())
-    _confirm(options, url, f"Delete about {total} messages of {url}?", "a purge", "nothing was purged")
+    confirm(options, url, f"Delete about {total} messages of {url}?", "a purge", "nothing was purged")
     client.purge_queue(QueueUrl=url)
     deadline_s = time.monotonic() + options.wait_s
     with bar("purging", total) as show, Interrupt() as interrupt:
@@ -252,14 +262,17 @@ def _purge(client: "Sqs", options: argparse.Namespace) -> int:
     return 0
 
 
-def _confirm(options: argparse.Namespace, url: str, question: str, what: str, refused: str) -> None:
-    """Return if the operator wants what cannot be taken back: by ``--yes``, or by the queue's name. Raises Failure."""
+def confirm(options: argparse.Namespace, url: str, question: str, what: str, refused: str, kind: str = "queue") -> None:
+    """Return if the operator wants what cannot be taken back: by ``--yes``, or by the name that ends the URL or ARN.
+
+    Raises Failure.
+    """
     if options.yes:
         return
     if not sys.stdin.isatty():
         raise Failure(f"{what} cannot be taken back, and there is no terminal to ask on: say --yes")
-    print(f"{question} Type the queue's name: ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip() != url.rpartition("/")[2]:
+    print(f"{question} Type the {kind}'s name: ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip() != re.split("[/:]", url)[-1]:
         raise Failure(refused)
 
 
@@ -267,7 +280,7 @@ def _delete(client: "Sqs", options: argparse.Namespace) -> int:
     url = url_of(client, options.queue)
     total = sum(counts_of(attributes_of(client, url)).values())
     question = f"Delete the queue {url} with about {total} messages?"
-    _confirm(options, url, question, "the deletion of a queue", "nothing was deleted")
+    confirm(options, url, question, "the deletion of a queue", "nothing was deleted")
     client.delete_queue(QueueUrl=url)
     name = url.rpartition("/")[2]
     if options.json:
@@ -278,7 +291,7 @@ def _delete(client: "Sqs", options: argparse.Namespace) -> int:
 
 
 def _set(client: "Sqs", options: argparse.Namespace) -> int:
-    changes = dict(_pair(text) for text in options.attributes)
+    changes = dict(pair(text) for text in options.attributes)
     url = url_of(client, options.queue)
     client.set_queue_attributes(QueueUrl=url, Attributes=changes)
     attributes = attributes_of(client, url)
