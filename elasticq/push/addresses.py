@@ -25,7 +25,7 @@ REFUSED: Final = (
     "ff00::/8",
     "240.0.0.0/4",
 )
-"""The default of ``topics.refused_networks``."""
+"""The default of ``push.refused_networks``."""
 
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
@@ -63,7 +63,7 @@ class Guard:
         for each in (address, *_inner(address)):
             for network in self._networks:
                 if each in network:
-                    raise AddressRefused(f"{text} is in {network}, which topics.refused_networks lists")
+                    raise AddressRefused(f"{text} is in {network}, which push.refused_networks lists")
 
 
 def _inner(address: Address) -> list[Address]:

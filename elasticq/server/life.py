@@ -47,7 +47,18 @@ from elasticq.server.ports import EXIT_FAILURE, is_supervised, not_listening, sq
 from elasticq.server.proxy import ProxyProcess
 from elasticq.server.pushes import Pushes
 from elasticq.server.renewal import Part, has_terminal, renew
-from elasticq.server.settings import Admin, Http, Settings, SettingsError, admin_token, keys, queues, tls, warnings
+from elasticq.server.settings import (
+    Admin,
+    Http,
+    Settings,
+    SettingsError,
+    admin_token,
+    keys,
+    queues,
+    tls,
+    topics,
+    warnings,
+)
 from elasticq.server.view import View
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
@@ -163,7 +174,9 @@ async def _serve(
     if is_alone and not await member.can_serve():
         runtime.close()
         return member.ended.result()
-    declaring = loop.create_task(declare(runtime, queues(settings), settings.node.account))
+    endpoint = settings.http.public_url or url_of(settings.http, listener.getsockname()[1])
+    declared = [*queues(settings), *topics(settings)]
+    declaring = loop.create_task(declare(runtime, declared, settings.node.account, endpoint))
     if is_alone:
         await asyncio.wait((declaring, member.ended), timeout=DECLARE_S, return_when=asyncio.FIRST_COMPLETED)
     observer, end_spans = spans.make(settings.otel, settings.node.id)

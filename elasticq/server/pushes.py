@@ -27,7 +27,7 @@ class Pushes:
         self._settings = settings
         self._runtime = runtime
         self._loop = loop
-        self._guard = Guard(settings.topics.refused_networks, ports)
+        self._guard = Guard(settings.push.refused_networks, ports)
         self._pusher: Pusher | None = None
         self._starting: asyncio.Task[None] | None = None
         self._lock = Lock()
@@ -43,13 +43,13 @@ class Pushes:
         from elasticq.push.post import Poster
         from elasticq.push.pusher import Pusher
 
-        topics = self._settings.topics
+        push = self._settings.push
         self._pusher = Pusher(
             self._runtime,
-            Poster(self._guard, connections_max=topics.http_connections, timeout_s=topics.http_timeout_s),
+            Poster(self._guard, connections_max=push.connections, timeout_s=push.timeout_s),
             self._loop,
             signer=self._signer,
-            timeout_s=topics.http_timeout_s,
+            timeout_s=push.timeout_s,
             region=self._settings.node.region,
         )
         self._pusher.start()

@@ -18,7 +18,7 @@ from elasticq.server.life import loop_factory, make_context, url_of
 from elasticq.server.linked import EXIT_STOPPED, end
 from elasticq.server.member import Member
 from elasticq.server.pushes import Pushes
-from elasticq.server.settings import Settings, queues
+from elasticq.server.settings import Settings, queues, topics
 from elasticq.storage.directory import DataDirectory
 
 STOP_S: Final = 1.0
@@ -124,7 +124,8 @@ class EmbeddedMember:
             self._runtime = await self._member.start()
             if self.settings.cluster.nodes == 1:
                 await self._member.can_serve()
-                await declare(self._runtime, queues(self.settings), self.settings.node.account)
+                declared = [*queues(self.settings), *topics(self.settings)]
+                await declare(self._runtime, declared, self.settings.node.account, self.url)
             context = self._context = make_context(self.settings, self._runtime, loop)
             self._server = await loop.create_server(
                 lambda: SqsProtocol(context), sock=self._listener, backlog=BACKLOG_MAX
