@@ -160,7 +160,8 @@ def document() -> str:
             "## What of SNS is covered",
             "",
             "SNS has the Query protocol alone. boto3 makes each call of this table; what it writes and reads is held "
-            "to botocore's model member by member (`tests/model/test_topic_commands.py`, `tests/wire/test_topic_xml.py`).",
+            "to botocore's model member by member (`tests/model/test_topic_commands.py`, "
+            "`tests/wire/test_topic_xml.py`).",
             "",
             "### Actions of topics",
             *_table(("action", "Query", "members"), [_topic_action(name) for name in sorted(TOPICS.operation_names)]),
