@@ -14,7 +14,7 @@ from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES, compile_policy
 from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.engine.queue_names import QueueNames
 from elasticq.model.commands import MessageAttributes
-from elasticq.model.names import FIFO_SUFFIX, parse_queue_arn
+from elasticq.model.names import has_fifo_suffix, parse_queue_arn
 
 FILTER: Final = "FilterPolicy"
 FILTER_SCOPE: Final = "FilterPolicyScope"
@@ -50,20 +50,17 @@ def _dead_letters(row: SubscriptionSet) -> tuple[str, str] | None:
 class Topic:
     """A topic and its subscriptions, by number. row: None once the topic is deleted, while it has subscriptions.
 
-    by_endpoint: the number of the subscription of a protocol and an endpoint.
+    by_endpoint: the number of the subscription of a protocol and an endpoint; is_fifo: as the topic's name says.
     """
 
-    __slots__ = ("_filters", "by_endpoint", "row", "subscriptions")
+    __slots__ = ("_filters", "by_endpoint", "is_fifo", "row", "subscriptions")
 
     def __init__(self, row: TopicSet | None) -> None:
         self.row = row
+        self.is_fifo = False
         self.subscriptions: dict[int, Subscription] = {}
         self.by_endpoint: dict[tuple[str, str], int] = {}
         self._filters: FilterIndex[int] = FilterIndex()  # of those that are confirmed
-
-    @property
-    def is_fifo(self) -> bool:
-        return self.row is not None and self.row.name.endswith(FIFO_SUFFIX)
 
     @property
     def confirmed(self) -> int:
@@ -113,7 +110,7 @@ class Topics:
         if topic is None:
             topic = Topic(None)
         self.by_number[row.number] = topic
-        topic.row = row
+        topic.row, topic.is_fifo = row, has_fifo_suffix(row.name)
         holder = self.names.get((row.account, row.name))
         if holder is None or holder.row is None or holder.row.number <= row.number:
             self.names[(row.account, row.name)] = topic

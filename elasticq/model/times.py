@@ -56,8 +56,13 @@ def basic(at_s: int) -> str:
 def extended(at_ms: int) -> str:
     """``at_ms`` as 2026-01-31T23:59:59.123Z."""
     at_s, rest_ms = divmod(at_ms, 1_000)
+    return f"{_extended_s(at_s)}.{rest_ms:03}Z"
+
+
+@lru_cache(maxsize=16)  # whoever writes times writes many of one second
+def _extended_s(at_s: int) -> str:
     text = basic(at_s)
-    return f"{text[:4]}-{text[4:6]}-{text[6:11]}:{text[11:13]}:{text[13:15]}.{rest_ms:03}Z"
+    return f"{text[:4]}-{text[4:6]}-{text[6:11]}:{text[11:13]}:{text[13:15]}"
 
 
 def _epoch_s(year: int, month: int, day: int, hour: int, minute: int, second: int) -> int | None:

@@ -197,6 +197,16 @@ def _size_bytes(call: Call) -> int:
     if isinstance(command, SendMessageBatch):
         sizes = (message_bytes(entry.message_body or "", entry.message_attributes) for entry in command.entries)
         return CALL_BYTES + ENTRY_BYTES * len(command.entries) + sum(sizes)
+    if isinstance(command, t.Publish):
+        return CALL_BYTES + message_bytes(command.message or "", command.message_attributes)
+    if isinstance(command, t.PublishBatch):
+        entries = command.publish_batch_request_entries
+        sizes = (message_bytes(entry.message or "", entry.message_attributes) for entry in entries)
+        return CALL_BYTES + ENTRY_BYTES * len(entries) + sum(sizes)
+    if isinstance(command, (t.CreateTopic, t.Subscribe)):
+        return CALL_BYTES + sum(len(value) for value in command.attributes.values())
+    if isinstance(command, (t.SetTopicAttributes, t.SetSubscriptionAttributes)):
+        return CALL_BYTES + len(command.attribute_value or "")
     if isinstance(command, (DeleteMessageBatch, ChangeMessageVisibilityBatch)):
         return CALL_BYTES + ENTRY_BYTES * len(command.entries)
     return CALL_BYTES

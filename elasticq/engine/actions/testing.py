@@ -1,4 +1,4 @@
-"""What tests may do besides: advance the clock, delete all queues and topics. No wire protocol of SQS leads here."""
+"""What tests may do besides: advance the clock, delete all queues. No wire protocol of SQS leads here."""
 
 from elasticq.engine import mutations as m
 from elasticq.engine.context import ExecutionContext, Outcome
@@ -7,7 +7,7 @@ from elasticq.model import limits
 from elasticq.model.commands import Call
 from elasticq.model.errors import InvalidParameterValue
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
-from elasticq.model.names import account_of, inner_owner
+from elasticq.model.names import account_of
 from elasticq.model.results import ClockResult, QueuesDeletedResult
 
 
@@ -25,21 +25,18 @@ def advance_clock(state: State, call: Call, command: AdvanceClock, context: Exec
 
 
 def delete_all_queues(state: State, call: Call, command: DeleteAllQueues, context: ExecutionContext) -> Outcome:
-    """A bounded step; the caller asks again while there are more. Move tasks go with their sources, topics with all
-    queues; inner queues go with their subscriptions, and those a little after their topics."""
+    """A bounded step; the caller asks again while there are more. Move tasks go with their sources.
+
+    The account's topics go as well, with their subscriptions, but are not counted.
+    """
     account = command.account
-    chosen = [
-        queue
-        for queue in state.queues.values()
-        if account in (None, account_of(queue.account)) and queue.account != inner_owner(queue.account)
-    ]
+    chosen = [queue for queue in state.queues.values() if account in (None, account_of(queue.account))]
     going = chosen[: limits.RESET_QUEUES_MAX]
-    rows = [topic.row for topic in state.topics.by_number.values() if topic.row is not None]
-    topics = [row for row in rows if account in (None, account_of(row.account))]
     found: list[m.Mutation] = [m.QueueDeleted(queue.id, context.now_ms) for queue in going]
     ids = {queue.id for queue in going}
     found += [m.MoveTaskForgotten(task.number) for task in state.move_tasks.values() if task.source_queue_id in ids]
-    topics_max = limits.RESET_QUEUES_MAX - len(going)
-    found += [m.TopicDeleted(row.number) for row in topics[:topics_max]]
-    is_more = len(chosen) > len(going) or len(topics) > topics_max
+    rows: dict[int, m.TopicSet] = state.tables[m.TOPICS.name]
+    leaving = [number for number, row in rows.items() if account in (None, account_of(row.account))]
+    found += [m.TopicDeleted(number) for number in leaving[: limits.RESET_QUEUES_MAX]]
+    is_more = len(chosen) > len(going) or len(leaving) > limits.RESET_QUEUES_MAX
     return QueuesDeletedResult(len(going), is_more=is_more), found

@@ -10,6 +10,7 @@ from elasticq.model import errors
 from elasticq.model import topic_commands as t
 from elasticq.model.commands import Command
 from elasticq.model.errors import SqsError
+from elasticq.model.extensions import DeleteAllQueues
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.model.topic_results import TopicsResult
 from tests.engine.topic_desk import TopicDesk, arn
@@ -262,3 +263,15 @@ def test_large_messages_need_few_subscriptions_of_few_protocols(desk: TopicDesk)
     desk.do(t.SetTopicAttributes(arn(), "MaximumMessageSize", ""))
     desk.subscribe(protocol="email", endpoint="a@example.com")
     assert invalid(desk, t.SetTopicAttributes(arn(), "MaximumMessageSize", "262145")) == "MaximumMessageSize"
+
+
+def test_reset_of_an_account_takes_its_topics_and_no_others(desk: TopicDesk) -> None:
+    desk.do(t.CreateTopic(name="theirs"), account="111122223333")
+    desk.create()
+    desk.subscribe()
+    desk.do(DeleteAllQueues(DEFAULT_ACCOUNT))
+    desk.deliver()
+    assert [name for _, name in desk.state.topics.names] == ["theirs"]
+    assert desk.state.topics.subscription_count == 0
+    desk.do(DeleteAllQueues())
+    assert not desk.state.topics.by_number
