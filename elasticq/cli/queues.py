@@ -80,9 +80,12 @@ def _add(commands: Any, name: str, told: str, run: Any, *arguments: str) -> argp
 
 
 def add_command(commands: Any, name: str, told: str, variable: str) -> argparse.ArgumentParser:
-    """Add a command that asks an endpoint; ``variable``: of the environment, that names it."""
+    """Add a command that asks an endpoint; ``variable``: of the environment, that names it.
+
+    Where it is not set, that of SQS does, as elasticq serves all of its APIs at one.
+    """
     parser: argparse.ArgumentParser = commands.add_parser(name, help=told)
-    url = os.environ.get(variable, DEFAULT_URL)
+    url = os.environ.get(variable) or os.environ.get(URL_VARIABLE, DEFAULT_URL)
     parser.add_argument("--url", default=url, help=f"the endpoint (${variable}, else {DEFAULT_URL})")
     parser.add_argument("--region", default="", help="of the endpoint (as the AWS CLI finds it)")
     parser.add_argument("--profile", default="", help="of the AWS credentials that sign (as the AWS CLI finds them)")

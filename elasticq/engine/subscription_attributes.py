@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from elasticq.engine.delivery_policies import InvalidDeliveryPolicy, of_subscription
 from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES, MESSAGE_BODY, InvalidFilterPolicy, compile_policy
 from elasticq.engine.topics import FILTER, FILTER_SCOPE, QUEUE_PROTOCOL, RAW, REDRIVE
 from elasticq.model.errors import invalid_parameter, quoted
@@ -93,7 +94,7 @@ def _checked(name: str, value: str, to: Endpoint) -> str:
     if name == REDRIVE:
         return _redrive(value, to)
     if name == DELIVERY_POLICY:
-        return _document(name, value)
+        return _delivery_policy(value)
     if name == ROLE:
         return value
     raise invalid_parameter("AttributeName")
@@ -113,6 +114,14 @@ def _raw(value: str, to: Endpoint) -> str:
     if to.protocol not in _RAW_PROTOCOLS:
         raise invalid_parameter(f"Delivery protocol [{to.protocol}] does not support raw message delivery.")
     return "true" if lowered == "true" else ""
+
+
+def _delivery_policy(value: str) -> str:
+    try:
+        of_subscription(value)
+    except InvalidDeliveryPolicy as error:
+        raise invalid_parameter(f"{DELIVERY_POLICY}: {error}") from None
+    return value
 
 
 def _document(name: str, value: str) -> str:

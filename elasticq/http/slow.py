@@ -36,6 +36,7 @@ from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
 from elasticq.model.limits import HEAD_BYTES_MAX
+from elasticq.model.names import inner_owner
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire.operations import PEEK, SQS, Operation
@@ -48,6 +49,8 @@ _CERTIFICATE: Final = re.compile(r"/SimpleNotificationService-[0-9a-f]{32}\.pem"
 """Where notifications say that their certificate is; its name changes with it, and there is one at a time."""
 LINKS: Final = frozenset(("ConfirmSubscription", "Unsubscribe"))
 """Actions of SNS that are asked for by links in what subscriptions get."""
+_SUBSCRIPTION: Final = "arn:aws:sns:"
+"""Begins the ARN of a subscription that is no queue: in the place of a QueueUrl it shows what waits for it."""
 UNKNOWN_OPERATION = b"<UnknownOperationException/>"
 PREFLIGHT_S = 600
 NEVER_S = 100_000_000
@@ -278,6 +281,9 @@ class SlowPath:
         try:
             principal, account = self._admit(asked)
             _, command = exchange.decode((SQS,), JSON, PEEK, asked.body, "")
+            if isinstance(command, Peek) and (command.queue_url or "").startswith(_SUBSCRIPTION):
+                account = inner_owner(account)
+                command.queue_url = (command.queue_url or "").rpartition(":")[2]
         except SqsError as error:
             return self._respond(exchange.encode_error(SQS, JSON, error, request_id), request_id)
         call = Call(command, principal, account, self._endpoint(asked), b"", asked.connection.origin)
@@ -457,7 +463,7 @@ def _ready(context: ServerContext) -> web.Response:
 def _localstack_health(context: ServerContext) -> web.Response:
     """Answer the page that programs poll which wait for LocalStack."""
     state = "running" if context.runtime.status().ready and not context.runtime.stopped else "starting"
-    return web.json_response({"services": {"sqs": state}, "edition": "elasticq", "version": __version__})
+    return web.json_response({"services": {"sqs": state, "sns": state}, "edition": "elasticq", "version": __version__})
 
 
 _PAGES = {"/health": _health, "/ready": _ready, "/_localstack/health": _localstack_health}

@@ -187,6 +187,7 @@ async def _serve(
         ports = [0 if admin is None else admin.port, int(member.peer_address.rpartition(":")[2] or 0)]
         pushes = Pushes(settings, runtime, loop, [port for port in ports if port])
         context.certificate = pushes.certificate
+        view.pushing = pushes
         pushes.start()
     server = await _listen(settings, context, listener, files)
     if not has_terminal():
