@@ -14,7 +14,7 @@ from msgspec import Struct
 from elasticq.engine.tables import Table
 from elasticq.model.commands import MessageAttributes
 from elasticq.model.limits import MUTATION_ROWS_MAX
-from elasticq.model.ranges import Count, Digest, Number, RowTimeMs, Term
+from elasticq.model.ranges import Count, Digest, Number, Priority, RowTimeMs, Term
 
 
 class UnknownMutation(Exception):
@@ -186,11 +186,11 @@ class AttemptRecorded(Struct, array_like=True, tag=40, gc=False):
 
 
 class GroupsServed(Struct, array_like=True, tag=41, gc=False):
-    """When groups of a FIFO queue were last received from. Never in a log, only in a dump: rows do not keep it."""
+    """What ``Order.served`` tells of groups, by their names. Never in a log, only in a dump: rows do not keep it."""
 
     queue_id: Number
     names: list[str]
-    received_ms: list[RowTimeMs]
+    numbers: list[RowTimeMs]
 
 
 class GroupsRestored(Struct, array_like=True, tag=42, gc=False):
@@ -203,6 +203,22 @@ class GroupsRestored(Struct, array_like=True, tag=42, gc=False):
     names: list[str]
     sequences: list[Number]
     groups: list[int]
+
+
+class PrioritiesSet(Struct, array_like=True, tag=100, gc=False):
+    """Messages of a priority queue have these priorities from now on, wherever their delivery stands."""
+
+    queue_id: Number
+    sequences: list[Number]
+    priorities: list[Priority]
+
+
+class PrioritiesRestored(Struct, array_like=True, tag=101, gc=False):
+    """The priorities of the living messages of a page, after it. Only from rows, never in a log."""
+
+    queue_id: Number
+    sequences: list[Number]
+    priorities: list[Priority]
 
 
 class SentIdTaken(Struct, array_like=True, tag=80, gc=False):
@@ -451,6 +467,8 @@ Mutation = (
     | SentIdTaken
     | GroupsServed
     | GroupsRestored
+    | PrioritiesSet
+    | PrioritiesRestored
     | QueueTagged
     | MoveTaskSet
     | MoveTaskForgotten

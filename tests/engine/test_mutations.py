@@ -40,6 +40,8 @@ def test_tags_are_distinct_and_never_reused() -> None:
         "LeaseCalled": 70,
         "LeaseSet": 71,
         "LeaseForgotten": 72,
+        "PrioritiesSet": 100,
+        "PrioritiesRestored": 101,
         "QueueTagged": 60,
         "MoveTaskSet": 61,
         "MoveTaskForgotten": 62,
