@@ -6,6 +6,7 @@ a tag it does not know stops (``UnknownMutation``) instead of skipping. None
 touches more than MUTATION_ROWS_MAX rows.
 """
 
+from itertools import accumulate
 from typing import Final
 
 import msgspec
@@ -378,8 +379,9 @@ class SubscriptionDeleted(Struct, array_like=True, tag=113, frozen=True, gc=Fals
 class PublishSet(Struct, array_like=True, tag=114, frozen=True, gc=False):
     """A publish that one entry cannot hold, and for which subscriptions it still waits. Whole, as it is from now on.
 
-    number: the publish's, of which MessageId and SequenceNumber are made. waiting: numbers of the subscriptions, which
-    were chosen at the publish. is_structured: ``message`` has a text for each protocol. is_checked: the policies of
+    number: the publish's, of which MessageId and SequenceNumber are made. waiting: the numbers of the subscriptions,
+    which were chosen at the publish, in their order, each as its distance from the one before: mostly a byte for each
+    of 100,000 (``distances``, ``from_distances``). is_structured: ``message`` has a text for each protocol. is_checked: the policies of
     the queues are asked.
     """
 
@@ -542,6 +544,15 @@ def decode(payload: bytes) -> list[Mutation]:
         return _decoder.decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UnknownMutation(str(error)) from error
+
+
+def distances(numbers: list[int]) -> list[int]:
+    """Growing numbers, each as its distance from the one before, the first one from 0."""
+    return [number - before for before, number in zip([0, *numbers], numbers, strict=False)]
+
+
+def from_distances(found: list[int]) -> list[int]:
+    return list(accumulate(found))
 
 
 def chunks(sequences: list[int]) -> list[list[int]]:

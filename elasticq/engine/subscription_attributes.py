@@ -93,7 +93,10 @@ def _checked(name: str, value: str, to: Endpoint) -> str:
     if name == REDRIVE:
         return _redrive(value, to)
     if name == DELIVERY_POLICY:
-        return _document(name, value)
+        _document(name, value)
+        if value and not isinstance(json.loads(value).get("healthyRetryPolicy", {}), dict):
+            raise invalid_parameter(f"{name}: healthyRetryPolicy is no object")
+        return value
     if name == ROLE:
         return value
     raise invalid_parameter("AttributeName")
