@@ -381,8 +381,8 @@ class PublishSet(Struct, array_like=True, tag=114, frozen=True, gc=False):
 
     number: the publish's, of which MessageId and SequenceNumber are made. waiting: the numbers of the subscriptions,
     which were chosen at the publish, in their order, each as its distance from the one before: mostly a byte for each
-    of 100,000 (``distances``, ``from_distances``). is_structured: ``message`` has a text for each protocol. is_checked: the policies of
-    the queues are asked.
+    of 100,000 (``distances``, ``from_distances``). is_structured: ``message`` has a text for each protocol.
+    is_checked: the policies of the queues are asked.
     """
 
     number: Number
