@@ -13,7 +13,7 @@ MINUTES ?= 10
 FAILING ?= failing-seeds.jsonl
 PURE_TESTS = $(wildcard tests/model tests/wire tests/engine tests/replication tests/node tests/checks)
 
-.PHONY: help run native cluster test quick check format bench bench-deep simulate nightly chaos clients dist docs spark-demo bench-spark clean
+.PHONY: help run native cluster test quick check format bench bench-deep simulate nightly chaos clients dist ui-test docs spark-demo bench-spark clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -55,17 +55,18 @@ simulate: .venv/.installed  ## seeded clusters with faults: SEEDS=n from FIRST=s
 	$(BIN)/python -m elasticq sim --seeds $(SEEDS) --first $(FIRST) $(ARGS)
 
 # Clusters of three, five and seven, a member alone, other bounds: by their share of the seeds, each from a number of its own.
-nightly: .venv/.installed-test  ## fresh seeds: SEEDS=n in all, those that fail into FAILING=file; all tests in a fresh order; make chaos
+nightly: .venv/.installed-test  ## fresh seeds: SEEDS=n in all, those that fail into FAILING=file; all tests in a fresh order; make chaos; make clients, heavy ones too
 	@share() { $(BIN)/python -m elasticq sim --first random --processes 0 --quiet --coverage --failing $(FAILING) --seeds $$(( $(SEEDS) * $$1 / 100 + 1 )) $${@:2}; }; \
 	status=0; share 40 --members 3 || status=1; share 30 --members 5 || status=1; share 5 --members 7 || status=1; \
 	share 10 --members 1 || status=1; share 10 --members 3 --mixed || status=1; share 5 --members 5 --mixed || status=1; exit $$status
 	$(MAKE) test ARGS="--shuffle $$RANDOM"
 	$(MAKE) chaos KILLS=$(KILLS) MINUTES=$(MINUTES) FIRST=$$RANDOM
+	$(MAKE) clients ARGS="--heavy --allow-missing"
 
 chaos: .venv/.installed-test  ## kill -9 a server, damage its disk, kill Spark's jobs KILLS=n times each, break clusters for MINUTES=m, from seed FIRST=s; judge
 	$(BIN)/python scripts/chaos.py --kills $(KILLS) --seed $(FIRST)
 	$(BIN)/python scripts/damage.py --seed $(FIRST)
-	$(BIN)/python -m pytest -m chaos tests/system/cluster tests/http tests/spark
+	$(BIN)/python -m pytest -m chaos tests/system tests/http tests/spark tests/sim
 	$(BIN)/python scripts/chaos_cluster.py --minutes $(MINUTES) --seed $(FIRST) $(ARGS)
 	$(BIN)/python scripts/chaos_cluster.py --clocks --minutes $(MINUTES) --seed $(FIRST) $(ARGS)
 	$(BIN)/python scripts/chaos_unnoticed.py --kills $(KILLS) --minutes $(MINUTES)
@@ -78,6 +79,11 @@ clients: .venv/.installed-test  ## what people use, unmodified, against a server
 
 dist: .venv/.installed-dist  ## wheel, sdist, one file to run, dist/elasticq.pyz, and what Spark takes by --py-files
 	$(BIN)/python scripts/dist.py $(ARGS)
+
+ui-test: .venv/.installed-test  ## the page in a real browser: installs Debian's Chromium, where it may, and Playwright; pictures in build/ui
+	@command -v chromium >/dev/null || (apt-get update -q && apt-get install -y -q chromium) || { echo "install chromium first, as root: apt-get install chromium"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[ui]'
+	$(BIN)/python -m pytest -m ui tests/system/ui $(ARGS)
 
 docs: .venv/.installed-test  ## the documentation site, strictly, into site/
 	$(BIN)/python -m mkdocs build --strict --quiet

@@ -8,7 +8,8 @@ Clusters of three real processes with sync on. Programs go through one member, w
 3. The master is killed, or cut off from the others, under 99 groups of a FIFO queue.
 4. A proxy cuts the replies of calls, of every action, through a follower and through the master; then again while the
    master is killed. Each call has one effect, and its second attempt gets the reply of the first.
-5. All members are gone for a while. Programs that use elasticq.client.wrap see nothing of it; plain ones get a clear
+5. The master is killed or cut off while programs go through a proxy only.
+6. All members are gone for a while. Programs that use elasticq.client.wrap see nothing of it; plain ones get a clear
    error, and nothing that was refused appears later.
 
 Prints the distribution of the longest times without an answered call, and of the slowest calls, in ms (of a receive
@@ -28,7 +29,8 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.system.cluster.cluster import Cluster, judged, let_pass
+from tests.system.cluster.beside import beside
+from tests.system.cluster.cluster import Cluster, judged, let_pass, until
 from tests.system.cluster.cut_calls import cut_calls
 from tests.system.cluster.outage import Programs, switch_off
 from tests.system.cluster.plain import Plain
@@ -62,8 +64,9 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=200, help="messages a second in these minutes (200)")
     parser.add_argument("--ordered", type=int, default=20, help="masters killed or cut off under FIFO groups (20)")
     parser.add_argument("--cut", type=int, default=1_000, help="replies to cut (1000)")
+    parser.add_argument("--proxied", type=int, default=20, help="masters killed or cut off, seen through a proxy (20)")
     parser.add_argument("--off", type=float, default=90, help="seconds for which all members are gone (90)")
-    parser.add_argument("--memory", action="store_true", help="members keep messages in memory only, in 1 to 4")
+    parser.add_argument("--memory", action="store_true", help="members keep messages in memory only, in 1 to 5")
     options = parser.parse_args()
     parts: list[tuple[Callable[[Cluster], bool], bool]] = []
     if options.kills or options.restarts:
@@ -74,6 +77,8 @@ def main() -> int:
         parts.append((partial(faults_in_order, faults=options.ordered), options.memory))
     if options.cut:
         parts.append((partial(cut_replies, cuts=options.cut), options.memory))
+    if options.proxied:
+        parts.append((partial(faults_beside_a_proxy, faults=options.proxied), options.memory))
     if options.off:
         parts.append((partial(off, off_s=options.off), False))
     each = (judged("elasticq-unnoticed-", 3, part, memory=memory, extra=SUPERVISED) for part, memory in parts)
@@ -113,6 +118,15 @@ def faults_in_order(cluster: Cluster, faults: int) -> bool:
         for what, fault in (("kill -9 of the master", kill), ("master cut off", isolate)):
             report(f"{what}, {GROUPS} groups", [once(cluster, plain, fault) for _ in range(faults // 2)])
         return tell(plain)
+
+
+def faults_beside_a_proxy(cluster: Cluster, faults: int) -> bool:
+    with beside(cluster) as proxy:
+        until(proxy.is_ready, f"the proxy is ready: {proxy.said()}")
+        with Plain(proxy, "proxied") as plain:
+            for what, fault in (("kill -9 of the master", kill_any), ("master cut off", isolate_any)):
+                report(f"{what}, through a proxy", [once(cluster, plain, fault) for _ in range(faults // 2)])
+            return tell(plain)
 
 
 def cut_replies(cluster: Cluster, cuts: int) -> bool:
@@ -184,15 +198,24 @@ def once(cluster: Cluster, plain: Plain, fault: Fault) -> Seen:
 
 
 def kill(cluster: Cluster) -> tuple[str, float]:
-    master = move_master_off(cluster, "n1")
-    at_s = time.monotonic()
+    move_master_off(cluster, "n1")
+    return kill_any(cluster)
+
+
+def kill_any(cluster: Cluster) -> tuple[str, float]:
+    master, at_s = cluster.master(), time.monotonic()
     cluster.kill9(master)
     return master, at_s
 
 
 def isolate(cluster: Cluster) -> tuple[str, float]:
-    master = move_master_off(cluster, "n1")
-    at_s = time.monotonic()
+    move_master_off(cluster, "n1")
+    return isolate_any(cluster)
+
+
+def isolate_any(cluster: Cluster) -> tuple[str, float]:
+    """Its links to other members stand, and nothing comes over them."""
+    master, at_s = cluster.master(), time.monotonic()
     cluster.isolate(master)
     return master, at_s
 

@@ -3,8 +3,10 @@
 Each client has an environment of its own under .venv-clients/ (their botocore versions exclude each other),
 made when it is missing or when what it is made from has changed. What a client does is in tests/system/clients/<name>/;
 a job is told all addresses, speaks to different members and ends with status 0 if everything was as it should be.
-With --restarts, clients that have a job named rolling are run while all members of a cluster restart again and again,
-one after another; their addresses are kept open by supervisors. They shall see no error and nothing twice.
+Clients that have a job named rolling are run again through one member of a cluster, while the master, always another
+member, is killed by kill -9 and the next one is stopped by SIGTERM. With --restarts they run while all members restart
+again and again, one after another; their addresses are kept open by supervisors. They shall see no error and nothing
+twice. Clients that take minutes to build are run where they are named, and with --heavy.
 A client whose tools are not on this machine cannot be run: that is said, and the status is 1 as for a failure,
 unless --allow-missing. The logs of what failed are kept, and their place is printed.
 """
@@ -25,15 +27,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from msgspec import Struct
 
-from tests.system.cluster.cluster import HOST, Cluster, until
+from tests.system.cluster.cluster import HOST, Cluster, let_pass, until
 from tests.system.cluster.rolling import SUPERVISED, restart_each
+from tests.system.cluster.test_unnoticed import move_master_off
 from tests.system.durability.server import Server
 
 ROOT = Path(__file__).resolve().parent.parent
 JOBS = ROOT / "tests" / "system" / "clients"
 ENVIRONMENTS = ROOT / ".venv-clients"
 MAKING_S = 900
+HEAVY_MAKING_S = 3_600
 JOB_S = 240
+FRONT = "n1"
+"""The member through which clients are run while others die."""
+UNDISTURBED_S = 2
+AGAIN = 'touch begun; until test -e over; do "$0" "$@" || exit 1; done'
 SHOWN_CHARS = 4_000
 
 CREDENTIALS = {
@@ -57,8 +65,9 @@ class NotHad(Exception):
 class Client(Struct):
     """``tools``: programs that must be on the PATH; ``make``: fills its environment; ``job``: what is run there.
 
-    rolling: the job for --restarts, if it has one. It makes the file ``begun`` in its directory and ends when there
-    is one named ``over``.
+    rolling: the job that runs while members die and restart, if it has one. It makes the file ``begun`` in its
+    directory and ends when there is one named ``over``.
+    is_heavy: building it takes minutes of all cores.
     """
 
     name: str
@@ -66,6 +75,7 @@ class Client(Struct):
     make: Callable[[Path, Path], None]
     job: Callable[[Path, Path], list[list[str]]]
     rolling: Callable[[Path, Path], list[str]] | None = None
+    is_heavy: bool = False
 
 
 def run(command: list[str], directory: Path, patience_s: int, more: dict[str, str] | None = None) -> str:
@@ -121,6 +131,36 @@ def go_job(source: Path, environment: Path) -> list[list[str]]:
     return [[str(environment / "job")]]
 
 
+def again(job: Callable[[Path, Path], list[list[str]]]) -> Callable[[Path, Path], list[str]]:
+    """Make of a job of one command one that does it again until it is told to end."""
+
+    def rolling(source: Path, environment: Path) -> list[str]:
+        [command] = job(source, environment)
+        return ["sh", "-c", AGAIN, *command]
+
+    return rolling
+
+
+def make_kombu(source: Path, environment: Path) -> None:
+    """Its tests come with its sources only."""
+    make_python(source, environment)
+    version = next(line for line in (source / "requirements.txt").read_text().split() if line.startswith("kombu"))
+    pip = [str(environment / "venv" / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "download"]
+    wanted = version.replace("[sqs]", "")
+    run([*pip, "--quiet", "--no-deps", "--no-binary", ":all:", "--dest", str(environment), wanted], source, MAKING_S)
+    [archive] = environment.glob("kombu-*.tar.gz")
+    shutil.unpack_archive(archive, environment)
+
+
+def make_rust(source: Path, environment: Path) -> None:
+    shutil.copytree(source, environment, dirs_exist_ok=True)
+    run(["nice", "-n", "10", "cargo", "build", "--quiet", "--release"], environment, HEAVY_MAKING_S)
+
+
+def rust_job(source: Path, environment: Path) -> list[list[str]]:
+    return [[str(environment / "target" / "release" / "clients")]]
+
+
 def make_java(source: Path, environment: Path) -> None:
     shutil.copytree(source, environment, dirs_exist_ok=True)
     goals = ["package", "dependency:copy-dependencies", "-DoutputDirectory=target/lib"]
@@ -128,8 +168,16 @@ def make_java(source: Path, environment: Path) -> None:
 
 
 def java_job(source: Path, environment: Path) -> list[list[str]]:
+    return [java_command(environment, "elasticq.Job"), java_command(environment, "elasticq.Libraries")]
+
+
+def java_rolling(source: Path, environment: Path) -> list[str]:
+    return [*java_command(environment, "elasticq.Libraries"), "rolling"]
+
+
+def java_command(environment: Path, program: str) -> list[str]:
     places = [environment / "target" / "clients-1.jar", environment / "target" / "lib" / "*"]
-    return [["java", "-cp", os.pathsep.join(map(str, places)), "elasticq.Job"]]
+    return ["java", "-cp", os.pathsep.join(map(str, places)), program]
 
 
 def make_terraform(source: Path, environment: Path) -> None:
@@ -155,11 +203,13 @@ def terraform_job(source: Path, environment: Path) -> list[list[str]]:
 
 
 CLIENTS = [
-    Client("celery", (), make_python, python_job, python_rolling),
+    *(Client(name, (), make_python, python_job, python_rolling) for name in ("boto3", "celery")),
     *(Client(name, (), make_python, python_job) for name in ("aioboto3", "dramatiq", "taskiq")),
     Client("javascript", ("node", "npm"), make_javascript, javascript_job, javascript_rolling),
-    Client("go", ("go",), make_go, go_job),
-    Client("java", ("java", "mvn"), make_java, java_job),
+    Client("go", ("go",), make_go, go_job, again(go_job)),
+    Client("java", ("java", "mvn"), make_java, java_job, java_rolling),
+    Client("kombu", (), make_kombu, python_job, python_rolling),
+    Client("rust", ("cargo",), make_rust, rust_job, again(rust_job), is_heavy=True),
     Client("terraform", ("terraform",), make_terraform, terraform_job),
 ]
 
@@ -242,24 +292,63 @@ def last_line(printed: str) -> str:
 
 def run_rolling(clients: list[Client], directory: Path, restarts: int) -> int:
     """How many failed; each runs while all members restart so often."""
-    failures = 0
+
+    def restart(cluster: Cluster) -> None:
+        for _ in range(restarts):
+            restart_each(cluster)
+
     cluster = Cluster(directory / "cluster", extra=SUPERVISED)
+    endpoints = [f"http://{HOST}:{member.port}" for member in cluster.members.values()]
+    told = f"{restarts} restarts of each of three"
+    return disturbed(clients, cluster, endpoints, directory, "rolling", told, restart)
+
+
+def run_killed(clients: list[Client], directory: Path) -> int:
+    """How many failed; each runs through one member while others die as masters."""
+    cluster = Cluster(directory / "cluster")
+    endpoints = [f"http://{HOST}:{cluster[FRONT].port}"]
+    told = "a master killed by -9 and one stopped by SIGTERM"
+    return disturbed(clients, cluster, endpoints, directory, "kills", told, kill_and_stop)
+
+
+def kill_and_stop(cluster: Cluster) -> None:
+    for end in (cluster.kill9, cluster.stop):
+        master = move_master_off(cluster, FRONT)
+        let_pass(UNDISTURBED_S)
+        end(master)
+        cluster.master(other_than=master)
+        let_pass(UNDISTURBED_S)
+        cluster.restart(master)
+        cluster.wait_ready()
+
+
+def disturbed(
+    clients: list[Client],
+    cluster: Cluster,
+    endpoints: list[str],
+    directory: Path,
+    target: str,
+    told: str,
+    disturb: Callable[[Cluster], None],
+) -> int:
+    """How many failed. told: what is done to the cluster by ``disturb`` while each runs."""
+    failures = 0
     try:
         cluster.start()
-        endpoints = [f"http://{HOST}:{member.port}" for member in cluster.members.values()]
         for client in [client for client in clients if client.rolling]:
             try:
-                line = roll(client, cluster, endpoints, directory / client.name, restarts)
-                say("ok", "rolling", client.name, f"{restarts} restarts of each of three; {line}")
+                line = roll(client, cluster, endpoints, directory / client.name, disturb)
+                say("ok", target, client.name, f"{told}; {line}")
             except Failed as failure:
                 failures += 1
-                say("FAILED", "rolling", client.name, str(failure))
+                say("FAILED", target, client.name, str(failure))
+                cluster.wait_ready()
     finally:
         cluster.end()
     return failures
 
 
-def roll(client: Client, cluster: Cluster, endpoints: list[str], work: Path, restarts: int) -> str:
+def roll(client: Client, cluster: Cluster, endpoints: list[str], work: Path, disturb: Callable[[Cluster], None]) -> str:
     """The last line that the job printed. Raises Failed."""
     assert client.rolling
     told = environment_of(client, endpoints, work) | {"VISIBILITY_S": "30"}
@@ -271,9 +360,7 @@ def roll(client: Client, cluster: Cluster, endpoints: list[str], work: Path, res
         )
     try:
         until(lambda: (work / "begun").exists() or job.poll() is not None, "the job has begun")
-        for _ in range(restarts):
-            if job.poll() is None:
-                restart_each(cluster)
+        disturb(cluster)
         (work / "over").touch()
         status = job.wait(JOB_S)
     except (AssertionError, subprocess.TimeoutExpired) as failure:
@@ -333,19 +420,25 @@ def main() -> int:
     names = [client.name for client in CLIENTS]
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("client", nargs="*", choices=[*names, []], help=f"which: {', '.join(names)}; none: all")
-    parser.add_argument("--only", choices=list(TARGETS), help="not against the other one")
+    parser.add_argument("--only", choices=[*TARGETS, "kills"], help="not the others")
+    parser.add_argument("--heavy", action="store_true", help="those that take minutes to build, too")
     parser.add_argument("--allow-missing", action="store_true", help="status 0 although tools are missing")
     parser.add_argument("--restarts", type=int, default=0, help="rolling restarts, beside which nothing else is run")
     arguments = parser.parse_args()
-    chosen = [client for client in CLIENTS if not arguments.client or client.name in arguments.client]
+    wanted = arguments.client or [client.name for client in CLIENTS if arguments.heavy or not client.is_heavy]
+    chosen = [client for client in CLIENTS if client.name in wanted]
     directory = Path(tempfile.mkdtemp(prefix="elasticq-clients-"))
     ready, missing, failures = prepare_all(chosen)
-    if arguments.restarts:
-        failures += run_rolling(ready, directory / "rolling", arguments.restarts)
-    for target in () if arguments.restarts else [arguments.only] if arguments.only else TARGETS:
+    chosen_runs = ["rolling"] if arguments.restarts else [arguments.only] if arguments.only else [*TARGETS, "kills"]
+    for target in chosen_runs:
         (directory / target).mkdir()
         try:
-            failures += run_all(ready, target, directory / target)
+            if target == "rolling":
+                failures += run_rolling(ready, directory / target, arguments.restarts)
+            elif target == "kills":
+                failures += run_killed(ready, directory / target)
+            else:
+                failures += run_all(ready, target, directory / target)
         except (Failed, AssertionError) as failure:
             failures += 1
             say("FAILED", target, "-", str(failure))

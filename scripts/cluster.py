@@ -1,7 +1,7 @@
 """Starts a cluster of local members, prints their endpoints, and ends all of them when it is ended.
 
 Member k serves SQS on 9324 + 10 (k - 1), its admin port and peer port are the
-two after it, and it keeps its messages in <directory>/n<k>.
+two after it, and it keeps its messages in <directory>/n<k>. What a member logs is printed behind its name.
 """
 
 import argparse
@@ -9,6 +9,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -29,6 +30,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     ports = [options.first_port + STEP * number for number in range(options.members)]
     members = [_start(number, port, ports, options.directory, more) for number, port in enumerate(ports, 1)]
+    for number, member in enumerate(members, 1):
+        threading.Thread(target=_follow, args=(f"n{number}", member)).start()
     try:
         if not _wait_ready(members, ports):
             return 1
@@ -55,7 +58,17 @@ def _start(number: int, port: int, ports: list[int], directory: Path, more: list
     command += ["--port", str(port), "--admin-port", str(port + 1), "--peer-port", str(port + 2), "--seeds", seeds]
     if "--memory" not in more:
         command += ["--data-dir", str(directory / f"n{number}")]
-    return subprocess.Popen([*command, *more], stdout=subprocess.DEVNULL, start_new_session=True)
+    return subprocess.Popen(
+        [*command, *more], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    )
+
+
+def _follow(name: str, member: subprocess.Popen[bytes]) -> None:
+    """Print what a member logs, and how it ended."""
+    assert member.stderr is not None
+    for line in member.stderr:
+        print(f"{name}  {line.decode(errors='replace').rstrip()}", file=sys.stderr, flush=True)
+    print(f"{name}  ended with status {member.wait()}", file=sys.stderr, flush=True)
 
 
 def _wait_ready(members: list[subprocess.Popen[bytes]], ports: list[int]) -> bool:

@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 import measure
-from bench import DIRECTORY, running
+from bench import DIRECTORY, Way, running
 
 SERVER = [sys.executable, "-m", "elasticq", "server", "--port", "0", "--admin-port", "-1"]
 QUEUES = 20
@@ -286,7 +286,7 @@ def main() -> int:
     arguments = parser.parse_args()
     os.environ["ELASTICQ_TESTING__ENABLED"] = "true"  # for its clock
     where = ["--data-dir", DIRECTORY] if arguments.durable else ["--memory"]
-    with running([*SERVER, *where]) as (process, url):
+    with running([*SERVER, *where], Way(())) as (process, url):
         rise = asyncio.run(soak(arguments, url, process.pid))
         if process.poll() is not None:
             print(f"the server ended with {process.returncode}")

@@ -1,4 +1,6 @@
-"""The pages of the admin port: /health, /ready, /master, /cluster, /leases, /metrics, and orders for the cluster.
+"""The routes of the admin port: /health, /ready, /master, /cluster, /leases, /metrics, orders for the cluster.
+
+Besides these there are the API of queues (api.py) and the page for browsers (page/).
 
 What is about another member is asked of it over the link between the two (asking.py).
 Requests have passed authenticator.py. Orders are taken from no web page: a page can make a browser post here, but only
@@ -13,8 +15,11 @@ import msgspec
 from aiohttp import web
 
 from elasticq.admin import asking
+from elasticq.admin.api import Api
 from elasticq.admin.authenticator import Token, make_authenticator
-from elasticq.admin.doorstep import ORDER_BYTES_MAX
+from elasticq.admin.doorstep import BODY_BYTES_MAX, ORDER_BYTES_MAX
+from elasticq.admin.page.login import Login
+from elasticq.admin.page.pages import Pages
 from elasticq.admin.source import AdminSource
 from elasticq.peers.questions import Answer
 from elasticq.wire.browsers import Browsers
@@ -31,8 +36,15 @@ def make_app(source: AdminSource, token: Token | None = None, browsers: Browsers
 
     token: what operators must show, None: nothing; browsers: see authenticator.py.
     """
-    pages = _Pages(source)
-    app = web.Application(client_max_size=ORDER_BYTES_MAX, middlewares=[make_authenticator(token or Token(), browsers)])
+    pages, shared = _Pages(source), token or Token()
+    login = Login(shared)
+    app = web.Application(
+        client_max_size=BODY_BYTES_MAX, middlewares=[make_authenticator(shared, browsers, login.is_shown_by)]
+    )
+    api = Api(source)
+    api.add_to(app)
+    login.add_to(app)
+    Pages(source, api, login).add_to(app)
     app.router.add_get("/health", pages.health)
     app.router.add_get("/ready", pages.ready)
     app.router.add_get("/master", pages.master)
@@ -100,6 +112,10 @@ class _Pages:
         if request.content_type != "application/json":
             return _json(415, {"error": "an order is application/json"})
         body = await request.read()
+        if self._source.is_read_only:
+            return _json(403, {"error": "this admin port may change nothing (admin.read_only)"})
+        if len(body) > ORDER_BYTES_MAX:
+            return _json(413, {"error": f"an order is at most {ORDER_BYTES_MAX} bytes"})
         if self._orders >= ORDERS_MAX:
             return _json(503, {"error": f"{ORDERS_MAX} orders wait already"})
         self._orders += 1

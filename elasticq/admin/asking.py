@@ -1,4 +1,4 @@
-"""What members ask each other for an operator: the page /cluster of another one, and orders for the master.
+"""What members ask each other for an operator: the page /cluster of another one, rates, and orders for the master.
 
 The answers are those of the pages themselves, so that the member that was asked passes them on as they are.
 """
@@ -19,6 +19,8 @@ from elasticq.runtime.runtime import RuntimeStopped
 
 CLUSTER: Final = "cluster"
 ORDER: Final = "order"
+RATES: Final = "rates"
+RATES_S: Final = 1.0
 CLUSTER_S: Final = 5.0
 ORDER_S: Final = 60.0
 MARGIN_S: Final = 2.0
@@ -34,7 +36,26 @@ async def answer(source: AdminSource, kind: str, body: bytes) -> Answer:
         return told(200, document(source.node_name, source.status()))
     if kind == ORDER:
         return await carry_out(source, body)
+    if kind == RATES:
+        return _rates(source, body)
     return told(NOT_ASKED, {"error": f"{source.node_name} is of a version that does not know the question {kind}"})
+
+
+def _rates(source: AdminSource, body: bytes) -> Answer:
+    try:
+        owner, queue, window_s = msgspec.json.decode(body, type=tuple[str, str, int])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return told(400, {"error": str(error)})
+    return told(200, source.rates.series((owner, queue), window_s))
+
+
+async def rates_of(source: AdminSource, member_id: str, body: bytes) -> dict[str, list[float]] | None:
+    """Return the rates through another member; None if it cannot be asked, or is of a version that has none."""
+    try:
+        status, body = await source.ask(member_id, RATES, body, RATES_S)
+    except NotAnswered:
+        return None
+    return msgspec.json.decode(body, type=dict[str, list[float]]) if status == 200 else None
 
 
 async def page_of(source: AdminSource, member: str) -> Answer:

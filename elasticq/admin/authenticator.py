@@ -1,4 +1,4 @@
-"""Admits operators who show the token, and refuses web pages of other origins.
+"""Admits operators who show the token, as a header or by a browser's login, and refuses web pages of other origins.
 
 Without a token only the Host header tells a page under a rebound name from an operator (wire/browsers.py).
 Probes may use any name.
@@ -32,8 +32,13 @@ class Token:
         self.value = value
 
 
-def make_authenticator(shared: Token, browsers: Browsers | None) -> Middleware:
-    """Return the middleware that admits requests. browsers: None where pages are not judged."""
+def make_authenticator(
+    shared: Token, browsers: Browsers | None, is_logged_in: Callable[[web.Request], bool]
+) -> Middleware:
+    """Return the middleware that admits requests.
+
+    browsers: None where web pages are not judged; is_logged_in: whether a request needs no header (page/login.py).
+    """
 
     @web.middleware
     async def authenticator(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -47,6 +52,10 @@ def make_authenticator(shared: Token, browsers: Browsers | None) -> Middleware:
         given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
         if token is None:
             return _refuse(403, "auth is strict: set admin.token_file to use this page")
+        if is_logged_in(request):
+            return await handler(request)
+        if not given and request.method == "GET" and "text/html" in request.headers.get("Accept", ""):
+            return web.Response(status=303, headers={"Location": "/login"})
         if not compare_digest(given, b"Bearer " + token.encode()):
             return _refuse(401, "this page wants the header Authorization: Bearer TOKEN (admin.token_file)")
         return await handler(request)

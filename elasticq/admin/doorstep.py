@@ -16,6 +16,8 @@ from elasticq.model.limits import HEAD_BYTES_MAX
 REQUEST_S: Final = 10.0  # from the first moment to the last byte of a request
 SILENT_S: Final = 75.0  # after a request was whole; an order is answered within 60 s
 ORDER_BYTES_MAX: Final = 4_096
+BODY_BYTES_MAX: Final = 4 * 1_048_576
+"""A form with the longest message, in which each byte may be written as three, and definitions of many queues."""
 
 WAITING, ASKED, ORDERED = 0, 1, 2
 """Ranks of connections: where others want the place, those of the lowest rank are closed first."""
@@ -32,6 +34,12 @@ class Owner(Protocol):
 
     def gone(self, step: "Doorstep") -> None: ...
 
+    def may_hold(self, step: "Doorstep") -> bool:
+        """Whether the connection may hold a body of more than ORDER_BYTES_MAX; then it does until ``held``."""
+
+    def held(self, step: "Doorstep") -> None:
+        """The connection holds no long body any more, if it did."""
+
 
 class Refused(Exception):
     """The request is refused; the text is the status line of the answer."""
@@ -40,7 +48,17 @@ class Refused(Exception):
 class Doorstep(asyncio.Protocol):
     """One connection. until_s: when it must have sent a whole request; address: the client's."""
 
-    __slots__ = ("_buffer", "_handler", "_loop", "_owner", "_transport", "address", "state", "until_s")
+    __slots__ = (
+        "_awaited_bytes",
+        "_buffer",
+        "_handler",
+        "_loop",
+        "_owner",
+        "_transport",
+        "address",
+        "state",
+        "until_s",
+    )
 
     _transport: asyncio.Transport
 
@@ -49,6 +67,7 @@ class Doorstep(asyncio.Protocol):
         self._loop = loop
         self._handler: asyncio.Protocol | None = None
         self._buffer = b""
+        self._awaited_bytes = 0  # before which there is no need to look for the end
         self.address = ""
         self.state = WAITING
         self.until_s = loop.time() + REQUEST_S
@@ -70,15 +89,29 @@ class Doorstep(asyncio.Protocol):
             if self.state != ORDERED:
                 self.state = WAITING
         self._buffer += data
+        if len(self._buffer) < self._awaited_bytes:
+            return
         try:
-            while self._buffer and (size_bytes := _whole(self._buffer)):
+            while self._buffer and (size_bytes := self._whole_bytes()):
                 request, self._buffer = self._buffer[:size_bytes], self._buffer[size_bytes:]
                 self.state = ORDERED if request.startswith(b"POST") else max(self.state, ASKED)
                 self.until_s = self._loop.time() + (REQUEST_S if self._buffer else SILENT_S)
+                self._owner.held(self)
                 self._handler.data_received(request)
         except Refused as refusal:
             self._transport.write(b"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % refusal.args[0])
             self._transport.close()
+
+    def _whole_bytes(self) -> int:
+        """Return the length of the first request if all of it is here, else 0. Raises Refused."""
+        size_bytes, body_bytes = _measured(self._buffer)
+        if body_bytes > ORDER_BYTES_MAX and not self._owner.may_hold(self):
+            raise Refused(b"503 Service Unavailable")
+        self._awaited_bytes = size_bytes
+        if size_bytes and len(self._buffer) >= size_bytes:
+            self._awaited_bytes = 0
+            return size_bytes
+        return 0
 
     def eof_received(self) -> bool | None:
         return None if self._handler is None else self._handler.eof_received()
@@ -100,11 +133,14 @@ class Doorstep(asyncio.Protocol):
         self._transport.abort()
 
 
-def _whole(data: bytes) -> int:
-    """Return the length of the first request in ``data``, 0 while it is incomplete. Raises Refused."""
+def _measured(data: bytes) -> tuple[int, int]:
+    """Return the lengths of the first request in ``data`` and of its body, 0 while its head is incomplete.
+
+    Raises Refused.
+    """
     end = data.find(_HEAD_ENDS)
     if end < 0 and len(data) <= HEAD_BYTES_MAX:
-        return 0
+        return 0, 0
     if not 0 <= end <= HEAD_BYTES_MAX:
         raise Refused(b"431 Request Header Fields Too Large")
     lengths = []
@@ -116,8 +152,7 @@ def _whole(data: bytes) -> int:
         if name == _LENGTH:
             lengths.append(value.strip())
     body_bytes = _body_bytes(lengths)
-    size_bytes = end + len(_HEAD_ENDS) + body_bytes
-    return size_bytes if len(data) >= size_bytes else 0
+    return end + len(_HEAD_ENDS) + body_bytes, body_bytes
 
 
 def _body_bytes(lengths: list[bytes]) -> int:
@@ -126,6 +161,6 @@ def _body_bytes(lengths: list[bytes]) -> int:
     if len(lengths) > 1 or not lengths[0].isdigit() or len(lengths[0]) > 10:
         raise Refused(b"400 Bad Request")
     body_bytes = int(lengths[0])
-    if body_bytes > ORDER_BYTES_MAX:
+    if body_bytes > BODY_BYTES_MAX:
         raise Refused(b"413 Content Too Large")
     return body_bytes

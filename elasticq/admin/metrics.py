@@ -7,6 +7,7 @@ The first request imports this module: nothing else needs prometheus_client.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, islice
@@ -65,10 +66,11 @@ async def expose(source: AdminSource) -> bytes:
     parts.append(generate_latest(_Families(_of_requests(source.meter()))))
     queues = await _queues(source) if status.role == "master" else []
     counted = _counted(source.meter(), queues, is_master=status.role == "master")
+    waiting = Counter((each.owner, each.queue) for each in source.waiting(QUEUES_MAX))
     topics = list(islice(source.meter().by_topic().items(), QUEUES_MAX))
     pushes = list(islice(source.pushes().items(), QUEUES_MAX))
-    families = (*_of_queues(queues, status.time_ms), *_of_messages(counted), *_of_topics(topics), *_of_pushes(pushes))
-    for lines in families:
+    of_queues = (*_of_queues(queues, status.time_ms), *_of_consumers(waiting), *_of_messages(counted))
+    for lines in (*of_queues, *_of_topics(topics), *_of_pushes(pushes)):
         for part in lines:
             parts.append(part)
             await asyncio.sleep(0)
@@ -214,6 +216,22 @@ def _of_queues(queues: Sequence[QueueFigures], time_ms: int) -> Iterator[Lines]:
     yield _lines(lambda: GaugeMetricFamily(name, told, labels=[*labels, "state"]), queues, add_states)
     oldest, about = f"{PREFIX}queue_oldest_message_age_seconds", "Age of a queue's oldest message, 0 in an empty one."
     yield _lines(lambda: GaugeMetricFamily(oldest, about, labels=labels), queues, add_age)
+    dead = [queue for queue in queues if queue.is_dead_letter_queue]
+
+    def add_dead(family: GaugeMetricFamily, queue: QueueFigures) -> None:
+        family.add_metric([queue.name, queue.account], queue.visible + queue.in_flight + queue.delayed)
+
+    letters, meaning = f"{PREFIX}dead_letters", "Messages in a queue to which others send their dead letters."
+    yield _lines(lambda: GaugeMetricFamily(letters, meaning, labels=labels), dead, add_dead)
+
+
+def _of_consumers(waiting: Counter[Key]) -> Iterator[Lines]:
+    def add(family: GaugeMetricFamily, row: tuple[Key, int]) -> None:
+        (account, queue), count = row
+        family.add_metric([queue, account], count)
+
+    name, told = f"{PREFIX}queue_consumers", "Receives that wait at a queue."
+    yield _lines(lambda: GaugeMetricFamily(name, told, labels=["queue", "account"]), list(waiting.items()), add)
 
 
 def _of_messages(counted: Sequence[tuple[Key, Messages]]) -> Iterator[Lines]:

@@ -26,6 +26,8 @@ CONNECTIONS_MAX: Final = 256
 """Operators, probes and a scraper are few."""
 STOP_S: Final = 1.0
 SWEEP_S: Final = 1.0
+LARGE_MAX: Final = 4
+"""Connections that may hold a long body at the same time."""
 
 
 class AdminPort:
@@ -52,6 +54,7 @@ class AdminPort:
         self._runner: AppRunner | None = None
         self._acceptor: Acceptor | None = None
         self._steps: dict[Doorstep, None] = {}  # the oldest first
+        self._large: set[Doorstep] = set()
         self._timer: asyncio.TimerHandle | None = None
         self.host = host
         self.port: int = self._listener.getsockname()[1]
@@ -118,6 +121,16 @@ class AdminPort:
 
     def gone(self, step: Doorstep) -> None:
         self._steps.pop(step, None)
+        self._large.discard(step)
+
+    def may_hold(self, step: Doorstep) -> bool:
+        if step not in self._large and len(self._large) >= LARGE_MAX:
+            return False
+        self._large.add(step)
+        return True
+
+    def held(self, step: Doorstep) -> None:
+        self._large.discard(step)
 
     def _make_room(self) -> None:
         for state in (WAITING, ASKED, ORDERED):

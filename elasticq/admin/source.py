@@ -3,12 +3,43 @@
 from collections.abc import Iterator
 from typing import Protocol
 
+from msgspec import Struct
+
+from elasticq.admin.rates import Rates
 from elasticq.engine.figures import QueueFigures
+from elasticq.model.commands import Command
 from elasticq.model.histogram import Histogram
+from elasticq.model.results import Result
 from elasticq.node.orders import Order, OrderOutcome
 from elasticq.node.settings import LeaseStatus, NodeStatus
 from elasticq.peers.questions import Answer
 from elasticq.runtime.meter import Meter
+
+
+class Waiting(Struct, frozen=True):
+    """A receive that waits at a queue for messages.
+
+    owner, queue: of the queue (model/names.py); left_ms: how long it still waits at most; member: the name of the
+    member that its client asked; address: of the client, empty where it asked another member.
+    """
+
+    owner: str
+    queue: str
+    left_ms: int
+    member: str
+    address: str
+
+
+class Event(Struct, frozen=True):
+    """Something that the log tells once: what happened to the cluster, or which queue was purged or deleted by whom.
+
+    time_ms: wall-clock ms since the epoch, of this member.
+    """
+
+    time_ms: int
+    level: str
+    event: str
+    text: str
 
 
 class AdminSource(Protocol):
@@ -52,3 +83,35 @@ class AdminSource(Protocol):
 
     async def order(self, order: Order) -> OrderOutcome:
         """Carry out an order and return what became of it. Raises RuntimeStopped if the runtime stops meanwhile."""
+
+    @property
+    def rates(self) -> Rates:
+        """How many messages went in and out through this member."""
+
+    @property
+    def account(self) -> str:
+        """The ``node.account``, whose queues are shown where no other account is named."""
+
+    @property
+    def region(self) -> str:
+        """The ``node.region``."""
+
+    @property
+    def endpoint(self) -> str:
+        """scheme://host:port of the SQS port, for the QueueUrls of answers."""
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the admin port may change nothing (``admin.read_only``)."""
+
+    async def execute(self, command: Command, owner: str) -> Result:
+        """Execute a command of SQS for an owner (model/names.py), here or at the master.
+
+        Raises SqsError, or RuntimeStopped if the runtime stops meanwhile.
+        """
+
+    def waiting(self, limit: int) -> list[Waiting]:
+        """Return at most ``limit`` receives that wait at this member: all of the cluster's at the master."""
+
+    def events(self) -> list[Event]:
+        """Return what the log told last, the newest first."""

@@ -34,18 +34,21 @@ class CreateQueue(Operation, tag="create_queue"):
     """What the checker must know of a queue that is FIFO or has dead letters; other queues need no such event.
 
     dead_letter_queue, receives_max: the target and limit of its RedrivePolicy, "" and 0 without one.
+    has_priorities: it hands out the lowest priority first; default_priority: of messages that name none.
     """
 
     is_fifo: bool = False
     is_deduplicated_by_group: bool = False
     dead_letter_queue: str = ""
     receives_max: int = 0
+    has_priorities: bool = False
+    default_priority: int = 0
 
 
 class SentMessage(Struct, omit_defaults=True):
     """``message_ids``, ``sequence_numbers``: all that any answer gave to it (more than one is a finding).
 
-    deduplication_id: the explicit one, or the one that stands for the content.
+    deduplication_id: the explicit one, or the one that stands for the content; priority: the one that it names.
     """
 
     body: str
@@ -53,6 +56,7 @@ class SentMessage(Struct, omit_defaults=True):
     group: str = ""
     deduplication_id: str = ""
     sequence_numbers: list[str] = field(default_factory=list)
+    priority: int | None = None
 
 
 class Send(Operation, tag="send"):
@@ -104,6 +108,14 @@ class ChangeVisibility(Operation, tag="change_visibility"):
     visibility_ms: int
 
 
+class ChangePriority(Operation, tag="change_priority"):
+    """ElasticqChangePriority; ``changed``: the MessageIds that the answer told as found."""
+
+    message_ids: list[str]
+    priority: int
+    changed: list[str] = field(default_factory=list)
+
+
 class LeaseChange(Operation, tag="lease_change"):
     """DeleteMessage or ChangeMessageVisibility of whole leases.
 
@@ -129,7 +141,7 @@ class Advance(Operation, tag="advance"):
     advance_ms: int
 
 
-Event = CreateQueue | Send | Receive | Delete | ChangeVisibility | LeaseChange | StartMove | Advance
+Event = CreateQueue | Send | Receive | Delete | ChangeVisibility | ChangePriority | LeaseChange | StartMove | Advance
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)

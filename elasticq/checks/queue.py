@@ -1,4 +1,4 @@
-"""Judges a history of queue operations by what holds for every queue; fifo.py, dead_letters.py, leases.py add theirs.
+"""Judges a history of queue operations by what holds for every queue; fifo, dead_letters, leases, priorities add more.
 
 lost         an acknowledged send that nobody received by the end of the drain and
              nobody may have deleted; or one that was received before the drain, was
@@ -21,7 +21,7 @@ The checker knows nothing of purges and of retention: a history must have none.
 
 from collections.abc import Iterable
 
-from elasticq.checks import dead_letters, fifo, leases
+from elasticq.checks import dead_letters, fifo, leases, priorities
 from elasticq.checks.history import Delete, Event
 from elasticq.checks.queue_history import Delivery, Finding, Jump, Message, QueueHistory
 
@@ -44,7 +44,8 @@ def check(
         findings += _resurrected(queue_history, message.deliveries)
         if drain_us is not None:
             findings += _lost(queue_history, message, drain_us)
-    findings += fifo.check(queue_history) + dead_letters.check(queue_history) + leases.check(queue_history)
+    for rules in (fifo, dead_letters, leases, priorities):
+        findings += rules.check(queue_history)
     return sorted(findings, key=lambda finding: (finding.at_us, finding.name, finding.evidence))
 
 

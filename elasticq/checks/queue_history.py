@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from elasticq.checks.history import (
     Advance,
+    ChangePriority,
     ChangeVisibility,
     CreateQueue,
     Delete,
@@ -119,6 +120,7 @@ class QueueHistory:
         self.deletes: defaultdict[str, list[Delete]] = defaultdict(list)  # by message id
         self.changes: defaultdict[str, list[ChangeVisibility]] = defaultdict(list)  # by handle
         self.changes_of: defaultdict[str, list[ChangeVisibility]] = defaultdict(list)  # by message id
+        self.priorities: defaultdict[str, list[ChangePriority]] = defaultdict(list)  # by message id
         self.attempts: defaultdict[tuple[str, str], list[Receive]] = defaultdict(list)
         self.leases: defaultdict[tuple[str, str], LeaseHistory] = defaultdict(LeaseHistory)
         self.lease_changes: list[LeaseChange] = []
@@ -162,6 +164,9 @@ class QueueHistory:
             case ChangeVisibility():
                 self.changes[event.receipt_handle].append(event)
                 self.changes_of[event.message_id].append(event)
+            case ChangePriority():
+                for message_id in event.message_ids:
+                    self.priorities[message_id].append(event)
             case StartMove():
                 self.moves.append(event)
             case Advance():

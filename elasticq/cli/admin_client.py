@@ -29,6 +29,14 @@ class AdminClient:
         """The member's page /cluster. Raises BadUrl, Unreachable, Failure."""
         return self._page(self._get("/cluster"))
 
+    def events(self) -> list[dict[str, Any]]:
+        """What the member's log told last, the newest first. Raises as ``view``."""
+        answer = self._get("/cluster/events")
+        if "events" not in answer.document:
+            raise Failure(self._refusal(answer))
+        found: list[dict[str, Any]] = answer.document["events"]
+        return found
+
     def view_of(self, seen: dict[str, Any], member_id: str) -> dict[str, Any]:
         """The page /cluster of the member with this id; ``seen``: the page of the member that is asked.
 

@@ -66,7 +66,7 @@ def line_of(message: dict[str, Any]) -> dict[str, Any]:
     line["MessageId"] = message["MessageId"]
     line |= {name: system[name] for name in OF_SYSTEM if name in system}
     line["ReceiveCount"] = int(system.get("ApproximateReceiveCount", 0))
-    return line | {name: message[name] for name in ("State", "Sequence") if name in message}
+    return line | {name: message[name] for name in ("State", "Sequence", "Priority", "DeliverAt") if name in message}
 
 
 def _text(attribute: dict[str, Any]) -> dict[str, Any]:
@@ -75,7 +75,8 @@ def _text(attribute: dict[str, Any]) -> dict[str, Any]:
     return attribute | {"BinaryValue": b64encode(attribute["BinaryValue"]).decode()}
 
 
-def export(client: "Sqs", url: str, file: str, total: int, *, drain: bool) -> int:
+def export(client: "Sqs", url: str, file: str, total: int, place: str, *, drain: bool) -> int:
+    """``place``: the queue, as the operator is told of it."""
     take = _drain if drain else _look
     with _target(file) as out, Interrupt() as interrupt, bar("exporting", total) as show:
         written = 0
@@ -86,7 +87,7 @@ def export(client: "Sqs", url: str, file: str, total: int, *, drain: bool) -> in
                 os.fsync(out.fileno())
             written += len(lines)
             show(written)
-    tell(f"{written} messages {'taken out' if drain else 'written'}")
+    tell(f"{written} messages {'taken out' if drain else 'written'} of {place}")
     return EXIT_INTERRUPTED if interrupt.asked else 0
 
 
@@ -126,11 +127,12 @@ def _drain(client: "Sqs", url: str, interrupt: Interrupt) -> Iterator[list[dict[
 # --- in -----------------------------------------------------------------------------
 
 
-def load(client: "Sqs", url: str, file: str, skip: int) -> int:
+def load(client: "Sqs", url: str, file: str, skip: int, place: str) -> int:
+    """``place``: the queue, as the operator is told of it."""
     source = sys.stdin if file == "-" else Path(file).open(encoding="utf-8")  # noqa: SIM115
     with source:
         entries = (_entry(line, number) for number, line in enumerate(source, 1) if number > skip)
-        return send_all(client, url, entries, "imported", before=skip, total=_total(file))
+        return send_all(client, url, entries, "imported", before=skip, total=_total(file), into=f" into {place}")
 
 
 def _total(file: str) -> int | None:
@@ -163,10 +165,12 @@ def send_all(
     before: int = 0,
     total: int | None = None,
     as_json: bool = False,
+    into: str = "",
 ) -> int:
     """Send the lines in their order, batch after batch.
 
-    before: how many lines were skipped; total: how many there are with those, None where that is not known.
+    before: how many lines were skipped; total: how many there are with those, None where that is not known;
+    into: what the operator is told of the queue.
     """
     sent = 0
     with Interrupt() as interrupt, bar("sending", total) as show:
@@ -181,7 +185,7 @@ def send_all(
     if as_json:
         json_lines([{"sent": sent}])
     else:
-        tell(f"{sent} messages {done}")
+        tell(f"{sent} messages {done}{into}")
     if interrupt.asked:
         tell(f"interrupted{_how_to_go_on(before + sent, done)}")
         return EXIT_INTERRUPTED

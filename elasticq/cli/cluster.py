@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +34,7 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
     transfer.add_argument("member", nargs="?", default="", metavar="MEMBER")
     check = _add(commands, "verify", "compare the rows of all members at one place in the log", _verify)
     check.add_argument("--wait-s", type=float, default=60, metavar="S", help="for the slowest member (60)")
+    _add(commands, "events", "what a member's log told last: elections, members, disks, purges and deletes", _events)
     force = commands.add_parser("force-new", help="make DIR of a stopped server a cluster of one, when most are lost")
     force.add_argument("directory", type=Path, metavar="DIR")
     force.set_defaults(run=data.force_new)
@@ -61,7 +63,10 @@ def _told(run: Any, options: argparse.Namespace) -> int:
         return int(run(options))
     except BadUrl as error:
         return refuse(str(error))
-    except (Unreachable, Failure) as error:
+    except Unreachable as error:
+        hint = " (another member is named by --admin)" if options.admin == DEFAULT_ADMIN else ""
+        return fail(f"{error}{hint}")
+    except Failure as error:
         return fail(str(error))
 
 
@@ -74,6 +79,14 @@ def _verify(options: argparse.Namespace) -> int:
     equal, told = verify(_client(options), options.wait_s)
     print(told)
     return 0 if equal else 1
+
+
+def _events(options: argparse.Namespace) -> int:
+    """Print the events, the newest last, as in a log."""
+    for each in reversed(_client(options).events()):
+        at = datetime.fromtimestamp(each["time_ms"] / 1_000, UTC)
+        print(f"{at:%Y-%m-%d %H:%M:%S} UTC  {each['level']:<7}  {each['event']}: {each['text']}")
+    return 0
 
 
 def _status(options: argparse.Namespace) -> int:

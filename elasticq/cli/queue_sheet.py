@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from elasticq.cli.show import json_lines, one_line
+from elasticq.model.names import arn_region
 
 if TYPE_CHECKING:
     from elasticq.client import Sqs
@@ -33,6 +34,12 @@ def attributes_of(client: "Sqs", url: str) -> dict[str, str]:
 
 def counts_of(attributes: dict[str, str]) -> dict[str, int]:
     return {name: int(attributes.get(attribute, 0)) for name, attribute in COUNTS.items()}
+
+
+def region_of(attributes: dict[str, str]) -> str:
+    """Return the region that the queue's ARN names; empty where a server tells no ARN."""
+    arn = attributes.get("QueueArn", "")
+    return arn_region(arn) if arn.startswith("arn:") else ""
 
 
 def show(client: "Sqs", url: str, *, as_json: bool) -> None:

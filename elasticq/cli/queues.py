@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from elasticq.cli import carry, queue_sheet
 from elasticq.cli.exits import EXIT_INTERRUPTED, fail, refuse
-from elasticq.cli.queue_sheet import attributes_of, counts_of
+from elasticq.cli.queue_sheet import attributes_of, counts_of, region_of
 from elasticq.cli.show import Interrupt, bar, json_lines, one_line, table, tell
 
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ BODY_SHOWN: Final = 60
 
 class Failure(Exception):
     """The command failed; the text is for the operator."""
+
+
+class Misuse(Exception):
+    """An argument is not what it must be; the text is for the operator."""
 
 
 def add_queues(parser: argparse.ArgumentParser) -> None:
@@ -53,6 +57,10 @@ def add_queues(parser: argparse.ArgumentParser) -> None:
     send.add_argument("--deduplication-id", metavar="ID", help="of a single BODY")
     send.add_argument("--delay-s", type=int, metavar="S", help="DelaySeconds, 0 to 900")
     send.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
+    send.add_argument("--priority", type=int, metavar="N", help="in a priority queue; the lowest number goes first")
+    move = _add(commands, "reprioritise", "give messages of a priority queue another priority", _reprioritise, "queue")
+    move.add_argument("priority", type=int, metavar="PRIORITY", help="the lowest number goes first")
+    move.add_argument("ids", nargs="*", metavar="ID", help="MessageIds; without them each line of stdin is one")
     purge = _add(commands, "purge", "delete all messages and wait until they are gone", _purge, "queue")
     purge.add_argument("--yes", action="store_true", help="do not ask")
     purge.add_argument("--wait-s", type=float, default=60, metavar="S", help="at most (60)")
@@ -96,7 +104,7 @@ def add_command(commands: Any, name: str, told: str, variable: str) -> argparse.
 def run_with(kind: str, run: Any, options: argparse.Namespace) -> int:
     """Run a command with a client, Sqs or Sns, and tell what went wrong; returns the exit status."""
     from elasticq import client as clients
-    from elasticq.client import ClientError, SqsError
+    from elasticq.client import ClientError, SqsError, Unreachable
 
     try:
         client = getattr(clients, kind)(options.url, options.region, profile=options.profile, retry_s=RETRY_S)
@@ -105,11 +113,16 @@ def run_with(kind: str, run: Any, options: argparse.Namespace) -> int:
     try:
         with client:
             return int(run(client, options))
+    except Misuse as error:
+        return refuse(str(error))
     except SqsError as error:
         return fail(f"{error.code}: {error.message}")
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (whoever read has enough)
         return 0
+    except Unreachable as error:
+        hint = f" (another server is named by --url or {URL_VARIABLE})" if options.url == DEFAULT_URL else ""
+        return fail(f"{error}{hint}")
     except (ClientError, Failure, carry.Stopped, OSError, ValueError) as error:
         return fail(str(error))
 
@@ -141,14 +154,17 @@ def _ls(client: "Sqs", options: argparse.Namespace) -> int:
         for url in urls:
             if interrupt.asked:
                 return EXIT_INTERRUPTED
-            name = url.rpartition("/")[2]
-            found.append({"name": name, **counts_of(attributes_of(client, url)), "url": url})
+            attributes = attributes_of(client, url)
+            place = {"name": url.rpartition("/")[2], "region": region_of(attributes)}
+            found.append({**place, **counts_of(attributes), "url": url})
             show(len(found))
     if options.json:
         json_lines(found)
     else:
         rows = [[str(value) for value in queue.values()] for queue in found]
-        table(["NAME", "VISIBLE", "IN FLIGHT", "DELAYED", "URL"], rows)
+        table(["NAME", "REGION", "VISIBLE", "IN FLIGHT", "DELAYED", "URL"], rows)
+    if not found and not options.prefix:
+        tell("this account has no queues in this region; --region lists those of another one")
     return 0
 
 
@@ -181,11 +197,12 @@ def _peek(client: "Sqs", options: argparse.Namespace) -> int:
             _clock(message["SentTimestamp"]),
             str(message["ReceiveCount"]),
             message.get("GroupId", ""),
+            str(message.get("Priority", "")),
             message["Body"] if len(message["Body"]) <= BODY_SHOWN else message["Body"][: BODY_SHOWN - 1] + "…",
         ]
         for message in messages
     ]
-    table(["SEQUENCE", "STATE", "SENT", "RECEIVED", "GROUP", "BODY"], rows)
+    table(["SEQUENCE", "STATE", "SENT", "RECEIVED", "GROUP", "PRIORITY", "BODY"], rows)
     return 0
 
 
@@ -218,9 +235,12 @@ def _send(client: "Sqs", options: argparse.Namespace) -> int:
         shared["MessageGroupId"] = options.group
     if options.delay_s is not None:
         shared["DelaySeconds"] = options.delay_s
-    if options.attribute:
-        texts = map(pair, options.attribute)
-        shared["MessageAttributes"] = {name: {"DataType": "String", "StringValue": value} for name, value in texts}
+    texts = map(pair, options.attribute)
+    attributes = {name: {"DataType": "String", "StringValue": value} for name, value in texts}
+    if options.priority is not None:
+        attributes["ElasticqPriority"] = {"DataType": "Number", "StringValue": str(options.priority)}
+    if attributes:
+        shared["MessageAttributes"] = attributes
     url = url_of(client, options.queue)
     if options.body is None:
         lines = ({"MessageBody": line.rstrip("\n"), **shared} for line in sys.stdin)
@@ -235,11 +255,31 @@ def _send(client: "Sqs", options: argparse.Namespace) -> int:
     return 0
 
 
+def _reprioritise(client: "Sqs", options: argparse.Namespace) -> int:
+    url = url_of(client, options.queue)
+    carry.must_be_elasticq(options.url, "reprioritise")
+    ids = options.ids or [line.strip() for line in sys.stdin if line.strip()]
+    found: dict[str, list[str]] = {"Changed": [], "NotFound": []}
+    for first in range(0, len(ids), carry.PAGE):
+        answer = client.change_priority(
+            QueueUrl=url, MessageIds=ids[first : first + carry.PAGE], Priority=options.priority
+        )
+        for name, known in found.items():
+            known += answer[name]
+    if options.json:
+        json_lines([{"priority": options.priority, "changed": found["Changed"], "not_found": found["NotFound"]}])
+    else:
+        print(f"{len(found['Changed'])} messages have the priority {options.priority}")
+    if found["NotFound"]:
+        raise Failure(f"{len(found['NotFound'])} messages are not in the queue: {', '.join(found['NotFound'][:10])}")
+    return 0
+
+
 def pair(text: str) -> tuple[str, str]:
-    """Return name and value of an argument. Raises Failure."""
+    """Return name and value of an argument. Raises Misuse."""
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise Failure(f"{text} is not NAME=VALUE")
+        raise Misuse(f"{text!r} is not NAME=VALUE")
     return name, value
 
 
@@ -355,11 +395,19 @@ def _newest_task(client: "Sqs", arn: str) -> dict[str, Any]:
 
 def _export(client: "Sqs", options: argparse.Namespace) -> int:
     url = url_of(client, options.queue)
-    total = sum(counts_of(attributes_of(client, url)).values())
+    attributes = attributes_of(client, url)
+    total = sum(counts_of(attributes).values())
     if not options.drain:
         carry.must_be_elasticq(options.url, "export without --drain")
-    return carry.export(client, url, options.file, total, drain=options.drain)
+    return carry.export(client, url, options.file, total, _place(url, attributes), drain=options.drain)
 
 
 def _import(client: "Sqs", options: argparse.Namespace) -> int:
-    return carry.load(client, url_of(client, options.queue), options.file, options.skip)
+    url = url_of(client, options.queue)
+    return carry.load(client, url, options.file, options.skip, _place(url, attributes_of(client, url)))
+
+
+def _place(url: str, attributes: dict[str, str]) -> str:
+    """Return the queue's name with its region, as the name may be there in several."""
+    region = region_of(attributes)
+    return url.rpartition("/")[2] + (f" ({region})" if region else "")

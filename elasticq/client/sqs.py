@@ -74,6 +74,20 @@ class Sqs(Client):
         """
         return self._call("Peek", members, _decode_attributes)
 
+    def change_priority(self, **members: Any) -> Members:
+        """Gives messages of a priority queue another priority; only elasticq can.
+
+        Keywords: QueueUrl, MessageIds (1 to 1,000), Priority. The answer has Changed and NotFound, lists of MessageIds;
+        the whole queue was looked through for those that were not found, in as many calls as that takes.
+        """
+        found: list[str] = []
+        answer = self._call("ElasticqChangePriority", members)
+        while answer.get("NextToken"):
+            found += answer["Changed"]
+            left = {"MessageIds": answer["NotFound"], "NextToken": answer["NextToken"]}
+            answer = self._call("ElasticqChangePriority", {**members, **left})
+        return {**answer, "Changed": [*found, *answer["Changed"]]}
+
     # --- how a call is written and read -------------------------------------------------
 
     def _written(self, action: str, members: Members) -> bytes:

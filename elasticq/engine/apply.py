@@ -47,6 +47,8 @@ def _put_row(state: State, queue: Queue, sequence: int, old: Row, row: Row | Non
         content = queue.contents.get(sequence) if row is None else None
         group = order.group_name(sequence) if row is None else None
         undo.append((_put_back, state, queue, sequence, old, content, group, queue.last_sequence))
+        if row is None and queue.kind.has_priorities:  # undone first: the message comes back where it was
+            undo.append((order.prioritise, sequence, order.priority(sequence)))
     if row is not UNTOUCHED and row is not None:
         queue.rows[sequence] = row
     elif old is not UNTOUCHED:
@@ -133,6 +135,18 @@ def _visibility_changed(state: State, mutation: m.VisibilityChanged, undo: Undo 
             _put_row(state, queue, sequence, old, row, undo)
 
 
+def _priorities_set(state: State, mutation: m.PrioritiesSet, undo: Undo | None) -> None:
+    queue = state.queues.get(mutation.queue_id)
+    if queue is None or not queue.kind.has_priorities:
+        return
+    order = queue.order
+    for sequence, priority in zip(mutation.sequences, mutation.priorities, strict=True):
+        if queue.row(sequence) is not None:
+            if undo is not None:
+                undo.append((order.prioritise, sequence, order.priority(sequence)))
+            order.prioritise(sequence, priority)
+
+
 def _messages_removed(state: State, mutation: m.MessagesRemoved, undo: Undo | None) -> None:
     queue = state.queues.get(mutation.queue_id)
     if queue is not None:
@@ -183,15 +197,21 @@ def _groups_restored(state: State, mutation: m.GroupsRestored, undo: Undo | None
         queue.join(sequence, mutation.names[at])
 
 
+def _priorities_restored(state: State, mutation: m.PrioritiesRestored, undo: Undo | None) -> None:
+    order = state.queues[mutation.queue_id].order
+    for sequence, priority in zip(mutation.sequences, mutation.priorities, strict=True):
+        order.prioritise(sequence, priority)
+
+
 def _groups_served(state: State, mutation: m.GroupsServed, undo: Undo | None) -> None:
     queue = state.queues.get(mutation.queue_id)
     if queue is not None:
-        for name, received_ms in zip(mutation.names, mutation.received_ms, strict=True):
-            queue.order.note_served(name, received_ms)
+        for name, number in zip(mutation.names, mutation.numbers, strict=True):
+            queue.order.note_served(name, number)
 
 
 def _groups_served_rows(mutation: m.GroupsServed) -> list[RowChange]:
-    """None: which group waits longest is forgotten with memory. Then the one with the oldest message does."""
+    """None: whose turn it is in a queue is forgotten with memory. Of groups the one with the oldest message is next."""
     return []
 
 
@@ -241,5 +261,7 @@ _WRITERS: Final[dict[type, Writer]] = {
     m.UntouchedRestored: _untouched_restored,
     m.GroupsRestored: _groups_restored,
     m.GroupsServed: _groups_served,
+    m.PrioritiesSet: _priorities_set,
+    m.PrioritiesRestored: _priorities_restored,
     m.RowsRestored: _rows_restored,
 }

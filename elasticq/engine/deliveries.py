@@ -74,11 +74,14 @@ def _deliver(state: State, publish: m.PublishSet, topic: Topic, context: Executi
         deduplication_id=publish.deduplication_id,
     )
     count = max(1, min(context.limits.copies, BYTES_A_STEP // message.copies_bytes(1)))
-    now, later = publish.waiting[:count], publish.waiting[count:]
+    waiting = m.from_distances(publish.waiting)
+    now, later = waiting[:count], waiting[count:]
     fan_out = FanOut(state, context, is_checked=publish.is_checked)
     fan_out.add(message, [topic.subscriptions[number] for number in now if number in topic.subscriptions])
     found.mutations += fan_out.mutations
-    found.mutations.append(replace(publish, waiting=later) if later else m.PublishDelivered(publish.number))
+    found.mutations.append(
+        replace(publish, waiting=m.distances(later)) if later else m.PublishDelivered(publish.number)
+    )
     found.counts = fan_out.counts
 
 

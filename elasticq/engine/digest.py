@@ -28,6 +28,14 @@ def _queue_rows(queue: Queue, read: Read | None) -> list[object]:
 
 
 def _delivery_rows(queue: Queue) -> list[object]:
+    rows = _rows(queue)
+    if queue.kind.has_priorities:
+        living = [sequence for sequence in queue.issued if queue.row(sequence) is not None]
+        rows.append([(sequence, queue.order.priority(sequence)) for sequence in living])
+    return rows
+
+
+def _rows(queue: Queue) -> list[object]:
     return [
         queue.id,
         queue.account,

@@ -11,6 +11,7 @@ from itertools import groupby
 
 from elasticq.engine import mutations as m
 from elasticq.engine.leases import Key, Lease
+from elasticq.engine.ordering.priority import arrival_priority
 from elasticq.engine.residency import content_bytes
 from elasticq.engine.state import Queue, State
 from elasticq.model.limits import MUTATION_ROWS_MAX
@@ -87,8 +88,8 @@ def _queue(queue: Queue) -> Iterator[m.Mutation]:
         yield from newest
     served = queue.order.served()
     for at in range(0, len(served), MUTATION_ROWS_MAX):
-        names, received_ms = zip(*served[at : at + MUTATION_ROWS_MAX], strict=True)
-        yield m.GroupsServed(queue.id, list(names), list(received_ms))
+        names, numbers = zip(*served[at : at + MUTATION_ROWS_MAX], strict=True)
+        yield m.GroupsServed(queue.id, list(names), list(numbers))
     if queue.deleted_ms is not None:
         yield m.QueueDeleted(queue.id, queue.deleted_ms)
 
@@ -108,7 +109,21 @@ def _messages(queue: Queue) -> Iterator[m.Mutation]:
     # A dict keeps the order in which contents came, which is nearly always that of their sequences.
     for sequence in sorted(contents):
         yield contents[sequence]
+    if queue.kind.has_priorities:
+        yield from _priorities(queue)
     yield from _deliveries(queue)
+
+
+def _priorities(queue: Queue) -> Iterator[m.PrioritiesSet]:
+    """The priorities that no longer are what the contents and the queue's attributes say."""
+    order, default = queue.order, queue.default_priority
+    other = [
+        sequence
+        for sequence, content in queue.contents.items()
+        if order.priority(sequence) != arrival_priority(content, default)
+    ]
+    for sequences in m.chunks(other):
+        yield m.PrioritiesSet(queue.id, sequences, [order.priority(sequence) for sequence in sequences])
 
 
 def _deliveries(queue: Queue) -> Iterator[m.MessagesReceived]:

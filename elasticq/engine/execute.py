@@ -1,7 +1,8 @@
 """Command + state -> result + mutations: the table of handlers, and what an SDK's retry gets.
 
 A call that changed something leaves one row in the invocation log, in the same
-entry as its mutations; a call that changed nothing leaves none and runs again.
+entry as its mutations. So does one that changed nothing and was told that all is well, as a delete of what is gone:
+later it might be refused. A read, an empty receive and a refused call leave none and run again.
 """
 
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from elasticq.engine.actions import (
     move_tasks,
     peek,
     permissions,
+    priority,
     publish,
     queues,
     receive,
@@ -52,6 +54,7 @@ from elasticq.model.results import (
     EmptyResult,
     MoveTaskCancelledResult,
     MoveTaskStartedResult,
+    PrioritiesChangedResult,
     QueueDeclaredResult,
     QueuesDeletedResult,
     QueueUrlResult,
@@ -97,6 +100,7 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, ExecutionCon
     c.ListMessageMoveTasks: move_tasks.list_message_move_tasks,
     extensions.AdvanceClock: testing.advance_clock,
     extensions.DeleteAllQueues: testing.delete_all_queues,
+    extensions.ElasticqChangePriority: priority.change_priority,
     extensions.Peek: peek.peek,
     c.DeclareQueue: declare.declare_queue,
     t.CreateTopic: topics.create_topic,
@@ -137,7 +141,7 @@ def execute(state: State, call: c.Call, context: ExecutionContext) -> Outcome:
             return _repeated(state, call, known, context), []
         _check_room(state, command, context)
     result, mutations = HANDLERS[type(command)](state, call, command, context)
-    if mutations and call.invocation and isinstance(result, Result) and not _runs_again(result):
+    if call.invocation and isinstance(result, Result) and _is_kept(result, mutations):
         recorded = _recorded(call, result, mutations, context)
         if not recorded.detail or not state.invocations.are_details_full(context.now_ms):
             mutations.append(recorded)
@@ -166,9 +170,15 @@ def seal_or_answer(state: State, call: c.Call, context: ExecutionContext) -> Out
     return leases.seal_or_answer_lease(state, call, context)
 
 
-def _runs_again(result: Result) -> bool:
-    """Whether a retry of the call may run again: a receive that handed out nothing, or one that its lease remembers."""
-    return type(result) is ReceiveMessageResult and (result.leased or not result.messages)
+def _is_kept(result: Result, mutations: list[m.Mutation]) -> bool:
+    """Whether a retry of the call gets the same answer; else it runs again.
+
+    A receive that handed out nothing, or one that its lease remembers, runs again. Commands that may change something,
+    and tell no more than success, have results of their own.
+    """
+    if mutations:
+        return type(result) is not ReceiveMessageResult or (bool(result.messages) and not result.leased)
+    return type(result) is EmptyResult or (type(result) is BatchResult and bool(result.successful))
 
 
 # --- invocation log ------------------------------------------------------------------
@@ -177,19 +187,19 @@ def _runs_again(result: Result) -> bool:
 def _recorded(
     call: c.Call, result: Result, mutations: list[m.Mutation], context: ExecutionContext
 ) -> m.InvocationRecorded:
-    stored = mutations[0]
+    stored = mutations[0] if mutations else None
     if isinstance(result, SendMessageResult) and isinstance(stored, m.MessageStored):
         return m.InvocationRecorded(call.invocation, context.now_ms, stored.queue_id, stored.sequence)
     if isinstance(result, PublishResult):
         return m.InvocationRecorded(call.invocation, context.now_ms, result.topic, result.number)
-    detail = _detail(result, mutations)
+    detail = _detail(call.command, result, mutations)
     recorded_ms = result.time_ms if isinstance(result, ClockResult) else context.now_ms  # its retry comes after it
     return m.InvocationRecorded(call.invocation, recorded_ms, 0, 0, detail)
 
 
-def _detail(result: Result, mutations: list[m.Mutation]) -> bytes:
+def _detail(command: c.Command, result: Result, mutations: list[m.Mutation]) -> bytes:
     """The outcome, packed. Many or long failures lose their messages, which repeat what was sent."""
-    pairs, failures = _outcome(result, mutations)
+    pairs, failures = _outcome(command, result, mutations)
     if failures and len(msgspec.msgpack.encode(failures)) > limits.INVOCATION_FAILURES_BYTES_MAX:
         failures = [BatchError(each.id, each.code, FORGOTTEN, each.sender_fault) for each in failures]
     return _packed(msgspec.msgpack.encode([pairs, failures]))
@@ -198,7 +208,9 @@ def _detail(result: Result, mutations: list[m.Mutation]) -> bytes:
 FORGOTTEN: Final = "The entry failed at the first attempt of this call."
 
 
-def _outcome(result: Result, mutations: list[m.Mutation]) -> tuple[list[tuple[int, int]], list[BatchError]]:
+def _outcome(
+    command: c.Command, result: Result, mutations: list[m.Mutation]
+) -> tuple[list[tuple[int, int]], list[BatchError]]:
     """What a repeated answer needs and the command does not say: sequences, handles, entries that failed."""
     match result:
         case SendMessageBatchResult():
@@ -226,6 +238,9 @@ def _outcome(result: Result, mutations: list[m.Mutation]) -> tuple[list[tuple[in
             return [(result.topic, each.number) for each in result.successful], []
         case SubscribeResult():
             return [(int(result.is_shown), result.number)], []
+        case PrioritiesChangedResult():
+            assert isinstance(command, extensions.ElasticqChangePriority)
+            return priority.places_of(command, result), []
         case _:
             return [], []
 
@@ -297,6 +312,8 @@ def _repeated(state: State, call: c.Call, known: Recorded, context: ExecutionCon
             return MoveTaskStartedResult(move_tasks.handle_of(task) if task is not None else "")
         case c.CancelMessageMoveTask():
             return MoveTaskCancelledResult(pairs[0][1])
+        case extensions.ElasticqChangePriority():
+            return priority.result_of(command, pairs)
         case extensions.AdvanceClock():
             return ClockResult(context.now_ms)
         case extensions.DeleteAllQueues():

@@ -8,7 +8,10 @@ PASSED_MAX = 1_000
 
 
 class QueueFigures(Struct, gc=False):
-    """oldest_ms: when its oldest message was sent, None where there is none."""
+    """oldest_ms: when its oldest message was sent, None where there is none; last_sequence: that of the newest one.
+
+    is_dead_letter_queue: another queue sends its dead letters to it.
+    """
 
     account: str
     name: str
@@ -16,6 +19,8 @@ class QueueFigures(Struct, gc=False):
     in_flight: int
     delayed: int
     oldest_ms: int | None
+    last_sequence: int = 0
+    is_dead_letter_queue: bool = False
 
 
 def figures(queue: Queue, now_ms: int) -> QueueFigures:
@@ -25,7 +30,9 @@ def figures(queue: Queue, now_ms: int) -> QueueFigures:
     """
     counts = queue.order.counts(now_ms)
     oldest_ms = _oldest_ms(queue) if queue.count else None
-    return QueueFigures(queue.account, queue.name, counts.visible, counts.in_flight, counts.delayed, oldest_ms)
+    return QueueFigures(
+        queue.account, queue.name, counts.visible, counts.in_flight, counts.delayed, oldest_ms, queue.last_sequence
+    )
 
 
 def _oldest_ms(queue: Queue) -> int | None:

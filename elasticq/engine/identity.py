@@ -63,6 +63,12 @@ class Identity:
         text = keyed.hexdigest()
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
+    def digest(self, queue_id: int, sequence: int) -> bytes:
+        """The 16 bytes of ``message_id``."""
+        keyed = self._begin_message()
+        keyed.update(_ORIGIN.pack(queue_id, sequence))
+        return keyed.digest()
+
     def task_id(self, number: int) -> str:
         """Of a move task's number; no message has the same, as no queue's id is 0."""
         return self.message_id(0, number)

@@ -76,17 +76,17 @@ class Invocations:
         self.count = 0
         self.details_bytes = 0
 
-    def is_full(self, now_ms: int) -> bool:
-        """Senders wait rather than ids being forgotten."""
-        if self.count >= INVOCATIONS_MAX:
+    def is_full(self, now_ms: int, besides: int = 0) -> bool:
+        """Senders wait rather than ids being forgotten. ``besides``: rows of another table under the same bound."""
+        if self.count + besides >= INVOCATIONS_MAX:
             self.forget(now_ms)
-        return self.count >= INVOCATIONS_MAX
+        return self.count + besides >= INVOCATIONS_MAX
 
-    def are_details_full(self, now_ms: int) -> bool:
+    def are_details_full(self, now_ms: int, besides_bytes: int = 0) -> bool:
         """There is no room for what calls of more than one message answered."""
-        if self.details_bytes >= INVOCATION_DETAILS_BYTES_MAX:
+        if self.details_bytes + besides_bytes >= INVOCATION_DETAILS_BYTES_MAX:
             self.forget(now_ms)
-        return self.details_bytes >= INVOCATION_DETAILS_BYTES_MAX
+        return self.details_bytes + besides_bytes >= INVOCATION_DETAILS_BYTES_MAX
 
     def is_any_over(self, now_ms: int) -> bool:
         """Whether ``forget`` would give memory back; not of a row of the sweeper alone."""

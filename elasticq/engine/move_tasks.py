@@ -20,6 +20,7 @@ from elasticq.engine.contents import stored_bytes
 from elasticq.engine.deduplication import deduplication_key
 from elasticq.engine.identity import next_sequence
 from elasticq.engine.leases import ENDED_AT_ONCE_MAX
+from elasticq.engine.priorities import kept
 from elasticq.engine.state import Queue, State
 from elasticq.model import limits
 from elasticq.model.names import parse_queue_arn
@@ -183,7 +184,9 @@ def _move(state: State, source: Queue, task: m.MoveTaskSet, allowed: int, arriva
                 if target is None:
                     status, reason = m.FAILED, _failure(task, content)
                     break
-                step.mutations += arrivals.of(target, content)
+                arrived = arrivals.of(target, content)
+                step.mutations += arrived
+                step.mutations += [each for stored in arrived[:1] for each in kept(source, sequence, target, stored)]
                 moved.append(sequence)
         if looked_at >= LOOKED_AT_A_STEP:
             cursor, status = sequence, m.RUNNING

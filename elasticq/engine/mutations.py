@@ -6,6 +6,7 @@ a tag it does not know stops (``UnknownMutation``) instead of skipping. None
 touches more than MUTATION_ROWS_MAX rows.
 """
 
+from itertools import accumulate
 from typing import Final
 
 import msgspec
@@ -14,7 +15,7 @@ from msgspec import Struct
 from elasticq.engine.tables import Table
 from elasticq.model.commands import MessageAttributes
 from elasticq.model.limits import MUTATION_ROWS_MAX
-from elasticq.model.ranges import Count, Digest, Number, RowTimeMs, Term
+from elasticq.model.ranges import Count, Digest, Number, Priority, RowTimeMs, Term
 
 
 class UnknownMutation(Exception):
@@ -186,11 +187,11 @@ class AttemptRecorded(Struct, array_like=True, tag=40, gc=False):
 
 
 class GroupsServed(Struct, array_like=True, tag=41, gc=False):
-    """When groups of a FIFO queue were last received from. Never in a log, only in a dump: rows do not keep it."""
+    """What ``Order.served`` tells of groups, by their names. Never in a log, only in a dump: rows do not keep it."""
 
     queue_id: Number
     names: list[str]
-    received_ms: list[RowTimeMs]
+    numbers: list[RowTimeMs]
 
 
 class GroupsRestored(Struct, array_like=True, tag=42, gc=False):
@@ -203,6 +204,22 @@ class GroupsRestored(Struct, array_like=True, tag=42, gc=False):
     names: list[str]
     sequences: list[Number]
     groups: list[int]
+
+
+class PrioritiesSet(Struct, array_like=True, tag=100, gc=False):
+    """Messages of a priority queue have these priorities from now on, wherever their delivery stands."""
+
+    queue_id: Number
+    sequences: list[Number]
+    priorities: list[Priority]
+
+
+class PrioritiesRestored(Struct, array_like=True, tag=101, gc=False):
+    """The priorities of the living messages of a page, after it. Only from rows, never in a log."""
+
+    queue_id: Number
+    sequences: list[Number]
+    priorities: list[Priority]
 
 
 class SentIdTaken(Struct, array_like=True, tag=80, gc=False):
@@ -362,9 +379,10 @@ class SubscriptionDeleted(Struct, array_like=True, tag=113, frozen=True, gc=Fals
 class PublishSet(Struct, array_like=True, tag=114, frozen=True, gc=False):
     """A publish that one entry cannot hold, and for which subscriptions it still waits. Whole, as it is from now on.
 
-    number: the publish's, of which MessageId and SequenceNumber are made. waiting: numbers of the subscriptions, which
-    were chosen at the publish. is_structured: ``message`` has a text for each protocol. is_checked: the policies of
-    the queues are asked.
+    number: the publish's, of which MessageId and SequenceNumber are made. waiting: the numbers of the subscriptions,
+    which were chosen at the publish, in their order, each as its distance from the one before: mostly a byte for each
+    of 100,000 (``distances``, ``from_distances``). is_structured: ``message`` has a text for each protocol.
+    is_checked: the policies of the queues are asked.
     """
 
     number: Number
@@ -451,6 +469,8 @@ Mutation = (
     | SentIdTaken
     | GroupsServed
     | GroupsRestored
+    | PrioritiesSet
+    | PrioritiesRestored
     | QueueTagged
     | MoveTaskSet
     | MoveTaskForgotten
@@ -524,6 +544,15 @@ def decode(payload: bytes) -> list[Mutation]:
         return _decoder.decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UnknownMutation(str(error)) from error
+
+
+def distances(numbers: list[int]) -> list[int]:
+    """Growing numbers, each as its distance from the one before, the first one from 0."""
+    return [number - before for before, number in zip([0, *numbers], numbers, strict=False)]
+
+
+def from_distances(found: list[int]) -> list[int]:
+    return list(accumulate(found))
 
 
 def chunks(sequences: list[int]) -> list[list[int]]:

@@ -52,7 +52,9 @@ def _number(name: str, value: str) -> str:
 
 def _ranged(name: str, value: str, bounds: tuple[int, int]) -> str:
     low, high = bounds
-    if not (value.isascii() and value.isdigit() and len(value) <= 10) or not low <= int(value) <= high:
+    digits = value.removeprefix("-") if low < 0 else value
+    is_number = digits.isascii() and digits.isdigit() and len(digits) <= max(10, len(str(high)))
+    if not is_number or not low <= int(value) <= high:
         raise _invalid(name)
     return str(int(value))
 

@@ -7,6 +7,7 @@ from elasticq.engine.contents import stored_bytes
 from elasticq.engine.context import ExecutionContext
 from elasticq.engine.identity import next_sequence
 from elasticq.engine.ordering.kinds import Kind
+from elasticq.engine.priorities import kept
 from elasticq.engine.redrive_policies import ALLOW_POLICY, POLICY, read_allow_policy, read_policy, refuse
 from elasticq.engine.rows import UNTOUCHED
 from elasticq.engine.state import Queue, State
@@ -120,7 +121,8 @@ def move_to_dead_letters(state: State, queue: Queue, dead: list[int], context: E
     found: list[m.Mutation] = []
     sequence = next_sequence(target.last_sequence, context.term)
     for at, each in enumerate(dead):
-        found.append(_buried(state, queue, target, each, sequence + at, arn, context))
+        stored = _buried(state, queue, target, each, sequence + at, arn, context)
+        found += [stored, *kept(queue, each, target, stored)]
     found += [m.MessagesRemoved(queue.id, part) for part in m.chunks(dead)]
     return found
 

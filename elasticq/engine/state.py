@@ -9,6 +9,7 @@ from collections import deque
 from typing import Any
 
 from elasticq.engine.ages import Ages
+from elasticq.engine.history import History
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Invocations
 from elasticq.engine.leases import Leases
@@ -16,6 +17,7 @@ from elasticq.engine.mutations import MOVE_TASKS, PUBLISHES, TABLES, MessageStor
 from elasticq.engine.ordering.contract import Order
 from elasticq.engine.ordering.fifo import SCOPE_AT_CREATION
 from elasticq.engine.ordering.kinds import Kind, kind_of
+from elasticq.engine.ordering.priority import DEFAULT_PRIORITY
 from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.queue_names import QueueNames
 from elasticq.engine.redrive_policies import POLICY, Redrive, read_policy
@@ -69,6 +71,7 @@ class Queue:
         "contents",
         "copy_to",
         "created_ms",
+        "default_priority",
         "delay_s",
         "deleted_ms",
         "id",
@@ -107,7 +110,7 @@ class Queue:
         self.watermark = 0
         self.last_sequence = 0
         self.kind = kind_of(attributes)
-        self.delay_s = 0
+        self.delay_s = self.default_priority = 0
         self.hold(Messages(grace, self.kind))
         self.set_attributes(attributes)
 
@@ -119,7 +122,12 @@ class Queue:
         self.issued = messages.issued
         self.ages = messages.ages
         self.order = messages.order
+        self._tell_order()
+
+    def _tell_order(self) -> None:
         self.order.set_delay(self.delay_s * 1_000)
+        if self.kind.has_priorities:
+            self.order.set_default_priority(self.default_priority)
 
     def set_attributes(self, attributes: dict[str, str]) -> None:
         def number(name: str, default: int) -> int:
@@ -127,7 +135,8 @@ class Queue:
 
         self.attributes = attributes
         self.delay_s = number("DelaySeconds", limits.DELAY_S_DEFAULT)
-        self.order.set_delay(self.delay_s * 1_000)
+        self.default_priority = number(DEFAULT_PRIORITY, 0)
+        self._tell_order()
         self.message_bytes_max = number("MaximumMessageSize", limits.BODY_BYTES_MAX)
         self.retention_ms = number("MessageRetentionPeriod", limits.RETENTION_S_DEFAULT) * 1_000
         self.wait_s = number("ReceiveMessageWaitTimeSeconds", limits.WAIT_S_DEFAULT)
@@ -214,7 +223,7 @@ class State:
         self.names: QueueNames[Queue] = QueueNames()
         self.deleted_names: dict[tuple[str, str], int] = {}  # when; for the 60-second rule
         self.last_queue_id = 0
-        self.invocations = Invocations()
+        self.invocations = History()
         self.sent_ids = Invocations(0, SENT_ID_GENERATION_MS)
         self.tables: dict[str, dict[Any, Any]] = {table.name: {} for table in TABLES if table.is_plain}
         self.move_tasks: dict[int, MoveTaskSet] = self.tables[MOVE_TASKS.name]  # by number

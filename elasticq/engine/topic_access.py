@@ -10,7 +10,7 @@ from typing import Final
 from elasticq.engine import policies, policy
 from elasticq.engine.context import ExecutionContext
 from elasticq.engine.state import Queue, State
-from elasticq.engine.topic_arns import arn_of, find_subscription, subscription_key, topic_key
+from elasticq.engine.topic_arns import arn_of, find_subscription, topic_key
 from elasticq.engine.topic_attributes import POLICY
 from elasticq.engine.topics import Topic
 from elasticq.model import topic_commands as t
@@ -70,7 +70,7 @@ def _check_subscription(
     """A subscription is its owner's; the link that unsubscribes needs no caller."""
     if isinstance(command, t.Unsubscribe) and call.principal == ANONYMOUS:
         return
-    found = find_subscription(state, subscription_key(command.subscription_arn, call, context))
+    found = find_subscription(state, call, command.subscription_arn, context)
     if found is None:
         return
     topic, subscription = found

@@ -7,7 +7,7 @@ from elasticq.engine.state import State
 from elasticq.engine.topics import Subscription, Topic
 from elasticq.model.commands import Call
 from elasticq.model.errors import TopicNotFound, invalid_parameter
-from elasticq.model.names import neighbour, topic_arn
+from elasticq.model.names import ACCOUNT, neighbour, topic_arn
 
 _PARTS: Final = 6  # arn:aws:sns:<region>:<account>:<topic>
 NO_TOPIC: Final = "Topic does not exist"
@@ -32,7 +32,14 @@ def topic_key(arn: str | None, call: Call, context: ExecutionContext, parameter:
     if arn is None:
         raise invalid_parameter(f"{parameter} Reason: no value for required parameter")
     parts = _parts(arn, parameter)
-    if parts[2] != "sns" or len(parts) != _PARTS or not context.is_in_region(parts[3], call.account):
+    if len(parts) != _PARTS:
+        raise invalid_parameter(parameter)
+    return _topic_key(parts, call, context, parameter)
+
+
+def _topic_key(parts: list[str], call: Call, context: ExecutionContext, parameter: str) -> Key:
+    is_here = context.is_in_region(parts[3], call.account)
+    if parts[2] != "sns" or not is_here or not ACCOUNT.match(parts[4]):
         raise invalid_parameter(parameter)
     return neighbour(parts[4], call.account), parts[5]
 
@@ -57,30 +64,27 @@ def subscription_arn(topic: Topic, key: str, context: ExecutionContext) -> str:
     return f"{arn_of(topic, context)}:{key}"
 
 
-def subscription_key(arn: str | None, call: Call, context: ExecutionContext) -> str:
-    """The end of a subscription's ARN, whether there is such a subscription or not. Raises InvalidParameter."""
+def find_subscription(
+    state: State, call: Call, arn: str | None, context: ExecutionContext
+) -> tuple[Topic, Subscription] | None:
+    """A subscription and its topic; None if it is not there, or its topic is deleted. Raises InvalidParameter."""
     if not arn:
         raise invalid_parameter("SubscriptionArn Reason: no value for required parameter")
     parts = _parts(arn, "SubscriptionArn")
     if len(parts) != _PARTS + 1:
         raise invalid_parameter("SubscriptionId")
-    if parts[2] != "sns" or not context.is_in_region(parts[3], call.account):
-        raise invalid_parameter("SubscriptionArn")
-    return parts[_PARTS]
-
-
-def find_subscription(state: State, key: str) -> tuple[Topic, Subscription] | None:
-    """A subscription and its topic by the end of its ARN; None if it is not there, or its topic is deleted."""
-    subscription = state.topics.by_key.get(key)
-    topic = None if subscription is None else state.topics.by_number.get(subscription.row.topic)
-    return None if subscription is None or topic is None else (topic, subscription)
+    topic = state.topics.names.get(_topic_key(parts, call, context, "SubscriptionArn"))
+    subscription = state.topics.by_key.get(parts[_PARTS])
+    if topic is None or topic.row is None or subscription is None or subscription.row.topic != topic.row.number:
+        return None
+    return topic, subscription
 
 
 def named_subscription(
     state: State, call: Call, arn: str | None, context: ExecutionContext
 ) -> tuple[Topic, Subscription]:
     """Raises InvalidParameter, TopicNotFound."""
-    found = find_subscription(state, subscription_key(arn, call, context))
+    found = find_subscription(state, call, arn, context)
     if found is None:
         raise TopicNotFound(NO_SUBSCRIPTION)
     return found

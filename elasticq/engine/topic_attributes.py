@@ -93,10 +93,12 @@ def _delivery_policy(name: str, value: str) -> str:
         members = json.loads(value)
         http = members["http"]
         kept = {key: each for key, each in http.items() if each is not None}
+        if not isinstance(kept.get("defaultHealthyRetryPolicy", {}), dict):
+            raise TypeError("no object")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise invalid_parameter(f"{name}: Unexpected JSON member") from None
     kept.setdefault("disableSubscriptionOverrides", False)
-    return json.dumps({"http": kept}, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps({"http": kept}, separators=(",", ":"))
 
 
 def _sample_rate(name: str, value: str) -> str:
@@ -201,7 +203,7 @@ def default_policy(arn: str, account: str) -> str:
 def effective_delivery_policy(policy: str) -> str:
     """The topic's retries of HTTP deliveries, with the defaults of what it does not say."""
     given: dict[str, Any] = json.loads(policy)["http"] if policy else {}
-    retries = given.get("defaultHealthyRetryPolicy") or {}
+    retries = given.get("defaultHealthyRetryPolicy", {})
     http = {
         **given,
         "defaultHealthyRetryPolicy": {**RETRY_DEFAULTS, **retries},

@@ -11,7 +11,6 @@ ANONYMOUS: Final = "anonymous"
 CREDENTIALS_MAX: Final = 1_024
 CREDENTIAL_BYTES_MAX: Final = 256
 REGIONS_TOLD_MAX: Final = 32
-INVOCATION_ID_BYTES_MAX: Final = 256
 _EMPTY: Final = blake2b(digest_size=16)
 """A hash that has taken in nothing: its copy costs half of a new one."""
 _CREDENTIAL: Final = re.compile(rb"(?:\A|[ ,])Credential=([^,]*)")
@@ -96,14 +95,18 @@ def credential_of(lines: list[bytes], authorization: bytes) -> bytes:
     return b"Credential=" + presigned[1].replace(b"%2F", b"/").replace(b"%2f", b"/")
 
 
-def invocation(principal: str, action: str, invocation_id: bytes, body: bytes) -> bytes:
-    """Return 16 bytes that all attempts of one SDK call share; empty where the client sent no usable invocation id.
+def invocation(principal: str, owner: str, action: str, invocation_id: bytes, body: bytes, path: str = "/") -> bytes:
+    """Return 16 bytes that all attempts of one call share; empty where the client sent no invocation id.
 
-    The parts that are hashed cannot run into each other: none but the body can hold a NUL.
+    An application may give several calls one id (x-elasticq-guid), so all that says what is asked for counts: the
+    region, which ``owner`` tells (model/names.py), and of a form also the path, which may name its queue.
+    The parts that are hashed cannot run into each other: none but the body can hold a NUL, no principal and no
+    action holds a slash, with which region and path begin.
     """
-    if not invocation_id or len(invocation_id) > INVOCATION_ID_BYTES_MAX:
+    if not invocation_id:
         return b""
+    who, what = principal + owner[ACCOUNT_CHARS:], action if path == "/" else action + path
     invocation_hash = _EMPTY.copy()
-    invocation_hash.update(b"%b\0%b\0%b\0" % (principal.encode(), action.encode(), invocation_id))
+    invocation_hash.update(b"%b\0%b\0%b\0" % (who.encode(), what.encode(), invocation_id))
     invocation_hash.update(body)
     return invocation_hash.digest()

@@ -66,6 +66,12 @@ class SqsProtocol(Framing):
         self._slow: RequestHandler | None = None
         self.origin: Origin | None = None
 
+    @property
+    def client(self) -> str:
+        """The address of the client, empty once its connection is lost."""
+        peername = self._transport.get_extra_info("peername")
+        return str(peername[0]) if isinstance(peername, tuple) else ""
+
     # --- the transport's callbacks ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -166,7 +172,9 @@ class SqsProtocol(Framing):
         if held_bytes > WAITING_FREE_BYTES and not self._context.has_room(held_bytes):
             self._fail(head, ServiceUnavailable(BUSY_TEXT), operation, account, command, began_s)
             return
-        invocation_key = head.invocation_id and invocation(principal, operation.name, head.invocation_id, body)
+        invocation_key = head.invocation_id and invocation(
+            principal, account, operation.name, head.invocation_id, body, "/" if head.protocol == JSON else head.path
+        )
         self._pending = head, operation, command, account, began_s
         self._hold = PARKED
         self._submitting = True

@@ -187,7 +187,7 @@ class SlowPath:
             caller = self._admit(asked)
             if not context.has_testing:
                 raise AccessDenied(testing.CLOSED)
-            invocation_key = invocation(caller[0], path, asked.head.invocation_id, asked.body)
+            invocation_key = invocation(*caller, path, asked.head.invocation_id, asked.body)
             status, answer = await testing.TestingPages(context).answer(
                 method, path, asked.body, caller, invocation_key
             )
@@ -257,7 +257,8 @@ class SlowPath:
             self._context.count(request_id, action, account, command, error, error.status, began_s, head)
             service = guess(self._context.services, asked.credential, form_or_body)
             return self._respond(exchange.encode_error(service, protocol, error, request_id), request_id)
-        invocation_key = invocation(principal, operation.name, head.invocation_id, form_or_body)
+        path = "/" if protocol == JSON else asked.path
+        invocation_key = invocation(principal, account, operation.name, head.invocation_id, form_or_body, path)
         call = Call(
             command,
             principal,

@@ -79,6 +79,9 @@ ACTIONS: Final = (
 )
 """SQS's actions."""
 
+EXTENSIONS: Final = (action("ElasticqChangePriority", "PrioritiesChangedResult", permission="SendMessage"),)
+"""Ours, beside SQS's in both of its protocols; for policies it is a send: who sends a message says its priority."""
+
 
 def _nothing(name: str) -> Action:
     return action(name, "NothingThereResult", owner_only=True, read_only=True, command="NothingThere")
@@ -148,7 +151,7 @@ INTERNAL: Final = (
 )
 """Commands that no client can write: of the settings, and of tests. No policy is asked about them."""
 
-BY_NAME: Final = {row.command: row for row in (*ACTIONS, *TOPIC_ACTIONS, PEEK, *INTERNAL)}
+BY_NAME: Final = {row.command: row for row in (*ACTIONS, *EXTENSIONS, *TOPIC_ACTIONS, PEEK, *INTERNAL)}
 """All commands, by the names of their classes."""
 
 OWNER_ONLY: Final = frozenset([row.permission for row in ACTIONS if row.is_owner_only])

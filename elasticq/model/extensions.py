@@ -2,7 +2,9 @@
 
 from typing import Annotated
 
-from elasticq.model.commands import Command, GroupId, Integer, QueueUrl
+from msgspec import field
+
+from elasticq.model.commands import Command, GroupId, Integer, NextToken, QueueUrl
 from elasticq.model.limits import MEMBERS
 
 
@@ -21,6 +23,20 @@ class Peek(Command):
     sent_from_ms: Annotated[int, MEMBERS["SentFromMs"]] | None = None
     sent_until_ms: Annotated[int, MEMBERS["SentUntilMs"]] | None = None
     states: Annotated[list[Annotated[str, MEMBERS["States.item"]]], MEMBERS["States"]] | None = None
+
+
+class ElasticqChangePriority(Command):
+    """Gives messages of a priority queue, wherever their delivery stands, another priority.
+
+    message_ids: 1 to 1,000 MessageIds; next_token: of the answer to the call before, which did not find all of them.
+    """
+
+    queue_url: QueueUrl | None = None
+    message_ids: Annotated[list[Annotated[str, MEMBERS["MessageIds.item"]]], MEMBERS["MessageIds"]] = field(
+        default_factory=list
+    )
+    priority: Annotated[int, MEMBERS["Priority"]] | None = None
+    next_token: NextToken | None = None
 
 
 class AdvanceClock(Command):

@@ -157,6 +157,8 @@ MEMBERS: Final = {
     "Actions.item": Meta(max_length=256),
     "States": Meta(max_length=100),
     "States.item": Meta(max_length=256),
+    "MessageIds": Meta(max_length=1_000),
+    "MessageIds.item": Meta(max_length=256),
     "Attributes": Meta(max_length=100),
     "Attributes.key": Meta(max_length=256),
     "Attributes.value": Meta(max_length=POLICY_BYTES_MAX),  # the longest are policies
@@ -173,7 +175,7 @@ MEMBERS: Final = {
     "BinaryValue": Meta(max_length=REQUEST_BYTES_MAX),
     "SystemStringValue": Meta(max_length=TRACE_HEADER_BYTES_MAX),
     "SystemBinaryValue": Meta(max_length=TRACE_HEADER_BYTES_MAX),
-    # Integers: AWS's have 32 bits, ours of Peek 64.
+    # Integers: AWS's have 32 bits, ours 64.
     "DelaySeconds": _INTEGER,
     "MaxNumberOfMessages": _INTEGER,
     "MaxNumberOfMessagesPerSecond": _INTEGER,
@@ -182,6 +184,7 @@ MEMBERS: Final = {
     "WaitTimeSeconds": _INTEGER,
     "ElasticqPageSize": _INTEGER,
     "Limit": _INTEGER,
+    "Priority": _LONG,
     "FromSequence": _LONG,
     "SentFromMs": _LONG,
     "SentUntilMs": _LONG,

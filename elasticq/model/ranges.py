@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from elasticq.model.limits import HEAD_BYTES_MAX
+from elasticq.model.limits import HEAD_BYTES_MAX, LONG_RANGE
 
 INT_MAX: Final = (1 << 63) - 1
 TERM_MAX: Final = (1 << 23) - 1
@@ -32,12 +32,15 @@ TimeMs = Annotated[int, Meta(ge=-TIME_MS_MAX, le=TIME_MS_MAX)]
 RowTimeMs = Annotated[int, Meta(ge=-ROW_TIME_MS_MAX, le=ROW_TIME_MS_MAX)]
 Number = Annotated[int, Meta(ge=0, le=INT_MAX)]
 """A sequence, a queue id or a delivery number."""
+Priority = Annotated[int, Meta(ge=LONG_RANGE[0], le=LONG_RANGE[1])]
 Digest = Annotated[bytes, Meta(min_length=16, max_length=16)]
 """The digest by which a call, a receive attempt or an id of a message is remembered."""
 Count = Annotated[int, Meta(ge=-INDEX_MAX, le=INDEX_MAX)]
 MemberId = Annotated[str, Meta(min_length=1, max_length=MEMBER_ID_CHARS_MAX)]
 ClusterId = Annotated[str, Meta(max_length=MEMBER_ID_CHARS_MAX)]
 """Empty for a member that belongs to no cluster yet."""
+Owner = Annotated[str, Meta(pattern=r"\A[0-9]{12}(/[a-z0-9-]{1,32})?\Z")]
+"""Of queues: an account, with a region behind it where that is not the node's own (model/names.py)."""
 CallText = Annotated[str, Meta(max_length=HEAD_BYTES_MAX)]
 """A text that a call takes over from the head of its HTTP request."""
 PeerText = Annotated[str, Meta(max_length=PEER_TEXT_CHARS_MAX)]

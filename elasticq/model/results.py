@@ -164,7 +164,11 @@ class QueuesDeletedResult(Result):
 
 
 class PeekedMessage(Struct, gc=False):
-    """A message as it is stored; ``state``: visible, inflight or delayed; ``attributes``: all that the system has."""
+    """A message as it is stored; ``state``: visible, inflight or delayed; ``attributes``: all that the system has.
+
+    priority: that of the moment, in a priority queue; deliver_at_ms: when the delay of a delayed message is over,
+    where that does not follow from the queue.
+    """
 
     message_id: str
     body: str
@@ -172,6 +176,8 @@ class PeekedMessage(Struct, gc=False):
     state: str
     attributes: dict[str, str]
     message_attributes: MessageAttributes | None = None
+    priority: int | None = None
+    deliver_at_ms: int | None = None
 
 
 class PeekResult(Result):
@@ -179,6 +185,17 @@ class PeekResult(Result):
 
     messages: list[PeekedMessage] = field(default_factory=list)
     next_sequence: int | None = None
+
+
+class PrioritiesChangedResult(Result):
+    """ElasticqChangePriority: the MessageIds that have the priority now, and those that were not found.
+
+    next_token: where to go on looking for those that were not found; None once all of the queue was looked at.
+    """
+
+    changed: list[str]
+    not_found: list[str]
+    next_token: str | None = None
 
 
 class StaleResult(Result):

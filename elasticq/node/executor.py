@@ -17,7 +17,7 @@ from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable, SqsError
-from elasticq.model.extensions import Peek
+from elasticq.model.extensions import ElasticqChangePriority, Peek
 from elasticq.model.limits import WAITERS_MAX
 from elasticq.model.names import queue_path
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
@@ -241,7 +241,7 @@ class Executor:
 
     def _park(self, call: Call, ticket: Ticket, sequences: list[int]) -> None:
         """Let a call wait for contents that are on disk; it is executed again when they are in memory."""
-        assert isinstance(call.command, (ReceiveMessage, Peek))
+        assert isinstance(call.command, (ReceiveMessage, Peek, ElasticqChangePriority))
         queue_id = self._queue_of(call, call.command)
         self._awaiting_contents.setdefault(queue_id, []).append((call, ticket))
         self._content_cache.want(queue_id, sequences)
@@ -307,7 +307,7 @@ class Executor:
     def _was_answered(self, call: Call) -> bool:
         return bool(call.invocation) and self._state.invocations.get(call.invocation, self._context.now_ms) is not None
 
-    def _queue_of(self, call: Call, command: ReceiveMessage | Peek) -> int:
+    def _queue_of(self, call: Call, command: ReceiveMessage | Peek | ElasticqChangePriority) -> int:
         owner, name = queue_path(command.queue_url or "", call.account)
         return self._state.queue(owner, name).id
 
@@ -421,6 +421,12 @@ class Executor:
         self.waiters.cancel(ticket)
         for calls in self._awaiting_contents.values():
             calls[:] = [(call, other) for call, other in calls if other != ticket]
+
+    def end_wait_of(self, ticket: Ticket, now_ms: int) -> None:
+        """End the wait of one receive as ``close_waiters`` does, if it waits."""
+        waiter = self.waiters.of(ticket)
+        if waiter is not None:
+            self._give_up_waiting(waiter, now_ms)
 
     def forget_waiting_of(self, sender: str) -> None:
         for waiter in self.waiters.all():

@@ -39,7 +39,7 @@ from elasticq.node.keeper import UNKNOWN, Keeper
 from elasticq.node.leadership import TAKING_OVER, Leadership
 from elasticq.node.members import Members, name_of
 from elasticq.node.outputs import Frame, HeldCall, Reply
-from elasticq.node.pending_calls import FAREWELL_MS, Remote, Sent
+from elasticq.node.pending_calls import Remote, Sent
 from elasticq.node.settings import NodeSettings
 from elasticq.node.waiting_calls import READS, WaitingCalls
 from elasticq.replication.messages import FrameError
@@ -106,8 +106,6 @@ class Forwarder(Keeper):
     def go_on_with(self, calls: list[HeldCall], now_ms: int) -> None:
         """Take the calls that waited when the mastership was lost: those of other members go back, own ones wait."""
         for held in calls:
-            if not held.is_uncertain:
-                held.call = self._with_guid(held.call)
             if isinstance(held.ticket, Remote):
                 self._submit(held, now_ms)
             else:
@@ -152,12 +150,11 @@ class Forwarder(Keeper):
     def master_changed(self, now_ms: int) -> None:
         """Go on with calls that wait, after a change of the master or of the links.
 
-        No answer comes from a member without a link any more. A former master that is linked has ``FAREWELL_MS`` to
-        say which calls it only held.
+        No answer comes from a member without a link any more.
         """
         master, linked = self._replica.master, self._members.linked
         self._go_on_without_answer(self._pending_calls.lost_with(lambda to: to not in linked), now_ms)
-        self._pending_calls.hasten(lambda to: master not in (None, to), now_ms + FAREWELL_MS)
+        self._leave_former_masters(lambda to: master not in (None, to), now_ms)
         self.go_on_with_waiting_calls(now_ms)
 
     def go_on_with_waiting_calls(self, now_ms: int) -> None:
@@ -221,9 +218,7 @@ class Forwarder(Keeper):
             case NotMaster():
                 self._on_not_master(forwarded, now_ms)
             case Withdraw():
-                remote = Remote(forwarded.sender, forwarded.incarnation, forwarded.number)
-                self._executor.cancel(remote)
-                self.cancelled(remote)
+                self._on_withdraw(forwarded, now_ms)
             case GiveBack():
                 self._on_give_back(forwarded, now_ms)
 
@@ -240,6 +235,17 @@ class Forwarder(Keeper):
                 self._forward(held, self._master, now_ms)
             else:
                 self._submit(held, now_ms)
+
+    def _on_withdraw(self, forwarded: Withdraw, now_ms: int) -> None:
+        remote = Remote(forwarded.sender, forwarded.incarnation, forwarded.number)
+        if not forwarded.wants_answer:
+            self._executor.cancel(remote)
+            self.cancelled(remote)
+            return
+        self._executor.end_wait_of(remote, now_ms)
+        asked = self._pending_calls.asked_of(remote)
+        if asked is not None:
+            self._end_wait(*asked)
 
     def _on_give_back(self, forwarded: GiveBack, now_ms: int) -> None:
         result = forwarded.result

@@ -17,7 +17,7 @@ from elasticq.model import commands, errors, extensions, results, topic_commands
 from elasticq.model.actions import BY_NAME
 from elasticq.model.commands import Call, Origin
 from elasticq.model.errors import SqsError
-from elasticq.model.ranges import CallText, ClusterId, Index, MemberId, PeerText, Term, TimeMs
+from elasticq.model.ranges import CallText, ClusterId, Index, MemberId, Owner, PeerText, Term, TimeMs
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.replication.messages import FrameError
 
@@ -53,7 +53,7 @@ class Forward(ForwardingMessage, tag=1):
     kind: str
     command: msgspec.Raw
     principal: PeerText
-    account: PeerText
+    account: Owner
     endpoint: CallText
     invocation: bytes
     origin: Origin | None = None
@@ -73,10 +73,19 @@ class Answer(ForwardingMessage, tag=2):
     body: msgspec.Raw
 
 
-class Withdraw(ForwardingMessage, tag=3):
-    """Says that the client of a waiting receive left."""
+class _OfCall(ForwardingMessage):
+    """Is about a call."""
 
     number: Index
+
+
+class Withdraw(_OfCall, tag=3, kw_only=True):
+    """Says that the client of a waiting receive left; or with ``wants_answer`` that it is to be answered now.
+
+    Members of versions without that field read the others, and forget the receive.
+    """
+
+    wants_answer: bool = False
 
 
 class GiveBack(ForwardingMessage, tag=4):

@@ -1,5 +1,6 @@
-"""Background work of a master, in bounded steps: it replaces voters, serves receives whose messages became visible,
-removes what expired, goes on with move tasks and with publishes to many, and keeps the log short.
+"""Background work in bounded steps. A master replaces voters, serves receives whose messages became visible, removes
+what expired and goes on with move tasks and with publishes to many; each member keeps the log short and gives back the
+memory of what was purged.
 """
 
 from typing import Final
@@ -34,6 +35,7 @@ class Housekeeping:
         "_content_cache",
         "_deliver_at_ms",
         "_executor",
+        "_give_back_at_ms",
         "_journal",
         "_judge",
         "_log_kept_bytes",
@@ -73,6 +75,7 @@ class Housekeeping:
         self._sweep_at_ms = 0
         self._move_at_ms = 0
         self._deliver_at_ms = 0
+        self._give_back_at_ms = 0
         self._advances_seen = 0
 
     def work(self, now_ms: int) -> None:
@@ -142,9 +145,18 @@ class Housekeeping:
     def has_work(self) -> bool:
         """True if the state holds something that may expire or move."""
         state = self._state
-        if state.queues or state.deleted_queues or state.sent_ids.count or deliveries.has_work(state):
-            return True
-        return state.invocations.count > 1
+        has_rows = bool(state.queues or state.deleted_queues or state.sent_ids.count or state.trash)
+        return has_rows or state.invocations.count > 1 or deliveries.has_work(state)
+
+    def give_back(self, now_ms: int) -> None:
+        """Do the next step of it on a member that does not serve; a master's sweep does it."""
+        if self._state.trash and now_ms >= self._give_back_at_ms:
+            is_more_waiting = reclaim(self._state, self._replica.commit_index)
+            self._give_back_at_ms = now_ms + (SWEEP_AGAIN_MS if is_more_waiting else SWEEP_MS)
+
+    def give_back_at_ms(self) -> int | None:
+        """The time at which a member that does not serve has more to give back, if there is any."""
+        return self._give_back_at_ms if self._state.trash else None
 
     def compact(self) -> None:
         """Forget old log entries of a volatile member, whose state has their effects: only others may need them."""

@@ -5,12 +5,14 @@ the master, and in what they do without one.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Final
 
 from msgspec.structs import replace
 
+from elasticq.engine.actions.leases import is_leased
 from elasticq.engine.actions.send import check_size
-from elasticq.model.commands import Call
+from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.errors import InternalFailure, RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.limits import FRAME_BYTES_MAX, Limits
 from elasticq.model.results import ReceiveMessageResult
@@ -29,7 +31,7 @@ from elasticq.node.forwarding import (
 )
 from elasticq.node.judging import Judge
 from elasticq.node.outputs import Frame, HeldCall, Reply, Ticket
-from elasticq.node.pending_calls import PendingCalls, Remote, Sent
+from elasticq.node.pending_calls import FAREWELL_MS, PendingCalls, Remote, Sent
 from elasticq.node.waiting_calls import READS, WaitingCalls
 from elasticq.replication.messages import FrameError
 
@@ -102,12 +104,17 @@ class Keeper(ABC):
 
     def submit(self, call: Call, ticket: Ticket, now_ms: int) -> None:
         """Pass on a call that came now, let it wait, or refuse it; for a member that does not serve."""
-        self._submit(self._waiting_calls.from_now(self._with_guid(call), ticket, now_ms), now_ms)
+        self._submit(self._waiting_calls.from_now(call, ticket, now_ms), now_ms)
 
-    def _with_guid(self, call: Call) -> Call:
-        """Give a call that changes something a GUID where its client gave none, so that it can be passed on twice."""
-        is_nameless = not call.invocation and self._waiting_calls.hold_ms > 0 and not isinstance(call.command, READS)
-        if not (is_nameless and self.may_make_guids()):
+    def _with_guid(self, held: HeldCall) -> Call:
+        """Give a call that changes something a GUID where its client gave none, so that it can be passed on twice.
+
+        Not without a deadline for its copies, which are told apart by the GUID only as long as that is remembered.
+        """
+        call = held.call
+        is_nameless = not call.invocation and not held.is_uncertain and not isinstance(call.command, READS)
+        is_bounded = self._waiting_calls.hold_ms > 0 and self._clock.is_linked
+        if not (is_nameless and is_bounded and type(held.ticket) is not Remote and self.may_make_guids()):
             return call
         return replace(call, invocation=self._pending_calls.new_guid())
 
@@ -118,6 +125,7 @@ class Keeper(ABC):
             self._refuse(held)
 
     def _forward(self, held: HeldCall, to: str, now_ms: int, *, is_relayed: bool = False) -> None:
+        held.call = self._with_guid(held)
         number = self._pending_calls.send(held, to, now_ms, self.term())
         call = self._waiting_calls.call_now(held, now_ms)
         try:
@@ -167,6 +175,20 @@ class Keeper(ABC):
         else:
             self._waiting_calls.cancel(ticket)
 
+    def end_waits(self) -> None:
+        """End the waits of receives for messages: the master answers them, those that wait for a master are empty."""
+        for number, sent in self._pending_calls.sent.items():
+            if type(sent.held.ticket) is not Remote:
+                self._end_wait(number, sent)
+        for held in self._waiting_calls.take(_may_be_empty):
+            self._effects.replies.append(Reply(held.ticket, ReceiveMessageResult(), 0))
+
+    def _end_wait(self, number: int, sent: Sent) -> None:
+        """Ask once for the answer of a receive that may wait at the member to which it went."""
+        if type(sent.held.call.command) is ReceiveMessage and not sent.is_ending:
+            sent.is_ending = True
+            self._write(self._forwarded(Withdraw, sent.to, number=number, wants_answer=True))
+
     def undelivered(self, result: ReceiveMessageResult) -> None:
         """Give back the messages of the master's answer that could not be written to its client."""
         route = self._route()
@@ -175,6 +197,15 @@ class Keeper(ABC):
 
     def _give_to(self, to: str, result: ReceiveMessageResult) -> None:
         self._write(self._forwarded(GiveBack, to, number=self._pending_calls.next_number(), result=result))
+
+    def _leave_former_masters(self, is_former: Callable[[str], bool], now_ms: int) -> None:
+        """Pass on again at once what may be passed on twice; the others are told soon which of them were only held.
+
+        A former master tells it within ``FAREWELL_MS`` if it can, but one that is paused or cut off cannot.
+        """
+        moved = self._pending_calls.lost_with(is_former, lambda sent: self._waiting_calls.may_go_on(sent.held, now_ms))
+        self._pending_calls.hasten(is_former, now_ms + FAREWELL_MS)
+        self._go_on_without_answer(moved, now_ms)
 
     def _go_on_without_answer(self, given_up: list[Sent], now_ms: int) -> None:
         """Pass unanswered calls on again that have a GUID or only read, until their time is up; answer the others."""
@@ -217,6 +248,9 @@ class Keeper(ABC):
         waiting = self._pending_calls.sent.get(forwarded.number)
         if waiting is not None and not (forwarded.sender == waiting.to and fits(outcome, waiting.held.call.command)):
             raise FrameError(f"{forwarded.kind} of {forwarded.sender} does not answer what was asked of {waiting.to}")
+        if not self._pending_calls.was_used(forwarded.number):
+            # It would count as answered: the call that gets this number later would have no answer.
+            raise FrameError(f"{forwarded.kind} of {forwarded.sender} answers what was not asked yet")
         if not self._pending_calls.is_first(forwarded.number):
             return
         sent = self._pending_calls.arrived(forwarded.number)
@@ -230,8 +264,17 @@ class Keeper(ABC):
         """The sender did nothing for a call: pass it on to the next master, or let it wait for one."""
         if forwarded.incarnation != self._pending_calls.incarnation:
             return
+        waiting = self._pending_calls.sent.get(forwarded.number)
+        if waiting is not None and forwarded.sender != waiting.to:
+            raise FrameError(f"NotMaster of {forwarded.sender} about a call that went to {waiting.to}")
         sent = self._pending_calls.arrived(forwarded.number)
         if sent is None:
             return
         sent.held.is_uncertain = sent.was_uncertain
         self._go_on_elsewhere(sent, now_ms)
+
+
+def _may_be_empty(held: HeldCall) -> bool:
+    """True for a receive of a client of this process that has had no effect yet; under a lease, empty is a promise."""
+    is_receive = type(held.call.command) is ReceiveMessage and not is_leased(held.call)
+    return is_receive and not held.is_uncertain and type(held.ticket) is not Remote

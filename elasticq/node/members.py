@@ -70,6 +70,8 @@ class Members:
             address=settings.address,
             http=settings.http,
             admin=settings.admin,
+            region=settings.region,
+            has_one_region=settings.single_region,
         )
 
     def met(self, peer: Peer, now_ms: int) -> None:

@@ -143,6 +143,7 @@ class Node(Driven):
             waiting_calls,
             replies,
         )
+        self.waiters = executor.waiters
         self._undecided = executor.undecided
         self._housekeeping = Housekeeping(
             settings, state, replica, changes, judge, journal, executor, content_cache, backpressure, mover
@@ -373,11 +374,14 @@ class Node(Driven):
             self._executor.end_waits(now_ms)
             if self.leadership.may_write:  # else the transfer target's log would not be the newest when it stands
                 self._housekeeping.work(now_ms)
+        else:
+            self._housekeeping.give_back(now_ms)
         self._leave(now_ms)
 
     def close_waiters(self, now_ms: int) -> None:
         """End all long polls, for a graceful stop."""
         self._executor.close_waiters(now_ms)
+        self._forwarder.end_waits()
         self._leave(now_ms)
 
     def fsync_measured(self, slow_ms: int) -> None:
@@ -525,11 +529,12 @@ class Node(Driven):
         wake_ms: int | None = None
         if replica.has_company or replica.role != MASTER:
             wake_ms = replica.wake_at_ms
+        leadership = self.leadership
         undecided_ms = self._undecided.next_deadline_ms if self._undecided else None
-        for due_ms in (self._forwarder.wake_at_ms, self._announcer.wake_at_ms, undecided_ms):
+        give_back_ms = None if leadership.serving else self._housekeeping.give_back_at_ms()
+        for due_ms in (self._forwarder.wake_at_ms, self._announcer.wake_at_ms, undecided_ms, give_back_ms):
             if due_ms is not None and (wake_ms is None or due_ms < wake_ms):
                 wake_ms = due_ms
-        leadership = self.leadership
         if not leadership.serving:
             return wake_ms
         for candidate_ms in (

@@ -13,7 +13,8 @@ class Peer(Struct, array_like=True, frozen=True, gc=False):
     nodes: how many shall form the cluster (0: it only joins); is_fresh: no log, no vote, no cluster;
     address: host:port of its peer port; http, admin: URLs of its other ports, empty if there is none;
     level: the newest feature level that it understands; is_proxy: it stores nothing, never votes and belongs to no
-    cluster, and is told who is master.
+    cluster, and is told who is master; region: its ``node.region``, empty from versions that do not tell it;
+    has_one_region: its ``node.single_region``.
     """
 
     id: MemberId
@@ -29,3 +30,5 @@ class Peer(Struct, array_like=True, frozen=True, gc=False):
     http: PeerText
     admin: PeerText
     is_proxy: bool = False
+    region: PeerText = ""
+    has_one_region: bool = False

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from elasticq.engine.history import member_guid
 from elasticq.model.commands import ReceiveMessage
 from elasticq.model.limits import WAIT_S_MAX
 from elasticq.model.ranges import PEERS_MAX
@@ -25,7 +26,7 @@ class Remote(Struct, frozen=True, gc=False):
 class Sent(Struct, gc=False):
     """A call that was passed on to ``to``, the master of ``term``, and is waited for until ``until_ms``.
 
-    was_uncertain: it may have had its effect before.
+    was_uncertain: it may have had its effect before; is_ending: its wait for messages was ended.
     """
 
     held: HeldCall
@@ -33,6 +34,11 @@ class Sent(Struct, gc=False):
     until_ms: int
     term: int = 0
     was_uncertain: bool = False
+    is_ending: bool = False
+
+
+def _any(sent: Sent) -> bool:
+    return True
 
 
 class PendingCalls:
@@ -62,14 +68,18 @@ class PendingCalls:
         return self._number
 
     def new_guid(self) -> bytes:
-        """A GUID for a call without one. The counter is first, as the history finds its bucket by the first bytes."""
+        """A GUID for a call without one."""
         self._guids += 1
-        return self._guids.to_bytes(8, "little") + bytes.fromhex(self.incarnation)[:8]
+        return member_guid(self._guids, self.incarnation)
 
     def next_number(self) -> int:
         """The next message number; the receiver executes each number once."""
         self._number += 1
         return self._number
+
+    def was_used(self, number: int) -> bool:
+        """True for the number of a message that was sent."""
+        return 0 < number <= self._number
 
     def arrived(self, number: int) -> Sent | None:
         """Remove and return the call with this number, which is over; None if nobody waits for it any more."""
@@ -88,9 +98,16 @@ class PendingCalls:
         sent = self.arrived(number) if number is not None else None
         return None if sent is None or number is None else (number, sent.to)
 
-    def lost_with(self, is_lost: Callable[[str], bool]) -> list[Sent]:
-        """Remove and return the calls that went to members which will not answer any more."""
-        return [sent for number, sent in list(self.sent.items()) if is_lost(sent.to) and self.arrived(number)]
+    def lost_with(self, is_lost: Callable[[str], bool], is_taken: Callable[[Sent], bool] = _any) -> list[Sent]:
+        """Remove and return the calls that went to members whose answer is not waited for any more."""
+        lost = [number for number, sent in self.sent.items() if is_lost(sent.to) and is_taken(sent)]
+        return [sent for number in lost if (sent := self.arrived(number)) is not None]
+
+    def asked_of(self, ticket: Ticket) -> tuple[int, Sent] | None:
+        """The number of the call with this ticket, and the call, which stays under way; None if it is not."""
+        number = self._numbers.get(ticket)
+        sent = self.sent.get(number) if number is not None else None
+        return None if sent is None or number is None else (number, sent)
 
     def hasten(self, is_late: Callable[[str], bool], until_ms: int) -> None:
         """Shorten to ``until_ms`` the wait for members that will say soon what became of their calls, or never."""

@@ -20,7 +20,7 @@ from elasticq.node.members import GREETED_LEVEL, name_of
 from elasticq.node.orders import Order, OrderRefused
 from elasticq.node.outputs import HeldCall, Reply, Ticket
 from elasticq.node.peer import Peer
-from elasticq.node.pending_calls import FAREWELL_MS, Sent
+from elasticq.node.pending_calls import Sent
 from elasticq.node.settings import LeaseStatus, MemberStatus, NodeSettings, NodeStatus
 from elasticq.node.waiting_calls import READS, WaitingCalls
 from elasticq.replication.messages import FrameError
@@ -142,10 +142,7 @@ class ProxyCalls(Keeper):
             self._clock.link(told.term, told.time_ms, now_ms)
 
     def _follow(self, now_ms: int) -> None:
-        """Find the newest master again, and go on with the calls that another one had or that waited for one.
-
-        A former master that is linked has ``FAREWELL_MS`` to say which calls it only held.
-        """
+        """Find the newest master again, and go on with the calls that another one had or that waited for one."""
         known = [told for told in self._told.values() if told.master and (told.master, told.term) != self._denied]
         self._newest = newest = max(known, key=lambda told: told.term, default=None)
         if newest is not None:
@@ -156,7 +153,7 @@ class ProxyCalls(Keeper):
             return
         if route != self._route_seen:
             self._route_seen, to_now = route, route[0]
-            self._pending_calls.hasten(lambda to: to != to_now, now_ms + FAREWELL_MS)
+            self._leave_former_masters(lambda to: to != to_now, now_ms)
         for held in self._waiting_calls.take_all():
             self._submit(held, now_ms)
 
@@ -217,7 +214,9 @@ class Proxy(Driven):
         self._leave()
 
     def close_waiters(self, now_ms: int) -> None:
-        """Do nothing: the receives of this proxy's clients wait at the master."""
+        """End the waits of receives: they are answered by the master, where they wait, or are empty."""
+        self._calls.end_waits()
+        self._leave()
 
     def receive_all(self, frames: list[tuple[str, bytes]], now_ms: int) -> list[tuple[str, FrameError]]:
         refused: dict[str, FrameError] = {}
@@ -267,6 +266,8 @@ class Proxy(Driven):
             http=settings.http,
             admin=settings.admin,
             is_proxy=True,
+            region=settings.region,
+            has_one_region=settings.single_region,
         )
 
     def order(self, order: Order, ticket: Ticket, now_ms: int) -> None:

@@ -69,6 +69,10 @@ class Waiters:
         waiting = self._by_queue.get(queue_id)
         return next(iter(waiting.values())) if waiting else None
 
+    def of(self, ticket: Ticket) -> Waiter | None:
+        """The receive with this ticket; None if it does not wait."""
+        return self._by_ticket.get(ticket)
+
     def cancel(self, ticket: Ticket) -> None:
         """Remove the receive of a client that left; an unknown ticket changes nothing."""
         waiter = self._by_ticket.get(ticket)

@@ -5,6 +5,7 @@ repeats the answer. A plain SDK tries for about a tenth of a second, so the memb
 Source: BlazingMQ's retransmission buffers and GUID history.
 """
 
+from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Final
 
@@ -147,6 +148,11 @@ class WaitingCalls:
         self._deadlines.clear()
         self._bytes = 0
         return taken
+
+    def take(self, is_taken: Callable[[HeldCall], bool]) -> list[HeldCall]:
+        """Remove and return the calls of which that is true."""
+        found = [number for number, held in self._waiting.items() if is_taken(held)]
+        return [self._remove(number) for number in found]
 
     def pop_expired(self, now_ms: int) -> HeldCall | None:
         """Remove and return the call whose wait ended first; None if no wait has ended by ``now_ms``."""

@@ -6,6 +6,7 @@ from elasticq.node.peer import Peer
 from elasticq.peers.messages import Hello
 
 SAME_AGE_S = 1.0
+MEMBERS_RESERVE = 64  # connections that proxies leave to members and their transfers
 
 
 def is_rival(one: Peer, other: Peer) -> bool:
@@ -38,6 +39,11 @@ def is_elder(one: Claim, other: Claim) -> bool:
         if abs(ones_s - others_s) >= SAME_AGE_S:
             return ones_s < others_s
     return one.incarnation < other.incarnation
+
+
+def proxies_max(connections_max: int, unproven_max: int) -> int:
+    """Return how many proxies may be linked, so that members find room beside them and what has proved nothing yet."""
+    return max(1, connections_max - unproven_max - min(MEMBERS_RESERVE, connections_max // 4))
 
 
 def replaces(new_dialler: str, old_dialler: str) -> bool:

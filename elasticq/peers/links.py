@@ -30,6 +30,9 @@ class Links:
     def has(self, member_id: str) -> bool:
         return member_id in self.by_id
 
+    def proxies(self) -> int:
+        return sum(link.peer.is_proxy for link in self.by_id.values())
+
     def live(self, member_id: str) -> Link | None:
         """Return the link to a member, unless it is being closed."""
         link = self.by_id.get(member_id)

@@ -1,9 +1,9 @@
 """Schemas of the control messages; an unknown or ill-typed one is a BadMessage."""
 
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from elasticq.model.ranges import Count, Index, PeerText
 from elasticq.node.peer import Peer
@@ -14,9 +14,11 @@ PROTOCOL_MAX = 1
 KNOWN_MAX = 64  # addresses in one greeting
 
 Purpose = Literal["link", "transfer"]
+Status = Annotated[int, Meta(ge=200, le=599)]
 DUPLICATE = "duplicate"  # there is a link of this pair already
 HELD = "held"  # another live process has this name or member id
 STRANGER = "stranger"  # another cluster, protocol or secret
+CROWDED = "crowded"  # there are as many proxies as may be linked here
 UNSERVED = "unserved"  # no snapshot to be had here now
 
 
@@ -67,10 +69,10 @@ class Ask(Struct, array_like=True, frozen=True):
 
 
 class Told(Struct, array_like=True, frozen=True):
-    """The answer to a question; ``status`` is as in HTTP."""
+    """The answer to a question; ``status`` is as in HTTP, where it goes."""
 
     number: Index
-    status: Count
+    status: Status
     body: bytes
 
 

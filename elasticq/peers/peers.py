@@ -18,7 +18,7 @@ from elasticq.net.crowd import who_gives_way
 from elasticq.node.outputs import Frame, Wanted
 from elasticq.node.peer import Peer
 from elasticq.peers.addresses import split
-from elasticq.peers.admission import claim_of, is_elder, is_rival, replaces
+from elasticq.peers.admission import claim_of, is_elder, is_rival, proxies_max, replaces
 from elasticq.peers.book import RUMOUR_S, Book
 from elasticq.peers.connection import HANDSHAKE_S, Connection
 from elasticq.peers.dial import Dialler, Target
@@ -27,7 +27,7 @@ from elasticq.peers.frames import FRAME_BYTES_MAX
 from elasticq.peers.handshake import NONCE_BYTES, Handshake, check_cluster, make_hello
 from elasticq.peers.link import Link
 from elasticq.peers.links import Links
-from elasticq.peers.messages import DUPLICATE, HELD, Hello, Known, Purpose, Refused
+from elasticq.peers.messages import CROWDED, DUPLICATE, HELD, Hello, Known, Purpose, Refused
 from elasticq.peers.own_address import OwnAddress
 from elasticq.peers.questions import Answer, Questions
 from elasticq.peers.refusal_log import RefusalLog
@@ -112,6 +112,7 @@ class Peers:
         self._frames_dropped = 0
         self._own_address = OwnAddress(settings.host, settings.advertise, settings.port if settings.listens else 0)
         self._unproven_max = min(UNPROVEN_MAX, settings.connections_max // 2)
+        self._proxies_max = proxies_max(settings.connections_max, self._unproven_max)
 
     async def start(self) -> None:
         """Listen where that is wanted, then look for others. Raises OSError where the port cannot be had."""
@@ -344,6 +345,11 @@ class Peers:
                 self._contest(connection, theirs, old)
                 return
             self._end(old, peer)
+        if peer.is_proxy and not self._links.has(peer.id) and self._links.proxies() >= self._proxies_max:
+            reason = f"{self._proxies_max} proxies are linked already: the rest of the connections is left to members"
+            self._refusal_log.say("too_many_proxies", connection.place, reason, now_s)
+            connection.refuse(CROWDED, reason)
+            return
         self._link(connection, theirs)
 
     def _end(self, old: Link, winner: Peer) -> None:

@@ -3,6 +3,7 @@
 import re
 import ssl
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
@@ -51,8 +52,8 @@ class _KeysFile(Struct, forbid_unknown_fields=True):
 def keys_of(auth: Auth, default_account: str) -> list[Key]:
     """Return the keys of the settings and of the file that they name. Raises ValueError."""
     pairs = [*auth.keys, *_read_keys(auth.keys_file)]
-    ids = [pair.access_key_id for pair in pairs]
-    twice = sorted({one for one in ids if ids.count(one) > 1}) if len(set(ids)) < len(ids) else []
+    counts = Counter(pair.access_key_id for pair in pairs)
+    twice = sorted(one for one, count in counts.items() if count > 1)
     if twice:
         raise ValueError(f"auth.keys: {twice[0]} stands there twice")
     if auth.mode == "strict" and not pairs:

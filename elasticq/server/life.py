@@ -35,10 +35,11 @@ from elasticq.net.acceptor import Acceptor
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import Runtime
 from elasticq.server import logs, spans
-from elasticq.server.allocator import give_back_large_blocks
+from elasticq.server.allocator import Trimmer, give_back_large_blocks
 from elasticq.server.auth import allowed_hosts
 from elasticq.server.cluster import PROXY
 from elasticq.server.declare import declare
+from elasticq.server.events import EventKeeper
 from elasticq.server.files import FILES_MAX, Shares, raise_file_limit, shares
 from elasticq.server.linked import EXIT_STOPPED, Linked, end
 from elasticq.server.member import Member
@@ -123,7 +124,9 @@ def loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
 
 async def _live(settings: Settings, directory: DataDirectory | None, listener: socket.socket, files: Shares) -> int:
     loop = asyncio.get_running_loop()
-    view = View(settings, _health(settings))
+    http_url = settings.http.public_url or url_of(settings.http, listener.getsockname()[1])
+    events = EventKeeper()
+    view = View(settings, _health(settings), http_url, events)
     admin: AdminPort | None = None
     if settings.admin.port >= 0:
         try:
@@ -139,7 +142,7 @@ async def _live(settings: Settings, directory: DataDirectory | None, listener: s
         except OSError as error:
             return not_listening(settings.admin.host, settings.admin.port, "--admin-port", error)
     urls = {
-        "http": settings.http.public_url or url_of(settings.http, listener.getsockname()[1]),
+        "http": http_url,
         "admin": "" if admin is None else url_of(settings.admin, admin.port),
     }
     member: Linked
@@ -147,9 +150,11 @@ async def _live(settings: Settings, directory: DataDirectory | None, listener: s
         member = ProxyProcess(settings, loop, **urls, peer_connections_max=files.peers)
     else:
         member = Member(settings, directory, loop, **urls, peer_connections_max=files.peers)
+    events.listen()
     try:
         return await _serve(settings, member, view, admin, listener, files)
     finally:
+        events.stop()
         if admin is not None:
             await admin.stop()
         await member.close()
@@ -196,6 +201,8 @@ async def _serve(
         if early:
             renew(parts)
     context.start()
+    trimmer = Trimmer(loop)
+    trimmer.start()
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -213,6 +220,7 @@ async def _serve(
         notify(STOPPING)
     opening.cancel()
     declaring.cancel()
+    trimmer.stop()
     view.stopping = True
     if pushes is not None:
         await pushes.stop()

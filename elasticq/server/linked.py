@@ -178,7 +178,7 @@ class Linked(ABC):
 
     def met(self, peer: Peer) -> None:
         self._take_frames()
-        self._operator_log.met(peer)
+        self._operator_log.met(peer, self.runtime.introduce())
         with suppress(RuntimeStopped):
             self.runtime.met(peer)
 

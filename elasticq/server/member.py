@@ -5,6 +5,7 @@ import logging
 import os
 from asyncio import AbstractEventLoop
 from pathlib import Path
+from shutil import disk_usage
 from tempfile import TemporaryDirectory
 from typing import Final
 
@@ -57,6 +58,7 @@ class Member(Linked):
         self._node_settings = self._describe(http, admin)
         self._fetching: asyncio.Task[None] | None = None
         self._healing: asyncio.Task[None] | None = None
+        self._is_full = False
         self._heals = 0
         self._scratch: TemporaryDirectory[str] | None = None
         self._has_incoming = directory is not None  # a former life may have left some
@@ -142,6 +144,14 @@ class Member(Linked):
     @property
     def sync_times(self) -> Histogram | None:
         return self._storage.sync_times
+
+    def metrics(self) -> dict[str, float]:
+        """Add how much room is left on the disk of the data directory, where there is one."""
+        found = super().metrics()
+        if self._directory is not None:
+            usage = disk_usage(self._directory.path)
+            found |= {"disk_free_bytes": usage.free, "disk_size_bytes": usage.total, "disk_full": float(self._is_full)}
+        return found
 
     # --- parts ----------------------------------------------------------------------
 
@@ -307,6 +317,7 @@ class Member(Linked):
     # --- what goes wrong --------------------------------------------------------------
 
     def _set_full(self, reason: str | None) -> None:
+        self._is_full = reason is not None
         self._operator_log.full(reason)
         if self._runtime is not None:
             self._runtime.set_full(reason)

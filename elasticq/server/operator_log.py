@@ -38,14 +38,24 @@ class OperatorLog:
             level = logging.WARNING if trouble else logging.INFO
             _log.log(level, "%s", trouble or well)
 
-    def met(self, peer: Peer) -> None:
-        """Log a new link; a member that is linked greets anew where it says something else of itself."""
+    def met(self, peer: Peer, own: Peer) -> None:
+        """Log a new link; a member that is linked greets anew where it says something else of itself.
+
+        own: what this process tells of itself.
+        """
         if peer.id not in self._linked:
             self._linked[peer.id] = peer
             if peer.is_proxy:
                 _log.info("linked: There is a link to the proxy %s (%s).", peer.name, peer.id)
             else:
                 _log.info("linked: There is a link to %s (%s) at %s.", peer.name, peer.id, peer.address)
+            if peer.region and _regions_of(peer) != _regions_of(own):
+                # Not refused: the settings of a cluster are changed by a rolling restart, and it serves meanwhile.
+                _log.warning(
+                    "regions_differ: %s (%s) has %s, this process %s: a call means other queues there than here. "
+                    "Give all members and proxies the same node.region and node.single_region.",
+                    peer.name, peer.id, _regions_of(peer), _regions_of(own),
+                )  # fmt: skip
 
     def lost(self, member_id: str) -> None:
         """Log a lost link; that of a proxy is no warning, as proxies come and go with their applications."""
@@ -85,6 +95,10 @@ class OperatorLog:
         if self._discarded is not None:
             keeping = self._loop.run_in_executor(None, self._discarded.append, entries)
             keeping.add_done_callback(_kept)
+
+
+def _regions_of(peer: Peer) -> str:
+    return f'node.region = "{peer.region}", node.single_region = {str(peer.has_one_region).lower()}'
 
 
 def _kept(keeping: "Future[None]") -> None:

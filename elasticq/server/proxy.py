@@ -35,6 +35,8 @@ class ProxyProcess(Linked):
             NodeSettings(
                 member_id=f"{settings.node.id}-{os.urandom(8).hex()}",
                 voters=(),
+                region=settings.node.region,
+                single_region=settings.node.single_region,
                 limits=call_limits(settings),
                 incarnation=os.urandom(8).hex(),
                 http=http,

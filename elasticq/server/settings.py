@@ -111,6 +111,7 @@ class Admin(Struct, frozen=True, forbid_unknown_fields=True):
     tls_cert: str = ""
     tls_key: str = ""
     token_file: str = ""
+    read_only: bool = False
 
 
 class Log(Struct, frozen=True, forbid_unknown_fields=True):

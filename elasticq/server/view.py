@@ -1,31 +1,53 @@
-"""Shows this process to the admin port."""
+"""Shows this process to the admin port, and executes what is asked for there."""
 
 import asyncio
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
+from time import perf_counter
+from typing import Final
 
 from elasticq.admin import asking
+from elasticq.admin.rates import Rates
+from elasticq.admin.source import Event, Waiting
 from elasticq.engine.figures import QueueFigures, figures
+from elasticq.http import audit
 from elasticq.http.context import ServerContext
+from elasticq.http.protocol import SqsProtocol
+from elasticq.model.commands import Call, Command
 from elasticq.model.errors import SqsError
 from elasticq.model.histogram import Histogram
-from elasticq.model.results import Result
+from elasticq.model.results import Result, StaleResult
+from elasticq.node.members import name_of
 from elasticq.node.orders import Order, OrderOutcome
+from elasticq.node.pending_calls import Remote
+from elasticq.node.proxy import PROXY
 from elasticq.node.settings import LeaseStatus, NodeStatus
 from elasticq.peers.questions import Answer
+from elasticq.runtime.clock import boot_ms
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import RuntimeStopped
+from elasticq.server.events import EventKeeper
 from elasticq.server.linked import Linked
 from elasticq.server.pushes import Pushes
 from elasticq.server.settings import Settings
 
+PRINCIPAL: Final = "operator"
+"""Who calls, as the log and the messages' SenderId tell it, where the admin port executes a command."""
+
 
 class View:
-    """An AdminSource of this process. It must not be asked before ``open``."""
+    """An AdminSource of this process. It must not be asked before ``open``.
 
-    def __init__(self, settings: Settings, health: str) -> None:
+    endpoint: scheme://host:port of the SQS port.
+    """
+
+    def __init__(self, settings: Settings, health: str, endpoint: str, events: EventKeeper) -> None:
         self._settings = settings
         self._health = health
+        self.endpoint = endpoint
+        self._events = events
+        self.rates = Rates()
         self._member: Linked | None = None
         self._context: ServerContext | None = None
         self.stopping = False
@@ -82,8 +104,61 @@ class View:
     def queues(self) -> Iterator[QueueFigures]:
         assert self._member is not None
         runtime = self._member.runtime
-        for queue in list(runtime.node.state.queues.values()):
-            yield figures(queue, runtime.time_ms())
+        if self.status().role == PROXY:
+            return
+        all_queues = list(runtime.node.state.queues.values())
+        targets = {queue.redrive.target for queue in all_queues if queue.redrive is not None}
+        for queue in all_queues:
+            told = figures(queue, runtime.time_ms())
+            told.is_dead_letter_queue = (queue.account, queue.name) in targets
+            yield told
+
+    @property
+    def account(self) -> str:
+        return self._settings.node.account
+
+    @property
+    def region(self) -> str:
+        return self._settings.node.region
+
+    @property
+    def is_read_only(self) -> bool:
+        return self._settings.admin.read_only
+
+    def events(self) -> list[Event]:
+        return self._events.newest_first()
+
+    def waiting(self, limit: int) -> list[Waiting]:
+        assert self._member is not None
+        if self.status().role == PROXY:
+            return []
+        node, now_ms = self._member.runtime.node, boot_ms()
+        found = []
+        for waiter in islice(node.waiters.all(), limit):
+            queue = node.state.queues.get(waiter.queue_id)
+            if queue is not None:
+                member, address = self._where(waiter.ticket)
+                found.append(Waiting(queue.account, queue.name, max(0, waiter.deadline_ms - now_ms), member, address))
+        return found
+
+    def _where(self, ticket: object) -> tuple[str, str]:
+        """Return the name of the member that a client asked, and the client's address if it asked this one."""
+        if isinstance(ticket, Remote):
+            return name_of(ticket.sender), ""
+        return self.node_name, ticket.client if isinstance(ticket, SqsProtocol) else ""
+
+    async def execute(self, command: Command, owner: str) -> Result:
+        assert self._member is not None
+        assert self._context is not None
+        ticket, began_s, action = _CallTicket(), perf_counter(), type(command).__name__
+        self._member.runtime.submit(Call(command, PRINCIPAL, owner, self.endpoint), ticket)
+        result = await ticket.outcome
+        counted = self._context.meter.counts.get(action)
+        if counted is not None and not isinstance(result, StaleResult):
+            counted(command, owner, result, began_s)
+        if action in audit.TOLD:
+            audit.tell(action, command, PRINCIPAL, owner, None)
+        return result
 
     async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
         assert self._member is not None
@@ -94,6 +169,21 @@ class View:
         ticket = _OrderTicket()
         self._member.runtime.order(order, ticket)
         return await ticket.outcome
+
+
+class _CallTicket:
+    """A ticket with a future; it may be released after whoever awaits the future has cancelled it."""
+
+    def __init__(self) -> None:
+        self.outcome: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+
+    def release(self, outcome: Result | SqsError) -> None:
+        if self.outcome.done():
+            return
+        if isinstance(outcome, SqsError):
+            self.outcome.set_exception(outcome)
+        else:
+            self.outcome.set_result(outcome)
 
 
 class _OrderTicket:

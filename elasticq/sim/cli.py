@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct, field
 
 from elasticq.checks.history import dump_lines
-from elasticq.sim.faults import KINDS, Scenario, scenario
+from elasticq.sim.faults import KINDS, PROXY_KINDS, Scenario, scenario
 from elasticq.sim.many import run_all
 from elasticq.sim.phases import Met, table
 from elasticq.sim.shrink import shrink
@@ -133,7 +133,7 @@ def main(argv: list[str] | None = None) -> int:
         totals.add(outcome)
         _show(chosen, outcome, arguments)
     if arguments.coverage:
-        print(table(totals.met, KINDS))
+        print(table(totals.met, (*KINDS, *PROXY_KINDS)))
     times = os.times()
     cpu_s = times.user + times.children_user
     speed = f"{cpu_s:.1f} CPU s, {totals.seeds * 60 / max(cpu_s, 0.001):.0f} seeds a core-minute"

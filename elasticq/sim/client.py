@@ -1,7 +1,7 @@
 """One simulated client: the operation that it has under way, retried as an SDK does, and its event in the history.
 
 A client has one operation under way. An attempt that is refused, answered 503
-or unanswered for too long is made again at the next member under the same
+or unanswered for too long is made again at the next member, or proxy, under the same
 invocation id, until the operation's patience ends; then its outcome is unknown.
 A share of the operations has no such id, as those of clients that are no SDKs: one attempt is made of them.
 """
@@ -62,7 +62,7 @@ class Client(ABC):
         self.workload = workload
         self.name = name
         self.random = self.scheduler.random(name)
-        self.guess = self.random.randrange(len(cluster.members))
+        self.guess = self.random.randrange(len(cluster.processes))
         self.number = 0
         self.running: Running | None = None
         self.sent: dict[int, Send] = {}
@@ -100,12 +100,12 @@ class Client(ABC):
         running.attempt += 1
         running.attempted_us = self.scheduler.now_us
         if self.random.random() > FOLLOW_SHARE:
-            self.guess = self.random.randrange(len(self.cluster.members))
+            self.guess = self.random.randrange(len(self.cluster.processes))
         running.target = self.guess
         ticket = (self.name, number, running.attempt, running.invocation)
         call = Call(running.command, "sim", DEFAULT_ACCOUNT, ENDPOINT, running.invocation)
-        member = self.cluster.members[running.target]
-        self.scheduler.after_latency(member.request, self, ticket, call)
+        process = self.cluster.processes[running.target]
+        self.scheduler.after_latency(process.request, self, ticket, call)
         self.scheduler.schedule(running.timeout_us, lambda: self._timed_out(ticket))
         if self.random.random() < BREAK_SHARE:
             self.scheduler.schedule(self.random.randint(*BREAK_US), lambda: self._broken(ticket))
@@ -119,7 +119,7 @@ class Client(ABC):
     def _timed_out(self, ticket: Ticket) -> None:
         running = self._current(ticket)
         if running is not None:
-            self.scheduler.after_latency(self.cluster.members[running.target].disconnect, ticket)
+            self.scheduler.after_latency(self.cluster.processes[running.target].disconnect, ticket)
             self._try_again(running)
 
     def _broken(self, ticket: Ticket) -> None:
@@ -127,7 +127,7 @@ class Client(ABC):
         running = self._current(ticket)
         if running is None:
             return
-        self.scheduler.after_latency(self.cluster.members[running.target].disconnect, ticket)
+        self.scheduler.after_latency(self.cluster.processes[running.target].disconnect, ticket)
         running.is_uncertain = True
         running.attempt += 1
         if not running.invocation:
@@ -156,7 +156,7 @@ class Client(ABC):
         elif isinstance(outcome, SqsError):
             if isinstance(outcome, ReceiptHandleIsInvalid):
                 self.trace.found(
-                    HANDLE_REFUSED, f"{self.name} at {self.cluster.members[running.target].name}: {outcome}"
+                    HANDLE_REFUSED, f"{self.name} at {self.cluster.processes[running.target].name}: {outcome}"
                 )
             if isinstance(outcome, LeaseExpired) and isinstance(running.event, (Receive, LeaseChange)):
                 running.event.is_expired = True
@@ -168,7 +168,7 @@ class Client(ABC):
         """Try another member after a while; nothing tells a client who the master is."""
         running.is_uncertain = True
         running.attempt += 1  # whatever still comes for the last attempt is too late
-        self.guess = (self.guess + 1) % len(self.cluster.members)
+        self.guess = (self.guess + 1) % len(self.cluster.processes)
         if self.scheduler.now_us >= running.give_up_us or not running.invocation:
             self._finish(running, None)
             return

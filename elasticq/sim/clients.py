@@ -18,6 +18,7 @@ from elasticq.model.commands import (
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.sim.client import Client
 from elasticq.sim.cluster import Cluster
+from elasticq.sim.prioritiser import PRIORITIES, Prioritiser, named
 from elasticq.sim.queues import QUEUE_VISIBILITY_S, LoadQueue
 from elasticq.sim.reader import Reader, Shadow, handed_out
 from elasticq.sim.redriver import Redriver
@@ -73,6 +74,9 @@ class Producer(Client):
         messages = [SentMessage(f"{stem}-{position}" + "." * self.random.randrange(200)) for position in range(count)]
         if queue.is_fifo:
             messages = self._in_groups(queue, messages)
+        if queue.has_priorities:
+            for message in messages:
+                message.priority = self.random.choice(PRIORITIES)
         self.workload.naming(queue, messages)
         event = Send(client=self.name, queue=queue.name, invoke_us=self.scheduler.now_us, messages=messages)
         self.begin(self._command(queue, messages), event, lambda result: self._think())
@@ -104,7 +108,12 @@ class Producer(Client):
         else:
             delay_s = self.random.randint(1, 4) if self.random.random() < 0.15 else None
             entries = [
-                SendMessageBatchEntry(id=str(position), message_body=message.body, delay_seconds=delay_s)
+                SendMessageBatchEntry(
+                    id=str(position),
+                    message_body=message.body,
+                    delay_seconds=delay_s,
+                    message_attributes=named(message.priority),
+                )
                 for position, message in enumerate(messages)
             ]
         if len(entries) > 1:
@@ -113,6 +122,7 @@ class Producer(Client):
             queue_url=queue.url,
             message_body=entries[0].message_body,
             delay_seconds=entries[0].delay_seconds,
+            message_attributes=entries[0].message_attributes,
             message_group_id=entries[0].message_group_id,
             message_deduplication_id=entries[0].message_deduplication_id,
         )
@@ -255,13 +265,15 @@ class Clients:
         dead = [queue for queue in workload.queues if queue.source]
         has_redriver = dead and "move_tasks" in features
         self.redrivers = [Redriver(cluster, workload, "redriver", dead)] if has_redriver else []
+        urgent = [queue for queue in workload.queues if queue.has_priorities]
+        self.prioritisers = [Prioritiser(cluster, workload, "prioritiser", urgent)] if urgent else []
 
     def start(self) -> None:
         """Let the queues be created; then the others begin."""
         self.founder.start()
 
     def _begin(self) -> None:
-        for client in (*self.producers, *self.consumers, *self.readers, *self.redrivers):
+        for client in (*self.producers, *self.consumers, *self.readers, *self.redrivers, *self.prioritisers):
             client.start()
 
     @property

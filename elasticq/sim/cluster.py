@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from elasticq.sim.disk import DurableView
 from elasticq.sim.faults import Scenario
 from elasticq.sim.member import Member, Observer
 from elasticq.sim.network import Network
 from elasticq.sim.phases import ELECTION, HAND_OVER, LEASE_OPEN, LEASE_SEALED, MOVING, SNAPSHOT, TAKEOVER
+from elasticq.sim.process import Process
+from elasticq.sim.proxy import ProxyProcess
 from elasticq.sim.scheduler import Scheduler
 from elasticq.sim.trace import Trace
 
@@ -14,6 +18,7 @@ from elasticq.sim.trace import Trace
 class Cluster:
     """The members of a run, and the network between them.
 
+    processes: all that take calls of clients, members and proxies;
     is_healed: no faults strike from now on; gone: by member id, the disks of members that were lost.
     """
 
@@ -33,6 +38,10 @@ class Cluster:
         )
         indexes = range(scenario.members + scenario.spares)
         self.members = [self._new_member(index, observer) for index in indexes]
+        self.proxies = [
+            ProxyProcess(scenario, scheduler, trace, self.network, observer, at) for at in range(scenario.proxies)
+        ]
+        self.processes: list[Process[Any]] = [*self.members, *self.proxies]
         founders = self.members[: scenario.members]
         for member in founders if not scenario.is_founded_by_meeting else ():
             member.voters = tuple(each.id for each in founders)
@@ -44,9 +53,9 @@ class Cluster:
 
     def _deliver(self, sender: str, to: str, data: bytes) -> None:
         self.trace.frame(sender, to, len(data))
-        for member in self.members:
-            if member.id == to:
-                member.receive(data)
+        for process in self.processes:
+            if process.id == to:
+                process.receive(sender, data)
                 return
 
     @property

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from elasticq.node.settings import Mode
 from elasticq.sim.phases import possible
-from elasticq.sim.queues import FEATURES, TOPICS
+from elasticq.sim.queues import FEATURES, PRIORITIES, TOPICS
 
 LOAD_FROM_MS = 4_000  # the first master is elected and the queues exist
 HEAL_MS = 46_000
@@ -59,6 +59,7 @@ class Scenario(Struct, frozen=True):
     broken_link_ms: the silence after which a voter without a link to the master may help another one.
     nameless_share: of calls have no GUID; their clients wait longer, and do not try again.
     lost_reply_share: of replies that members give and clients do not get; they make the call again.
+    proxies: how many there are beside the members; clients call through them, too.
     """
 
     seed: int
@@ -82,6 +83,7 @@ class Scenario(Struct, frozen=True):
     broken_link_ms: int = 700
     nameless_share: float = 0.0
     lost_reply_share: float = 0.0
+    proxies: int = 0
 
 
 CRASH_KINDS = ("crash", "crash_all", "restart", "crash_master", "crash_next_voter", "crash_appending_master")
@@ -98,6 +100,8 @@ NETWORK_KINDS = (
 MEMBER_KINDS = ("join", "leave", "wipe", "stop", "transfer")
 OTHER_KINDS = ("pause", "pause_master", "loss_burst", "slow_disk", "clock_jump", "advance")
 KINDS = (*CRASH_KINDS, *NETWORK_KINDS, *OTHER_KINDS, *MEMBER_KINDS)
+PROXY_KINDS = ("crash_proxy", "stop_proxy", "pause_proxy", "cut_proxy")
+"""Kinds of fault on the proxy number ``member``; it is cut from the member number ``peer``, or from all."""
 KINDS_ALONE = ("crash", "crash_all", "restart", "crash_appending_master", "pause", "slow_disk", "advance")
 """Kinds of fault for a cluster of one, which has nobody to be cut from and no clock but its own."""
 EARLY_KINDS = ("crash", "restart", "cut", "isolate", "loss_burst")
@@ -119,6 +123,9 @@ _LENGTHS_MS = {
     "flap": (2_000, 8_000),
     "wipe": _SHORT_MS,
     "stop": _SHORT_MS,
+    "crash_proxy": _SHORT_MS,
+    "stop_proxy": _SHORT_MS,
+    "pause_proxy": (300, 4_000),
 }
 _AMOUNTS = {"clock_jump": (-_WALL_SKEW_MS, _WALL_SKEW_MS), "advance": _ADVANCE_MS}
 _SPARES_MAX = 2
@@ -128,6 +135,7 @@ _PHASE_SHARE = 0.35  # of faults wait for a phase
 _FOCUS_SHARE = 0.3  # of scenarios mix what the rarest findings came from
 _FOCUS_KINDS = ("wipe", "transfer", "advance", "clock_jump")
 _FOCUS_FEATURES = ("leases", "fifo", "dead_letters", "move_tasks")
+_PRIORITIES_SHARE = 0.25
 _MEMORY_BYTES = (0, 1_024, 65_536, 64 * 1_048_576)
 _IN_FLIGHT_ENTRIES = (1, 8, 4_096)
 _BATCH_BYTES = (1, 512, 1_048_576)
@@ -137,6 +145,8 @@ _NAMELESS_SHARES = (0.0, 0.0, 0.2, 0.6)
 _LOST_REPLY_SHARES = (0.0, 0.0, 0.05, 0.3)
 _EARLY_FROM_MS = 100
 _TOPICS_SHARE = 0.2  # drawn apart, so that seeds without topics stay as they were
+_PROXIES = (0, 0, 0, 0, 1, 2)
+_PROXY_FAULTS = (2, 5)
 
 
 def scenario(
@@ -150,6 +160,7 @@ def scenario(
     mode: Mode | None = None,
     volatile: tuple[int, ...] | None = None,
     features: tuple[str, ...] | None = None,
+    proxies: int | None = None,
     is_mixed: bool = False,
 ) -> Scenario:
     """Return the scenario of ``seed``; arguments that are given replace what the swarm would draw.
@@ -185,8 +196,15 @@ def scenario(
             features = tuple(each for each in FEATURES if each in features or each in _FOCUS_FEATURES)
         if Random(f"{seed}/topics").random() < _TOPICS_SHARE:
             features = (*features, TOPICS)
+        if Random(f"{seed}/priorities").random() < _PRIORITIES_SHARE:
+            features += (PRIORITIES,)
     if not kinds:
         faults = _waiting(focus, faults, possible(features, members))
+    beside = Random(f"{seed}/proxies")
+    if proxies is None:
+        proxies = beside.choice(_PROXIES) if members > 1 and not kinds else 0
+    if proxies:
+        faults += [_of_proxy(beside, proxies, members, heal_ms) for _ in range(beside.randint(*_PROXY_FAULTS))]
     return Scenario(
         seed=seed,
         members=members,
@@ -209,6 +227,7 @@ def scenario(
         broken_link_ms=Random(f"{seed}/links").choice(_BROKEN_LINK_MS),
         nameless_share=Random(f"{seed}/nameless").choice(_NAMELESS_SHARES) if members > 1 else 0.0,
         lost_reply_share=Random(f"{seed}/replies").choice(_LOST_REPLY_SHARES),
+        proxies=proxies,
     )
 
 
@@ -252,6 +271,12 @@ def _early(random: Random, members: int) -> Fault:
     member = random.randrange(members)
     peer = (member + random.randint(1, members - 1)) % members
     return Fault(at_ms, random.randint(at_ms + 50, LOAD_FROM_MS), random.choice(EARLY_KINDS), member, peer, 0)
+
+
+def _of_proxy(random: Random, proxies: int, members: int, heal_ms: int) -> Fault:
+    """Return a fault of a proxy; half of the cuts are from all members."""
+    fault = _fault(random, random.choice(PROXY_KINDS), proxies, heal_ms)
+    return replace(fault, peer=random.randrange(members) if random.random() < 0.5 else -1)
 
 
 def _swarm(random: Random, kinds: tuple[str, ...]) -> tuple[str, ...]:

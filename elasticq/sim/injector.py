@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -18,6 +19,8 @@ from elasticq.sim.faults import PHASE_PATIENCE_MS, Fault
 from elasticq.sim.member import Member
 from elasticq.sim.operator import Operator
 from elasticq.sim.phases import TWO_AT_ONCE, Met
+from elasticq.sim.process import Process
+from elasticq.sim.proxy_faults import crash_proxy, cuts_of_proxy, stop_proxy
 from elasticq.sim.timekeeper import Timekeeper
 
 ON_VOTE = ("crash_next_voter",)
@@ -68,6 +71,10 @@ class Injector:
             "crash_next_voter": self._arm,
             "crash_appending_master": self._arm,
             "isolate_appending_master": self._arm,
+            "crash_proxy": lambda fault: crash_proxy(self.cluster, fault, self._until),
+            "stop_proxy": lambda fault: stop_proxy(self.cluster, fault, self._until),
+            "pause_proxy": lambda fault: self._pause(self.cluster.proxies[fault.member], fault),
+            "cut_proxy": lambda fault: self._cut(fault, cuts_of_proxy(self.cluster, fault)),
         }
 
     def start(self) -> None:
@@ -121,6 +128,9 @@ class Injector:
             member.disk.is_slow = False
             member.resume()
             self._start(member)
+        for proxy in self.cluster.proxies:
+            proxy.resume()
+            proxy.start()
 
     # --- when armed faults see their moment -----------------------------------------
 
@@ -198,16 +208,19 @@ class Injector:
         self._until(fault, lambda: self._start(member))
         return True
 
-    def _pause(self, member: Member | None, fault: Fault) -> bool:
-        if member is None or member.node is None:
+    def _pause(self, process: Process[Any] | None, fault: Fault) -> bool:
+        if process is None or process.node is None:
             return False
-        member.pause()
-        self._until(fault, member.resume)
+        process.pause()
+        self._until(fault, process.resume)
         return True
 
     def _cut_pairs(self, fault: Fault, pairs: list[tuple[int, int]]) -> bool:
+        members = self.cluster.members
+        return self._cut(fault, [(members[sender].id, members[to].id) for sender, to in pairs])
+
+    def _cut(self, fault: Fault, ends: list[tuple[str, str]]) -> bool:
         network = self.cluster.network
-        ends = [(self.cluster.members[sender].id, self.cluster.members[to].id) for sender, to in pairs]
         for sender, to in ends:
             network.cut(sender, to)
 

@@ -22,7 +22,8 @@ from elasticq.replication.records import Entry, Record, Truncation, Vote, Voter
 from elasticq.sim.cluster import Cluster
 from elasticq.sim.disk import Copy, DurableView
 from elasticq.sim.links import Links
-from elasticq.sim.member import TRUE_EPOCH_MS, Member
+from elasticq.sim.member import Member
+from elasticq.sim.process import TRUE_EPOCH_MS
 from elasticq.sim.repeats import Repeats
 
 TWO_MASTERS = "two_masters"
@@ -315,6 +316,18 @@ class Invariants:
         if _is_send(outcome) and reply.index and self.links.is_below_quorum(member):
             self._found(WRITE_BELOW_QUORUM, f"{member.name} answered {type(outcome).__name__} at {reply.index}")
 
+    def passed_on(self, name: str, reply: Reply, outcome: Result | SqsError) -> None:
+        """The reply rule at a proxy, which got it from a member: what it tells was committed before that let it go."""
+        self.repeats.replied(name, reply.ticket, outcome)
+        if _is_standard_send(outcome) and self._mode in ("async", "one"):
+            return
+        for identity in _told(outcome):
+            place = self.made_at.get(identity)
+            if place is None:
+                self._found(IDENTITY_UNKNOWN, f"{name} told {identity}, which no entry made")
+            elif not self._is_committed(*place):
+                self._found(REPLY_NOT_ON_MAJORITY, f"{name} told {identity} of index {place[0]}, not committed")
+
     @property
     def _mode(self) -> Mode:
         return self.cluster.scenario.mode
@@ -530,6 +543,7 @@ def _attempts(made: list[mutations.Mutation]) -> dict[tuple[str, *tuple[int, ...
             received = mutation
         elif type(mutation) is mutations.AttemptRecorded and mutation.detail and received is not None:
             found.update(dict.fromkeys(_identities(received), mutation.attempt))
+            received = None  # an attempt that is answered again only starts its visibility again
     return found
 
 

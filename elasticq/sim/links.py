@@ -8,10 +8,15 @@ What a member says of itself is compared now and then, and told when it changed.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from elasticq.node.peer import Peer
 from elasticq.sim.cluster import Cluster
 from elasticq.sim.member import Member
+from elasticq.sim.process import Process
+from elasticq.sim.proxy import ProxyProcess
+
+AnyProcess = Process[Any]
 
 LOOK_US = 200_000
 NOTICED_MAX_US = 3_000_000
@@ -38,12 +43,12 @@ class Links:
 
     def _look(self) -> None:
         self.scheduler.schedule(LOOK_US, self._look)
-        living = [member for member in self.cluster.members if member.node is not None]
-        peers = {member.id: member.introduce() for member in living if not member.is_paused}
-        for member in living:
+        living = [process for process in self.cluster.processes if process.node is not None]
+        peers = {process.id: process.introduce() for process in living if not process.is_paused}
+        for process in living:
             for other in living:
-                if member is not other and member.node is not None:
-                    self._look_at(member, other, peers.get(other.id))
+                if process is not other and process.node is not None and not _are_proxies(process, other):
+                    self._look_at(process, other, peers.get(other.id))
         self.count()
 
     def count(self) -> None:
@@ -52,54 +57,54 @@ class Links:
             if member.node is not None:
                 self._count(member)
 
-    def _look_at(self, member: Member, other: Member, peer: Peer | None) -> None:
-        pair = member.id, other.id
+    def _look_at(self, process: AnyProcess, other: AnyProcess, peer: Peer | None) -> None:
+        pair = process.id, other.id
         cuts = self.cluster.network.cuts
-        there, back = cuts[member.id, other.id] > 0, cuts[other.id, member.id] > 0
+        there, back = cuts[process.id, other.id] > 0, cuts[other.id, process.id] > 0
         if there and back:
-            self._miss(member, other)
+            self._miss(process, other)
             return
         self._missed_us.pop(pair, None)
-        if there or back or peer is None or member.is_paused or self.greeted.get(pair) == peer:
+        if there or back or peer is None or process.is_paused or self.greeted.get(pair) == peer:
             return
         self.greeted[pair] = peer
-        self.scheduler.schedule(self.random.randint(*GREETING_US), partial(self._greet, member, member.process, peer))
+        self.scheduler.schedule(self.random.randint(*GREETING_US), partial(self._greet, process, process.process, peer))
 
-    def _greet(self, member: Member, process: int, peer: Peer) -> None:
-        """Tell the node that the member has by then: links outlive the install of a snapshot, as the process does."""
-        if member.process == process and self.greeted.get((member.id, peer.id)) == peer:
-            member.call(lambda node: node.met(peer, member.boot_ms))
+    def _greet(self, process: AnyProcess, number: int, peer: Peer) -> None:
+        """Tell the node that the process has by then: links outlive the install of a snapshot, as the process does."""
+        if process.process == number and self.greeted.get((process.id, peer.id)) == peer:
+            process.call(lambda node: node.met(peer, process.boot_ms))
 
-    def _miss(self, member: Member, other: Member) -> None:
-        pair = member.id, other.id
+    def _miss(self, process: AnyProcess, other: AnyProcess) -> None:
+        pair = process.id, other.id
         if pair not in self.greeted:
             return
         now_us = self.scheduler.now_us
         noticed_us = self._missed_us.setdefault(pair, now_us + self.random.randint(0, NOTICED_MAX_US))
         if now_us >= noticed_us:
-            self._break(member, other.id)
+            self._break(process, other.id)
 
-    def _break(self, member: Member, other: str) -> None:
-        if self.greeted.pop((member.id, other), None) is not None:
-            self._missed_us.pop((member.id, other), None)
-            member.call(lambda node: node.lost(other, member.boot_ms))
+    def _break(self, process: AnyProcess, other: str) -> None:
+        if self.greeted.pop((process.id, other), None) is not None:
+            self._missed_us.pop((process.id, other), None)
+            process.call(lambda node: node.lost(other, process.boot_ms))
 
-    def ended(self, member_id: str) -> None:
+    def ended(self, ended_id: str) -> None:
         """A process ended: its connections close for those who can hear it."""
         for heard, of in list(self.greeted):
-            if heard == member_id:
+            if heard == ended_id:
                 del self.greeted[heard, of]
-        self.below_quorum_us.pop(member_id, None)
-        for other in self.cluster.members:
-            if other.node is not None and (other.id, member_id) in self.greeted:
-                is_cut = self.cluster.network.cuts[member_id, other.id] > 0
+        self.below_quorum_us.pop(ended_id, None)
+        for other in self.cluster.processes:
+            if other.node is not None and (other.id, ended_id) in self.greeted:
+                is_cut = self.cluster.network.cuts[ended_id, other.id] > 0
                 delay_us = self.random.randint(0, NOTICED_MAX_US) if is_cut else self.random.randint(50, 1_000)
-                peer = self.greeted[other.id, member_id]
+                peer = self.greeted[other.id, ended_id]
                 self.scheduler.schedule(delay_us, partial(self._notice_end, other, other.process, peer))
 
-    def _notice_end(self, member: Member, process: int, peer: Peer) -> None:
-        if member.process == process and self.greeted.get((member.id, peer.id)) == peer:
-            self._break(member, peer.id)
+    def _notice_end(self, process: AnyProcess, number: int, peer: Peer) -> None:
+        if process.process == number and self.greeted.get((process.id, peer.id)) == peer:
+            self._break(process, peer.id)
 
     def _count(self, member: Member) -> None:
         if member.is_paused or self._reaches_quorum(member):  # it notices nothing before it has gone on
@@ -127,3 +132,8 @@ class Links:
         since_us = self.below_quorum_us.get(member.id)
         is_long = since_us is not None and self.scheduler.now_us - since_us > BELOW_QUORUM_MAX_US
         return is_long and not self._reaches_quorum(member)
+
+
+def _are_proxies(one: AnyProcess, other: AnyProcess) -> bool:
+    """Proxies do not meet: none of them can be dialled."""
+    return isinstance(one, ProxyProcess) and isinstance(other, ProxyProcess)

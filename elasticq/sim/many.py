@@ -8,7 +8,7 @@ from multiprocessing import get_context
 from types import FrameType
 
 from elasticq.sim.faults import Scenario
-from elasticq.sim.member import EndlessCall
+from elasticq.sim.process import EndlessCall
 from elasticq.sim.world import Outcome, run
 
 CHUNK = 4

@@ -9,25 +9,22 @@ under the same name from then on.
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable
 from functools import partial
 from hashlib import blake2b
-from typing import Protocol
+from typing import Any, Protocol
 
-from elasticq.model.commands import Call
 from elasticq.model.errors import SqsError
-from elasticq.model.results import ReceiveMessageResult, Result
+from elasticq.model.results import Result
 from elasticq.node.node import Node
-from elasticq.node.orders import Order, OrderDone, OrderOutcome, OrderRefused
+from elasticq.node.orders import Order
 from elasticq.node.outputs import Fetch, Frame, Reply, Ticket
-from elasticq.node.peer import Peer
 from elasticq.node.settings import NodeSettings
 from elasticq.replication.messages import AnyMessage, VoteReply, decode
 from elasticq.replication.records import Entry, Record, Vote
 from elasticq.sim.disk import Copy, Disk, DurableView, Memory, copy_of_memory, in_a_fork
 from elasticq.sim.faults import Scenario
 from elasticq.sim.network import Network
+from elasticq.sim.process import OrderGiver, Process
 from elasticq.sim.queues import limits_of
 from elasticq.sim.scheduler import Scheduler
 from elasticq.sim.trace import Trace
@@ -35,15 +32,9 @@ from elasticq.storage.batches import Batch
 from elasticq.storage.gate import SyncGate
 from elasticq.storage.interface import Loaded
 
-Action = Callable[[Node], None]
-
-TRUE_EPOCH_MS = 1_700_000_000_000  # true wall time when a run begins
-BACKLOG_MAX = 100_000
-TICK_US = 1_000  # a node that always wants to be ticked at once gets it this often
 TAG_AT, VOTE_TAG, APPEND_TAG = 2, 4, 5  # in a frame: version, array head, tag; an Append promises nothing: not decoded
 REPLICATION = 1  # a frame's first byte; forwarded messages between nodes have another
 HAND_OVER_US, HAND_OVER_STEP_US = 1_500_000, 20_000
-NODE_FAILED = "node_failed"
 
 
 def void(_: object) -> None:
@@ -54,30 +45,6 @@ def decode_vote(data: bytes) -> VoteReply:
     message = decode(data)
     assert type(message) is VoteReply
     return message
-
-
-class EndlessCall(BaseException):
-    """Raised in a node that does not return; no Exception, so that no command's handler catches it."""
-
-
-class Caller(Protocol):
-    """A client whose request a member answers."""
-
-    def refused(self, ticket: Ticket) -> None:
-        """The connection was refused or reset."""
-
-    def answered(self, ticket: Ticket, outcome: Result | SqsError) -> None:
-        """The reply has arrived."""
-
-
-class OrderGiver(Protocol):
-    """Whoever gave an order that a member carries out."""
-
-    def refused(self, ticket: Ticket) -> None:
-        """The member went down."""
-
-    def ordered(self, ticket: Ticket, outcome: OrderOutcome) -> None:
-        """What became of the order."""
 
 
 class Judge(Protocol):
@@ -113,6 +80,9 @@ class Judge(Protocol):
     def replied(self, member: Member, reply: Reply, outcome: Result | SqsError) -> None:
         """A reply leaves the member."""
 
+    def passed_on(self, name: str, reply: Reply, outcome: Result | SqsError) -> None:
+        """A reply leaves a proxy."""
+
     def discarded(self, member: Member, entries: list[Entry]) -> None:
         """Entries whose effects were acknowledged were dropped for a newer master's, and the member said so."""
 
@@ -136,15 +106,15 @@ class Observer(Protocol):
     def stepped(self, member: Member) -> None:
         """All that follows from one entry into the node is done, and judged."""
 
-    def ended(self, member: Member) -> None:
-        """The member's process has ended."""
+    def ended(self, process: Process[Any]) -> None:
+        """The process of a member or a proxy has ended."""
 
     def wants_snapshot(self, member: Member) -> object:
         """The node wants a snapshot; what comes back stands for the transfer until it is over."""
 
 
-class Member:
-    """A member: ``node`` is None while it is down, ``transfer`` while no snapshot is on its way to it."""
+class Member(Process[Node]):
+    """A member; ``transfer`` is None while no snapshot is on its way to it."""
 
     def __init__(
         self,
@@ -156,37 +126,24 @@ class Member:
         observer: Observer,
         index: int,
     ) -> None:
+        name = f"m{index + 1}"
+        super().__init__(scheduler, trace, network, name)
         self.scenario = scenario
-        self.scheduler = scheduler
-        self.trace = trace
-        self.network = network
         self.gone = gone
         self.observer = observer
         self.index = index
-        self.name = name = f"m{index + 1}"
         self.is_volatile = index in scenario.volatile
         self.id_random = scheduler.random(f"id {name}")
         self.number = 0  # of the member ids it has had
-        self.id = ""
         self.disk: Disk
         self.voters: tuple[str, ...] = ()
         self.is_wanted = True  # its process shall run
-        self.clock_random = scheduler.random(f"clock {name}")
-        self.boot_offset_us = self.clock_random.randrange(10**6, 10**12)
         skews_ms = scenario.wall_skew_ms
         self.wall_skew_ms = skews_ms[index] if index < len(skews_ms) else 0  # at most one clock is wild: a minority
-        self.life = 0
         self._stopping_life = -1  # the life that a graceful stop is about to end
-        self.process = 0
-        self.node: Node | None = None
         self.gate = SyncGate()
-        self.is_paused = False
         self.is_syncing = False
         self.is_flushing = False
-        self.backlog: list[Action] = []
-        self.tickets: dict[Ticket, Caller | OrderGiver] = {}
-        self.wake_us: int | None = None
-        self.ticked_us = -1
         self.transfer: object | None = None
         self.become_another()
 
@@ -223,16 +180,6 @@ class Member:
             broken_link_ms=scenario.broken_link_ms,
             log_kept_bytes=scenario.log_kept_bytes,
         )
-
-    # --- clocks ---------------------------------------------------------------
-
-    @property
-    def boot_ms(self) -> int:
-        return (self.scheduler.now_us + self.boot_offset_us) // 1_000
-
-    @property
-    def wall_ms(self) -> int:
-        return TRUE_EPOCH_MS + self.scheduler.now_us // 1_000 + self.wall_skew_ms
 
     # --- life -----------------------------------------------------------------
 
@@ -302,14 +249,10 @@ class Member:
         self.node = None
         self.life += 1
         self.observer.ended(self)
-        self.is_paused = False
-        self.backlog.clear()
         self.gate.clear()
         if reboots:
             self.boot_offset_us = self.clock_random.randrange(10**6, 10**8) - self.scheduler.now_us
-        tickets, self.tickets = self.tickets, {}
-        for ticket, client in tickets.items():
-            self.scheduler.after_latency(client.refused, ticket)
+        self._refuse_all()
         if self.is_volatile:
             self.become_another()
 
@@ -335,71 +278,17 @@ class Member:
         else:
             self.crash(keeps_cache=True)
 
-    def pause(self) -> None:
-        if self.node is not None:
-            self.trace.note("pause", self.name, self.life)
-            self.is_paused = True
-
-    def resume(self) -> None:
-        if not self.is_paused:
-            return
-        self.trace.note("resume", self.name, self.life)
-        self.is_paused = False
-        self.network.mended()
-        backlog, self.backlog = self.backlog, []
-        for action in backlog:
-            self.call(action)
-
     # --- what comes in ----------------------------------------------------------
 
-    def call(self, action: Action) -> None:
-        """Call the node once, and do all that follows from it."""
-        node = self.node
-        if node is None:
-            return
-        if self.is_paused:
-            assert len(self.backlog) < BACKLOG_MAX
-            self.backlog.append(action)
-            return
-        try:
-            action(node)
-        except (Exception, EndlessCall) as failure:
-            self._failed(failure)
-            return
-        if node.effects.failures:  # clients here ask for nothing that may fail
-            self._failed(node.effects.failures[0].cause)
-        elif self.node is node:
-            self._drain(node)
-
-    def _failed(self, failure: BaseException) -> None:
-        """An assertion of the core failed, or worse: where a real member would stop, the run does."""
-        where = "".join(traceback.format_exception(failure)[-3:])
-        self.trace.found(NODE_FAILED, f"{self.name}: {where}")
+    def _fail(self) -> None:
         self.crash()
 
-    def receive(self, data: bytes) -> None:
+    def receive(self, sender: str, data: bytes) -> None:
         self.call(lambda node: node.receive(data, self.boot_ms))
-
-    def introduce(self) -> Peer:
-        assert self.node is not None
-        return self.node.introduce()
 
     def order(self, giver: OrderGiver, ticket: Ticket, order: Order) -> None:
         self.tickets[ticket] = giver
         self.call(lambda node: node.order(order, ticket, self.boot_ms))
-
-    def request(self, client: Caller, ticket: Ticket, call: Call) -> None:
-        """Submit a client's attempt; a dead member refuses the connection."""
-        if self.node is None:
-            self.scheduler.after_latency(client.refused, ticket)
-            return
-        self.tickets[ticket] = client
-        self.call(lambda node: node.submit(call, ticket, self.boot_ms))
-
-    def disconnect(self, ticket: Ticket) -> None:
-        """End an attempt whose client gave up and closed the connection."""
-        if self.tickets.pop(ticket, None) is not None:
-            self.call(lambda node: node.cancel(ticket, self.boot_ms))
 
     # --- what goes out ----------------------------------------------------------
 
@@ -490,18 +379,8 @@ class Member:
                 if self.node is None or self.life != life:
                     return
 
-    def _release(self, reply: Reply) -> None:
-        asker = self.tickets.pop(reply.ticket, None)
-        if isinstance(reply.outcome, (OrderDone, OrderRefused)):
-            if asker is not None:
-                self.scheduler.after_latency(asker.ordered, reply.ticket, reply.outcome)  # type: ignore[union-attr]
-            return
-        self.observer.judge.replied(self, reply, reply.outcome)
-        if asker is not None:
-            self.scheduler.after_latency(asker.answered, reply.ticket, reply.outcome)  # type: ignore[union-attr]
-        elif isinstance(reply.outcome, ReceiveMessageResult) and reply.outcome.messages:
-            result = reply.outcome
-            self.scheduler.schedule(0, lambda: self.call(lambda node: node.undelivered(result, self.boot_ms)))
+    def _judge(self, reply: Reply, outcome: Result | SqsError) -> None:
+        self.observer.judge.replied(self, reply, outcome)
 
     def _begin_sync(self) -> None:
         if self.is_syncing or not self.disk.unsynced:
@@ -524,28 +403,3 @@ class Member:
     def _synced(self, node: Node, token: int) -> None:
         node.synced(token, self.boot_ms)
         self._transmit(self.gate.synced(token))
-
-    def _arm(self, wake_at_ms: int | None) -> None:
-        """Have the node ticked at ``wake_at_ms``; an earlier tick that is scheduled already looks again."""
-        if wake_at_ms is None:
-            return
-        now_us = self.scheduler.now_us
-        earliest_us = now_us + TICK_US if self.ticked_us == now_us else now_us
-        due_us = max(wake_at_ms * 1_000 - self.boot_offset_us, earliest_us)
-        if self.wake_us is not None and self.wake_us <= due_us:
-            return
-        self.wake_us = due_us
-        life = self.life
-        self.scheduler.schedule(due_us - now_us, lambda: self._wake(due_us, life))
-
-    def _wake(self, due_us: int, life: int) -> None:
-        node = self.node
-        if node is None or self.life != life or self.wake_us != due_us:
-            return
-        self.wake_us = None
-        wake_at_ms = node.effects.wake_at_ms
-        if wake_at_ms is not None and wake_at_ms > self.boot_ms:
-            self._arm(wake_at_ms)
-            return
-        self.ticked_us = self.scheduler.now_us
-        self.call(lambda node: node.tick(self.boot_ms))

@@ -8,6 +8,7 @@ attempts         receives have a ReceiveRequestAttemptId and are repeated
 dead_letters     each queue has a dead-letter queue and a small maxReceiveCount
 move_tasks       and now and then its dead letters are moved back
 leases           readers take messages under leases, too
+priorities       the first queue, unless it is FIFO, is a priority queue, and its messages' priorities are changed
 
 topics           besides, publishers publish to topics, see topics.py
 """
@@ -37,6 +38,9 @@ FEATURES = (
     "move_tasks",
     "leases",
 )
+"""Drawn from one stream; later features have streams of their own, so that old seeds stay as they are."""
+PRIORITIES = "priorities"
+PRIORITY = 3
 TOPICS = "topics"
 COPIES_MAX = 3  # of one entry, where there are topics
 
@@ -52,6 +56,7 @@ class LoadQueue(Struct, frozen=True):
     target: str = ""
     receives_max: int = 0
     source: str = ""
+    has_priorities: bool = False
 
     @property
     def url(self) -> str:
@@ -68,6 +73,9 @@ class LoadQueue(Struct, frozen=True):
             attributes["FifoThroughputLimit"] = "perMessageGroupId"
         if self.delay_s:
             attributes["DelaySeconds"] = str(self.delay_s)
+        if self.has_priorities:
+            attributes["ElasticqOrder"] = "priority"
+            attributes["ElasticqDefaultPriority"] = str(PRIORITY)
         if self.target:
             policy = {"deadLetterTargetArn": arn(self.target), "maxReceiveCount": self.receives_max}
             attributes["RedrivePolicy"] = json.dumps(policy)
@@ -82,6 +90,8 @@ class LoadQueue(Struct, frozen=True):
             is_deduplicated_by_group=self.is_by_group,
             dead_letter_queue=self.target,
             receives_max=self.receives_max,
+            has_priorities=self.has_priorities,
+            default_priority=PRIORITY if self.has_priorities else 0,
         )
 
 
@@ -97,10 +107,11 @@ def queues_of(features: tuple[str, ...]) -> tuple[LoadQueue, ...]:
     found: list[LoadQueue] = []
     for stem in NAMES:
         is_fifo = stem in fifo
+        has_priorities = stem == NAMES[0] and not is_fifo and PRIORITIES in features
         suffix = ".fifo" if is_fifo else ""
         name, target = stem + suffix, f"{stem}-dead{suffix}" if "dead_letters" in features else ""
         if target:
-            dead.append(LoadQueue(target, is_fifo, source=name))
+            dead.append(LoadQueue(target, is_fifo, source=name, has_priorities=has_priorities))
         found.append(
             LoadQueue(
                 name,
@@ -110,6 +121,7 @@ def queues_of(features: tuple[str, ...]) -> tuple[LoadQueue, ...]:
                 delay_s=int(is_fifo and "delay" in features),
                 target=target,
                 receives_max=RECEIVES_MAX[stem] if target else 0,
+                has_priorities=has_priorities,
             )
         )
     return (*dead, *found)

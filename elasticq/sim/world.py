@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Struct, field
 
 from elasticq.checks.history import Event
@@ -15,6 +17,7 @@ from elasticq.sim.links import Links
 from elasticq.sim.member import Member
 from elasticq.sim.operator import Operator
 from elasticq.sim.phases import Met
+from elasticq.sim.process import Process
 from elasticq.sim.scheduler import Scheduler
 from elasticq.sim.timekeeper import Timekeeper
 from elasticq.sim.topics import TopicClients
@@ -78,8 +81,8 @@ class World:
     def stepped(self, member: Member) -> None:
         self.injector.look()
 
-    def ended(self, member: Member) -> None:
-        self.links.ended(member.id)
+    def ended(self, process: Process[Any]) -> None:
+        self.links.ended(process.id)
 
     def wants_snapshot(self, member: Member) -> Transfer:
         return Transfer(self.cluster, member, self.transfer_random, self.transfers)
@@ -90,6 +93,8 @@ class World:
         for member in self.cluster.members:
             if member.is_wanted:
                 member.start()
+        for proxy in self.cluster.proxies:
+            proxy.start()
         self.links.start()
         self.clients.start()
         self.topics.start()

@@ -7,15 +7,18 @@ from msgspec import Struct, field
 from elasticq.engine.tables import AHEAD_MS, LAST_QUEUE_ID
 from elasticq.replication.records import Base
 from elasticq.storage import statements as sql
-from elasticq.storage.pages import Page, cut, encode_groups, make_page
+from elasticq.storage.pages import Page, cut, encode_groups, encode_priorities, make_page
 from elasticq.storage.statements import (
     APPLIED,
+    AS_MOVED,
+    AS_STORED,
     VACUUM_PAGES,
     Applied,
     Statement,
     add_updates,
     blob_row,
     checked,
+    priorities_row,
     queue_row,
     touched_row,
 )
@@ -101,6 +104,8 @@ class Draft:
         queue.stale = {}
         if queue.stored:
             self._add_stored(queue)
+        if queue.has_priorities:
+            queue.priorities = {}
         queue.row.last_sequence = queue.last_sequence
         self._rows[sql.PUT_QUEUE].append(queue_row(queue.row, queue.messages))
 
@@ -115,6 +120,10 @@ class Draft:
             page.has_groups = bool(groups)
             if groups:
                 self._rows[sql.PUT_GROUPS].append(blob_row(queue_id, page.first, groups))
+            page.has_priorities = queue.has_priorities
+            if queue.has_priorities:
+                packed = encode_priorities(page.first, queue.priorities_of(run), are_all=True)
+                self._rows[sql.PUT_PRIORITIES].append(priorities_row(queue_id, page.first, AS_STORED, packed))
             filled = min(self._tables.free_pages, page.disk_pages)
             self._tables.free_pages -= filled
             self._tables.file_pages += page.disk_pages - filled
@@ -130,6 +139,10 @@ class Draft:
         if page.is_stale:
             self._rows[sql.PUT_PAGE].append(page.header(queue_id))
             page.is_stale = False
+        if page.is_moved and page.moved is not None:
+            packed = encode_priorities(page.first, page.moved, are_all=False)
+            self._rows[sql.PUT_PRIORITIES].append(priorities_row(queue_id, page.first, AS_MOVED, packed))
+            page.is_moved = False
         for sequence, change in (changes or {}).items():
             if change is None:
                 self._rows[sql.DROP_TOUCHED].append((queue_id, sequence))
@@ -143,6 +156,8 @@ class Draft:
         self._rows[sql.DROP_CONTENTS].append((queue_id, page.first))
         if page.has_groups:
             self._rows[sql.DROP_GROUPS].append((queue_id, page.first))
+        if page.has_priorities:
+            self._rows[sql.DROP_PRIORITIES].append((queue_id, page.first))
         self._rows[sql.DROP_TOUCHED_OF_PAGE].append((queue_id, page.first, page.last))
         self._tables.free_pages += page.disk_pages
 

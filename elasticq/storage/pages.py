@@ -42,7 +42,8 @@ _decode = msgspec.msgpack.Decoder(list[MessageStored]).decode
 class Page:
     """One page. disk_pages: about how many SQLite pages its contents fill; is_stale: the header on disk is out of date.
 
-    has_groups: the groups of some of its messages may be on disk.
+    has_groups: the groups of some of its messages may be on disk; has_priorities: so may their priorities.
+    moved: the priorities that were changed since the page was made, None if none was; is_moved: the disk lacks some.
     """
 
     __slots__ = (
@@ -50,10 +51,13 @@ class Page:
         "disk_pages",
         "first",
         "has_groups",
+        "has_priorities",
+        "is_moved",
         "is_stale",
         "last",
         "last_sent_ms",
         "live",
+        "moved",
         "untouched",
     )
 
@@ -64,8 +68,9 @@ class Page:
         self.untouched = untouched
         self.live = live
         self.disk_pages = disk_pages
-        self.has_groups = True
-        self.is_stale = False
+        self.has_groups = self.has_priorities = True
+        self.is_stale = self.is_moved = False
+        self.moved: dict[int, int] | None = None
         self.changes: dict[int, Change] | None = None
 
     def remove(self, mask: int) -> int:
@@ -111,6 +116,13 @@ class Page:
             change[-1] = update  # of the same kind and for the same delivery number: the newer one counts
         else:
             change.append(update)
+
+    def prioritise(self, sequence: int, priority: int) -> None:
+        """Set the priority of a living message."""
+        if self.moved is None:
+            self.moved = {}
+        self.moved[sequence] = priority
+        self.is_moved = True
 
     def mask_between(self, first: int, last: int) -> int:
         """Return the mask of the sequences from ``first`` to ``last`` that are in the page's span."""
@@ -251,6 +263,34 @@ def living_groups(page: Page, packed: bytes) -> tuple[list[str], list[int], list
     known = _decode_groups(packed)
     living = [pair for pair in zip(known.places, known.groups, strict=True) if page.live >> pair[0] & 1]
     return known.names, [page.first + place for place, _ in living], [group for _, group in living]
+
+
+class PagePriorities(Struct, array_like=True, gc=False):
+    """Priorities of a page's messages. places: offsets of their sequences from the first; none: one for all of them."""
+
+    places: list[int]
+    priorities: list[int]
+
+
+_decode_priorities = msgspec.msgpack.Decoder(PagePriorities).decode
+
+
+def encode_priorities(first: int, priorities: dict[int, int], *, are_all: bool) -> bytes:
+    """Encode priorities by sequence of the page that begins at ``first``. are_all: those of all its messages."""
+    values = list(priorities.values())
+    if are_all and values.count(values[0]) == len(values):
+        return _encode(PagePriorities([], values[:1]))
+    return _encode(PagePriorities([sequence - first for sequence in priorities], values))
+
+
+def living_priorities(page: Page, packed: bytes) -> dict[int, int]:
+    """Return the priorities of living messages of a page. Raises msgspec.DecodeError, ValueError."""
+    known = _decode_priorities(packed)
+    if not known.places:
+        (priority,) = known.priorities
+        return dict.fromkeys(sequences_of(page.live, page.first), priority)
+    pairs = zip(known.places, known.priorities, strict=True)
+    return {page.first + place: priority for place, priority in pairs if page.live >> place & 1}
 
 
 def decode_contents(contents: bytes) -> list[MessageStored]:

@@ -17,6 +17,7 @@ from elasticq.engine.mutations import (
     InvocationRecorded,
     MessageStored,
     Mutation,
+    PrioritiesRestored,
     QueueRestored,
     RowsRestored,
     SentIdTaken,
@@ -34,10 +35,11 @@ from elasticq.storage.pages import (
     decode_contents,
     header_crc,
     living_groups,
+    living_priorities,
     ranges,
 )
 from elasticq.storage.schema import FILE
-from elasticq.storage.statements import APPLIED, Applied, checked, checksum, encode
+from elasticq.storage.statements import APPLIED, AS_MOVED, Applied, checked, checksum, encode, priorities_row
 from elasticq.storage.tables import NEVER, Queue, Tables
 
 
@@ -113,13 +115,14 @@ class Restore:
         )
         touched = _ByQueue(connection.execute("SELECT * FROM touched ORDER BY queue_id, sequence"))
         groups = _ByQueue(connection.execute("SELECT * FROM groups ORDER BY queue_id, first"))
+        priorities = _ByQueue(connection.execute("SELECT * FROM priorities ORDER BY queue_id, first, part"))
         for row, messages in rows:
             queue = self._tables.queues[row.queue_id] = Queue(row)
             self._skip_reclaimed(pages, row.queue_id)
             for _ in touched.below(row.queue_id):
                 pass  # they are of a reclaimed queue, and are deleted with its pages
             yield row
-            yield from self._pages(queue, pages, groups)
+            yield from self._pages(queue, pages, groups, priorities)
             if queue.messages != messages:
                 raise _damaged(f"queue {row.queue_id}: {messages} messages expected, {queue.messages} found")
             yield from _touched(queue, touched)
@@ -129,7 +132,7 @@ class Restore:
         for row in pages.below(queue_id):
             self._tables.reclaim.append((row[0], [read_page(row)]))
 
-    def _pages(self, queue: Queue, pages: _ByQueue, groups: _ByQueue) -> Iterator[Mutation]:
+    def _pages(self, queue: Queue, pages: _ByQueue, groups: _ByQueue, priorities: _ByQueue) -> Iterator[Mutation]:
         queue_id = queue.row.queue_id
         gone: list[Page] = []
         for row in pages.of(queue_id):
@@ -149,6 +152,10 @@ class Restore:
                 raise _damaged(f"groups of page {page.first} of queue {queue_id}: missing")
             if restored is not None and restored.sequences:
                 yield restored
+            page.has_priorities = queue.has_priorities
+            if queue.has_priorities:
+                known = _priorities(page, queue_id, priorities)
+                yield PrioritiesRestored(queue_id, list(known), list(known.values()))
         if gone:
             self._tables.reclaim.append((queue_id, gone[::-1]))
 
@@ -232,6 +239,21 @@ def _groups(page: Page, row: tuple[Any, ...] | None) -> GroupsRestored | None:
     if contents_crc(queue_id, first, packed) != crc:
         raise _damaged(f"groups of page {first} of queue {queue_id}: bad crc")
     return GroupsRestored(queue_id, *living_groups(page, packed))
+
+
+def _priorities(page: Page, queue_id: int, rows: _ByQueue) -> dict[int, int]:
+    """Return the priorities of all living messages of a page, which is told which of them were changed."""
+    known: dict[int, int] = {}
+    while (row := rows.at(queue_id, page.first)) is not None:
+        if priorities_row(*row[:-1]) != row:
+            raise _damaged(f"priorities of page {page.first} of queue {queue_id}: bad crc")
+        part = living_priorities(page, row[3])
+        if row[2] == AS_MOVED:
+            page.moved = part
+        known.update(part)
+    if len(known) < page.live.bit_count():
+        raise _damaged(f"priorities of page {page.first} of queue {queue_id}: missing")
+    return known
 
 
 def _check_contents(connection: sqlite3.Connection) -> None:

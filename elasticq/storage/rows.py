@@ -25,6 +25,7 @@ from elasticq.engine.mutations import (
     MessagesRemoved,
     MessageStored,
     Mutation,
+    PrioritiesSet,
     QueueRestored,
     RangeRemoved,
     ReceiveReturned,
@@ -63,6 +64,7 @@ class Rows:
             MessagesRemoved: self._messages_removed,
             ReceiveReturned: self._receive_returned,
             RangeRemoved: self._range_removed,
+            PrioritiesSet: self._priorities_set,
             InvocationRecorded: self._tables.invocations.take_invocation,
             AttemptRecorded: self._tables.invocations.take_attempt,
             SentIdTaken: self._tables.invocations.take_sent_id,
@@ -156,7 +158,7 @@ class Rows:
                 self._reclaim(queue_id, queue)
         elif queue is not None and queue.row.deleted_ms is None:
             self._pending.queues[queue_id] = queue
-            queue.row = changed(queue.row, change)
+            queue.set_row(changed(queue.row, change))
             if floor_of(queue.row) > queue.floor:
                 self._raise_floor(queue, floor_of(queue.row))
 
@@ -201,20 +203,29 @@ class Rows:
             mutation.first_received_ms,
             strict=True,
         ):
-            self._touch(queue, sequence, (until_ms, delivery_number, count, first_ms, received_ms))
-
-    def _touch(self, queue: Queue, sequence: int, delivery: Delivery) -> None:
-        if sequence in queue.stored:
-            queue.touched[sequence] = delivery
-        elif (page := queue.living(sequence)) is not None:
-            page.touch(sequence, delivery)
-            self._note_stale(queue, page, 1)
+            delivery = (until_ms, delivery_number, count, first_ms, received_ms)
+            if sequence in queue.stored:
+                queue.touched[sequence] = delivery
+            elif (page := queue.living(sequence)) is not None:
+                page.touch(sequence, delivery)
+                self._note_stale(queue, page, 1)
 
     def _visibility_changed(self, mutation: VisibilityChanged) -> None:
         queue = self._open_queue(mutation.queue_id)
         if queue is not None:
             for sequence, until_ms in zip(mutation.sequences, mutation.until_ms, strict=True):
                 self._update(queue, sequence, (until_ms,))
+
+    def _priorities_set(self, mutation: PrioritiesSet) -> None:
+        queue = self._open_queue(mutation.queue_id)
+        if queue is None or not queue.has_priorities:
+            return
+        for sequence, priority in zip(mutation.sequences, mutation.priorities, strict=True):
+            if sequence in queue.stored:
+                queue.priorities[sequence] = priority
+            elif (page := queue.living(sequence)) is not None:
+                page.prioritise(sequence, priority)
+                self._note_stale(queue, page, 1)
 
     def _receive_returned(self, mutation: ReceiveReturned) -> None:
         if mutation.invocation:

@@ -6,6 +6,7 @@ What is lost, by what is damaged:
     header of a page          nothing; its messages are visible again, those among them that were deleted, too
     a received message's row  nothing; it is visible again
     groups of a page          nothing: they are made anew from its contents
+    priorities of a page      that some were changed: all are made anew from its contents and the queue's default
     a queue's row             its name, attributes and tags: it comes back under the name ``recovered-ID``
     the other small tables    the rows that are named
 
@@ -29,7 +30,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from elasticq.engine.mutations import CLUSTER, META, TABLES, MessageStored, QueueRestored, decode
-from elasticq.engine.ordering.kinds import kind_of
+from elasticq.engine.ordering.kinds import PRIORITY, kind_of
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.replication.records import Entry
 from elasticq.storage import schema
@@ -42,14 +43,28 @@ from elasticq.storage.pages import (
     contents_crc,
     decode_contents,
     encode_groups,
+    encode_priorities,
+    living_priorities,
     make_page,
     runs_of,
     sequences_of,
 )
 from elasticq.storage.restore import read_page, read_queue
 from elasticq.storage.small import SmallTable
-from elasticq.storage.statements import APPLIED, Applied, blob_row, checked, checksum, encode, queue_row, touched_row
+from elasticq.storage.statements import (
+    APPLIED,
+    AS_STORED,
+    Applied,
+    blob_row,
+    checked,
+    checksum,
+    encode,
+    priorities_row,
+    queue_row,
+    touched_row,
+)
 from elasticq.storage.tables import NEVER
+from elasticq.storage.tables import Queue as TableQueue
 
 RECOVERED: Final = "recovered-"
 TABLES_TRIED: Final = ("meta_copy", "queues", "pages", "touched", "invocations", *(table.name for table in TABLES))
@@ -79,11 +94,15 @@ class Salvaged(Struct):
 
 
 class _Queue(Struct):
-    """A queue. pages: its living pages by first sequence; orphans: first sequences of contents without a header."""
+    """A queue. pages: its living pages by first sequence; orphans: first sequences of contents without a header.
+
+    priorities: what can be read of those of its messages, by first sequence of their page, the newer part last.
+    """
 
     row: QueueRestored
     pages: dict[int, Page] = field(default_factory=dict)
     orphans: set[int] = field(default_factory=set)
+    priorities: dict[int, list[bytes]] = field(default_factory=dict)
     lost: list[int] = field(default_factory=list)
     visible_again: list[int] = field(default_factory=list)
     perhaps_deleted: list[int] = field(default_factory=list)
@@ -359,6 +378,10 @@ class _Salvage:
         for row in _Rows(self._source, "touched", 2):
             if _fits(_is_touched, row):
                 touched.setdefault(row[0], {})[row[1]] = row[2:7]
+        for row in _Rows(self._source, "priorities", 3):
+            queue = self._queues.get(row[0])
+            if queue is not None and _fits(_is_priorities, row):
+                queue.priorities.setdefault(row[1], []).append(row[3])
         for queue_id, queue in self._queues.items():
             self._write_queue(queue_id, queue, touched.get(queue_id, {}))
             self._told += queue.told()
@@ -371,6 +394,8 @@ class _Salvage:
             run = decode_contents(contents)
             if not row.attributes and run[0].deduplication_id is not None:
                 row.name, row.attributes = f"{row.name}.fifo", {"FifoQueue": "true"}
+            if not row.attributes and queue.priorities:
+                row.attributes = {PRIORITY.marker: PRIORITY.marker_value}
             page = queue.pages.get(first)
             if page is None:
                 page, _ = make_page(run, touched)
@@ -402,9 +427,16 @@ class _Salvage:
         self._target.executemany(sql.PUT_TOUCHED, rows)
         self._target.execute(sql.PUT_PAGE, page.header(queue_id))
         self._target.execute(sql.PUT_CONTENTS, blob_row(queue_id, page.first, contents))
-        groups = encode_groups(run, needs_groups=kind_of(queue.row.attributes).needs_group)
+        kind = kind_of(queue.row.attributes)
+        groups = encode_groups(run, needs_groups=kind.needs_group)
         if groups:
             self._target.execute(sql.PUT_GROUPS, blob_row(queue_id, page.first, groups))
+        if kind.has_priorities:
+            priorities = TableQueue(queue.row).priorities_of(run)
+            for packed in queue.priorities.get(page.first, ()):
+                priorities.update(living_priorities(page, packed))
+            packed = encode_priorities(page.first, priorities, are_all=True)
+            self._target.execute(sql.PUT_PRIORITIES, priorities_row(queue_id, page.first, AS_STORED, packed))
 
 
 class _Rows:
@@ -475,6 +507,10 @@ def _is_key(row: Row) -> bool:
 
 def _is_contents(row: Row) -> bool:
     return bool(contents_crc(*row[:3]) == row[3])
+
+
+def _is_priorities(row: Row) -> bool:
+    return priorities_row(*row[:4]) == row
 
 
 def _is_touched(row: Row) -> bool:

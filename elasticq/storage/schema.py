@@ -3,7 +3,8 @@
 One SQLite file. ``pages`` says which messages of a page live and which of them
 nobody ever received; ``contents`` holds what was sent, apart from it, so that a
 delivery never rewrites a blob; ``groups`` holds whose group each message of a
-page is, if any has one; ``touched`` is a row for each living message that was
+page is, if any has one; ``priorities`` holds those of a page of a priority queue
+as they came and, under the part 1, those that were changed; ``touched`` is a row for each living message that was
 received or delayed; ``leases`` holds a row for each numbered receive of a lease and,
 under the call -1, one of the lease itself. ``meta_copy`` holds ``meta`` once more, on a page of its own, as
 nothing else makes sense without it: a repair reads it. Every row carries a checksum of its own, since SQLite
@@ -78,7 +79,13 @@ _FOURTH: Final = (
     "INSERT INTO meta_copy SELECT * FROM meta",
 )
 
-_BY_HAND: Final = (_FIRST, _SECOND, _THIRD, _FOURTH)
+_FIFTH: Final = (
+    """CREATE TABLE priorities (
+        queue_id INTEGER NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, priorities BLOB NOT NULL,
+        crc INTEGER NOT NULL, PRIMARY KEY (queue_id, first, part)) WITHOUT ROWID""",
+)
+
+_BY_HAND: Final = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
 
 
 def statement_for(table: Table) -> str:

@@ -24,12 +24,14 @@ DROP_QUEUE: Final = "DELETE FROM queues WHERE id = ?"
 PUT_PAGE: Final = "INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 PUT_CONTENTS: Final = "INSERT INTO contents VALUES (?, ?, ?, ?)"
 PUT_GROUPS: Final = "INSERT INTO groups VALUES (?, ?, ?, ?)"
+PUT_PRIORITIES: Final = "INSERT OR REPLACE INTO priorities VALUES (?, ?, ?, ?, ?)"
 PUT_TOUCHED: Final = "INSERT OR REPLACE INTO touched VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 DROP_TOUCHED: Final = "DELETE FROM touched WHERE queue_id = ? AND sequence = ?"
 DROP_TOUCHED_OF_PAGE: Final = "DELETE FROM touched WHERE queue_id = ? AND sequence BETWEEN ? AND ?"
 DROP_PAGE: Final = "DELETE FROM pages WHERE queue_id = ? AND first = ?"
 DROP_CONTENTS: Final = "DELETE FROM contents WHERE queue_id = ? AND first = ?"
 DROP_GROUPS: Final = "DELETE FROM groups WHERE queue_id = ? AND first = ?"
+DROP_PRIORITIES: Final = "DELETE FROM priorities WHERE queue_id = ? AND first = ?"
 PUT_INVOCATIONS: Final = "INSERT INTO invocations VALUES (?, ?, ?, ?, ?)"
 DROP_INVOCATIONS: Final = "DELETE FROM invocations WHERE newest_ms <= ?"
 VACUUM: Final = f"PRAGMA incremental_vacuum({VACUUM_PAGES})"
@@ -59,15 +61,20 @@ ORDER: Final = (
     PUT_PAGE,
     PUT_CONTENTS,
     PUT_GROUPS,
+    PUT_PRIORITIES,
     PUT_TOUCHED,
     DROP_TOUCHED,
     DROP_PAGE,
     DROP_CONTENTS,
     DROP_GROUPS,
+    DROP_PRIORITIES,
     DROP_TOUCHED_OF_PAGE,
     PUT_INVOCATIONS,
     DROP_INVOCATIONS,
 )
+
+AS_STORED, AS_MOVED = 0, 1
+"""The parts of a page's priorities: as its messages came, and those that were changed later, which count instead."""
 
 APPLIED: Final = "applied"
 """The name of the row of ``meta`` that says up to where the rows hold everything."""
@@ -153,6 +160,10 @@ def touched_row(queue_id: int, sequence: int, delivery: Delivery) -> tuple[int, 
 
 def blob_row(queue_id: int, first: int, blob: bytes) -> tuple[int, int, bytes, int]:
     return queue_id, first, blob, contents_crc(queue_id, first, blob)
+
+
+def priorities_row(queue_id: int, first: int, part: int, blob: bytes) -> tuple[int, int, int, bytes, int]:
+    return queue_id, first, part, blob, crc32(bytes((part,)), contents_crc(queue_id, first, blob))
 
 
 def add_updates(statements: list[Statement], queue_id: int, sequence: int, updates: list[Update]) -> None:

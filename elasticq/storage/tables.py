@@ -1,11 +1,13 @@
 """What a member knows of the tables on its disk, as they will be once all that was taken is written."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct, field
 
 from elasticq.engine.mutations import MessageStored, QueueRestored
 from elasticq.engine.ordering.kinds import kind_of
+from elasticq.engine.ordering.priority import DEFAULT_PRIORITY, arrival_priority
 from elasticq.engine.tables import AHEAD_MS, LAST_QUEUE_ID
 from elasticq.storage.invocations import InvocationTable
 from elasticq.storage.pages import Delivery, Directory, Page
@@ -18,22 +20,52 @@ NEVER: Final = 1 << 63
 class Queue:
     """row: the queue's row as it will be written; floor: nothing below it lives (watermark, or NEVER once deleted).
 
-    stored, touched: pending messages, and the delivery states of these; stale: the pages, by their first
+    stored, touched: pending messages, and the delivery states of these; priorities: of these, too, where they are not
+    what the message and the queue's attributes say; stale: the pages, by their first
     sequence, whose header or rows on disk are older; messages: how many live in all.
     """
 
-    __slots__ = ("directory", "floor", "last_sequence", "messages", "needs_groups", "row", "stale", "stored", "touched")
+    __slots__ = (
+        "directory",
+        "floor",
+        "has_priorities",
+        "last_sequence",
+        "messages",
+        "needs_groups",
+        "priorities",
+        "row",
+        "stale",
+        "stored",
+        "touched",
+    )
 
     def __init__(self, row: QueueRestored) -> None:
         self.row = row
-        self.needs_groups = kind_of(row.attributes).needs_group
+        kind = kind_of(row.attributes)
+        self.needs_groups = kind.needs_group
+        self.has_priorities = kind.has_priorities
         self.floor = floor_of(row)
         self.last_sequence = row.last_sequence
         self.messages = 0
         self.directory = Directory()
         self.stored: dict[int, MessageStored] = {}
         self.touched: dict[int, Delivery] = {}
+        self.priorities: dict[int, int] = {}
         self.stale: dict[int, Page] = {}
+
+    def priorities_of(self, messages: Iterable[MessageStored]) -> dict[int, int]:
+        """Return the priorities of pending messages by sequence."""
+        default, own = int(self.row.attributes.get(DEFAULT_PRIORITY, 0)), self.priorities
+        return {
+            each.sequence: own[each.sequence] if each.sequence in own else arrival_priority(each, default)
+            for each in messages
+        }
+
+    def set_row(self, row: QueueRestored) -> None:
+        """Replace the queue's row; pending messages that came under another default priority keep it."""
+        if self.has_priorities and row.attributes != self.row.attributes:
+            self.priorities = self.priorities_of(self.stored.values())
+        self.row = row
 
     def living(self, sequence: int) -> Page | None:
         """Return the page in which the message lives; None if there is none."""

@@ -245,6 +245,10 @@ def _peeked(message: PeekedMessage) -> dict[str, Any]:
     for name, attribute in (("GroupId", "MessageGroupId"), ("DeduplicationId", "MessageDeduplicationId")):
         if attribute in attributes:
             written[name] = attributes[attribute]
+    if message.priority is not None:
+        written["Priority"] = message.priority
+    if message.deliver_at_ms is not None:
+        written["DeliverAt"] = message.deliver_at_ms
     if message.message_attributes:
         written["MessageAttributes"] = message.message_attributes
     return written

@@ -153,6 +153,9 @@ _QUERY_NAMES: Final = {
     "MessageSystemAttributeNames": ("MessageSystemAttributeName", "", ""),
     "MessageAttributes": ("MessageAttribute", "Name", "Value"),
     "MessageSystemAttributes": ("MessageSystemAttribute", "Name", "Value"),
+    "MessageIds": ("MessageId", "", ""),
+    "Changed": ("Changed", "", ""),
+    "NotFound": ("NotFound", "", ""),
     "QueueUrls": ("QueueUrl", "", ""),
     "queueUrls": ("QueueUrl", "", ""),
 }
@@ -289,8 +292,8 @@ SQS: Final = make_service(
     namespace="http://queue.amazonaws.com/doc/2012-11-05/",
     error_prefix="com.amazonaws.sqs#",
     signing_name="sqs",
-    table=actions.ACTIONS,
-    command_classes=vars(commands),
+    table=(*actions.ACTIONS, *actions.EXTENSIONS),
+    command_classes={**vars(commands), **vars(extensions)},
     result_classes=vars(results),
     version="2012-11-05",
 )

@@ -32,7 +32,8 @@ from elasticq.wire.bounds import beyond_bounds
 from elasticq.wire.operations import Kind, Member, Operation, Service, Shape
 from elasticq.wire.topic_bounds import topic_beyond_bounds
 
-_DIGITS_MAX: Final = 10  # of an integer or a list's number; AWS's integers have 32 bits
+_DIGITS_MAX: Final = 10  # of a list's number
+_INTEGER_DIGITS_MAX: Final = 19  # AWS's integers have 32 bits, ours 64
 
 _NOT_MEMBERS: Final = frozenset(["Action", "Version"])  # in every request
 
@@ -177,7 +178,7 @@ def _is_decimal(text: str) -> bool:
 
 def _integer(name: str, value: str) -> int:
     digits = value[1:] if value.startswith("-") else value
-    if len(digits) > _DIGITS_MAX or not _is_decimal(digits):
+    if len(digits) > _INTEGER_DIGITS_MAX or not _is_decimal(digits):
         _refuse(name, value, "Must be an integer.")
     return int(value)
 

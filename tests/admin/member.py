@@ -7,8 +7,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from elasticq.admin import asking
+from elasticq.admin.rates import Rates
+from elasticq.admin.source import Event, Waiting
 from elasticq.engine.figures import QueueFigures
+from elasticq.model.commands import Command
+from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.histogram import Histogram
+from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
+from elasticq.model.results import Result
 from elasticq.node.orders import Order, OrderDone, OrderOutcome
 from elasticq.node.settings import LeaseStatus, MemberStatus, NodeStatus
 from elasticq.peers.questions import Answer, NotAnswered
@@ -73,6 +79,10 @@ class Member:
         self.older: set[str] = set()  # members whose version takes no questions
         self.asked: list[tuple[str, str]] = []
         self.outcome: Callable[[Order], Awaitable[OrderOutcome]] = self._done
+        self.rates = Rates()
+        self.told: list[Event] = []
+        self.account, self.region, self.endpoint = DEFAULT_ACCOUNT, DEFAULT_REGION, "http://127.0.0.1:9324"
+        self.is_read_only = False
 
     def health(self) -> str:
         return "OK durability=os"
@@ -97,6 +107,15 @@ class Member:
 
     def queues(self) -> Iterator[QueueFigures]:
         yield from self.queued
+
+    def waiting(self, limit: int) -> list[Waiting]:
+        return []
+
+    def events(self) -> list[Event]:
+        return self.told
+
+    async def execute(self, command: Command, owner: str) -> Result:
+        raise ServiceUnavailable("It executes nothing: tests of that have a real server.")
 
     async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
         self.asked.append((member_id, kind))

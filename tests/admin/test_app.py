@@ -225,7 +225,7 @@ async def test_other_methods_and_pages_are_refused(aiohttp_client: Any) -> None:
     client = await client_of(aiohttp_client, Member())
     assert (await client.get("/cluster/orders")).status == 405
     assert (await client.post("/cluster")).status == 405
-    assert (await client.get("/")).status == 404
+    assert (await client.get("/nothing")).status == 404
 
 
 async def test_orders_that_wait_are_bounded(aiohttp_client: Any) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from elasticq.admin import doorstep
 from elasticq.admin import port as ports
-from elasticq.admin.port import AdminPort
+from elasticq.admin.doorstep import BODY_BYTES_MAX
+from elasticq.admin.port import LARGE_MAX, AdminPort
 from tests.admin.member import Member
 
 PATIENCE_S = 10
@@ -86,7 +87,7 @@ async def test_a_silent_connection_ends(monkeypatch: pytest.MonkeyPatch) -> None
         (b"Transfer-Encoding: chunked", b"411"),
         (b"Content-Length: 1\r\nContent-Length: 1", b"400"),
         (b"Content-Length: -1", b"400"),
-        (b"Content-Length: 4097", b"413"),
+        (b"Content-Length: %d" % (BODY_BYTES_MAX + 1), b"413"),
         (b"X: " + b"x" * 17_000, b"431"),
     ],
 )
@@ -94,6 +95,20 @@ async def test_a_request_without_a_plain_short_length_is_refused(head: bytes, st
     async with listening() as port:
         reader, _ = await asking(port, b"POST /cluster/orders HTTP/1.1\r\nHost: a\r\n%b\r\n\r\n" % head)
         assert (await answer(reader)).split()[1] == status
+
+
+async def test_few_long_bodies_are_held_at_a_time_and_the_others_are_told_to_come_again() -> None:
+    head = b"POST /cluster/orders HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % BODY_BYTES_MAX
+    async with listening() as port:
+        held = [await asking(port, head) for _ in range(LARGE_MAX)]
+        reader, _ = await asking(port, head)
+        assert (await answer(reader)).split()[1] == b"503"
+        reader, writer = held[0]
+        writer.write(b"x" * BODY_BYTES_MAX)
+        assert (await answer(reader)).split()[1] == b"415"
+        reader, writer = await asking(port, head)
+        writer.write(b"x" * BODY_BYTES_MAX)
+        assert (await answer(reader)).split()[1] == b"415"
 
 
 async def test_requests_may_come_in_pieces_and_one_after_the_other() -> None:

@@ -11,6 +11,7 @@ import pytest_asyncio
 from msgspec.structs import replace
 
 from elasticq.admin.port import AdminPort
+from elasticq.admin.source import Event
 from elasticq.cli import main
 from elasticq.node.orders import (
     AddVoter,
@@ -151,6 +152,16 @@ async def test_without_a_master_nothing_is_ordered(
     assert trio.members["n1"].orders == []
 
 
+async def test_events_are_told_as_in_a_log_the_newest_last(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
+    told = [Event(1_000, "warning", "read_only", "This member is read-only."), Event(0, "info", "joining", "It joins.")]
+    trio.members["n2"].told = told
+    assert await run("events", "--admin", trio.url("n2")) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "1970-01-01 00:00:00 UTC  info     joining: It joins.",
+        "1970-01-01 00:00:01 UTC  warning  read_only: This member is read-only.",
+    ]
+
+
 async def test_verify_tells_that_all_members_are_equal(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
     trio.note("n1", 80, "of an earlier order")
     trio.verify_by(("n1", "ab"), ("n2", "ab"), ("n3", "ab"))
@@ -246,6 +257,16 @@ async def test_verify_gives_up_on_who_does_not_come(trio: Trio, capsys: pytest.C
 async def test_verify_gives_up_when_the_master_notes_nothing(trio: Trio, capsys: pytest.CaptureFixture[str]) -> None:
     assert await run("verify", "--wait-s", "0", "--admin", trio.url("n1")) == 1
     assert "the master noted no digest" in capsys.readouterr().err
+
+
+async def test_who_meant_another_machine_is_told_how_to_name_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        monkeypatch.setattr("elasticq.cli.cluster.DEFAULT_ADMIN", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        assert await run("status") == 1
+    assert "(another member is named by --admin)" in capsys.readouterr().err
 
 
 async def test_who_does_not_answer_is_told_with_1_and_a_wrong_url_with_2(

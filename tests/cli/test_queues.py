@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -68,11 +69,12 @@ def test_ls_tells_how_much_is_in_the_queues(run: Any, sqs: Sqs, queue: str) -> N
     status, out, _ = run("ls", queue)
     assert status == 0
     heads, row = out.splitlines()
-    assert heads.split() == ["NAME", "VISIBLE", "IN", "FLIGHT", "DELAYED", "URL"]
-    assert row.split()[:4] == [queue, "1", "1", "1"]
+    assert heads.split() == ["NAME", "REGION", "VISIBLE", "IN", "FLIGHT", "DELAYED", "URL"]
+    assert row.split()[:5] == [queue, "us-east-1", "1", "1", "1"]
     _, out, _ = run("ls", queue, "--json")
     assert json.loads(out) == {
         "name": queue,
+        "region": "us-east-1",
         "visible": 1,
         "in_flight": 1,
         "delayed": 1,
@@ -83,6 +85,24 @@ def test_ls_tells_how_much_is_in_the_queues(run: Any, sqs: Sqs, queue: str) -> N
 def test_ls_of_nothing_is_only_the_heading(run: Any) -> None:
     status, out, _ = run("ls", "no-such-prefix")
     assert (status, len(out.splitlines())) == (0, 1)
+
+
+def test_regions_are_told_apart_where_a_name_is_in_two(run: Any, sqs: Sqs, queue: str, tmp_path: Path) -> None:
+    file = str(tmp_path / "messages.jsonl")
+    sqs.send_message(QueueUrl=url_of(sqs, queue), MessageBody="x")
+    elsewhere = ("--region", "ap-south-2")
+    assert run("ls", *elsewhere)[2] == (
+        "elasticq: this account has no queues in this region; --region lists those of another one\n"
+    )
+    assert run("create", queue, *elsewhere)[0] == 0
+    regions = [json.loads(run("ls", queue, "--json", *where)[1])["region"] for where in ((), elsewhere)]
+    assert regions == ["us-east-1", "ap-south-2"]
+    assert run("export", queue, file)[2] == f"elasticq: 1 messages written of {queue} (us-east-1)\n"
+    assert run("import", queue, file, *elsewhere)[2] == f"elasticq: 1 messages imported into {queue} (ap-south-2)\n"
+    assert run("export", queue, "-", "--drain", *elsewhere)[2] == (
+        f"elasticq: 1 messages taken out of {queue} (ap-south-2)\n"
+    )
+    assert run("delete", queue, "--yes", *elsewhere)[0] == 0
 
 
 def test_peek_shows_messages_and_changes_nothing(run: Any, sqs: Sqs, queue: str) -> None:
@@ -188,18 +208,18 @@ def test_set_changes_attributes_and_takes_policies_away(run: Any, sqs: Sqs, queu
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "told", "expected"),
     [
-        ("VisibilityTimeout", "VisibilityTimeout is not NAME=VALUE"),
-        ("VisibilityTimeout=-1", "InvalidAttributeValue"),
-        ("Colour=red", "InvalidAttributeName"),
+        ("VisibilityTimeout", "'VisibilityTimeout' is not NAME=VALUE", 2),
+        ("VisibilityTimeout=-1", "InvalidAttributeValue", 1),
+        ("Colour=red", "InvalidAttributeName", 1),
     ],
 )
 def test_set_of_what_cannot_be_set_fails_and_changes_nothing(
-    run: Any, sqs: Sqs, queue: str, change: str, told: str
+    run: Any, sqs: Sqs, queue: str, change: str, told: str, expected: int
 ) -> None:
     status, out, err = run("set", queue, "DelaySeconds=9", change)
-    assert (status, out, told in err) == (1, "", True), err
+    assert (status, out, told in err) == (expected, "", True), err
     found = sqs.get_queue_attributes(QueueUrl=url_of(sqs, queue), AttributeNames=["DelaySeconds"])["Attributes"]
     assert found["DelaySeconds"] == "0"
 
@@ -305,7 +325,7 @@ def test_what_was_exported_is_imported_with_everything(
     other = f"{queue}-2"
     sqs.create_queue(QueueName=other)
     status, _, err = run("import", other, str(file))
-    assert (status, err) == (0, "elasticq: 25 messages imported\n")
+    assert (status, err) == (0, f"elasticq: 25 messages imported into {other} (us-east-1)\n")
     found = {message["Body"]: message for message in sqs.peek(QueueUrl=url_of(sqs, other), Limit=100)["Messages"]}
     first = found["first ☃"]
     assert first["MessageAttributes"]["bytes"]["BinaryValue"] == b"\x00\xff"
@@ -375,7 +395,7 @@ def test_import_tells_how_much_is_left(run: Any, queue: str, tmp_path: Path, mon
             "elasticq: sending: 13 of 25 done, 12 left",
             "elasticq: sending: 23 of 25 done, 2 left",
             "elasticq: sending: 25 of 25 done, 0 left",
-            "elasticq: 22 messages imported",
+            f"elasticq: 22 messages imported into {queue} (us-east-1)",
         ],
     )
 
@@ -390,7 +410,10 @@ def test_import_from_a_pipe_reads_it_once(
     monkeypatch.setattr("elasticq.cli.show.TELL_EVERY_S", 0.0)
     status, _, err = run("import", queue, str(pipe))
     writer.join(PATIENCE_S)
-    assert (status, err.splitlines()) == (0, ["elasticq: sending: 1 done", "elasticq: 1 messages imported"])
+    assert (status, err.splitlines()) == (
+        0,
+        ["elasticq: sending: 1 done", f"elasticq: 1 messages imported into {queue} (us-east-1)"],
+    )
     assert bodies(sqs, queue) == ["x"]
 
 
@@ -496,6 +519,21 @@ def test_what_is_wrong_is_told_in_a_line(run: Any, capsys: pytest.CaptureFixture
     assert "NonExistentQueue" in err
     assert main(["queues", "ls", "--url", "nonsense"]) == 2
     assert main(["queues", "ls", "--profile", "no-such-profile"]) == 2
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_who_meant_another_machine_is_told_how_to_name_it(
+    is_named: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setattr("elasticq.cli.queues.RETRY_S", 0)
+        monkeypatch.setattr("elasticq.cli.queues.DEFAULT_URL", "" if is_named else url)
+        monkeypatch.delenv("AWS_ENDPOINT_URL_SQS", raising=False)
+        assert main(["queues", "ls", *(["--url", url] if is_named else [])]) == 1
+    hint = "(another server is named by --url or AWS_ENDPOINT_URL_SQS)"
+    assert (hint in capsys.readouterr().err) != is_named
 
 
 def test_nothing_that_was_sent_moves_the_cursor() -> None:

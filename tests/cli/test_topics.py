@@ -66,7 +66,7 @@ def test_what_cannot_be_done_is_told(run: Run) -> None:
     assert run("show", "none") == (1, "", "elasticq: there is no topic none\n")
     status, _, error = run("publish", "arn:aws:sns:us-east-1:000000000000:none", "x")
     assert (status, error) == (1, "elasticq: NotFound: Topic does not exist\n")
-    assert run("create", "a", "--attribute", "x") == (1, "", "elasticq: x is not NAME=VALUE\n")
+    assert run("create", "a", "--attribute", "x") == (2, "", "elasticq: 'x' is not NAME=VALUE\n")
 
 
 def test_a_deletion_is_asked_about(server: ElasticQ, run: Run) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from elasticq.client import SqsError
+from elasticq.client import SqsError, retries
+from elasticq.client.retries import LONGEST_S, Retries
 from tests.client.scripted import CUT, Scripted, answer, client, failure, headers
 
 
@@ -31,3 +32,16 @@ def test_budget_of_retries_ends_with_the_servers_error() -> None:
             sqs.list_queues()
         assert (caught.value.status, caught.value.sender_fault) == (503, False)
         assert len(server.requests) > 1
+
+
+def test_outage_of_an_hour_is_waited_out_with_short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = [0.0]
+    monkeypatch.setattr(retries, "monotonic", lambda: now_s[0])
+    patience = Retries(3_700)
+    while now_s[0] < 3_600:
+        pause_s = patience.next_pause_s()
+        assert pause_s is not None
+        assert 0 < pause_s <= LONGEST_S
+        now_s[0] += pause_s
+    now_s[0] = 3_700
+    assert patience.next_pause_s() is None

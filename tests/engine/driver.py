@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from types import MappingProxyType
+from typing import TypeVar
 
 from hypothesis import strategies as st
 
@@ -15,18 +16,22 @@ from elasticq.engine.move_tasks import Mover
 from elasticq.engine.ordering import fair
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.fair import FairOrder
+from elasticq.engine.ordering.standard import StandardOrder
 from elasticq.engine.residency import weight
+from elasticq.engine.rows import UNTOUCHED
 from elasticq.engine.state import Queue, State
 from elasticq.engine.sweep import Sweeper
 from elasticq.engine.writers.contract import Undo
 from elasticq.model import commands as c
 from elasticq.model.commands import MessageAttributeValue
 from elasticq.model.errors import SqsError
+from elasticq.model.extensions import ElasticqChangePriority
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION, queue_arn
 from elasticq.model.results import MoveTaskStartedResult, ReceiveMessageResult
 from tests.engine.desk import ENDPOINT, Desk
 
 Step = tuple[str, int, int]
+Item = TypeVar("Item")
 NAMES = ("red", "blue")
 ACTIONS = (
     "create",
@@ -269,21 +274,99 @@ def check_indexes(state: State, now_ms: int) -> None:
         assert queue.order.counts(now_ms) == counts
         chosen = queue.order.choose(now_ms, 1_000, -1)
         assert sorted(chosen) == sorted(since_ms)
-        times = [since_ms[sequence] for sequence in chosen]
         if not any(content.dead_letter for content in queue.contents.values()):  # as old as when they were sent
             if isinstance(queue.order, FairOrder):
                 check_fairness(queue, state, now_ms, since_ms)
-            else:
-                assert times == sorted(times), "longest available first"
+            elif isinstance(queue.order, StandardOrder) and not queue.kind.has_priorities:
+                check_turns(queue, chosen, since_ms)
+        if queue.kind.has_priorities:
+            assert chosen == sorted(chosen, key=lambda sequence: (queue.order.priority(sequence), sequence))
         check_contents(queue)
     assert not any(queue.contents or queue.rows or queue.count for queue in state.deleted_queues.values())
     assert state.contents_bytes == sum(queue.messages.bytes for queue in state.queues.values())
+
+
+def by_turns(returned: Sequence[Item], fresh: Sequence[Item], taken: int) -> list[Item]:
+    """One by one after ``taken`` deliveries: what came back at even places, and the rest of the longer one."""
+    returned, fresh, found = list(returned), list(fresh), list[Item]()
+    while returned and fresh:
+        found.append((fresh if taken % 2 else returned).pop(0))
+        taken += 1
+    return found + returned + fresh
+
+
+def check_turns(queue: Queue, chosen: list[int], since_ms: Mapping[int, int]) -> None:
+    """From the rows: what came back and what was never received take turns, of each the longest available first."""
+    assert isinstance(queue.order, StandardOrder)
+    back = sorted(since_ms[each] for each in since_ms if queue.rows.get(each, UNTOUCHED).delivery_number)
+    fresh = sorted(since_ms[each] for each in since_ms if not queue.rows.get(each, UNTOUCHED).delivery_number)
+    assert [since_ms[sequence] for sequence in chosen] == by_turns(back, fresh, queue.order._taken)
 
 
 def check_contents(queue: Queue) -> None:
     assert set(queue.contents) <= set(queue.issued)
     assert (set(queue.contents), queue.is_cold) == ({x for x in queue.issued if queue.row(x) is not None}, False)
     assert queue.messages.bytes == sum(map(weight, queue.contents.values()))
+
+
+# --- priority queues --------------------------------------------------------------------
+
+
+class PriorityDriver(Driver):
+    """The same steps on priority queues; most messages say their priority, and it is changed now and then."""
+
+    attributes = MappingProxyType({"ElasticqOrder": "priority", "MessageRetentionPeriod": "120"})
+
+    def _priority(self, a: int) -> dict[str, MessageAttributeValue] | None:
+        return {"ElasticqPriority": MessageAttributeValue("Number", str(a - 2))} if a else None
+
+    def _send(self, name: str, a: int, b: int) -> None:
+        command = c.SendMessage(queue_url=name, message_body="x" * (b + 1), message_attributes=self._priority(a))
+        self._do(command, self._guid(b))
+
+    def _delayed(self, name: str, a: int, b: int) -> None:
+        attributes = self._priority(a)
+        self._do(c.SendMessage(name, "later", b, attributes, message_group_id="g" if b % 2 else None), self._guid(b))
+
+    def _batch(self, name: str, a: int, b: int) -> None:
+        entries = [
+            c.SendMessageBatchEntry(id=str(at), message_body="y", message_attributes=self._priority(at * b % 4))
+            for at in range(a + 1)
+        ]
+        self._do(c.SendMessageBatch(queue_url=name, entries=entries), self._guid(b))
+
+    def _attributes(self, name: str, a: int, b: int) -> None:
+        attributes = {"DelaySeconds": str(b % 2), "ElasticqDefaultPriority": str(a - 2)}
+        self._do(c.SetQueueAttributes(queue_url=name, attributes=attributes))
+
+    def _tag(self, name: str, a: int, b: int) -> None:
+        """Some messages get another priority, wherever they stand."""
+        state = self.desk.state
+        queue = state.names.get((DEFAULT_ACCOUNT, name))
+        if queue is None:
+            return
+        origins = [queue.contents[each].origin or (queue.id, each) for each in queue.contents if each % 3 == b % 3]
+        ids = [state.identity.message_id(*origin) for origin in origins]
+        self._do(ElasticqChangePriority(name, [*ids, "unknown"], a - 2), self._guid(b))
+
+
+def check_priorities(desk: Desk) -> None:
+    """From the log alone: what is handed out comes by the priority that it was given last, then by its arrival."""
+    defaults: dict[int, int] = {}
+    priorities: dict[tuple[int, int], int] = {}
+    for x in desk.log:
+        if isinstance(x, m.QueueCreated | m.QueueAttributesSet):
+            defaults[x.queue_id] = int(x.attributes.get("ElasticqDefaultPriority", 0))
+        elif isinstance(x, m.MessageStored):
+            given = (x.attributes or {}).get("ElasticqPriority")
+            priorities[x.queue_id, x.sequence] = int(given.string_value or "") if given else defaults[x.queue_id]
+        elif isinstance(x, m.PrioritiesSet):
+            priorities.update(zip([(x.queue_id, each) for each in x.sequences], x.priorities, strict=True))
+    now_ms = desk.context.now_ms
+    for queue in desk.state.queues.values():
+        available, _ = availability(queue, desk.state, now_ms)
+        wanted = sorted(available, key=lambda sequence: (priorities[queue.id, sequence], sequence))
+        assert queue.order.choose(now_ms, 1_000, -1) == wanted
 
 
 # --- fair queues ------------------------------------------------------------------------
@@ -309,30 +392,56 @@ class FairDriver(Driver):
 
 
 def check_fairness(queue: Queue, state: State, now_ms: int, since_ms: dict[int, int]) -> None:
-    """From the rows alone: whoever is quiet goes first, longest available; then whoever has the fewest in flight."""
+    """Whoever is quiet goes first, longest available; then whoever has the fewest in flight.
 
-    def tenant(sequence: int) -> str:
-        return queue.contents[sequence].group_id or str(sequence)
-
+    A tenant's messages that came back and those that were never received take turns; messages without a group are
+    a line like that of a tenant, but never noisy.
+    """
+    order = queue.order
+    assert isinstance(order, FairOrder)
     in_flight = Counter(
-        tenant(sequence)
+        queue.contents[sequence].group_id
         for sequence, row in queue.rows.items()
         if row.delivery_number and state.grace.deadline(row) > now_ms
     )
     total = sum(in_flight.values())
-    noisy = {name for name, count in in_flight.items() if count >= fair.NOISY_MIN and count * 10 > total}
-    chosen = queue.order.choose(now_ms, 1_000, -1)
-    quiet_times = [since_ms[sequence] for sequence in chosen if tenant(sequence) not in noisy]
-    assert quiet_times == sorted(quiet_times), "longest available first"
-    assert all(tenant(sequence) not in noisy for sequence in chosen[: len(quiet_times)]), "quiet ones first"
-    left = chosen[len(quiet_times) :]
-    for at, sequence in enumerate(left):
-        fewest = min(in_flight[tenant(each)] for each in left[at:])
-        next_ms = min(since_ms[each] for each in left[at:] if in_flight[tenant(each)] == fewest)
-        assert (in_flight[tenant(sequence)], since_ms[sequence]) == (fewest, next_ms), "fewest in flight first"
-        in_flight[tenant(sequence)] += 1
+    chosen = order.choose(now_ms, 1_000, -1)
+    lines = {
+        group: tenant_line(order, group, [each for each in chosen if queue.contents[each].group_id == group], since_ms)
+        for group in {queue.contents[sequence].group_id for sequence in chosen}
+    }
+    noisy = {
+        name: lines.pop(name)
+        for name, count in in_flight.items()
+        if name is not None and name in lines and count >= fair.NOISY_MIN and count * 10 > total
+    }
+    expected = []
+    while lines := {group: line for group, line in lines.items() if line}:
+        expected.append(min(lines.values(), key=lambda line: line[0]).pop(0)[1])
+    while noisy := {group: line for group, line in noisy.items() if line}:
+        group = min(noisy, key=lambda group: (in_flight[group], noisy[group][0]))
+        in_flight[group] += 1
+        expected.append(noisy[group].pop(0)[1])
+    assert chosen == expected
     for limit in (1, 3, 10):
-        assert queue.order.choose(now_ms, limit, -1) == chosen[:limit]
+        assert order.choose(now_ms, limit, -1) == chosen[:limit]
+
+
+def tenant_line(
+    order: FairOrder, group: str | None, sequences: list[int], since_ms: Mapping[int, int]
+) -> list[tuple[int, int]]:
+    """A tenant's messages in their order, each with the time by which it stands in the line of tenants."""
+    tenant = order._tenants.named(group) if group is not None else None
+    returned = order._returned if tenant is None else tenant.returned or {}
+    fresh = sorted((since_ms[each], each in order._rows, each) for each in sequences if each not in returned)
+    taken = order._taken if tenant is None else tenant.taken
+    line = by_turns(list(returned), [each for _, _, each in fresh], taken)
+    found, ahead_ms = list[tuple[int, int]](), None
+    for sequence in reversed(line):
+        if sequence not in returned:
+            ahead_ms = since_ms[sequence]
+        found.append((since_ms[sequence] if ahead_ms is None else min(since_ms[sequence], ahead_ms), sequence))
+    return found[::-1]
 
 
 # --- FIFO queues ------------------------------------------------------------------------

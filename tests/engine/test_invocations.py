@@ -9,8 +9,9 @@ from elasticq.engine.execute import FORGOTTEN
 from elasticq.engine.invocations import GENERATION_MS, NOTHING, Invocations
 from elasticq.engine.recorded import Recorded
 from elasticq.model import commands as c
-from elasticq.model.errors import RequestThrottled
+from elasticq.model.errors import InvalidParameterValue, QueueDoesNotExist, RequestThrottled
 from elasticq.model.limits import INVOCATION_FAILURES_BYTES_MAX, INVOCATION_WINDOW_MS
+from elasticq.model.results import EmptyResult
 from tests.engine.desk import START_MS, Desk
 
 # Few buckets and keys that overlap: a find across two rows must not match.
@@ -196,6 +197,41 @@ def test_a_command_that_changed_nothing_leaves_no_row(desk: Desk) -> None:
     assert desk.state.invocations.count == 0
     desk.send()
     assert len(desk.receive(1, invocation=GUID)) == 1
+
+
+def in_flight(desk: Desk) -> str:
+    """The handle of a message whose visibility has ended by now."""
+    desk.send()
+    handle = desk.receive_one(visibility_s=1).receipt_handle
+    desk.wait(2)
+    return handle
+
+
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_change_of_a_visibility_that_had_ended_is_a_success_at_its_retry_too(desk: Desk, is_batch: bool) -> None:
+    handle = in_flight(desk)
+    command: c.Command = c.ChangeMessageVisibility("jobs", handle, 30)
+    if is_batch:
+        entries = [c.ChangeMessageVisibilityBatchEntry(id="a", receipt_handle=handle, visibility_timeout=30)]
+        command = c.ChangeMessageVisibilityBatch("jobs", entries=entries)
+    first = desk.do(command, invocation=GUID)
+    assert len(desk.receive(1, visibility_s=30)) == 1, "it had no effect"
+    desk.do(c.DeleteMessage("jobs", handle))
+    desk.do(c.PurgeQueue("jobs"))
+    assert desk.do(command, invocation=GUID) == first
+    with pytest.raises(InvalidParameterValue):
+        desk.do(c.ChangeMessageVisibility("jobs", handle, 30), invocation=b"other call......")
+
+
+def test_delete_of_what_is_gone_is_a_success_at_its_retry_too(desk: Desk) -> None:
+    handle = in_flight(desk)
+    desk.do(c.DeleteMessage("jobs", handle))
+    command = c.DeleteMessage("jobs", handle)
+    desk.do(command, invocation=GUID)
+    desk.do(c.DeleteQueue("jobs"))
+    assert desk.do(command, invocation=GUID) == EmptyResult()
+    with pytest.raises(QueueDoesNotExist):
+        desk.do(command)
 
 
 def test_words_of_many_failures_are_not_remembered(desk: Desk) -> None:

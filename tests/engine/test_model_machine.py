@@ -8,6 +8,7 @@ from elasticq.model import commands as c
 from elasticq.model.errors import InvalidParameterValue
 from elasticq.model.limits import INVOCATION_WINDOW_MS
 from elasticq.model.results import ReceiveMessageResult, SendMessageBatchResult, SendMessageResult
+from tests.engine.driver import by_turns
 from tests.node.cluster import Solo
 
 RETENTION_MS = 60_000
@@ -36,6 +37,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.handles: list[tuple[str, Naive]] = []
         self.last: list[tuple[ReceiveMessageResult, list[Naive]]] = []
         self.sent: dict[bytes, tuple[c.SendMessage, str, int]] = {}
+        self.taken = 0  # deliveries since the last purge
 
     @property
     def now_ms(self) -> int:
@@ -45,7 +47,10 @@ class QueueMachine(RuleBasedStateMachine):
         return [card for card in self.cards if card.expires_ms > self.now_ms]
 
     def available(self) -> list[Naive]:
-        return sorted((x for x in self.live() if x.available_ms <= self.now_ms), key=lambda x: x.available_ms)
+        """What came back and what was never received, by turns, of each the longest available first."""
+        found = sorted((x for x in self.live() if x.available_ms <= self.now_ms), key=lambda x: x.available_ms)
+        back = [card for card in found if card.was_handed_out]
+        return by_turns(back, [card for card in found if not card.was_handed_out], self.taken)
 
     # --- what clients do --------------------------------------------------------------
 
@@ -99,7 +104,10 @@ class QueueMachine(RuleBasedStateMachine):
         by_id = {card.message_id: card for card in self.available()}
         taken = [by_id[message.message_id] for message in result.messages]
         assert len(set(taken)) == len(taken)
-        assert [card.available_ms for card in taken] == [card.available_ms for card in expected]
+        assert [(card.was_handed_out, card.available_ms) for card in taken] == [
+            (card.was_handed_out, card.available_ms) for card in expected
+        ]
+        self.taken += len(taken)
         for message, card in zip(result.messages, taken, strict=True):
             assert message.body == card.body
             assert message.receipt_handle not in {handle for handle, _ in self.handles}
@@ -155,6 +163,7 @@ class QueueMachine(RuleBasedStateMachine):
     def purge(self) -> None:
         self.solo.do(c.PurgeQueue(queue_url="jobs"))
         self.cards.clear()
+        self.taken = 0
 
     @rule(ms=st.sampled_from([1, 500, 1_000, 2_000, 5_000, 29_999, 60_000]))
     def time_passes(self, ms: int) -> None:

@@ -102,19 +102,26 @@ def test_a_url_may_be_signed_instead() -> None:
     assert callers.identify_request([b"GET /?Action=ListQueues HTTP/1.1"], b"") == ("anonymous", "000000000000")
 
 
-def test_an_invocation_is_of_its_caller_action_id_and_body() -> None:
-    mark = invocation("a", "SendMessage", b"id", b"body")
+OWN = "000000000000"
+
+
+def test_an_invocation_is_of_its_caller_region_action_path_id_and_body() -> None:
+    mark = invocation("a", OWN, "SendMessage", b"id", b"body")
     others = [
-        invocation("b", "SendMessage", b"id", b"body"),
-        invocation("a", "DeleteMessage", b"id", b"body"),
-        invocation("a", "SendMessage", b"id2", b"body"),
-        invocation("a", "SendMessage", b"id", b"2body"),
+        invocation("b", OWN, "SendMessage", b"id", b"body"),
+        invocation("a", f"{OWN}/eu-west-1", "SendMessage", b"id", b"body"),
+        invocation("a", OWN, "DeleteMessage", b"id", b"body"),
+        invocation("a", OWN, "SendMessage", b"id2", b"body"),
+        invocation("a", OWN, "SendMessage", b"id", b"2body"),
+        invocation("a", OWN, "SendMessage", b"id", b"body", f"/{OWN}/one"),
+        invocation("a", OWN, "SendMessage", b"id", b"body", f"/{OWN}/other"),
     ]
-    assert mark == invocation("a", "SendMessage", b"id", b"body")
-    assert len({mark, *others}) == 5
+    assert mark == invocation("a", OWN, "SendMessage", b"id", b"body", "/")
+    assert len({mark, *others}) == 8
     assert mark == blake2b(b"a\0SendMessage\0id\0body", digest_size=16).digest()  # it is stored: it must stay
 
 
-@pytest.mark.parametrize("invocation_id", [b"", b"x" * 257])
-def test_without_a_usable_id_there_is_no_mark(invocation_id: bytes) -> None:
-    assert invocation("a", "SendMessage", invocation_id, b"body") == b""
+def test_an_id_of_any_length_counts_and_none_gives_no_mark() -> None:
+    long = [b"x" * 15_000, b"x" * 15_000 + b"y"]
+    assert len({invocation("a", OWN, "SendMessage", one, b"body") for one in long}) == 2
+    assert invocation("a", OWN, "SendMessage", b"", b"body") == b""

@@ -66,6 +66,20 @@ async def test_a_burst_yields_to_other_connections_every_16_requests() -> None:
     await desk.close()
 
 
+async def test_a_long_answer_yields_to_other_connections() -> None:
+    """Else a new client waits until each of many connections has had all the megabytes that it takes unread."""
+    desk = Desk()
+    await desk.ask(CREATE)
+    await desk.ask(send("x" * 100_000))
+    receive = json_request("ReceiveMessage", {"QueueUrl": QUEUE_URL, "VisibilityTimeout": 0})
+    (one, first), (other, second) = desk.connect(), desk.connect()
+    one.data_received(receive * 3)
+    other.data_received(receive * 3)
+    assert (len(responses(first.received)), len(responses(second.received))) == (1, 1)
+    await until(lambda: len(responses(first.received)) == len(responses(second.received)) == 3)
+    await desk.close()
+
+
 async def test_reading_pauses_while_a_client_sends_ahead_too_much() -> None:
     desk = Desk(Bounds(held_bytes_max=10_000))
     await desk.ask(CREATE)
@@ -370,6 +384,39 @@ async def test_attempts_of_an_application_are_one_message_by_its_own_id() -> Non
         headers = f"amz-sdk-invocation-id: {sdk_id}", f"x-elasticq-guid: {guid}"
         ids.append((await desk.ask(json_request("SendMessage", members, *headers))).json()["MessageId"])
     assert ids[0] == ids[1] != ids[2]
+    await desk.close()
+
+
+async def test_one_id_for_two_queues_that_their_paths_name_is_of_two_calls() -> None:
+    """Clients of AWS Query post to the queue's own URL, so that the bodies are equal."""
+    desk = Desk()
+    ids = []
+    for name in ("one", "other"):
+        await desk.ask(json_request("CreateQueue", {"QueueName": name}))
+        for form in ("Action=SendMessage&MessageBody=x", "Action=SendMessage&MessageBody=x"):
+            send = form_request(form, "x-elasticq-guid: order-7", path=f"/000000000000/{name}")
+            ids.append(found_in((await desk.ask(send)).body))
+        counted = json_request("GetQueueAttributes", {"QueueUrl": name, "AttributeNames": ["All"]})
+        assert (await desk.ask(counted)).json()["Attributes"]["ApproximateNumberOfMessages"] == "1"
+    assert ids[0] == ids[1] != ids[2] == ids[3]
+    await desk.close()
+
+
+def found_in(body: bytes) -> bytes:
+    """The MessageId of an answer in XML."""
+    return body.partition(b"<MessageId>")[2].partition(b"</MessageId>")[0]
+
+
+async def test_an_id_as_long_as_a_head_may_be_counts_too() -> None:
+    desk = Desk()
+    await desk.ask(CREATE)
+    members = {"QueueUrl": QUEUE_URL, "MessageBody": "once"}
+    ids = [
+        (await desk.ask(json_request("SendMessage", members, f"{name}: {'g' * 15_000}{end}"))).json()["MessageId"]
+        for name in ("amz-sdk-invocation-id", "x-elasticq-guid")
+        for end in ("", "", "z")
+    ]
+    assert len(set(ids)) == 2
     await desk.close()
 
 

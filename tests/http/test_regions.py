@@ -44,6 +44,20 @@ async def test_the_same_url_leads_each_caller_to_the_queue_of_its_region() -> No
     await desk.close()
 
 
+async def test_one_id_of_an_application_in_two_regions_is_of_two_calls() -> None:
+    desk = Desk(own_region="us-east-1")
+    for region in ("us-east-1", "eu-west-1", "us-east-1"):
+        await ask(desk, region, "CreateQueue", QueueName="jobs")
+        send = json_request(
+            "SendMessage", {"QueueUrl": URL, "MessageBody": "x"}, by(region), "x-elasticq-guid: order-7"
+        )
+        assert (await desk.ask(send)).status == 200
+    for region in ("us-east-1", "eu-west-1"):
+        counted = await ask(desk, region, "GetQueueAttributes", QueueUrl=URL, AttributeNames=["All"])
+        assert counted.json()["Attributes"]["ApproximateNumberOfMessages"] == "1"
+    await desk.close()
+
+
 async def test_heads_that_one_template_fits_have_their_regions() -> None:
     desk = Desk(own_region="us-east-1")
     for region in ("us-east-1", "eu-west-1"):  # names of one length: their heads differ in values only

@@ -95,6 +95,17 @@ class Frames:
         head = {"cluster": self._cluster, "group": 0, "sender": self._sender, "to": self._to, "term": self._term}
         return bytes((r.PROTOCOL_VERSION,)) + self._pack(self._struct(kind, head | given))
 
+    def to_proxy(self, incarnation: str) -> bytes:
+        """Who is master, and what became of calls, of this process and of few numbers, so that some are under way."""
+        head = {**self._head(), "incarnation": incarnation, "number": self._random.randint(1, 30)}
+        kind = self._pick([f.MasterIs, f.MasterIs, f.NotMaster, f.Answer])
+        if kind is f.MasterIs:
+            head |= {"term": self._nearly(self._term), "master": self._pick(["a", "b", "c", "", self._sender])}
+            head |= {"time_ms": self._nearly(self._now_ms)}
+        elif kind is f.Answer:
+            head |= {"kind": self._pick([*sorted(f._RESULTS), *sorted(f._ERRORS)]), "body": self._pick(["", [], None])}
+        return bytes((f.FRAME_KIND,)) + self._pack(self._struct(kind, head))
+
     def _head(self) -> dict[str, Any]:
         cluster = self._cluster if self._chance(9) else self._text()
         return {"cluster": cluster, "sender": self._sender if self._chance(9) else self._pick("abc"), "to": self._to}

@@ -213,6 +213,15 @@ def forward(cluster: Invaded, master: str, invocation: bytes) -> bytes:
     return f.encode(f.forward_of(call, cluster.node(master).replica.cluster, "e", master, "incarnation", 1))
 
 
+@pytest.mark.parametrize("owner", ["", "12345678901", "000000000000/", "000000000000/EU", "000000000000/a/b", "0" * 13])
+def test_a_call_of_an_owner_that_no_request_can_have_is_refused(owner: str) -> None:
+    cluster, master = invaded()
+    forwarded = f.decode(forward(cluster, master, b""))
+    with pytest.raises(FrameError):
+        cluster.node(master).receive(f.encode(replace(forwarded, account=owner)), cluster.now_ms, "e")
+    assert cluster.say_as_intruder(master, f.encode(replace(forwarded, account="000000000000/eu-west-1")))
+
+
 def test_messages_under_handles_that_are_none_are_not_given_back() -> None:
     cluster, master = invaded()
     result = ReceiveMessageResult([ReceivedMessage("id", "no handle", "body")])
@@ -242,6 +251,25 @@ def test_an_answer_to_another_question_or_of_another_member_is_none() -> None:
     assert cluster.answers(follower, ticket) == [SendMessageResult("id")]
 
 
+def test_who_was_not_asked_cannot_say_that_a_call_had_no_effect() -> None:
+    """Else a call without a GUID, which the master executed, would be executed a second time."""
+    cluster, master = invaded()
+    cluster.introduce_all()
+    follower = next(name for name in cluster.names if name != master)
+    cluster.cut |= {(master, follower)}  # the answer is on its way
+    ticket = cluster.say(follower, SEND)
+    number = cluster.node(follower)._forwarder._pending_calls.next_number() - 1
+    incarnation = cluster.node(follower)._forwarder._pending_calls.incarnation
+    cluster_id = cluster.node(master).replica.cluster
+    denial = f.NotMaster(cluster=cluster_id, sender="e", to=follower, incarnation=incarnation, number=number)
+    with pytest.raises(FrameError, match="about a call that went to"):
+        cluster.node(follower).receive(f.encode(denial), cluster.now_ms, "e")
+    cluster.node(follower).receive(f.encode(replace(denial, sender=master)), cluster.now_ms, master)
+    cluster.members[follower].drain()
+    assert cluster.answers(follower, ticket) == [], "it waits for the next master"
+    assert cluster.node(follower).status(cluster.now_ms).held_calls == 1
+
+
 def test_a_late_copy_of_an_answer_to_an_earlier_node_gives_nothing_back() -> None:
     """That node may have told its client: the messages are the client's until their visibility timeout ends."""
     cluster, master = invaded()
@@ -251,8 +279,9 @@ def test_a_late_copy_of_an_answer_to_an_earlier_node_gives_nothing_back() -> Non
     receive = c.ReceiveMessage(queue_url="jobs", max_number_of_messages=10)
     result = cluster.do(follower, receive)
     assert result.messages
-    for incarnation in ("earlier", cluster.node(follower)._forwarder._pending_calls.incarnation):
-        asked = (follower, incarnation, 1_000)
+    pending_calls = cluster.node(follower)._forwarder._pending_calls
+    for incarnation in ("earlier", pending_calls.incarnation):
+        asked = (follower, incarnation, pending_calls.next_number())
         answer = f.answer_of(result, asked, cluster.node(master).replica.cluster, master)
         cluster.node(follower).receive(f.encode(answer), cluster.now_ms, master)
         cluster.members[follower].drain()

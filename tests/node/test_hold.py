@@ -1,6 +1,7 @@
 """Members hold the calls of their clients while masters come and go: one effect, one answer, no exception in time."""
 
 import pytest
+from msgspec.structs import replace
 
 from elasticq.model import commands as c
 from elasticq.model.errors import InvalidParameterValue, ServiceUnavailable, SqsError
@@ -73,6 +74,17 @@ def test_call_under_way_when_the_master_dies_has_one_effect(cluster: Cluster, in
     cluster.elect()
     cluster.settle()
     assert isinstance(cluster.answer(name, ticket), SendMessageResult)
+    assert bodies(cluster) == ["once"]
+
+
+def test_retry_after_a_failover_is_the_same_call_for_five_minutes(cluster: Cluster) -> None:
+    ticket = cluster.say(cluster.elect(), send("once"), GUID)
+    first = cluster.answer(cluster.elect(), ticket)
+    cluster.crash(cluster.elect())
+    for wait_ms in (1_000, 298_000 - cluster.now_ms % 1_000):
+        new = cluster.elect()
+        cluster.advance(wait_ms)
+        assert cluster.do(new, send("once"), GUID) == first
     assert bodies(cluster) == ["once"]
 
 
@@ -198,6 +210,91 @@ def test_long_poll_waits_on_at_the_next_master_for_the_rest_of_its_time(cluster:
     assert cluster.answers(name, empty) == []
     cluster.advance(1_100)
     assert cluster.answers(name, empty) == [ReceiveMessageResult()]
+
+
+@pytest.mark.parametrize("invocation", [b"", GUID])
+def test_call_at_a_master_that_is_paused_goes_on_at_once_at_the_next_one(cluster: Cluster, invocation: bytes) -> None:
+    """Its link stands, and it will not say soon that it is none any more."""
+    old, name = cluster.elect(), follower(cluster)
+    cluster.drops = lambda sender, frame: old in (sender, frame.to)
+    under_way, read = cluster.say(name, send("on"), invocation), cluster.say(name, c.ListQueues())
+    cluster.elect_other(old)
+    cluster.settle()
+    assert isinstance(cluster.answer(name, under_way), SendMessageResult)
+    assert isinstance(cluster.answer(name, read), ListQueuesResult)
+    heal(cluster)
+    assert bodies(cluster) == ["on"]
+
+
+def test_member_that_does_not_know_cluster_time_gives_no_id_to_a_call(cluster: Cluster) -> None:
+    """Its copies would have no deadline, and might be executed when the id is forgotten."""
+    master, name = cluster.elect(), follower(cluster)
+    guids: list[bytes] = []
+
+    def note(sender: str, frame: Frame) -> bool:
+        if sender == name and frame.data[:1] == forwarding.FORWARDED:
+            forwarded = forwarding.decode(frame.data)
+            assert isinstance(forwarded, forwarding.Forward)
+            guids.append(forwarded.invocation)
+        return False
+
+    cluster.drops = note
+    cluster.say(name, send("named"))
+    assert cluster.node(name).replica.master == master
+    cluster.node(name).clock._linked_term = 0
+    cluster.say(name, send("nameless"))
+    assert [bool(guid) for guid in guids] == [True, False]
+
+
+def stop_waits(cluster: Cluster, name: str) -> None:
+    """Of a member's own clients, as a graceful stop does, which looks again and again."""
+    for _ in range(3):
+        cluster.node(name).close_waiters(cluster.now_ms)
+        cluster.members[name].drain()
+        cluster.settle()
+
+
+def test_long_polls_of_a_follower_that_stops_end_empty_at_once(cluster: Cluster) -> None:
+    master, name = cluster.elect(), follower(cluster)
+    own, others = cluster.say(name, receive(20)), cluster.say(master, receive(20))
+    stop_waits(cluster, name)
+    assert cluster.answers(name, own) == [ReceiveMessageResult()]
+    assert cluster.answers(master, others) == []
+    cluster.do(master, send("for who waits on"))
+    cluster.settle()
+    assert len(cluster.answers(master, others)) == 1
+
+
+def test_messages_on_their_way_to_a_follower_that_stops_arrive(cluster: Cluster) -> None:
+    master, name = cluster.elect(), follower(cluster)
+    kept: list[Frame] = []
+
+    def delay(sender: str, frame: Frame) -> bool:
+        is_late = sender == master and frame.to == name and is_answer(frame)
+        kept.extend([frame] * is_late)
+        return is_late
+
+    poll = cluster.say(name, receive(20))
+    cluster.drops = delay
+    cluster.do(master, send("on its way"))
+    stop_waits(cluster, name)
+    cluster.drops = None
+    for frame in kept:
+        cluster.deliver(master, frame)
+    (outcome,) = cluster.answers(name, poll)
+    assert [message.body for message in outcome.messages] == ["on its way"]  # type: ignore[union-attr]
+
+
+def test_long_polls_that_wait_for_a_master_end_empty_but_not_those_under_way_or_leased(cluster: Cluster) -> None:
+    master, name = cluster.elect(), follower(cluster)
+    under_way = cluster.say(name, receive(20), GUID)
+    cluster.crash(master)
+    waiting = cluster.say(name, receive(20))
+    leased = cluster.say(name, replace(receive(20), receive_request_attempt_id="r/1/0/1"))
+    sent = cluster.say(name, send("later"))
+    stop_waits(cluster, name)
+    assert cluster.answers(name, waiting) == [ReceiveMessageResult()]
+    assert answers_now(cluster, name, under_way, leased, sent) == [[], [], []]
 
 
 def test_below_quorum_calls_wait_for_their_time_and_are_told_why(cluster: Cluster) -> None:

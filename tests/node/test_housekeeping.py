@@ -4,10 +4,11 @@ import sys
 
 from elasticq.engine import mutations as m
 from elasticq.engine.residency import OVERHEAD_BYTES
+from elasticq.engine.sweep import RECLAIMED_A_STEP
 from elasticq.model import commands as c
 from elasticq.model.extensions import AdvanceClock
 from elasticq.node.housekeeping import LOG_KEPT_ENTRIES
-from tests.node.cluster import Solo, mutations, restored
+from tests.node.cluster import Cluster, Solo, mutations, restored
 
 
 def test_memory_log_is_bounded(solo: Solo) -> None:
@@ -36,6 +37,31 @@ def test_purge_is_one_entry_and_its_memory_comes_back_by_ticks(solo: Solo) -> No
     assert [type(x) for x in mutations(solo, before)] == [m.QueuePurged, m.MessageStored]
     assert solo.node.status(solo.now_ms).contents_bytes == OVERHEAD_BYTES + sys.getsizeof("after")
     assert not solo.node.state.trash
+
+
+def test_memory_comes_back_where_no_queue_is_left(solo: Solo) -> None:
+    """Nothing else is due then: of a large queue only the first step was done, and the rest stayed for ever."""
+    entries = [c.SendMessageBatchEntry(id=str(at), message_body="x") for at in range(10)]
+    for _ in range(RECLAIMED_A_STEP // 10 + 1):
+        solo.do(c.SendMessageBatch(queue_url="jobs", entries=entries))
+    solo.do(c.DeleteQueue(queue_url="jobs"))
+    solo.do(AdvanceClock(3_600_000))
+    solo.advance(1_000)
+    assert (solo.node.state.deleted_queues, list(solo.node.state.trash)) == ({}, [])
+
+
+def test_each_member_gives_back_its_own_memory() -> None:
+    """Also one that is never master."""
+    cluster = Cluster()
+    master = cluster.elect()
+    cluster.do(master, c.CreateQueue(queue_name="jobs"))
+    entries = [c.SendMessageBatchEntry(id=str(at), message_body="x" * 100) for at in range(10)]
+    for _ in range(RECLAIMED_A_STEP // 10 + 1):
+        cluster.do(master, c.SendMessageBatch(queue_url="jobs", entries=entries))
+    cluster.do(master, c.PurgeQueue(queue_url="jobs"))
+    assert all(cluster.node(name).state.trash for name in cluster.names)
+    cluster.advance(3_000)
+    assert [list(cluster.node(name).state.trash) for name in cluster.names] == [[], [], []]
 
 
 def test_deleted_queue_and_expired_messages_leave_no_row(solo: Solo) -> None:

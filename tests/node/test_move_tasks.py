@@ -83,12 +83,16 @@ def test_receive_that_meets_dead_letters_only_waits_on(solo: Solo) -> None:
 
 
 def test_queue_of_dead_letters_is_looked_behind_in_one_receive(solo: Solo) -> None:
+    policy = {"deadLetterTargetArn": f"{PREFIX}dlq", "maxReceiveCount": 2}
+    solo.do(c.SetQueueAttributes("jobs", {"RedrivePolicy": json.dumps(policy)}))
     for _ in range(25):
         solo.send("bad")
-    while solo.receive(10, visibility_s=1):
-        pass
-    solo.advance(1_500)
-    solo.send("good")
+    for body in ("good", None):
+        while solo.receive(10, visibility_s=1):
+            pass
+        solo.advance(1_500)
+        if body is not None:
+            solo.send(body)
     assert [message.body for message in solo.receive(1)] == ["good"]
     assert solo.node.state.queue("000000000000", "jobs").count == 1
 

@@ -1,6 +1,11 @@
 """A proxy passes calls on to whoever is master, holds them while nobody is, and is no member."""
 
+from random import Random
+
+import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from elasticq.model import commands as c
@@ -15,6 +20,7 @@ from elasticq.node.waiting_calls import WAITING_CALLS_MAX
 from elasticq.replication.messages import PreVote
 from elasticq.replication.messages import encode as encode_vote
 from tests.node.cluster import Cluster, bodies, call_of, is_answer
+from tests.node.intruder import INTRUDER, Frames
 from tests.node.proxied import HOLD_MS, PROXY_ID, Proxied, proxy_of
 
 GUID = b"g" * 16
@@ -135,6 +141,28 @@ def test_receives_of_a_proxy_that_is_gone_end_at_the_master(cluster: Proxied, ho
         for name in cluster.names:
             cluster.unlink(name)
     assert cluster.node(master).status(cluster.now_ms).waiters == 0
+
+
+@pytest.mark.parametrize("is_relayed", [False, True])
+def test_long_polls_of_a_proxy_that_stops_end_empty_at_once(cluster: Proxied, is_relayed: bool) -> None:
+    if is_relayed:
+        cluster.unlink(cluster.serving()[0])
+    tickets = [cluster.ask(receive(20)), cluster.ask(receive(20), GUID)]
+    for _ in range(2):
+        cluster.proxy.close_waiters(cluster.now_ms)
+        cluster.drain_proxy()
+        cluster.settle()
+    assert [cluster.told(ticket) for ticket in tickets] == [[ReceiveMessageResult()], [ReceiveMessageResult()]]
+    assert cluster.node(cluster.serving()[0]).status(cluster.now_ms).waiters == 0
+
+
+def test_a_member_of_an_older_version_only_forgets_such_a_receive() -> None:
+    """It reads no more than the number of the call."""
+    ends = Withdraw(cluster="c", sender="p", to="a", incarnation="5" * 16, number=7, wants_answer=True)
+    told = msgspec.msgpack.decode(encode(ends)[1:])
+    assert (told[:2], told[-1]) == ([3, 7], True)
+    older = forwarding.decode(bytes([forwarding.FRAME_KIND]) + msgspec.msgpack.encode(told[:-1]))
+    assert older == replace(ends, wants_answer=False)
 
 
 def test_messages_that_could_not_be_written_are_given_back(cluster: Proxied) -> None:
@@ -277,6 +305,17 @@ def test_a_receive_that_leaves_its_wait_to_the_queue_is_waited_for_as_long_as_an
     assert outcome == ReceiveMessageResult()
 
 
+def test_a_call_at_a_master_that_is_paused_goes_on_at_once_at_the_next_one(cluster: Proxied) -> None:
+    old = cluster.serving()[0]
+    cluster.drops = lambda sender, frame: old in (sender, frame.to)
+    ticket = cluster.ask(send("on"))
+    cluster.elect_other(old)
+    cluster.settle()
+    (outcome,) = cluster.told(ticket)
+    assert isinstance(outcome, SendMessageResult)
+    assert bodies(cluster) == ["on"]
+
+
 # --- which way calls go ------------------------------------------------------------------
 
 
@@ -327,6 +366,59 @@ def test_a_former_master_is_heard_while_no_new_one_is_known(cluster: Proxied) ->
         (Withdraw, "a", "c"),
         (Forward, "b", "c"),
     ]
+
+
+def test_who_was_not_asked_denies_no_master(cluster: Proxied) -> None:
+    """A denial that is believed would have the master of this term passed over for as long as the term lasts."""
+    (master,) = cluster.serving()
+    other = next(name for name in cluster.names if name != master)
+    cluster.drops = lambda sender, frame: sender == master and is_answer(frame)
+    ticket = cluster.ask(send("once"))
+    cluster.drops = None
+    cluster_id = cluster.node(master).replica.cluster
+    denial = NotMaster(cluster=cluster_id, sender=other, to=PROXY_ID, incarnation="5" * 16, number=1)
+    ((link, error),) = cluster.proxy.receive_all([(other, encode(denial))], cluster.now_ms)
+    assert (link, type(error)) == (other, forwarding.FrameError)
+    assert cluster.proxy.status(cluster.now_ms).master == master
+    assert cluster.told(ticket) == []
+    assert isinstance(cluster.done(send("next")), SendMessageResult)
+
+
+def test_an_answer_that_comes_before_its_question_is_refused(cluster: Proxied) -> None:
+    """Else the call that gets its number is taken for answered, and its client waits for nothing."""
+    other = next(name for name in cluster.names if name not in cluster.serving())
+    cluster_id = cluster.node(other).replica.cluster
+    early = forwarding.answer_of(SendMessageResult("id"), (PROXY_ID, "5" * 16, 1), cluster_id, other)
+    for number in (0, 1, 1 << 40):
+        ((link, _),) = cluster.proxy.receive_all([(other, encode(replace(early, number=number)))], cluster.now_ms)
+        assert link == other
+    assert isinstance(cluster.done(send("one")), SendMessageResult)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32))
+def test_a_member_that_breaks_the_rules_ends_no_proxy_and_is_forgotten_with_its_link(seed: int) -> None:
+    chance = Random(seed)
+    cluster = Proxied()
+    master = cluster.elect()
+    cluster.do(master, c.CreateQueue(queue_name="jobs"))
+    proxy, replica = cluster.proxy, cluster.node(master).replica
+    intruder = replace(cluster.node(master).introduce(), id=INTRUDER, name=INTRUDER)
+    for _ in range(chance.randint(1, 25)):
+        proxy.met(intruder, cluster.now_ms)
+        frames = Frames(chance, replica.cluster, PROXY_ID, replica.term, replica.log.last_index, cluster.now_ms)
+        drawn = frames.to_proxy(proxy.settings.incarnation) if chance.random() < 0.7 else frames.draw()
+        refused = proxy.receive_all([(INTRUDER, drawn)], cluster.now_ms)
+        cluster.drain_proxy()
+        cluster.settle()
+        if any(not isinstance(error, forwarding.UnknownKind) for _, error in refused):
+            proxy.lost(INTRUDER, cluster.now_ms)
+        if chance.random() < 0.5:
+            cluster.ask(chance.choice([send(), receive(), receive(20), c.ListQueues()]))
+        cluster.advance(chance.choice([0, 100, 2_000]))
+    proxy.lost(INTRUDER, cluster.now_ms)
+    cluster.advance(2_000)
+    assert isinstance(cluster.done(send("afterwards")), SendMessageResult)
 
 
 def hear(proxy: Proxy, forwarded: forwarding.AnyForwardingMessage) -> None:

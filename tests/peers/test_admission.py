@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from elasticq.peers.admission import Claim, is_elder, is_rival, replaces
+from elasticq.peers.admission import Claim, is_elder, is_rival, proxies_max, replaces
 from tests.peers.community import make_peer
 
 
@@ -33,3 +33,9 @@ def test_exactly_one_of_two_links_dialled_at_once_stays() -> None:
     for new, old in itertools.permutations("ab"):
         assert replaces(new, old) != replaces(old, new)
     assert replaces("a", "a")
+
+
+def test_proxies_leave_room_for_members_and_for_those_that_have_proved_nothing_yet() -> None:
+    assert proxies_max(768, 256) == 768 - 256 - 64
+    assert proxies_max(64, 32) == 16
+    assert proxies_max(2, 1) == 1

@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
+from elasticq.node.peer import Peer
 from elasticq.peers import peers
 from elasticq.peers.frames import FRAME_BYTES_MAX
-from tests.peers.community import Member, running
+from tests.peers.community import Member, make_peer, running
 from tests.peers.conftest import LogLines
 
 SECRET = {"secret": b"open sesame"}
@@ -39,6 +40,24 @@ async def test_more_silent_connections_than_the_port_may_have_leave_links_alone(
             for _, writer in silent:
                 writer.close()
     assert first.losts in ([], [second.id])  # only at the end
+
+
+async def test_more_proxies_than_may_be_linked_keep_no_member_out(log: LogLines) -> None:
+    first = Member("a", connections_max=8, **SECRET)
+    async with running(first):
+        seeds = (first.peers.address,)
+        proxies = [Member(f"p{at}", peer=proxy(at), listens=False, seeds=seeds, **SECRET) for at in range(4)]
+        async with running(*proxies):
+            await first.until(lambda: len(first.linked) == 2)
+            await log.until(lambda: log.having("too_many_proxies"))
+            second = Member("b", seeds=seeds, **SECRET)
+            async with running(second):
+                await asyncio.gather(first.until_linked(second), second.until_linked(first))
+                assert len(first.linked) == 3
+
+
+def proxy(at: int) -> Peer:
+    return make_peer(f"p{at}", is_proxy=True, is_fresh=False)
 
 
 async def test_a_refused_frame_costs_its_link_and_the_next_one_is_dialled(log: LogLines) -> None:

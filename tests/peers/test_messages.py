@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from elasticq.peers.errors import BadMessage
-from elasticq.peers.messages import End, Greeting, Head, Hello, Known, Pull, Refused, decode, encode
+from elasticq.peers.messages import Ask, End, Greeting, Head, Hello, Known, Pull, Refused, Told, decode, encode
 from tests.peers.community import make_peer
 
 PEER = make_peer("a")
@@ -17,6 +17,8 @@ MESSAGES = [
     Pull("s", 0, 7),
     Head("s", 7, 4_096, 0),
     End(b"d" * 32),
+    Ask(1, "cluster", b"{}"),
+    Told(1, 200, b"{}"),
 ]
 
 
@@ -45,3 +47,10 @@ def test_a_message_is_read_as_it_was_written_and_as_no_greeting(message: Any) ->
 def test_what_is_out_of_range_is_no_message(body: bytes) -> None:
     with pytest.raises(BadMessage, match=r"^Pull: "):
         decode(body, Pull)
+
+
+@pytest.mark.parametrize("status", [-1, 0, 99, 101, 199, 600, 1 << 40])
+def test_an_answer_whose_status_is_no_answers_is_no_message(status: int) -> None:
+    """The admin port passes it on as its own: 101, for one, would end the HTTP of whoever asked."""
+    with pytest.raises(BadMessage, match=r"^Told: "):
+        decode(msgspec.msgpack.encode([1, status, b"{}"]), Told)

@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
-from elasticq.server.cluster import is_address, is_loopback
+from elasticq.engine.history import MEMBER_WINDOW_MS
+from elasticq.model.limits import INVOCATION_WINDOW_MS
+from elasticq.node.waiting_calls import HELD_MS_MAX
+from elasticq.server.cluster import HOLD_S_MAX, is_address, is_loopback
 from elasticq.server.settings import Settings, SettingsError, load, secrets, warnings
 
 
@@ -181,3 +184,11 @@ def test_proxies_without_a_name_of_their_own_get_different_ones() -> None:
     named = load(None, {}, {"cluster": {"role": "proxy", "seeds": "a:1"}, "node": {"id": "web1"}})
     assert named.node.id == "web1"
     assert loaded(seeds="a:1").node.id == "node1"
+
+
+def test_no_hold_that_can_be_set_outlasts_what_is_remembered_of_calls() -> None:
+    """A plain SDK makes three tries and waits up to 60 s for the answer of each."""
+    with pytest.raises(SettingsError, match="hold_s"):
+        loaded(hold_s=HOLD_S_MAX + 1)
+    assert 3 * max(1_000 * HOLD_S_MAX, 60_000) + 15_000 < INVOCATION_WINDOW_MS
+    assert 1_000 * HOLD_S_MAX <= HELD_MS_MAX < MEMBER_WINDOW_MS

@@ -139,6 +139,16 @@ def test_full_disk_and_its_end_are_told(cluster: Cluster, lines: Lines) -> None:
     ]
 
 
+def test_members_that_disagree_on_regions_are_told_by_both_sides(cluster: Cluster, lines: Lines) -> None:
+    name = cluster.kill_master()
+    assert lines.having("regions_differ: ") == []
+    cluster._settings = {"node": {"region": "eu-west-1"}}
+    cluster.start(name)
+    lines.until(lambda: len(lines.having("regions_differ: ")) == 4)
+    assert {level for level, _ in lines.having("regions_differ: ")} == {logging.WARNING}
+    assert len(lines.having(f"regions_differ: {name} (")) == 2
+
+
 @pytest.mark.parametrize(("names_it", "was_removed"), [(True, False), (False, True)])
 def test_voter_notes_from_a_snapshot_whether_it_was_taken_out(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, names_it: bool, was_removed: bool
@@ -166,6 +176,22 @@ def test_voter_notes_from_a_snapshot_whether_it_was_taken_out(
     assert seen == [was_removed]
     if was_removed:
         cluster._loop.ask(lambda: member._directory is not None and member._directory.remember_removed(False))
+
+
+def test_voter_that_was_away_learns_from_a_real_snapshot_that_it_was_taken_out(cluster: Cluster, lines: Lines) -> None:
+    master = cluster.master
+    gone = next(name for name in cluster.living if name != master)
+    directory = Path(cluster._sections(gone)["storage"]["data_dir"])
+    cluster.kill(gone)
+    assert isinstance(order(cluster, master, RemoveVoter(gone)), OrderDone)
+    cluster.queue("jobs").create().send("after it went")
+    replica = cluster._members[master].runtime.node.replica
+    cluster._loop.ask(lambda: replica.log.compact(replica.commit_index))  # as where the log outgrew what it keeps
+    lines.forget()
+    cluster._start_member(gone)
+    lines.until(lambda: lines.having("snapshot_installed: "))
+    lines.until(lambda: lines.having("this member was removed from the cluster"))
+    assert (directory / "removed").exists()
 
 
 async def test_removed_member_of_a_cluster_that_it_founded_alone_does_not_wait_to_serve(tmp_path: Path) -> None:

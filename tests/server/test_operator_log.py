@@ -5,8 +5,10 @@ import logging
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from elasticq.engine.mutations import encode
+from elasticq.node.peer import Peer
 from elasticq.replication.records import Entry
 from elasticq.server.operator_log import OperatorLog
 from elasticq.storage.directory import DataDirectory
@@ -58,7 +60,7 @@ async def test_links_of_proxies_are_told_as_such_and_their_loss_is_no_warning(ca
     log = OperatorLog(None, asyncio.get_running_loop())
     with caplog.at_level(logging.INFO, LOGGER):
         for peer in (proxy_of().introduce(), proxy_of().introduce()):
-            log.met(peer)
+            log.met(peer, peer)
         log.lost(PROXY_ID)
         log.lost("n2-" + "2" * 16)
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
@@ -66,3 +68,29 @@ async def test_links_of_proxies_are_told_as_such_and_their_loss_is_no_warning(ca
         ("INFO", f"link_lost: The link to the proxy web ({PROXY_ID}) is gone."),
         ("WARNING", "link_lost: The link to n2 (n2-2222222222222222) is gone."),
     ]
+
+
+def member_in(region: str, *, has_one_region: bool = False) -> Peer:
+    peer = proxy_of().introduce()
+    return replace(peer, is_proxy=False, region=region, has_one_region=has_one_region)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "told"),
+    [
+        (member_in("us-east-1"), ""),
+        (member_in(""), ""),  # an older version
+        (member_in("eu-west-1"), 'has node.region = "eu-west-1", node.single_region = false, this process'),
+        (member_in("us-east-1", has_one_region=True), "node.single_region = true, this process"),
+        (replace(proxy_of().introduce(), region="eu-west-1"), 'has node.region = "eu-west-1"'),
+    ],
+)
+async def test_link_to_whom_regions_mean_something_else_is_told_once(
+    theirs: Peer, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = OperatorLog(None, asyncio.get_running_loop())
+    for _ in range(2):
+        log.met(theirs, member_in("us-east-1"))
+    differing = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(differing) == bool(told)
+    assert all(text.startswith("regions_differ: web (") and told in text for text in differing)

@@ -60,9 +60,17 @@ def test_a_table_becomes_a_command(tmp_path: Path) -> None:
     assert (jobs.tags, jobs.copy_to, jobs.move_to, jobs.created_ms) == ({"a": "b"}, "dead.fifo", "", 6)
 
 
+def test_queue_may_be_ordered_by_priority(tmp_path: Path) -> None:
+    text = '[queues.urgent]\nattributes = {ElasticqOrder = "priority", ElasticqDefaultPriority = "-5"}'
+    (urgent,) = queues(settings(tmp_path, text))
+    assert urgent.attributes == {"ElasticqOrder": "priority", "ElasticqDefaultPriority": "-5"}
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        ("[queues.a]\nattributes = {ElasticqOrder = 'random'}", "queues.a: ElasticqOrder can only be priority"),
+        ("[queues.a]\nfifo = true\nattributes = {ElasticqOrder = 'priority'}", "queues.a"),
         ("[queues.a]\ndelays = 1", "unknown setting queues.a.delays, did you mean queues.a.delay_s?"),
         ("[queues.a]\ndelay_s = 901", "queues"),
         ("[queues.'a b']", "queues.a b: a name has"),

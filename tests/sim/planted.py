@@ -15,6 +15,7 @@ from elasticq.engine import redrive
 from elasticq.engine.actions import leases, receive, send
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.execute import HANDLERS, execute
+from elasticq.engine.history import member_guid
 from elasticq.engine.identity import TERM_SHIFT, Identity
 from elasticq.engine.invocations import Invocations
 from elasticq.engine.leases import Attempt, Leases, read_attempt
@@ -31,9 +32,11 @@ from elasticq.node import journal as journal_module
 from elasticq.node.clock import ClusterClock
 from elasticq.node.executor import Executor
 from elasticq.node.journal import Journal
+from elasticq.node.keeper import Keeper
 from elasticq.node.members import Members
 from elasticq.node.node import Node
-from elasticq.node.outputs import Committed, Reply, Ticket
+from elasticq.node.outputs import Committed, HeldCall, Reply, Ticket
+from elasticq.node.proxy import ProxyCalls
 from elasticq.node.replies import Replies
 from elasticq.node.settings import NodeSettings
 from elasticq.node.voter_changes import VoterChanges
@@ -47,7 +50,10 @@ from elasticq.replication.seeded_random import SeededRandom
 from elasticq.sim.disk import Copy, Disk
 from elasticq.sim.invariants import Invariants
 from elasticq.sim.member import Member
+from elasticq.sim.queues import PRIORITY
+from elasticq.storage.pages import encode_priorities
 from elasticq.storage.rows import Rows
+from elasticq.storage.statements import AS_STORED, PUT_PRIORITIES, priorities_row
 
 Planted = Callable[[], AbstractContextManager[None]]
 
@@ -251,6 +257,45 @@ def guid_table_missing_in_the_snapshot() -> Iterator[None]:
         return Copy(copy.base, connection.serialize())
 
     with patch.object(Disk, "copy", without):
+        yield
+
+
+@contextmanager
+def priorities_lost_in_the_snapshot() -> Iterator[None]:
+    """Each page tells one priority for all of its messages, the queue's default, and no change of any."""
+    honest = Disk.copy
+
+    def without(self: Disk, index: int) -> Copy | None:
+        copy = honest(self, index)
+        if copy is None:
+            return None
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        connection.deserialize(copy.data)
+        pages = connection.execute("SELECT DISTINCT queue_id, first FROM priorities").fetchall()
+        connection.execute("DELETE FROM priorities")
+        for queue_id, first in pages:
+            blob = encode_priorities(first, {first: PRIORITY}, are_all=True)
+            connection.execute(PUT_PRIORITIES, priorities_row(queue_id, first, AS_STORED, blob))
+        return Copy(copy.base, connection.serialize())
+
+    with patch.object(Disk, "copy", without):
+        yield
+
+
+@contextmanager
+def priorities_forgotten_at_takeover() -> Iterator[None]:
+    """A new master has all messages at the default."""
+    honest = Node._became_master
+
+    def forgetful(self: Node, now_ms: int) -> None:
+        honest(self, now_ms)
+        for queue in self.state.queues.values():
+            if queue.kind.has_priorities:
+                for sequence in queue.issued:
+                    if queue.row(sequence) is not None:
+                        queue.order.prioritise(sequence, queue.default_priority)
+
+    with patch.object(Node, "_became_master", forgetful):
         yield
 
 
@@ -640,4 +685,20 @@ def follower_links_its_clock_ahead() -> Iterator[None]:
         honest(self, term, real_ms + 40, now_ms)
 
     with patch.object(ClusterClock, "link", ahead):
+        yield
+
+
+@contextmanager
+def proxy_names_a_call_anew() -> Iterator[None]:
+    """A proxy that passes a call on again gives it another GUID than before, where it made that itself."""
+    honest = Keeper._with_guid
+
+    def anew(self: Keeper, held: HeldCall) -> Call:
+        guid = held.call.invocation
+        own = member_guid(1, self._pending_calls.incarnation)[-6:]
+        if isinstance(self, ProxyCalls) and held.is_uncertain and guid[-6:] == own:
+            return replace(held.call, invocation=self._pending_calls.new_guid())
+        return honest(self, held)
+
+    with patch.object(Keeper, "_with_guid", anew):
         yield

@@ -69,9 +69,9 @@ def filter_asked_at_the_delivery() -> Iterator[None]:
 
     def late(state: State, publish: m.PublishSet, topic: Topic, context: ExecutionContext, found: Step) -> None:
         matching = {each.row.number for each in topic.matching(publish.attributes, publish.message)}
-        still = [number for number in publish.waiting if number in matching]
+        still = [number for number in m.from_distances(publish.waiting) if number in matching]
         if still:
-            honest(state, replace(publish, waiting=still), topic, context, found)
+            honest(state, replace(publish, waiting=m.distances(still)), topic, context, found)
         else:
             found.mutations.append(m.PublishDelivered(publish.number))
 

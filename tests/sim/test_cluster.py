@@ -80,7 +80,7 @@ def test_frame_for_an_id_that_a_member_had_once_reaches_nobody() -> None:
     cluster = _started()
     follower = next(member for member in cluster.members if member is not cluster.master)
     heard: list[bytes] = []
-    follower.receive = heard.append  # type: ignore[method-assign]
+    follower.receive = lambda sender, data: heard.append(data)  # type: ignore[method-assign]
     old = follower.id
     cluster._deliver("m", old, b"for the old")
     follower.crash()

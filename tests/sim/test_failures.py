@@ -7,7 +7,7 @@ from elasticq.engine.mutations import MessageStored
 from elasticq.node.executor import Executor
 from elasticq.sim import many
 from elasticq.sim.faults import scenario
-from elasticq.sim.member import NODE_FAILED
+from elasticq.sim.process import NODE_FAILED
 from elasticq.sim.world import run
 
 

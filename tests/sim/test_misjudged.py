@@ -14,6 +14,8 @@ stop, so that two of three voters lost what they knew: nobody promises to go on 
 new_voter_had_it_before_the_others_knew_of_that_voter: in mode one a send was on the disks of its master and of the
 member that this master was just making a voter; the next master, elected without that entry, names no such voter.
 founder_crashed_before_its_entry_was_synced: it had sent it to nobody, lost it, and founded the cluster anew.
+attempt_of_another_receive_in_the_same_entry: an attempt that was answered again stood behind the receive of another
+one, whose deliveries were then taken for its own.
 """
 
 from pathlib import Path

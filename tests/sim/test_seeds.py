@@ -12,8 +12,8 @@ from elasticq.sim.faults import scenario
 from elasticq.sim.many import run_all
 from elasticq.sim.world import Outcome, run
 
-FIXED = [(1, range(1, 11), False), (3, range(1, 91), False), (5, range(1, 36), False), (7, range(1, 6), False)]
-FIXED += [(1, range(1, 6), True), (3, range(1, 31), True), (5, range(1, 11), True)]
+FIXED = [(1, range(1, 11), False), (3, range(1, 61), False), (5, range(1, 25), False), (7, range(1, 4), False)]
+FIXED += [(1, range(1, 6), True), (3, range(1, 21), True), (5, range(1, 9), True)]
 OPERATIONS_ALONE = 150  # while a member alone is down, nothing is done
 SIMULATED_MS, OPERATIONS, FAULTS, ELECTIONS = 60_000, 200, 3, 2  # at least, a seed
 

@@ -9,13 +9,20 @@ from random import Random
 
 import pytest
 
+from elasticq.engine import mutations as m
+from elasticq.engine.ordering.priority import PRIORITY
+from elasticq.model.commands import MessageAttributeValue
+from elasticq.node.outputs import Committed
 from elasticq.storage import schema
 from elasticq.storage.backup import backup
 from elasticq.storage.errors import DataError
 from elasticq.storage.repair import repair
+from elasticq.storage.rows import Rows
+from elasticq.storage.salvage import salvage
 from tests.storage.damaged import change, filled, flip, messages_in, refusal_of, state_in, told_lost
 from tests.storage.damaged import path as path
 from tests.storage.damaged import whole as whole
+from tests.storage.test_rows import PRIORITY_QUEUE, created, flush, opened, stored
 
 FLIPS = 20
 
@@ -72,6 +79,33 @@ def test_a_log_that_goes_back_to_the_beginning_makes_all_rows_anew(tmp_path: Pat
     (path / "rows.db").write_bytes(b"none")
     assert "Nothing of them is lost." in repair(path)
     assert "QueueRestored" not in "".join(state_in(path))  # they are made by the log at the start
+
+
+def test_priorities_come_from_their_table_and_else_from_the_contents(tmp_path: Path) -> None:
+    file = tmp_path / "rows.db"
+    attributes = {PRIORITY: MessageAttributeValue("Number", "3")}
+    with closing(opened(file)) as connection:
+        rows = Rows()
+        messages = [stored(sequence, PRIORITY_QUEUE, attributes=attributes) for sequence in (1, 2)]
+        rows.take(Committed(1, 1, 1, [created(PRIORITY_QUEUE), *messages]))
+        flush(rows, connection)
+        rows.take(Committed(2, 1, 1, [m.PrioritiesSet(PRIORITY_QUEUE, [2], [-5])]))
+        flush(rows, connection)
+    assert priorities_salvaged(file, tmp_path / "whole") == {1: 3, 2: -5}
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("DELETE FROM queues")
+    assert priorities_salvaged(file, tmp_path / "nameless") == {1: 3, 2: -5}
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE priorities SET crc = 0 WHERE part = 1")
+    assert priorities_salvaged(file, tmp_path / "damaged") == {1: 3, 2: 3}
+
+
+def priorities_salvaged(file: Path, into: Path) -> dict[int, int]:
+    salvage(file, into, [])
+    with closing(opened(into)) as connection:
+        _, mutations = Rows().load(connection)
+        found = [each for each in mutations if isinstance(each, m.PrioritiesRestored)]
+    return {sequence: each.priorities[at] for each in found for at, sequence in enumerate(each.sequences)}
 
 
 def test_trees_that_lead_nowhere_lose_nothing(path: Path) -> None:

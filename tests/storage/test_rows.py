@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from elasticq.engine import mutations as m
 from elasticq.engine.apply import apply
 from elasticq.engine.leases import Key, key_of
+from elasticq.engine.ordering.priority import DEFAULT_PRIORITY, ORDER, PRIORITY
 from elasticq.engine.state import State
 from elasticq.model.commands import MessageAttributeValue
 from elasticq.node.outputs import Committed
@@ -24,8 +25,9 @@ from elasticq.storage import batches, schema
 from elasticq.storage.batches import Batch
 from elasticq.storage.rows import Rows
 
-QUEUES = (7, 9)
+QUEUES = (7, 9, 11)
 FIFO_QUEUE = 9  # of histories
+PRIORITY_QUEUE = 11
 
 
 # --- the model -------------------------------------------------------------------------
@@ -38,6 +40,7 @@ class Model:
         self.queues: dict[int, m.QueueRestored] = {}
         self.contents: dict[tuple[int, int], m.MessageStored] = {}
         self.delivery: dict[tuple[int, int], tuple[int, ...]] = {}
+        self.priorities: dict[tuple[int, int], int] = {}
         self.invocations: dict[bytes, m.InvocationRecorded] = {}
         self.founded: m.ClusterFounded | None = None
         self.takeovers: list[m.TookOver] = []
@@ -99,6 +102,14 @@ class Model:
                     self.contents[x.queue_id, x.sequence] = x
                     if x.visible_at_ms:
                         self.delivery[x.queue_id, x.sequence] = (x.visible_at_ms, 0, 0, 0, 0)
+                    if x.queue_id == PRIORITY_QUEUE:
+                        given = (x.attributes or {}).get(PRIORITY)
+                        priority = given.string_value if given else queue.attributes.get(DEFAULT_PRIORITY)
+                        self.priorities[x.queue_id, x.sequence] = int(priority or 0)
+            case m.PrioritiesSet():
+                for sequence, priority in zip(x.sequences, x.priorities, strict=True):
+                    if (x.queue_id, sequence) in self.priorities:
+                        self.priorities[x.queue_id, sequence] = priority
             case m.MessagesReceived():
                 for sequence, *values in zip(
                     x.sequences, x.delivery_numbers, x.receive_counts, x.first_received_ms, strict=True
@@ -137,6 +148,7 @@ class Model:
         for key in keys:
             del self.contents[key]
             self.delivery.pop(key, None)
+            self.priorities.pop(key, None)
 
     def view(self) -> tuple[Any, ...]:
         queues = [self.queues[queue_id] for queue_id in sorted(self.queues)]
@@ -153,6 +165,7 @@ class Model:
             tasks,
             groups,
             self.leases,
+            self.priorities,
         )
 
 
@@ -161,6 +174,7 @@ def view_of(mutations: Iterator[m.Mutation]) -> tuple[Any, ...]:
     founded, takeovers, queues, untouched = None, [], [], []
     delivery: dict[tuple[int, int], tuple[int, ...]] = {}
     groups: dict[tuple[int, int], str] = {}
+    priorities: dict[tuple[int, int], int] = {}
     invocations: dict[bytes, m.InvocationRecorded] = {}
     tasks: list[m.MoveTaskSet] = []
     leases: dict[Key, dict[int, m.LeaseCalled | m.LeaseSet]] = {}
@@ -202,6 +216,9 @@ def view_of(mutations: Iterator[m.Mutation]) -> tuple[Any, ...]:
                 assert last_page >= x.sequences[-1], "after their page"
                 for sequence, at in zip(x.sequences, x.groups, strict=True):
                     groups[x.queue_id, sequence] = x.names[at]
+            case m.PrioritiesRestored():
+                assert last_page >= x.sequences[-1], "after their page"
+                priorities.update(((x.queue_id, sequence), x.priorities[at]) for at, sequence in enumerate(x.sequences))
             case m.RowsRestored():
                 assert len(x.sequences) <= 1_000
                 columns = (x.visible_at_ms, x.delivery_numbers, x.receive_counts, x.first_received_ms, x.received_ms)
@@ -213,7 +230,7 @@ def view_of(mutations: Iterator[m.Mutation]) -> tuple[Any, ...]:
                 assert not queues, "only that the newest id is not given again"
             case _:
                 raise AssertionError(x)
-    return founded, takeovers, queues, untouched, delivery, invocations, tasks, groups, leases
+    return founded, takeovers, queues, untouched, delivery, invocations, tasks, groups, leases, priorities
 
 
 # --- driving ------------------------------------------------------------------------------
@@ -263,6 +280,8 @@ def stored(sequence: int, queue_id: int = 7, body: str = "x" * 256, **more: Any)
 
 def created(queue_id: int = 7, *, is_fifo: bool = False) -> m.QueueCreated:
     attributes = {"DelaySeconds": "0", **({"FifoQueue": "true"} if is_fifo else {})}
+    if queue_id == PRIORITY_QUEUE:
+        attributes[ORDER] = "priority"
     return m.QueueCreated(queue_id, "000000000000", f"q{queue_id}", attributes, {"a": "b"}, 5)
 
 
@@ -316,6 +335,8 @@ class History:
             kinds = [self._send] * 8 + [self._receive] * 5 + [self._change, self._return, self._remove, self._remove]
             rare = [self._purge, self._delete, self._reclaim, self._set, self._attempt]
             rare += [self._tag, self._task, self._lease, self._lease, self._take_over]
+            if queue_id == PRIORITY_QUEUE:
+                kinds += [self._prioritise] * 3
             made = random_.choice(kinds + [self._expire] + ([random_.choice(rare)] if random_.random() < 0.5 else []))(
                 queue_id
             )
@@ -340,6 +361,9 @@ class History:
             message = m.MessageStored(queue_id, sequence, body, self.now_ms, "s", delay, attributes)
             if queue_id == FIFO_QUEUE:
                 message.group_id = f"g{self.random.choice((1, 2, 3, sequence))}"
+            if queue_id == PRIORITY_QUEUE and self.random.random() < 0.5:
+                priority = self.random.choice((1, 2, -(2**63), 2**63 - 1, sequence))
+                message.attributes = {PRIORITY: MessageAttributeValue("Number", str(priority))}
             made.append(message)
         key = self.random.randbytes(1) * 16
         return [*made, m.InvocationRecorded(key, self.now_ms, queue_id, self.next_sequence[queue_id])]
@@ -351,6 +375,10 @@ class History:
         counts = [self.random.randrange(1, 5) for _ in sequences]
         now_ms = self.now_ms
         return [m.MessagesReceived(queue_id, now_ms, now_ms + 30, sequences, outs, counts, [now_ms] * len(sequences))]
+
+    def _prioritise(self, queue_id: int) -> list[m.Mutation]:
+        sequences = self._some(queue_id)
+        return [m.PrioritiesSet(queue_id, sequences, [self.random.randrange(-3, 3) for _ in sequences])]
 
     def _change(self, queue_id: int) -> list[m.Mutation]:
         sequences = self._some(queue_id)
@@ -383,6 +411,8 @@ class History:
 
     def _set(self, queue_id: int) -> list[m.Mutation]:
         attributes = {**self.model.queues[queue_id].attributes, "DelaySeconds": str(self.now_ms)}
+        if queue_id == PRIORITY_QUEUE:
+            attributes[DEFAULT_PRIORITY] = str(self.random.randrange(9))
         return [m.QueueAttributesSet(queue_id, attributes, self.now_ms)]
 
     def _attempt(self, queue_id: int) -> list[m.Mutation]:

@@ -24,6 +24,7 @@ SINGULAR = {
     "TagKeys": "TagKey",
     "AWSAccountIds": "AWSAccountId",
     "Actions": "ActionName",
+    "MessageIds": "MessageId",
 }
 
 

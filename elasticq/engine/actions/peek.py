@@ -44,7 +44,7 @@ def peek(state: State, call: Call, command: Peek, context: ExecutionContext) -> 
         content = queue.contents.get(sequence)
         if content is None:
             if walked == 1:
-                raise ContentsMissing(_cold_from(queue, sequence))
+                raise ContentsMissing(cold_from(queue, sequence))
             result.next_sequence = sequence
             break
         if is_wanted(sequence, content):
@@ -94,7 +94,7 @@ def delivery_state(queue: Queue, sequence: int, now_ms: int) -> str:
     return "delayed" if queue.order.is_delayed(sequence, now_ms) else "visible"
 
 
-def _cold_from(queue: Queue, first: int) -> list[int]:
+def cold_from(queue: Queue, first: int) -> list[int]:
     """The next messages from ``first`` on whose contents are on disk only."""
     ahead = islice(queue.issued.between(first, queue.last_sequence), WALK_MAX)
     cold = (each for each in ahead if each not in queue.contents and queue.row(each) is not None)
@@ -103,7 +103,7 @@ def _cold_from(queue: Queue, first: int) -> list[int]:
 
 def _peeked(state: State, queue: Queue, content: MessageStored, row: Row, now_ms: int) -> PeekedMessage:
     origin_queue, origin_sequence = content.origin or (queue.id, content.sequence)
-    return PeekedMessage(
+    peeked = PeekedMessage(
         state.identity.message_id(origin_queue, origin_sequence),
         content.body,
         content.sequence,
@@ -111,3 +111,8 @@ def _peeked(state: State, queue: Queue, content: MessageStored, row: Row, now_ms
         system_attributes(queue, content, row.receive_count, row.first_received_ms, _ALL),
         content.attributes,
     )
+    if queue.kind.has_priorities:
+        peeked.priority = queue.order.priority(content.sequence)
+    if peeked.state == "delayed" and row.visible_at_ms:
+        peeked.deliver_at_ms = row.visible_at_ms
+    return peeked

@@ -172,13 +172,28 @@ class _Publisher:
             check_attributes(attributes, where)
         if entry.subject is not None and not _SUBJECT.match(entry.subject):
             raise invalid_parameter("Subject")
+        self._check_text(message)
+        if entry.message_structure is not None:
+            self._check_structure(entry.message_structure, message)
+        self._check_fifo(entry)
+
+    def _check_text(self, text: str) -> None:
         try:
-            contents.check_body(message, self._context.limits)
+            contents.check_body(text, self._context.limits)
         except SqsError:
             raise invalid_parameter("Message Reason: Invalid characters were found in the message body.") from None
-        if entry.message_structure is not None:
-            _check_structure(entry.message_structure, message)
-        self._check_fifo(entry)
+
+    def _check_structure(self, structure: str, message: str) -> None:
+        if structure != STRUCTURED:
+            raise invalid_parameter("MessageStructure")
+        texts = read_texts(message)
+        if texts is None:
+            raise invalid_parameter("Message Structure - JSON message body failed to parse")
+        if "default" not in texts:
+            raise invalid_parameter("Message Structure - No default entry in JSON message body")
+        for text in texts.values():
+            if text:  # an empty one is delivered as it is
+                self._check_text(text)
 
     def _check_fifo(self, entry: Entry) -> None:
         group_id, deduplication_id = entry.message_group_id, entry.message_deduplication_id
@@ -260,7 +275,7 @@ class _Publisher:
             topic=self.number,
             published_ms=message.published_ms,
             message=message.message,
-            waiting=waiting,
+            waiting=m.distances(waiting),
             base_url=message.base_url,
             subject=message.subject,
             attributes=message.attributes,
@@ -270,16 +285,6 @@ class _Publisher:
             is_structured=message.texts is not None,
             is_checked=self._fan_out.is_checked,
         )
-
-
-def _check_structure(structure: str, message: str) -> None:
-    if structure != STRUCTURED:
-        raise invalid_parameter("MessageStructure")
-    texts = read_texts(message)
-    if texts is None:
-        raise invalid_parameter("Message Structure - JSON message body failed to parse")
-    if "default" not in texts:
-        raise invalid_parameter("Message Structure - No default entry in JSON message body")
 
 
 def _check_token(token: str, name: str) -> None:

@@ -21,7 +21,6 @@ from elasticq.engine.topic_arns import (
     named_subscription,
     named_topic,
     subscription_arn,
-    subscription_key,
 )
 from elasticq.engine.topic_attributes import MESSAGE_BYTES, RETRY_DEFAULTS, message_bytes_max
 from elasticq.engine.topic_paging import read_number, token_of
@@ -187,7 +186,7 @@ def confirm_subscription(
 
 def unsubscribe(state: State, call: Call, command: t.Unsubscribe, context: ExecutionContext) -> Outcome:
     """An unknown subscription is no error."""
-    found = find_subscription(state, subscription_key(command.subscription_arn, call, context))
+    found = find_subscription(state, call, command.subscription_arn, context)
     if found is None:
         return TopicDone(), []
     topic, subscription = found
@@ -262,7 +261,7 @@ def get_subscription_attributes(
 def _effective_delivery_policy(policy: str) -> str:
     given = json.loads(policy) if policy else {}
     effective = {
-        "healthyRetryPolicy": {**RETRY_DEFAULTS, **(given.get("healthyRetryPolicy") or {})},
+        "healthyRetryPolicy": {**RETRY_DEFAULTS, **given.get("healthyRetryPolicy", {})},
         "sicklyRetryPolicy": given.get("sicklyRetryPolicy"),
         "throttlePolicy": given.get("throttlePolicy"),
         "requestPolicy": given.get("requestPolicy"),

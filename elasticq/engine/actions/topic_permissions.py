@@ -77,7 +77,7 @@ def _document(topic: Topic, arn: str) -> dict[str, Any]:
 def _with(topic: Topic, document: dict[str, Any]) -> m.TopicSet:
     row = topic.row
     assert row is not None, "it has a name"
-    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(document, separators=(",", ":"))
     if len(text.encode()) > limits.TOPIC_POLICY_BYTES_MAX:
         raise invalid_parameter("Policy Error: it is longer than it may be")
     return replace(row, attributes={**row.attributes, POLICY: text})

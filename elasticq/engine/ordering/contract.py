@@ -110,13 +110,21 @@ class Order(ABC):
         """Adds never-touched messages, all behind those that are here; ``join`` follows for those in groups."""
         self._untouched.add_range(first, last)
 
+    def prioritise(self, sequence: int, priority: int) -> None:
+        """Gives the message this priority; ``insert`` may follow. Only where the kind ``has_priorities``."""
+        raise AssertionError("the messages of this queue have no priorities")
+
+    def set_default_priority(self, priority: int) -> None:
+        """Sets the priority of the messages that will come and name none; only where the kind ``has_priorities``."""
+        raise AssertionError("the messages of this queue have no priorities")
+
     @abstractmethod
     def set_delay(self, delay_ms: int) -> None:
         """Sets the delay of the queue (its DelaySeconds) from now on."""
 
     @abstractmethod
-    def note_served(self, name: str, received_ms: int) -> None:
-        """Notes when the group was last received from, as ``served`` of another member said."""
+    def note_served(self, name: str, number: int) -> None:
+        """Notes what ``served`` of another member said of the group."""
 
     @abstractmethod
     def hide_again(self, from_ms: int) -> None:
@@ -189,9 +197,17 @@ class Order(ABC):
     def group_name(self, sequence: int) -> str | None:
         """Returns the name of the group of a message that is here; None if it has none."""
 
+    def priority(self, sequence: int) -> int:
+        """Returns the priority of a message that is here; only where the kind ``has_priorities``."""
+        raise AssertionError("the messages of this queue have no priorities")
+
     @abstractmethod
     def served(self) -> list[tuple[str, int]]:
-        """Returns (group, when it was last received from) of each group: what the order rests on besides the rows."""
+        """Returns (group, number) of groups: what the order rests on besides the rows.
+
+        Of a FIFO queue's groups when they were last received from, of a standard queue's, and of its messages without
+        a group (an empty name), how many deliveries they had.
+        """
 
     def is_untouched(self, sequence: int) -> bool:
         """Whether the message is here and was never delayed nor received."""

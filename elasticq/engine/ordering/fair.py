@@ -7,9 +7,12 @@ available of all quiet tenants, and only then of noisy ones, of the one with the
 fewest in flight first; nothing is held back. Who is noisy is looked at once a
 receive, and AWS calls its figures approximate. (AWS also counts processing time.)
 
-Tenants with something to deliver stand in line by their next message:
+Tenants with something to deliver stand in line by their next message. Within a
+tenant what came back and what was never received take turns, as in standard.py:
+a retry takes its tenant's next place, and with it that place's time in the line.
 
     a tenant's  members (untouched) ──┐
+                due (delay is over) ──┤
                 returned (came back) ─┴──> next message, ``listed`` in the line
 
 Fewer than NOISY_SHARE tenants are noisy at a time, so that a receive passes
@@ -40,10 +43,11 @@ Next = tuple[int, int]
 class FairOrder(StandardOrder):
     """The index of one standard queue with tenants.
 
-    ``_returned`` holds the messages without a group that came back, ``_alone`` those that were never touched.
+    ``_returned``, ``_due`` and ``_taken`` are of the messages without a group; ``_alone`` holds those of them that
+    were never touched.
     """
 
-    __slots__ = ("_alone", "_line", "_taken", "_tenants")
+    __slots__ = ("_alone", "_line", "_progress", "_tenants")
 
     has_groups = True
 
@@ -52,7 +56,7 @@ class FairOrder(StandardOrder):
         self._alone = Ranges()
         self._tenants: Groups[Tenant] = Groups(Tenant)
         self._line: list[Next] = []
-        self._taken = 0
+        self._progress = 0
 
     def _take_over(self, before: StandardOrder) -> None:
         """Takes the place of ``before``, all of whose messages have no group."""
@@ -95,9 +99,16 @@ class FairOrder(StandardOrder):
         self._alone.add_range(first, last)
 
     def replace(self, sequence: int, old: Row, row: Row) -> None:
-        self._withdraw(sequence, old, self._tenants.of(sequence))
+        tenant = self._tenants.of(sequence)
+        self._progress += 1
+        if tenant is None:
+            self._count_delivery(old, row)
+        else:
+            tenant.taken += (row.delivery_number > old.delivery_number) - (row.delivery_number < old.delivery_number)
+        self._withdraw(sequence, old, tenant)
         self.insert(sequence, row)
-        self._taken += 1
+        if tenant is not None and tenant.returned is not None:
+            self._line_up(tenant)  # it may be the other sort's turn now
 
     def remove(self, sequence: int, row: Row) -> None:
         tenant = self._tenants.of(sequence)
@@ -116,7 +127,7 @@ class FairOrder(StandardOrder):
             self._untouched.discard(sequence)
             tenant.remove(sequence)
         elif self._deadlines.pop(sequence, None) is None:
-            tenant.take_back(sequence)
+            tenant.take_back(sequence, row.delivery_number > 0)
         elif row.delivery_number:
             tenant.in_flight -= 1
         else:
@@ -124,15 +135,14 @@ class FairOrder(StandardOrder):
         if tenant.listed is not None and tenant.listed[1] == sequence:
             self._line_up(tenant)
 
-    def _put_back(self, sequence: int, due_ms: int) -> bool:
+    def _put_back(self, sequence: int, due_ms: int, was_received: bool) -> bool:
         tenant = self._tenants.of(sequence)
         if tenant is None:
-            return super()._put_back(sequence, due_ms)
-        if self._rows[sequence].delivery_number:
+            return super()._put_back(sequence, due_ms, was_received)
+        if was_received:
             tenant.in_flight -= 1
-        tenant.put_back(sequence, due_ms)
-        if tenant.listed is None or due_ms <= tenant.listed[0]:
-            self._line_up(tenant)
+        tenant.put_back(sequence, due_ms, was_received)
+        self._line_up(tenant)
         return True
 
     def _line_up(self, tenant: Tenant) -> None:
@@ -152,9 +162,20 @@ class FairOrder(StandardOrder):
     def _next_of(self, tenant: Tenant) -> Next | None:
         """Returns the message with which ``_waiting`` of the tenant begins; None if it has none to deliver."""
         first = tenant.first
-        if tenant.returned is None:
+        if tenant.returned is None and tenant.due is None:
             return (self._sent_ms(first), first) if first else None
         return next(self._waiting(tenant), None)
+
+    def note_served(self, name: str, number: int) -> None:
+        if not name:
+            self._taken = number
+        elif (tenant := self._tenants.named(name)) is not None:
+            tenant.taken = number
+            self._line_up(tenant)
+
+    def served(self) -> list[tuple[str, int]]:
+        touched = [each for each in self._tenants if each.taken or each.in_flight or each.returned is not None]
+        return super().served() + [(tenant.name, tenant.taken) for tenant in touched]
 
     def hide_again(self, from_ms: int) -> None:
         super().hide_again(from_ms)
@@ -168,29 +189,48 @@ class FairOrder(StandardOrder):
     # --- read by handlers -----------------------------------------------------
 
     def _waiting(self, tenant: Tenant) -> Iterator[Next]:
-        """The messages of a tenant that can be delivered, longest available first."""
-        return self._merged(tenant, tenant.in_return() or {})
+        """The messages of a tenant that can be delivered, in their order."""
+        tenant.sort()
+        return self._in_turn(self._since(tenant, tenant.due or {}), tenant.returned or {}, tenant.taken)
 
-    def _merged(self, untouched: Iterable[int], returned: Mapping[int, int]) -> Iterator[Next]:
-        """Untouched and returned messages together, longest available first; they must not be changed meanwhile."""
-        came_back = iter(returned.items())
-        back = next(came_back, None)
+    def _in_turn(self, fresh: Iterator[Next], returned: Mapping[int, int], taken: int) -> Iterator[Next]:
+        """Messages that came back and those that were never received, one by one; nothing may change meanwhile.
+
+        A message that came back has the time of the one that it goes before, where that is longer available.
+        """
+        ahead = next(fresh, None)
+        is_turn_of_fresh = taken % 2 == 1
+        for sequence, due_ms in returned.items():
+            if is_turn_of_fresh and ahead is not None:
+                yield ahead
+                ahead = next(fresh, None)
+            is_turn_of_fresh = True
+            yield due_ms if ahead is None else min(due_ms, ahead[0]), sequence
+        while ahead is not None:
+            yield ahead
+            ahead = next(fresh, None)
+
+    def _since(self, untouched: Iterable[int], due: Mapping[int, int]) -> Iterator[Next]:
+        """Messages that were never received and since when each is available, longest first."""
+        delayed = iter(due.items())
+        other = next(delayed, None)
         for sequence in untouched:
             since_ms = self._sent_ms(sequence)
-            while back is not None and back[1] < since_ms:
-                yield back[1], back[0]
-                back = next(came_back, None)
+            while other is not None and other[1] < since_ms:
+                yield other[1], other[0]
+                other = next(delayed, None)
             yield since_ms, sequence
-        while back is not None:
-            yield back[1], back[0]
-            back = next(came_back, None)
+        while other is not None:
+            yield other[1], other[0]
+            other = next(delayed, None)
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
         """Chooses as ``Order.choose`` says; the messages of quiet tenants come first."""
         if self._heap and self._heap[0][0] <= now_ms:
             self.advance(now_ms)
         contents = self._contents
-        if limit == 1 and not self._alone.count and not self._returned:  # shortcut: take the first in line if quiet
+        has_alone = self._alone.count or self._returned or self._due
+        if limit == 1 and not has_alone:  # shortcut: take the first in line if quiet
             first = self._first_in_line()
             content = contents.get(first)
             if content is not None and content.sent_ms > sent_after_ms:
@@ -228,7 +268,7 @@ class FairOrder(StandardOrder):
         return count >= NOISY_MIN and count * NOISY_SHARE > len(self._deadlines) - self._delayed
 
     def _look(self) -> "_Look":
-        return _Look(self, self._merged(self._alone, self._returned))
+        return _Look(self, self._in_turn(self._since(self._alone, self._due), self._returned, self._taken))
 
     def cold_ahead(self) -> list[int]:
         with self._look() as look:
@@ -237,10 +277,10 @@ class FairOrder(StandardOrder):
 
     def progress(self, sequence: int) -> int:
         """Counts the messages handed out, as the sequences of tenants are not delivered in growing order."""
-        return COUNTED_FROM + self._taken
+        return COUNTED_FROM + self._progress
 
     def look_again_at(self, ahead: list[int], sequence: int) -> int:
-        return COUNTED_FROM + self._taken + max(len(ahead) // 2, TAKEN_BETWEEN_LOOKS)
+        return COUNTED_FROM + self._progress + max(len(ahead) // 2, TAKEN_BETWEEN_LOOKS)
 
 
 def with_groups(before: Order) -> FairOrder:

@@ -205,10 +205,10 @@ class FifoOrder(Order):
     def served(self) -> list[tuple[str, int]]:
         return [(group.name, group.received_ms) for group in self._groups if group.received_ms]
 
-    def note_served(self, name: str, received_ms: int) -> None:
+    def note_served(self, name: str, number: int) -> None:
         group = self._groups.named(name)
-        if group is not None and received_ms > group.received_ms:
-            group.received_ms = received_ms
+        if group is not None and number > group.received_ms:
+            group.received_ms = number
             self._line_up(group)
 
     def set_delay(self, delay_ms: int) -> None:

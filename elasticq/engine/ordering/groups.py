@@ -14,6 +14,8 @@ from typing import Final, Generic, TypeVar
 CHUNK_BITS: Final = 8
 _OFFSETS: Final = (1 << CHUNK_BITS) - 1
 _TRIMMED_FROM: Final = 32
+_ROOMY_FROM: Final = 256  # in a shorter group it costs nothing to move all messages
+_ROOM_SHARE: Final = 16
 _SPARE_MAX: Final = 1_024  # groups without messages that are kept for the next ones
 
 
@@ -58,9 +60,24 @@ class Members:
             sequences.append(sequence)
         else:
             self.changes += 1
-            sequences.insert(bisect_left(sequences, sequence, self._begin), sequence)
+            self._insert(sequence)
         if not self.first or sequence < self.first:
             self.first = sequence
+
+    def _insert(self, sequence: int) -> None:
+        """Puts a message at its place; near the front the few before it are moved, not the backlog behind it."""
+        sequences, begin = self._sequences, self._begin
+        at = bisect_left(sequences, sequence, begin)
+        if at - begin > len(sequences) - at or len(sequences) - begin < _ROOMY_FROM:
+            sequences.insert(at, sequence)
+            return
+        if not begin:  # room for the next ones, too
+            begin = len(sequences) // _ROOM_SHARE
+            sequences[0:0] = array("Q", bytes(8 * begin))
+            at += begin
+        sequences[begin - 1 : at - 1] = sequences[begin:at]
+        sequences[at - 1] = sequence
+        self._begin = begin - 1
 
     def remove(self, sequence: int) -> bool:
         """Removes a message; True if it was the only one: none may be added after that before ``begin_anew``.
@@ -113,22 +130,14 @@ class Group(Members):
         return self.remove(sequence)
 
 
-class Tenant(Members):
-    """One group of a standard queue; the members are those that were never touched.
+class Counted(Members):
+    """A group some of whose messages are members. count: its messages wherever they stand."""
 
-    count: its messages wherever they stand; returned: when those that came back became available; listed: its
-    next message (since when, sequence) as it stands in the line, None if there is none.
-    """
-
-    __slots__ = ("_is_sorted", "count", "in_flight", "listed", "returned")
+    __slots__ = ("count",)
 
     def __init__(self, name: str, number: int) -> None:
         super().__init__(name, number)
         self.count = 0
-        self.in_flight = 0
-        self.listed: tuple[int, int] | None = None
-        self.returned: OrderedDict[int, int] | None = None
-        self._is_sorted = True
 
     def enter(self, sequence: int) -> None:
         """Counts a message in; ``add`` or ``put_back`` says where its delivery stands."""
@@ -147,32 +156,80 @@ class Tenant(Members):
         self._begin = 0
         return True
 
-    def put_back(self, sequence: int, due_ms: int) -> None:
-        """Note that the message can be delivered again since ``due_ms``."""
-        returned = self.returned
-        if returned is None:
-            returned = self.returned = OrderedDict()
-        elif due_ms < returned[next(reversed(returned))]:
+
+class Tenant(Counted):
+    """One group of a standard queue; the members are those that were never touched.
+
+    returned: when those that came back became available; due: likewise of those that were never received, whose
+    delay is over; listed: its next message (since when, sequence) as it stands in the line, None if there is none;
+    taken: how many deliveries its messages had, by which what came back and what was never received take turns.
+    """
+
+    __slots__ = ("_is_sorted", "due", "in_flight", "listed", "returned", "taken")
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(name, number)
+        self.in_flight = 0
+        self.listed: tuple[int, int] | None = None
+        self.returned: OrderedDict[int, int] | None = None
+        self.due: OrderedDict[int, int] | None = None
+        self.taken = 0
+        self._is_sorted = True
+
+    def begin_anew(self, name: str) -> None:
+        super().begin_anew(name)
+        self.taken = 0
+
+    def put_back(self, sequence: int, due_ms: int, was_received: bool) -> None:
+        """Note that the message can be delivered since ``due_ms``, again or, after its delay, for the first time."""
+        known = self.returned if was_received else self.due
+        if known is None:
+            known = OrderedDict()
+            if was_received:
+                self.returned = known
+            else:
+                self.due = known
+        elif due_ms < known[next(reversed(known))]:
             self._is_sorted = False  # a roll-back brought an old deadline back
-        returned[sequence] = due_ms
+        known[sequence] = due_ms
 
-    def take_back(self, sequence: int) -> None:
-        """Take the message from among those that came back."""
-        assert self.returned is not None
-        del self.returned[sequence]
-        if not self.returned:
-            self.returned, self._is_sorted = None, True
+    def take_back(self, sequence: int, was_received: bool) -> None:
+        """Take the message from among those that ``put_back`` noted."""
+        known = self.returned if was_received else self.due
+        assert known is not None
+        del known[sequence]
+        if not known:
+            if was_received:
+                self.returned = None
+            else:
+                self.due = None
 
-    def in_return(self) -> OrderedDict[int, int] | None:
-        """Returns the messages that came back and when, longest available first; None if there are none."""
-        if not self._is_sorted:
-            assert self.returned is not None
+    def sort(self) -> None:
+        """Bring what came back, and what is due, into the order of the times when it did."""
+        if self._is_sorted:
+            return
+        if self.returned is not None:
             self.returned = OrderedDict(sorted(self.returned.items(), key=lambda item: item[1]))
-            self._is_sorted = True
-        return self.returned
+        if self.due is not None:
+            self.due = OrderedDict(sorted(self.due.items(), key=lambda item: item[1]))
+        self._is_sorted = True
 
 
-Kind = TypeVar("Kind", Group, Tenant)
+class Level(Counted):
+    """The messages of one priority, whose name is that number; the members are those that can be handed out."""
+
+    __slots__ = ("priority",)
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(name, number)
+        self.priority = int(name)
+
+    def begin_anew(self, name: str) -> None:
+        super().begin_anew(name)
+        self.priority = int(name)
+
+
+Kind = TypeVar("Kind", Group, Tenant, Level, Counted)
 
 
 class Groups(Generic[Kind]):

@@ -17,6 +17,7 @@ from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import Order, Rules
 from elasticq.engine.ordering.fair import with_groups
 from elasticq.engine.ordering.fifo import FifoOrder, FifoRules
+from elasticq.engine.ordering.priority import DEFAULT_PRIORITY, ORDER, PriorityOrder, PriorityRules
 from elasticq.engine.ordering.standard import IDEMPOTENCY_WINDOW, StandardOrder, StandardRules
 from elasticq.engine.rows import Grace, Row
 from elasticq.model import limits
@@ -49,6 +50,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     What a receive gives:
         blocks_groups: a message in flight keeps back those behind it in its group, so that its removal lets the
         next one go.
+        has_priorities: each message has a priority, which the order knows of every message and which may be changed.
         remembers_attempts: a ReceiveRequestAttemptId answers the same messages again; else it is ignored.
         refuses_when_full: a receive that does not wait is answered OverLimit where too many messages are in flight;
         else it is empty.
@@ -75,6 +77,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     delays_messages: bool = True
     has_sequence_numbers: bool = False
     blocks_groups: bool = False
+    has_priorities: bool = False
     remembers_attempts: bool = False
     refuses_when_full: bool = True
     has_strict_handles: bool = False
@@ -86,6 +89,9 @@ class Kind(Struct, frozen=True, kw_only=True):
 
 
 _ONLY_FIFO: Final = "You can specify the {} only when FifoQueue is set to true."
+_AT_CREATION: Final = f"{ORDER} can only be priority, is said at the creation of a queue, and not of a FIFO queue."
+_ONLY_PRIORITY: Final = f"You can specify the {DEFAULT_PRIORITY} only when {ORDER} is set to priority."
+_PRIORITY_REFUSED: Final = {ORDER: _AT_CREATION, DEFAULT_PRIORITY: _ONLY_PRIORITY}
 
 STANDARD: Final = Kind(
     name="standard",
@@ -96,7 +102,10 @@ STANDARD: Final = Kind(
     grouped=with_groups,
     rules=StandardRules,
     ranges={IDEMPOTENCY_WINDOW: (0, limits.IDEMPOTENCY_WINDOW_S_MAX)},
-    refused={name: _ONLY_FIFO.format(name) for name in ("DeduplicationScope", "FifoThroughputLimit")},
+    refused={
+        **{name: _ONLY_FIFO.format(name) for name in ("DeduplicationScope", "FifoThroughputLimit")},
+        **_PRIORITY_REFUSED,
+    },
 )
 
 FIFO: Final = replace(
@@ -127,7 +136,8 @@ FIFO: Final = replace(
     refused={
         IDEMPOTENCY_WINDOW: (
             f"You can specify the {IDEMPOTENCY_WINDOW} only for standard queues: FIFO queues have theirs."
-        )
+        ),
+        **_PRIORITY_REFUSED,
     },
     needs_group=True,
     deduplicates_all=True,
@@ -140,7 +150,21 @@ FIFO: Final = replace(
     renews_dead_letters=True,
 )
 
-KINDS: Final = (STANDARD, FIFO)
+PRIORITY: Final = replace(
+    STANDARD,
+    name="priority",
+    marker=ORDER,
+    marker_value="priority",
+    order=PriorityOrder,
+    rules=PriorityRules,
+    ranges={**STANDARD.ranges, DEFAULT_PRIORITY: limits.LONG_RANGE},
+    choices={ORDER: ("priority", "standard")},
+    defaults={DEFAULT_PRIORITY: "0"},
+    refused={name: words for name, words in STANDARD.refused.items() if name not in _PRIORITY_REFUSED},
+    has_priorities=True,
+)
+
+KINDS: Final = (STANDARD, FIFO, PRIORITY)
 _MARKED: Final = tuple(kind for kind in KINDS if kind.marker)
 MARKERS: Final = frozenset(kind.marker for kind in _MARKED)
 

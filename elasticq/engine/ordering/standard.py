@@ -1,20 +1,29 @@
-"""Standard queues: whoever became available first goes first.
+"""Standard queues: what comes back from consumers and what was never received take turns.
 
-    stored ──> untouched (ranges, by sequence) ─┐
-        └delay─> waiting (by deadline) ──due──> returned ─┴──> chosen
-                    ^                                             │
-                    └────────────── in flight ────────────────────┘
+    stored ──> untouched (ranges, by sequence) ─┬─> fresh ─┐
+        └delay─> waiting (by deadline) ──due────┘          ├──> chosen
+                    ^         └──due──> returned ──────────┘       │
+                    └────────────────── in flight ─────────────────┘
 
 ``untouched`` holds never-received messages without delay; ``waiting`` what is
-delayed or in flight; ``returned`` what came back, by the time it did. The
-three are derived from rows and time: nothing is logged when a deadline ends.
-A message is in exactly one of them. Heap entries can be stale; ``_deadlines``
-tells the truth. A message whose content is not in memory cannot be chosen:
+delayed or in flight; ``due`` the never-received ones whose delay is over, by
+the time when it was; ``returned`` what came back, by the time it did. All are
+derived from rows and time: nothing is logged when a deadline ends. A message
+is in exactly one of them. Heap entries can be stale; ``_deadlines`` tells the
+truth. A message whose content is not in memory cannot be chosen:
 ``ContentsMissing`` says which contents to bring. What is different where
 messages have groups: fair.py.
+
+A returned message goes in front of the backlog, so that a retry does not wait
+for millions of messages. But while never-received ones wait, returned ones get
+every second place only, so that those that always fail block nobody
+(docs/adr/0026). Whose turn it is follows from the number of deliveries
+(``_taken``), which a roll-back takes back, and which each member counts by
+itself from its start on.
 """
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import TypeVar
@@ -61,15 +70,17 @@ class StandardRules(Rules):
 class StandardOrder(Order):
     """The index of one standard queue whose messages have no groups."""
 
-    __slots__ = ("_delayed", "_newest_return_ms", "_returned")
+    __slots__ = ("_delayed", "_due", "_newest_return_ms", "_returned", "_taken")
 
     has_groups = False
 
     def __init__(self, rows: dict[int, Row], contents: dict[int, MessageStored], grace: Grace, ages: Ages) -> None:
         super().__init__(rows, contents, grace, ages)
         self._returned: OrderedDict[int, int] = OrderedDict()  # sequence -> when it became available
+        self._due: OrderedDict[int, int] = OrderedDict()  # likewise, of those that were never received
         self._delayed = 0
         self._newest_return_ms = 0
+        self._taken = 0
 
     def go_on_as(self, successor: "type[Successor]") -> "Successor":
         """Returns an order of that class with the state of this one, which nobody may use any more."""
@@ -79,7 +90,8 @@ class StandardOrder(Order):
 
     def _take_over(self, before: "StandardOrder") -> None:
         self._untouched = before._untouched
-        self._returned, self._newest_return_ms = before._returned, before._newest_return_ms
+        self._returned, self._due = before._returned, before._due
+        self._newest_return_ms, self._taken = before._newest_return_ms, before._taken
         self._deadlines, self._heap, self._delayed = before._deadlines, before._heap, before._delayed
 
     # --- written by apply ---------------------------------------------------
@@ -101,13 +113,21 @@ class StandardOrder(Order):
         if not row.visible_at_ms:
             self._untouched.discard(sequence)
         elif self._deadlines.pop(sequence, None) is None:
-            del self._returned[sequence]
+            del (self._returned if row.delivery_number else self._due)[sequence]
         elif not row.delivery_number:
             self._delayed -= 1
 
     def replace(self, sequence: int, old: Row, row: Row) -> None:
+        self._count_delivery(old, row)
         self.remove(sequence, old)
         self.insert(sequence, row)
+
+    def _count_delivery(self, old: Row, row: Row) -> None:
+        """Count a delivery of the message, or one that is rolled back: then its number falls."""
+        if row.delivery_number > old.delivery_number:
+            self._taken += 1
+        elif row.delivery_number < old.delivery_number:
+            self._taken -= 1
 
     def join(self, sequence: int, name: str) -> None:
         raise AssertionError("a queue whose messages have groups has a fair order")
@@ -118,20 +138,18 @@ class StandardOrder(Order):
     def set_delay(self, delay_ms: int) -> None:
         """Does nothing: each message carries its own delay."""
 
-    def note_served(self, name: str, received_ms: int) -> None:
-        """Does nothing: the rows say everything."""
+    def note_served(self, name: str, number: int) -> None:
+        self._taken = number
 
     def served(self) -> list[tuple[str, int]]:
-        return []
+        return [("", self._taken)] if self._taken or self._rows else []
 
     def hide_again(self, from_ms: int) -> None:
         for sequence, due_ms in reversed(list(self._returned.items())):
             if due_ms < from_ms:
                 break
-            row = self._rows[sequence]
-            if row.delivery_number:
-                del self._returned[sequence]
-                self.insert(sequence, row)
+            del self._returned[sequence]
+            self.insert(sequence, self._rows[sequence])
 
     # --- read by handlers -----------------------------------------------------
 
@@ -152,42 +170,47 @@ class StandardOrder(Order):
             del deadlines[sequence]
             if not row.delivery_number:
                 self._delayed -= 1
-            is_in_order &= self._put_back(sequence, due_ms)
+            is_in_order &= self._put_back(sequence, due_ms, row.delivery_number > 0)
         if not deadlines:
             self._deadlines, self._heap = {}, []  # all stale; an emptied dict keeps the room of its fullest day
         if not is_in_order:  # a roll-back brought old deadlines back
             self._returned = OrderedDict(sorted(self._returned.items(), key=lambda item: item[1]))
+            self._due = OrderedDict(sorted(self._due.items(), key=lambda item: item[1]))
 
-    def _put_back(self, sequence: int, due_ms: int) -> bool:
-        """Note that the message is available since ``due_ms``. False if one that came back later is noted already."""
-        self._returned[sequence] = due_ms
+    def _put_back(self, sequence: int, due_ms: int, was_received: bool) -> bool:
+        """Note that the message is available since ``due_ms``. False if a later one is noted already."""
+        (self._returned if was_received else self._due)[sequence] = due_ms
         if due_ms < self._newest_return_ms:
             return False
         self._newest_return_ms = due_ms
         return True
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
-        """Chooses as ``Order.choose`` says, longest available first."""
+        """Chooses as ``Order.choose`` says: of what comes back and what was never received, each by turns."""
         if self._heap and self._heap[0][0] <= now_ms:
             self.advance(now_ms)
         contents = self._contents
-        if not self._returned:
+        if not self._returned and not self._due:
             first = self._untouched.first()
             if first is None:
                 return []
             if limit == 1 and first in contents and contents[first].sent_ms > sent_after_ms:
                 return [first]
+        return self._first_of(iter(self._returned), self._fresh(), limit, sent_after_ms)
+
+    def _first_of(self, returned: Iterator[int], fresh: Iterator[int], limit: int, sent_after_ms: int) -> list[int]:
+        """Returns what ``choose`` does of messages that came back and of those that were never received."""
+        contents = self._contents
         chosen: list[int] = []
         skipped = 0
-        returned = iter(self._returned.items())
-        untouched = iter(self._untouched)
+        place = self._taken
         back = next(returned, None)
-        fresh = next(untouched, None)
+        ahead = next(fresh, None)
         while len(chosen) < limit and skipped < SKIPPED_MAX:
-            if fresh is not None and (back is None or fresh not in contents or contents[fresh].sent_ms <= back[1]):
-                sequence, fresh = fresh, next(untouched, None)
+            if ahead is not None and (back is None or place % 2):
+                sequence, ahead = ahead, next(fresh, None)
             elif back is not None:
-                sequence, back = back[0], next(returned, None)
+                sequence, back = back, next(returned, None)
             else:
                 break
             content = contents.get(sequence)
@@ -197,14 +220,34 @@ class StandardOrder(Order):
                 raise ContentsMissing([sequence, *(other for other in self.cold_ahead() if other != sequence)])
             if content.sent_ms > sent_after_ms:
                 chosen.append(sequence)
+                place += 1
             else:
                 skipped += 1
         return chosen
 
+    def _fresh(self) -> Iterator[int]:
+        """The messages that were never received and can be handed out, longest available first."""
+        if not self._due:
+            yield from self._untouched
+            return
+        contents = self._contents
+        delayed = iter(self._due.items())
+        due = next(delayed, None)
+        for sequence in self._untouched:
+            content = contents.get(sequence)
+            while due is not None and content is not None and due[1] < content.sent_ms:
+                yield due[0]
+                due = next(delayed, None)
+            yield sequence
+        while due is not None:
+            yield due[0]
+            due = next(delayed, None)
+
     def cold_ahead(self) -> list[int]:
         contents = self._contents
         ahead = [sequence for sequence in islice(self._untouched, AHEAD_MAX) if sequence not in contents]
-        ahead += [sequence for sequence in islice(self._returned, RETURNED_AHEAD_MAX) if sequence not in contents]
+        for known in (self._due, self._returned):
+            ahead += [sequence for sequence in islice(known, RETURNED_AHEAD_MAX) if sequence not in contents]
         return ahead
 
     def progress(self, sequence: int) -> int:

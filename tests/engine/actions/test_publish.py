@@ -147,6 +147,14 @@ def test_message_without_structure_is_refused(desk: TopicDesk, text: str) -> Non
     )
 
 
+def test_texts_of_a_structured_message_are_looked_at(desk: TopicDesk) -> None:
+    for text in ('{"default": "\\u0000"}', '{"default": "d", "sqs": "\\ufffe"}'):
+        assert refused(desk, message=text, message_structure="json")[1].startswith("Message Reason")
+    assert refused(desk, message='{"default": "\\ud800"}', message_structure="json")[0] == "InvalidParameter"
+    desk.publish('{"default": "d", "sqs": ""}', message_structure="json")
+    assert desk.messages() == [""]
+
+
 def test_target_arn_is_as_the_topics(desk: TopicDesk) -> None:
     desk.do(t.Publish(target_arn=arn(), message="by target"))
     assert desk.messages() == ["by target"]

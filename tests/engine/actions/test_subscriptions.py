@@ -315,6 +315,23 @@ def test_unsubscribing_from_what_is_no_subscription_is_refused(desk: TopicDesk, 
     assert invalid(desk, t.Unsubscribe(given)) == text
 
 
+def test_subscription_is_found_by_its_whole_arn(desk: TopicDesk) -> None:
+    made = desk.subscribe()
+    desk.topic("other")
+    key = made.rpartition(":")[2]
+    for wrong in (f"{arn('other')}:{key}", f"{arn('unknown')}:{key}", f"{arn()}:{key}x", f"{arn()}:"):
+        with pytest.raises(errors.TopicNotFound):
+            desk.do(t.GetSubscriptionAttributes(wrong))
+    far = f"{arn().replace('000000000000', '000000000000/eu-west-1')}:{key}"
+    assert invalid(desk, t.GetSubscriptionAttributes(far)) == "SubscriptionArn"
+
+
+@pytest.mark.parametrize("policy", ['{"healthyRetryPolicy": []}', "[]", '{"healthyRetryPolicy": null}', "{"])
+def test_delivery_policy_that_is_none_is_refused(desk: TopicDesk, policy: str) -> None:
+    text = invalid(desk, subscription("http", "http://e", DeliveryPolicy=policy))
+    assert text.startswith("Attributes Reason: DeliveryPolicy: ")
+
+
 def test_unsubscribing_is_no_error_twice_and_is_counted(desk: TopicDesk) -> None:
     made = desk.subscribe()
     for _ in range(2):

@@ -156,6 +156,12 @@ def test_attribute_is_shown_once_set_and_goes_with_an_empty_value(
             "Policy Error: PrincipalNotFound",
         ),
         ("DeliveryPolicy", "[]", "DeliveryPolicy: Unexpected JSON member"),
+        ("DeliveryPolicy", '{"http": []}', "DeliveryPolicy: Unexpected JSON member"),
+        (
+            "DeliveryPolicy",
+            '{"http": {"defaultHealthyRetryPolicy": []}}',
+            "DeliveryPolicy: Unexpected JSON member",
+        ),
     ],
 )
 def test_attribute_that_is_none_is_refused(desk: TopicDesk, name: str, value: str, text: str) -> None:
@@ -186,6 +192,7 @@ def test_arn_of_no_topic_is_refused_in_awss_words(desk: TopicDesk, command: Call
     assert invalid(desk, command("arn:aws:sns")) == "TopicArn Reason: An ARN must have at least 6 elements, not 3"
     assert invalid(desk, command(arn().replace("us-east-1", "eu-west-1"))) == "TopicArn"
     assert invalid(desk, command(arn().replace(":sns:", ":sqs:"))) == "TopicArn"
+    assert invalid(desk, command(arn().replace("000000000000", "000000000000/eu-west-1"))) == "TopicArn"
 
 
 def test_deleting_takes_the_subscriptions_and_is_no_error_twice(desk: TopicDesk) -> None:

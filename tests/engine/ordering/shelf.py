@@ -4,10 +4,13 @@ from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.kinds import Kind
+from elasticq.engine.ordering.priority import PRIORITY
 from elasticq.engine.rows import UNTOUCHED, Grace, Row
 from elasticq.engine.state import Queue
+from elasticq.model.commands import MessageAttributeValue
 
 QUEUE_ID = 7
+PRIORITIES = 4
 
 
 class Shelf:
@@ -34,7 +37,12 @@ class Shelf:
 
     def put(self, sequence: int, sent_ms: int, delay_ms: int = 0) -> None:
         queue, group = self.queue, self.group_of(sequence)
-        queue.contents[sequence] = MessageStored(QUEUE_ID, sequence, "x", sent_ms, "me", group_id=group)
+        attributes = None
+        if self.kind.has_priorities and sequence % PRIORITIES:  # the others have the queue's default
+            attributes = {PRIORITY: MessageAttributeValue("Number", str(sequence % PRIORITIES - 1))}
+        queue.contents[sequence] = MessageStored(
+            QUEUE_ID, sequence, "x", sent_ms, "me", attributes=attributes, group_id=group
+        )
         queue.issued.add(sequence)
         queue.ages.note(sequence, sent_ms)
         self.sent_ms[sequence] = sent_ms
@@ -69,6 +77,7 @@ class Shelf:
 
     def drop_and_roll_back(self, sequence: int) -> None:
         order, row, content = self.queue.order, self.row(sequence), self.queue.contents.get(sequence)
+        priority = order.priority(sequence) if self.kind.has_priorities else None
         name, cold, sent_ms = order.group_name(sequence), self.cold.get(sequence), self.sent_ms[sequence]
         self.drop(sequence)
         self.sent_ms[sequence] = sent_ms
@@ -78,6 +87,8 @@ class Shelf:
             self.cold[sequence] = cold
         if row is not UNTOUCHED:
             self.queue.rows[sequence] = row
+        if priority is not None:
+            order.prioritise(sequence, priority)
         if name is not None:
             self.queue.join(sequence, name)
         order.insert(sequence, row)
@@ -106,11 +117,13 @@ class Shelf:
         for sequence in sorted(self.sent_ms):
             if (name := order.group_name(sequence)) is not None:
                 other.queue.join(sequence, name)
+            if self.kind.has_priorities:
+                other.queue.order.prioritise(sequence, order.priority(sequence))
         for sequence in sorted(self.queue.rows):
             row = other.queue.rows[sequence] = self.queue.rows[sequence]
             other.queue.order.insert(sequence, row)
-        for name, received_ms in order.served():
-            other.queue.order.note_served(name, received_ms)
+        for name, number in order.served():
+            other.queue.order.note_served(name, number)
         other.delay(self.delay_ms)
         return other
 

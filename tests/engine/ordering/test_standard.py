@@ -1,4 +1,4 @@
-"""The standard ordering policy: longest available first, each message in one place, exact counts."""
+"""The standard ordering policy: what comes back and what is new by turns, each message in one place, exact counts."""
 
 import pytest
 from hypothesis import given
@@ -10,6 +10,7 @@ from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.standard import StandardOrder
 from elasticq.engine.rows import Grace, Row
+from tests.engine.driver import by_turns
 
 
 class Shelf:
@@ -36,6 +37,14 @@ class Shelf:
         self.touched.pop(sequence, None)
         del self.contents[sequence]
 
+    def take(self, now_ms: int, visibility_ms: int = 0) -> int:
+        """Hand out the next message, as apply does."""
+        (sequence,) = self.choose(now_ms, 1)
+        old = self.rows[sequence]
+        row = self.rows[sequence] = self.touched[sequence] = Row(now_ms + visibility_ms, old.delivery_number + 1)
+        self.order.replace(sequence, old, row)
+        return sequence
+
     def choose(self, now_ms: int, limit: int = 10, sent_after_ms: int = -1) -> list[int]:
         return self.order.choose(now_ms, limit, sent_after_ms)
 
@@ -52,12 +61,59 @@ def test_messages_go_in_the_order_they_came(shelf: Shelf) -> None:
     assert shelf.choose(100, limit=2) == [1, 2]
 
 
-def test_earlier_availability_goes_first_whatever_the_reason(shelf: Shelf) -> None:
-    shelf.put(1, 100, visible_at_ms=500)  # delayed until 500
-    shelf.put(2, 200, visible_at_ms=300, delivery_number=1)  # in flight until 300
-    shelf.put(3, 400)  # sent at 400
-    shelf.put(4, 600)
-    assert shelf.choose(600) == [2, 3, 1, 4]
+def test_delayed_message_takes_its_place_by_the_end_of_its_delay(shelf: Shelf) -> None:
+    shelf.put(1, 100, visible_at_ms=500)
+    shelf.put(2, 400)
+    shelf.put(3, 600)
+    assert shelf.choose(600) == [2, 1, 3]
+
+
+def test_what_comes_back_goes_before_the_backlog_and_takes_every_second_place(shelf: Shelf) -> None:
+    for sequence in range(1, 9):
+        shelf.put(sequence, 100)
+    for sequence in (1, 2, 3):
+        shelf.put(sequence, 100, visible_at_ms=200 + sequence, delivery_number=1)
+    shelf.put(2, 100, visible_at_ms=900, delivery_number=1)
+    assert shelf.choose(899) == [1, 4, 3, 5, 6, 7, 8]
+    assert shelf.choose(900) == [1, 4, 3, 5, 2, 6, 7, 8]
+
+
+def test_message_that_always_fails_blocks_nobody(shelf: Shelf) -> None:
+    for sequence in (1, 2, 3):
+        shelf.put(sequence, 100)
+    taken = [shelf.take(200) for _ in range(6)]
+    assert taken == [1, 2, 1, 3, 2, 1]
+
+
+def test_retry_does_not_wait_behind_ten_million() -> None:
+    shelf = Shelf()
+    shelf.put(1, 100)
+    shelf.order.insert_untouched(2, 10_000_000)
+    for sequence in range(2, 6):
+        shelf.contents[sequence] = MessageStored(1, sequence, "x", 100, "me")
+    shelf.put(1, 100, visible_at_ms=200, delivery_number=1)
+    assert shelf.choose(199, limit=2) == [2, 3]
+    assert 1 in shelf.choose(200, limit=2)
+
+
+@given(st.data())
+def test_returned_messages_never_have_two_places_in_a_row_while_others_wait(data: st.DataObject) -> None:
+    shelf, now_ms = Shelf(), 1_000
+    is_behind_returned = False
+    for sequence in range(1, data.draw(st.integers(2, 30))):
+        shelf.put(sequence, now_ms)
+    for _ in range(data.draw(st.integers(1, 40))):
+        now_ms += 1
+        waiting = [sequence for sequence, row in shelf.rows.items() if not row.delivery_number]
+        back = [sequence for sequence, row in shelf.rows.items() if row.delivery_number and row.visible_at_ms <= now_ms]
+        chosen = shelf.choose(now_ms, 1)
+        if not chosen:
+            continue
+        assert not (is_behind_returned and waiting and chosen[0] in back)
+        is_behind_returned = chosen[0] in back
+        shelf.take(now_ms, visibility_ms=data.draw(st.sampled_from([0, 0, 1, 3])))
+        if data.draw(st.booleans()):
+            shelf.drop(chosen[0])
 
 
 def test_message_waits_for_its_very_millisecond(shelf: Shelf) -> None:
@@ -100,9 +156,9 @@ def test_grace_is_for_messages_in_flight_only() -> None:
     shelf.put(3, 50, visible_at_ms=1_600, delivery_number=1)  # to 2,000, and from there chained to 3,000
     assert shelf.choose(999) == [1]
     assert shelf.order.counts(999) == Counts(1, 2, 0)
-    assert shelf.choose(1_000) == [1, 2]
-    assert shelf.choose(2_999) == [1, 2]
-    assert shelf.choose(3_000) == [1, 2, 3]
+    assert shelf.choose(1_000) == [2, 1]
+    assert shelf.choose(2_999) == [2, 1]
+    assert shelf.choose(3_000) == [2, 1, 3]
 
 
 def test_many_moved_deadlines_do_not_grow_the_heap(shelf: Shelf) -> None:
@@ -171,6 +227,12 @@ def check_against_rows(shelf: Shelf, now_ms: int) -> None:
     assert shelf.order.counts(now_ms) == Counts(len(available_ms), in_flight, delayed)
     chosen = shelf.choose(now_ms, 100)
     assert sorted(chosen) == sorted(available_ms)
-    times = [available_ms[sequence] for sequence in chosen]
-    assert times == sorted(times)
+    back, fresh = (
+        [available_ms[sequence] for sequence in chosen if bool(shelf.rows[sequence].delivery_number) == was_received]
+        for was_received in (True, False)
+    )
+    assert back == sorted(back)
+    assert fresh == sorted(fresh)
+    turns = [bool(shelf.rows[sequence].delivery_number) for sequence in chosen]
+    assert turns == by_turns([True] * len(back), [False] * len(fresh), shelf.order._taken)
     assert shelf.choose(now_ms, 1) == chosen[:1]

@@ -225,5 +225,6 @@ DIFFERENCES = (
     "AWSTraceHeader has at most 1,024 bytes, RedrivePolicy and RedriveAllowPolicy 8,192, integers 32 bits; far longer "
     "ids, names and lists than AWS's fail the whole call, entries of a batch too; a request without messages has at "
     "most 262,144 bytes. AWS's bounds and words for these are not known.",
-    "Ours, and only where asked for: `ElasticqPageSize`, `ElasticqIdempotencyWindow`, peeks ([client](client.md)).",
+    "Ours, and only where asked for: `ElasticqPageSize`, `ElasticqIdempotencyWindow`, peeks, priority queues "
+    "([client](client.md)).",
 )

@@ -222,6 +222,7 @@ def test_flooded_server_lives_within_its_memory_and_loses_nothing(
     assert "Traceback" not in server.log.read_text()
 
 
+@pytest.mark.chaos
 def test_all_floods_after_each_other_lose_nothing(server: Server) -> None:
     """Also not when the process is killed at their end."""
     flood, honest = Flood(server), Honest(server)

@@ -10,7 +10,7 @@ from tests.system.acceptance.conftest import BEHIND_PROXY
 from tests.system.cluster.cluster import ROOT
 
 FOLDER = "tests/system/acceptance"
-FEW = [f"{FOLDER}/test_{name}.py" for name in ("boto3", "query", "fifo", "idempotency")]
+FEW = [f"{FOLDER}/test_{name}.py" for name in ("boto3", "idempotency")]
 
 
 @pytest.mark.parametrize("files", [FEW, pytest.param([FOLDER], marks=pytest.mark.chaos)], ids=["few", "all"])

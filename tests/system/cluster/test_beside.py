@@ -6,6 +6,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -36,6 +37,7 @@ def beside_small(small: Cluster) -> Iterator[Beside]:
         yield found
 
 
+@pytest.mark.chaos
 def test_killed_masters_are_not_noticed_through_a_proxy(cluster: Cluster, proxy: Beside) -> None:
     with Plain(proxy, "unnoticed") as plain:
         gaps_s = kill_masters(cluster, plain, KILLS, cluster.master)
@@ -100,9 +102,9 @@ def test_it_counts_for_nothing_in_its_cluster(cluster: Cluster, proxy: Beside) -
     assert not (cluster.directory / proxy.name).exists()
 
 
-def test_a_long_poll_ends_at_the_master_when_its_client_leaves(small: Cluster, beside_small: Beside) -> None:
-    proxy, master = beside_small, small["n1"]
-    url = proxy.call("CreateQueue", QueueName="polled")["QueueUrl"]
+@contextmanager
+def waiting_receive(proxy: Beside, url: str) -> Iterator[socket.socket]:
+    """The connection of a client that waits for a message; nobody reads from it."""
     body = json.dumps({"QueueUrl": url, "WaitTimeSeconds": 20}).encode()
     head = (
         f"POST / HTTP/1.1\r\nHost: {HOST}\r\nX-Amz-Target: AmazonSQS.ReceiveMessage\r\n"
@@ -110,6 +112,26 @@ def test_a_long_poll_ends_at_the_master_when_its_client_leaves(small: Cluster, b
     )
     with socket.create_connection((HOST, proxy.port)) as client:
         client.sendall(head.encode() + body)
+        yield client
+
+
+def test_a_long_poll_of_a_proxy_that_is_stopped_is_answered(small: Cluster, beside_small: Beside) -> None:
+    proxy, master = beside_small, small["n1"]
+    url = proxy.call("CreateQueue", QueueName="stopped")["QueueUrl"]
+    with waiting_receive(proxy, url) as client:
+        until(lambda: master.metric("waiters") == 1, "the receive waits at the master")
+        assert proxy.stop() == 0
+        with client.makefile("rb") as answer:
+            head, _, body = answer.read().partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200")
+    assert json.loads(body) == {}
+    assert master.metric("waiters") == 0
+
+
+def test_a_long_poll_ends_at_the_master_when_its_client_leaves(small: Cluster, beside_small: Beside) -> None:
+    proxy, master = beside_small, small["n1"]
+    url = proxy.call("CreateQueue", QueueName="polled")["QueueUrl"]
+    with waiting_receive(proxy, url):
         until(lambda: master.metric("waiters") == 1, "the receive waits at the master")
     until(lambda: master.metric("waiters") == 0, "its wait ended with its client")
     proxy.call("SendMessage", QueueUrl=url, MessageBody="for the next one")

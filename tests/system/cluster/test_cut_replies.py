@@ -9,7 +9,7 @@ from tests.system.cluster.cluster import Cluster, boto3_at
 from tests.system.cluster.cut_calls import cut_calls, rounds
 from tests.system.cluster.cutter import Cutter
 
-CUTS = 36  # of each of two members
+CUTS = 24  # of each of two members
 
 
 @pytest.mark.parametrize("place", ["master", "follower"])

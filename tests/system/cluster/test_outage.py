@@ -1,5 +1,7 @@
 """A cluster that is gone for a while: patient clients see nothing, plain ones are told, and nothing appears later."""
 
+import pytest
+
 from tests.system.cluster.cluster import until
 from tests.system.cluster.conftest import MakeCluster
 from tests.system.cluster.outage import FRONT, Programs, Sent, ghosts_among, out_of_order, switch_off
@@ -36,6 +38,7 @@ def test_cluster_that_was_off_is_waited_for_and_what_it_refused_never_appears(ma
     assert any(sent.error == "EndpointConnectionError" for sent in refused)
 
 
+@pytest.mark.chaos
 def test_patient_clients_of_a_member_that_was_killed_go_to_another(make_cluster: MakeCluster) -> None:  # F4
     cluster = make_cluster().start()
     with Programs(cluster) as programs:

@@ -12,7 +12,7 @@ from tests.system.cluster.plain import Plain, kill_masters
 from tests.system.cluster.rolling import SUPERVISED, restart_gracefully
 from tests.system.durability.connection import request
 
-KILLS = 2
+KILLS = 1
 GROUPS = 99
 POLLS = 300
 LOST_S = 10
@@ -36,6 +36,7 @@ def test_killed_masters_are_not_noticed(cluster: Cluster, groups: int) -> None:
     verdict.assert_unnoticed()
 
 
+@pytest.mark.chaos
 def test_members_that_restart_one_after_another_are_not_noticed(cluster: Cluster) -> None:
     with Plain(cluster["n1"], "rolling") as plain:
         for name in ("n2", "n3"):

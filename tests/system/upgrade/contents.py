@@ -104,12 +104,32 @@ def fill(call: Caller) -> dict[str, Any]:
         each["ReceiptHandle"] for each in call("ReceiveMessage", QueueUrl=call.queue("leased"), **LEASE)["Messages"]
     ]
     facts["once"] = call("SendMessage", QueueUrl=call.queue("once"), **ONCE)["MessageId"]
+    facts["urgent"] = _send_by_priority(call)
     time.sleep(ROWS_S)  # older versions, which run this too, do not tell when their rows are written
     facts["again"] = call("SendMessage", "11111111-2222", QueueUrl=orders, **AGAIN)["MessageId"]
     facts["in_order"] = call("SendMessage", QueueUrl=call.queue("steps.fifo"), **IN_ORDER)["SequenceNumber"]
     call("SendMessage", QueueUrl=orders, MessageBody="traced", MessageSystemAttributes=TRACE)
     call("SendMessage", QueueUrl=orders, MessageBody="later", DelaySeconds=DELAY_S)
+    change = {"MessageIds": [facts["urgent"]["last"]], "Priority": -7}
+    call("ElasticqChangePriority", QueueUrl=call.queue("urgent"), **change)
     return facts
+
+
+def _send_by_priority(call: Caller) -> dict[str, str]:
+    """Messages of a priority queue, two of which are changed: one before the rows hold it, one after it."""
+    url = call.queue("urgent")
+    attributes = {
+        "ElasticqOrder": "priority",
+        "ElasticqDefaultPriority": "5",
+        "MessageRetentionPeriod": str(RETENTION_S),
+    }
+    call("CreateQueue", QueueName="urgent", Attributes=attributes)
+    ids = {}
+    for body, number in (("default", None), ("first", "-9"), ("changed", "9"), ("last", "99"), ("third", "0")):
+        named = {"ElasticqPriority": {"DataType": "Number", "StringValue": number}} if number else {}
+        ids[body] = call("SendMessage", QueueUrl=url, MessageBody=body, MessageAttributes=named)["MessageId"]
+    call("ElasticqChangePriority", QueueUrl=url, MessageIds=[ids["changed"]], Priority=-8)
+    return ids
 
 
 def _hide_and_delete(call: Caller) -> dict[str, Any]:
@@ -127,7 +147,10 @@ def _hide_and_delete(call: Caller) -> dict[str, Any]:
 def check(call: Caller, facts: dict[str, Any]) -> None:
     """Find all that ``fill`` has put there, at the time when it did."""
     names = [url.rpartition("/")[2] for url in call("ListQueues")["QueueUrls"]]
-    assert names == ["dead", "leased", "many", "once", "orders", "steps.fifo"]
+    newer = ["urgent"] if "urgent" in facts else []
+    assert names == ["dead", "leased", "many", "once", "orders", "steps.fifo", *newer]
+    if newer:
+        _check_priorities(call, facts["urgent"])
     _check_orders(call, facts)
     _check_many(call, facts)
     _check_fifo(call, facts)
@@ -170,6 +193,12 @@ def _check_many(call: Caller, facts: dict[str, Any]) -> None:
     assert set(bodies) & set(facts["gone"]) == set()
     call("DeleteMessage", QueueUrl=url, ReceiptHandle=facts["taken"])
     assert counts(call, "many") == (0, MANY - 11, 0)
+
+
+def _check_priorities(call: Caller, ids: dict[str, str]) -> None:
+    messages = call("ReceiveMessage", QueueUrl=call.queue("urgent"), MaxNumberOfMessages=10)["Messages"]
+    assert [each["Body"] for each in messages] == ["first", "changed", "last", "third", "default"]
+    assert [each["MessageId"] for each in messages] == [ids[each["Body"]] for each in messages]
 
 
 def _check_fifo(call: Caller, facts: dict[str, Any]) -> None:

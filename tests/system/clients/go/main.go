@@ -1,4 +1,4 @@
-// The Go SDK v2 as services use it: send, batch, long poll, cancelled long poll, typed errors.
+// The Go SDK v2 as services use it: send, batch, long poll, cancelled long poll, typed errors; and the Go CDK (gocloud.go).
 package main
 
 import (
@@ -98,5 +98,6 @@ func main() {
 	sendAndReceive(ctx, one, other, url)
 	cancelledPollLosesNothing(ctx, one, other, url)
 	must(other.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: url}))
-	fmt.Println("go: typed error, batch of 10, cancelled long poll, binary attribute")
+	goCloud(ctx, one, other)
+	fmt.Println("go: typed error, batch of 10, cancelled long poll, binary attribute; Go CDK")
 }

@@ -1,0 +1,244 @@
+"""The admin port's API of queues: figures, SQS's actions, rates, definitions, events and waiting receives.
+
+``openapi.json`` beside this module describes it; the page (page/) and ``elasticq cluster events`` use nothing else.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from aiohttp import web
+from msgspec import Struct
+
+from elasticq.admin import asking, calls, definitions
+from elasticq.admin.calls import NotExecuted
+from elasticq.admin.rates import ALL, PERIOD_S, Key
+from elasticq.admin.source import AdminSource
+from elasticq.engine.figures import QueueFigures
+from elasticq.model.names import account_of, queue_url, region_of
+from elasticq.peers.questions import Answer
+
+OPENAPI: Final = Path(__file__).with_name("openapi.json")
+PART: Final = 100
+"""Queues that are looked at before the loop serves others."""
+WAITING_SHOWN_MAX: Final = 1_000
+STREAMS_MAX: Final = 32
+"""Charts that may be open at the same time."""
+JSON: Final = ("application/json", "application/x-amz-json-1.0")
+NOT_JSON: Final = NotExecuted(415, "UnsupportedMediaType", f"The body is of one of the types {', '.join(JSON)}.")
+"""No page of another origin can make a browser send these types unasked."""
+WINDOWS_S: Final = (60, 600, 3_600)
+
+
+class QueueRow(Struct):
+    """A queue as the list shows it; rates are messages a second over the last minute, through this member."""
+
+    name: str
+    account: str
+    region: str
+    url: str
+    visible: int
+    in_flight: int
+    delayed: int
+    oldest_age_ms: int | None
+    sent_per_s: float
+    received_per_s: float
+    deleted_per_s: float
+
+
+class Api:
+    """Handlers of the routes under ``/api``. The member's rates are looked at each PERIOD_S seconds."""
+
+    def __init__(self, source: AdminSource) -> None:
+        self._source = source
+        self._streams = 0
+
+    def add_to(self, app: web.Application) -> None:
+        app.router.add_get("/api/queues", self.queues)
+        app.router.add_post("/api/actions/{action}", self.action)
+        app.router.add_get("/api/rates", self.series)
+        app.router.add_get("/api/live", self.live)
+        app.router.add_get("/api/waiting", self.waiting)
+        app.router.add_get("/api/definitions", self.export)
+        app.router.add_put("/api/definitions", self.load)
+        app.router.add_get("/api/openapi.json", self.openapi)
+        app.router.add_get("/cluster/events", self.events)
+        app.cleanup_ctx.append(self._looking)
+
+    # --- queues -----------------------------------------------------------------------
+
+    async def queues(self, request: web.Request) -> web.Response:
+        prefix = request.query.get("prefix", "")
+        rows = [msgspec.to_builtins(row) for row in await self.rows(prefix)]
+        return reply((200, msgspec.json.encode({"queues": rows})))
+
+    async def rows(self, prefix: str = "") -> list[QueueRow]:
+        """Return all queues whose names begin so, by their names."""
+        rows, time_ms = [], self._source.status().time_ms
+        for number, figures in enumerate(self._source.queues()):
+            if figures.name.startswith(prefix):
+                rows.append(self._row(figures, time_ms))
+            if number % PART == PART - 1:
+                await asyncio.sleep(0)
+        return sorted(rows, key=lambda row: (row.name, row.account, row.region))
+
+    def _row(self, figures: QueueFigures, time_ms: int) -> QueueRow:
+        source = self._source
+        sent, received, deleted = self._source.rates.per_second((figures.account, figures.name), WINDOWS_S[0])
+        return QueueRow(
+            figures.name,
+            account_of(figures.account),
+            region_of(figures.account, source.region),
+            queue_url(source.endpoint, figures.account, figures.name),
+            figures.visible,
+            figures.in_flight,
+            figures.delayed,
+            None if figures.oldest_ms is None else max(0, time_ms - figures.oldest_ms),
+            sent,
+            received,
+            deleted,
+        )
+
+    def row_of(self, owner: str, name: str) -> QueueRow | None:
+        """Return one queue, None where there is none."""
+        found = (each for each in self._source.queues() if each.name == name and each.account == owner)
+        figures = next(found, None)
+        return None if figures is None else self._row(figures, self._source.status().time_ms)
+
+    async def action(self, request: web.Request) -> web.Response:
+        """Execute an action of SQS; the body is that of AWS JSON 1.0."""
+        if request.content_type not in JSON:
+            return refusal(NOT_JSON)
+        body = await request.read()
+        query = request.query
+        answer = calls.answer(
+            self._source, request.match_info["action"], body, query.get("account", ""), query.get("region", "")
+        )
+        return reply(await answer)
+
+    async def waiting(self, _: web.Request) -> web.Response:
+        return reply((200, msgspec.json.encode({"waiting": self._source.waiting(WAITING_SHOWN_MAX)})))
+
+    # --- definitions ------------------------------------------------------------------
+
+    async def export(self, _: web.Request) -> web.Response:
+        try:
+            body = await definitions.export(self._source)
+        except NotExecuted as error:
+            return refusal(error)
+        headers = {"Content-Disposition": 'attachment; filename="elasticq-definitions.json"'}
+        return web.Response(body=body, headers=headers, content_type="application/json")
+
+    async def load(self, request: web.Request) -> web.Response:
+        if request.content_type not in JSON:
+            return refusal(NOT_JSON)
+        try:
+            told = await definitions.load(self._source, await request.read())
+        except NotExecuted as error:
+            return refusal(error)
+        return reply((200, msgspec.json.encode(told)))
+
+    # --- what moves -------------------------------------------------------------------
+
+    async def series(self, request: web.Request) -> web.Response:
+        """Return what went in and out in the last ``window_s`` seconds, through all members that can be asked."""
+        try:
+            key, window_s = self._asked(request)
+        except NotExecuted as error:
+            return refusal(error)
+        return reply((200, msgspec.json.encode(await self._everywhere(key, window_s))))
+
+    def _asked(self, request: web.Request) -> tuple[Key, int]:
+        query, key = request.query, ALL
+        if "queue" in query:
+            owner = calls.owner_of(self._source, query.get("account", ""), query.get("region", ""))
+            key = owner, query["queue"]
+        window = query.get("window_s", "60")
+        if not window.isascii() or not window.isdigit() or int(window[:9]) not in WINDOWS_S:
+            told = ", ".join(map(str, WINDOWS_S))
+            raise NotExecuted(400, "InvalidParameterValue", f"window_s is one of {told}.")
+        return key, int(window)
+
+    async def _everywhere(self, key: Key, window_s: int) -> dict[str, list[float]]:
+        status = self._source.status()
+        others = [member.id for member in status.members if member.is_linked and member.id != status.member_id]
+        asked = msgspec.json.encode([*key, window_s])
+        answers = await asyncio.gather(*(asking.rates_of(self._source, other, asked) for other in others))
+        return added([self._source.rates.series(key, window_s), *(answer for answer in answers if answer is not None)])
+
+    async def live(self, request: web.Request) -> web.StreamResponse:
+        """Send, each PERIOD_S seconds, an event with the counts of a queue, or of all, and the rates since the last."""
+        try:
+            key, _ = self._asked(request)
+        except NotExecuted as error:
+            return refusal(error)
+        if self._streams >= STREAMS_MAX:
+            return refusal(NotExecuted(503, "ServiceUnavailable", f"{STREAMS_MAX} charts are open already."))
+        self._streams += 1
+        try:
+            response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+            await response.prepare(request)
+            with suppress(ConnectionError):
+                while not self._source.stopping:
+                    await response.write(b"data: " + msgspec.json.encode(await self._now(key)) + b"\n\n")
+                    await asyncio.sleep(PERIOD_S)
+            return response
+        finally:
+            self._streams -= 1
+
+    async def _now(self, key: Key) -> dict[str, Any]:
+        counts = {"visible": 0, "in_flight": 0, "delayed": 0}
+        for number, figures in enumerate(self._source.queues()):
+            if key in (ALL, (figures.account, figures.name)):
+                counts["visible"] += figures.visible
+                counts["in_flight"] += figures.in_flight
+                counts["delayed"] += figures.delayed
+            if number % PART == PART - 1:
+                await asyncio.sleep(0)
+        last = await self._everywhere(key, PERIOD_S)
+        moved = {name: sum(islice(reversed(last[name]), 1)) for name in ("sent", "received", "deleted")}
+        return {"time_ms": self._source.status().time_ms, **counts, **moved}
+
+    async def _looking(self, _: web.Application) -> AsyncIterator[None]:
+        async def look() -> None:
+            while True:
+                self._source.rates.look(self._source.meter().by_queue())
+                await asyncio.sleep(PERIOD_S)
+
+        task = asyncio.create_task(look())
+        yield
+        task.cancel()
+
+    # --- what happened, and how to ask ---------------------------------------------------
+
+    async def events(self, _: web.Request) -> web.Response:
+        return reply((200, msgspec.json.encode({"events": self._source.events()})))
+
+    async def openapi(self, _: web.Request) -> web.Response:
+        return web.Response(body=OPENAPI.read_bytes(), content_type="application/json")
+
+
+def added(series: Iterable[dict[str, list[float]]]) -> dict[str, list[float]]:
+    """Return the sum of several members' series, which may be of different lengths: their ends are now."""
+    told = list(series)
+    longest = max(told, key=lambda one: len(one["age_s"]))
+    whole = {"age_s": longest["age_s"]}
+    for name in ("sent", "received", "deleted"):
+        values = [0.0] * len(longest["age_s"])
+        for one in told:
+            for back in range(1, len(one[name]) + 1):
+                values[-back] += one[name][-back]
+        whole[name] = values
+    return whole
+
+
+def reply(answer: Answer) -> web.Response:
+    return web.Response(status=answer[0], body=answer[1], content_type="application/json")
+
+
+def refusal(error: NotExecuted) -> web.Response:
+    return reply((error.status, msgspec.json.encode({"error": error.message})))

@@ -1,0 +1,74 @@
+"""Executes SQS's actions for the admin port: AWS JSON 1.0 in, AWS JSON 1.0 out, for any account and region.
+
+So everything that a client can do the page, the command line and other people's scripts can do here, in the shapes
+that AWS documents, and an action that SQS gets is one of the admin port at once.
+"""
+
+from typing import Final
+
+import msgspec
+
+from elasticq.admin.source import AdminSource
+from elasticq.model.errors import SqsError
+from elasticq.model.names import ACCOUNT, REGION, owner_in
+from elasticq.model.results import Result, StaleResult
+from elasticq.peers.questions import Answer
+from elasticq.runtime.runtime import RuntimeStopped
+from elasticq.wire import json
+from elasticq.wire.operations import OPERATIONS, PEEK, SQS, Operation
+
+ACTIONS: Final[dict[str, Operation]] = {**OPERATIONS, PEEK.name: PEEK}
+"""What can be asked for, by name."""
+
+
+class NotExecuted(Exception):
+    """The command was not executed or failed: HTTP status, AWS's code, and a sentence for people."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+
+
+def owner_of(source: AdminSource, account: str, region: str) -> str:
+    """Return the owner (model/names.py) of an account's queues in a region; empty means the node's own.
+
+    Raises NotExecuted for what is no account or no region.
+    """
+    if account and not ACCOUNT.match(account):
+        raise NotExecuted(400, "InvalidParameterValue", "An account is 12 digits.")
+    if region and not REGION.match(region):
+        raise NotExecuted(400, "InvalidParameterValue", "A region is 1 to 32 lower-case letters, digits and hyphens.")
+    return owner_in(account or source.account, "" if region == source.region else region)
+
+
+async def execute(source: AdminSource, action: str, body: bytes, owner: str) -> bytes:
+    """Execute one action and return the body of its answer, an object. Raises NotExecuted."""
+    operation = ACTIONS.get(action)
+    if operation is None:
+        raise NotExecuted(404, "InvalidAction", f"There is no action {action[:80]}.")
+    if source.is_read_only and not operation.read_only:
+        raise NotExecuted(403, "ReadOnly", "This admin port may change nothing (admin.read_only).")
+    try:
+        command = json.decode(operation, body)
+        result = unwrapped(await source.execute(command, owner))
+    except SqsError as error:
+        raise NotExecuted(error.status, error.json_type, error.message) from error
+    except RuntimeStopped as error:
+        raise NotExecuted(503, "ServiceUnavailable", "The server is stopping.") from error
+    return json.encode(operation, command, result) or b"{}"
+
+
+def unwrapped(result: Result) -> Result:
+    """Return what a member without a master answers from what it knows, as it answers."""
+    return result.result if isinstance(result, StaleResult) else result
+
+
+async def answer(source: AdminSource, action: str, body: bytes, account: str, region: str) -> Answer:
+    """Execute one action; an error is an answer with AWS's members ``__type`` and ``message``."""
+    try:
+        return 200, await execute(source, action, body, owner_of(source, account, region))
+    except NotExecuted as error:
+        told = {"__type": SQS.error_prefix + error.code, "message": error.message}
+        return error.status, msgspec.json.encode(told)

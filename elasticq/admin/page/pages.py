@@ -1,0 +1,396 @@
+"""The page's routes: HTML made by templates, forms that htmx sends, and files that never change.
+
+Jinja2 is imported with the first request, in another thread than the loop's: nothing else needs it.
+"""
+
+import asyncio
+import json as plain_json
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlencode
+
+import msgspec
+from aiohttp import web
+
+from elasticq import __version__
+from elasticq.admin import asking, calls, definitions
+from elasticq.admin.api import OPENAPI, Api, QueueRow
+from elasticq.admin.calls import NotExecuted
+from elasticq.admin.cluster import document
+from elasticq.admin.page import forms, text
+from elasticq.admin.page.login import HEADERS, Login
+from elasticq.admin.source import AdminSource
+from elasticq.model.names import account_of, parse_queue_arn, queue_path, region_of
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+HERE: Final = Path(__file__).parent
+NAV: Final = (
+    ("/", "Queues"),
+    ("/consumers", "Consumers"),
+    ("/cluster.html", "Cluster"),
+    ("/events", "Events"),
+    ("/definitions", "Definitions"),
+)
+COLUMNS: Final = (
+    ("name", "Queue"),
+    ("visible", "Visible"),
+    ("in_flight", "In flight"),
+    ("delayed", "Delayed"),
+    ("oldest_age_ms", "Oldest"),
+    ("sent_per_s", "In, /s"),
+    ("received_per_s", "Out, /s"),
+    ("deleted_per_s", "Deleted, /s"),
+)
+SETTINGS: Final = (
+    ("VisibilityTimeout", "Visibility timeout, s"),
+    ("DelaySeconds", "Delay, s"),
+    ("MessageRetentionPeriod", "Retention, s"),
+    ("ReceiveMessageWaitTimeSeconds", "Receive wait, s"),
+    ("MaximumMessageSize", "Largest message, bytes"),
+    ("ContentBasedDeduplication", "Content-based deduplication"),
+    ("DeduplicationScope", "Deduplication scope"),
+    ("FifoThroughputLimit", "FIFO throughput limit"),
+)
+SHOWN_MAX: Final = 1_000
+PEEKED: Final = 50
+STATIC: Final = {
+    "htmx.min.js": "text/javascript",
+    "uPlot.iife.min.js": "text/javascript",
+    "page.js": "text/javascript",
+    "uPlot.min.css": "text/css",
+    "page.css": "text/css",
+    "icon.svg": "image/svg+xml",
+}
+
+
+class Pages:
+    """Handlers of the page; ``api`` has the figures that it shows."""
+
+    def __init__(self, source: AdminSource, api: Api, login: Login) -> None:
+        self._source = source
+        self._api = api
+        self._login = login
+        self._templates: Environment | None = None
+        self._importing = asyncio.Lock()
+
+    def add_to(self, app: web.Application) -> None:
+        app.router.add_get("/", self.queues)
+        app.router.add_get("/queues/{account}/{name}", self.queue)
+        app.router.add_get("/queues/{account}/{name}/messages/{sequence}", self.message)
+        app.router.add_get("/consumers", self.consumers)
+        app.router.add_get("/cluster.html", self.cluster)
+        app.router.add_get("/events", self.events)
+        app.router.add_get("/definitions", self.definitions)
+        app.router.add_get("/api/docs", self.docs)
+        app.router.add_get("/static/{name}", self.static)
+        app.router.add_post("/page/do/{action}", self.do)
+        app.router.add_post("/page/as/{tool}/{action}", self.code)
+        app.router.add_post("/page/order/{order}", self.order)
+        app.router.add_post("/page/definitions", self.load)
+
+    # --- what is shown ------------------------------------------------------------------
+
+    async def queues(self, request: web.Request) -> web.Response:
+        query = request.query
+        wanted, sort, down = query.get("filter", "")[:80], query.get("sort", "name"), bool(query.get("down"))
+        if sort not in dict(COLUMNS):
+            sort = "name"
+        rows = [row for row in await self._api.rows() if wanted in row.name]
+        rows.sort(key=partial(_order, sort), reverse=down)
+
+        def sorted_by(key: str) -> str:
+            turned = "1" if (key == sort and not down) or (key != sort and key != "name") else ""
+            return urlencode({"filter": wanted, "sort": key, "down": turned})
+
+        return await self._html(
+            "queues.html",
+            "/",
+            rows=rows[:SHOWN_MAX],
+            shown=min(len(rows), SHOWN_MAX),
+            total=len(rows),
+            filter=wanted,
+            sort=sort,
+            down=down,
+            columns=COLUMNS,
+            sorted_by=sorted_by,
+            query=urlencode({"filter": wanted, "sort": sort, "down": "1" if down else ""}),
+            path=self._path,
+        )
+
+    async def queue(self, request: web.Request) -> web.Response:
+        try:
+            owner, row = self._asked(request)
+        except NotExecuted as error:
+            return await self._missing(error)
+        url = {"QueueUrl": row.url}
+        attributes = await self._try("GetQueueAttributes", {**url, "AttributeNames": ["All"]}, owner)
+        found = attributes.get("Attributes", {})
+        tags = await self._try("ListQueueTags", url, owner)
+        sources = await self._try("ListDeadLetterSourceQueues", url, owner)
+        names = [queue_path(each, owner) for each in sources.get("queueUrls", ())]
+        tasks = await self._try(
+            "ListMessageMoveTasks", {"SourceArn": found.get("QueueArn", ""), "MaxResults": 3}, owner
+        )
+        asked, page = await self._peeked(request, row, owner)
+        region_query = "" if row.region == self._source.region else f"region={row.region}&"
+        base_path = f"/queues/{row.account}/{quote(row.name)}"
+        return await self._html(
+            "queue.html",
+            "",
+            queue=row,
+            fifo=row.name.endswith(".fifo"),
+            attributes=found,
+            settings=[(name, told) for name, told in SETTINGS if name in found],
+            tags=tags.get("Tags", {}),
+            sources=[(name, self._owner_path(own, name)) for own, name in names],
+            tasks=tasks.get("Results", ()),
+            dead=self._dead(found.get("RedrivePolicy", ""), owner),
+            messages=page.get("Messages", ()),
+            next_sequence=page.get("NextSequence"),
+            trouble=page.get("message", ""),
+            asked=asked,
+            newest_from=max(0, (self._last_sequence(owner, row.name)) - PEEKED + 1),
+            now_ms=self._source.status().time_ms,
+            waiting=[each for each in self._source.waiting(SHOWN_MAX) if (each.owner, each.queue) == (owner, row.name)],
+            base_path=base_path,
+            here_path=f"{base_path}?{region_query}{urlencode(asked)}".replace("first=", "from="),
+            region_query=region_query,
+            chart_query=f"queue={quote(row.name)}&account={row.account}&{region_query}",
+        )
+
+    async def _peeked(self, request: web.Request, row: QueueRow, owner: str) -> tuple[dict[str, str], dict[str, Any]]:
+        query = request.query
+        asked = {name: query.get(key, "")[:128] for name, key in (("state", "state"), ("group", "group"))}
+        first = query.get("from", "0")
+        asked["first"] = first if first.isascii() and first.isdigit() and len(first) <= 19 else "0"
+        given: dict[str, Any] = {"QueueUrl": row.url, "FromSequence": int(asked["first"]), "Limit": PEEKED}
+        if asked["state"]:
+            given["States"] = [asked["state"]]
+        if asked["group"]:
+            given["MessageGroupId"] = asked["group"]
+        return asked, await self._try("Peek", given, owner)
+
+    async def message(self, request: web.Request) -> web.Response:
+        """Send the body of one message as a file."""
+        try:
+            owner, row = self._asked(request)
+            sequence = request.match_info["sequence"]
+            if not sequence.isdigit() or len(sequence) > 19:
+                raise NotExecuted(404, "NotFound", "There is no such message.")
+            given = {"QueueUrl": row.url, "FromSequence": int(sequence), "Limit": 1}
+            page = await self._execute("Peek", given, owner)
+            found = [each for each in page["Messages"] if each["Sequence"] == int(sequence)]
+            if not found:
+                raise NotExecuted(404, "NotFound", "That message is not there any more.")
+        except NotExecuted as error:
+            return await self._missing(error)
+        headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{sequence}.txt"'}
+        body = found[0]["Body"].encode("utf-8", "replace")
+        return web.Response(body=body, headers=headers, content_type="application/octet-stream")
+
+    async def consumers(self, _: web.Request) -> web.Response:
+        waiting = self._source.waiting(SHOWN_MAX)
+        return await self._html("waiting.html", "/consumers", waiting=waiting, owner_path=self._owner_path)
+
+    async def cluster(self, _: web.Request) -> web.Response:
+        status = self._source.status()
+        told = document(self._source.node_name, status)
+        voters = max(1, len(status.voters))
+        linked = [each for each in status.members if each.voter and (each.is_linked or each.id == status.member_id)]
+        elections = ("mastership_gained", "master", "election")
+        metrics = self._source.metrics()
+        facts = [("health", self._source.health()), ("version", __version__), ("waiting receives", status.waiters)]
+        facts += [("held calls", status.held_calls), ("leases", status.leases), ("queues", status.queues)]
+        facts += [(name.replace("_", " "), f"{metrics[name]:,.0f}") for name in sorted(metrics) if "disk" in name]
+        return await self._html(
+            "cluster.html",
+            "/cluster.html",
+            cluster=told,
+            voters=voters,
+            quorum=voters // 2 + 1,
+            linked=len(linked),
+            last_election=next((each for each in self._source.events() if each.event in elections), None),
+            facts=facts,
+        )
+
+    async def events(self, _: web.Request) -> web.Response:
+        return await self._html("events.html", "/events", events=self._source.events())
+
+    async def definitions(self, _: web.Request) -> web.Response:
+        return await self._html("definitions.html", "/definitions")
+
+    async def docs(self, _: web.Request) -> web.Response:
+        return await self._html("docs.html", "", api=plain_json.loads(OPENAPI.read_bytes()))
+
+    async def static(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        if name not in STATIC:
+            return web.Response(status=404)
+        headers = {**HEADERS, "Cache-Control": "max-age=3600"}
+        return web.Response(body=(HERE / "static" / name).read_bytes(), content_type=STATIC[name], headers=headers)
+
+    # --- what is done ---------------------------------------------------------------------
+
+    async def do(self, request: web.Request) -> web.Response:
+        """Execute the action of a form, and tell what came of it."""
+        try:
+            given, owner = await self._form(request)
+            answer = await self._execute(request.match_info["action"], given, owner)
+        except NotExecuted as error:
+            return await self._told("refused", error.code, error.message, status=error.status)
+        shown = plain_json.dumps(answer, indent=2, ensure_ascii=False) if answer else ""
+        told = await self._told("done", request.match_info["action"], "was done.", text.shown(shown))
+        if request.match_info["action"] == "DeleteQueue":
+            told.headers["HX-Redirect"] = "/"
+        return told
+
+    async def code(self, request: web.Request) -> web.Response:
+        """Show the form's action as a command of the AWS CLI or as Python, without executing it."""
+        action, tool = request.match_info["action"], request.match_info["tool"]
+        ways = {"cli": forms.as_cli, "boto3": forms.as_boto3}
+        if tool not in ways:
+            return web.Response(status=404)
+        try:
+            given, owner = await self._form(request, is_executed=False)
+        except NotExecuted as error:
+            return await self._told("refused", error.code, error.message, status=error.status)
+        region = region_of(owner, self._source.region)
+        return await self._told(
+            "code", "The same", "elsewhere:", ways[tool](action, given, self._source.endpoint, region)
+        )
+
+    async def _form(self, request: web.Request, *, is_executed: bool = True) -> tuple[dict[str, Any], str]:
+        """Return the members and the owner that a form gives. Raises NotExecuted.
+
+        Only htmx on this page sends such a request: no page of another origin can set its header.
+        """
+        fields = await _fields(request)
+        own = {name: value for name, value in fields if name.startswith("_")}
+        given = forms.members(request.match_info["action"], [each for each in fields if each[0] not in own])
+        owner = calls.owner_of(self._source, own.get("_account", ""), own.get("_region", ""))
+        if is_executed and "_typed" in own and own["_typed"] != queue_path(str(given.get("QueueUrl", "")), owner)[1]:
+            raise NotExecuted(400, "NotConfirmed", "The name that was typed is not the queue's: nothing was done.")
+        return given, owner
+
+    async def order(self, request: web.Request) -> web.Response:
+        """Give an order to the cluster."""
+        try:
+            fields = dict(await _fields(request))
+            if self._source.is_read_only:
+                raise NotExecuted(403, "ReadOnly", "This admin port may change nothing (admin.read_only).")
+        except NotExecuted as error:
+            return await self._told("refused", error.code, error.message, status=error.status)
+        body = msgspec.json.encode({"order": request.match_info["order"], "member": fields.get("member", "")})
+        status, answer = await asking.order(self._source, body)
+        told = msgspec.json.decode(answer)
+        said = str(told.get("done") or told.get("refused") or told.get("error"))
+        return await self._told("done" if status == 200 else "refused", "The order", said, status=status)
+
+    async def load(self, request: web.Request) -> web.Response:
+        try:
+            fields = dict(await _fields(request))
+            told = await definitions.load(self._source, fields.get("definitions", "").encode())
+        except NotExecuted as error:
+            return await self._told("refused", error.code, error.message, status=error.status)
+        said = f"{len(told['made'])} queues were made, {len(told['changed'])} existed and were set."
+        return await self._told("done", "The definitions", f"were loaded: {said}")
+
+    # --- parts --------------------------------------------------------------------------
+
+    def _asked(self, request: web.Request) -> tuple[str, QueueRow]:
+        """Return the owner and figures of the queue that a path names. Raises NotExecuted where there is none."""
+        parts = request.match_info
+        owner = calls.owner_of(self._source, parts["account"], request.query.get("region", ""))
+        row = self._api.row_of(owner, parts["name"])
+        if row is None:
+            raise NotExecuted(404, "QueueDoesNotExist", f"There is no queue {parts['name'][:80]} here.")
+        return owner, row
+
+    def _last_sequence(self, owner: str, name: str) -> int:
+        found = (each.last_sequence for each in self._source.queues() if (each.account, each.name) == (owner, name))
+        return next(found, 0)
+
+    async def _execute(self, action: str, given: dict[str, Any], owner: str) -> dict[str, Any]:
+        body = await calls.execute(self._source, action, msgspec.json.encode(given), owner)
+        answer: dict[str, Any] = msgspec.json.decode(body)
+        return answer
+
+    async def _try(self, action: str, given: dict[str, Any], owner: str) -> dict[str, Any]:
+        """Like ``_execute``; what cannot be told now is left out of the page, with ``message`` saying why."""
+        try:
+            return await self._execute(action, given, owner)
+        except NotExecuted as error:
+            return {"message": error.message}
+
+    def _dead(self, policy: str, owner: str) -> dict[str, Any] | None:
+        try:
+            told = msgspec.json.decode(policy, type=dict[str, Any])
+        except msgspec.DecodeError:
+            return None
+        found = parse_queue_arn(told.get("deadLetterTargetArn"), owner)
+        if found is None:
+            return None
+        return {"name": found[1], "path": self._owner_path(*found), "count": told.get("maxReceiveCount")}
+
+    def _path(self, row: QueueRow) -> str:
+        query = "" if row.region == self._source.region else f"?region={row.region}"
+        return f"/queues/{row.account}/{quote(row.name)}{query}"
+
+    def _owner_path(self, owner: str, name: str) -> str:
+        region = region_of(owner, self._source.region)
+        query = "" if region == self._source.region else f"?region={region}"
+        return f"/queues/{account_of(owner)}/{quote(name)}{query}"
+
+    async def _missing(self, error: NotExecuted) -> web.Response:
+        return await self._html("missing.html", "", text=error.message, code=error.status)
+
+    async def _told(self, kind: str, title: str, said: str, code: str = "", *, status: int = 200) -> web.Response:
+        template = (await self._environment()).get_template("told.html")
+        body = template.render(kind=kind, title=title, text=said, code=code)
+        return web.Response(text=body, content_type="text/html", headers=HEADERS, status=status)
+
+    async def _html(self, name: str, here: str, *, code: int = 200, **values: Any) -> web.Response:
+        environment = await self._environment()
+        source = self._source
+        body = environment.get_template(name).render(
+            nav=NAV,
+            here=here,
+            status=source.status(),
+            node=source.node_name,
+            version=__version__,
+            endpoint=source.endpoint,
+            account=source.account,
+            region=source.region,
+            read_only=source.is_read_only,
+            has_login=self._login.is_wanted,
+            **values,
+        )
+        return web.Response(text=body, content_type="text/html", headers=HEADERS, status=code)
+
+    async def _environment(self) -> "Environment":
+        async with self._importing:
+            if self._templates is None:
+                loop = asyncio.get_running_loop()
+                await loop.run_in_executor(None, import_module, "jinja2")
+                from jinja2 import Environment, FileSystemLoader
+
+                made = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True)
+                made.filters.update(text.FILTERS)
+                self._templates = made
+        return self._templates
+
+
+async def _fields(request: web.Request) -> list[tuple[str, str]]:
+    """Return the fields of a form that this page sent. Raises NotExecuted for any other request."""
+    if request.headers.get("HX-Request") != "true":
+        raise NotExecuted(403, "NotFromThisPage", "Only the page itself may send its forms: use the API.")
+    return [(name, value) for name, value in (await request.post()).items() if isinstance(value, str)]
+
+
+def _order(sort: str, row: QueueRow) -> tuple[Any, ...]:
+    value = getattr(row, sort)
+    return (value is not None, value if value is not None else 0, row.name)

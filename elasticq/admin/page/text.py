@@ -1,0 +1,92 @@
+"""How the page writes numbers, times and bodies of messages: filters of its templates."""
+
+import json
+import unicodedata
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+START_CHARS: Final = 160
+SHOWN_CHARS: Final = 65_536
+"""A longer body is cut on the page; it can be downloaded whole."""
+HEX_BYTES: Final = 4_096
+_WIDTH: Final = 16
+
+
+def count(number: int) -> str:
+    return f"{number:,}"
+
+
+def rate(per_second: float) -> str:
+    return "0" if per_second < 0.005 else f"{per_second:,.1f}" if per_second >= 10 else f"{per_second:.2f}"
+
+
+def age(age_ms: int | None) -> str:
+    """How long ago, in the largest two units; empty for None."""
+    if age_ms is None:
+        return ""
+    seconds = max(0, age_ms) // 1_000
+    for size_s, unit, next_s, next_unit in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
+        if seconds >= size_s:
+            rest = seconds % size_s // next_s
+            return f"{seconds // size_s} {unit} {rest} {next_unit}" if rest else f"{seconds // size_s} {unit}"
+    return f"{seconds} s"
+
+
+def moment(time_ms: int | None) -> str:
+    """A time in ms since the epoch, as UTC."""
+    if time_ms is None:
+        return ""
+    try:
+        return f"{datetime.fromtimestamp(time_ms / 1_000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (OverflowError, ValueError):
+        return str(time_ms)
+
+
+def visible(text: str) -> str:
+    """Show what is invisible or turns the order of letters around as its number, so that a body cannot deceive."""
+    return "".join(
+        f"\\u{ord(letter):04x}" if letter not in "\n\t" and unicodedata.category(letter) in _INVISIBLE else letter
+        for letter in text
+    )
+
+
+_INVISIBLE: Final = frozenset(("Cc", "Cf", "Co", "Cn", "Zl", "Zp"))
+
+
+def start(body: str) -> str:
+    """The first letters of a body, on one line."""
+    return visible(" ".join(body[: 2 * START_CHARS].split())[:START_CHARS])
+
+
+def shown(body: str) -> str:
+    cut = visible(body[:SHOWN_CHARS])
+    return cut if len(body) <= SHOWN_CHARS else f"{cut}\n... {len(body) - SHOWN_CHARS:,} characters more: download it"
+
+
+def pretty(body: str) -> str:
+    """A JSON object or list with a line for each member; empty for any other body."""
+    if len(body) > SHOWN_CHARS or not body.lstrip().startswith(("{", "[")):
+        return ""
+    try:
+        return visible(json.dumps(json.loads(body), indent=2, ensure_ascii=False))
+    except (ValueError, RecursionError):
+        return ""
+
+
+def hexdump(body: str) -> str:
+    """The first bytes of the body in UTF-8: place, bytes, and letters where they are ASCII."""
+    data = body.encode("utf-8", "replace")
+    lines = []
+    for at in range(0, min(len(data), HEX_BYTES), _WIDTH):
+        part = data[at : at + _WIDTH]
+        letters = "".join(chr(each) if 32 <= each < 127 else "." for each in part)
+        lines.append(f"{at:06x}  {part.hex(' '):<{3 * _WIDTH}} {letters}")
+    if len(data) > HEX_BYTES:
+        lines.append(f"... {len(data) - HEX_BYTES:,} bytes more")
+    return "\n".join(lines)
+
+
+FILTERS: Final[dict[str, Callable[..., Any]]] = {
+    each.__name__: each for each in (count, rate, age, moment, start, shown, pretty, hexdump)
+}

@@ -1,0 +1,119 @@
+"""ElasticqChangePriority: messages of a priority queue, named by their MessageIds, get another priority.
+
+A MessageId is a keyed hash of the place where the message was first stored, so that it is looked for: each call hashes
+a bounded part of the queue's places, and its answer says where the next one goes on.
+
+    1  by the places themselves, and by the origins of contents in memory
+    2  by all origins, if something was not found: messages that came from another queue, whose contents may be on disk
+"""
+
+from typing import Final
+
+from elasticq.engine import mutations as m
+from elasticq.engine.actions.peek import cold_from
+from elasticq.engine.context import ExecutionContext, Outcome, named_queue
+from elasticq.engine.ordering.contract import ContentsMissing
+from elasticq.engine.state import Queue, State
+from elasticq.model.commands import Call
+from elasticq.model.errors import InvalidParameterValue, MissingParameter, UnsupportedOperation, quoted
+from elasticq.model.extensions import ElasticqChangePriority
+from elasticq.model.results import PrioritiesChangedResult
+
+WALK_MAX: Final = 10_000  # places looked at in one call, those of deleted messages too
+IDS_MAX: Final = 1_000
+BY_PLACE: Final = 1
+BY_ORIGIN: Final = 2
+
+
+def change_priority(state: State, call: Call, command: ElasticqChangePriority, context: ExecutionContext) -> Outcome:
+    """Raises ContentsMissing where the first message that it looks at is on disk only and its origin counts."""
+    queue = named_queue(state, call, command.queue_url)
+    if not queue.kind.has_priorities:
+        raise UnsupportedOperation("Only the messages of queues with ElasticqOrder = priority have priorities.")
+    ids, priority = command.message_ids, command.priority
+    if not ids:
+        raise MissingParameter("The request must contain the parameter MessageIds.")
+    if len(ids) > IDS_MAX:
+        raise InvalidParameterValue(f"MessageIds has {len(ids)} items. Reason: Must have 1 to {IDS_MAX}.")
+    if priority is None:
+        raise MissingParameter("The request must contain the parameter Priority.")
+    search = _Search(state, queue, ids)
+    next_token = search.walk(*_place(command.next_token))
+    found = search.found
+    moved = [sequence for sequence in sorted(found.values()) if queue.order.priority(sequence) != priority]
+    mutations: list[m.Mutation] = [m.PrioritiesSet(queue.id, part, [priority] * len(part)) for part in m.chunks(moved)]
+    names = dict.fromkeys(ids)
+    changed = [name for name in names if name in found]
+    return PrioritiesChangedResult(changed, [name for name in names if name not in found], next_token), mutations
+
+
+def places_of(command: ElasticqChangePriority, result: PrioritiesChangedResult) -> list[tuple[int, int]]:
+    """What the history of calls keeps of an answer: where the next call goes on, and which of the ids were changed."""
+    changed = frozenset(result.changed)
+    found = [(0, at) for at, name in enumerate(dict.fromkeys(command.message_ids)) if name in changed]
+    return [_place(result.next_token) if result.next_token else (0, 0), *found]
+
+
+def result_of(command: ElasticqChangePriority, places: list[tuple[int, int]]) -> PrioritiesChangedResult:
+    """The answer of which ``places_of`` was kept."""
+    (walk, sequence), *found = places
+    names = list(dict.fromkeys(command.message_ids))
+    changed = [names[at] for _, at in found]
+    not_found = [name for name in names if name not in frozenset(changed)]
+    return PrioritiesChangedResult(changed, not_found, f"{walk}.{sequence}" if walk else None)
+
+
+def _place(token: str | None) -> tuple[int, int]:
+    """The kind of walk and the sequence at which it goes on. Raises InvalidParameterValue."""
+    if not token:
+        return BY_PLACE, 0
+    walk, _, sequence = token.partition(".")
+    if walk not in (str(BY_PLACE), str(BY_ORIGIN)) or not (sequence.isascii() and sequence.isdigit()):
+        raise InvalidParameterValue(f"Value {quoted(token)} for parameter NextToken is invalid.")
+    return int(walk), int(sequence[:20])
+
+
+class _Search:
+    """Looks for messages by their ids. found: the sequences of those that it came by."""
+
+    __slots__ = ("_identity", "_queue", "_wanted", "found")
+
+    def __init__(self, state: State, queue: Queue, ids: list[str]) -> None:
+        self._identity = state.identity
+        self._queue = queue
+        self._wanted = {digest: name for name in ids if (digest := _digest(name))}
+        self.found: dict[str, int] = {}
+
+    def walk(self, kind: int, first: int) -> str | None:
+        """Look at the next places from ``first`` on; return where to go on, None at the end. Raises ContentsMissing."""
+        queue = self._queue
+        for walked, sequence in enumerate(queue.issued.between(first, queue.last_sequence)):
+            if not self._wanted:
+                return None
+            if walked == WALK_MAX:
+                return f"{kind}.{sequence}"
+            content = queue.contents.get(sequence)
+            if kind == BY_ORIGIN and content is None and queue.row(sequence) is not None:
+                if not walked:
+                    raise ContentsMissing(cold_from(queue, sequence))
+                return f"{kind}.{sequence}"
+            if content is not None and content.origin is not None:
+                self._look(content.origin, sequence)
+            elif kind == BY_PLACE:
+                self._look((queue.id, sequence), sequence)
+        is_over = kind == BY_ORIGIN or not self._wanted or not queue.is_cold
+        return None if is_over else f"{BY_ORIGIN}.0"
+
+    def _look(self, origin: tuple[int, int], sequence: int) -> None:
+        digest = self._identity.digest(*origin)
+        if digest in self._wanted and self._queue.row(sequence) is not None:
+            self.found[self._wanted.pop(digest)] = sequence
+
+
+def _digest(message_id: str) -> bytes:
+    """The bytes that a MessageId is made of; none for what is no MessageId."""
+    try:
+        digest = bytes.fromhex(message_id.replace("-", ""))
+    except ValueError:
+        return b""
+    return digest if len(message_id) == 36 and len(digest) == 16 else b""

@@ -1,0 +1,221 @@
+"""Priority queues: the lowest number first, and of equal ones whoever arrived first.
+
+A message says its priority in the attribute ElasticqPriority when it comes, or has the queue's default of that moment.
+From then on the order knows it, wherever the message stands and whether its content is in memory or not; only
+``PrioritiesSet`` changes it. What returns from a consumer is found again where it stood.
+
+    line    levels that have something to hand out, the most urgent one last
+    level   all messages of a priority; its members, by sequence, are those that can be handed out
+
+A message costs eight bytes in its level while it can be handed out, and always four in the table of levels; a level
+costs about 350 bytes and goes with its last message. The next message is found in O(1); to put one into the line
+moves the pointers of more urgent priorities. Groups of messages are shown and searched for, and change no order.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from heapq import heappush
+from itertools import islice
+from typing import Final
+
+from elasticq.engine.ages import Ages
+from elasticq.engine.mutations import MessageStored
+from elasticq.engine.ordering.contract import AHEAD_MAX, TAKEN_BETWEEN_LOOKS
+from elasticq.engine.ordering.groups import Counted, Groups, Level
+from elasticq.engine.ordering.standard import StandardOrder, StandardRules
+from elasticq.engine.rows import Grace, Row
+from elasticq.model.commands import MessageAttributes, SendMessage, SendMessageBatchEntry
+from elasticq.model.errors import InvalidParameterValue
+from elasticq.model.limits import LONG_RANGE
+
+ORDER: Final = "ElasticqOrder"
+DEFAULT_PRIORITY: Final = "ElasticqDefaultPriority"
+"""Attributes of a queue."""
+PRIORITY: Final = "ElasticqPriority"
+"""An attribute of a message."""
+
+_is_integer: Final = re.compile(r"[+-]?[0-9]{1,19}\Z").match
+
+
+def given_priority(attributes: MessageAttributes | None) -> int | None:
+    """Returns the priority that a message's attributes say; None where they say none that is one."""
+    value = attributes.get(PRIORITY) if attributes else None
+    if value is None or value.data_type != "Number" or not _is_integer(value.string_value or ""):
+        return None
+    priority = int(value.string_value or "")
+    return priority if LONG_RANGE[0] <= priority <= LONG_RANGE[1] else None
+
+
+def arrival_priority(content: MessageStored, default: int) -> int:
+    """Returns the priority that a message has when it comes into a queue with this default."""
+    given = given_priority(content.attributes)
+    return default if given is None else given
+
+
+class PriorityRules(StandardRules):
+    """As in a standard queue; a priority is a whole number of 64 bits."""
+
+    __slots__ = ()
+
+    def complete(
+        self, stored: MessageStored, entry: SendMessage | SendMessageBatchEntry, delay_s: int, now_ms: int
+    ) -> None:
+        super().complete(stored, entry, delay_s, now_ms)
+        attributes = stored.attributes
+        if attributes and PRIORITY in attributes and given_priority(attributes) is None:
+            raise InvalidParameterValue(
+                f"The message attribute '{PRIORITY}' is invalid. "
+                f"Reason: Must be of type Number and an integer between {LONG_RANGE[0]} and {LONG_RANGE[1]}."
+            )
+
+
+class PriorityOrder(StandardOrder):
+    """The index of one priority queue.
+
+    ``_line`` holds the levels that have something to hand out, ``_numbers`` their priorities with the other sign, so
+    that they grow and the most urgent level stands last.
+    """
+
+    __slots__ = ("_default", "_groups", "_levels", "_line", "_numbers")
+
+    has_groups = True
+
+    def __init__(self, rows: dict[int, Row], contents: dict[int, MessageStored], grace: Grace, ages: Ages) -> None:
+        super().__init__(rows, contents, grace, ages)
+        self._levels: Groups[Level] = Groups(Level)
+        self._groups: Groups[Counted] = Groups(Counted)
+        self._line: list[Level] = []
+        self._numbers: list[int] = []
+        self._default = 0
+
+    # --- written by apply ---------------------------------------------------
+
+    def set_default_priority(self, priority: int) -> None:
+        self._default = priority
+
+    def join(self, sequence: int, name: str) -> None:
+        group = self._groups.join(sequence, name)
+        content = self._contents.get(sequence)
+        if content is not None:
+            content.group_id = group.name  # one string for all of a group
+
+    def group_name(self, sequence: int) -> str | None:
+        group = self._groups.of(sequence)
+        return group.name if group is not None else None
+
+    def prioritise(self, sequence: int, priority: int) -> None:
+        level = self._levels.of(sequence)
+        if level is None:  # it comes back, or is one of the rows on disk
+            is_available = sequence in self._untouched
+        elif level.priority == priority:
+            return
+        else:
+            is_available = self._is_available(sequence)
+            if is_available:
+                self._take_out(level, sequence)
+            self._levels.leave(sequence)
+        level = self._levels.join(sequence, str(priority))
+        if is_available:
+            self._offer(level, sequence)
+
+    def priority(self, sequence: int) -> int:
+        return self._level(sequence).priority
+
+    def insert(self, sequence: int, row: Row) -> None:
+        """Adds a new message, or one whose priority ``prioritise`` told before."""
+        level = self._levels.of(sequence)
+        if level is None:
+            level = self._levels.join(sequence, str(arrival_priority(self._contents[sequence], self._default)))
+        super().insert(sequence, row)
+        if not row.visible_at_ms:
+            self._offer(level, sequence)
+
+    def replace(self, sequence: int, old: Row, row: Row) -> None:
+        self._count_delivery(old, row)
+        level = self._level(sequence)
+        self._withdraw(sequence, old, level)
+        super().insert(sequence, row)
+        if not row.visible_at_ms:
+            self._offer(level, sequence)
+
+    def remove(self, sequence: int, row: Row) -> None:
+        self._withdraw(sequence, row, self._level(sequence))
+        self._levels.leave(sequence)
+        if self._groups.of(sequence) is not None:
+            self._groups.leave(sequence)
+
+    def _withdraw(self, sequence: int, row: Row, level: Level) -> None:
+        """Forget where delivery of the message stands; it stays at its level."""
+        if not row.visible_at_ms:
+            self._untouched.discard(sequence)
+            self._take_out(level, sequence)
+        elif self._deadlines.pop(sequence, None) is None:
+            self._take_out(level, sequence)
+        elif not row.delivery_number:
+            self._delayed -= 1
+
+    def _put_back(self, sequence: int, due_ms: int, was_received: bool) -> bool:
+        self._offer(self._level(sequence), sequence)
+        return True
+
+    def hide_again(self, from_ms: int) -> None:
+        for sequence, row in self._rows.items():
+            if row.delivery_number and sequence not in self._deadlines and self._grace.deadline(row) >= from_ms:
+                self._take_out(self._level(sequence), sequence)
+                self._deadlines[sequence] = row.visible_at_ms
+                heappush(self._heap, (row.visible_at_ms, sequence))
+
+    # --- levels and the line ------------------------------------------------
+
+    def _level(self, sequence: int) -> Level:
+        level = self._levels.of(sequence)
+        assert level is not None, "every message has a priority"
+        return level
+
+    def _is_available(self, sequence: int) -> bool:
+        return sequence in self._untouched or (sequence in self._rows and sequence not in self._deadlines)
+
+    def _offer(self, level: Level, sequence: int) -> None:
+        """Let the message be handed out."""
+        if not level.first:
+            at = bisect_left(self._numbers, -level.priority)
+            self._numbers.insert(at, -level.priority)
+            self._line.insert(at, level)
+        level.add(sequence)
+
+    def _take_out(self, level: Level, sequence: int) -> None:
+        """Let the message, which could be handed out, wait or go."""
+        if level.remove(sequence):
+            at = bisect_left(self._numbers, -level.priority)
+            del self._numbers[at], self._line[at]
+
+    def _in_order(self) -> Iterator[int]:
+        """The messages that can be handed out, in their order; nothing may change meanwhile."""
+        for level in reversed(self._line):
+            yield from level
+
+    # --- read by handlers -----------------------------------------------------
+
+    def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
+        """Chooses as ``Order.choose`` says, the lowest priority first."""
+        if self._heap and self._heap[0][0] <= now_ms:
+            self.advance(now_ms)
+        if not self._line:
+            return []
+        if limit == 1:
+            first = self._line[-1].first
+            content = self._contents.get(first)
+            if content is not None and content.sent_ms > sent_after_ms:
+                return [first]
+        return self._first_of(iter(()), self._in_order(), limit, sent_after_ms)
+
+    def cold_ahead(self) -> list[int]:
+        return [sequence for sequence in islice(self._in_order(), AHEAD_MAX) if sequence not in self._contents]
+
+    def progress(self, sequence: int) -> int:
+        """Counts the messages handed out, as sequences are not delivered in growing order."""
+        return self._taken
+
+    def look_again_at(self, ahead: list[int], sequence: int) -> int:
+        return self._taken + max(len(ahead) // 2, TAKEN_BETWEEN_LOOKS)

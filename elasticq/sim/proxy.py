@@ -1,0 +1,102 @@
+"""One simulated proxy: the real Proxy, which has no disk; each start of its process is another peer to the members."""
+
+from __future__ import annotations
+
+from elasticq.model.errors import SqsError
+from elasticq.model.limits import RELAXED, STRICT
+from elasticq.model.results import Result
+from elasticq.node.outputs import Reply
+from elasticq.node.proxy import Proxy
+from elasticq.node.settings import NodeSettings
+from elasticq.sim.faults import Scenario
+from elasticq.sim.member import Observer
+from elasticq.sim.network import Network
+from elasticq.sim.process import NODE_FAILED, Process
+from elasticq.sim.scheduler import Scheduler
+from elasticq.sim.trace import Trace
+
+STOP_US, LOOK_US = 300_000, 10_000  # of a graceful stop: how long it waits for replies, and how often it looks
+
+
+class ProxyProcess(Process[Proxy]):
+    """``index``: its number among the proxies."""
+
+    def __init__(
+        self, scenario: Scenario, scheduler: Scheduler, trace: Trace, network: Network, observer: Observer, index: int
+    ) -> None:
+        super().__init__(scheduler, trace, network, f"p{index + 1}")
+        self.scenario = scenario
+        self.observer = observer
+        self.index = index
+        self._id_random = scheduler.random(f"id {self.name}")
+
+    def start(self) -> None:
+        if self.node is not None:
+            return
+        self.process += 1
+        self.life += 1
+        self.trace.note("start", self.name, self.life)
+        self.id = f"{self.name}-{self._id_random.getrandbits(64):016x}"
+        self.wake_us = None
+        self.node = Proxy(
+            NodeSettings(
+                member_id=self.id,
+                voters=(),
+                limits=RELAXED if self.scenario.bounds.is_relaxed else STRICT,
+                incarnation=f"{self._id_random.getrandbits(64):016x}",
+                nodes=self.scenario.members,
+                hold_ms=self.scenario.hold_ms,
+            )
+        )
+        self.call(lambda node: node.start(self.boot_ms, self.wall_ms))
+
+    def crash(self) -> None:
+        """The process is gone, and all calls that it had passed on with it."""
+        if self.node is None:
+            return
+        self.trace.note("crash", self.name, self.life)
+        self.node = None
+        self.life += 1
+        self.observer.ended(self)
+        self._refuse_all()
+
+    def stop(self) -> None:
+        """Stop gracefully: end the waits of receives, and end the process when all is answered, or after a while."""
+        if self.node is not None and not self.is_paused:
+            self._stop(self.life, self.scheduler.now_us + STOP_US)
+
+    def _stop(self, life: int, until_us: int) -> None:
+        if self.node is None or self.life != life:
+            return
+        if not self.tickets or self.scheduler.now_us >= until_us:
+            self.crash()
+            return
+        self.call(lambda node: node.close_waiters(self.boot_ms))
+        self.scheduler.schedule(LOOK_US, lambda: self._stop(life, until_us))
+
+    def _fail(self) -> None:
+        self.crash()
+
+    def receive(self, sender: str, data: bytes) -> None:
+        self.call(lambda node: self._receive(node, sender, data))
+
+    def _receive(self, node: Proxy, sender: str, data: bytes) -> None:
+        for _, error in node.receive_all([(sender, data)], self.boot_ms):
+            self.trace.found(NODE_FAILED, f"{self.name} refused a frame of {sender}: {error}")
+
+    def _judge(self, reply: Reply, outcome: Result | SqsError) -> None:
+        self.observer.judge.passed_on(self.name, reply, outcome)
+
+    def _drain(self, node: Proxy) -> None:
+        effects = node.effects
+        assert not [*effects.records, *effects.committed, *effects.fetches], "a proxy has nothing to store"
+        frames = effects.frames.copy()
+        effects.frames.clear()
+        for frame in frames:
+            self.network.send(self.id, frame.to, frame.data)
+        replies = effects.replies.copy()
+        effects.replies.clear()
+        for reply in replies:
+            self._release(reply)
+        effects.news.clear()
+        self._arm(effects.wake_at_ms)

@@ -1,0 +1,112 @@
+"""Forms, and the same for the AWS CLI and boto3: what is written must do the same."""
+
+import shlex
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from awscli.clidriver import create_clidriver
+
+from elasticq.admin.calls import NotExecuted
+from elasticq.admin.page import forms
+from tests.admin.operator import Operator
+
+SEND: dict[str, Any] = {
+    "QueueUrl": "http://127.0.0.1:9324/000000000000/q",
+    "MessageBody": 'it\'s "quoted"\n$HOME',
+    "DelaySeconds": 3,
+    "MessageAttributes": {
+        "n": {"DataType": "Number", "StringValue": "5"},
+        "b": {"DataType": "Binary", "BinaryValue": "aGk="},
+    },
+}
+
+
+def test_fields_become_members() -> None:
+    fields = [
+        ("QueueUrl", "q"),
+        ("MessageBody", "two\r\nlines"),
+        ("DelaySeconds", "3"),
+        ("MessageGroupId", ""),
+        ("MessageAttributes", "n:Number=5\nname=a=b\n\nb:Binary=aGk="),
+    ]
+    assert forms.members("SendMessage", fields) == {
+        "QueueUrl": "q",
+        "MessageBody": "two\nlines",
+        "DelaySeconds": 3,
+        "MessageAttributes": {
+            "n": {"DataType": "Number", "StringValue": "5"},
+            "name": {"DataType": "String", "StringValue": "a=b"},
+            "b": {"DataType": "Binary", "BinaryValue": "aGk="},
+        },
+    }
+
+
+def test_an_empty_field_is_left_out_unless_it_takes_something_away() -> None:
+    fields = [("QueueUrl", "q"), ("Attributes.DelaySeconds", ""), ("Attributes.Policy+", ""), ("Attributes.A", "1")]
+    assert forms.members("SetQueueAttributes", fields) == {"QueueUrl": "q", "Attributes": {"Policy": "", "A": "1"}}
+
+
+def test_tags_and_lists() -> None:
+    assert forms.members("TagQueue", [("Tags", "a=1\nb = 2")]) == {"Tags": {"a": "1", "b": "2"}}
+    assert forms.members("UntagQueue", [("TagKeys", "a, b")]) == {"TagKeys": ["a", "b"]}
+
+
+@pytest.mark.parametrize(
+    ("action", "field", "told"),
+    [
+        ("SendMessage", ("DelaySeconds", "soon"), "no whole number"),
+        ("TagQueue", ("Tags", "no equals sign"), "NAME=VALUE"),
+        ("Nothing", ("a", "b"), "no action"),
+    ],
+)
+def test_a_field_that_cannot_be_read_is_told(action: str, field: tuple[str, str], told: str) -> None:
+    with pytest.raises(NotExecuted, match=told):
+        forms.members(action, [field])
+
+
+def run(python: str) -> None:
+    """Run what the page shows, as somebody who copies it does."""
+    done = subprocess.run([sys.executable, "-c", python], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_python_that_is_shown_does_the_same(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    url = operator.act("CreateQueue", {"QueueName": "python"})[1]["QueueUrl"]
+    endpoint = url.rsplit("/", 2)[0]
+    run(forms.as_boto3("SendMessage", {**SEND, "QueueUrl": url, "DelaySeconds": 0}, endpoint, "us-east-1"))
+    asked = {"QueueUrl": url, "MessageAttributeNames": ["All"]}
+    (got,) = operator.act("ReceiveMessage", asked)[1]["Messages"]
+    assert (got["Body"], got["MessageAttributes"]) == (SEND["MessageBody"], SEND["MessageAttributes"])
+    run(forms.as_boto3("ListQueues", {}, endpoint, "us-east-1"))
+
+
+def test_the_command_that_is_shown_does_the_same(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    url = operator.act("CreateQueue", {"QueueName": "command"})[1]["QueueUrl"]
+    endpoint = url.rsplit("/", 2)[0]
+    driver = create_clidriver()
+    number = {"n": SEND["MessageAttributes"]["n"]}  # version 1 takes bytes as they are, version 2 wants base64
+    for action, given in (
+        ("SendMessage", {**SEND, "QueueUrl": url, "DelaySeconds": 0, "MessageAttributes": number}),
+        ("SetQueueAttributes", {"QueueUrl": url, "Attributes": {"VisibilityTimeout": "7"}}),
+        ("UntagQueue", {"QueueUrl": url, "TagKeys": ["a", "b"]}),
+    ):
+        words = shlex.split(forms.as_cli(action, given, endpoint, "us-east-1"))
+        assert words[0] == "aws"
+        assert driver.main(words[1:]) == 0, action
+    asked: dict[str, Any] = {"QueueUrl": url, "MessageAttributeNames": ["All"]}
+    (got,) = operator.act("ReceiveMessage", asked)[1]["Messages"]
+    assert (got["Body"], got["MessageAttributes"]) == (SEND["MessageBody"], number)
+    told = operator.act("GetQueueAttributes", {"QueueUrl": url, "AttributeNames": ["VisibilityTimeout"]})[1]
+    assert told == {"Attributes": {"VisibilityTimeout": "7"}}
+
+
+def test_no_letter_of_a_body_ends_the_command() -> None:
+    body = "';\n rm -rf / #\"$(date)`"
+    words = shlex.split(forms.as_cli("SendMessage", {"MessageBody": body}, "http://127.0.0.1:9324", "us-east-1"))
+    assert words[-1] == body

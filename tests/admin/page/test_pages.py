@@ -1,0 +1,139 @@
+"""The page, as a browser without scripts would see it; make ui-test drives a real one."""
+
+import json
+import re
+from html import unescape
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.admin.operator import FORM, Operator
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\u202e'\"&"
+
+
+def form(**fields: str) -> bytes:
+    return urlencode(fields).encode()
+
+
+def page(operator: Operator, path: str) -> str:
+    status, text, headers = operator.ask(path)
+    assert status == 200, text
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    return text
+
+
+def test_each_page_answers_and_loads_nothing_from_elsewhere(operator: Operator) -> None:
+    operator.act("CreateQueue", {"QueueName": "shown"})
+    others = ("/consumers", "/cluster.html", "/events", "/definitions", "/api/docs")
+    for path in ("/", "/queues/000000000000/shown", *others):
+        text = page(operator, path)
+        loaded = re.findall(r'src="([^"]*)"', text) + re.findall(r'<link rel="[a-z]*" href="([^"]*)"', text)
+        assert loaded
+        for address in loaded:
+            assert address.startswith("/static/")
+            assert operator.ask(address)[0] == 200
+        assert "<script>" not in text
+        assert " style=" not in text
+        assert " onclick=" not in text
+
+
+def test_a_hostile_message_stays_text(operator: Operator) -> None:
+    url = operator.act("CreateQueue", {"QueueName": "hostile"})[1]["QueueUrl"]
+    attributes = {"kind": {"DataType": "String", "StringValue": HOSTILE}}
+    sent = {"QueueUrl": url, "MessageBody": HOSTILE, "MessageAttributes": attributes, "MessageGroupId": "<b>"}
+    assert operator.act("SendMessage", sent)[0] == 200
+    text = page(operator, "/queues/000000000000/hostile")
+    assert "<script>alert" not in text
+    assert "<img" not in text
+    assert "<b>" not in text
+    assert "\u202e" not in text.partition('class="attributes"')[0]
+    assert "<script>alert(1)</script>" in unescape(text)
+
+
+def test_looking_changes_nothing(operator: Operator) -> None:
+    url = operator.act("CreateQueue", {"QueueName": "looked"})[1]["QueueUrl"]
+    operator.act("SendMessage", {"QueueUrl": url, "MessageBody": '{"a": 1}'})
+    before = operator.act("Peek", {"QueueUrl": url})
+    text = page(operator, "/queues/000000000000/looked")
+    assert unescape(text).count('"a": 1') >= 1
+    assert operator.act("Peek", {"QueueUrl": url}) == before
+    (message,) = before[1]["Messages"]
+    status, body, headers = operator.ask(f"/queues/000000000000/looked/messages/{message['Sequence']}")
+    assert (status, body) == (200, '{"a": 1}')
+    assert headers["Content-Disposition"].startswith("attachment")
+    assert operator.ask("/queues/000000000000/looked/messages/7")[0] == 404
+    assert operator.ask("/queues/000000000000/no-such-queue")[0] == 404
+
+
+def test_pages_of_messages_follow_each_other(operator: Operator) -> None:
+    url = operator.act("CreateQueue", {"QueueName": "paged"})[1]["QueueUrl"]
+    for start in range(0, 60, 10):
+        entries = [{"Id": str(n), "MessageBody": f"body {n:03}."} for n in range(start, start + 10)]
+        operator.act("SendMessageBatch", {"QueueUrl": url, "Entries": entries})
+    first = page(operator, "/queues/000000000000/paged")
+    assert ("body 049." in first, "body 050." in first) == (True, False)
+    following = unescape(first.partition('rel="next"')[0].rpartition('href="')[2].partition('"')[0])
+    second = page(operator, following)
+    assert ("body 049." in second, "body 050." in second) == (False, True)
+
+
+def test_a_form_does_what_it_says(operator: Operator) -> None:
+    status, told, _ = operator.ask("/page/do/CreateQueue", form(QueueName="made-by-form"), FORM)
+    assert (status, "CreateQueue" in told) == (200, True)
+    sent = form(QueueUrl="made-by-form", MessageBody="from a form", MessageAttributes="n:Number=5")
+    assert operator.ask("/page/do/SendMessage", sent, FORM)[0] == 200
+    (message,) = operator.act("Peek", {"QueueUrl": "made-by-form"})[1]["Messages"]
+    assert message["MessageAttributes"] == {"n": {"DataType": "Number", "StringValue": "5"}}
+    status, told, _ = operator.ask("/page/do/SendMessage", form(QueueUrl="made-by-form"), FORM)
+    assert (status, "MissingRequiredParameter" in told) == (400, True)
+
+
+def test_the_name_must_be_typed_before_all_is_deleted(operator: Operator) -> None:
+    url = operator.act("CreateQueue", {"QueueName": "typed"})[1]["QueueUrl"]
+    operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "kept"})
+    status, told, _ = operator.ask("/page/do/PurgeQueue", form(QueueUrl=url, _typed="other"), FORM)
+    assert (status, "nothing was done" in told) == (400, True)
+    assert len(operator.act("Peek", {"QueueUrl": url})[1]["Messages"]) == 1
+    assert operator.ask("/page/do/PurgeQueue", form(QueueUrl=url, _typed="typed"), FORM)[0] == 200
+    status, _, headers = operator.ask("/page/do/DeleteQueue", form(QueueUrl=url, _typed="typed"), FORM)
+    assert (status, headers["HX-Redirect"]) == (200, "/")
+
+
+def test_code_is_shown_and_not_executed(operator: Operator) -> None:
+    for tool, word in (("cli", "create-queue"), ("boto3", "create_queue")):
+        status, told, _ = operator.ask(f"/page/as/{tool}/CreateQueue", form(QueueName="only-shown"), FORM)
+        assert (status, word in told) == (200, True)
+    assert operator.get("/api/queues?prefix=only-shown") == {"queues": []}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Content-Type": "application/x-www-form-urlencoded"},
+        {**FORM, "Origin": "http://evil.example"},
+        {**FORM, "Sec-Fetch-Site": "cross-site"},
+        {**FORM, "Host": "evil.example"},
+    ],
+)
+def test_a_page_of_another_origin_can_do_nothing(operator: Operator, headers: dict[str, str]) -> None:
+    assert operator.ask("/page/do/CreateQueue", form(QueueName="foreign"), headers)[0] == 403
+    assert operator.get("/api/queues?prefix=foreign") == {"queues": []}
+
+
+def test_definitions_can_be_pasted(operator: Operator) -> None:
+    pasted = json.dumps({"elasticq": 1, "queues": [{"name": "pasted", "attributes": {"DelaySeconds": "3"}}]})
+    status, told, _ = operator.ask("/page/definitions", form(definitions=pasted), FORM)
+    assert (status, "1 queues were made" in told) == (200, True)
+
+
+def test_queues_are_filtered_and_sorted(operator: Operator) -> None:
+    for name, count in (("sort-a", 1), ("sort-b", 3), ("sort-c", 2)):
+        url = operator.act("CreateQueue", {"QueueName": name})[1]["QueueUrl"]
+        for _ in range(count):
+            operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "x"})
+    text = page(operator, "/?filter=sort-&sort=visible&down=1")
+    assert text.index(">sort-b<") < text.index(">sort-c<") < text.index(">sort-a<")
+    assert "No queue has" in page(operator, "/?filter=nothing-like-it")

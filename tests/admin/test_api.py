@@ -1,0 +1,129 @@
+"""The admin port's API of queues, on a real server."""
+
+import http.client
+import json
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from elasticq.admin.api import OPENAPI, added
+from elasticq.admin.rates import PERIOD_S
+from tests.admin.operator import JSON, Operator
+from tests.system.cluster.cluster import until
+
+API = json.loads(OPENAPI.read_bytes())
+
+
+def described(path: str, status: str = "200", method: str = "get") -> Draft202012Validator:
+    """Return a judge of answers by what openapi.json says of a route."""
+    content = API["paths"][path][method]["responses"][status]["content"]["application/json"]
+    return Draft202012Validator({**content["schema"], "components": API["components"]})
+
+
+def with_queue(operator: Operator, name: str, *bodies: str) -> str:
+    url: str = operator.act("CreateQueue", {"QueueName": name})[1]["QueueUrl"]
+    for body in bodies:
+        assert operator.act("SendMessage", {"QueueUrl": url, "MessageBody": body})[0] == 200
+    return url
+
+
+def test_queues_are_listed_with_their_counts(operator: Operator) -> None:
+    with_queue(operator, "listed-1", "a", "b")
+    url = with_queue(operator, "listed-2", "c")
+    operator.act("ReceiveMessage", {"QueueUrl": url})
+    rows = operator.get("/api/queues?prefix=listed")["queues"]
+    assert [(row["name"], row["visible"], row["in_flight"]) for row in rows] == [("listed-1", 2, 0), ("listed-2", 0, 1)]
+    assert rows[0]["oldest_age_ms"] >= 0
+    assert operator.get("/api/queues?prefix=no-such-queue") == {"queues": []}
+
+
+def test_answers_are_what_the_openapi_file_says(operator: Operator) -> None:
+    with_queue(operator, "described", "a")
+    for path in ("/api/queues", "/api/rates", "/api/waiting", "/api/definitions", "/cluster", "/cluster/events"):
+        described(path).validate(operator.get(path))
+    described("/api/actions/{action}", "400", "post").validate(operator.act("PurgeQueue", {})[1])
+
+
+def test_the_openapi_file_has_all_routes_and_is_served(operator: Operator) -> None:
+    assert operator.get("/api/openapi.json") == API
+    status, page, _ = operator.ask("/api/docs")
+    assert status == 200
+    for path in API["paths"]:
+        assert path in page
+    source = (Path(OPENAPI).parent / "api.py").read_text()
+    routes = set(re.findall(r'add_(?:get|post|put)\("(/(?:api|cluster)/[^"]+)"', source))
+    assert routes - {"/api/openapi.json"} == set(API["paths"]) - {"/cluster"}
+
+
+def test_rates_follow_what_is_sent(operator: Operator) -> None:
+    url = with_queue(operator, "moving")
+
+    def moved() -> bool:
+        operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "again"})
+        return sum(operator.get("/api/rates?queue=moving&window_s=60")["sent"]) > 0
+
+    until(moved, "a chart that moves")
+    assert operator.get("/api/queues?prefix=moving")["queues"][0]["sent_per_s"] > 0
+
+
+@pytest.mark.parametrize(
+    "query", ["window_s=61", "window_s=x", "window_s=-60", "queue=a&account=x", "window_s=" + "9" * 99]
+)
+def test_rates_of_no_window_are_refused(operator: Operator, query: str) -> None:
+    assert operator.ask(f"/api/rates?{query}")[0] == 400
+
+
+def test_a_stream_tells_the_counts_again_and_again(operator: Operator) -> None:
+    url = with_queue(operator, "streamed", "a")
+    parts = urlsplit(operator.url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+    connection.request("GET", "/api/live?queue=streamed")
+    answer = connection.getresponse()
+    assert answer.headers["Content-Type"] == "text/event-stream"
+
+    def event() -> dict[str, Any]:
+        line = answer.readline()
+        while not line.startswith(b"data: "):
+            line = answer.readline()
+        told: dict[str, Any] = json.loads(line[6:])
+        return told
+
+    assert event()["visible"] == 1
+    operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "b"})
+    assert event()["visible"] == 2
+    connection.close()
+
+
+def test_purges_and_deletes_are_events(operator: Operator) -> None:
+    url = with_queue(operator, "purged", "a")
+    operator.act("PurgeQueue", {"QueueUrl": url})
+    operator.act("DeleteQueue", {"QueueUrl": url})
+    told = [each for each in operator.get("/cluster/events")["events"] if "purged was" in each["text"]]
+    assert [each["event"] for each in told][:2] == ["queue_deleted", "queue_purged"]
+    assert "by operator" in told[0]["text"]
+
+
+def test_a_body_beyond_the_bound_is_refused_before_it_is_read(operator: Operator) -> None:
+    status, _, _ = operator.ask("/api/actions/SendMessage", b"x" * 100, {**JSON, "Content-Length": str(5 * 1_048_576)})
+    assert status == 413
+
+
+def test_the_longest_message_can_be_sent(operator: Operator) -> None:
+    url = with_queue(operator, "long")
+    status, sent = operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "x" * 1_048_576})
+    assert status == 200, sent
+
+
+def test_series_of_members_are_added_from_their_ends() -> None:
+    short = {"age_s": [0.0], "sent": [1.0], "received": [0.0], "deleted": [2.0]}
+    long = {"age_s": [float(PERIOD_S), 0.0], "sent": [5.0, 6.0], "received": [1.0, 1.0], "deleted": [0.0, 0.0]}
+    assert added([short, long]) == {
+        "age_s": [float(PERIOD_S), 0.0],
+        "sent": [5.0, 7.0],
+        "received": [1.0, 1.0],
+        "deleted": [0.0, 2.0],
+    }

@@ -1,0 +1,73 @@
+"""The rules for Prometheus and the dashboard for Grafana: what they name exists, and the plainest of them fire."""
+
+import json
+import re
+from pathlib import Path
+from urllib.request import urlopen
+
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.admin.operator import Operator
+from tests.server.process import Server
+from tests.system.cluster.cluster import until
+
+MONITORING = Path(__file__).parents[3] / "deploy" / "monitoring"
+RULES = {
+    rule["alert"]: rule
+    for group in yaml.safe_load((MONITORING / "alerts.yml").read_text())["groups"]
+    for rule in group["rules"]
+}
+DASHBOARD = json.loads((MONITORING / "dashboard.json").read_text())
+NAME = re.compile(r"\b((?:elasticq|process)_[a-z_]+)")
+
+
+def scrape(url: str) -> dict[str, list[float]]:
+    """Return the values of each metric."""
+    with urlopen(f"{url}/metrics", timeout=60) as answer:
+        text = answer.read().decode()
+    found: dict[str, list[float]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            found.setdefault(sample.name, []).append(sample.value)
+    return found
+
+
+def test_rules_and_dashboard_name_metrics_that_exist(tmp_path: Path) -> None:
+    asked = [rule["expr"] for rule in RULES.values()]
+    asked += [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
+    named = {name for expression in asked for name in NAME.findall(expression)}
+    with Server("--data-dir", str(tmp_path / "data")) as server:
+        operator = Operator(server.admin())
+        operator.act("CreateQueue", {"QueueName": "dead"})
+        policy = '{"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead", "maxReceiveCount": "1"}'
+        operator.act(
+            "CreateQueue", {"QueueName": "q", "Attributes": {"RedrivePolicy": policy, "VisibilityTimeout": "0"}}
+        )
+        operator.act("SendMessage", {"QueueUrl": "q", "MessageBody": "poison"})
+        operator.act("ReceiveMessage", {"QueueUrl": "q"})
+        operator.act("ReceiveMessage", {"QueueUrl": "q"})
+        exists = scrape(operator.url)
+        assert exists["elasticq_dead_letters"] == [1]
+        assert exists["elasticq_disk_full"] == [0]
+        assert 0 < exists["elasticq_disk_free_bytes"][0] < exists["elasticq_disk_size_bytes"][0]
+        consumers = {"elasticq_queue_consumers"}  # there is none until a receive waits
+        assert named - consumers <= set(exists), named - set(exists)
+
+
+def test_a_member_without_a_majority_fires_the_alarms_for_it() -> None:
+    with Server("--nodes", "3", "--discovery", "seeds", "--seeds", "127.0.0.1:1", "--peer-port", "0") as server:
+        url = server.admin()
+        until(lambda: scrape(url)["elasticq_ready"] == [0], "a member that is not ready")
+        values = scrape(url)
+        assert RULES["ElasticqNotReady"]["expr"] == "elasticq_ready == 0"
+        assert values["elasticq_ready"] == [0]
+        assert RULES["ElasticqNoMaster"]["expr"] == "sum(elasticq_is_master) < 1"
+        assert sum(values["elasticq_is_master"]) < 1
+
+
+def test_each_rule_says_what_is_wrong_and_how_bad() -> None:
+    for name, rule in RULES.items():
+        assert name.startswith("Elasticq")
+        assert rule["labels"]["severity"] in ("warning", "critical")
+        assert rule["annotations"]["summary"].endswith(".")
