@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from elasticq.cli import carry, queue_sheet
+from elasticq.cli.confirm import NotConfirmed, confirm
 from elasticq.cli.exits import EXIT_INTERRUPTED, fail, refuse
 from elasticq.cli.queue_sheet import attributes_of, counts_of, region_of
 from elasticq.cli.show import Interrupt, bar, json_lines, one_line, table, tell
@@ -111,7 +112,7 @@ def _told(run: Any, options: argparse.Namespace) -> int:
     except Unreachable as error:
         hint = f" (another server is named by --url or {URL_VARIABLE})" if options.url == DEFAULT_URL else ""
         return fail(f"{error}{hint}")
-    except (ClientError, Failure, carry.Stopped, OSError, ValueError) as error:
+    except (ClientError, Failure, NotConfirmed, carry.Stopped, OSError, ValueError) as error:
         return fail(str(error))
 
 
@@ -293,14 +294,9 @@ def _purge(client: "Sqs", options: argparse.Namespace) -> int:
 
 
 def _confirm(options: argparse.Namespace, url: str, question: str, what: str, refused: str) -> None:
-    """Return if the operator wants what cannot be taken back: by ``--yes``, or by the queue's name. Raises Failure."""
-    if options.yes:
-        return
-    if not sys.stdin.isatty():
-        raise Failure(f"{what} cannot be taken back, and there is no terminal to ask on: say --yes")
-    print(f"{question} Type the queue's name: ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip() != url.rpartition("/")[2]:
-        raise Failure(refused)
+    """Return if the operator says ``--yes``, or types the queue's name. Raises NotConfirmed."""
+    if not options.yes:
+        confirm(what, f"{question} Type the queue's name:", url.rpartition("/")[2], refused)
 
 
 def _delete(client: "Sqs", options: argparse.Namespace) -> int:
