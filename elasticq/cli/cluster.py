@@ -37,6 +37,7 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
     _add(commands, "events", "what a member's log told last: elections, members, disks, purges and deletes", _events)
     force = commands.add_parser("force-new", help="make DIR of a stopped server a cluster of one, when most are lost")
     force.add_argument("directory", type=Path, metavar="DIR")
+    force.add_argument("--yes", action="store_true", help="do not ask")
     force.set_defaults(run=data.force_new)
 
 

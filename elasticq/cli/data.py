@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from elasticq.cli.confirm import NotConfirmed, confirm
 from elasticq.cli.exits import EXIT_DATA_IN_USE, fail
 
 
@@ -24,7 +25,16 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def force_new(options: argparse.Namespace) -> int:
     from elasticq.storage.force_new import force_new
 
-    return _with_data(lambda: force_new(options.directory))
+    directory = options.directory
+    if not options.yes and directory.is_dir():
+        question = (
+            f"Make {directory} a cluster of its own, and lose what only the others had? Type the directory's name:"
+        )
+        try:
+            confirm("force-new", question, directory.resolve().name, "nothing was changed")
+        except NotConfirmed as error:
+            return fail(str(error))
+    return _with_data(lambda: force_new(directory))
 
 
 def _backup(options: argparse.Namespace) -> int:

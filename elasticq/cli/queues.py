@@ -3,13 +3,13 @@
 import argparse
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from elasticq.cli import carry, queue_sheet
+from elasticq.cli.confirm import NotConfirmed, confirm
 from elasticq.cli.exits import EXIT_INTERRUPTED, fail, refuse
 from elasticq.cli.queue_sheet import attributes_of, counts_of, region_of
 from elasticq.cli.show import Interrupt, bar, json_lines, one_line, table, tell
@@ -123,7 +123,7 @@ def run_with(kind: str, run: Any, options: argparse.Namespace) -> int:
     except Unreachable as error:
         hint = f" (another server is named by --url or {URL_VARIABLE})" if options.url == DEFAULT_URL else ""
         return fail(f"{error}{hint}")
-    except (ClientError, Failure, carry.Stopped, OSError, ValueError) as error:
+    except (ClientError, Failure, NotConfirmed, carry.Stopped, OSError, ValueError) as error:
         return fail(str(error))
 
 
@@ -286,7 +286,7 @@ def pair(text: str) -> tuple[str, str]:
 def _purge(client: "Sqs", options: argparse.Namespace) -> int:
     url = url_of(client, options.queue)
     total = sum(counts_of(attributes_of(client, url)).values())
-    confirm(options, url, f"Delete about {total} messages of {url}?", "a purge", "nothing was purged")
+    _confirm(options, url, f"Delete about {total} messages of {url}?", "a purge", "nothing was purged")
     client.purge_queue(QueueUrl=url)
     deadline_s = time.monotonic() + options.wait_s
     with bar("purging", total) as show, Interrupt() as interrupt:
@@ -305,25 +305,17 @@ def _purge(client: "Sqs", options: argparse.Namespace) -> int:
     return 0
 
 
-def confirm(options: argparse.Namespace, url: str, question: str, what: str, refused: str, kind: str = "queue") -> None:
-    """Return if the operator wants what cannot be taken back: by ``--yes``, or by the name that ends the URL or ARN.
-
-    Raises Failure.
-    """
-    if options.yes:
-        return
-    if not sys.stdin.isatty():
-        raise Failure(f"{what} cannot be taken back, and there is no terminal to ask on: say --yes")
-    print(f"{question} Type the {kind}'s name: ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip() != re.split("[/:]", url)[-1]:
-        raise Failure(refused)
+def _confirm(options: argparse.Namespace, url: str, question: str, what: str, refused: str) -> None:
+    """Return if the operator says ``--yes``, or types the queue's name. Raises NotConfirmed."""
+    if not options.yes:
+        confirm(what, f"{question} Type the queue's name:", url.rpartition("/")[2], refused)
 
 
 def _delete(client: "Sqs", options: argparse.Namespace) -> int:
     url = url_of(client, options.queue)
     total = sum(counts_of(attributes_of(client, url)).values())
     question = f"Delete the queue {url} with about {total} messages?"
-    confirm(options, url, question, "the deletion of a queue", "nothing was deleted")
+    _confirm(options, url, question, "the deletion of a queue", "nothing was deleted")
     client.delete_queue(QueueUrl=url)
     name = url.rpartition("/")[2]
     if options.json:

@@ -5,7 +5,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from elasticq.cli.queues import Failure, add_command, confirm, pair, run_with
+from elasticq.cli.confirm import confirm
+from elasticq.cli.queues import Failure, add_command, pair, run_with
 from elasticq.cli.show import json_lines, one_line, table
 
 if TYPE_CHECKING:
@@ -175,8 +176,9 @@ def _batches(lines: Any) -> Iterator[list[str]]:
 
 def _delete(client: "Sns", options: argparse.Namespace) -> int:
     arn = _arn(client, options.topic)
-    question = f"Delete the topic {arn} and its subscriptions?"
-    confirm(options, arn, question, "the deletion of a topic", "nothing was deleted", "topic")
+    if not options.yes:
+        question = f"Delete the topic {arn} and its subscriptions? Type the topic's name:"
+        confirm("the deletion of a topic", question, arn.rpartition(":")[2], "nothing was deleted")
     client.delete_topic(TopicArn=arn)
     _tell(options, "deleted", arn)
     return 0

@@ -128,22 +128,30 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, ExecutionCon
 }
 
 
+_SENT: Final = SendMessageResult
+_STORED: Final = m.MessageStored
+
+
 def execute(state: State, call: c.Call, context: ExecutionContext) -> Outcome:
     """The result and what to apply. Raises the SqsError that the client gets; state is not touched."""
     command = call.command
     if call.origin is not None:
         access.check(state, call, context)
-    if call.invocation:
-        known = state.invocations.get(call.invocation, context.now_ms)
-        if known is not None:
-            if isinstance(command, c.ReceiveMessage):
-                return _received_again(state, call, command, known, context)
-            return _repeated(state, call, known, context), []
-        _check_room(state, command, context)
+    invocation, history = call.invocation, state.invocations
+    if not invocation:
+        return HANDLERS[type(command)](state, call, command, context)
+    known = history.get(invocation, context.now_ms)
+    if known is not None:
+        if isinstance(command, c.ReceiveMessage):
+            return _received_again(state, call, command, known, context)
+        return _repeated(state, call, known, context), []
+    _check_room(state, command, context)
     result, mutations = HANDLERS[type(command)](state, call, command, context)
-    if call.invocation and isinstance(result, Result) and _is_kept(result, mutations):
+    if type(result) is _SENT and mutations and isinstance(stored := mutations[0], _STORED):
+        mutations.append(m.InvocationRecorded(invocation, context.now_ms, stored.queue_id, stored.sequence))
+    elif isinstance(result, Result) and _is_kept(result, mutations):
         recorded = _recorded(call, result, mutations, context)
-        if not recorded.detail or not state.invocations.are_details_full(context.now_ms):
+        if not recorded.detail or not history.are_details_full(context.now_ms):
             mutations.append(recorded)
     return result, mutations
 
@@ -187,9 +195,7 @@ def _is_kept(result: Result, mutations: list[m.Mutation]) -> bool:
 def _recorded(
     call: c.Call, result: Result, mutations: list[m.Mutation], context: ExecutionContext
 ) -> m.InvocationRecorded:
-    stored = mutations[0] if mutations else None
-    if isinstance(result, SendMessageResult) and isinstance(stored, m.MessageStored):
-        return m.InvocationRecorded(call.invocation, context.now_ms, stored.queue_id, stored.sequence)
+    """The row of a call that was not one message sent."""
     if isinstance(result, PublishResult):
         return m.InvocationRecorded(call.invocation, context.now_ms, result.topic, result.number)
     detail = _detail(call.command, result, mutations)

@@ -8,7 +8,7 @@ an SDK is kept for five.
 
 from typing import Final
 
-from elasticq.engine.invocations import KEY_BYTES, SWEPT, Invocations
+from elasticq.engine.invocations import KEY_BYTES, Invocations
 from elasticq.engine.mutations import InvocationRecorded
 from elasticq.engine.recorded import Recorded
 
@@ -16,8 +16,9 @@ MEMBER_WINDOW_MS: Final = 90_000
 """At least the 55 s for which a call may be passed on, and what tests may advance the clock by meanwhile."""
 MEMBER_GENERATION_MS: Final = 30_000
 _COUNTER_BYTES: Final = 5
-_MARK: Final = bytes(5)
+_MARK: Final = b"\x9d\x1b\xe6\x5a\x07"
 """Stands behind the counter. One digest of a client's id in 10^12 has it there, too, and is then kept as briefly."""
+_MARK_LAST: Final = _MARK[-1]
 _MARK_END: Final = _COUNTER_BYTES + len(_MARK)
 _INCARNATION_BYTES: Final = KEY_BYTES - _MARK_END
 
@@ -31,9 +32,9 @@ def member_guid(counter: int, incarnation: str) -> bytes:
 
 
 def _is_of_member(key: bytes) -> bool:
-    if key[_MARK_END - 1]:
+    if key[_MARK_END - 1] != _MARK_LAST:
         return False  # nearly all ids of clients end here
-    return key[_COUNTER_BYTES:_MARK_END] == _MARK and key != SWEPT
+    return key[_COUNTER_BYTES:_MARK_END] == _MARK
 
 
 class History:

@@ -1,13 +1,17 @@
 """The invocation log: which SDK calls had their effect already, and what they answered.
 
-A row is 36 bytes, packed: the call's digest, then queue, sequence and time of
-the message it sent. Rows stand in small buckets of one generation (a span of
-entry time); ``bytearray.find`` looks a bucket through in C. A generation is
-dropped whole, at the same entry time on every member; where nobody calls any more the sweeper writes that
-time down, as a row of its own. Source: BlazingMQ's
-invocation log (300 s window); a dict of objects costs 227 bytes a row.
+A row holds the call's digest of 16 bytes, and queue, sequence and time of the
+message it sent. It takes 30 bytes: the digest's first two are the number of its
+bucket, in a generation (a span of entry time), and queues have numbers there.
+A bucket is one piece of ``bytes``: its rows, the newest first, and behind them
+the digests' third bytes, the newest last, which are looked through at once by
+``bytes.find``. A row more makes a new bucket. A generation is dropped whole, at
+the same entry time on every member; where nobody calls any more the sweeper
+writes that time down, as a row of its own. Source: BlazingMQ's invocation log
+(300 s window); a dict of objects costs 227 bytes a row.
 """
 
+from array import array
 from struct import Struct as Layout
 from typing import Final
 
@@ -19,8 +23,8 @@ from elasticq.model.limits import INVOCATION_DETAILS_BYTES_MAX, INVOCATION_WINDO
 GENERATION_MS = 100_000
 BUCKETS = 65_536  # most are empty at a developer's load, so that a miss looks at nothing
 KEY_BYTES = 16
-_VALUE = Layout(">QQI")  # queue id, sequence, time inside the generation in ms
-_ROW = Layout(">16sQQI")  # the key before it
+_REST_FROM = 3  # of a key: its bytes before are the number of the bucket, and what the bucket ends with
+_ROW = Layout(">13sIQI")  # rest of the key, number of the queue, sequence, time inside the generation in ms
 _ROW_BYTES = _ROW.size
 NOTHING: Final = b"\x92\x90\x90"
 """The detail of a call of which there is nothing to tell, as nearly all deletes: it is not kept for each of them."""
@@ -33,11 +37,13 @@ TOO_MANY: Final = "Too many calls in the last 300 seconds; try again later."
 
 
 class _Generation:
-    __slots__ = ("buckets", "count", "details", "details_bytes", "used")
+    __slots__ = ("buckets", "count", "details", "details_bytes", "queue_ids", "queue_numbers", "used")
 
     def __init__(self) -> None:
-        self.buckets: list[bytearray | None] = [None] * BUCKETS
-        self.used: list[bytearray] = []  # the buckets that exist, for whoever reads all rows
+        self.buckets: list[bytes | None] = [None] * BUCKETS
+        self.used = array("H")  # the numbers of those that are not None, for whoever reads all rows
+        self.queue_ids: list[int] = []
+        self.queue_numbers: dict[int, int] = {}
         self.details: dict[bytes, bytes] = {}
         self.details_bytes = 0
         self.count = 0
@@ -45,6 +51,14 @@ class _Generation:
     def holds(self, key: bytes) -> bool:
         bucket = self.buckets[_bucket(key)]
         return bucket is not None and _find(bucket, key) >= 0
+
+    def number_of(self, queue_id: int) -> int:
+        """The number under which the queue stands in rows; a new one if it has none."""
+        number = self.queue_numbers.get(queue_id)
+        if number is None:
+            number = self.queue_numbers[queue_id] = len(self.queue_ids)
+            self.queue_ids.append(queue_id)
+        return number
 
     def detail(self, key: bytes, queue_id: int) -> bytes:
         """Of a row that is there."""
@@ -55,12 +69,23 @@ def _bucket(key: bytes) -> int:
     return key[0] | key[1] << 8
 
 
-def _find(bucket: bytearray, key: bytes) -> int:
-    """Offset of the key's row, or -1; a match across two rows is none."""
-    at = bucket.find(key)
-    while at > 0 and at % _ROW_BYTES:
-        at = bucket.find(key, at + 1)
-    return at
+def _find(bucket: bytes, key: bytes) -> int:
+    """Offset of the key's row, or -1."""
+    count = len(bucket) // (_ROW_BYTES + 1)
+    marks_at = count * _ROW_BYTES
+    at = bucket.find(key[2], marks_at)
+    while at >= 0:
+        row_at = marks_at - (at - marks_at + 1) * _ROW_BYTES
+        if bucket.startswith(key[_REST_FROM:], row_at):
+            return row_at
+        at = bucket.find(key[2], at + 1)
+    return -1
+
+
+def _without(bucket: bytes, row_at: int) -> bytes:
+    """The bucket without the row there and without its mark."""
+    mark_at = len(bucket) - 1 - row_at // _ROW_BYTES
+    return bucket[:row_at] + bucket[row_at + _ROW_BYTES : mark_at] + bucket[mark_at + 1 :]
 
 
 class Invocations:
@@ -106,9 +131,10 @@ class Invocations:
         for number, generation in self._generations.items():
             bucket = generation.buckets[bucket_number]
             if bucket is not None and (at := _find(bucket, key)) >= 0:
-                queue_id, sequence, offset_ms = _VALUE.unpack_from(bucket, at + KEY_BYTES)
+                _, queue_number, sequence, offset_ms = _ROW.unpack_from(bucket, at)
                 recorded_ms = number * self._generation_ms + offset_ms
                 if recorded_ms + self._window_ms > now_ms:
+                    queue_id = generation.queue_ids[queue_number]
                     return Recorded(recorded_ms, queue_id, sequence, generation.detail(key, queue_id))
         return None
 
@@ -139,17 +165,18 @@ class Invocations:
             generation = self._generations[number] = _Generation()
         bucket_number = key[0] | key[1] << 8
         bucket = generation.buckets[bucket_number]
-        packed = _ROW.pack(key, row.queue_id, row.sequence, recorded_ms - number * self._generation_ms)
         if bucket is None:
-            bucket = generation.buckets[bucket_number] = bytearray(packed)
-            generation.used.append(bucket)
+            bucket = b""
+            generation.used.append(bucket_number)
         elif _find(bucket, key) >= 0:
             return False
-        else:
-            bucket += packed
-        if row.detail and (row.queue_id or row.detail != NOTHING):
-            generation.details[key] = row.detail
-            self._weigh(generation, len(row.detail) + _DETAIL_BYTES)
+        queue_id, detail = row.queue_id, row.detail
+        offset_ms = recorded_ms - number * self._generation_ms
+        packed = _ROW.pack(key[_REST_FROM:], generation.number_of(queue_id), row.sequence, offset_ms)
+        generation.buckets[bucket_number] = packed + bucket + key[2:_REST_FROM]
+        if detail and (queue_id or detail != NOTHING):
+            generation.details[key] = detail
+            self._weigh(generation, len(detail) + _DETAIL_BYTES)
         generation.count += 1
         self.count += 1
         return True
@@ -162,8 +189,9 @@ class Invocations:
             bucket = generation.buckets[bucket_number]
             at = _find(bucket, key) if bucket is not None else -1
             if bucket is not None and at >= 0:
-                queue_id, sequence, offset_ms = _VALUE.unpack_from(bucket, at + KEY_BYTES)
-                del bucket[at : at + _ROW_BYTES]
+                _, queue_number, sequence, offset_ms = _ROW.unpack_from(bucket, at)
+                queue_id = generation.queue_ids[queue_number]
+                generation.buckets[bucket_number] = _without(bucket, at)
                 generation.count -= 1
                 self.count -= 1
                 detail = generation.detail(key, queue_id)
@@ -193,12 +221,15 @@ class Invocations:
         """All rows live at ``now_ms``, sorted by key: for digests and snapshots."""
         found = []
         for number, generation in self._generations.items():
-            for bucket in generation.used:
-                for at in range(0, len(bucket), _ROW_BYTES):
-                    key = bytes(bucket[at : at + KEY_BYTES])
-                    queue_id, sequence, offset_ms = _VALUE.unpack_from(bucket, at + KEY_BYTES)
+            for bucket_number in generation.used:
+                bucket = generation.buckets[bucket_number] or b""
+                begin = bytes((bucket_number & 0xFF, bucket_number >> 8))
+                for place in range(len(bucket) // (_ROW_BYTES + 1)):
+                    rest, queue_number, sequence, offset_ms = _ROW.unpack_from(bucket, place * _ROW_BYTES)
+                    key = begin + bucket[len(bucket) - 1 - place : len(bucket) - place] + rest
                     recorded_ms = number * self._generation_ms + offset_ms
                     if recorded_ms + self._window_ms > now_ms:
+                        queue_id = generation.queue_ids[queue_number]
                         detail = generation.detail(key, queue_id)
                         found.append((key, Recorded(recorded_ms, queue_id, sequence, detail)))
         return sorted(found, key=lambda item: item[0])

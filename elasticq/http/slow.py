@@ -129,9 +129,9 @@ class SlowPath:
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         self._context.slow_requests += 1
         transport = request.transport
-        if transport is None:
+        connection: Connection | None = transport and transport.get_protocol()  # type: ignore[assignment]
+        if connection is None:  # its client left before this began; under TLS the transport is still there then
             raise asyncio.CancelledError
-        connection: Connection = transport.get_protocol()  # type: ignore[assignment]
         assert connection.slow_request is not None
         keeps_open = False
         try:

@@ -40,6 +40,12 @@ class Batch(Struct):
     statements: list[Statement]
     after: list[str]
 
+    def holds(self, queue_id: int, first: int) -> bool:
+        """Tell whether it brings the contents of the page that begins at ``first``."""
+        return any(
+            row[:2] == (queue_id, first) for text, rows in self.statements if text == sql.PUT_CONTENTS for row in rows
+        )
+
 
 class Pending(Struct):
     """What the next batch has to write, besides what the queues and the small tables note themselves."""

@@ -312,7 +312,9 @@ class RowDatabase:
             rows = await self._select(fetches(queue_id, [first]))
             living = self._rows.living_in(queue_id, first)
             if living and not rows:
-                raise Damaged(self._path.name, 0, f"the contents of queue {queue_id} from {first} are missing")
+                rows = await self._select(fetches(queue_id, [first]))  # its batch may have ended since the first look
+                if not rows and self._rows.living_in(queue_id, first):
+                    raise Damaged(self._path.name, 0, f"the contents of queue {queue_id} from {first} are missing")
             try:
                 contents += self._rows.decode(rows)
             except Damaged as damaged:

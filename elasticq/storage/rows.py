@@ -366,7 +366,12 @@ class Rows:
         return fetches(queue_id, self.pages_of(queue_id, sequences))
 
     def living_in(self, queue_id: int, first: int) -> list[int]:
-        """Return the living sequences of the page that begins at ``first``."""
+        """Return the living sequences of the page that begins at ``first``; none before its batch is written.
+
+        A page is known when its batch begins, which may wait for space.
+        """
+        if self._batch is not None and self._batch.holds(queue_id, first):
+            return []
         queue = self._tables.queues.get(queue_id)
         page = queue.directory.page_at(first) if queue is not None else None
         if page is None:

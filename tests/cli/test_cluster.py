@@ -1,9 +1,11 @@
 """elasticq cluster, against admin ports of members that are only what the test says."""
 
 import asyncio
+import io
 import json
 import socket
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -295,3 +297,18 @@ def test_force_new_of_a_missing_directory_is_told_and_makes_nothing(
     assert main(["cluster", "force-new", str(tmp_path / "none")]) == 1
     assert capsys.readouterr().err.startswith("elasticq: ")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_force_new_without_a_terminal_wants_yes(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[Path] = []
+    monkeypatch.setattr("elasticq.storage.force_new.force_new", lambda directory: asked.append(directory) or "done")
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    assert main(["cluster", "force-new", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == (
+        "elasticq: force-new cannot be taken back, and there is no terminal to ask on: say --yes\n"
+    )
+    assert asked == []
+    assert main(["cluster", "force-new", str(tmp_path), "--yes"]) == 0
+    assert asked == [tmp_path]

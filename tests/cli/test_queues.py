@@ -125,7 +125,7 @@ def test_send_takes_a_body_with_attributes(run: Any, sqs: Sqs, queue: str) -> No
     assert (status, out.strip()) == (0, message["MessageId"])
     assert message["MessageAttributes"]["a"]["StringValue"] == "b=c"
     assert message["GroupId"] == "g"
-    assert run("send", queue, "x", "--attribute", "broken")[0] == 1
+    assert run("send", queue, "x", "--attribute", "broken")[0] == 2
 
 
 def test_send_to_a_fifo_queue_tells_the_sequence_number(run: Any, sqs: Sqs) -> None:

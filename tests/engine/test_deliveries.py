@@ -1,7 +1,5 @@
 """A publish to more than an entry holds is one row, delivered in steps: each subscription once, come what may."""
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -175,8 +173,7 @@ def test_each_subscription_that_stays_gets_each_publish_once(actions: list[str])
             desk.do(t.Unsubscribe(arns.pop()))
     desk.deliver()
     for number in range(len(arns)):
-        bodies = desk.bodies(f"q{number}")
-        assert bodies == published
+        assert sorted(desk.bodies(f"q{number}")) == sorted(published), "in any order: the topic is not FIFO"
     for number in range(4):
         bodies = desk.bodies(f"q{number}")
-        assert all(int(one[0]) < int(other[0]) for one, other in pairwise(bodies)), "none twice, none before another"
+        assert len(set(bodies)) == len(bodies), "none twice"

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elasticq.engine.identity import DELIVERY_TERM_SHIFT, TERM_SHIFT, Identity, next_delivery_number, next_sequence
+from elasticq.engine.identity import (
+    DELIVERY_TERM_SHIFT,
+    RECENT_MAX,
+    TERM_SHIFT,
+    Identity,
+    next_delivery_number,
+    next_sequence,
+)
 from elasticq.model.errors import ReceiptHandleIsInvalid
 
 NUMBER = st.integers(0, 2**64 - 1)
@@ -58,6 +65,24 @@ def test_message_ids_depend_on_key_queue_and_sequence() -> None:
     }
     assert len(ids) == 4
     assert IDENTITY.message_id(1, 2) == Identity(b"k" * 32).message_id(1, 2)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(1, 3)), max_size=30))
+def test_ids_that_are_remembered_are_those_that_are_made(wanted: list[tuple[int, int, int]]) -> None:
+    """The messages share places in the memory of ids, and no other identity has made an id before."""
+    warm = Identity(b"k" * 32)
+    for queue_id, place, delivery_number in wanted:
+        sequence = 7 + place * RECENT_MAX
+        assert warm.message_id(queue_id, sequence) == Identity(b"k" * 32).message_id(queue_id, sequence)
+        handle = warm.receipt_handle(queue_id, sequence, delivery_number)
+        assert handle == Identity(b"k" * 32).receipt_handle(queue_id, sequence, delivery_number)
+        assert warm.read_handle(handle) == Identity(b"k" * 32).read_handle(handle)
+
+
+def test_handles_are_valid_after_they_are_forgotten() -> None:
+    identity = Identity(b"k" * 32)
+    handles = [identity.receipt_handle(1, sequence, 1) for sequence in range(RECENT_MAX + 1)]
+    assert [identity.read_handle(handle).sequence for handle in handles] == list(range(RECENT_MAX + 1))
 
 
 @given(st.lists(st.tuples(st.sampled_from(["next", "lost", "term"]), st.integers(1, 3)), max_size=60))

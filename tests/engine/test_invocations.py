@@ -14,7 +14,7 @@ from elasticq.model.limits import INVOCATION_FAILURES_BYTES_MAX, INVOCATION_WIND
 from elasticq.model.results import EmptyResult
 from tests.engine.desk import START_MS, Desk
 
-# Few buckets and keys that overlap: a find across two rows must not match.
+# One bucket, and two third bytes: a row is told from others by the rest of its key.
 DETAILS = [b"", b"detail", NOTHING]
 KEYS = [bytes(text, "ascii") for text in ("a" * 16, "aab" + "a" * 13, "aabb" + "a" * 12, "a" * 15 + "b")]
 

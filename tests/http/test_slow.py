@@ -220,6 +220,18 @@ async def test_a_slow_head_after_the_hand_over_is_cut_off() -> None:
     await desk.close()
 
 
+async def test_a_request_whose_client_left_before_it_began_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+    """Under TLS the transport is there still, but tells of no protocol."""
+    desk = Desk()
+    protocol, line = desk.connect()
+    protocol.data_received(f"GET /health HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
+    line.protocol = None
+    await settle()
+    assert (bytes(line.received), caplog.records) == (b"", [])
+    line.protocol = protocol
+    await desk.close()
+
+
 async def test_an_aborted_long_poll_on_the_slow_path_takes_no_message() -> None:
     desk = Desk()
     await desk.ask(json_request("CreateQueue", {"QueueName": "orders"}))

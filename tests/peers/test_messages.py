@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from elasticq.peers.errors import BadMessage
 from elasticq.peers.messages import Ask, End, Greeting, Head, Hello, Known, Pull, Refused, Told, decode, encode
@@ -47,6 +48,16 @@ def test_a_message_is_read_as_it_was_written_and_as_no_greeting(message: Any) ->
 def test_what_is_out_of_range_is_no_message(body: bytes) -> None:
     with pytest.raises(BadMessage, match=r"^Pull: "):
         decode(body, Pull)
+
+
+def test_a_peer_of_another_version_is_read_by_the_fields_that_both_have() -> None:
+    """An older one tells no region, and passes over that of a newer one."""
+    peer = make_peer("n1", region="eu-west-1", has_one_region=True)
+    fields = msgspec.to_builtins(peer)
+    older = decode(encode((fields[:-2], ())), Greeting).peer
+    newer = decode(encode(([*fields, "more"], ())), Greeting).peer
+    assert older == replace(peer, region="", has_one_region=False)
+    assert newer == peer
 
 
 @pytest.mark.parametrize("status", [-1, 0, 99, 101, 199, 600, 1 << 40])

@@ -299,6 +299,45 @@ async def test_many_messages_are_stored_without_waiting_for_the_timer(opened: Op
     assert indexes == sorted(set(indexes))
 
 
+@pytest.mark.parametrize("ends", ["behind the check", "between two looks"])
+async def test_a_check_while_a_batch_is_written_finds_no_damage(opened: Opened, ends: str) -> None:
+    """Pages are known as soon as their batch begins. That they are not there yet stopped a member that was well."""
+    opened.take(Committed(1, 1, 1, [FOUNDED, CREATED, message(1)]))
+    assert await opened.next() == ("stored", 1)
+    database = opened.storage._database
+    transact, select = database._transact, database._select
+    at_write, may_write = asyncio.Event(), asyncio.Event()
+
+    async def held(batch: Any) -> None:
+        at_write.set()
+        await may_write.wait()
+        await transact(batch)
+
+    async def looked(queries: Any) -> Any:
+        found = await select(queries)
+        if not found and ends == "between two looks" and not may_write.is_set():
+            may_write.set()
+            assert await opened.next() == ("stored", 2)
+        return found
+
+    database._transact, database._select = held, looked  # type: ignore[method-assign]
+    opened.take(Committed(2, 1, 1, [message(2 + at) for at in range(9_000)]))
+    await asyncio.wait_for(at_write.wait(), PATIENCE_S)
+    assert await checked(opened)
+    if ends == "behind the check":
+        may_write.set()
+        assert await opened.next() == ("stored", 2)
+    assert may_write.is_set()
+    assert await checked(opened)
+
+
+async def checked(opened: Opened) -> bool:
+    """Whether a check of all rows found no damage."""
+    verdict: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+    opened.storage.check(verdict.set_result)
+    return await asyncio.wait_for(verdict, PATIENCE_S)
+
+
 async def test_rows_that_found_the_disk_full_are_written_later(opened: Opened) -> None:
     opened.take(Committed(1, 1, 1, [FOUNDED, CREATED]))
     assert await opened.next() == ("stored", 1)

@@ -19,8 +19,11 @@ class Ranges:
         return self._firsts[self._head] if self._head < len(self._firsts) else None
 
     def __contains__(self, number: int) -> bool:
-        at = bisect_right(self._firsts, number, self._head) - 1
-        return at >= self._head and number <= self._lasts[at]
+        firsts, lasts, head = self._firsts, self._lasts, self._head
+        if head < len(firsts) and firsts[head] <= number <= lasts[head]:  # most are, where delivery is
+            return True
+        at = bisect_right(firsts, number, head) - 1
+        return at >= head and number <= lasts[at]
 
     def __iter__(self) -> Iterator[int]:
         for at in range(self._head, len(self._firsts)):

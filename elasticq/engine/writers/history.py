@@ -10,12 +10,13 @@ from elasticq.engine.writers.contract import Undo, Writer
 
 
 def _invocation_recorded(state: State, mutation: m.InvocationRecorded, undo: Undo | None) -> None:
-    if mutation.invocation == SWEPT:
-        state.invocations.forget(mutation.recorded_ms)
+    key, invocations = mutation.invocation, state.invocations
+    if key == SWEPT:
+        invocations.forget(mutation.recorded_ms)
         state.sent_ids.forget(mutation.recorded_ms)
-    is_new = state.invocations.put(mutation.invocation, mutation)
+    is_new = invocations.put(key, mutation)
     if is_new and undo is not None:
-        undo.append((state.invocations.remove, mutation.invocation))
+        undo.append((invocations.remove, key))
 
 
 def _sent_id_taken(state: State, mutation: m.SentIdTaken, undo: Undo | None) -> None:
