@@ -261,7 +261,7 @@ def get_subscription_attributes(
 def _effective_delivery_policy(policy: str) -> str:
     given = json.loads(policy) if policy else {}
     effective = {
-        "healthyRetryPolicy": {**RETRY_DEFAULTS, **given.get("healthyRetryPolicy", {})},
+        "healthyRetryPolicy": {**RETRY_DEFAULTS, **(given.get("healthyRetryPolicy") or {})},
         "sicklyRetryPolicy": given.get("sicklyRetryPolicy"),
         "throttlePolicy": given.get("throttlePolicy"),
         "requestPolicy": given.get("requestPolicy"),

@@ -326,10 +326,19 @@ def test_subscription_is_found_by_its_whole_arn(desk: TopicDesk) -> None:
     assert invalid(desk, t.GetSubscriptionAttributes(far)) == "SubscriptionArn"
 
 
-@pytest.mark.parametrize("policy", ['{"healthyRetryPolicy": []}', "[]", '{"healthyRetryPolicy": null}', "{"])
+@pytest.mark.parametrize(
+    "policy", ['{"healthyRetryPolicy": []}', "[]", '{"healthyRetryPolicy": {"numRetries": 101}}', "{"]
+)
 def test_delivery_policy_that_is_none_is_refused(desk: TopicDesk, policy: str) -> None:
     text = invalid(desk, subscription("http", "http://e", DeliveryPolicy=policy))
     assert text.startswith("Attributes Reason: DeliveryPolicy: ")
+
+
+def test_delivery_policy_may_have_the_nulls_of_an_effective_one(desk: TopicDesk) -> None:
+    policy = '{"healthyRetryPolicy": null, "throttlePolicy": null, "guaranteed": false}'
+    made = desk.subscribe(protocol="http", endpoint="http://e", DeliveryPolicy=policy)
+    shown = desk.do(t.GetSubscriptionAttributes(made)).attributes
+    assert json.loads(shown["EffectiveDeliveryPolicy"])["healthyRetryPolicy"]["numRetries"] == 3
 
 
 def test_unsubscribing_is_no_error_twice_and_is_counted(desk: TopicDesk) -> None:
