@@ -32,6 +32,8 @@ ELSEWHERE = (
               "sim/*", "sim/test_planted_faults.py sim/test_seeds.py"),
     Elsewhere("what a history tells is read by the checks alone, and judged there",
               "checks/queue_history.py checks/lease_history.py", "checks/test_queue.py checks/test_leases.py"),
+    Elsewhere("what the light clients share is tried by each of them",
+              "client/calls.py", "client/test_sqs.py client/test_sns.py"),
     Elsewhere("commands that ask a server or a cluster: each runs against real ones",
               "cli/carry.py cli/server.py cli/verify.py",
               "cli/test_queues.py cli/test_main.py cli/test_cluster.py"),
@@ -40,6 +42,12 @@ ELSEWHERE = (
               "engine/deduplication.py engine/queue_attributes.py",
               "engine/test_redrive.py engine/test_move_tasks.py engine/actions/test_fifo.py "
               "engine/actions/test_attributes.py"),
+    Elsewhere("rules and ARNs of topics, shown by what the actions answer; copies, by what reaches the queues",
+              "engine/fan_out.py engine/publish_attributes.py engine/subscription_attributes.py engine/topic_arns.py "
+              "engine/topic_attributes.py engine/topic_paging.py engine/topic_removal.py",
+              "engine/actions/test_topics.py engine/actions/test_subscriptions.py engine/actions/test_publish.py"),
+    Elsewhere("rows of topics and the index over them, which are one: compared after any history",
+              "engine/writers/topics.py", "engine/test_topics.py"),
     Elsewhere("actions of the settings and of the testing pages, tested with them",
               "engine/actions/declare.py engine/actions/testing.py",
               "server/test_queues.py node/test_first_use.py node/test_advance.py"),

@@ -9,6 +9,7 @@ The first request imports this module: nothing else needs prometheus_client.
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import accumulate, islice
 from typing import Final, TypeVar
 
@@ -21,7 +22,7 @@ from elasticq.admin.source import AdminSource
 from elasticq.engine.figures import QueueFigures
 from elasticq.model.histogram import Histogram
 from elasticq.node.settings import NodeStatus
-from elasticq.runtime.meter import Messages, Meter
+from elasticq.runtime.meter import Messages, Meter, Published
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 PREFIX: Final = "elasticq_"
@@ -44,6 +45,19 @@ _MESSAGES: Final[list[tuple[str, str, Callable[[Messages], int]]]] = [
 ]
 
 
+_PUBLISHED: Final[list[tuple[str, str, Callable[[Published], int]]]] = [
+    ("topic_published", "Messages that clients published through this member.", lambda each: each.published),
+    ("topic_delivered", "Copies of published messages that queues took.", lambda each: each.delivered),
+    ("topic_filtered", "Copies that filter policies held back.", lambda each: each.filtered),
+    ("topic_failed", "Copies that their queue could not take; some are dead letters.", lambda each: each.failed),
+]
+_PUSHES: Final = [
+    ("topic_pushes_delivered", "Notifications that web servers took from this member."),
+    ("topic_pushes_retried", "Posts of notifications that failed and are tried again."),
+    ("topic_pushes_failed", "Notifications to web servers that were given up."),
+]
+
+
 async def expose(source: AdminSource) -> bytes:
     """Return the whole page."""
     status = source.status()
@@ -53,7 +67,10 @@ async def expose(source: AdminSource) -> bytes:
     queues = await _queues(source) if status.role == "master" else []
     counted = _counted(source.meter(), queues, is_master=status.role == "master")
     waiting = Counter((each.owner, each.queue) for each in source.waiting(QUEUES_MAX))
-    for lines in (*_of_queues(queues, status.time_ms), *_of_consumers(waiting), *_of_messages(counted)):
+    topics = list(islice(source.meter().by_topic().items(), QUEUES_MAX))
+    pushes = list(islice(source.pushes().items(), QUEUES_MAX))
+    of_queues = (*_of_queues(queues, status.time_ms), *_of_consumers(waiting), *_of_messages(counted))
+    for lines in (*of_queues, *_of_topics(topics), *_of_pushes(pushes)):
         for part in lines:
             parts.append(part)
             await asyncio.sleep(0)
@@ -228,6 +245,32 @@ def _of_messages(counted: Sequence[tuple[Key, Messages]]) -> Iterator[Lines]:
             family.add_metric([queue, account], read(messages))
 
         yield _lines(make, counted, add)
+
+
+def _of_topics(topics: Sequence[tuple[Key, Published]]) -> Iterator[Lines]:
+    for name, told, read in _PUBLISHED:
+
+        def add(
+            family: CounterMetricFamily, row: tuple[Key, Published], read: Callable[[Published], int] = read
+        ) -> None:
+            (account, topic), published = row
+            family.add_metric([topic, account], read(published))
+
+        yield _lines(partial(_topic_counter, name, told), topics, add)
+
+
+def _of_pushes(pushes: Sequence[tuple[Key, tuple[int, int, int]]]) -> Iterator[Lines]:
+    for place, (name, told) in enumerate(_PUSHES):
+
+        def add(family: CounterMetricFamily, row: tuple[Key, tuple[int, int, int]], place: int = place) -> None:
+            (account, topic), counts = row
+            family.add_metric([topic, account], counts[place])
+
+        yield _lines(partial(_topic_counter, name, told), pushes, add)
+
+
+def _topic_counter(name: str, told: str) -> CounterMetricFamily:
+    return CounterMetricFamily(PREFIX + name, told, labels=["topic", "account"])
 
 
 def _lines(make: Callable[[], Family], rows: Sequence[Row], add: Callable[[Family, Row], None]) -> Lines:

@@ -71,6 +71,10 @@ class AdminSource(Protocol):
     def meter(self) -> Meter:
         """Return the counts of what clients asked of this member."""
 
+    def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
+        """Return what became of notifications to web servers: delivered, tried again, given up, by owner and name of
+        the topic."""
+
     def queues(self) -> Iterator[QueueFigures]:
         """Yield the figures of each queue as they are when it is its turn; the caller may take its time."""
 

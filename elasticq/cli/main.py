@@ -15,6 +15,7 @@ from elasticq.cli.follow_master import add_follow_master
 from elasticq.cli.parser import Parser
 from elasticq.cli.queues import add_queues
 from elasticq.cli.server import add_config, add_server
+from elasticq.cli.topics import add_topics
 
 HEALTH_TIMEOUT_S: Final = 5
 DEFAULT_URL: Final = "http://127.0.0.1:9324"
@@ -70,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     health.set_defaults(run=_health)
     add_config(commands.add_parser("config", help="look at settings"))
     add_queues(commands.add_parser("queues", help="look into queues, send, purge, redrive, export, import"))
+    add_topics(commands.add_parser("topics", help="look at topics, subscribe, publish"))
     add_cluster(commands.add_parser("cluster", help="look at a cluster and change it, by its admin port"))
     add_commands(commands)
     add_follow_master(commands.add_parser("follow-master", help="label this Kubernetes pod while it is the master"))

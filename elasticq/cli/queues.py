@@ -92,23 +92,34 @@ def add_queues(parser: argparse.ArgumentParser) -> None:
 
 
 def _add(commands: Any, name: str, told: str, run: Any, *arguments: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=told)
-    url = os.environ.get(URL_VARIABLE, DEFAULT_URL)
-    parser.add_argument("--url", default=url, help=f"the endpoint (${URL_VARIABLE}, else {DEFAULT_URL})")
-    parser.add_argument("--region", default="", help="of the endpoint (as the AWS CLI finds it)")
-    parser.add_argument("--profile", default="", help="of the AWS credentials that sign (as the AWS CLI finds them)")
-    parser.add_argument("--json", action="store_true", help="a JSON object a line")
+    parser = add_command(commands, name, told, URL_VARIABLE)
     for argument in arguments:
         parser.add_argument(argument, metavar=argument.upper(), help="its name or URL")
-    parser.set_defaults(run=lambda options: _told(run, options), action=name)
+    parser.set_defaults(run=lambda options: run_with("Sqs", run, options), action=name)
     return parser
 
 
-def _told(run: Any, options: argparse.Namespace) -> int:
-    from elasticq.client import ClientError, Sqs, SqsError, Unreachable
+def add_command(commands: Any, name: str, told: str, variable: str) -> argparse.ArgumentParser:
+    """Add a command that asks an endpoint; ``variable``: of the environment, that names it.
+
+    Where it is not set, that of SQS does, as elasticq serves all of its APIs at one.
+    """
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=told)
+    url = os.environ.get(variable) or os.environ.get(URL_VARIABLE, DEFAULT_URL)
+    parser.add_argument("--url", default=url, help=f"the endpoint (${variable}, else {DEFAULT_URL})")
+    parser.add_argument("--region", default="", help="of the endpoint (as the AWS CLI finds it)")
+    parser.add_argument("--profile", default="", help="of the AWS credentials that sign (as the AWS CLI finds them)")
+    parser.add_argument("--json", action="store_true", help="a JSON object a line")
+    return parser
+
+
+def run_with(kind: str, run: Any, options: argparse.Namespace) -> int:
+    """Run a command with a client, Sqs or Sns, and tell what went wrong; returns the exit status."""
+    from elasticq import client as clients
+    from elasticq.client import ClientError, SqsError, Unreachable
 
     try:
-        client = Sqs(options.url, options.region, profile=options.profile, retry_s=RETRY_S)
+        client = getattr(clients, kind)(options.url, options.region, profile=options.profile, retry_s=RETRY_S)
     except (ValueError, LookupError) as error:
         return refuse(str(error.args[0]))
     try:
@@ -219,7 +230,7 @@ def _clock(time_ms: int) -> str:
 
 
 def _create(client: "Sqs", options: argparse.Namespace) -> int:
-    attributes = dict(_pair(text) for text in options.attribute)
+    attributes = dict(pair(text) for text in options.attribute)
     if options.queue.endswith(".fifo"):
         attributes.setdefault("FifoQueue", "true")
     if options.dead_letters:
@@ -240,7 +251,7 @@ def _send(client: "Sqs", options: argparse.Namespace) -> int:
         shared["MessageGroupId"] = options.group
     if options.delay_s is not None:
         shared["DelaySeconds"] = options.delay_s
-    texts = map(_pair, options.attribute)
+    texts = map(pair, options.attribute)
     attributes = {name: {"DataType": "String", "StringValue": value} for name, value in texts}
     if options.priority is not None:
         attributes["ElasticqPriority"] = {"DataType": "Number", "StringValue": str(options.priority)}
@@ -336,7 +347,8 @@ def _time_ms(text: str) -> int:
         raise Misuse(f"{text!r} is no time: {TIME_WORDS}") from None
 
 
-def _pair(text: str) -> tuple[str, str]:
+def pair(text: str) -> tuple[str, str]:
+    """Return name and value of an argument. Raises Misuse."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise Misuse(f"{text!r} is not NAME=VALUE")
@@ -386,7 +398,7 @@ def _delete(client: "Sqs", options: argparse.Namespace) -> int:
 
 
 def _set(client: "Sqs", options: argparse.Namespace) -> int:
-    changes = dict(_pair(text) for text in options.attributes)
+    changes = dict(pair(text) for text in options.attributes)
     url = url_of(client, options.queue)
     client.set_queue_attributes(QueueUrl=url, Attributes=changes)
     attributes = attributes_of(client, url)

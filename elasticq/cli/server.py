@@ -153,8 +153,10 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _toml(sections: dict[str, Any]) -> Iterator[str]:
-    queues = sections.pop("queues")
-    tables = {**sections, **{f"queues.{_text(name)}": table for name, table in queues.items()}}
+    named = {section: sections.pop(section) for section in ("queues", "topics")}
+    tables = dict(sections)
+    for section, each in named.items():
+        tables |= {f"{section}.{_text(name)}": table for name, table in each.items()}
     for at, (section, values) in enumerate(tables.items()):
         if at:
             yield ""

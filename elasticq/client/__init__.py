@@ -1,7 +1,8 @@
 """Talks to a server from the outside: the light client, from the standard library alone.
 
 ``Sqs`` has the methods, keywords and answers of boto3's SQS client at an eighth
-of its CPU time, and elasticq's extensions besides. Nothing here needs more than
+of its CPU time, and elasticq's extensions besides; ``Sns`` has those of boto3's
+SNS client. Nothing here needs more than
 Python: it runs where no package can be installed, as on the executors of Spark.
 """
 
@@ -10,6 +11,7 @@ from elasticq.client.detection import is_elasticq
 from elasticq.client.errors import ClientError, DigestMismatch, SqsError, Unreachable
 from elasticq.client.patient import wrap
 from elasticq.client.patient_async import wrap_async
+from elasticq.client.sns import Sns
 from elasticq.client.sqs import Sqs
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "ClientError",
     "Credentials",
     "DigestMismatch",
+    "Sns",
     "Sqs",
     "SqsError",
     "Unreachable",

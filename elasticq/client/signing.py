@@ -33,10 +33,11 @@ class _Prepared:
 class Signer:
     """Signs the POSTs of one client. Threads may share it: a kept part is replaced as a whole, never changed."""
 
-    def __init__(self, credentials: Credentials, region: str, host: str) -> None:
+    def __init__(self, credentials: Credentials, region: str, host: str, service: str = "sqs") -> None:
         self._credentials = credentials
         self._region = region
         self._host = host
+        self._service = service
         self._key: tuple[str, bytes] = ("", b"")
         self._prepared: dict[tuple[str, str, str], _Prepared] = {}
 
@@ -64,7 +65,7 @@ class Signer:
         names = ";".join(signed)
         lines = "".join([f"{name}:{value}\n" for name, value in signed.items()])
         canonical = sha256(f"POST\n{path}\n\n{lines}\n{names}\n".encode())
-        scope = f"{time[:8]}/{self._region}/sqs/aws4_request"
+        scope = f"{time[:8]}/{self._region}/{self._service}/aws4_request"
         padded = self._day_key(time[:8]).ljust(64, b"\0")
         inner = sha256(padded.translate(_INNER) + f"AWS4-HMAC-SHA256\n{time}\n{scope}\n".encode())
         outer = sha256(padded.translate(_OUTER))
@@ -80,7 +81,7 @@ class Signer:
         known_day, key = self._key
         if known_day != day:
             key = b"AWS4" + self._credentials.secret_access_key.encode()
-            for part in (day, self._region, "sqs", "aws4_request"):
+            for part in (day, self._region, self._service, "aws4_request"):
                 key = hmac.digest(key, part.encode(), "sha256")
             self._key = day, key
         return key

@@ -8,9 +8,10 @@ both go through exchange.py.
 """
 
 import asyncio
+import re
 from logging import LogRecord, getLogger
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from aiohttp import web
@@ -18,7 +19,7 @@ from msgspec import Struct
 
 from elasticq import __version__
 from elasticq.http import audit, exchange, peeking, rest, testing
-from elasticq.http.caller import invocation
+from elasticq.http.caller import credential_of, invocation
 from elasticq.http.context import (
     BUSY_TEXT,
     DECODED_TIMES,
@@ -42,13 +43,21 @@ from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
 from elasticq.model.limits import HEAD_BYTES_MAX
+from elasticq.model.names import inner_owner
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire.operations import PEEK, SQS
+from elasticq.wire.services import guess
 
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
 
+_CERTIFICATE: Final = re.compile(r"/SimpleNotificationService-[0-9a-f]{32}\.pem")
+"""Where notifications say that their certificate is; its name changes with it, and there is one at a time."""
+LINKS: Final = frozenset(("ConfirmSubscription", "Unsubscribe"))
+"""Actions of SNS that are asked for by links in what subscriptions get."""
+_SUBSCRIPTION: Final = "arn:aws:sns:"
+"""Begins the ARN of a subscription that is no queue: in the place of a QueueUrl it shows what waits for it."""
 UNKNOWN_OPERATION = b"<UnknownOperationException/>"
 PREFLIGHT_S = 600
 NEVER_S = 100_000_000
@@ -92,6 +101,11 @@ class Asked(Struct):
     @property
     def query(self) -> str:
         return self.request.rel_url.raw_query_string
+
+    @property
+    def credential(self) -> bytes:
+        """The text that holds the scope of the signature, in a header or in the URL."""
+        return credential_of(self.head.lines, self.head.authorization)
 
 
 class SlowPath:
@@ -148,6 +162,8 @@ class SlowPath:
         page = _PAGES.get(path.removeprefix(self._context.context_path))
         if page is not None and request.method in ("GET", "HEAD"):
             return page(self._context)
+        if _CERTIFICATE.fullmatch(path.removeprefix(self._context.context_path)) and request.method == "GET":
+            return await self._certificate()
         reason = self._context.refusal(request.headers.get)
         if reason:
             return self._refuse(asked, AccessDenied(reason))
@@ -169,6 +185,12 @@ class SlowPath:
             return self._unknown(asked)
         self._allow_page(request, response)
         return response
+
+    async def _certificate(self) -> web.Response:
+        """Answer with the certificate of notifications. It is public, and whoever verifies one has no credentials."""
+        certificate = self._context.certificate
+        pem = None if certificate is None else await certificate()
+        return _not_found() if pem is None else web.Response(body=pem, content_type="application/x-pem-file")
 
     async def _test(self, asked: Asked) -> web.Response:
         """Answer a page of testing.py, in plain JSON."""
@@ -212,7 +234,8 @@ class SlowPath:
             return rest.problem(rest.Asked(asked.request.method, path, "", b""), error)
         protocol = JSON if _has_target(asked.request) else FORM
         request_id = self._request_id()
-        return self._respond(exchange.encode_error(self._context.service, protocol, error, request_id), request_id)
+        service = guess(self._context.services, asked.credential, asked.query.encode() + b"&" + asked.body)
+        return self._respond(exchange.encode_error(service, protocol, error, request_id), request_id)
 
     async def _post(self, asked: Asked) -> web.Response:
         protocol, query = asked.head.protocol, asked.query.encode()
@@ -237,9 +260,9 @@ class SlowPath:
             protocol = FORM_FOR_JSON
         account, command, action = "", None, "" if head.operation is None else head.operation.name
         try:
-            principal, account = self._admit(asked)
+            principal, account = self._admit_link(asked, protocol) or self._admit(asked)
             operation, command = exchange.decode(
-                self._context.service, protocol, head.operation, form_or_body, asked.path
+                self._context.services, protocol, head.operation, form_or_body, asked.path, asked.credential
             )
             action = operation.name
             if not operation.read_only:
@@ -247,7 +270,8 @@ class SlowPath:
             self._make_room(asked, command_bytes(command, len(form_or_body)))
         except SqsError as error:
             self._context.count(request_id, action, account, command, error, error.status, began_s, head)
-            return self._respond(exchange.encode_error(self._context.service, protocol, error, request_id), request_id)
+            service = guess(self._context.services, asked.credential, form_or_body)
+            return self._respond(exchange.encode_error(service, protocol, error, request_id), request_id)
         path = "/" if protocol == JSON else asked.path
         invocation_key = invocation(principal, account, operation.name, head.invocation_id, form_or_body, path)
         call = Call(
@@ -260,7 +284,7 @@ class SlowPath:
             head.trace_header,
         )
         outcome = await self._submit(call, asked.request)
-        answer = exchange.encode(self._context.service, protocol, operation, command, outcome, request_id)
+        answer = exchange.encode(self._context.services, protocol, operation, command, outcome, request_id)
         self._context.count(request_id, action, account, command, outcome, answer.status, began_s, head)
         self._audit(asked, action, command, principal, account, outcome)
         return self._respond(answer, request_id)
@@ -277,12 +301,15 @@ class SlowPath:
         request_id = self._request_id()
         try:
             principal, account = self._admit(asked)
-            _, command = exchange.decode(SQS, JSON, PEEK, asked.body, "")
+            _, command = exchange.decode((SQS,), JSON, PEEK, asked.body, "")
+            if isinstance(command, Peek) and (command.queue_url or "").startswith(_SUBSCRIPTION):
+                account = inner_owner(account)
+                command.queue_url = (command.queue_url or "").rpartition(":")[2]
         except SqsError as error:
             return self._respond(exchange.encode_error(SQS, JSON, error, request_id), request_id)
         call = Call(command, principal, account, self._endpoint(asked), b"", asked.connection.origin)
         outcome = await self._submit(call, asked.request)
-        return self._respond(exchange.encode(SQS, JSON, PEEK, command, outcome, request_id), request_id)
+        return self._respond(exchange.encode((SQS,), JSON, PEEK, command, outcome, request_id), request_id)
 
     async def _rest(self, asked: Asked) -> web.StreamResponse:
         """Answer the REST API: each of its commands is submitted and counted like one of SQS's."""
@@ -301,7 +328,7 @@ class SlowPath:
                 endpoint, origin = self._endpoint(asked), asked.connection.origin
                 call = Call(command, principal, account, endpoint, key, origin, head.trace_header)
                 outcome = await self._submit(call, request)
-                if action in context.service.operations:
+                if action in context.services[0].operations:
                     status = outcome.status if isinstance(outcome, SqsError) else 200
                     context.count(self._request_id(), action, account, command, outcome, status, began_s, head)
                     self._audit(asked, action, command, principal, account, outcome)
@@ -352,6 +379,16 @@ class SlowPath:
             return self._context.callers.identify_request(head.lines, head.authorization)
         return authenticator.admit(head.lines, head.authorization, asked.body)
 
+    def _admit_link(self, asked: Asked, protocol: int) -> tuple[str, str] | None:
+        """Return an anonymous caller for a link in what a subscription gets, which nobody can sign; else None.
+
+        Who has such a link has the token or the ARN in it, and may do with it what it says.
+        """
+        if protocol == JSON or asked.request.method != "GET" or asked.credential:
+            return None
+        is_link = asked.request.query.get("Action") in LINKS
+        return self._context.callers.identify(b"") if is_link else None
+
     def _make_room(self, asked: Asked, held_bytes: int) -> None:
         """Count a large command's memory until ``slow_ended``. Raises ServiceUnavailable where there is no room."""
         if held_bytes > WAITING_FREE_BYTES:
@@ -365,7 +402,7 @@ class SlowPath:
         Without an Authenticator any Authorization header is enough, as no page can make a browser send one.
         """
         browsers = self._context.browsers
-        if browsers is None or asked.request.method != "GET":
+        if browsers is None or asked.request.method != "GET" or action in LINKS:
             return
         head, authenticator = asked.head, self._context.authenticator
         if head.authorization or (authenticator is not None and authenticator.is_signed(head.lines, b"")):
@@ -477,7 +514,7 @@ def _ready(context: ServerContext) -> web.Response:
 def _localstack_health(context: ServerContext) -> web.Response:
     """Answer the page that programs poll which wait for LocalStack."""
     state = "running" if context.runtime.status().ready and not context.runtime.stopped else "starting"
-    return web.json_response({"services": {"sqs": state}, "edition": "elasticq", "version": __version__})
+    return web.json_response({"services": {"sqs": state, "sns": state}, "edition": "elasticq", "version": __version__})
 
 
 _PAGES = {"/health": _health, "/ready": _ready, "/_localstack/health": _localstack_health}

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from elasticq.model.histogram import Histogram
 from elasticq.model.limits import REMEMBERED_CHARS_MAX, WAIT_S_MAX
-from elasticq.model.names import queue_path
+from elasticq.model.names import neighbour, queue_path
 
 BOUNDS_S: Final[tuple[float, ...]] = (
     0.0005,
@@ -56,10 +56,26 @@ class Messages:
         self.empty = 0  # receives
 
 
-class Meter:
-    """Counts the calls of one SQS port. ``counts``: by action, what to call for each answer without an error."""
+class Published:
+    """Counts of one topic's messages, from the publishes that this member answered.
 
-    __slots__ = ("_reads", "_urls", "counts", "errors", "lag", "slow_s", "times")
+    delivered: copies that were stored for subscriptions or as dead letters; filtered: those that a filter refused;
+    failed: those that nothing took, or a dead-letter queue.
+    """
+
+    __slots__ = ("delivered", "failed", "filtered", "published")
+
+    def __init__(self) -> None:
+        self.published = 0
+        self.delivered = 0
+        self.filtered = 0
+        self.failed = 0
+
+
+class Meter:
+    """Counts the calls of one port. ``counts``: by action, what to call for each answer without an error."""
+
+    __slots__ = ("_reads", "_topics", "_urls", "counts", "errors", "lag", "slow_s", "times")
 
     def __init__(self, actions: Iterable[str], slow_s: float = 1.0) -> None:
         self.slow_s = max(slow_s, BOUNDS_S[0])
@@ -68,6 +84,7 @@ class Meter:
         self.times = {action: Histogram(BOUNDS_S) for action in actions}
         self.counts: dict[str, Count] = {}
         self._urls = _Urls()
+        self._topics: dict[tuple[str, str], Published] = {}
         self._reads: dict[str, Read] = {}
         for action, times in self.times.items():
             self.counts[action], self._reads[action] = self._counter(action, self._slow(times))
@@ -92,11 +109,17 @@ class Meter:
         """Return the counts by (owner, name); under ("", "") are those of queues beyond the bound."""
         return self._urls.queues
 
+    def by_topic(self) -> dict[tuple[str, str], Published]:
+        """Return the counts by (owner, name); under ("", "") are those of topics beyond the bound."""
+        return self._topics
+
     def forget(self, exists: Callable[[tuple[str, str]], bool]) -> None:
         """Drop the counts of queues that do not exist any more, once there are many."""
         self._urls.forget(exists)
 
     def _counter(self, action: str, slow: Slow) -> tuple[Count, Read]:
+        if action in ("Publish", "PublishBatch", "DeleteTopic"):
+            return _of_topic(action, self._topics, _plain(self._urls, slow, self.slow_s))
         kind = _KINDS.get(action, _plain)
         return kind(self._urls, slow, self.slow_s)
 
@@ -262,6 +285,35 @@ def _queue_deleted(urls: _Urls, slow: Slow, slow_s: float) -> tuple[Count, Read]
         return count_call(command, account, result, began_s)
 
     return count, read
+
+
+def _of_topic(action: str, topics: dict[tuple[str, str], Published], plain: tuple[Count, Read]) -> tuple[Count, Read]:
+    """Count publishes by their topic; a topic that is deleted is forgotten."""
+    count_call, read = plain
+
+    def key_of(command: Any, account: str) -> tuple[str, str]:
+        arn = command.topic_arn
+        if arn is None:
+            arn = command.target_arn
+        parts = (arn or "").split(":")
+        return neighbour(parts[4], account), parts[-1]
+
+    def count(command: Any, account: str, result: Any, began_s: float) -> bool:
+        key = key_of(command, account)
+        if key not in topics and len(topics) >= QUEUES_MAX:
+            key = "", ""
+        found = topics.setdefault(key, Published())
+        found.published += len(result.successful) if action == "PublishBatch" else 1
+        found.delivered += result.counts.delivered + result.counts.dead_lettered
+        found.filtered += result.counts.filtered
+        found.failed += result.counts.failed + result.counts.dead_lettered
+        return count_call(command, account, result, began_s)
+
+    def forget(command: Any, account: str, result: Any, began_s: float) -> bool:
+        topics.pop(key_of(command, account), None)
+        return count_call(command, account, result, began_s)
+
+    return (forget if action == "DeleteTopic" else count), read
 
 
 _KINDS: Final[dict[str, Callable[[_Urls, Slow, float], tuple[Count, Read]]]] = {

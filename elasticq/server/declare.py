@@ -1,4 +1,4 @@
-"""Makes the queues of the settings once a master serves: through the runtime, as a client would."""
+"""Makes the queues and topics of the settings once a master serves: through the runtime, as a client would."""
 
 import asyncio
 import logging
@@ -8,6 +8,7 @@ from typing import Final
 from elasticq.model.commands import Call, DeclareQueue
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import QueueDeclaredResult, Result
+from elasticq.model.topic_commands import CreateTopic, Subscribe
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 
 PRINCIPAL: Final = "settings"
@@ -26,11 +27,16 @@ class _Ticket:
             self.outcome.set_result(outcome)
 
 
-async def declare(runtime: Runtime, commands: Sequence[DeclareQueue], account: str) -> None:
-    """Create the queues. Returns when each was answered, which may take long where there is no master."""
+async def declare(
+    runtime: Runtime, commands: Sequence[DeclareQueue | CreateTopic | Subscribe], account: str, endpoint: str = ""
+) -> None:
+    """Create queues and topics. Returns when each was answered, which may take long where there is no master.
+
+    endpoint: scheme://host:port that stands in the links of what subscriptions get.
+    """
     try:
         for command in commands:
-            _tell(command, await _asked(runtime, Call(command, PRINCIPAL, account, "")))
+            _tell(command, await _asked(runtime, Call(command, PRINCIPAL, account, endpoint)))
     except RuntimeStopped:
         return
 
@@ -45,8 +51,14 @@ async def _asked(runtime: Runtime, call: Call) -> Result | SqsError:
         await asyncio.sleep(AGAIN_S)
 
 
-def _tell(command: DeclareQueue, outcome: Result | SqsError) -> None:
-    if isinstance(outcome, SqsError):
+def _tell(command: DeclareQueue | CreateTopic | Subscribe, outcome: Result | SqsError) -> None:
+    if isinstance(outcome, SqsError) and isinstance(command, CreateTopic):
+        _log.error("topic_not_made %s: %s", command.name, outcome.message)
+    elif isinstance(outcome, SqsError) and isinstance(command, Subscribe):
+        _log.error("subscription_not_made %s of %s: %s", command.endpoint, command.topic_arn, outcome.message)
+    elif not isinstance(command, DeclareQueue):
+        return
+    elif isinstance(outcome, SqsError):
         _log.error("queue_not_made %s: %s", command.queue_name, outcome.message)
     elif isinstance(outcome, QueueDeclaredResult) and outcome.differing:
         differing = ", ".join(outcome.differing)

@@ -46,13 +46,25 @@ from elasticq.server.member import Member
 from elasticq.server.notify import READY, STOPPING, notify
 from elasticq.server.ports import EXIT_FAILURE, is_supervised, not_listening, sqs_listener
 from elasticq.server.proxy import ProxyProcess
+from elasticq.server.pushes import Pushes
 from elasticq.server.renewal import Part, has_terminal, renew
-from elasticq.server.settings import Admin, Http, Settings, SettingsError, admin_token, keys, queues, tls, warnings
+from elasticq.server.settings import (
+    Admin,
+    Http,
+    Settings,
+    SettingsError,
+    admin_token,
+    keys,
+    queues,
+    tls,
+    topics,
+    warnings,
+)
 from elasticq.server.view import View
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import DataError, DirectoryInUse, FormatTooNew
 from elasticq.wire.browsers import Browsers
-from elasticq.wire.operations import OPERATIONS
+from elasticq.wire.operations import SNS, SQS
 
 EXIT_USAGE: Final = 2
 EXIT_DATA_IN_USE: Final = 4
@@ -167,12 +179,21 @@ async def _serve(
     if is_alone and not await member.can_serve():
         runtime.close()
         return member.ended.result()
-    declaring = loop.create_task(declare(runtime, queues(settings), settings.node.account))
+    endpoint = settings.http.public_url or url_of(settings.http, listener.getsockname()[1])
+    declared = [*queues(settings), *topics(settings)]
+    declaring = loop.create_task(declare(runtime, declared, settings.node.account, endpoint))
     if is_alone:
         await asyncio.wait((declaring, member.ended), timeout=DECLARE_S, return_when=asyncio.FIRST_COMPLETED)
     observer, end_spans = spans.make(settings.otel, settings.node.id)
     context = make_context(settings, runtime, loop, observer, files)
     view.open(member, context)
+    pushes = None
+    if settings.cluster.role != PROXY:
+        ports = [0 if admin is None else admin.port, int(member.peer_address.rpartition(":")[2] or 0)]
+        pushes = Pushes(settings, runtime, loop, [port for port in ports if port])
+        context.certificate = pushes.certificate
+        view.pushing = pushes
+        pushes.start()
     server = await _listen(settings, context, listener, files)
     if not has_terminal():
         parts = _renewed(settings, member, context, admin, server)
@@ -201,6 +222,8 @@ async def _serve(
     declaring.cancel()
     trimmer.stop()
     view.stopping = True
+    if pushes is not None:
+        await pushes.stop()
     await member.hand_over()
     server.close()
     if not runtime.stopped:
@@ -316,7 +339,7 @@ def make_context(
         auth=settings.auth.mode,
         browsers=_browsers(settings, http.host),
         bounds=bounds,
-        meter=Meter(OPERATIONS, settings.log.slow_ms / 1_000),
+        meter=Meter(SQS.operations | SNS.operations, settings.log.slow_ms / 1_000),
         request_log=RequestLog(settings.log.requests, observer),
         has_testing=settings.testing.enabled,
     )

@@ -20,6 +20,8 @@ from msgspec.structs import replace
 from elasticq.model import limits
 from elasticq.model.commands import DeclareQueue
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
+from elasticq.model.topic_commands import CreateTopic, Subscribe
+from elasticq.push.addresses import REFUSED, unreadable
 from elasticq.server import auth as authenticator
 from elasticq.server import cluster as peers
 from elasticq.server.auth import Auth
@@ -32,6 +34,7 @@ from elasticq.server.queues import (
     template_faults,
     template_of,
 )
+from elasticq.server.topics import TopicDeclarations, TopicSettings
 from elasticq.wire.sigv4 import Key
 
 ENVIRONMENT_PREFIX: Final = "ELASTICQ_"
@@ -126,6 +129,14 @@ class Otel(Struct, frozen=True, forbid_unknown_fields=True):
     exporter: Literal["otlp", "console"] = "otlp"
 
 
+class Push(Struct, frozen=True, forbid_unknown_fields=True):
+    """Deliveries of topics to web servers."""
+
+    timeout_s: Annotated[int, Meta(ge=1, le=60)] = 15
+    connections: Annotated[int, Meta(ge=1, le=1_000)] = 64
+    refused_networks: Annotated[list[str], Meta(max_length=256)] = field(default_factory=lambda: list(REFUSED))
+
+
 class Testing(Struct, frozen=True, forbid_unknown_fields=True):
     """What tests may do to this server."""
 
@@ -141,9 +152,11 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     admin: Admin = field(default_factory=Admin)
     log: Log = field(default_factory=Log)
     otel: Otel = field(default_factory=Otel)
+    push: Push = field(default_factory=Push)
     testing: Testing = field(default_factory=Testing)
     auto_create: AutoCreate = field(default_factory=AutoCreate)
     queues: dict[str, QueueSettings] = field(default_factory=dict)
+    topics: dict[str, TopicSettings] = field(default_factory=dict)
 
 
 SECTIONS: Final[dict[str, type[Struct]]] = {
@@ -155,11 +168,14 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "admin": Admin,
     "log": Log,
     "otel": Otel,
+    "push": Push,
     "testing": Testing,
     "auto_create": AutoCreate,
     "queues": QueueSettings,  # of each of its tables
+    "topics": TopicSettings,
 }
-_FILE_ONLY: Final = ("queues", "auto_create")
+_TABLES: Final = ("queues", "topics")
+_FILE_ONLY: Final = ("queues", "topics", "auto_create")
 
 
 def load(
@@ -179,7 +195,7 @@ def load(
     told: list[str] = []
     is_migrated = file is not None and _is_elasticmqs(file)
     if file is not None:
-        given = _migrated(file, properties, told) if is_migrated else _read(file)
+        given = _migrated(file, properties, told) if is_migrated else _read(file, told)
         _merge(sections, given, str(file))
     _merge(sections, _from_environment(environment), "the environment")
     if properties:  # those of queues are among what the file says of them
@@ -191,6 +207,7 @@ def load(
     _split(sections["cluster"], "seeds")
     _split(sections["auth"], "allowed_origins")
     _split(sections["auth"], "allowed_hosts")
+    _split(sections["push"], "refused_networks")
     try:
         settings = msgspec.convert(sections, Settings, strict=False)
     except msgspec.ValidationError as error:
@@ -300,13 +317,20 @@ def _contradictions(settings: Settings) -> list[str]:
             read()
         except ValueError as error:
             found.append(str(error))
+    found += [f"push.refused_networks: {text} is no network" for text in unreadable(settings.push.refused_networks)]
     declared = Declarations(settings.queues, settings.node.region, settings.node.account)
+    found += TopicDeclarations(settings.topics, settings.node.region, settings.node.account).wrong
     return found + declared.wrong + template_faults(settings.auto_create)
 
 
 def queues(settings: Settings) -> list[DeclareQueue]:
     """Return the commands that create the queues of the settings, in their order."""
     return Declarations(settings.queues, settings.node.region, settings.node.account).commands
+
+
+def topics(settings: Settings) -> list[CreateTopic | Subscribe]:
+    """Return the commands that create the topics of the settings, each followed by those of its subscriptions."""
+    return TopicDeclarations(settings.topics, settings.node.region, settings.node.account).commands
 
 
 def template(settings: Settings) -> DeclareQueue | None:
@@ -344,7 +368,15 @@ def _split(section: dict[str, Any], name: str) -> None:
         section[name] = [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Path, notes: list[str]) -> dict[str, Any]:
+    if file.suffix in (".yaml", ".yml"):
+        from elasticq.server import goaws
+        from elasticq.server.hocon import MigrationError
+
+        try:
+            return goaws.read(file, notes)
+        except MigrationError as error:
+            raise SettingsError(str(error)) from error
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
@@ -365,8 +397,8 @@ def _merge(sections: dict[str, dict[str, Any]], more: Mapping[str, Any], source:
     for section, values in more.items():
         if section not in SECTIONS or not isinstance(values, Mapping):
             raise SettingsError(_unknown("section", section, list(SECTIONS), source))
-        if section == "queues":
-            _merge_queues(sections["queues"], values, source)
+        if section in _TABLES:
+            _merge_tables(section, sections[section], values, source)
             continue
         known = [f"{section}.{key}" for key in SECTIONS[section].__struct_fields__]
         for key, value in values.items():
@@ -375,18 +407,18 @@ def _merge(sections: dict[str, dict[str, Any]], more: Mapping[str, Any], source:
             sections[section][key] = value
 
 
-def _merge_queues(queues: dict[str, Any], more: Mapping[str, Any], source: str) -> None:
-    """Merge tables of queues; one replaces another of the same name."""
+def _merge_tables(section: str, tables: dict[str, Any], more: Mapping[str, Any], source: str) -> None:
+    """Merge tables of queues or topics; one replaces another of the same name."""
     if source == "the environment":
-        raise SettingsError("the environment: queues are set in a file, as [queues.NAME] tables")
+        raise SettingsError(f"the environment: {section} are set in a file, as [{section}.NAME] tables")
     for name, table in more.items():
         if not isinstance(table, Mapping):
-            raise SettingsError(f"{source}: queues.{name} is not a table, such as [queues.{name}]")
-        known = [f"queues.{name}.{key}" for key in QueueSettings.__struct_fields__]
+            raise SettingsError(f"{source}: {section}.{name} is not a table, such as [{section}.{name}]")
+        known = [f"{section}.{name}.{key}" for key in SECTIONS[section].__struct_fields__]
         for key in table:
-            if f"queues.{name}.{key}" not in known:
-                raise SettingsError(_unknown("setting", f"queues.{name}.{key}", known, source))
-        queues[name] = table
+            if f"{section}.{name}.{key}" not in known:
+                raise SettingsError(_unknown("setting", f"{section}.{name}.{key}", known, source))
+        tables[name] = table
 
 
 def _unknown(kind: str, name: str, known: list[str], source: str) -> str:

@@ -29,6 +29,7 @@ from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.server.events import EventKeeper
 from elasticq.server.linked import Linked
+from elasticq.server.pushes import Pushes
 from elasticq.server.settings import Settings
 
 PRINCIPAL: Final = "operator"
@@ -50,6 +51,7 @@ class View:
         self._member: Linked | None = None
         self._context: ServerContext | None = None
         self.stopping = False
+        self.pushing: Pushes | None = None
 
     def open(self, member: Linked, context: ServerContext) -> None:
         self._member, self._context = member, context
@@ -94,6 +96,10 @@ class View:
         if syncs is not None:
             found["log_fsync_duration_seconds"] = ("How long a sync of the log took.", syncs)
         return found
+
+    def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
+        counts = {} if self.pushing is None else self.pushing.counts
+        return {key: (each.delivered, each.retried, each.failed) for key, each in counts.items()}
 
     def queues(self) -> Iterator[QueueFigures]:
         assert self._member is not None

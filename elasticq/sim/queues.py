@@ -11,14 +11,18 @@ leases           readers take messages under leases, too
 priorities       the first queue, unless it is FIFO, is a priority queue, and its messages' priorities are changed
 schedules        messages of queues that are not FIFO may have a time of delivery of their own
 shares           messages of standard queues have groups, which share by weights, each with few messages in flight
+
+topics           besides, publishers publish to topics, see topics.py
 """
 
 import json
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from elasticq.checks.history import CreateQueue as QueueCreated
 from elasticq.model.commands import CreateQueue
+from elasticq.model.limits import RELAXED, STRICT, Limits
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION, queue_arn, queue_url
 
 ENDPOINT = "http://sim:9324"
@@ -46,6 +50,8 @@ SHARED = {
     "ElasticqGroupWeights": '{"red": 3, "green": 2}',
     "ElasticqMaxInFlightPerGroup": "3",
 }
+TOPICS = "topics"
+COPIES_MAX = 3  # of one entry, where there are topics
 
 
 class LoadQueue(Struct, frozen=True):
@@ -132,3 +138,9 @@ def queues_of(features: tuple[str, ...]) -> tuple[LoadQueue, ...]:
             )
         )
     return (*dead, *found)
+
+
+def limits_of(features: tuple[str, ...], *, is_relaxed: bool) -> Limits:
+    """Return the limits of members: entries with few copies where the scenario has topics."""
+    allowed = RELAXED if is_relaxed else STRICT
+    return replace(allowed, copies=COPIES_MAX) if TOPICS in features else allowed

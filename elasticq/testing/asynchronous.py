@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from elasticq.testing.view import Clock, Fault, Queue, View
+from elasticq.testing.view import Clock, Fault, Queue, Topic, View
 
 
 class AsyncView:
@@ -22,12 +22,18 @@ class AsyncView:
         self.environment = view.environment
         self.clock = AsyncClock(view.clock)
 
-    def client(self, **settings: Any) -> Any:
+    def client(self, service: str = "sqs", **settings: Any) -> Any:
         """Return boto3's client, whose calls block; aioboto3 and the like take ``endpoint_url`` and ``credentials``."""
-        return self.sync.client(**settings)
+        return self.sync.client(service, **settings)
 
     def queue(self, name: str) -> AsyncQueue:
         return AsyncQueue(self.sync.queue(name))
+
+    def topic(self, name: str) -> AsyncTopic:
+        return AsyncTopic(self.sync.topic(name))
+
+    async def topics(self) -> list[str]:
+        return await to_thread(self.sync.topics)
 
     async def queues(self) -> list[str]:
         return await to_thread(self.sync.queues)
@@ -101,6 +107,36 @@ class AsyncQueue:
 
     async def purge(self) -> None:
         await to_thread(self.sync.purge)
+
+    async def delete(self) -> None:
+        await to_thread(self.sync.delete)
+
+
+class AsyncTopic:
+    def __init__(self, topic: Topic) -> None:
+        self.sync = topic
+        self.name = topic.name
+        self.arn = topic.arn
+
+    async def create(self, **attributes: Any) -> AsyncTopic:
+        await to_thread(self.sync.create, **attributes)
+        return self
+
+    async def subscribe(self, endpoint: AsyncQueue | Queue | str, *, raw: bool = False, **attributes: Any) -> str:
+        to = endpoint.sync if isinstance(endpoint, AsyncQueue) else endpoint
+        return await to_thread(self.sync.subscribe, to, raw=raw, **attributes)
+
+    async def publish(self, message: str, **members: Any) -> str:
+        return await to_thread(self.sync.publish, message, **members)
+
+    async def attributes(self) -> dict[str, str]:
+        return await to_thread(self.sync.attributes)
+
+    async def subscriptions(self) -> list[dict[str, str]]:
+        return await to_thread(self.sync.subscriptions)
+
+    async def peek(self, subscription: str, limit: int = 100) -> list[dict[str, Any]]:
+        return await to_thread(self.sync.peek, subscription, limit)
 
     async def delete(self) -> None:
         await to_thread(self.sync.delete)

@@ -5,6 +5,8 @@ from http.client import HTTPConnection
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from elasticq.client.errors import SqsError
+from elasticq.client.sns import Sns
 from elasticq.model.actions import TARGET_PREFIX
 
 PATIENCE_S: Final = 30.0
@@ -25,6 +27,7 @@ class Caller:
     def __init__(self, endpoint_url: str, account: str, region: str) -> None:
         address = urlsplit(endpoint_url)
         assert address.hostname is not None
+        self._endpoint_url, self._account, self._region = endpoint_url, account, region
         self._host, self._port = address.hostname, address.port
         credential = f"{account}/20000101/{region}/sqs/aws4_request"
         self._authorization = f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature=0"
@@ -33,6 +36,15 @@ class Caller:
         """Call an action of SQS by JSON 1.0; return its answer. Raises CallFailed, OSError."""
         target = {"X-Amz-Target": f"{TARGET_PREFIX}.{action}"}
         return self._send("POST", "/", members, "application/x-amz-json-1.0", target)
+
+    def sns(self, action: str, **members: Any) -> dict[str, Any]:
+        """Call an action of SNS, by its name in boto3 such as create_topic; return its answer. Raises CallFailed,
+        OSError."""
+        with Sns(self._endpoint_url, self._region, (self._account, "test"), retry_s=0) as client:
+            try:
+                return dict(getattr(client, action)(**members))
+            except SqsError as error:
+                raise CallFailed(error.status, error.code, error.message) from error
 
     def order(self, method: str, path: str, **members: Any) -> dict[str, Any]:
         """Call a page that ``testing.enabled`` opens; return its answer. Raises CallFailed, OSError."""

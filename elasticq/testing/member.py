@@ -17,7 +17,8 @@ from elasticq.server.files import BACKLOG_MAX
 from elasticq.server.life import loop_factory, make_context, url_of
 from elasticq.server.linked import EXIT_STOPPED, end
 from elasticq.server.member import Member
-from elasticq.server.settings import Settings, queues
+from elasticq.server.pushes import Pushes
+from elasticq.server.settings import Settings, queues, topics
 from elasticq.storage.directory import DataDirectory
 
 STOP_S: Final = 1.0
@@ -111,6 +112,7 @@ class EmbeddedMember:
         self._runtime: Runtime | None = None
         self._context: ServerContext | None = None
         self._server: asyncio.Server | None = None
+        self._pushes: Pushes | None = None
 
     async def start(self) -> None:
         """Start to serve. Raises OSError, DataError or SettingsError, after which nothing is left open."""
@@ -122,12 +124,16 @@ class EmbeddedMember:
             self._runtime = await self._member.start()
             if self.settings.cluster.nodes == 1:
                 await self._member.can_serve()
-                await declare(self._runtime, queues(self.settings), self.settings.node.account)
+                declared = [*queues(self.settings), *topics(self.settings)]
+                await declare(self._runtime, declared, self.settings.node.account, self.url)
             context = self._context = make_context(self.settings, self._runtime, loop)
             self._server = await loop.create_server(
                 lambda: SqsProtocol(context), sock=self._listener, backlog=BACKLOG_MAX
             )
             context.start()
+            self._pushes = Pushes(self.settings, self._runtime, loop, [])
+            context.certificate = self._pushes.certificate
+            self._pushes.start()
         except BaseException:
             await self.kill()
             raise
@@ -148,6 +154,8 @@ class EmbeddedMember:
         self._listener.close()
         if self._member is not None:
             end(self._member.ended, EXIT_STOPPED)
+        if self._pushes is not None:
+            await self._pushes.stop()
         if self._context is not None:
             await self._context.stop(patience_s)
         if self._runtime is not None and not self._runtime.stopped:

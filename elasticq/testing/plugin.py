@@ -1,4 +1,4 @@
-"""The pytest plugin: fixtures elasticq, sqs, elasticq_clock, elasticq_server and elasticq_cluster.
+"""The pytest plugin: fixtures elasticq, sqs, sns, topic, elasticq_clock, elasticq_server and elasticq_cluster.
 
 pytest loads this file wherever elasticq is installed, so it imports nothing but
 pytest before a fixture is used. Each test has an account of its own on one
@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from elasticq.testing.cluster import Cluster
     from elasticq.testing.server import ElasticQ
-    from elasticq.testing.view import Clock, View
+    from elasticq.testing.view import Clock, Topic, View
 
 _FIRST_ACCOUNT = 100_000_000_000
 _accounts = count(_FIRST_ACCOUNT)
@@ -42,6 +42,18 @@ def elasticq(elasticq_server: "ElasticQ") -> "Iterator[View]":
 def sqs(elasticq: "View") -> Any:
     """A boto3 client of SQS for this test's account."""
     return elasticq.client()
+
+
+@pytest.fixture
+def sns(elasticq: "View") -> Any:
+    """A boto3 client of SNS for this test's account."""
+    return elasticq.client("sns")
+
+
+@pytest.fixture
+def topic(elasticq: "View") -> "Topic":
+    """A topic of this test's account, which exists, and its name is topic."""
+    return elasticq.topic("topic").create()
 
 
 @pytest.fixture

@@ -65,16 +65,17 @@ class View:
         """The environment variables with which a program that knows nothing of the test finds the server."""
         return {
             "AWS_ENDPOINT_URL_SQS": self.endpoint_url,
+            "AWS_ENDPOINT_URL_SNS": self.endpoint_url,
             "AWS_ACCESS_KEY_ID": self.account,
             "AWS_SECRET_ACCESS_KEY": "test",
             "AWS_DEFAULT_REGION": self.region,
         }
 
-    def client(self, **settings: Any) -> Any:
-        """Return a boto3 client of SQS, closed with this view. ``settings``: as boto3.client takes them."""
+    def client(self, service: str = "sqs", **settings: Any) -> Any:
+        """Return a boto3 client of SQS, or of ``"sns"``, closed with this view. ``settings``: as boto3.client's."""
         told = {"endpoint_url": self.endpoint_url, "region_name": self.region, **self.credentials, **settings}
         with _boto3_lock:  # a boto3 session must not be used by several threads at once
-            client: BaseClient = _session().client("sqs", **told)
+            client: BaseClient = _session().client(service, **told)
         self._clients.append(client)
         return client
 
@@ -86,8 +87,23 @@ class View:
         """Return the names of this account's queues, sorted."""
         return [url.rpartition("/")[2] for url in self.call("ListQueues").get("QueueUrls", [])]
 
+    def topic(self, name: str) -> Topic:
+        """Return the topic of this name, which need not exist yet."""
+        return Topic(self, name)
+
+    def topics(self) -> list[str]:
+        """Return the names of this account's topics, sorted."""
+        names: list[str] = []
+        page: dict[str, str] = {}
+        while True:
+            answer = self.call_sns("list_topics", **page)
+            names += [topic["TopicArn"].rpartition(":")[2] for topic in answer["Topics"]]
+            if not answer.get("NextToken"):
+                return sorted(names)
+            page = {"NextToken": answer["NextToken"]}
+
     def reset(self) -> int:
-        """Delete every queue of this account; return how many there were."""
+        """Delete every queue and topic of this account; return how many queues there were."""
         return int(self.order("POST", "/_elasticq/reset", account=self.account)["deleted"])
 
     @contextmanager
@@ -122,6 +138,9 @@ class View:
 
     def call(self, action: str, **members: Any) -> dict[str, Any]:
         return self._source.callers(self.account)[0].sqs(action, **members)
+
+    def call_sns(self, action: str, **members: Any) -> dict[str, Any]:
+        return self._source.callers(self.account)[0].sns(action, **members)
 
     def order(self, method: str, path: str, **members: Any) -> dict[str, Any]:
         return self._source.callers(self.account)[0].order(method, path, **members)
@@ -164,8 +183,7 @@ class Queue:
         """
         if self.name.endswith(".fifo"):
             attributes.setdefault("FifoQueue", "true")
-        texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in attributes.items()}
-        self._view.call("CreateQueue", QueueName=self.name, Attributes=texts)
+        self._view.call("CreateQueue", QueueName=self.name, Attributes=_texts(attributes))
         return self
 
     def send(self, body: str, **members: Any) -> str:
@@ -210,6 +228,72 @@ class Queue:
 
     def delete(self) -> None:
         self._view.call("DeleteQueue", QueueUrl=self.url)
+
+
+class Topic:
+    """One topic as a test wants to look at it."""
+
+    def __init__(self, view: View, name: str) -> None:
+        self._view = view
+        self.name = name
+
+    @property
+    def arn(self) -> str:
+        return f"arn:aws:sns:{self._view.region}:{self._view.account}:{self.name}"
+
+    def create(self, **attributes: Any) -> Topic:
+        """Create the topic with attributes as AWS names them, policies as dicts; its name makes it a FIFO topic."""
+        if self.name.endswith(".fifo"):
+            attributes.setdefault("FifoTopic", "true")
+        self._view.call_sns("create_topic", Name=self.name, Attributes=_texts(attributes))
+        return self
+
+    def subscribe(self, endpoint: Queue | str, *, raw: bool = False, **attributes: Any) -> str:
+        """Subscribe a queue, or a URL of http or https, and return the subscription's ARN.
+
+        raw: RawMessageDelivery; attributes: others as AWS names them, where a policy may be a dict
+        (FilterPolicy={"kind": ["order"]}).
+        """
+        protocol, address = ("sqs", endpoint.arn) if isinstance(endpoint, Queue) else _protocol(endpoint)
+        if raw:
+            attributes["RawMessageDelivery"] = "true"
+        answer = self._view.call_sns(
+            "subscribe",
+            TopicArn=self.arn,
+            Protocol=protocol,
+            Endpoint=address,
+            Attributes=_texts(attributes),
+            ReturnSubscriptionArn=True,
+        )
+        return str(answer["SubscriptionArn"])
+
+    def publish(self, message: str, **members: Any) -> str:
+        """Publish a message; return its MessageId. ``members``: as Publish names them."""
+        return str(self._view.call_sns("publish", TopicArn=self.arn, Message=message, **members)["MessageId"])
+
+    def attributes(self) -> dict[str, str]:
+        return dict(self._view.call_sns("get_topic_attributes", TopicArn=self.arn)["Attributes"])
+
+    def subscriptions(self) -> list[dict[str, str]]:
+        """Return the first hundred subscriptions, as ListSubscriptionsByTopic does."""
+        return list(self._view.call_sns("list_subscriptions_by_topic", TopicArn=self.arn)["Subscriptions"])
+
+    def peek(self, subscription: str, limit: int = 100) -> list[dict[str, Any]]:
+        """Return what waits for a subscription that is no queue, such as an e-mail address or a web server."""
+        found = self._view.order("POST", "/_elasticq/peek", QueueUrl=subscription, Limit=limit)
+        return list(found["Messages"])
+
+    def delete(self) -> None:
+        self._view.call_sns("delete_topic", TopicArn=self.arn)
+
+
+def _texts(attributes: dict[str, Any]) -> dict[str, str]:
+    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in attributes.items()}
+
+
+def _protocol(endpoint: str) -> tuple[str, str]:
+    """Protocol and endpoint: of a URL its scheme, of an ARN its service."""
+    return (endpoint.split(":")[2] if endpoint.startswith("arn:") else endpoint.partition(":")[0]), endpoint
 
 
 class Fault:

@@ -19,7 +19,7 @@ from elasticq.node.orders import Order, OrderDone, OrderOutcome
 from elasticq.node.settings import LeaseStatus, MemberStatus, NodeStatus
 from elasticq.peers.questions import Answer, NotAnswered
 from elasticq.runtime.meter import Meter
-from elasticq.wire.operations import OPERATIONS
+from elasticq.wire.operations import OPERATIONS, SNS
 
 IDS = {name: f"{name}-{digit * 16}" for name, digit in (("n1", "1"), ("n2", "2"), ("n3", "3"))}
 
@@ -72,7 +72,7 @@ class Member:
         self.leased: list[LeaseStatus] = []
         self.more: dict[str, float] = {}
         self.times: dict[str, tuple[str, Histogram]] = {}
-        self.counted = Meter(OPERATIONS)
+        self.counted = Meter([*OPERATIONS, *SNS.operations])
         self.queued: list[QueueFigures] = []
         self.orders: list[Order] = []
         self.linked: dict[str, Member] = {}  # by member id
@@ -101,6 +101,9 @@ class Member:
 
     def meter(self) -> Meter:
         return self.counted
+
+    def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
+        return {("000000000000", "news"): (3, 2, 1)}
 
     def queues(self) -> Iterator[QueueFigures]:
         yield from self.queued

@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from elasticq.engine.figures import QueueFigures
 from elasticq.model.commands import ReceiveMessage, SendMessage
 from elasticq.model.histogram import Histogram
 from elasticq.model.results import EmptyResult, ReceiveMessageResult
+from elasticq.model.topic_commands import Publish
+from elasticq.model.topic_results import PublishCounts, PublishResult
 from tests.admin.member import IDS, Member
 
 Sample = tuple[str, frozenset[tuple[str, str]]]
@@ -171,3 +174,15 @@ def test_the_library_is_not_imported_before_the_first_look() -> None:
         "assert not {'prometheus_client', 'rich', 'opentelemetry'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
+
+
+async def test_topics_are_counted_with_what_became_of_their_messages() -> None:
+    member = Member("n1")
+    arn = "arn:aws:sns:us-east-1:000000000000:news"
+    result = PublishResult("m", counts=PublishCounts(delivered=2, filtered=1))
+    member.meter().counts["Publish"](Publish(topic_arn=arn), "000000000000", result, perf_counter())
+    found = await read(member)
+    labels = {"topic": "news", "account": "000000000000"}
+    expected = {"published": 1, "delivered": 2, "filtered": 1, "failed": 0}
+    expected |= {"pushes_delivered": 3, "pushes_retried": 2, "pushes_failed": 1}
+    assert {name: found[sample(f"topic_{name}_total", **labels)] for name in expected} == expected

@@ -14,9 +14,11 @@ from elasticq.model.results import (
     SendMessageBatchResult,
     SentEntry,
 )
+from elasticq.model.topic_commands import DeleteTopic, Publish, PublishBatch
+from elasticq.model.topic_results import PublishBatchResult, PublishCounts, PublishedEntry, PublishResult, TopicDone
 from elasticq.runtime import meter as meters
 from elasticq.runtime.meter import Meter
-from elasticq.wire.operations import OPERATIONS
+from elasticq.wire.operations import OPERATIONS, SNS
 
 URL = "http://127.0.0.1:9324/000000000000/orders"
 KEY = ("000000000000", "orders")
@@ -106,3 +108,18 @@ def test_a_queue_that_is_deleted_counts_no_more_and_anew_when_it_is_made_again()
     assert meter.by_queue() == {}
     count(meter, SendMessage(queue_url=URL), EmptyResult())
     assert [found.sent for found in meter.by_queue().values()] == [1]
+
+
+def test_publishes_are_counted_by_topic_until_it_is_deleted() -> None:
+    meter = Meter([*OPERATIONS, *SNS.operations])
+    arn = "arn:aws:sns:us-east-1:000000000000:news"
+    counts = PublishCounts(delivered=3, dead_lettered=1, filtered=2, failed=4)
+    count(meter, Publish(topic_arn=arn), PublishResult("m", counts=counts))
+    count(meter, Publish(target_arn=arn), PublishResult("m"))
+    batch = PublishBatchResult([PublishedEntry("1", "m"), PublishedEntry("2", "m")], counts=PublishCounts(filtered=1))
+    count(meter, PublishBatch(topic_arn=arn), batch)
+    [(key, found)] = meter.by_topic().items()
+    assert key == ("000000000000", "news")
+    assert (found.published, found.delivered, found.filtered, found.failed) == (4, 4, 3, 5)
+    count(meter, DeleteTopic(topic_arn=arn), TopicDone())
+    assert meter.by_topic() == {}

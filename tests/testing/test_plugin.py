@@ -37,6 +37,20 @@ def test_next_test_goes_on_at_a_later_date(elasticq_clock, elasticq):
     assert queue.visible() == 1
 
 
+def test_topic_reaches_its_queues(sns, topic, elasticq):
+    queue = elasticq.queue("jobs").create()
+    topic.subscribe(queue, raw=True, FilterPolicy={"kind": ["a"]})
+    kind = {"kind": {"DataType": "String", "StringValue": "a"}}
+    sns.publish(TopicArn=topic.arn, Message="x", MessageAttributes=kind)
+    topic.publish("y")
+    assert [each["Body"] for each in queue.peek()] == ["x"]
+    assert elasticq.topics() == ["topic"]
+
+
+def test_next_test_has_no_subscription(topic):
+    assert topic.subscriptions() == []
+
+
 def test_accounts_differ(elasticq, elasticq_server):
     other = elasticq_server.view("9" * 12)
     other.queue("theirs").create()
@@ -68,11 +82,11 @@ def run_pytest(directory: Path, *arguments: str) -> str:
 
 
 def test_fixtures_serve_a_project(tmp_path: Path) -> None:
-    assert "10 passed" in run_pytest(tmp_path)
+    assert "12 passed" in run_pytest(tmp_path)
 
 
 def test_fixtures_serve_workers_of_xdist(tmp_path: Path) -> None:
-    assert "10 passed" in run_pytest(tmp_path, "-p", "xdist.plugin", "-n", "2")
+    assert "12 passed" in run_pytest(tmp_path, "-p", "xdist.plugin", "-n", "2")
 
 
 def test_plugin_loads_nothing_before_a_fixture_is_used() -> None:

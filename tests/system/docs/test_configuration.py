@@ -16,7 +16,7 @@ from elasticq.server.settings import SECTIONS, Settings
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENT = ROOT / "docs" / "configuration.md"
-TABLES = {"queues"}
+TABLES = {"queues", "topics"}
 """Sections of tables with names of the user's own; the page tells of them in its text."""
 SETTING = re.compile(r"# ([a-z_]+) = (.+)")
 

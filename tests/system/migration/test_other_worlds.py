@@ -32,7 +32,7 @@ def get(server: Server, path: str, host: str = "") -> tuple[int, str]:
 
 def test_localstacks_waiters_see_sqs_running(server: Server) -> None:
     status, body = get(server, "/_localstack/health")
-    assert (status, json.loads(body)["services"]) == (200, {"sqs": "running"})
+    assert (status, json.loads(body)["services"]) == (200, {"sqs": "running", "sns": "running"})
 
 
 @pytest.mark.parametrize(

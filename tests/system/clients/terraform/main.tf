@@ -20,6 +20,7 @@ provider "aws" {
   skip_region_validation      = true
   endpoints {
     sqs = var.endpoint
+    sns = var.endpoint
   }
 }
 
@@ -61,9 +62,10 @@ resource "aws_sqs_queue_policy" "work" {
     Statement = [{
       Sid       = "send"
       Effect    = "Allow"
-      Principal = "*"
+      Principal = { Service = "sns.amazonaws.com" }
       Action    = "sqs:SendMessage"
       Resource  = aws_sqs_queue.work.arn
+      Condition = { ArnEquals = { "aws:SourceArn" = aws_sns_topic.news.arn } }
     }]
   })
 }
@@ -80,4 +82,61 @@ resource "aws_sqs_queue" "encrypted" {
   name                              = "tf-encrypted"
   kms_master_key_id                 = "alias/aws/sqs"
   kms_data_key_reuse_period_seconds = 600
+}
+
+resource "aws_sns_topic" "news" {
+  name              = "tf-news"
+  display_name      = "News"
+  signature_version = 2
+  delivery_policy = jsonencode({
+    http = {
+      defaultHealthyRetryPolicy = {
+        minDelayTarget     = 1
+        maxDelayTarget     = 20
+        numRetries         = 5
+        numMaxDelayRetries = 0
+        numNoDelayRetries  = 0
+        numMinDelayRetries = 0
+        backoffFunction    = "linear"
+      }
+      disableSubscriptionOverrides = false
+    }
+  })
+  tags = { team = "topics" }
+}
+
+resource "aws_sns_topic" "ordered" {
+  name                        = "tf-ordered.fifo"
+  fifo_topic                  = true
+  content_based_deduplication = true
+}
+
+resource "aws_sns_topic_policy" "news" {
+  arn = aws_sns_topic.news.arn
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Sid       = "publish"
+      Effect    = "Allow"
+      Principal = { AWS = "arn:aws:iam::000000000000:root" }
+      Action    = "sns:Publish"
+      Resource  = aws_sns_topic.news.arn
+    }]
+  })
+}
+
+resource "aws_sns_topic_subscription" "work" {
+  topic_arn           = aws_sns_topic.news.arn
+  protocol            = "sqs"
+  endpoint            = aws_sqs_queue.work.arn
+  filter_policy_scope = "MessageBody"
+  filter_policy       = jsonencode({ kind = ["new", { prefix = "re" }], order = { price = [{ numeric = [">", 0] }] } })
+  redrive_policy      = jsonencode({ deadLetterTargetArn = aws_sqs_queue.dead.arn })
+}
+
+resource "aws_sns_topic_subscription" "ordered" {
+  topic_arn            = aws_sns_topic.ordered.arn
+  protocol             = "sqs"
+  endpoint             = aws_sqs_queue.fifo.arn
+  raw_message_delivery = true
 }

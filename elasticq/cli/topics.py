@@ -1,0 +1,191 @@
+"""elasticq topics: looks at topics and subscriptions, makes them and publishes, at any SNS endpoint."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from elasticq.cli.confirm import confirm
+from elasticq.cli.queues import Failure, add_command, pair, run_with
+from elasticq.cli.show import json_lines, one_line, table
+
+if TYPE_CHECKING:
+    from elasticq.client import Sns
+
+URL_VARIABLE: Final = "AWS_ENDPOINT_URL_SNS"
+BATCH: Final = 10
+
+
+def add_topics(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add(commands, "ls", "topics and how many subscriptions they have", _ls)
+    create = _add(commands, "create", "create a topic, a FIFO one if its name ends so", _create, "topic")
+    create.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
+    _add(commands, "show", "what is set for a topic, and its subscriptions", _show, "topic")
+    subscribe = _add(commands, "subscribe", "have a queue or a web server get what is published", _subscribe, "topic")
+    subscribe.add_argument("endpoint", metavar="ENDPOINT", help="a queue's name or ARN, or an http or https URL")
+    subscribe.add_argument("--raw", action="store_true", help="the message itself, without an envelope")
+    subscribe.add_argument("--filter", metavar="JSON", help="FilterPolicy")
+    subscribe.add_argument("--filter-body", action="store_true", help="the filter is about the body")
+    subscribe.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
+    unsubscribe = _add(commands, "unsubscribe", "end a subscription", _unsubscribe)
+    unsubscribe.add_argument("subscription", metavar="ARN", help="as show prints it")
+    publish = _add(commands, "publish", "publish a message, or each line of the standard input", _publish, "topic")
+    publish.add_argument("message", nargs="?", metavar="MESSAGE", help="without it each line of stdin is a message")
+    publish.add_argument("--subject", metavar="TEXT", help="Subject")
+    publish.add_argument("--group", metavar="ID", help="MessageGroupId")
+    publish.add_argument("--deduplication-id", metavar="ID", help="of a single MESSAGE")
+    publish.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help="may be repeated")
+    delete = _add(commands, "delete", "delete a topic and its subscriptions", _delete, "topic")
+    delete.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _add(commands: Any, name: str, told: str, run: Any, *arguments: str) -> argparse.ArgumentParser:
+    parser = add_command(commands, name, told, URL_VARIABLE)
+    for argument in arguments:
+        parser.add_argument(argument, metavar=argument.upper(), help="its name or ARN")
+    parser.set_defaults(run=lambda options: run_with("Sns", run, options))
+    return parser
+
+
+def _pages(call: Any, members: str, **page: Any) -> Iterator[dict[str, Any]]:
+    """What a list has on all of its pages."""
+    while True:
+        answer = call(**page)
+        yield from answer[members]
+        if not answer.get("NextToken"):
+            return
+        page["NextToken"] = answer["NextToken"]
+
+
+def _arn(client: "Sns", topic: str) -> str:
+    """Return the ARN of a topic that is given by name or ARN. Raises Failure."""
+    if ":" in topic:
+        return topic
+    for each in _pages(client.list_topics, "Topics"):
+        if each["TopicArn"].endswith(f":{topic}"):
+            return str(each["TopicArn"])
+    raise Failure(f"there is no topic {topic}")
+
+
+def _ls(client: "Sns", options: argparse.Namespace) -> int:
+    found: list[dict[str, str]] = []
+    for each in _pages(client.list_topics, "Topics"):
+        arn = each["TopicArn"]
+        attributes = client.get_topic_attributes(TopicArn=arn)["Attributes"]
+        confirmed, pending = attributes["SubscriptionsConfirmed"], attributes["SubscriptionsPending"]
+        found.append({"name": arn.rpartition(":")[2], "subscriptions": confirmed, "pending": pending, "arn": arn})
+    if options.json:
+        json_lines(found)
+    else:
+        table(["NAME", "SUBSCRIPTIONS", "PENDING", "ARN"], [list(topic.values()) for topic in found])
+    return 0
+
+
+def _create(client: "Sns", options: argparse.Namespace) -> int:
+    attributes = dict(pair(text) for text in options.attribute)
+    if options.topic.endswith(".fifo"):
+        attributes.setdefault("FifoTopic", "true")
+    _tell(options, "arn", client.create_topic(Name=options.topic, Attributes=attributes)["TopicArn"])
+    return 0
+
+
+def _show(client: "Sns", options: argparse.Namespace) -> int:
+    arn = _arn(client, options.topic)
+    attributes = client.get_topic_attributes(TopicArn=arn)["Attributes"]
+    tags = {tag["Key"]: tag["Value"] for tag in client.list_tags_for_resource(ResourceArn=arn)["Tags"]}
+    subscriptions = list(_pages(client.list_subscriptions_by_topic, "Subscriptions", TopicArn=arn))
+    if options.json:
+        json_lines([{"arn": arn, "attributes": attributes, "tags": tags, "subscriptions": subscriptions}])
+        return 0
+    for name, value in attributes.items():
+        print(f"{name}={one_line(value)}")
+    for name, value in tags.items():
+        print(f"tag {one_line(name)}={one_line(value)}")
+    names = ("Protocol", "Endpoint", "SubscriptionArn")
+    table(["PROTOCOL", "ENDPOINT", "SUBSCRIPTION"], [[each[name] for name in names] for each in subscriptions])
+    return 0
+
+
+def _subscribe(client: "Sns", options: argparse.Namespace) -> int:
+    arn = _arn(client, options.topic)
+    attributes = dict(pair(text) for text in options.attribute)
+    if options.raw:
+        attributes["RawMessageDelivery"] = "true"
+    if options.filter is not None:
+        attributes["FilterPolicy"] = options.filter
+    if options.filter_body:
+        attributes["FilterPolicyScope"] = "MessageBody"
+    protocol, endpoint = _endpoint(options.endpoint, arn)
+    answer = client.subscribe(
+        TopicArn=arn, Protocol=protocol, Endpoint=endpoint, Attributes=attributes, ReturnSubscriptionArn=True
+    )
+    _tell(options, "subscription", answer["SubscriptionArn"])
+    return 0
+
+
+def _endpoint(text: str, topic_arn: str) -> tuple[str, str]:
+    """Return protocol and endpoint; a name is that of a queue in the topic's region and account."""
+    if "://" in text:
+        return text.partition(":")[0], text
+    if text.startswith("arn:"):
+        return text.split(":")[2], text
+    _, partition, _, region, account = topic_arn.split(":")[:5]
+    return "sqs", f"arn:{partition}:sqs:{region}:{account}:{text}"
+
+
+def _unsubscribe(client: "Sns", options: argparse.Namespace) -> int:
+    client.unsubscribe(SubscriptionArn=options.subscription)
+    _tell(options, "unsubscribed", options.subscription)
+    return 0
+
+
+def _publish(client: "Sns", options: argparse.Namespace) -> int:
+    shared: dict[str, Any] = {}
+    if options.subject is not None:
+        shared["Subject"] = options.subject
+    if options.group is not None:
+        shared["MessageGroupId"] = options.group
+    if options.attribute:
+        texts = map(pair, options.attribute)
+        shared["MessageAttributes"] = {name: {"DataType": "String", "StringValue": value} for name, value in texts}
+    arn = _arn(client, options.topic)
+    if options.message is not None:
+        if options.deduplication_id is not None:
+            shared["MessageDeduplicationId"] = options.deduplication_id
+        _tell(options, "MessageId", client.publish(TopicArn=arn, Message=options.message, **shared)["MessageId"])
+        return 0
+    published = 0
+    for lines in _batches(sys.stdin):
+        entries = [{"Id": str(at), "Message": line, **shared} for at, line in enumerate(lines)]
+        published += len(client.publish_batch(TopicArn=arn, PublishBatchRequestEntries=entries)["Successful"])
+    _tell(options, "published", str(published))
+    return 0
+
+
+def _batches(lines: Any) -> Iterator[list[str]]:
+    batch: list[str] = []
+    for line in lines:
+        batch.append(line.rstrip("\n"))
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _delete(client: "Sns", options: argparse.Namespace) -> int:
+    arn = _arn(client, options.topic)
+    if not options.yes:
+        question = f"Delete the topic {arn} and its subscriptions? Type the topic's name:"
+        confirm("the deletion of a topic", question, arn.rpartition(":")[2], "nothing was deleted")
+    client.delete_topic(TopicArn=arn)
+    _tell(options, "deleted", arn)
+    return 0
+
+
+def _tell(options: argparse.Namespace, name: str, value: str) -> None:
+    if options.json:
+        json_lines([{name: value}])
+    else:
+        print(value)

@@ -1,0 +1,169 @@
+"""How often and after which waits a notification is tried again: the DeliveryPolicy of topics and subscriptions.
+
+Four phases follow each other: retries at once, retries after the shortest delay, retries whose delay grows from the
+shortest to the longest, retries after the longest. Source: the SNS developer guide, "Message delivery retries", which
+draws the four functions of growth and does not write them down.
+"""
+
+import json
+from typing import Any, Final
+
+from msgspec import Struct
+
+from elasticq.model import limits
+from elasticq.model.errors import quoted
+
+FUNCTIONS: Final = ("linear", "arithmetic", "geometric", "exponential")
+
+
+class InvalidDeliveryPolicy(ValueError):
+    """The policy is refused; the text says why, and names the member."""
+
+
+class DeliveryPolicy(Struct, frozen=True):
+    """What is in force for one subscription. Delays are seconds; the defaults are AWS's.
+
+    retries: after the first attempt, those of all phases together; at_once, at_min, at_max: retries of the phases
+    before and after the one that grows; per_second: how many notifications at most, None for no bound.
+    """
+
+    min_delay_s: int = 20
+    max_delay_s: int = 20
+    retries: int = 3
+    at_once: int = 0
+    at_min: int = 0
+    at_max: int = 0
+    function: str = "linear"
+    per_second: int | None = None
+    content_type: str = "text/plain; charset=UTF-8"
+
+    def delay_s(self, retry: int) -> float | None:
+        """How long to wait before this retry, counted from 1; None if there is none."""
+        if retry > self.retries:
+            return None
+        if retry <= self.at_once:
+            return 0
+        if retry <= self.at_once + self.at_min:
+            return self.min_delay_s
+        growing = self.retries - self.at_once - self.at_min - self.at_max
+        place = retry - self.at_once - self.at_min - 1
+        if place >= growing:
+            return self.max_delay_s
+        return self._grown_s(place, growing - 1)
+
+    def _grown_s(self, place: int, last: int) -> float:
+        """Of places 0 to ``last``: the shortest delay at the first, the longest at the last."""
+        if not last:
+            return self.min_delay_s
+        if self.function == "geometric":
+            return float(self.min_delay_s * (self.max_delay_s / self.min_delay_s) ** (place / last))
+        if self.function == "exponential":
+            share = (2**place - 1) / (2**last - 1)
+        elif self.function == "arithmetic":
+            share = place * (place + 1) / (last * (last + 1))
+        else:
+            share = place / last
+        return float(self.min_delay_s + (self.max_delay_s - self.min_delay_s) * share)
+
+    @property
+    def total_s(self) -> float:
+        """The delays of all retries together."""
+        return sum(self.delay_s(retry) or 0 for retry in range(1, self.retries + 1))
+
+
+DEFAULT: Final = DeliveryPolicy()
+
+
+def of_topic(text: str) -> DeliveryPolicy:
+    """The policy that a topic's DeliveryPolicy makes of the default. Raises InvalidDeliveryPolicy."""
+    members = _document(text)
+    http = _object(members, "http", "")
+    return _policy(
+        DEFAULT,
+        _object(http, "defaultHealthyRetryPolicy", "http."),
+        _object(http, "defaultThrottlePolicy", "http."),
+        _object(http, "defaultRequestPolicy", "http."),
+    )
+
+
+def of_subscription(text: str, of_the_topic: DeliveryPolicy = DEFAULT) -> DeliveryPolicy:
+    """The policy that a subscription's DeliveryPolicy makes of its topic's. Raises InvalidDeliveryPolicy."""
+    members = _document(text)
+    return _policy(
+        of_the_topic,
+        _object(members, "healthyRetryPolicy", ""),
+        _object(members, "throttlePolicy", ""),
+        _object(members, "requestPolicy", ""),
+    )
+
+
+def in_force(topic_text: str, subscription_text: str) -> DeliveryPolicy:
+    """Of two texts that were accepted once, either of which may be empty.
+
+    A topic may forbid its subscriptions policies of their own.
+    """
+    topic = of_topic(topic_text)
+    http = _document(topic_text).get("http")
+    is_fixed = isinstance(http, dict) and http.get("disableSubscriptionOverrides") is True
+    return topic if is_fixed else of_subscription(subscription_text, topic)
+
+
+def _document(text: str) -> dict[str, Any]:
+    try:
+        members = json.loads(text) if text else {}
+    except (ValueError, RecursionError) as error:
+        raise InvalidDeliveryPolicy(f"failed to parse JSON. {error}") from None
+    if not isinstance(members, dict):
+        raise InvalidDeliveryPolicy("must be an object")
+    return members
+
+
+def _object(members: dict[str, Any], name: str, path: str) -> dict[str, Any]:
+    value = members.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InvalidDeliveryPolicy(f"{path}{name} must be an object")
+    return value
+
+
+def _policy(
+    base: DeliveryPolicy, retry: dict[str, Any], throttle: dict[str, Any], request: dict[str, Any]
+) -> DeliveryPolicy:
+    """A retry policy replaces the one below it as a whole, as AWS's does."""
+    below = DEFAULT if retry else base
+    function = retry.get("backoffFunction") or below.function
+    content_type = request.get("headerContentType") or base.content_type
+    if function not in FUNCTIONS:
+        raise InvalidDeliveryPolicy(f"backoffFunction must be one of {', '.join(FUNCTIONS)}")
+    if not isinstance(content_type, str) or not content_type.isprintable() or not content_type.isascii():
+        raise InvalidDeliveryPolicy("headerContentType must be a text of printable ASCII characters")
+    policy = DeliveryPolicy(
+        min_delay_s=_number(retry, "minDelayTarget", below.min_delay_s, 1, limits.RETRY_DELAY_S_MAX),
+        max_delay_s=_number(retry, "maxDelayTarget", below.max_delay_s, 1, limits.RETRY_DELAY_S_MAX),
+        retries=_number(retry, "numRetries", below.retries, 0, limits.RETRIES_MAX),
+        at_once=_number(retry, "numNoDelayRetries", below.at_once, 0, limits.RETRIES_MAX),
+        at_min=_number(retry, "numMinDelayRetries", below.at_min, 0, limits.RETRIES_MAX),
+        at_max=_number(retry, "numMaxDelayRetries", below.at_max, 0, limits.RETRIES_MAX),
+        function=function,
+        per_second=_number(throttle, "maxReceivesPerSecond", 0, 1, limits.RETRY_DELAY_S_MAX) or base.per_second,
+        content_type=content_type,
+    )
+    if policy.min_delay_s > policy.max_delay_s:
+        raise InvalidDeliveryPolicy("minDelayTarget must not be above maxDelayTarget")
+    if policy.at_once + policy.at_min + policy.at_max > policy.retries:
+        raise InvalidDeliveryPolicy(
+            "numNoDelayRetries, numMinDelayRetries and numMaxDelayRetries together must not be above numRetries"
+        )
+    if policy.total_s > limits.RETRY_TOTAL_S_MAX:
+        raise InvalidDeliveryPolicy(f"all delays together must not be above {limits.RETRY_TOTAL_S_MAX} seconds")
+    return policy
+
+
+def _number(members: dict[str, Any], name: str, default: int, least: int, most: int) -> int:
+    value = members.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise InvalidDeliveryPolicy(f"{name} must be a number from {least} to {most}, not {quoted(str(value))}")
+    return value

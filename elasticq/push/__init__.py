@@ -1,0 +1,1 @@
+"""Delivers notifications to subscriptions that are web servers, on the master."""

@@ -1,0 +1,252 @@
+"""Takes notifications from the inner queues of subscriptions and posts them, while this member is the master.
+
+A notification is an ordinary message of a queue that no client can name: it is replicated, and it is deleted once its
+endpoint has taken it. A post that fails makes it invisible until its next attempt; the count of its receives is the
+count of its attempts. So it survives crashes and failovers, and may come twice, as it may from SNS.
+
+Each subscription has one worker, which receives a few messages and posts them at the same time: a slow endpoint delays
+its own notifications alone, as far as the connections of all reach.
+"""
+
+import asyncio
+from asyncio import AbstractEventLoop
+from collections.abc import Callable
+from logging import getLogger
+from typing import Final
+
+from msgspec import Struct
+
+from elasticq.engine.delivery_policies import DEFAULT, DeliveryPolicy, InvalidDeliveryPolicy, in_force
+from elasticq.engine.envelopes import CONFIRMATION
+from elasticq.engine.topics import Subscription, Topic
+from elasticq.model.commands import Call, ChangeMessageVisibility, Command, DeleteMessage, ReceiveMessage, SendMessage
+from elasticq.model.errors import QueueDoesNotExist, SqsError
+from elasticq.model.names import topic_arn
+from elasticq.model.results import ReceivedMessage, ReceiveMessageResult, Result
+from elasticq.push.notification import Posted, posted
+from elasticq.push.post import Outcome, Poster
+from elasticq.push.signer import Signer
+from elasticq.replication.replica import MASTER
+from elasticq.runtime.runtime import Runtime, RuntimeStopped
+
+LOOK_S: Final = 0.2
+"""How often it is looked whether there are other subscriptions than before, or another master."""
+AGAIN_S: Final = 1.0
+"""After a receive that failed."""
+WAIT_S: Final = 20
+AT_ONCE: Final = 10
+"""Notifications of one subscription that are posted at the same time."""
+MARGIN_S: Final = 15
+"""A message stays invisible for so much longer than a post may take."""
+PRINCIPAL: Final = "topics"
+_RECEIVES: Final = "ApproximateReceiveCount"
+_GROUP: Final = "MessageGroupId"
+
+_log = getLogger(__name__)
+
+
+class _Ticket:
+    """A ticket with a future. What comes after its end is dropped: a message becomes visible again by itself."""
+
+    def __init__(self, loop: AbstractEventLoop) -> None:
+        self.outcome: asyncio.Future[Result | SqsError] = loop.create_future()
+
+    def release(self, outcome: Result | SqsError) -> None:
+        if not self.outcome.done():
+            self.outcome.set_result(outcome)
+
+
+class Counts(Struct):
+    """What became of the notifications of one topic, since this process began.
+
+    delivered: endpoints took them; retried: attempts that failed and are repeated; failed: given up, among them
+    those that a dead-letter queue took.
+    """
+
+    delivered: int = 0
+    retried: int = 0
+    failed: int = 0
+    dead_lettered: int = 0
+
+
+class Pusher:
+    """Delivers to all subscriptions that are web servers.
+
+    signer: returns the cluster's, and takes a while at the first call, so that it is called outside of the loop;
+    timeout_s: how long the poster's posts may take; region: ``node.region``.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        poster: Poster,
+        loop: AbstractEventLoop,
+        *,
+        signer: Callable[[], Signer],
+        timeout_s: int,
+        region: str,
+    ) -> None:
+        self._runtime = runtime
+        self._poster = poster
+        self._loop = loop
+        self._signer = signer
+        self._timeout_s = timeout_s
+        self._region = region
+        self._workers: dict[int, asyncio.Task[None]] = {}
+        self._watching: asyncio.Task[None] | None = None
+        self.counts: dict[tuple[str, str], Counts] = {}  # by owner and name of the topic
+
+    # --- life -----------------------------------------------------------------------
+
+    def start(self) -> None:
+        self._watching = self._loop.create_task(self._watch())
+
+    async def stop(self) -> None:
+        """End at once; what is being posted is posted again by the next master, or after the next start."""
+        tasks = [*self._workers.values(), *([] if self._watching is None else [self._watching])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._poster.close()
+
+    async def _watch(self) -> None:
+        while not self._runtime.stopped:
+            self._look()
+            await asyncio.sleep(LOOK_S)
+
+    def _look(self) -> None:
+        """Have a worker for each subscription that is a web server, and for none where another member is the master."""
+        node = self._runtime.node
+        wanted = node.state.topics.pushed if node.replica.role == MASTER else {}
+        for number in [number for number, task in self._workers.items() if number not in wanted or task.done()]:
+            self._workers.pop(number).cancel()
+        for number, subscription in wanted.items():
+            if number not in self._workers:
+                self._workers[number] = self._loop.create_task(self._work(subscription))
+
+    # --- one subscription -------------------------------------------------------------
+
+    async def _work(self, subscription: Subscription) -> None:
+        """Deliver until the subscription is gone or the task is cancelled."""
+        owner, name = subscription.target
+        receive = ReceiveMessage(
+            name,
+            message_system_attribute_names=[_RECEIVES, _GROUP],
+            message_attribute_names=["All"],
+            max_number_of_messages=AT_ONCE,
+            visibility_timeout=self._timeout_s + MARGIN_S,
+            wait_time_seconds=WAIT_S,
+        )
+        signer = await asyncio.to_thread(self._signer)
+        while True:
+            try:
+                outcome = await self._call(receive, owner)
+            except RuntimeStopped:
+                return
+            if isinstance(outcome, QueueDoesNotExist):
+                return
+            if not isinstance(outcome, ReceiveMessageResult):
+                await asyncio.sleep(AGAIN_S)
+                continue
+            if outcome.messages:
+                delivering = [self._deliver(subscription.row.number, each, signer) for each in outcome.messages]
+                await asyncio.gather(*delivering)
+
+    async def _call(self, command: Command, owner: str) -> Result | SqsError:
+        """Raises RuntimeStopped."""
+        ticket = _Ticket(self._loop)
+        self._runtime.submit(Call(command, PRINCIPAL, owner, ""), ticket)
+        try:
+            return await ticket.outcome
+        except asyncio.CancelledError:
+            if not self._runtime.stopped:
+                self._runtime.cancel(ticket)
+            raise
+
+    async def _deliver(self, number: int, message: ReceivedMessage, signer: Signer) -> None:
+        """Post one message once, and do what follows from how that ended."""
+        topics = self._runtime.node.state.topics
+        subscription = topics.subscription(number)  # as it is now: its attributes may have changed
+        topic = None if subscription is None else topics.by_number.get(subscription.row.topic)
+        if subscription is None or topic is None or topic.row is None:
+            return  # its queue is being deleted
+        policy = _policy(topic, subscription)
+        asks = (message.attributes or {}).get(_GROUP) == CONFIRMATION
+        arn = topic_arn(self._region, topic.row.account, topic.row.name)
+        request = posted(
+            message.body,
+            message_id=message.message_id,
+            topic_arn=arn,
+            subscription_arn=f"{arn}:{subscription.row.key}",
+            is_raw=subscription.is_raw,
+            asks=asks,
+            content_type=policy.content_type,
+            signer=signer,
+        )
+        outcome = await self._poster.post(subscription.row.endpoint, request.headers, request.text.encode())
+        counts = self.counts.setdefault((topic.row.account, topic.row.name), Counts())
+        retry = int((message.attributes or {}).get(_RECEIVES, "1"))
+        delay_s = None if outcome.is_final else policy.delay_s(retry)
+        try:
+            if outcome.is_done:
+                counts.delivered += not asks
+                await self._delete(subscription, message)
+            elif delay_s is not None:
+                counts.retried += 1
+                later = ChangeMessageVisibility(subscription.target[1], message.receipt_handle, round(delay_s))
+                await self._call(later, subscription.target[0])
+            else:
+                counts.failed += 1
+                counts.dead_lettered += await self._give_up(subscription, message, request, outcome, arn, asks=asks)
+        except RuntimeStopped:
+            return  # the message is not deleted: it is posted again
+
+    async def _delete(self, subscription: Subscription, message: ReceivedMessage) -> None:
+        owner, name = subscription.target
+        await self._call(DeleteMessage(name, message.receipt_handle), owner)
+
+    async def _give_up(
+        self,
+        subscription: Subscription,
+        message: ReceivedMessage,
+        request: Posted,
+        outcome: Outcome,
+        arn: str,
+        *,
+        asks: bool,
+    ) -> bool:
+        """Move a message to the subscription's dead-letter queue, or drop it; returns whether it was moved.
+
+        A crash in between leaves it in both queues, so that nothing is lost.
+        """
+        dead_letters = None if asks else subscription.dead_letters
+        moved: Result | SqsError | None = None
+        if dead_letters is not None:
+            owner, name = dead_letters
+            is_raw = subscription.is_raw
+            attributes = message.message_attributes if is_raw else None
+            moved = await self._call(SendMessage(name, request.text, message_attributes=attributes), owner)
+        fields = {
+            "topic": arn,
+            "subscription": subscription.row.key,
+            "message_id": message.message_id,
+            "reason": outcome.reason,
+            "dead_letter_queue": "" if dead_letters is None else dead_letters[1],
+        }
+        if isinstance(moved, SqsError):
+            fields["dead_letter_queue_refused"] = moved.message
+        is_moved = isinstance(moved, Result)
+        _log.warning("notification_dead_letter" if is_moved else "notification_dropped", extra={"fields": fields})
+        await self._delete(subscription, message)
+        return is_moved
+
+
+def _policy(topic: Topic, subscription: Subscription) -> DeliveryPolicy:
+    """The default where an older version let in a policy that this one cannot read."""
+    assert topic.row is not None, "a deleted topic delivers nothing"
+    try:
+        return in_force(
+            topic.row.attributes.get("DeliveryPolicy", ""), subscription.row.attributes.get("DeliveryPolicy", "")
+        )
+    except InvalidDeliveryPolicy:
+        return DEFAULT

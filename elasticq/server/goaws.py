@@ -1,0 +1,116 @@
+"""Reads GoAWS's file of settings, goaws.yaml: its queues, topics and subscriptions."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from elasticq.extras import how_to_install
+from elasticq.server.hocon import MigrationError
+
+ENVIRONMENT: Final = "Local"
+"""The part of the file that GoAWS takes where none is named."""
+_IGNORED: Final = ("Host", "LogToFile", "LogFile", "LogMessages", "Debug", "EnableDuplicates", "RandomLatency")
+_QUEUE_ATTRIBUTES: Final = (
+    "VisibilityTimeout",
+    "DelaySeconds",
+    "ReceiveMessageWaitTimeSeconds",
+    "MaximumMessageSize",
+    "MessageRetentionPeriod",
+    "RedrivePolicy",
+    "ContentBasedDeduplication",
+)
+
+
+def read(file: Path, notes: list[str]) -> dict[str, dict[str, Any]]:
+    """Return our settings by section; ``notes`` gets what of the file is ignored. Raises MigrationError."""
+    try:
+        import yaml
+    except ImportError as error:
+        reason = f"GoAWS's files are read by PyYAML, which is not installed: {how_to_install('goaws')}"
+        raise MigrationError(f"{file}: {reason}") from error
+    try:
+        tree = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeError, yaml.YAMLError, RecursionError) as error:
+        raise MigrationError(f"{file}: {error}") from error
+    if not isinstance(tree, dict) or not tree or not all(isinstance(each, dict) for each in tree.values()):
+        raise MigrationError(f"{file}: no file of GoAWS's, which has an environment such as {ENVIRONMENT} on top")
+    name = ENVIRONMENT if ENVIRONMENT in tree else next(iter(tree))
+    if len(tree) > 1:
+        notes.append(f"the environment {name} is read, and no other")
+    return _sections(tree[name], str(file), notes)
+
+
+def _sections(given: Mapping[str, Any], source: str, notes: list[str]) -> dict[str, dict[str, Any]]:
+    node = {
+        ours: str(given[theirs])
+        for theirs, ours in (("Region", "region"), ("AccountId", "account"))
+        if given.get(theirs)
+    }
+    known = {"Port", "Region", "AccountId", "QueueAttributeDefaults", "Queues", "Topics"}
+    others = [key for key in given if key not in known]
+    notes += [f"{key} is ignored" if key in _IGNORED else f"{key} is not known and ignored" for key in others]
+    defaults = _mapping(given.get("QueueAttributeDefaults"), source, "QueueAttributeDefaults")
+    queues = {_name(each, "Name", source): _queue(each, defaults, notes) for each in _list(given, "Queues", source)}
+    topics = {_name(each, "Name", source): _topic(each, source, notes) for each in _list(given, "Topics", source)}
+    for topic in topics.values():  # GoAWS makes the queues that subscriptions name
+        for subscription in topic["subscriptions"]:
+            if subscription.get("queue"):
+                queues.setdefault(subscription["queue"], _queue({}, defaults, notes))
+    port = {"port": int(given["Port"])} if str(given.get("Port", "")).isdigit() else {}
+    return {"http": port, "node": node, "queues": queues, "topics": topics}
+
+
+def _list(given: Mapping[str, Any], key: str, source: str) -> Iterator[Mapping[str, Any]]:
+    listed = given.get(key) or []
+    if not isinstance(listed, list):
+        raise MigrationError(f"{source}: {key} is no list")
+    for each in listed:
+        yield _mapping(each, source, f"an entry of {key}")
+
+
+def _mapping(value: object, source: str, what: str) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise MigrationError(f"{source}: {what} is no mapping")
+    return value
+
+
+def _name(given: Mapping[str, Any], key: str, source: str) -> str:
+    name = given.get(key)
+    if not isinstance(name, str) or not name:
+        raise MigrationError(f"{source}: a queue or topic has no {key}")
+    return name
+
+
+def _queue(given: Mapping[str, Any], defaults: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
+    attributes = {}
+    for key, value in {**defaults, **given}.items():
+        if key in _QUEUE_ATTRIBUTES:
+            attributes[key] = value if isinstance(value, str) else json.dumps(value)
+        elif key != "Name":
+            notes.append(f"{key} of a queue is not known and ignored")
+    return {"attributes": attributes} if attributes else {}
+
+
+def _topic(given: Mapping[str, Any], source: str, notes: list[str]) -> dict[str, Any]:
+    subscriptions = []
+    for each in _list(given, "Subscriptions", source):
+        subscription: dict[str, Any] = {}
+        if each.get("QueueName"):
+            subscription["queue"] = str(each["QueueName"])
+        elif str(each.get("Protocol", "")) in ("http", "https"):
+            subscription["url"] = str(each.get("EndPoint") or each.get("Endpoint") or "")
+        else:
+            notes.append(
+                f"a subscription of {given.get('Name')} is neither of a queue nor of a web server, and ignored"
+            )
+            continue
+        if each.get("Raw") is True:
+            subscription["raw"] = True
+        if each.get("FilterPolicy"):
+            policy = each["FilterPolicy"]
+            subscription["attributes"] = {"FilterPolicy": policy if isinstance(policy, str) else json.dumps(policy)}
+        subscriptions.append(subscription)
+    return {"subscriptions": subscriptions}

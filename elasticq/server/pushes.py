@@ -1,0 +1,84 @@
+"""Delivers notifications to web servers from this process, once there is a subscription that is one.
+
+What delivers is imported then, off the loop: a server without such subscriptions pays nothing for it.
+"""
+
+import asyncio
+from asyncio import AbstractEventLoop
+from importlib import import_module
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from elasticq.push.addresses import Guard
+from elasticq.runtime.runtime import Runtime
+from elasticq.server.settings import Settings
+
+if TYPE_CHECKING:
+    from elasticq.push.pusher import Counts, Pusher
+    from elasticq.push.signer import Signer
+
+LOOK_S: Final = 0.2
+
+
+class Pushes:
+    """The deliveries of one member. ports: of its operators and of members, where none may go."""
+
+    def __init__(self, settings: Settings, runtime: Runtime, loop: AbstractEventLoop, ports: list[int]) -> None:
+        self._settings = settings
+        self._runtime = runtime
+        self._loop = loop
+        self._guard = Guard(settings.push.refused_networks, ports)
+        self._pusher: Pusher | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._lock = Lock()
+        self._signers: dict[bytes, Signer] = {}
+
+    def start(self) -> None:
+        self._starting = self._loop.create_task(self._start())
+
+    async def _start(self) -> None:
+        while not self._runtime.node.state.topics.pushed:
+            await asyncio.sleep(LOOK_S)
+        await self._loop.run_in_executor(None, import_module, "elasticq.push.pusher")
+        from elasticq.push.post import Poster
+        from elasticq.push.pusher import Pusher
+
+        push = self._settings.push
+        self._pusher = Pusher(
+            self._runtime,
+            Poster(self._guard, connections_max=push.connections, timeout_s=push.timeout_s),
+            self._loop,
+            signer=self._signer,
+            timeout_s=push.timeout_s,
+            region=self._settings.node.region,
+        )
+        self._pusher.start()
+
+    async def stop(self) -> None:
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.gather(self._starting, return_exceptions=True)
+        if self._pusher is not None:
+            await self._pusher.stop()
+
+    @property
+    def counts(self) -> "dict[tuple[str, str], Counts]":
+        """What became of notifications, by owner and name of their topic."""
+        return {} if self._pusher is None else self._pusher.counts
+
+    async def certificate(self) -> bytes | None:
+        """Return the certificate of this cluster's signatures; None while this member knows no cluster."""
+        if not self._runtime.node.state.mac_key:
+            return None
+        signer = await asyncio.to_thread(self._signer)
+        return signer.pem
+
+    def _signer(self) -> "Signer":
+        """Return the signer of the cluster, which is made at the first call: call it outside of the loop's thread."""
+        from elasticq.push.signer import Signer
+
+        key = self._runtime.node.state.mac_key
+        with self._lock:
+            if key not in self._signers:
+                self._signers = {key: Signer(key)}
+            return self._signers[key]

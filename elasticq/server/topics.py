@@ -1,0 +1,100 @@
+"""Topics and subscriptions in the settings: ``[topics.NAME]`` tables."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from elasticq.engine.subscription_attributes import Endpoint, check_endpoint, checked
+from elasticq.engine.topic_attributes import at_creation
+from elasticq.model.errors import SqsError
+from elasticq.model.names import FIFO_SUFFIX, FIFO_TOPIC_NAME, TOPIC_NAME, has_fifo_suffix, queue_arn, topic_arn
+from elasticq.model.topic_commands import CreateTopic, Subscribe, Tag
+
+
+class SubscriptionSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One subscription: of a queue, by its name, or of a web server, by its URL.
+
+    filter: FilterPolicy, as a table; filter_body: it is about the body; attributes: others, under AWS's names.
+    """
+
+    queue: str = ""
+    url: str = ""
+    raw: bool = False
+    filter: dict[str, Any] = field(default_factory=dict)
+    filter_body: bool = False
+    dead_letter_queue: str = ""
+    attributes: dict[str, str] = field(default_factory=dict)
+
+
+class TopicSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One topic. It is created at the start if there is none; one that exists keeps its attributes."""
+
+    fifo: bool = False
+    content_based_deduplication: bool = False
+    subscriptions: list[SubscriptionSettings] = field(default_factory=list)
+    tags: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, str] = field(default_factory=dict)
+
+
+class TopicDeclarations:
+    """The commands that create the topics. ``wrong``: settings that contradict themselves."""
+
+    def __init__(self, topics: Mapping[str, TopicSettings], region: str, account: str) -> None:
+        self.wrong: list[str] = []
+        self.commands: list[CreateTopic | Subscribe] = []
+        self._region, self._account = region, account
+        for name, topic in topics.items():
+            self._declare(f"{name}{FIFO_SUFFIX}" if topic.fifo and not has_fifo_suffix(name) else name, topic)
+
+    def _declare(self, name: str, topic: TopicSettings) -> None:
+        is_fifo = has_fifo_suffix(name)
+        attributes = dict(topic.attributes)
+        if is_fifo:
+            attributes["FifoTopic"] = "true"
+        if topic.content_based_deduplication:
+            attributes["ContentBasedDeduplication"] = "true"
+        if not (FIFO_TOPIC_NAME if is_fifo else TOPIC_NAME).match(name):
+            self.wrong.append(f"topics.{name}: a name has 1 to 256 letters, digits, - or _")
+        try:
+            at_creation(attributes, is_fifo=is_fifo)
+        except SqsError as error:
+            self.wrong.append(f"topics.{name}: {error.message}")
+        tags = [Tag(key, value) for key, value in topic.tags.items()]
+        self.commands.append(CreateTopic(name, attributes, tags))
+        for number, subscription in enumerate(topic.subscriptions, start=1):
+            self._subscribe(name, f"topics.{name}.subscriptions, number {number}", subscription)
+
+    def _subscribe(self, name: str, where: str, subscription: SubscriptionSettings) -> None:
+        if bool(subscription.queue) == bool(subscription.url):
+            self.wrong.append(f"{where}: it has either a queue or a url")
+            return
+        protocol, endpoint = subscription.url.partition(":")[0], subscription.url
+        if subscription.queue:
+            protocol, endpoint = "sqs", self._queue_arn(subscription.queue)
+        attributes = self._attributes(subscription)
+        to = Endpoint(protocol, self._account, has_fifo_suffix(name), endpoint)
+        try:
+            check_endpoint(to)
+            checked(attributes, {}, to)
+        except SqsError as error:
+            self.wrong.append(f"{where}: {error.message}")
+        arn = topic_arn(self._region, self._account, name)
+        self.commands.append(Subscribe(arn, protocol, endpoint, attributes))
+
+    def _attributes(self, subscription: SubscriptionSettings) -> dict[str, str]:
+        attributes = dict(subscription.attributes)
+        if subscription.raw:
+            attributes["RawMessageDelivery"] = "true"
+        if subscription.filter_body:
+            attributes["FilterPolicyScope"] = "MessageBody"
+        if subscription.filter:
+            attributes["FilterPolicy"] = json.dumps(subscription.filter)
+        if subscription.dead_letter_queue:
+            arn = self._queue_arn(subscription.dead_letter_queue)
+            attributes["RedrivePolicy"] = json.dumps({"deadLetterTargetArn": arn})
+        return attributes
+
+    def _queue_arn(self, name: str) -> str:
+        return name if name.startswith("arn:") else queue_arn(self._region, self._account, name)

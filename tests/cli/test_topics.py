@@ -1,0 +1,77 @@
+"""elasticq topics against a server."""
+
+import io
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from elasticq.cli import main
+from elasticq.testing import ElasticQ
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ElasticQ]:
+    with ElasticQ() as server:
+        yield server
+
+
+@pytest.fixture
+def run(server: ElasticQ, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Exit status, stdout and stderr of elasticq topics."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.account)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+
+    def run(command: str, *arguments: str) -> tuple[int, str, str]:
+        status = main(["topics", command, "--url", server.endpoint_url, "--region", server.region, *arguments])
+        told = capsys.readouterr()
+        return status, told.out, told.err
+
+    return run
+
+
+def test_a_topic_is_made_subscribed_to_shown_and_deleted(server: ElasticQ, run: Run) -> None:
+    queue = server.queue("jobs").create()
+    topic = server.topic("news")
+    assert run("create", "news", "--attribute", "DisplayName=News") == (0, f"{topic.arn}\n", "")
+    status, arn, _ = run("subscribe", "news", "jobs", "--raw", "--filter", '{"kind": ["a"]}', "--filter-body")
+    assert status == 0
+    assert run("ls")[1].split() == ["NAME", "SUBSCRIPTIONS", "PENDING", "ARN", "news", "1", "0", topic.arn]
+    shown = run("show", "news")[1]
+    assert "DisplayName=News" in shown
+    assert arn.strip() in shown
+    assert queue.arn in shown
+    (told,) = map(json.loads, run("show", "news", "--json")[1].splitlines())
+    assert told["subscriptions"][0]["Endpoint"] == queue.arn
+    assert run("publish", "news", '{"kind": "b"}')[0] == 0
+    assert run("publish", "news", '{"kind": "a"}', "--attribute", "x=y", "--subject", "s")[0] == 0
+    assert [each["Body"] for each in queue.peek()] == ['{"kind": "a"}']
+    assert run("unsubscribe", arn.strip()) == (0, arn, "")
+    assert topic.subscriptions() == []
+    assert run("delete", topic.arn, "--yes") == (0, f"{topic.arn}\n", "")
+    assert server.topics() == []
+
+
+def test_lines_are_messages(server: ElasticQ, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = server.queue("lines.fifo").create()
+    server.topic("lines.fifo").create(ContentBasedDeduplication=True).subscribe(queue, raw=True)
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{number}\n" for number in range(12))))
+    assert run("publish", "lines.fifo", "--group", "g", "--json")[1] == '{"published": "12"}\n'
+    assert [each["Body"] for each in queue.peek()] == [str(number) for number in range(12)]
+
+
+def test_what_cannot_be_done_is_told(run: Run) -> None:
+    assert run("show", "none") == (1, "", "elasticq: there is no topic none\n")
+    status, _, error = run("publish", "arn:aws:sns:us-east-1:000000000000:none", "x")
+    assert (status, error) == (1, "elasticq: NotFound: Topic does not exist\n")
+    assert run("create", "a", "--attribute", "x") == (2, "", "elasticq: 'x' is not NAME=VALUE\n")
+
+
+def test_a_deletion_is_asked_about(server: ElasticQ, run: Run) -> None:
+    server.topic("kept").create()
+    status, _, error = run("delete", "kept")
+    assert status == 1
+    assert "say --yes" in error
+    assert server.topics().count("kept") == 1

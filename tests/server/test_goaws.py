@@ -1,0 +1,78 @@
+"""GoAWS's file of settings."""
+
+from pathlib import Path
+
+import pytest
+
+from elasticq.server import goaws
+from elasticq.server.hocon import MigrationError
+from elasticq.server.settings import SettingsError, load
+
+FILE = """
+Local:
+  Host: goaws
+  Port: 4100
+  Region: us-east-2
+  AccountId: "100010001000"
+  LogToFile: false
+  QueueAttributeDefaults:
+    VisibilityTimeout: 45
+  Queues:
+    - Name: local-queue1
+    - Name: local-queue3
+      RedrivePolicy: '{"maxReceiveCount": 9, "deadLetterTargetArn": "arn:aws:sqs:us-east-2:100010001000:local-queue1"}'
+    - Name: local-queue3-dlq
+  Topics:
+    - Name: local-topic1
+      Subscriptions:
+        - QueueName: local-queue4
+          Raw: true
+          FilterPolicy: '{"foo": ["bar"]}'
+        - Protocol: http
+          EndPoint: http://127.0.0.1:9/hook
+        - Protocol: email
+    - Name: local-topic2
+NewColour:
+  Port: 1
+"""
+
+
+def test_queues_topics_and_subscriptions_are_taken_over(tmp_path: Path) -> None:
+    file = tmp_path / "goaws.yaml"
+    file.write_text(FILE)
+    notes: list[str] = []
+    settings = load(file, {}, {}, notes=notes)
+    assert (settings.http.port, settings.node.region, settings.node.account) == (4100, "us-east-2", "100010001000")
+    assert list(settings.queues) == ["local-queue1", "local-queue3", "local-queue3-dlq", "local-queue4"]
+    assert settings.queues["local-queue4"].attributes == {"VisibilityTimeout": "45"}
+    assert "RedrivePolicy" in settings.queues["local-queue3"].attributes
+    first, second = settings.topics["local-topic1"].subscriptions
+    assert (first.queue, first.raw, first.attributes) == ("local-queue4", True, {"FilterPolicy": '{"foo": ["bar"]}'})
+    assert second.url == "http://127.0.0.1:9/hook"
+    assert settings.topics["local-topic2"].subscriptions == []
+    assert notes == [
+        "the environment Local is read, and no other",
+        "Host is ignored",
+        "LogToFile is ignored",
+        "a subscription of local-topic1 is neither of a queue nor of a web server, and ignored",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("- a", "no file of GoAWS's"),
+        ("", "no file of GoAWS's"),
+        ("Local: [", "expected"),
+        ("Local: {Queues: 1}", "Queues is no list"),
+        ("Local: {Queues: [a]}", "an entry of Queues is no mapping"),
+        ("Local: {Topics: [{}]}", "has no Name"),
+    ],
+)
+def test_what_is_none_of_its_files_is_refused(tmp_path: Path, text: str, reason: str) -> None:
+    file = tmp_path / "goaws.yml"
+    file.write_text(text)
+    with pytest.raises(MigrationError, match=reason):
+        goaws.read(file, [])
+    with pytest.raises(SettingsError, match=reason):
+        load(file, {}, {})
