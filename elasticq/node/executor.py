@@ -72,7 +72,7 @@ class Executor:
         due: list[Reply],
     ) -> None:
         self.waiters = Waiters()
-        self.undecided = Undecided()
+        self.undecided = Undecided(is_for_all=settings.mode == "all")
         self._state = state
         self._replica = replica
         self._clock = clock

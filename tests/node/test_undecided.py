@@ -39,3 +39,13 @@ def test_calls_end_when_their_time_is_over() -> None:
     assert [held.ticket for held in waiting.take_all()] == ["a"]
     assert waiting.next_deadline_ms is None
     assert not waiting
+
+
+def test_send_that_waits_for_every_voter_is_not_answered_when_a_majority_has_it() -> None:
+    waiting = Undecided(is_for_all=True)
+    call = Call(SendMessage("jobs", "x"), "r", DEFAULT_ACCOUNT, "http://localhost")
+    waiting.add(HeldCall(call, "send", 900), Pending(call, "send", EmptyResult(), 7, False, 500))
+    waiting.add(HeldCall(call, "create", 900), Pending(call, "create", EmptyResult(), 8, False))
+    assert [reply.ticket for reply in waiting.committed(8)] == ["create"]
+    assert waiting.next_deadline_ms == 500
+    assert [held.ticket for held in waiting.expired(500)] == ["send"]

@@ -15,6 +15,7 @@ from elasticq.model.commands import Call
 from elasticq.model.results import ReceiveMessageResult
 from elasticq.node.decision import Decision
 from elasticq.node.executor import Executor
+from elasticq.node.undecided import Undecided
 from elasticq.sim.faults import Scenario
 from elasticq.sim.world import run
 from tests.sim import planted
@@ -45,7 +46,16 @@ def _repetition_owned_what_it_got() -> AbstractContextManager[object]:
     return patch.object(receive, "_held_on", owning)
 
 
+def _majority_was_enough_for_a_former_master() -> AbstractContextManager[object]:
+    """As if a send of mode all could be answered when its entry is committed."""
+    return patch.object(Undecided, "_waits_for_all", lambda undecided, answer: False)
+
+
 CURES = {
+    "former_master_answered_a_send_that_one_voter_lacked": (
+        _majority_was_enough_for_a_former_master,
+        "reply_not_on_all",
+    ),
     "abandoned_attempt_gave_messages_back": (_attempts_not_counted, "early"),
     "waiting_attempt_gave_messages_back": (_attempts_not_counted, "early"),
     "lost_repetition_gave_messages_back": (_repetition_owned_what_it_got, "early"),
