@@ -40,6 +40,12 @@ ELSEWHERE = (
               "engine/deduplication.py engine/queue_attributes.py",
               "engine/test_redrive.py engine/test_move_tasks.py engine/actions/test_fifo.py "
               "engine/actions/test_attributes.py"),
+    Elsewhere("rules and ARNs of topics, shown by what the actions answer; copies, by what reaches the queues",
+              "engine/fan_out.py engine/publish_attributes.py engine/subscription_attributes.py engine/topic_arns.py "
+              "engine/topic_attributes.py engine/topic_paging.py engine/topic_removal.py",
+              "engine/actions/test_topics.py engine/actions/test_subscriptions.py engine/actions/test_publish.py"),
+    Elsewhere("rows of topics and the index over them, which are one: compared after any history",
+              "engine/writers/topics.py", "engine/test_topics.py"),
     Elsewhere("actions of the settings and of the testing pages, tested with them",
               "engine/actions/declare.py engine/actions/testing.py",
               "server/test_queues.py node/test_first_use.py node/test_advance.py"),

@@ -8,7 +8,7 @@ A queue that does not exist answers a stranger like one that does, so that names
 
 from typing import Final
 
-from elasticq.engine import policies, policy
+from elasticq.engine import policies, policy, topic_access
 from elasticq.engine.actions.move_tasks import handle_of
 from elasticq.engine.context import ExecutionContext
 from elasticq.engine.state import State
@@ -17,6 +17,7 @@ from elasticq.model.actions import BY_NAME, OWNER_ONLY
 from elasticq.model.errors import AccessDenied
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.names import account_of, neighbour, parse_queue_arn, queue_arn, queue_path
+from elasticq.model.topic_commands import TopicCommand
 
 _MENDING: Final = frozenset(
     ("AddPermission", "DeleteQueue", "GetQueueAttributes", "RemovePermission", "SetQueueAttributes")
@@ -30,6 +31,9 @@ _Target = tuple[str, str, str]
 
 def check(state: State, call: c.Call, context: ExecutionContext) -> None:
     """Raises AccessDenied unless the caller may; a request that is not well-formed is left to the handler to refuse."""
+    if isinstance(call.command, TopicCommand):
+        topic_access.check(state, call, call.command, context)
+        return
     for action, owner, name in _targets(state, call):
         _check(state, call, context, action, owner, name)
 

@@ -17,7 +17,7 @@ from elasticq.engine.residency import drop, keep
 from elasticq.engine.rows import UNTOUCHED, Row
 from elasticq.engine.state import Queue, State
 from elasticq.engine.tables import RowChange
-from elasticq.engine.writers import cluster, history, leases, move_tasks, plain, queues
+from elasticq.engine.writers import cluster, history, leases, move_tasks, plain, queues, topics
 from elasticq.engine.writers.contract import Declare, Undo, Writer
 from elasticq.engine.writers.history import forget_invocation
 
@@ -239,6 +239,7 @@ ROWS: Final[dict[type, Declare]] = {
     **queues.ROWS,
     **move_tasks.ROWS,
     **leases.ROWS,
+    **topics.ROWS,
     m.GroupsServed: _groups_served_rows,
 }
 """What the storage writes from this declaration alone. It has its own ways for messages and for histories."""
@@ -250,6 +251,7 @@ _WRITERS: Final[dict[type, Writer]] = {
     **history.WRITERS,
     **move_tasks.WRITERS,
     **leases.WRITERS,
+    **topics.WRITERS,
     m.MessageStored: _message_stored,
     m.MessagesReceived: _messages_received,
     m.VisibilityChanged: _visibility_changed,

@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from elasticq.engine.identity import TERM_SHIFT
 from elasticq.engine.mutations import Mutation
 from elasticq.engine.state import Queue, State
 from elasticq.model.commands import Call, DeclareQueue
@@ -12,6 +13,8 @@ from elasticq.model.names import queue_path, region_of
 from elasticq.model.results import Result
 
 IGNORED_MAX: Final = 100
+NUMBERS_FROM: Final = 1 << (TERM_SHIFT - 1)
+"""Queue ids and sequences count from 1 in each term; numbers of topics and what belongs to them begin half-way."""
 _IGNORED: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 Outcome = tuple[Result | SqsError, list[Mutation]]
@@ -29,7 +32,17 @@ class ExecutionContext:
     ignored: names of queue attributes that calls gave and that were passed over, for the log: the first IGNORED_MAX.
     """
 
-    __slots__ = ("has_one_region", "ignored", "limits", "now_ms", "region", "sixty_second_rules", "template", "term")
+    __slots__ = (
+        "_numbers",
+        "has_one_region",
+        "ignored",
+        "limits",
+        "now_ms",
+        "region",
+        "sixty_second_rules",
+        "template",
+        "term",
+    )
 
     def __init__(
         self,
@@ -49,6 +62,15 @@ class ExecutionContext:
         self.limits = limits
         self.has_one_region = has_one_region
         self.ignored: set[str] = set()
+        self._numbers = 0
+
+    def next_number(self) -> int:
+        """A number for a topic, a subscription or a publish, larger than all before it and never given twice.
+
+        A term has one master, and this counts in it, so that nothing has to be written down. No queue has such an id.
+        """
+        self._numbers += 1
+        return self.term << TERM_SHIFT | NUMBERS_FROM + self._numbers
 
     def ignore(self, name: str) -> None:
         """Note that a queue attribute was passed over. What could not be a name is no text for a log."""

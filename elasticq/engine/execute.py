@@ -23,14 +23,20 @@ from elasticq.engine.actions import (
     peek,
     permissions,
     priority,
+    publish,
     queues,
     receive,
     send,
+    subscriptions,
     tags,
     testing,
+    topic_permissions,
+    topic_tags,
+    topics,
     visibility,
 )
 from elasticq.engine.context import ExecutionContext, Outcome
+from elasticq.engine.fan_out import sequence_number as publish_sequence
 from elasticq.engine.identity import sequence_number
 from elasticq.engine.invocations import TOO_MANY
 from elasticq.engine.ordering.kinds import kind_named
@@ -38,8 +44,9 @@ from elasticq.engine.recorded import Recorded
 from elasticq.engine.state import State
 from elasticq.model import commands as c
 from elasticq.model import extensions, limits
+from elasticq.model import topic_commands as t
 from elasticq.model.errors import RequestThrottled, SqsError
-from elasticq.model.names import queue_url
+from elasticq.model.names import has_fifo_suffix, queue_url, topic_arn
 from elasticq.model.results import (
     BatchError,
     BatchResult,
@@ -56,6 +63,15 @@ from elasticq.model.results import (
     SendMessageBatchResult,
     SendMessageResult,
     SentEntry,
+)
+from elasticq.model.topic_results import (
+    PublishBatchResult,
+    PublishedEntry,
+    PublishResult,
+    SubscribeResult,
+    TopicArnResult,
+    TopicDone,
+    TopicTagged,
 )
 
 HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, ExecutionContext], Outcome]]] = {
@@ -87,6 +103,28 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, ExecutionCon
     extensions.ElasticqChangePriority: priority.change_priority,
     extensions.Peek: peek.peek,
     c.DeclareQueue: declare.declare_queue,
+    t.CreateTopic: topics.create_topic,
+    t.DeleteTopic: topics.delete_topic,
+    t.ListTopics: topics.list_topics,
+    t.GetTopicAttributes: topics.get_topic_attributes,
+    t.SetTopicAttributes: topics.set_topic_attributes,
+    t.Subscribe: subscriptions.subscribe,
+    t.ConfirmSubscription: subscriptions.confirm_subscription,
+    t.Unsubscribe: subscriptions.unsubscribe,
+    t.ListSubscriptions: subscriptions.list_subscriptions,
+    t.ListSubscriptionsByTopic: subscriptions.list_subscriptions_by_topic,
+    t.GetSubscriptionAttributes: subscriptions.get_subscription_attributes,
+    t.SetSubscriptionAttributes: subscriptions.set_subscription_attributes,
+    t.Publish: publish.publish,
+    t.PublishBatch: publish.publish_batch,
+    t.TagResource: topic_tags.tag_resource,
+    t.UntagResource: topic_tags.untag_resource,
+    t.ListTagsForResource: topic_tags.list_tags_for_resource,
+    t.AddTopicPermission: topic_permissions.add_permission,
+    t.RemoveTopicPermission: topic_permissions.remove_permission,
+    t.GetDataProtectionPolicy: topics.get_data_protection_policy,
+    t.PutDataProtectionPolicy: topics.put_data_protection_policy,
+    t.NothingThere: topics.nothing_there,
 }
 
 
@@ -123,9 +161,12 @@ def _check_room(state: State, command: c.Command, context: ExecutionContext) -> 
 
     Any other call may run twice.
     """
-    if isinstance(command, (c.SendMessage, c.SendMessageBatch)) and (
+    if isinstance(command, (c.SendMessage, c.SendMessageBatch, t.Publish, t.PublishBatch)) and (
         state.invocations.is_full(context.now_ms)
-        or (isinstance(command, c.SendMessageBatch) and state.invocations.are_details_full(context.now_ms))
+        or (
+            isinstance(command, (c.SendMessageBatch, t.PublishBatch))
+            and state.invocations.are_details_full(context.now_ms)
+        )
     ):
         raise RequestThrottled(TOO_MANY)
 
@@ -155,6 +196,8 @@ def _recorded(
     call: c.Call, result: Result, mutations: list[m.Mutation], context: ExecutionContext
 ) -> m.InvocationRecorded:
     """The row of a call that was not one message sent."""
+    if isinstance(result, PublishResult):
+        return m.InvocationRecorded(call.invocation, context.now_ms, result.topic, result.number)
     detail = _detail(call.command, result, mutations)
     recorded_ms = result.time_ms if isinstance(result, ClockResult) else context.now_ms  # its retry comes after it
     return m.InvocationRecorded(call.invocation, recorded_ms, 0, 0, detail)
@@ -197,6 +240,10 @@ def _outcome(
             return [(0, task.number)], []
         case MoveTaskCancelledResult():
             return [(0, result.moved)], []
+        case PublishBatchResult():
+            return [(result.topic, each.number) for each in result.successful], []
+        case SubscribeResult():
+            return [(int(result.is_shown), result.number)], []
         case PrioritiesChangedResult():
             assert isinstance(command, extensions.ElasticqChangePriority)
             return priority.places_of(command, result), []
@@ -246,7 +293,14 @@ def _repeated(state: State, call: c.Call, known: Recorded, context: ExecutionCon
     command = call.command
     if isinstance(command, c.SendMessage):
         return SendMessageResult(*_ids_of(state, command.queue_url, known.queue_id, known.sequence))
+    if isinstance(command, t.Publish):
+        number = known.sequence
+        has_number = has_fifo_suffix(command.topic_arn or command.target_arn or "")
+        message_id = state.identity.message_id(known.queue_id, number)
+        return PublishResult(message_id, publish_sequence(number) if has_number else None, known.queue_id, number)
     pairs, failures = _decoder.decode(_unpacked(known.detail))
+    if isinstance(command, t.TopicCommand):
+        return _topic_repeated(state, call, command, pairs, context)
     match command:
         case c.SendMessageBatch():
             failed_ids = {failure.id for failure in failures}
@@ -276,3 +330,32 @@ def _repeated(state: State, call: c.Call, known: Recorded, context: ExecutionCon
             return QueueUrlResult(queue_url(call.endpoint, call.account, command.queue_name or ""))
         case _:
             return EmptyResult()
+
+
+def _topic_repeated(
+    state: State, call: c.Call, command: t.TopicCommand, pairs: list[tuple[int, int]], context: ExecutionContext
+) -> Result:
+    match command:
+        case t.PublishBatch():
+            has_number = has_fifo_suffix(command.topic_arn or "")
+            entries = zip(command.publish_batch_request_entries, pairs, strict=True)
+            sent = [
+                PublishedEntry(
+                    entry.id or "",
+                    state.identity.message_id(topic, number),
+                    publish_sequence(number) if has_number else None,
+                    number,
+                )
+                for entry, (topic, number) in entries
+            ]
+            return PublishBatchResult(sent)
+        case t.CreateTopic():
+            return TopicArnResult(topic_arn(context.region, call.account, command.name or ""))
+        case t.Subscribe() | t.ConfirmSubscription():
+            is_shown, number = pairs[0]
+            arn = f"{command.topic_arn}:{state.identity.subscription_key(number)}"
+            return SubscribeResult(arn if is_shown else subscriptions.PENDING, number, bool(is_shown))
+        case t.TagResource() | t.UntagResource():
+            return TopicTagged()
+        case _:
+            return TopicDone()

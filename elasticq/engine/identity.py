@@ -25,6 +25,8 @@ _HANDLE = Layout(">BQQQ")
 _MAC_BYTES = 17  # 25 + 17 = 42 bytes are 56 base64 characters without padding
 _HANDLE_CHARS = 56
 _ORIGIN = Layout(">QQ")
+_NUMBER = Layout(">Q")
+_TOKEN_BYTES = 144  # as AWS's: 288 hexadecimal digits
 
 RECENT_MAX: Final = 2_048  # a power of two
 
@@ -63,10 +65,11 @@ def next_delivery_number(last: int, term: int) -> int:
 class Identity:
     """Mints and reads ids under the cluster's MAC key."""
 
-    __slots__ = ("_begin_handle", "_begin_message", "_recent")
+    __slots__ = ("_begin_handle", "_begin_message", "_recent", "_token_key")
 
     def __init__(self, mac_key: bytes) -> None:
         handle_key = blake2b(b"receipt-handle", key=mac_key, digest_size=32).digest()
+        self._token_key = blake2b(b"confirmation", key=mac_key, digest_size=32).digest()
         message_key = blake2b(b"message-id", key=mac_key, digest_size=32).digest()
         # A copy of a hash that has taken its key is two thirds of the price of a new one.
         self._begin_handle = blake2b(key=handle_key, digest_size=_MAC_BYTES).copy
@@ -94,6 +97,27 @@ class Identity:
     def task_id(self, number: int) -> str:
         """Of a move task's number; no message has the same, as no queue's id is 0."""
         return self.message_id(0, number)
+
+    def subscription_key(self, number: int) -> str:
+        """The end of a subscription's ARN; no message has the same, as no sequence is 0."""
+        return self.message_id(number, 0)
+
+    def token(self, number: int) -> str:
+        """What confirms the subscription of this number."""
+        head = _NUMBER.pack(number)
+        blocks = [blake2b(head, key=self._token_key, salt=bytes((at,))).digest() for at in range(3)]
+        return (head + b"".join(blocks))[:_TOKEN_BYTES].hex()
+
+    def read_token(self, token: str) -> int | None:
+        """The number of the subscription that a token confirms; None for one that this cluster did not mint."""
+        try:
+            head = bytes.fromhex(token[: 2 * _NUMBER.size])
+        except ValueError:
+            return None
+        if len(head) != _NUMBER.size:
+            return None
+        number: int = _NUMBER.unpack(head)[0]
+        return number if compare_digest(self.token(number).encode(), token.encode("utf-8", "replace")) else None
 
     def receipt_handle(self, queue_id: int, sequence: int, delivery_number: int) -> str:
         head = _HANDLE.pack(_RECEIPT, queue_id, sequence, delivery_number)

@@ -11,6 +11,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine.invocations import KEY_BYTES
 from elasticq.engine.rows import Grace
 from elasticq.engine.state import Queue
+from elasticq.engine.topics import Subscription
 from elasticq.model.errors import SqsError
 
 MAC_KEY_BYTES_MAX: Final = 64  # of the keyed hash
@@ -52,6 +53,15 @@ def _are_attributes(queue_id: int, account: str, name: str, attributes: dict[str
     return True
 
 
+def _is_subscription(mutation: m.SubscriptionSet) -> bool:
+    """It is read as the index of subscriptions will read it."""
+    try:
+        Subscription(mutation)
+    except (ValueError, TypeError, KeyError, RecursionError, SqsError):
+        return False
+    return True
+
+
 def _never(mutation: m.Mutation) -> bool:
     """Only from rows on disk, or in a dump."""
     return False
@@ -72,6 +82,7 @@ _JUDGES: Final[dict[type, Callable[[Any], bool]]] = {
     m.LeaseCalled: lambda x: _columns(x.sequences, x.delivery_numbers),
     m.LeaseSet: lambda x: x.state in _LEASES,
     m.PrioritiesSet: lambda x: _columns(x.sequences, x.priorities),
+    m.SubscriptionSet: _is_subscription,
     m.PrioritiesRestored: _never,
     m.QueueRestored: _never,
     m.UntouchedRestored: _never,

@@ -6,6 +6,7 @@ a tag it does not know stops (``UnknownMutation``) instead of skipping. None
 touches more than MUTATION_ROWS_MAX rows.
 """
 
+from itertools import accumulate
 from typing import Final
 
 import msgspec
@@ -324,6 +325,87 @@ class LeaseForgotten(Struct, array_like=True, tag=72, frozen=True, gc=False):
     partition: Count
 
 
+class TopicSet(Struct, array_like=True, tag=110, frozen=True, gc=False):
+    """A topic, whole, as it is from now on.
+
+    account: its owner (model/names.py); attributes: what was set, as it reads back; deleted: how many of its
+    subscriptions were.
+    """
+
+    number: Number
+    account: str
+    name: str
+    attributes: dict[str, str]
+    tags: dict[str, str]
+    created_ms: RowTimeMs
+    data_protection_policy: str = ""
+    deleted: Count = 0
+
+
+class TopicDeleted(Struct, array_like=True, tag=111, frozen=True, gc=False):
+    """The topic goes at once; its subscriptions, which deliver nothing any more, in bounded steps."""
+
+    number: Number
+
+
+class SubscriptionSet(Struct, array_like=True, tag=112, frozen=True, gc=False):
+    """A subscription, whole, as it is from now on.
+
+    topic: the topic's number; key: the end of its ARN; account: the owner who made it; principal: that caller's ARN;
+    queue_owner: of the queue that takes its messages, which need not be there; base_url: scheme://host:port of this
+    server as the subscriber sees it, for the links in what it gets.
+    is_pending: nothing is delivered until it is confirmed. needs_authentication: an unsigned call cannot delete it.
+    """
+
+    number: Number
+    topic: Number
+    key: str
+    account: str
+    protocol: str
+    endpoint: str
+    attributes: dict[str, str]
+    principal: str
+    queue_owner: str
+    base_url: str
+    created_ms: RowTimeMs
+    is_pending: bool = False
+    needs_authentication: bool = False
+
+
+class SubscriptionDeleted(Struct, array_like=True, tag=113, frozen=True, gc=False):
+    number: Number
+
+
+class PublishSet(Struct, array_like=True, tag=114, frozen=True, gc=False):
+    """A publish that one entry cannot hold, and for which subscriptions it still waits. Whole, as it is from now on.
+
+    number: the publish's, of which MessageId and SequenceNumber are made. waiting: the numbers of the subscriptions,
+    which were chosen at the publish, in their order, each as its distance from the one before: mostly a byte for each
+    of 100,000 (``distances``, ``from_distances``). is_structured: ``message`` has a text for each protocol.
+    is_checked: the policies of the queues are asked.
+    """
+
+    number: Number
+    topic: Number
+    published_ms: RowTimeMs
+    message: str
+    waiting: list[Number]
+    base_url: str
+    subject: str | None = None
+    attributes: MessageAttributes | None = None
+    trace_header: str | None = None
+    group_id: str | None = None
+    deduplication_id: str | None = None
+    is_structured: bool = False
+    is_checked: bool = False
+
+
+class PublishDelivered(Struct, array_like=True, tag=115, frozen=True, gc=False):
+    """A publish waits for no subscription any more."""
+
+    number: Number
+
+
 class QueueRestored(Struct, array_like=True, tag=32, gc=False):
     """A queue as the rows on disk hold it, without its messages. Only from rows, never in a log."""
 
@@ -396,6 +478,12 @@ Mutation = (
     | LeaseCalled
     | LeaseSet
     | LeaseForgotten
+    | TopicSet
+    | TopicDeleted
+    | SubscriptionSet
+    | SubscriptionDeleted
+    | PublishSet
+    | PublishDelivered
     | QueueRestored
     | UntouchedRestored
     | RowsRestored
@@ -411,8 +499,11 @@ LEASES: Final = Table(
 )
 LEASE_ITSELF: Final = -1
 """Among the calls of a lease: its own row."""
+TOPICS: Final = Table("topics", ("number",), TopicSet, since=5, is_plain=True)
+SUBSCRIPTIONS: Final = Table("subscriptions", ("number",), SubscriptionSet, since=5, is_plain=True)
+PUBLISHES: Final = Table("publishes", ("number",), PublishSet, since=5, is_plain=True)
 
-TABLES: Final = (META, TAKEOVERS, MOVE_TASKS, LEASES)
+TABLES: Final = (META, TAKEOVERS, MOVE_TASKS, LEASES, TOPICS, SUBSCRIPTIONS, PUBLISHES)
 """In the order in which a start reads them, before the queues; a new one comes last."""
 
 QUEUES: Final = Table("queues", ("id",), QueueRestored)
@@ -453,6 +544,15 @@ def decode(payload: bytes) -> list[Mutation]:
         return _decoder.decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UnknownMutation(str(error)) from error
+
+
+def distances(numbers: list[int]) -> list[int]:
+    """Growing numbers, each as its distance from the one before, the first one from 0."""
+    return [number - before for before, number in zip([0, *numbers], numbers, strict=False)]
+
+
+def from_distances(found: list[int]) -> list[int]:
+    return list(accumulate(found))
 
 
 def chunks(sequences: list[int]) -> list[list[int]]:

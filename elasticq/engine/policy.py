@@ -1,4 +1,4 @@
-"""Judges a request by a queue's Policy: allowed, denied, or not mentioned.
+"""Judges a request by the Policy of a queue or a topic: allowed, denied, or not mentioned.
 
 IAM's order: a Deny that matches wins; else an Allow that matches; else nothing
 is said. A condition that nobody can decide here (a key of AWS that no request
@@ -28,6 +28,8 @@ class Request(Struct, frozen=True):
     """action: its name without "sqs:"; arn: of the queue; principal: a user's name in ``account``.
 
     is_any_region: one queue answers in all regions, so that the region of a policy's Resource says nothing.
+    service: what stands before the action. caller: the AWS service that asks, which is no user of any account;
+    source_arn: for which of its resources; source_owner: whose that is, and of a topic's caller its own account.
     """
 
     principal: str
@@ -38,6 +40,10 @@ class Request(Struct, frozen=True):
     is_secure: bool
     now_s: int
     is_any_region: bool = False
+    service: str = "sqs"
+    caller: str = ""
+    source_arn: str = ""
+    source_owner: str = ""
 
     @property
     def user_arn(self) -> str:
@@ -71,7 +77,7 @@ def _statements(policy: str) -> tuple[Statement, ...]:
 def _matches(statement: Statement, request: Request) -> bool:
     return (
         _is_meant(statement, request)
-        and _is_action(statement, request.action) != statement.are_actions_excepted
+        and _is_action(statement, request.service, request.action) != statement.are_actions_excepted
         and _is_about(statement, request)
         and all(_holds(condition, statement, request) for condition in statement.conditions)
     )
@@ -88,6 +94,8 @@ def _is_meant(statement: Statement, request: Request) -> bool:
 
 def _is_named(principals: Principals, request: Request) -> bool:
     """An account means all of its users."""
+    if request.caller:
+        return principals.is_everybody or request.caller in principals.services
     user = request.account, request.principal
     return principals.is_everybody or request.account in principals.accounts or user in principals.users
 
@@ -95,12 +103,14 @@ def _is_named(principals: Principals, request: Request) -> bool:
 def _is_excepted(principals: Principals, request: Request) -> bool:
     """IAM: a NotPrincipal must name the user and its account, "Otherwise, the policy might deny access to the entire
     account"; and of an account that is named with one user the others are denied."""
+    if request.caller:
+        return principals.is_everybody or request.caller in principals.services
     user = request.account, request.principal
     return principals.is_everybody or (request.account in principals.accounts and user in principals.users)
 
 
-def _is_action(statement: Statement, action: str) -> bool:
-    name = f"sqs:{action}".lower()
+def _is_action(statement: Statement, service: str, action: str) -> bool:
+    name = f"{service}:{action}".lower()
     return any(is_like(name, pattern) for pattern in statement.actions)
 
 
@@ -152,9 +162,11 @@ def _is_fulfilled(condition: Condition, request: Request) -> bool:
 
 
 def _value(key: str, request: Request) -> str | int | None:
-    """What the request says of a key, times in seconds; None: nothing, as no service and no organisation calls here."""
+    """What the request says of a key, times in seconds; None: nothing, as no organisation calls here."""
     read_value = _KEYS.get(key)
     if read_value is not None:
+        if request.caller and key in _OF_USERS:
+            return None
         return read_value(request)
     if key in _ABSENT:
         return None
@@ -171,32 +183,44 @@ def _plain_address(text: str) -> str:
     return text if mapped is None else str(mapped)
 
 
-_KEYS: Final[dict[str, Callable[[Request], str | int]]] = {
+_KEYS: Final[dict[str, Callable[[Request], str | int | None]]] = {
     "aws:currenttime": lambda request: request.now_s,
     "aws:epochtime": lambda request: request.now_s,
     "aws:principalaccount": lambda request: request.account,
     "aws:principalarn": lambda request: request.user_arn,
     "aws:principaltype": lambda request: "User",
-    "aws:principalisawsservice": lambda request: "false",
+    "aws:principalisawsservice": lambda request: "true" if request.caller else "false",
+    "aws:principalservicename": lambda request: request.caller or None,
     "aws:resourceaccount": lambda request: request.arn.split(":")[4],
     "aws:requestedregion": lambda request: request.arn.split(":")[3],
     "aws:securetransport": lambda request: "true" if request.is_secure else "false",
+    "aws:sourceaccount": lambda request: request.source_owner if request.source_arn else None,
+    "aws:sourcearn": lambda request: request.source_arn or None,
+    "aws:sourceowner": lambda request: request.source_owner or None,
     "aws:sourceip": lambda request: _plain_address(request.source_ip),
     "aws:userid": lambda request: request.principal,
     "aws:username": lambda request: request.principal,
     "aws:viaawsservice": lambda request: "false",
 }
+_OF_USERS: Final = frozenset(
+    (
+        "aws:principalaccount",
+        "aws:principalarn",
+        "aws:principaltype",
+        "aws:securetransport",
+        "aws:sourceip",
+        "aws:userid",
+        "aws:username",
+    )
+)
+"""Of which a request of a service says nothing."""
 _ABSENT: Final = frozenset(
     (
-        "aws:sourcearn",
-        "aws:sourceaccount",
-        "aws:sourceowner",
         "aws:sourceorgid",
         "aws:sourcevpc",
         "aws:sourcevpce",
         "aws:vpcsourceip",
         "aws:principalorgid",
-        "aws:principalservicename",
         "aws:multifactorauthpresent",
         "aws:multifactorauthage",
         "aws:federatedprovider",

@@ -30,11 +30,12 @@ class Unreadable(ValueError):
 
 
 class Principals(Struct, frozen=True):
-    """Whom a statement names. Roles, services and federated users are nobody here, so they are not kept."""
+    """Whom a statement names. Roles and federated users are nobody here, so they are not kept."""
 
     is_everybody: bool
     accounts: frozenset[str]
     users: frozenset[tuple[str, str]]  # account, and the user's name without its path
+    services: frozenset[str] = frozenset()
 
 
 class Operator(Struct, frozen=True):
@@ -197,7 +198,8 @@ def _principals(value: object) -> Principals:
             users.add((user[1], user[2]))
         elif text != "*" and not _NOBODY_HERE.match(text):
             raise Unreadable("Principal")
-    return Principals(is_everybody="*" in texts, accounts=frozenset(accounts), users=frozenset(users))
+    services = frozenset(lists.get("Service", ()))
+    return Principals("*" in texts, frozenset(accounts), frozenset(users), services)
 
 
 def _actions(value: object) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from elasticq.engine.history import History
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Invocations
 from elasticq.engine.leases import Leases
-from elasticq.engine.mutations import MOVE_TASKS, TABLES, MessageStored, MoveTaskSet
+from elasticq.engine.mutations import MOVE_TASKS, PUBLISHES, TABLES, MessageStored, MoveTaskSet, PublishSet
 from elasticq.engine.ordering.contract import Order
 from elasticq.engine.ordering.fifo import SCOPE_AT_CREATION
 from elasticq.engine.ordering.kinds import Kind, kind_of
@@ -22,6 +22,7 @@ from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.queue_names import QueueNames
 from elasticq.engine.redrive_policies import POLICY, Redrive, read_policy
 from elasticq.engine.rows import UNTOUCHED, Grace, Row
+from elasticq.engine.topics import Topics
 from elasticq.model import limits
 from elasticq.model.errors import QueueDoesNotExist
 
@@ -200,10 +201,12 @@ class State:
         "move_tasks",
         "moving",
         "names",
+        "publishes",
         "queues",
         "sent_ids",
         "tables",
         "takeover_term",
+        "topics",
         "trash",
     )
 
@@ -226,6 +229,8 @@ class State:
         self.move_tasks: dict[int, MoveTaskSet] = self.tables[MOVE_TASKS.name]  # by number
         self.moving: dict[int, MoveTaskSet] = {}  # those that are not over
         self.leases = Leases()
+        self.topics = Topics()
+        self.publishes: dict[int, PublishSet] = self.tables[PUBLISHES.name]  # those that are not delivered yet
         self.contents_bytes = 0  # weight of all contents in memory
         self.index = 0  # of the log entry that is being applied
         self.trash: deque[tuple[int, Messages]] = deque()  # purged at this index; emptied in steps

@@ -10,27 +10,28 @@ from collections.abc import Iterable
 
 from elasticq.http.caller import Callers
 from elasticq.model.commands import Origin
-from elasticq.wire.operations import SQS, Service
+from elasticq.wire.operations import SNS, SQS
+from elasticq.wire.services import Services
 from elasticq.wire.sigv4 import Key, Verifier
 
 
 class Authenticator:
     """Authenticates a request before more than its framing is looked at. ``now_s`` is set once a second."""
 
-    __slots__ = ("_callers", "_service", "_verifier", "is_strict", "now_s")
+    __slots__ = ("_callers", "_services", "_verifier", "is_strict", "now_s")
 
     def __init__(
-        self, keys: Iterable[Key], callers: Callers, now_s: int, *, is_strict: bool, service: Service = SQS
+        self, keys: Iterable[Key], callers: Callers, now_s: int, *, is_strict: bool, services: Services = (SQS, SNS)
     ) -> None:
-        self._service = service
-        self._verifier = Verifier(keys, service)
+        self._services = services
+        self._verifier = Verifier(keys, *services)
         self._callers = callers
         self.is_strict = is_strict
         self.now_s = now_s
 
     def renew(self, keys: Iterable[Key]) -> None:
         """Know these keys from now on, and no others."""
-        self._verifier = Verifier(keys, self._service)
+        self._verifier = Verifier(keys, *self._services)
 
     def admit(self, lines: list[bytes], authorization: bytes, body: bytes) -> tuple[str, str]:
         """Return principal and owner (model/names.py) of the caller. Raises the SqsError that the client gets."""

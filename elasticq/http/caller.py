@@ -44,10 +44,7 @@ class Callers:
 
         lines: of its head, the request line first.
         """
-        presigned = None if authorization else _OF_A_URL.search(lines[0])
-        if presigned is not None:
-            authorization = b"Credential=" + presigned[1].replace(b"%2F", b"/").replace(b"%2f", b"/")
-        return self.identify(authorization)
+        return self.identify(credential_of(lines, authorization))
 
     def owner(self, account: str, lines: list[bytes], authorization: bytes) -> str:
         """Return the owner of the account's queues in the region that a request was signed for."""
@@ -88,6 +85,14 @@ class Callers:
             hint = "each region has queues of its own; node.single_region = true makes all regions one"
             fields = {"region": region, "own_region": self._own_region, "hint": hint}
             _log.info("calls_of_another_region", extra={"fields": fields})
+
+
+def credential_of(lines: list[bytes], authorization: bytes) -> bytes:
+    """Return the text that holds the credential of a request: the header, or what a presigned URL has in its place."""
+    presigned = None if authorization else _OF_A_URL.search(lines[0])
+    if presigned is None:
+        return authorization
+    return b"Credential=" + presigned[1].replace(b"%2F", b"/").replace(b"%2f", b"/")
 
 
 def invocation(principal: str, owner: str, action: str, invocation_id: bytes, body: bytes, path: str = "/") -> bytes:

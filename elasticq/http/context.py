@@ -23,7 +23,8 @@ from elasticq.runtime.clock import Clock, boot_ms, wall_ms
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import Runtime
 from elasticq.wire.browsers import Browsers
-from elasticq.wire.operations import SQS, Service
+from elasticq.wire.operations import SNS, SQS
+from elasticq.wire.services import Services
 from elasticq.wire.sigv4 import Key
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class ServerContext:
     submit: the function by which calls reach the runtime; another one only while a test's faults are in force.
     own_region: node.region, or empty where queues are not told apart by regions.
     slow_path: aiohttp's part; None until a connection needs it and sets it.
-    service: the API that is spoken on the port.
+    services: the APIs that are spoken on the port; the first one has JSON 1.0, too.
     """
 
     __slots__ = (
@@ -132,7 +133,7 @@ class ServerContext:
         "responses",
         "runtime",
         "scheme",
-        "service",
+        "services",
         "slow_path",
         "slow_requests",
         "stopping",
@@ -159,7 +160,7 @@ class ServerContext:
         meter: Meter | None = None,
         request_log: RequestLog | None = None,
         has_testing: bool = False,
-        service: Service = SQS,
+        services: Services = (SQS, SNS),
         clock: Clock = boot_ms,
         wall_clock: Clock = wall_ms,
     ) -> None:
@@ -171,23 +172,23 @@ class ServerContext:
         self.node_name = node_name
         self.health = health
         self.bounds = bounds or Bounds()
-        self.meter = meter or Meter(service.operations)
+        self.meter = meter or Meter([name for service in services for name in service.operations])
         self.request_log = request_log or RequestLog("off")
         self.clock = clock
         self._wall_clock = wall_clock
         self.public_url = public_url and f"{public_url}{context_path}"
         self.context_path = context_path
-        self.service = service
+        self.services = services
         self.scheme = scheme
         self._is_strict = auth == "strict"
         self.browsers = browsers
-        self.reader = HeadReader(self.public_url, scheme, context_path, self._is_foreign, service)
+        self.reader = HeadReader(self.public_url, scheme, context_path, self._is_foreign, services[0])
         self.callers = Callers(default_account, own_region)
         wall_s = wall_clock() // 1_000
         self.authenticator = (
             None
             if auth == "off"
-            else Authenticator(keys, self.callers, wall_s, is_strict=self._is_strict, service=service)
+            else Authenticator(keys, self.callers, wall_s, is_strict=self._is_strict, services=services)
         )
         self.responses = Responses(entropy, wall_s)
         self.connections: set[Connection] = set()

@@ -10,8 +10,9 @@ from elasticq.http.head import FORM_FOR_JSON, JSON
 from elasticq.model.commands import Command
 from elasticq.model.errors import InternalFailure, SqsError, UnknownOperation
 from elasticq.model.results import Result, StaleResult
-from elasticq.wire import json, query, query_json
+from elasticq.wire import form, json, query, query_json, topic_xml
 from elasticq.wire.operations import Operation, Service
+from elasticq.wire.services import Services, of_operation, pick
 
 JSON_TYPE: Final = b"application/x-amz-json-1.0"
 XML_TYPE: Final = b"text/xml"
@@ -36,12 +37,17 @@ class Answer(Struct, gc=False):
 
 
 def decode(
-    service: Service, protocol: int, operation: Operation | None, body: bytes, path: str
+    services: Services, protocol: int, operation: Operation | None, body: bytes, path: str, credential: bytes = b""
 ) -> tuple[Operation, Command]:
-    """Return operation and command of a request. Raises an SqsError for whatever is wrong with it."""
+    """Return operation and command of a request. Raises an SqsError for whatever is wrong with it.
+
+    credential: the text that holds the scope of the signature; empty where there is none.
+    """
     try:
         if protocol != JSON:
-            return query.decode(service, body, path)
+            parameters = form.parse(body)
+            service = pick(services, credential, parameters)
+            return query.decode_parameters(service, parameters, len(body), path)
         if operation is None:
             raise UnknownOperation("The operation is unknown.")
         return operation, json.decode(operation, body)
@@ -52,7 +58,7 @@ def decode(
 
 
 def encode(
-    service: Service,
+    services: Services,
     protocol: int,
     operation: Operation,
     command: Command,
@@ -61,18 +67,21 @@ def encode(
 ) -> Answer:
     """Return the answer to an executed command."""
     if isinstance(outcome, SqsError):
-        return encode_error(service, protocol, outcome, request_id)
+        return encode_error(of_operation(services, operation), protocol, outcome, request_id)
     if isinstance(outcome, StaleResult):
-        answer = encode(service, protocol, operation, command, outcome.result, request_id)
+        answer = encode(services, protocol, operation, command, outcome.result, request_id)
         answer.stale_ms = outcome.age_ms
         return answer
     try:
         if protocol == JSON:
             return Answer(200, JSON_TYPE, json.encode(operation, command, outcome))
+        if protocol == FORM_FOR_JSON and operation.is_wrapped:
+            return Answer(200, QUERY_JSON_TYPE, topic_xml.encode_as_json(operation, outcome, request_id))
         if protocol == FORM_FOR_JSON:
             return Answer(200, QUERY_JSON_TYPE, query_json.encode(operation, command, outcome, request_id))
         return Answer(200, XML_TYPE, query.encode(operation, command, outcome, request_id))
     except Exception as failure:
+        service = of_operation(services, operation)
         return encode_error(service, protocol, internal_failure(failure), request_id)
 
 

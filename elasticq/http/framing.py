@@ -26,6 +26,7 @@ from elasticq.http.facts import Head
 from elasticq.http.head import CHUNKED, JSON, BadHead
 from elasticq.model.errors import RequestTooLarge, ServiceUnavailable, SqsError
 from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
+from elasticq.wire.services import guess
 
 _BURST: Final = range(16)
 """Requests of one connection that are answered in a row; then other connections are served."""
@@ -297,7 +298,9 @@ class Framing(asyncio.Protocol, ABC):
     def _refuse_early(self, head: Head, error: SqsError) -> None:
         """Answer an error to a request whose body is not read to its end, and end the connection."""
         request_id = self._context.responses.request_id(0)
-        answer = exchange.encode_error(self._context.service, head.protocol, error, request_id)
+        answer = exchange.encode_error(
+            guess(self._context.services, head.authorization, b""), head.protocol, error, request_id
+        )
         self._linger(self._context.responses.write(answer, request_id, True))
 
     def _refuse(self, status: int, reason: str) -> None:

@@ -134,7 +134,7 @@ async def answer(protocol: int, listing: Listing, submit: Submit, request_id: st
 
 def encode(protocol: int, result: ReceiveMessageResult, request_id: str) -> Answer:
     if protocol != TREE:
-        return exchange.encode(SQS, protocol, _RECEIVE, ReceiveMessage(), result, request_id)
+        return exchange.encode((SQS,), protocol, _RECEIVE, ReceiveMessage(), result, request_id)
     messages = [_tree(message) for message in result.messages]
     inside = {"Message": messages[0] if len(messages) == 1 else messages} if messages else None
     answer = {"ReceiveMessageResult": inside, "ResponseMetadata": {"RequestId": request_id}}

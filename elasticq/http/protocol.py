@@ -27,6 +27,7 @@ from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire import json, query
 from elasticq.wire.operations import Operation
+from elasticq.wire.services import guess, of_operation
 
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
@@ -161,9 +162,11 @@ class SqsProtocol(Framing):
             if operation is not None and head.protocol == JSON:
                 command = json.decode(operation, body)
             else:
-                operation, command = exchange.decode(self._context.service, head.protocol, operation, body, head.path)
+                operation, command = exchange.decode(
+                    self._context.services, head.protocol, operation, body, head.path, head.authorization
+                )
         except Exception as failure:
-            self._fail(head, failure, operation, account, command, began_s)
+            self._fail(head, failure, operation, account, command, began_s, body)
             return
         held_bytes = command_bytes(command, len(body))
         if held_bytes > WAITING_FREE_BYTES and not self._context.has_room(held_bytes):
@@ -206,7 +209,7 @@ class SqsProtocol(Framing):
         responses = context.responses
         if head.close or context.stopping or isinstance(outcome, _WITH_HEADERS):
             request_id = responses.request_id(context.hot_requests)
-            answer = exchange.encode(context.service, head.protocol, operation, command, outcome, request_id)
+            answer = exchange.encode(context.services, head.protocol, operation, command, outcome, request_id)
             self._write(head, answer, request_id)
             context.count(request_id, operation.name, account, command, outcome, answer.status, began_s, head)
         else:
@@ -260,12 +263,18 @@ class SqsProtocol(Framing):
         account: str,
         command: Command | None,
         began_s: float,
+        body: bytes = b"",
     ) -> None:
-        """Answer an error that was found before or after the node did its part."""
+        """Answer an error that was found before or after the node did its part.
+
+        body: of a request that could not be read.
+        """
         self._context.hot_requests += 1
         error = failure if isinstance(failure, SqsError) else exchange.internal_failure(failure)
         request_id = self._context.responses.request_id(self._context.hot_requests)
-        answer = exchange.encode_error(self._context.service, head.protocol, error, request_id)
+        services = self._context.services
+        service = guess(services, head.authorization, body) if operation is None else of_operation(services, operation)
+        answer = exchange.encode_error(service, head.protocol, error, request_id)
         self._write(head, answer, request_id)
         action = "" if operation is None else operation.name
         self._context.count(request_id, action, account, command, error, error.status, began_s, head)

@@ -10,7 +10,7 @@ both go through exchange.py.
 import asyncio
 from logging import LogRecord, getLogger
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from aiohttp import web
@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from elasticq import __version__
 from elasticq.http import audit, exchange, peeking, testing
-from elasticq.http.caller import invocation
+from elasticq.http.caller import credential_of, invocation
 from elasticq.http.context import BUSY_TEXT, WAITING_FREE_BYTES, Connection, ServerContext, command_bytes
 from elasticq.http.exchange import Answer
 from elasticq.http.facts import Head
@@ -38,10 +38,13 @@ from elasticq.model.limits import HEAD_BYTES_MAX
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire.operations import PEEK, SQS, Operation
+from elasticq.wire.services import guess
 
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
 
+LINKS: Final = frozenset(("ConfirmSubscription", "Unsubscribe"))
+"""Actions of SNS that are asked for by links in what subscriptions get."""
 UNKNOWN_OPERATION = b"<UnknownOperationException/>"
 PREFLIGHT_S = 600
 NEVER_S = 100_000_000
@@ -85,6 +88,11 @@ class Asked(Struct):
     @property
     def query(self) -> str:
         return self.request.rel_url.raw_query_string
+
+    @property
+    def credential(self) -> bytes:
+        """The text that holds the scope of the signature, in a header or in the URL."""
+        return credential_of(self.head.lines, self.head.authorization)
 
 
 class SlowPath:
@@ -198,7 +206,8 @@ class SlowPath:
         """Answer an error in the protocol of the request, as far as its head tells that."""
         protocol = JSON if _has_target(asked.request) else FORM
         request_id = self._request_id()
-        return self._respond(exchange.encode_error(self._context.service, protocol, error, request_id), request_id)
+        service = guess(self._context.services, asked.credential, asked.query.encode() + b"&" + asked.body)
+        return self._respond(exchange.encode_error(service, protocol, error, request_id), request_id)
 
     async def _post(self, asked: Asked) -> web.Response:
         protocol, query = asked.head.protocol, asked.query.encode()
@@ -223,16 +232,17 @@ class SlowPath:
             protocol = FORM_FOR_JSON
         account, command, action = "", None, "" if head.operation is None else head.operation.name
         try:
-            principal, account = self._admit(asked)
+            principal, account = self._admit_link(asked, protocol) or self._admit(asked)
             operation, command = exchange.decode(
-                self._context.service, protocol, head.operation, form_or_body, asked.path
+                self._context.services, protocol, head.operation, form_or_body, asked.path, asked.credential
             )
             action = operation.name
             self._check_method(asked, operation)
             self._make_room(asked, command, len(form_or_body))
         except SqsError as error:
             self._context.count(request_id, action, account, command, error, error.status, began_s, head)
-            return self._respond(exchange.encode_error(self._context.service, protocol, error, request_id), request_id)
+            service = guess(self._context.services, asked.credential, form_or_body)
+            return self._respond(exchange.encode_error(service, protocol, error, request_id), request_id)
         path = "/" if protocol == JSON else asked.path
         invocation_key = invocation(principal, account, operation.name, head.invocation_id, form_or_body, path)
         call = Call(
@@ -245,7 +255,7 @@ class SlowPath:
             head.trace_header,
         )
         outcome = await self._submit(call, asked.request)
-        answer = exchange.encode(self._context.service, protocol, operation, command, outcome, request_id)
+        answer = exchange.encode(self._context.services, protocol, operation, command, outcome, request_id)
         self._context.count(request_id, action, account, command, outcome, answer.status, began_s, head)
         if action in audit.TOLD and not isinstance(outcome, SqsError):
             transport = asked.request.transport
@@ -257,12 +267,12 @@ class SlowPath:
         request_id = self._request_id()
         try:
             principal, account = self._admit(asked)
-            _, command = exchange.decode(SQS, JSON, PEEK, asked.body, "")
+            _, command = exchange.decode((SQS,), JSON, PEEK, asked.body, "")
         except SqsError as error:
             return self._respond(exchange.encode_error(SQS, JSON, error, request_id), request_id)
         call = Call(command, principal, account, self._endpoint(asked), b"", asked.connection.origin)
         outcome = await self._submit(call, asked.request)
-        return self._respond(exchange.encode(SQS, JSON, PEEK, command, outcome, request_id), request_id)
+        return self._respond(exchange.encode((SQS,), JSON, PEEK, command, outcome, request_id), request_id)
 
     async def _list_messages(self, asked: Asked) -> web.Response:
         """Answer LocalStack's page of a queue's messages."""
@@ -301,6 +311,16 @@ class SlowPath:
             return self._context.callers.identify_request(head.lines, head.authorization)
         return authenticator.admit(head.lines, head.authorization, asked.body)
 
+    def _admit_link(self, asked: Asked, protocol: int) -> tuple[str, str] | None:
+        """Return an anonymous caller for a link in what a subscription gets, which nobody can sign; else None.
+
+        Who has such a link has the token or the ARN in it, and may do with it what it says.
+        """
+        if protocol == JSON or asked.request.method != "GET" or asked.credential:
+            return None
+        is_link = asked.request.query.get("Action") in LINKS
+        return self._context.callers.identify(b"") if is_link else None
+
     def _make_room(self, asked: Asked, command: Command, body_bytes: int) -> None:
         """Count a large command's memory until ``slow_ended``. Raises ServiceUnavailable where there is no room."""
         held_bytes = command_bytes(command, body_bytes)
@@ -315,7 +335,7 @@ class SlowPath:
         Without an Authenticator any Authorization header is enough, as no page can make a browser send one.
         """
         browsers = self._context.browsers
-        if browsers is None or asked.request.method == "POST" or operation.read_only:
+        if browsers is None or asked.request.method == "POST" or operation.read_only or operation.name in LINKS:
             return
         head, authenticator = asked.head, self._context.authenticator
         if head.authorization or (authenticator is not None and authenticator.is_signed(head.lines, b"")):

@@ -131,7 +131,7 @@ class TestingPages:
         if method == "DELETE":
             return {"faults": [_row(fault) for fault in faults.remove(_read(body, _Removal).id)]}
         order = _read(body, Order)
-        if order.action != "*" and order.action not in self._context.service.operations:
+        if order.action != "*" and order.action not in self._context.meter.counts:
             raise InvalidParameterValue(f"{order.action} is no action of SQS.")
         if self._is_strict:
             order = msgspec.structs.replace(order, account=account_of(caller[1]))

@@ -1,9 +1,10 @@
 """The one table of actions: what each is called, what it answers and who may be allowed it.
 
 A new action is a row here; it is named as its command class in ``commands.py``, and ``result`` names its class in
-``results.py``. The wire room derives from the rows how requests and answers are read and written, the engine who may
-call what, the node which answers of another member it believes, and the light client its methods. Classes stand here
-by their names because the light client reads this table where msgspec, which the classes need, is not installed.
+``results.py``; those of topics stand in ``topic_commands.py`` and ``topic_results.py``. The wire room derives from the
+rows how requests and answers are read and written, the engine who may call what, the node which answers of another
+member it believes, and the light client its methods. Classes stand here by their names because the light client reads
+this table where msgspec, which the classes need, is not installed.
 
 Source: the service model of botocore (names), the AddPermission API page (permissions), the SQS developer guide,
 "Basic examples of Amazon SQS policies" (what is the owner's alone).
@@ -16,6 +17,7 @@ class Action(NamedTuple):
     """One action.
 
     permission: the name by which a policy allows it; a batch has that of its single action
+    command: the name of its command class, which is the action's own wherever no other API has an action of that name
     is_owner_only: never allowed to another account, whatever a policy says
     is_read_only: changes nothing, not even a message's visibility
     is_root_only: not valid on a queue's URL (Query answers InvalidAction there)
@@ -29,6 +31,7 @@ class Action(NamedTuple):
     is_read_only: bool
     is_root_only: bool
     has_messages: bool
+    command: str
 
 
 def action(
@@ -40,9 +43,10 @@ def action(
     read_only: bool = False,
     root_only: bool = False,
     messages: bool = False,
+    command: str = "",
 ) -> Action:
     """A row; without ``permission`` a policy allows the action by its own name."""
-    return Action(name, result, permission or name, owner_only, read_only, root_only, messages)
+    return Action(name, result, permission or name, owner_only, read_only, root_only, messages, command or name)
 
 
 TARGET_PREFIX: Final = "AmazonSQS"
@@ -78,6 +82,65 @@ ACTIONS: Final = (
 EXTENSIONS: Final = (action("ElasticqChangePriority", "PrioritiesChangedResult", permission="SendMessage"),)
 """Ours, beside SQS's in both of its protocols; for policies it is a send: who sends a message says its priority."""
 
+
+def _nothing(name: str) -> Action:
+    return action(name, "NothingThereResult", owner_only=True, read_only=True, command="NothingThere")
+
+
+_OWN: Final = "TopicDone"
+TOPIC_ACTIONS: Final = (
+    action("CreateTopic", "TopicArnResult", owner_only=True),
+    action("DeleteTopic", _OWN),
+    action("ListTopics", "TopicsResult", owner_only=True, read_only=True),
+    action("GetTopicAttributes", "TopicAttributesResult", read_only=True),
+    action("SetTopicAttributes", _OWN),
+    action("Subscribe", "SubscribeResult", messages=True),
+    action("ConfirmSubscription", "SubscribeResult", permission="Subscribe"),
+    action("Unsubscribe", _OWN, owner_only=True),
+    action("ListSubscriptions", "SubscriptionsResult", owner_only=True, read_only=True),
+    action("ListSubscriptionsByTopic", "SubscriptionsResult", read_only=True),
+    action("GetSubscriptionAttributes", "TopicAttributesResult", owner_only=True, read_only=True),
+    action("SetSubscriptionAttributes", _OWN, owner_only=True, messages=True),
+    action("Publish", "PublishResult", messages=True),
+    action("PublishBatch", "PublishBatchResult", permission="Publish", messages=True),
+    action("TagResource", "TopicTagged", owner_only=True),
+    action("UntagResource", "TopicTagged", owner_only=True),
+    action("ListTagsForResource", "TopicTagsResult", owner_only=True, read_only=True),
+    action("AddPermission", _OWN, command="AddTopicPermission"),
+    action("RemovePermission", _OWN, command="RemoveTopicPermission"),
+    action("GetDataProtectionPolicy", "DataProtectionPolicyResult", owner_only=True, read_only=True),
+    action("PutDataProtectionPolicy", _OWN, owner_only=True),
+    # Reads of phones and mobile push: there are none, and programs that only look are told so.
+    _nothing("CheckIfPhoneNumberIsOptedOut"),
+    _nothing("GetSMSAttributes"),
+    _nothing("GetSMSSandboxAccountStatus"),
+    _nothing("ListEndpointsByPlatformApplication"),
+    _nothing("ListOriginationNumbers"),
+    _nothing("ListPhoneNumbersOptedOut"),
+    _nothing("ListPlatformApplications"),
+    _nothing("ListSMSSandboxPhoneNumbers"),
+)
+"""SNS's actions, but for those below."""
+
+NOT_HERE: Final = frozenset(
+    (
+        "CreatePlatformApplication",
+        "CreatePlatformEndpoint",
+        "CreateSMSSandboxPhoneNumber",
+        "DeleteEndpoint",
+        "DeletePlatformApplication",
+        "DeleteSMSSandboxPhoneNumber",
+        "GetEndpointAttributes",
+        "GetPlatformApplicationAttributes",
+        "OptInPhoneNumber",
+        "SetEndpointAttributes",
+        "SetPlatformApplicationAttributes",
+        "SetSMSAttributes",
+        "VerifySMSSandboxPhoneNumber",
+    )
+)
+"""SNS's actions on phones and mobile push, which are refused as AWS refuses them in regions that do not have them."""
+
 PEEK: Final = action("Peek", "PeekResult", permission="ReceiveMessage", read_only=True)
 """Ours, of JSON 1.0 only, and on a path of its own; for policies it is a receive."""
 
@@ -88,7 +151,7 @@ INTERNAL: Final = (
 )
 """Commands that no client can write: of the settings, and of tests. No policy is asked about them."""
 
-BY_NAME: Final = {row.name: row for row in (*ACTIONS, *EXTENSIONS, PEEK, *INTERNAL)}
+BY_NAME: Final = {row.command: row for row in (*ACTIONS, *EXTENSIONS, *TOPIC_ACTIONS, PEEK, *INTERNAL)}
 """All commands, by the names of their classes."""
 
 OWNER_ONLY: Final = frozenset([row.permission for row in ACTIONS if row.is_owner_only])

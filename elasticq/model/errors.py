@@ -2,6 +2,7 @@
 
 SqsError
 ├── SenderError             the caller's fault, HTTP 400 unless the class says otherwise
+│   └── TopicError          of SNS's actions
 └── ReceiverError           ours, HTTP 5xx: retried by SDKs
 
 ``code`` is the Query protocol's code, ``json_type`` the tail of JSON 1.0's
@@ -284,6 +285,101 @@ class RequestTooLarge(SenderError):
 
     code, json_type = "RequestEntityTooLarge", "RequestEntityTooLarge"
     status = 413
+
+
+class TopicError(SenderError):
+    """Base of the errors of SNS, which has no JSON 1.0. Source: botocore's model, and recordings of the service."""
+
+
+class InvalidParameter(TopicError):
+    """Its text begins with "Invalid parameter: ", as ``invalid_parameter`` makes it."""
+
+    code, json_type = "InvalidParameter", "InvalidParameterException"
+
+
+def invalid_parameter(text: str) -> InvalidParameter:
+    """``text``: what AWS says of the parameter behind "Invalid parameter: "."""
+    return InvalidParameter(f"Invalid parameter: {text}")
+
+
+class InvalidToken(TopicError):
+    """A confirmation token that has not even the form of one."""
+
+    code, json_type = "InvalidParameter", "InvalidToken"
+
+
+class ParameterValueInvalid(TopicError):
+    code, json_type = "ParameterValueInvalid", "ParameterValueInvalid"
+
+
+class TopicValidationError(TopicError):
+    code, json_type = "ValidationError", "ValidationException"
+
+
+class TopicNotFound(TopicError):
+    """A topic or a subscription."""
+
+    code, json_type = "NotFound", "NotFoundException"
+    status = 404
+
+
+class TaggedResourceNotFound(TopicError):
+    code, json_type = "ResourceNotFound", "TaggedResourceNotFound"
+    status = 404
+
+    def __init__(self, message: str = "Resource does not exist") -> None:
+        super().__init__(message)
+
+
+class AuthorizationError(TopicError):
+    code, json_type = "AuthorizationError", "AuthorizationErrorException"
+    status = 403
+
+
+class TopicLimitExceeded(TopicError):
+    code, json_type = "TopicLimitExceeded", "TopicLimitExceededException"
+    status = 403
+
+
+class SubscriptionLimitExceeded(TopicError):
+    code, json_type = "SubscriptionLimitExceeded", "SubscriptionLimitExceededException"
+    status = 403
+
+
+class FilterPolicyLimitExceeded(TopicError):
+    code, json_type = "FilterPolicyLimitExceeded", "FilterPolicyLimitExceededException"
+    status = 403
+
+
+class TagLimitExceeded(TopicError):
+    code, json_type = "TagLimitExceeded", "TagLimitExceededException"
+
+
+class TopicThrottled(TopicError):
+    """Too much waits for its delivery; SDKs retry."""
+
+    code, json_type = "Throttled", "ThrottledException"
+    status = 429
+
+
+class EmptyPublishBatch(TopicError):
+    code, json_type = "EmptyBatchRequest", "EmptyBatchRequestException"
+
+
+class TooManyEntriesInPublishBatch(TopicError):
+    code, json_type = "TooManyEntriesInBatchRequest", "TooManyEntriesInBatchRequestException"
+
+
+class PublishBatchIdsNotDistinct(TopicError):
+    code, json_type = "BatchEntryIdsNotDistinct", "BatchEntryIdsNotDistinctException"
+
+
+class InvalidPublishBatchId(TopicError):
+    code, json_type = "InvalidBatchEntryId", "InvalidBatchEntryIdException"
+
+
+class PublishBatchTooLong(TopicError):
+    code, json_type = "BatchRequestTooLong", "BatchRequestTooLongException"
 
 
 class ServiceUnavailable(ReceiverError):

@@ -39,6 +39,23 @@ KMS_REUSE_S_MIN: Final = 60
 KMS_REUSE_S_MAX: Final = 86_400
 TRACE_HEADER_BYTES_MAX: Final = 1_024  # ours: X-Ray's own have a few hundred
 
+# Quotas of topics: botocore's model of SNS, "Amazon SNS endpoints and quotas", and recordings of AWS.
+TOPIC_NAME_CHARS_MAX: Final = 256
+TOPIC_MESSAGE_BYTES_MAX: Final = 1_048_576  # the highest MaximumMessageSize
+TOPIC_MESSAGE_BYTES_DEFAULT: Final = 262_144
+TOPIC_MESSAGE_BYTES_MIN_SETTING: Final = 1_024
+TOPIC_DISPLAY_NAME_CHARS_MAX: Final = 100
+TOPIC_POLICY_BYTES_MAX: Final = 30_720
+DATA_PROTECTION_POLICY_CHARS_MAX: Final = 30_720
+SUBJECT_CHARS_MAX: Final = 100
+LISTED_TOPICS_MAX: Final = 100  # a page of topics or subscriptions
+FIFO_SUBSCRIPTIONS_MAX: Final = 100  # of a FIFO topic
+LARGE_SUBSCRIPTIONS_MAX: Final = 100  # of a topic whose messages may be longer than the default
+LARGE_PROTOCOLS: Final = frozenset(("sqs", "firehose", "lambda"))
+PENDING_SUBSCRIPTION_MS: Final = 259_200_000  # 3 days until one that nobody confirms lapses
+CONFIRMATION_TOKEN_CHARS: Final = 288  # hexadecimal digits
+CONFIRMATION_TOKEN_MS: Final = 172_800_000  # 2 days
+
 # Defaults: AWS SetQueueAttributes page.
 DELAY_S_DEFAULT: Final = 0
 VISIBILITY_S_DEFAULT: Final = 30
@@ -47,8 +64,23 @@ RETENTION_S_DEFAULT: Final = 345_600
 KMS_REUSE_S_DEFAULT: Final = 300
 SIXTY_SECOND_RULE_MS: Final = 60_000  # between two purges; from a deletion until the name is free again
 
+# Filter policies of subscriptions: the SNS developer guide, "Filter policy constraints", and recordings.
+FILTER_POLICY_BYTES_MAX: Final = 262_144
+FILTER_POLICY_KEYS_MAX: Final = 5  # at the top; those of nested objects are not counted
+FILTER_POLICY_COMPLEXITY_MAX: Final = 150
+FILTER_WILDCARDS_MAX: Final = 3  # in one pattern
+FILTER_WILDCARD_POINTS_MAX: Final = 100
+FILTER_NUMBER_MAX: Final = 1_000_000_000  # that a numeric operator takes, and -FILTER_NUMBER_MAX at least
+FILTER_DEPTH_MAX: Final = 150  # ours: of keys in keys, where dots and $or count, too; complexity allows no more objects
+FILTER_TERMS_MAX: Final = 1_500  # ours: conditions of all alternatives together, once $or is multiplied out
+
 # Ours: bounds of this server.
 QUEUES_MAX: Final = 100_000
+TOPICS_MAX: Final = 100_000
+SUBSCRIPTIONS_MAX: Final = 200_000  # in all; a row of each is kept in memory
+TOPIC_SUBSCRIPTIONS_MAX: Final = 100_000  # of one topic: what a publish looks at, and what its row may list
+PUBLISHES_MAX: Final = 1_000  # that wait for their delivery in steps, as they match too many subscriptions
+PUBLISHES_BYTES_MAX: Final = 64 * 1_048_576  # of these together
 MOVE_TASKS_MAX: Final = 1_000  # remembered in all; of those that ended the oldest are forgotten first
 FRAME_BYTES_MAX: Final = 8 * 1_048_576  # between members, and of the log
 ENTRY_BYTES_MAX: Final = FRAME_BYTES_MAX - 65_536  # an entry's mutations; the rest is for what frames them
@@ -153,13 +185,54 @@ MEMBERS: Final = {
     "SentUntilMs": _LONG,
 }
 
+TOPIC_MEMBERS: Final = {
+    "Name": Meta(max_length=1_024),
+    "TopicArn": Meta(max_length=1_024),
+    "TargetArn": Meta(max_length=1_024),
+    "ResourceArn": Meta(max_length=1_024),
+    "SubscriptionArn": Meta(max_length=1_024),
+    "NextToken": Meta(max_length=1_024),
+    "Token": Meta(max_length=1_024),
+    "PhoneNumber": Meta(max_length=256),
+    "Protocol": Meta(max_length=256),
+    "Endpoint": Meta(max_length=2_048),
+    "AttributeName": Meta(max_length=256),
+    "AttributeValue": Meta(max_length=FILTER_POLICY_BYTES_MAX),  # the longest are filter policies
+    "DataProtectionPolicy": Meta(max_length=DATA_PROTECTION_POLICY_CHARS_MAX),
+    "Label": Meta(max_length=256),
+    "Flag": Meta(max_length=16),
+    "Subject": Meta(max_length=1_024),
+    "MessageStructure": Meta(max_length=256),
+    "Message": Meta(max_length=REQUEST_BYTES_MAX),  # see Limits.body_bytes
+    "MessageGroupId": Meta(max_length=256),
+    "MessageDeduplicationId": Meta(max_length=256),
+    "Id": Meta(max_length=256),
+    "PublishBatchRequestEntries": Meta(max_length=100),
+    "Attributes": Meta(max_length=100),
+    "Attributes.key": Meta(max_length=256),
+    "Attributes.value": Meta(max_length=FILTER_POLICY_BYTES_MAX),
+    "Tags": Meta(max_length=200),
+    "Key": Meta(max_length=256),
+    "Value": Meta(max_length=1_024),
+    "TagKeys": Meta(max_length=1_000),
+    "TagKeys.item": Meta(max_length=256),
+    "AWSAccountId": Meta(max_length=1_000),
+    "AWSAccountId.item": Meta(max_length=256),
+    "ActionName": Meta(max_length=100),
+    "ActionName.item": Meta(max_length=256),
+    "MessageAttributes": Meta(max_length=256),  # without a bound on AWS but the message's size
+    "MessageAttributes.key": Meta(max_length=1_024),
+}
+"""The same of SNS's requests."""
+
 
 class Limits(Struct, frozen=True):
     """How much one call may hold or ask for.
 
     batch_entries: of a batch; messages: that a receive may ask for; messages_max: and what it gets at most;
-    wait_s: of a long poll; body_bytes: of a message or of a batch; attributes: of a message; is_relaxed: characters
-    and numbers of messages are not looked at, nor a queue's MaximumMessageSize, nor unknown attributes of queues.
+    wait_s: of a long poll; body_bytes: of a message or of a batch; attributes: of a message; copies: of published
+    messages in one entry, more are delivered in steps; is_relaxed: characters and numbers of messages are not looked
+    at, nor a queue's MaximumMessageSize, nor unknown attributes of queues.
     """
 
     batch_entries: int = BATCH_ENTRIES_MAX
@@ -168,6 +241,7 @@ class Limits(Struct, frozen=True):
     wait_s: int = WAIT_S_MAX
     body_bytes: int = BODY_BYTES_MAX
     attributes: int = MESSAGE_ATTRIBUTES_MAX
+    copies: int = MUTATION_ROWS_MAX
     is_relaxed: bool = False
 
 

@@ -90,3 +90,21 @@ def parse_queue_arn(arn: object, owner: str) -> tuple[str, str] | None:
 def arn_region(arn: str) -> str:
     """The region that a queue's ARN names, empty where it names none."""
     return arn.split(":", 4)[3]
+
+
+# --- topics ----------------------------------------------------------------------------
+
+TOPIC_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,256}\Z")
+FIFO_TOPIC_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,251}\.fifo\Z")
+INNER: Final = "~topics"
+"""Stands in the place of a region in the owner of queues that hold what is delivered to subscriptions other than
+queues. No signature names such a region, so that no call reaches them as queues."""
+
+
+def topic_arn(own_region: str, owner: str, name: str) -> str:
+    return f"arn:aws:sns:{region_of(owner, own_region)}:{account_of(owner)}:{name}"
+
+
+def inner_owner(owner: str) -> str:
+    """The owner of the queues in which messages wait for subscriptions of ``owner`` that are no queues."""
+    return f"{account_of(owner)}/{INNER}"

@@ -53,6 +53,18 @@ def basic(at_s: int) -> str:
     return f"{year:04}{month:02}{day:02}T{rest_s // 3_600:02}{rest_s // 60 % 60:02}{rest_s % 60:02}Z"
 
 
+def extended(at_ms: int) -> str:
+    """``at_ms`` as 2026-01-31T23:59:59.123Z."""
+    at_s, rest_ms = divmod(at_ms, 1_000)
+    return f"{_extended_s(at_s)}.{rest_ms:03}Z"
+
+
+@lru_cache(maxsize=16)  # whoever writes times writes many of one second
+def _extended_s(at_s: int) -> str:
+    text = basic(at_s)
+    return f"{text[:4]}-{text[4:6]}-{text[6:11]}:{text[11:13]}:{text[13:15]}"
+
+
 def _epoch_s(year: int, month: int, day: int, hour: int, minute: int, second: int) -> int | None:
     if not (1 <= month <= 12 and 1 <= day <= _DAYS[month - 1] and hour < 24 and minute < 60 and second < 61):
         return None

@@ -10,6 +10,7 @@ from math import inf
 from elasticq.engine.state import State
 from elasticq.model.commands import Call, SendMessage, SendMessageBatch
 from elasticq.model.errors import ServiceUnavailable
+from elasticq.model.topic_commands import Publish, PublishBatch
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.outputs import Reply, Ticket
 
@@ -31,7 +32,7 @@ class SendBackpressure:
 
     def hold(self, call: Call, ticket: Ticket) -> bool:
         """Refuse a send or let it wait; returns False if the call is no send or has room, and may be executed."""
-        if not isinstance(call.command, (SendMessage, SendMessageBatch)):
+        if not isinstance(call.command, (SendMessage, SendMessageBatch, Publish, PublishBatch)):
             return False
         reason = self.full_reason or self._memory_full_reason()
         if reason:

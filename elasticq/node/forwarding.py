@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from elasticq.engine.invocations import KEY_BYTES
-from elasticq.model import commands, errors, extensions, results
+from elasticq.model import commands, errors, extensions, results, topic_commands, topic_results
 from elasticq.model.actions import BY_NAME
 from elasticq.model.commands import Call, Origin
 from elasticq.model.errors import SqsError
@@ -128,10 +128,15 @@ def _classes(module: Any, base: type) -> dict[str, Any]:
 
 _COMMANDS: Final = {
     name: msgspec.msgpack.Decoder(kind)
-    for module in (commands, extensions)
+    for module in (commands, topic_commands, extensions)
     for name, kind in _classes(module, commands.Command).items()
+    if name in BY_NAME
 }
-_RESULTS: Final = {name: msgspec.msgpack.Decoder(kind) for name, kind in _classes(results, Result).items()}
+_RESULTS: Final = {
+    name: msgspec.msgpack.Decoder(kind)
+    for module in (results, topic_results)
+    for name, kind in _classes(module, Result).items()
+}
 _ERRORS: Final[dict[str, type[SqsError]]] = _classes(errors, SqsError)
 _TEXT: Final = msgspec.msgpack.Decoder(str)
 

@@ -1,9 +1,11 @@
 """Background work in bounded steps. A master replaces voters, serves receives whose messages became visible, removes
-what expired and goes on with move tasks; each member keeps the log short and gives back the memory of what was purged.
+what expired and goes on with move tasks and with publishes to many; each member keeps the log short and gives back the
+memory of what was purged.
 """
 
 from typing import Final
 
+from elasticq.engine import deliveries
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.state import State
 from elasticq.engine.sweep import Sweeper, reclaim
@@ -19,6 +21,7 @@ from elasticq.replication.replica import Replica
 SWEEP_MS: Final = 1_000
 SWEEP_AGAIN_MS: Final = 10  # where one step did not get to the end
 MOVE_RETRY_MS: Final = 10
+DELIVERY_MS: Final = 10  # between two steps of deliveries
 LOG_KEPT_ENTRIES: Final = 4_096
 ALONE_LOG_KEPT_BYTES: Final = 1_048_576
 
@@ -30,6 +33,7 @@ class Housekeeping:
         "_advances_seen",
         "_backpressure",
         "_content_cache",
+        "_deliver_at_ms",
         "_executor",
         "_give_back_at_ms",
         "_journal",
@@ -70,6 +74,7 @@ class Housekeeping:
         self._sweeper = Sweeper()
         self._sweep_at_ms = 0
         self._move_at_ms = 0
+        self._deliver_at_ms = 0
         self._give_back_at_ms = 0
         self._advances_seen = 0
 
@@ -82,6 +87,8 @@ class Housekeeping:
         self._sweep(now_ms)
         if self._state.moving:
             self._move(now_ms)
+        if deliveries.has_work(self._state):
+            self._deliver(now_ms)
 
     def _sweep(self, now_ms: int) -> None:
         self._note_advances()
@@ -106,24 +113,40 @@ class Housekeeping:
             self._content_cache.want(queue_id, sequences)
         self._executor.change(self._judge.own(step.mutations), now_ms)
 
+    def _deliver(self, now_ms: int) -> None:
+        """Do the next step of deliveries, once the one before it is committed, as a move."""
+        if now_ms < self._deliver_at_ms:
+            return
+        self._deliver_at_ms = now_ms + DELIVERY_MS
+        if self._backpressure.is_watching or self._replica.commit_index < self._replica.log.last_index:
+            return
+        self._journal.stamp_command(now_ms)
+        step = deliveries.step(self._state, self._journal.context)
+        if not step.is_more:
+            self._deliver_at_ms = now_ms + SWEEP_MS
+        self._executor.change(self._judge.own(step.mutations), now_ms)
+
     def _note_advances(self) -> None:
         """Make all work due at once if an entry moved cluster time."""
         if self._advances_seen != self._journal.advances:
             self._advances_seen = self._journal.advances
-            self._sweep_at_ms = self._move_at_ms = 0
+            self._sweep_at_ms = self._move_at_ms = self._deliver_at_ms = 0
 
     def next_at_ms(self) -> int:
         """The time at which work is due again, if there is any."""
         self._note_advances()
-        if self._state.moving and self._move_at_ms < self._sweep_at_ms:
-            return self._move_at_ms
-        return self._sweep_at_ms
+        at_ms = self._sweep_at_ms
+        if self._state.moving and self._move_at_ms < at_ms:
+            at_ms = self._move_at_ms
+        if self._state.publishes and self._deliver_at_ms < at_ms:
+            at_ms = self._deliver_at_ms
+        return at_ms
 
     def has_work(self) -> bool:
         """True if the state holds something that may expire or move."""
         state = self._state
         has_rows = bool(state.queues or state.deleted_queues or state.sent_ids.count or state.trash)
-        return has_rows or state.invocations.count > 1
+        return has_rows or state.invocations.count > 1 or deliveries.has_work(state)
 
     def give_back(self, now_ms: int) -> None:
         """Do the next step of it on a member that does not serve; a master's sweep does it."""

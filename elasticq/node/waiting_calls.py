@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from elasticq.engine.actions.receive import wait_s
 from elasticq.engine.contents import message_bytes
 from elasticq.engine.state import State
+from elasticq.model import topic_commands as t
 from elasticq.model.commands import (
     Call,
     ChangeMessageVisibilityBatch,
@@ -32,7 +33,22 @@ from elasticq.model.extensions import Peek
 from elasticq.model.limits import WAIT_S_MAX
 from elasticq.node.outputs import HeldCall, Ticket
 
-READS: Final = (GetQueueAttributes, GetQueueUrl, ListDeadLetterSourceQueues, ListQueueTags, ListQueues, Peek)
+READS: Final = (
+    GetQueueAttributes,
+    GetQueueUrl,
+    ListDeadLetterSourceQueues,
+    ListQueueTags,
+    ListQueues,
+    Peek,
+    t.GetDataProtectionPolicy,
+    t.GetSubscriptionAttributes,
+    t.GetTopicAttributes,
+    t.ListSubscriptions,
+    t.ListSubscriptionsByTopic,
+    t.ListTagsForResource,
+    t.ListTopics,
+    t.NothingThere,
+)
 WAITING_CALLS_MAX: Final = 10_000
 WAITING_BYTES_MAX: Final = 48 * 1_048_576  # well below what a link may have unsent, as all leave at once
 CALL_BYTES: Final = 1_024  # of a call beside its entries
@@ -187,6 +203,16 @@ def _size_bytes(call: Call) -> int:
     if isinstance(command, SendMessageBatch):
         sizes = (message_bytes(entry.message_body or "", entry.message_attributes) for entry in command.entries)
         return CALL_BYTES + ENTRY_BYTES * len(command.entries) + sum(sizes)
+    if isinstance(command, t.Publish):
+        return CALL_BYTES + message_bytes(command.message or "", command.message_attributes)
+    if isinstance(command, t.PublishBatch):
+        entries = command.publish_batch_request_entries
+        sizes = (message_bytes(entry.message or "", entry.message_attributes) for entry in entries)
+        return CALL_BYTES + ENTRY_BYTES * len(entries) + sum(sizes)
+    if isinstance(command, (t.CreateTopic, t.Subscribe)):
+        return CALL_BYTES + sum(len(value) for value in command.attributes.values())
+    if isinstance(command, (t.SetTopicAttributes, t.SetSubscriptionAttributes)):
+        return CALL_BYTES + len(command.attribute_value or "")
     if isinstance(command, (DeleteMessageBatch, ChangeMessageVisibilityBatch)):
         return CALL_BYTES + ENTRY_BYTES * len(command.entries)
     return CALL_BYTES

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from elasticq.node.settings import Mode
 from elasticq.sim.phases import possible
-from elasticq.sim.queues import FEATURES, PRIORITIES
+from elasticq.sim.queues import FEATURES, PRIORITIES, TOPICS
 
 LOAD_FROM_MS = 4_000  # the first master is elected and the queues exist
 HEAL_MS = 46_000
@@ -144,6 +144,7 @@ _BROKEN_LINK_MS = (180, 180, 180, 700)
 _NAMELESS_SHARES = (0.0, 0.0, 0.2, 0.6)
 _LOST_REPLY_SHARES = (0.0, 0.0, 0.05, 0.3)
 _EARLY_FROM_MS = 100
+_TOPICS_SHARE = 0.2  # drawn apart, so that seeds without topics stay as they were
 _PROXIES = (0, 0, 0, 0, 1, 2)
 _PROXY_FAULTS = (2, 5)
 
@@ -193,6 +194,8 @@ def scenario(
         features = _features(Random(f"{seed}/features"))
         if is_focused:
             features = tuple(each for each in FEATURES if each in features or each in _FOCUS_FEATURES)
+        if Random(f"{seed}/topics").random() < _TOPICS_SHARE:
+            features = (*features, TOPICS)
         if Random(f"{seed}/priorities").random() < _PRIORITIES_SHARE:
             features += (PRIORITIES,)
     if not kinds:

@@ -14,7 +14,6 @@ from hashlib import blake2b
 from typing import Any, Protocol
 
 from elasticq.model.errors import SqsError
-from elasticq.model.limits import RELAXED, STRICT
 from elasticq.model.results import Result
 from elasticq.node.node import Node
 from elasticq.node.orders import Order
@@ -26,6 +25,7 @@ from elasticq.sim.disk import Copy, Disk, DurableView, Memory, copy_of_memory, i
 from elasticq.sim.faults import Scenario
 from elasticq.sim.network import Network
 from elasticq.sim.process import OrderGiver, Process
+from elasticq.sim.queues import limits_of
 from elasticq.sim.scheduler import Scheduler
 from elasticq.sim.trace import Trace
 from elasticq.storage.batches import Batch
@@ -172,7 +172,7 @@ class Member(Process[Node]):
             volatile=self.is_volatile,
             memory_bytes=scenario.bounds.memory_bytes,
             batch_bytes_max=scenario.bounds.batch_bytes,
-            limits=RELAXED if scenario.bounds.is_relaxed else STRICT,
+            limits=limits_of(scenario.features, is_relaxed=scenario.bounds.is_relaxed),
             incarnation=f"{self.id}/{self.process}",
             nodes=scenario.members,
             mode=scenario.mode,

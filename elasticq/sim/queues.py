@@ -9,14 +9,18 @@ dead_letters     each queue has a dead-letter queue and a small maxReceiveCount
 move_tasks       and now and then its dead letters are moved back
 leases           readers take messages under leases, too
 priorities       the first queue, unless it is FIFO, is a priority queue, and its messages' priorities are changed
+
+topics           besides, publishers publish to topics, see topics.py
 """
 
 import json
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from elasticq.checks.history import CreateQueue as QueueCreated
 from elasticq.model.commands import CreateQueue
+from elasticq.model.limits import RELAXED, STRICT, Limits
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION, queue_arn, queue_url
 
 ENDPOINT = "http://sim:9324"
@@ -37,6 +41,8 @@ FEATURES = (
 """Drawn from one stream; later features have streams of their own, so that old seeds stay as they are."""
 PRIORITIES = "priorities"
 PRIORITY = 3
+TOPICS = "topics"
+COPIES_MAX = 3  # of one entry, where there are topics
 
 
 class LoadQueue(Struct, frozen=True):
@@ -119,3 +125,9 @@ def queues_of(features: tuple[str, ...]) -> tuple[LoadQueue, ...]:
             )
         )
     return (*dead, *found)
+
+
+def limits_of(features: tuple[str, ...], *, is_relaxed: bool) -> Limits:
+    """Return the limits of members: entries with few copies where the scenario has topics."""
+    allowed = RELAXED if is_relaxed else STRICT
+    return replace(allowed, copies=COPIES_MAX) if TOPICS in features else allowed

@@ -20,6 +20,7 @@ from elasticq.sim.phases import Met
 from elasticq.sim.process import Process
 from elasticq.sim.scheduler import Scheduler
 from elasticq.sim.timekeeper import Timekeeper
+from elasticq.sim.topics import TopicClients
 from elasticq.sim.trace import Trace
 from elasticq.sim.transfers import Transfer, Transfers
 from elasticq.sim.verdict import RECOVERY_MAX_US, judge_at_rest
@@ -64,6 +65,7 @@ class World:
         self.transfer_random = self.scheduler.random("transfers")
         self.workload = Workload(self.cluster)
         self.clients = Clients(self.cluster, self.workload)
+        self.topics = TopicClients(self.cluster, self.workload)
         self.operator = Operator(self.cluster)
         timekeeper = Timekeeper(self.cluster, self.workload, "timekeeper")
         self.injector = Injector(self.cluster, self.operator, timekeeper)
@@ -95,6 +97,7 @@ class World:
             proxy.start()
         self.links.start()
         self.clients.start()
+        self.topics.start()
         self.injector.start()
         self.scheduler.schedule(self.scenario.heal_ms * 1_000, self._heal)
         end_us = self.scenario.duration_ms * 1_000
@@ -107,6 +110,8 @@ class World:
             self.scheduler.run_until(self.scheduler.now_us + 500_000)
         if not self.trace.findings:
             judge_at_rest(self.cluster, self.judge, self.workload, self.clients, self.operator)
+            if self.cluster.master is not None:
+                self.topics.judge(self.cluster.master)
         return self._outcome()
 
     def _heal(self) -> None:

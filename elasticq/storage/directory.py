@@ -44,7 +44,7 @@ class Format(Struct, frozen=True):
     hold dead letters and FIFO messages, whose further fields an older version would drop. Format 5:
     log and rows may hold leases, ids that senders have used, and moves of the clock by tests. Format 6:
     the file ends with a checksum of all before it, and the rows have their two most needed ones twice.
-    Format 7: log and rows may hold the priorities of messages.
+    Format 7: log and rows may hold the priorities of messages, topics, their subscriptions and publishes.
     """
 
     format: int

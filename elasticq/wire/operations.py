@@ -3,9 +3,10 @@
 A ``Service`` is one API and has an ``Operation`` for each action. A new action of SQS is a row in
 ``model/actions.py``: the members of its requests and answers are read off the classes of its command and result
 (``msgspec`` names them for JSON 1.0). The only facts that no class can tell stand here: the singular names that the
-Query protocol gives to the items of lists and maps, and names of an answer that differ from the result's fields. A
-second API is a ``Service`` of its own with its own table. Source: the service model of botocore (names), the Query
-API pages of SQS (singular names).
+Query protocol gives to the items of lists and maps, and names of an answer that differ from the result's fields. SNS
+is a ``Service`` of its own with its own table; it has the Query protocol alone, and its lists are wrapped:
+``.member.N`` in a list, ``.entry.N`` in a map. Source: the service model of botocore (names), the Query API pages of
+SQS (singular names).
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +17,7 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin
 import msgspec
 from msgspec import NODEFAULT, Struct, structs
 
-from elasticq.model import actions, commands, extensions, results
+from elasticq.model import actions, commands, extensions, results, topic_commands, topic_results
 from elasticq.model.actions import Action
 from elasticq.model.commands import Command
 from elasticq.model.errors import RequestTooLarge
@@ -37,13 +38,17 @@ class Kind(Enum):
 
 
 class Member(Struct, frozen=True):
-    """A list or map of a command or batch entry; ``name`` is that of JSON 1.0."""
+    """A list or map of a command or batch entry; ``name`` is that of JSON 1.0.
+
+    wrapper: what stands before the number in a form of an API whose lists are wrapped.
+    """
 
     name: str
     kind: Kind
     key_name: str = "Name"
     value_name: str = "Value"
     entry: "Shape | None" = None
+    wrapper: str = ""
 
 
 class Shape(Struct, frozen=True):
@@ -79,6 +84,7 @@ class Operation(Struct, frozen=True):
     entry_name: first part of the names of a batch's parameters in a form; None where the action is no batch
     result: the members of its answer; empty where json.py and xml.py write it by hand
     namespace: of its answers in XML; its service's
+    is_wrapped: its service's
     body_bytes_max: of a request; only those with messages need more than SMALL_REQUEST_BYTES_MAX
     """
 
@@ -91,6 +97,7 @@ class Operation(Struct, frozen=True):
     entry_name: str | None
     result: tuple[ResultMember, ...]
     namespace: str
+    is_wrapped: bool
     body_bytes_max: int
 
     def too_large(self) -> RequestTooLarge:
@@ -104,6 +111,9 @@ class Service(Struct, frozen=True):
     namespace: of its XML, which names the version of the API
     error_prefix: what the ``__type`` of an error in JSON 1.0 begins with
     signing_name: the service in the scope of a signature
+    version: what a form gives as its Version; empty: any
+    is_wrapped: lists and maps of forms and of XML have an element around them; XML is indented
+    not_here: actions that the service has, and this server has not
     operations: by the Action of a form; by_target: by the value of the X-Amz-Target header
     """
 
@@ -112,6 +122,9 @@ class Service(Struct, frozen=True):
     signing_name: str
     operations: dict[str, Operation]
     by_target: dict[bytes, Operation]
+    version: str = ""
+    is_wrapped: bool = False
+    not_here: frozenset[str] = frozenset()
 
 
 BY_HAND: Final = frozenset(
@@ -173,7 +186,19 @@ def _list_member(field: structs.FieldInfo, annotation: object, action: str) -> t
     return name, Member(field.encode_name, kind, key_name, value_name)
 
 
-def _shape(build: type[Struct], action: str) -> Shape:
+def _wrapped_member(field: structs.FieldInfo, annotation: object) -> Member:
+    arguments = get_args(annotation)
+    name, item = field.encode_name, bare(arguments[-1])
+    if get_origin(annotation) is dict:
+        if item is str:
+            return Member(name, Kind.PAIRS, "key", "value", wrapper="entry")
+        return Member(name, Kind.ATTRIBUTES, wrapper="entry")
+    if item is str:
+        return Member(name, Kind.NAMES, wrapper="member")
+    return Member(name, Kind.ENTRIES, entry=_shape(item, "", is_wrapped=True), wrapper="member")
+
+
+def _shape(build: type[Struct], action: str, *, is_wrapped: bool = False) -> Shape:
     shape = Shape(set(), set(), {})
     for field in structs.fields(build):
         if field.encode_name.startswith(_EXTENSION):
@@ -183,6 +208,8 @@ def _shape(build: type[Struct], action: str) -> Shape:
             shape.texts.add(field.encode_name)
         elif annotation is int:
             shape.integers.add(field.encode_name)
+        elif is_wrapped:
+            shape.lists[field.encode_name] = _wrapped_member(field, annotation)
         else:
             name, member = _list_member(field, annotation, action)
             shape.lists[name] = member
@@ -210,7 +237,15 @@ def _result_member(kind: type[Result], field: structs.FieldInfo, action: str) ->
     return ResultMember(field.name, name, items, is_required, item_name, key_name, value_name)
 
 
-def _operation(action: Action, command: type[Command], result: type[Result], shape: Shape, namespace: str) -> Operation:
+def _operation(
+    action: Action,
+    command: type[Command],
+    result: type[Result],
+    shape: Shape,
+    namespace: str,
+    *,
+    is_wrapped: bool = False,
+) -> Operation:
     return Operation(
         name=action.name,
         command=command,
@@ -219,8 +254,9 @@ def _operation(action: Action, command: type[Command], result: type[Result], sha
         read_only=action.is_read_only,
         root_only=action.is_root_only,
         entry_name=next((key for key, member in shape.lists.items() if member.kind is Kind.ENTRIES), None),
-        result=_result_members(result, action.name),
+        result=() if is_wrapped else _result_members(result, action.name),
         namespace=namespace,
+        is_wrapped=is_wrapped,
         body_bytes_max=REQUEST_BYTES_MAX if action.has_messages else SMALL_REQUEST_BYTES_MAX,
     )
 
@@ -233,15 +269,22 @@ def make_service(
     table: Iterable[Action],
     command_classes: Mapping[str, type[Command]],
     result_classes: Mapping[str, type[Result]],
+    version: str = "",
+    is_wrapped: bool = False,
+    not_here: frozenset[str] = frozenset(),
 ) -> Service:
-    """The service of the actions in ``table``, whose classes are in the two mappings by their names."""
+    """The service of the actions in ``table``, whose classes are in the two mappings by their names.
+
+    target_prefix: empty for one without JSON 1.0.
+    """
     operations = {}
     for row in table:
-        command = command_classes[row.name]
-        shape = _shape(command, row.name)
-        operations[row.name] = _operation(row, command, result_classes[row.result], shape, namespace)
-    by_target = {f"{target_prefix}.{name}".encode(): each for name, each in operations.items()}
-    return Service(namespace, error_prefix, signing_name, operations, by_target)
+        command = command_classes[row.command]
+        shape = _shape(command, row.name, is_wrapped=is_wrapped)
+        result = result_classes[row.result]
+        operations[row.name] = _operation(row, command, result, shape, namespace, is_wrapped=is_wrapped)
+    by_target = {f"{target_prefix}.{name}".encode(): each for name, each in operations.items() if target_prefix}
+    return Service(namespace, error_prefix, signing_name, operations, by_target, version, is_wrapped, not_here)
 
 
 SQS: Final = make_service(
@@ -252,6 +295,20 @@ SQS: Final = make_service(
     table=(*actions.ACTIONS, *actions.EXTENSIONS),
     command_classes={**vars(commands), **vars(extensions)},
     result_classes=vars(results),
+    version="2012-11-05",
+)
+
+SNS: Final = make_service(
+    target_prefix="",
+    namespace="http://sns.amazonaws.com/doc/2010-03-31/",
+    error_prefix="",
+    signing_name="sns",
+    table=actions.TOPIC_ACTIONS,
+    command_classes=vars(topic_commands),
+    result_classes=vars(topic_results),
+    version="2010-03-31",
+    is_wrapped=True,
+    not_here=actions.NOT_HERE,
 )
 
 OPERATIONS: Final = SQS.operations

@@ -3,7 +3,9 @@
 ``Attribute.2.Name`` is the name of the second attribute. The numbers order a
 list, that is all: any order of arrival, gaps and huge numbers cost nothing, as
 parameters are grouped in a dict. A list of one may leave the number out
-(``AttributeName=All``), as old clients do. Answers are written by ``wire/xml.py``.
+(``AttributeName=All``), as old clients do. Where an API wraps its lists, ``member`` or ``entry`` stands before the
+number, and a list without items is its name with an empty value. Answers are written by ``wire/xml.py``, those of
+topics by ``wire/topic_xml.py``.
 """
 
 from base64 import b64decode
@@ -24,12 +26,11 @@ from elasticq.model.errors import (
 )
 from elasticq.model.limits import REMEMBERED_CHARS_MAX
 from elasticq.model.names import ACCOUNT
-from elasticq.wire import form
+from elasticq.model.results import Result
+from elasticq.wire import form, topic_xml, xml
 from elasticq.wire.bounds import beyond_bounds
 from elasticq.wire.operations import Kind, Member, Operation, Service, Shape
-from elasticq.wire.xml import encode, encode_error
-
-__all__ = ["decode", "encode", "encode_error", "is_queue_path"]
+from elasticq.wire.topic_bounds import topic_beyond_bounds
 
 _DIGITS_MAX: Final = 10  # of a list's number
 _INTEGER_DIGITS_MAX: Final = 19  # AWS's integers have 32 bits, ours 64
@@ -49,13 +50,19 @@ def decode(service: Service, body: bytes, path: str = "/") -> tuple[Operation, C
     or MissingParameter where a parameter is no integer, no base64, or incomplete; the errors of ``bounds.py``;
     RequestTooLarge for more bytes than the action can need.
     """
-    parameters = form.parse(body)
+    return decode_parameters(service, form.parse(body), len(body), path)
+
+
+def decode_parameters(
+    service: Service, parameters: dict[str, str], body_bytes: int, path: str = "/"
+) -> tuple[Operation, Command]:
+    """As ``decode``, of a form that was parsed."""
     operation = service.operations.get(parameters.get("Action", ""))
     if operation is None:
-        raise _unknown_action(parameters)
-    if len(body) > operation.body_bytes_max:
+        raise _unknown_action(service, parameters)
+    if body_bytes > operation.body_bytes_max:
         raise operation.too_large()
-    if path != "/" and is_queue_path(path):
+    if path != "/" and not operation.is_wrapped and is_queue_path(path):
         if operation.root_only:
             raise _invalid_action(operation.name)
         parameters.setdefault("QueueUrl", path)
@@ -63,10 +70,25 @@ def decode(service: Service, body: bytes, path: str = "/") -> tuple[Operation, C
     try:
         command = msgspec.convert(members, operation.command)
     except msgspec.ValidationError as error:
+        if operation.is_wrapped:
+            raise topic_beyond_bounds(error) from None
         raise beyond_bounds(error, members) or InvalidParameterValue(str(error)) from None
     if type(command) is ReceiveMessage and command.attribute_names:
         command.message_system_attribute_names = None  # seen on AWS: the old name wins here, other than in JSON
     return operation, command
+
+
+def encode(operation: Operation, command: Command, result: Result, request_id: str) -> bytes:
+    """The answer's body."""
+    if operation.is_wrapped:
+        return topic_xml.encode(operation, result, request_id)
+    return xml.encode(operation, command, result, request_id)
+
+
+def encode_error(service: Service, error: SqsError, request_id: str) -> bytes:
+    if service.is_wrapped:
+        return topic_xml.encode_error(service, error, request_id)
+    return xml.encode_error(service, error, request_id)
 
 
 def is_queue_path(path: str) -> bool:
@@ -82,10 +104,15 @@ def _is_queue_path(path: str) -> bool:
     return len(parts) > 1 and ACCOUNT.match(parts[-2]) is not None
 
 
-def _unknown_action(parameters: dict[str, str]) -> SqsError:
-    if "Action" not in parameters:
+def _unknown_action(service: Service, parameters: dict[str, str]) -> SqsError:
+    action = parameters.get("Action")
+    if action is None:
         return MissingAction("The request must contain the parameter Action.")
-    return _invalid_action(parameters["Action"])
+    if action in service.not_here:
+        return InvalidAction(f"Operation ({action}) is not supported in this region")
+    if service.is_wrapped:
+        return InvalidAction(f"Could not find operation {quoted(action)} for version {service.version}")
+    return _invalid_action(action)
 
 
 def _invalid_action(action: str) -> InvalidAction:
@@ -116,8 +143,15 @@ def _read(shape: Shape, parameters: dict[str, str], where: str) -> dict[str, Any
 def _collect(shape: Shape, groups: dict[str, Group], name: str, value: str) -> None:
     """Puts a parameter into its list's group; what belongs to no list is unknown and skipped."""
     prefix, _, rest = name.partition(".")
-    if prefix not in shape.lists:
+    member = shape.lists.get(prefix)
+    if member is None:
         return
+    if member.wrapper:
+        wrapper, _, rest = rest.partition(".")
+        if wrapper != member.wrapper or not rest[:1].isdigit():
+            if not wrapper:
+                groups.setdefault(prefix, {})  # Tags=
+            return
     number, _, tail = rest.partition(".")
     if not number[:1].isdigit():
         number, tail = "1", rest

@@ -119,12 +119,13 @@ class _Signer(Struct):
 
 
 class Verifier:
-    """Checks requests of one API against the configured keys."""
+    """Checks requests of the APIs of one port against the configured keys."""
 
-    __slots__ = ("_keys", "_remembered_bytes", "_service", "_signers", "_signing_keys")
+    __slots__ = ("_keys", "_remembered_bytes", "_services", "_signers", "_signing_keys")
 
-    def __init__(self, keys: Iterable[Key], service: Service = SQS) -> None:
-        self._service = service
+    def __init__(self, keys: Iterable[Key], *services: Service) -> None:
+        """``services``: those that a request may be signed for; SQS, where none is given."""
+        self._services = services or (SQS,)
         self._keys = {key.access_key_id.encode(): key for key in keys}
         self._signers: dict[bytes, _Signer] = {}
         self._remembered_bytes = 0  # at most: what was forgotten since it was 0 is in it, too
@@ -171,7 +172,8 @@ class Verifier:
         names = _checked_names(claim, headers)
         time = claim.time or _signed_time(headers, names)
         signed_s = _checked_time(claim, time, now_s)
-        _check_scope(claim, time, self._service.signing_name)
+        has_target = b"x-amz-target" in headers
+        _check_scope(claim, time, [each.signing_name for each in self._services if each.by_target or not has_target])
         _check_payload(headers, body)
         canonical = b"\n".join(
             (
@@ -388,13 +390,13 @@ def _checked_time(claim: Claim, time: bytes, now_s: int) -> int:
     return signed_s
 
 
-def _check_scope(claim: Claim, time: bytes, signing_name: str) -> None:
+def _check_scope(claim: Claim, time: bytes, signing_names: list[str]) -> None:
     """Refuses another day or service. Any region will do, as one server is all regions."""
     day, _, service, terminator = claim.scope.split(b"/")
     if day != time[:8]:
         raise SignatureDoesNotMatch("Date in Credential scope does not match YYYYMMDD from the date of the request.")
-    if service != signing_name.encode():
-        raise SignatureDoesNotMatch(f"Credential should be scoped to correct service: '{signing_name}'.")
+    if service.decode("latin-1") not in signing_names:
+        raise SignatureDoesNotMatch(f"Credential should be scoped to correct service: '{signing_names[0]}'.")
     if terminator != _TERMINATOR:
         raise SignatureDoesNotMatch("Credential should be scoped with a valid terminator: 'aws4_request'.")
 

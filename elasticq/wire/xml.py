@@ -57,7 +57,7 @@ def encode_error(service: Service, error: SqsError, request_id: str) -> bytes:
     fault = "Sender" if error.sender_fault else "Receiver"
     return (
         f'<ErrorResponse xmlns="{service.namespace}"><Error><Type>{fault}</Type><Code>{error.code}</Code>'
-        f"<Message>{_escape_any(message_text(error))}</Message><Detail/></Error>"
+        f"<Message>{escape_any(message_text(error))}</Message><Detail/></Error>"
         f"<RequestId>{request_id}</RequestId></ErrorResponse>"
     ).encode()
 
@@ -84,14 +84,14 @@ def _escape(text: str) -> str:
 def _escape_body(body: str) -> str:
     """Escapes the body of a message; with ``limits = relaxed`` it may have any character."""
     if not body.isascii():
-        return _escape_any(body)
+        return escape_any(body)
     odd = body.encode().translate(None, _PLAIN)
     if not odd:
         return body
-    return _escape_any(body) if odd.translate(None, _MARKS) else _escape(body)
+    return escape_any(body) if odd.translate(None, _MARKS) else _escape(body)
 
 
-def _escape_any(text: str) -> str:
+def escape_any(text: str) -> str:
     """Escapes any text; a character that XML cannot carry becomes U+FFFD."""
     if text.isalnum() and text.isascii():
         return text  # nearly all that is no body
@@ -99,7 +99,7 @@ def _escape_any(text: str) -> str:
 
 
 def _element(name: str, text: str | None) -> str:
-    return "" if text is None else f"<{name}>{_escape_any(text)}</{name}>"
+    return "" if text is None else f"<{name}>{escape_any(text)}</{name}>"
 
 
 # --- results ---
@@ -208,7 +208,7 @@ def _system_attributes(attributes: dict[str, str]) -> str:
     """By hand, as ``_pairs`` would make an answer of one message 7 % slower."""
     return "".join(
         [
-            f"<Attribute><Name>{_escape_any(name)}</Name><Value>{_escape_any(value)}</Value></Attribute>"
+            f"<Attribute><Name>{escape_any(name)}</Name><Value>{escape_any(value)}</Value></Attribute>"
             for name, value in attributes.items()
         ]
     )

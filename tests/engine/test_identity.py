@@ -115,3 +115,12 @@ def test_hand_out_numbers_never_repeat_though_a_tail_is_lost(steps: list[bool]) 
             assert last >> DELIVERY_TERM_SHIFT == term
             assert last > kept
             given_out.add(last)
+
+
+def test_token_confirms_one_subscription_of_this_cluster() -> None:
+    identity, other = Identity(b"a" * 32), Identity(b"b" * 32)
+    token = identity.token(7)
+    assert (len(token), identity.read_token(token), identity.read_token(identity.token(8))) == (288, 7, 8)
+    for text in (other.token(7), token[:-1], token + "0", token.upper() + "x", "", "é" * 288, "0" * 288):
+        assert identity.read_token(text) is None
+    assert identity.subscription_key(7) != identity.message_id(7, 1)

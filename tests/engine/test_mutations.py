@@ -47,6 +47,12 @@ def test_tags_are_distinct_and_never_reused() -> None:
         "MoveTaskForgotten": 62,
         "SentIdTaken": 80,
         "ClockAdvanced": 90,
+        "TopicSet": 110,
+        "TopicDeleted": 111,
+        "SubscriptionSet": 112,
+        "SubscriptionDeleted": 113,
+        "PublishSet": 114,
+        "PublishDelivered": 115,
         "QueueRestored": 32,
         "UntouchedRestored": 33,
         "RowsRestored": 34,
@@ -87,3 +93,16 @@ def test_a_receive_costs_few_bytes_a_message() -> None:
         (term << 40) + 1, 1_700_000_000_000, 1_700_000_030_000, sequences, [(term << 32) + 1] * 10, [1] * 10, [0] * 10
     )
     assert len(m.encode([received])) < 300
+
+
+@given(st.lists(st.integers(0, 2**62), unique=True))
+def test_growing_numbers_are_told_by_their_distances(numbers: list[int]) -> None:
+    numbers.sort()
+    assert m.from_distances(m.distances(numbers)) == numbers
+    assert all(distance >= 0 for distance in m.distances(numbers))
+
+
+def test_subscriptions_that_a_publish_waits_for_take_little() -> None:
+    numbers = [(7 << 40) + (1 << 39) + at for at in range(100_000)]
+    row = m.PublishSet(1, 2, 3, "x", m.distances(numbers), "")
+    assert len(m.encode([row])) < 110_000

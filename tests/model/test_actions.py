@@ -7,11 +7,13 @@ from pathlib import Path
 import botocore.session
 import pytest
 
-from elasticq.model import commands, extensions, results
-from elasticq.model.actions import ACTIONS, BY_NAME, GRANTABLE, OWNER_ONLY, PEEK, Action
+from elasticq.model import commands, extensions, results, topic_commands, topic_results
+from elasticq.model.actions import ACTIONS, BY_NAME, GRANTABLE, NOT_HERE, OWNER_ONLY, PEEK, TOPIC_ACTIONS, Action
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICE = botocore.session.get_session().get_service_model("sqs")
+TOPICS = botocore.session.get_session().get_service_model("sns")
+NO_RESULT = {"EmptyResult", "TopicDone"}
 
 
 def test_table_has_each_action_of_the_service_once() -> None:
@@ -20,9 +22,24 @@ def test_table_has_each_action_of_the_service_once() -> None:
 
 @pytest.mark.parametrize("row", BY_NAME.values(), ids=lambda row: row.name)
 def test_a_row_names_a_command_and_a_result(row: Action) -> None:
-    command = vars(commands).get(row.name) or vars(extensions)[row.name]
+    command = (vars(commands) | vars(topic_commands) | vars(extensions))[row.command]
     assert issubclass(command, commands.Command)
-    assert issubclass(vars(results)[row.result], results.Result)
+    assert issubclass((vars(results) | vars(topic_results))[row.result], results.Result)
+
+
+def test_actions_of_topics_are_those_of_the_service_each_once() -> None:
+    assert sorted([*NOT_HERE, *(row.name for row in TOPIC_ACTIONS)]) == sorted(TOPICS.operation_names)
+
+
+@pytest.mark.parametrize("row", TOPIC_ACTIONS, ids=lambda row: row.name)
+def test_an_action_of_topics_answers_something_where_the_service_does(row: Action) -> None:
+    assert (row.result in NO_RESULT) == (TOPICS.operation_model(row.name).output_shape is None)
+
+
+def test_a_command_class_is_named_as_its_action_unless_queues_have_an_action_of_that_name() -> None:
+    others = {row.name: row.command for row in TOPIC_ACTIONS if row.command not in (row.name, "NothingThere")}
+    assert others == {"AddPermission": "AddTopicPermission", "RemovePermission": "RemoveTopicPermission"}
+    assert others.keys() == {row.name for row in ACTIONS} & {row.name for row in TOPIC_ACTIONS}
 
 
 @pytest.mark.parametrize("row", ACTIONS, ids=lambda row: row.name)

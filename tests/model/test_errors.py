@@ -52,7 +52,22 @@ def test_json_types_are_known_to_botocore_where_it_knows_the_code() -> None:
         shape = model.shape_for(name)
         if shape.metadata.get("exception"):
             query_codes[name] = shape.metadata.get("error", {}).get("code", name)
-    known = {kind.json_type: kind for kind in LEAVES if kind.json_type in query_codes}
+    own = [kind for kind in LEAVES if not issubclass(kind, errors.TopicError)]
+    known = {kind.json_type: kind for kind in own if kind.json_type in query_codes}
     assert sorted(known) == sorted(query_codes), "every exception of the service model has its class"
     for kind in known.values():
         assert query_codes[kind.json_type] in (kind.code, kind.json_type)
+
+
+TOPIC_LEAVES = [kind for kind in LEAVES if issubclass(kind, errors.TopicError)]
+
+
+def test_codes_of_topics_are_those_of_the_service_model() -> None:
+    model = botocore.session.Session().get_service_model("sns")
+    codes = {name: model.shape_for(name).metadata.get("error", {}) for name in model.shape_names}
+    for kind in TOPIC_LEAVES:
+        if kind in (errors.InvalidToken, errors.ParameterValueInvalid, errors.TaggedResourceNotFound):
+            continue  # the model has no exception of its own for them
+        error = codes[kind.json_type]
+        assert kind.code in (error.get("code", kind.json_type), "ValidationError"), kind  # seen; the model differs
+        assert error.get("httpStatusCode", kind.status) == kind.status, kind

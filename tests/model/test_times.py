@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elasticq.model.times import basic, basic_s, extended_s
+from elasticq.model.times import basic, basic_s, extended, extended_s
 
 moments = st.datetimes(
     datetime.datetime(1970, 1, 1), datetime.datetime(9999, 12, 31), timezones=st.just(datetime.UTC)
@@ -18,6 +18,7 @@ def test_times_are_those_of_the_calendar(moment: datetime.datetime) -> None:
     at_s, text = int(moment.timestamp()), moment.strftime("%Y%m%dT%H%M%SZ").rjust(16, "0")
     assert basic_s(text) == at_s
     assert basic(at_s) == text
+    assert extended(at_s * 1_000 + 7) == f"{moment.isoformat().partition('+')[0]}.007Z"
     assert extended_s(moment.isoformat()) == extended_s(moment.strftime("%Y-%m-%dT%H:%M:%SZ")) == at_s
 
 

@@ -12,11 +12,12 @@ from elasticq.checks.leases import LEASE_DIFFERS, LEASE_REVIVED, LEASE_SHORT, LE
 from elasticq.checks.priorities import MISPRIORITISED
 from elasticq.checks.queue import DUPLICATED, EARLY, LOST, RESURRECTED
 from elasticq.sim import invariants as rule
+from elasticq.sim import topics
 from elasticq.sim.client import HANDLE_REFUSED
 from elasticq.sim.faults import Scenario, scenario
 from elasticq.sim.repeats import REPLY_WITHDRAWN, TWO_EFFECTS
 from elasticq.sim.world import run
-from tests.sim import planted
+from tests.sim import planted, planted_topics
 
 SEEDS = range(1, 11)
 DURATION_MS = 24_000
@@ -31,6 +32,7 @@ SPLITS = ("isolate_master", "cut_master_from_majority", "bridge", "flap")
 LEASES = ("leases",)
 URGENT = ("priorities",)
 FIFO, DEAD = ("all_fifo",), ("all_fifo", "dead_letters")
+TOPICS = ("topics",)
 ADVANCES = ("advance", "advance", "crash_master", "restart")
 SLOW_COMMITS = ("slow_disk", "loss_burst", "isolate_master", "crash_master")
 
@@ -126,6 +128,15 @@ CASES = {
             features=(*DEAD, "move_tasks"),
         ),
         Case(
+            planted_topics.copies_in_two_entries,
+            (topics.PARTIAL, topics.LOST, topics.DOUBLED),
+            FAILOVERS,
+            features=TOPICS,
+        ),
+        Case(planted_topics.cursor_in_memory_only, (topics.DOUBLED, topics.PARTIAL), FAILOVERS, features=TOPICS),
+        Case(planted_topics.filter_asked_at_the_delivery, (topics.PARTIAL, topics.LOST), FAILOVERS, features=TOPICS),
+        Case(planted_topics.retried_publish_is_another, (topics.DOUBLED, topics.PARTIAL), FAILOVERS, features=TOPICS),
+        Case(
             planted.advance_that_one_member_forgets,
             (rule.ROWS_DIFFER, rule.CLOCK_AHEAD, rule.CLOCK_JUMPED),
             ADVANCES,
@@ -170,6 +181,7 @@ PATCHES_COMPILED = frozenset(
         "restarted_member_raises_its_term", "wall_clock_stamps", "apply_that_reads_a_clock",
         "acknowledging_above_the_snapshot", "quorum_by_who_is_seen", "two_changes_of_voters_at_once",
         "fifo_order_forgotten_at_takeover", "advance_that_one_member_forgets", "time_of_any_earlier_master",
+        "copies_in_two_entries", "retried_publish_is_another",
         "follower_links_its_clock_ahead", "history_aged_by_the_wall_clock", "history_read_after_the_state",
         "proxy_names_a_call_anew", "priorities_forgotten_at_takeover",
     )

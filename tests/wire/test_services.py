@@ -60,7 +60,7 @@ BODIES[FORM_FOR_JSON] = BODIES[FORM]
 @pytest.mark.parametrize("protocol", [JSON, FORM, FORM_FOR_JSON])
 def test_a_request_is_decoded(protocol: int) -> None:
     by_target = TOPICS.by_target[b"Topics.Subscribe"] if protocol == JSON else None
-    assert exchange.decode(TOPICS, protocol, by_target, BODIES[protocol], "/") == (SUBSCRIBE, COMMAND)
+    assert exchange.decode((TOPICS,), protocol, by_target, BODIES[protocol], "/") == (SUBSCRIBE, COMMAND)
 
 
 def test_a_head_is_read_by_the_targets_of_its_service() -> None:
@@ -72,7 +72,7 @@ def test_a_head_is_read_by_the_targets_of_its_service() -> None:
 
 
 def test_an_answer_is_written_as_json() -> None:
-    answer = exchange.encode(TOPICS, JSON, SUBSCRIBE, COMMAND, RESULT, "r")
+    answer = exchange.encode((TOPICS,), JSON, SUBSCRIBE, COMMAND, RESULT, "r")
     assert decode(answer.body) == {
         "SubscriptionId": "s-1",
         "Subscribers": [{"Endpoint": "http://a", "Count": 2}, {"Endpoint": "http://b", "Count": None}],
@@ -81,7 +81,7 @@ def test_an_answer_is_written_as_json() -> None:
 
 
 def test_an_answer_is_written_as_xml() -> None:
-    answer = exchange.encode(TOPICS, FORM, SUBSCRIBE, COMMAND, RESULT, "r")
+    answer = exchange.encode((TOPICS,), FORM, SUBSCRIBE, COMMAND, RESULT, "r")
     assert answer.body.decode() == (
         f'<SubscribeResponse xmlns="{NAMESPACE}"><SubscribeResult><SubscriptionId>s-1</SubscriptionId>'
         "<SubscribeResultEntry><Endpoint>http://a</Endpoint><Count>2</Count></SubscribeResultEntry>"
@@ -92,13 +92,13 @@ def test_an_answer_is_written_as_xml() -> None:
 
 
 def test_an_answer_is_written_as_json_for_a_form() -> None:
-    answer = decode(exchange.encode(TOPICS, FORM_FOR_JSON, SUBSCRIBE, COMMAND, RESULT, "r").body)
+    answer = decode(exchange.encode((TOPICS,), FORM_FOR_JSON, SUBSCRIBE, COMMAND, RESULT, "r").body)
     assert answer["SubscribeResponse"]["SubscribeResult"]["Attributes"] == [{"Name": "Filter", "Value": "a&b"}]
 
 
 def test_what_is_required_is_written_when_it_is_empty_and_nothing_else_is() -> None:
     empty = SubscribedResult("", [])
-    assert decode(exchange.encode(TOPICS, JSON, SUBSCRIBE, COMMAND, empty, "r").body) == {
+    assert decode(exchange.encode((TOPICS,), JSON, SUBSCRIBE, COMMAND, empty, "r").body) == {
         "SubscriptionId": "",
         "Subscribers": [],
     }
@@ -106,7 +106,7 @@ def test_what_is_required_is_written_when_it_is_empty_and_nothing_else_is() -> N
 
 def test_errors_are_those_of_the_service() -> None:
     error = MissingParameter("The request must contain the parameter Topic.")
-    in_json = exchange.encode(TOPICS, JSON, SUBSCRIBE, COMMAND, error, "r")
+    in_json = exchange.encode((TOPICS,), JSON, SUBSCRIBE, COMMAND, error, "r")
     assert decode(in_json.body)["__type"] == "com.example.topics#MissingRequiredParameterException"
     in_xml: dict[str, Any] = xmltodict.parse(exchange.encode_error(TOPICS, FORM, error, "r").body)
     assert in_xml["ErrorResponse"]["@xmlns"] == NAMESPACE
@@ -114,11 +114,11 @@ def test_errors_are_those_of_the_service() -> None:
 
 def test_actions_of_the_other_service_are_unknown() -> None:
     with pytest.raises(InvalidAction):
-        exchange.decode(TOPICS, FORM, None, b"Action=ListQueues", "/")
+        exchange.decode((TOPICS,), FORM, None, b"Action=ListQueues", "/")
     with pytest.raises(InvalidAction):
-        exchange.decode(SQS, FORM, None, BODIES[FORM], "/")
+        exchange.decode((SQS,), FORM, None, BODIES[FORM], "/")
     with pytest.raises(UnknownOperation):
-        exchange.decode(TOPICS, JSON, TOPICS.by_target.get(b"AmazonSQS.ListQueues"), b"{}", "/")
+        exchange.decode((TOPICS,), JSON, TOPICS.by_target.get(b"AmazonSQS.ListQueues"), b"{}", "/")
 
 
 def test_a_signature_for_the_other_service_is_refused() -> None:

@@ -25,11 +25,18 @@ def advance_clock(state: State, call: Call, command: AdvanceClock, context: Exec
 
 
 def delete_all_queues(state: State, call: Call, command: DeleteAllQueues, context: ExecutionContext) -> Outcome:
-    """A bounded step; the caller asks again while there are more. Move tasks go with their sources."""
+    """A bounded step; the caller asks again while there are more. Move tasks go with their sources.
+
+    The account's topics go as well, with their subscriptions, but are not counted.
+    """
     account = command.account
     chosen = [queue for queue in state.queues.values() if account in (None, account_of(queue.account))]
     going = chosen[: limits.RESET_QUEUES_MAX]
     found: list[m.Mutation] = [m.QueueDeleted(queue.id, context.now_ms) for queue in going]
     ids = {queue.id for queue in going}
     found += [m.MoveTaskForgotten(task.number) for task in state.move_tasks.values() if task.source_queue_id in ids]
-    return QueuesDeletedResult(len(going), is_more=len(chosen) > len(going)), found
+    rows: dict[int, m.TopicSet] = state.tables[m.TOPICS.name]
+    leaving = [number for number, row in rows.items() if account in (None, account_of(row.account))]
+    found += [m.TopicDeleted(number) for number in leaving[: limits.RESET_QUEUES_MAX]]
+    is_more = len(chosen) > len(going) or len(leaving) > limits.RESET_QUEUES_MAX
+    return QueuesDeletedResult(len(going), is_more=is_more), found

@@ -9,9 +9,10 @@ from typing import Any
 
 import botocore.session
 import pytest
+from botocore import xform_name
 
 from elasticq.model import errors
-from elasticq.model.actions import EXTENSIONS
+from elasticq.model.actions import EXTENSIONS, NOT_HERE, TOPIC_ACTIONS
 from elasticq.model.errors import SqsError
 from elasticq.wire.operations import OPERATIONS
 from tests.system.acceptance.coverage import (
@@ -25,10 +26,14 @@ from tests.system.acceptance.coverage import (
     TOGETHER,
     World,
 )
+from tests.system.acceptance.coverage_topics import ANSWERED, BY_TOKEN, TopicWorld
+from tests.system.acceptance.coverage_topics import DIFFERENCES as TOPIC_DIFFERENCES
 from tests.system.acceptance.raw import Answer, Endpoint
+from tests.system.acceptance.test_topics import topics_client
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "coverage.md"
 SERVICE = botocore.session.get_session().get_service_model("sqs")
+TOPICS = botocore.session.get_session().get_service_model("sns")
 PROTOCOLS = ("json", "query")
 
 
@@ -87,6 +92,20 @@ def test_error_has_its_code_type_and_status(endpoint: Endpoint, code: str, proto
         assert answer.xml["Error"]["Type"] == "Sender"
 
 
+@pytest.mark.parametrize("action", ANSWERED)
+def test_action_of_topics_is_answered(server: str, action: str) -> None:
+    sns = topics_client(server)
+    answer = getattr(sns, xform_name(action))(**ANSWERED[action](TopicWorld(sns)))
+    shape = TOPICS.operation_model(action).output_shape
+    optional = {"NextToken", "nextToken", "SequenceNumber"}
+    assert set(answer) - {"ResponseMetadata"} | optional == set(shape.members if shape is not None else ()) | optional
+
+
+def test_nothing_of_the_service_model_of_topics_is_left_out() -> None:
+    assert sorted([*ANSWERED, BY_TOKEN, *NOT_HERE]) == sorted(TOPICS.operation_names)
+    assert sorted([*ANSWERED, BY_TOKEN]) == sorted(row.name for row in TOPIC_ACTIONS)
+
+
 def _classes() -> list[type[SqsError]]:
     return [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, SqsError)]
 
@@ -139,6 +158,18 @@ def document() -> str:
             "## Differences from AWS that are left",
             *[f"- {each}" for each in DIFFERENCES],
             "",
+            "## What of SNS is covered",
+            "",
+            "SNS has the Query protocol alone. boto3 makes each call of this table; what it writes and reads is held "
+            "to botocore's model member by member (`tests/model/test_topic_commands.py`, "
+            "`tests/wire/test_topic_xml.py`).",
+            "",
+            "### Actions of topics",
+            *_table(("action", "Query", "members"), [_topic_action(name) for name in sorted(TOPICS.operation_names)]),
+            "",
+            "### Differences from AWS's SNS that are left",
+            *[f"- {each}" for each in TOPIC_DIFFERENCES],
+            "",
         ]
     )
 
@@ -151,6 +182,12 @@ def _table(heads: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[str]:
 def _action(name: str) -> tuple[str, ...]:
     members = SERVICE.operation_model(name).input_shape.members
     return name, "yes", "yes", ", ".join(members)
+
+
+def _topic_action(name: str) -> tuple[str, ...]:
+    shape = TOPICS.operation_model(name).input_shape
+    is_here = "InvalidAction, as in regions without it" if name in NOT_HERE else "yes"
+    return name, is_here, ", ".join(shape.members if shape is not None else ())
 
 
 def _attribute(name: str) -> tuple[str, ...]:

@@ -1,0 +1,83 @@
+"""AddPermission and RemovePermission of topics: statements of the topic's Policy, a label each."""
+
+import json
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from elasticq.engine import mutations as m
+from elasticq.engine.context import ExecutionContext, Outcome
+from elasticq.engine.state import State
+from elasticq.engine.topic_arns import arn_of, named_topic
+from elasticq.engine.topic_attributes import OWNERS_ACTIONS, POLICY, default_policy
+from elasticq.engine.topics import Topic
+from elasticq.model import limits
+from elasticq.model import topic_commands as t
+from elasticq.model.commands import Call
+from elasticq.model.errors import invalid_parameter
+from elasticq.model.names import ACCOUNT, account_of
+from elasticq.model.topic_results import TopicDone
+
+_GRANTABLE: Final = frozenset([name.partition(":")[2] for name in OWNERS_ACTIONS] + ["Receive"])
+
+
+def add_permission(state: State, call: Call, command: t.AddTopicPermission, context: ExecutionContext) -> Outcome:
+    topic = named_topic(state, call, command.topic_arn, context)
+    label = _checked_label(command.label)
+    if not command.aws_account_id or not all(ACCOUNT.match(account) for account in command.aws_account_id):
+        raise invalid_parameter("AWSAccountId")
+    if not command.action_name or not all(action in _GRANTABLE for action in command.action_name):
+        raise invalid_parameter("Policy statement action out of service scope!")
+    arn = arn_of(topic, context)
+    document = _document(topic, arn)
+    if any(statement.get("Sid") == label for statement in document["Statement"]):
+        raise invalid_parameter("Statement already exists")
+    accounts = [f"arn:aws:iam::{account}:root" for account in dict.fromkeys(command.aws_account_id)]
+    actions = [f"SNS:{action}" for action in dict.fromkeys(command.action_name)]
+    statement = {
+        "Sid": label,
+        "Effect": "Allow",
+        "Principal": {"AWS": _alone(accounts)},
+        "Action": _alone(actions),
+        "Resource": arn,
+    }
+    return TopicDone(), [_with(topic, {**document, "Statement": [*document["Statement"], statement]})]
+
+
+def remove_permission(state: State, call: Call, command: t.RemoveTopicPermission, context: ExecutionContext) -> Outcome:
+    """A label that is not there is no error."""
+    topic = named_topic(state, call, command.topic_arn, context)
+    label = _checked_label(command.label)
+    document = _document(topic, arn_of(topic, context))
+    left = [statement for statement in document["Statement"] if statement.get("Sid") != label]
+    if len(left) == len(document["Statement"]):
+        return TopicDone(), []
+    return TopicDone(), [_with(topic, {**document, "Statement": left})]
+
+
+def _checked_label(label: str | None) -> str:
+    if not label:
+        raise invalid_parameter("Label Reason: no value for required parameter")
+    return label
+
+
+def _alone(values: list[str]) -> str | list[str]:
+    return values[0] if len(values) == 1 else values
+
+
+def _document(topic: Topic, arn: str) -> dict[str, Any]:
+    row = topic.row
+    assert row is not None, "it has a name"
+    text = row.attributes.get(POLICY) or default_policy(arn, account_of(row.account))
+    document: dict[str, Any] = json.loads(text)
+    statements = document["Statement"]
+    return {**document, "Statement": statements if isinstance(statements, list) else [statements]}
+
+
+def _with(topic: Topic, document: dict[str, Any]) -> m.TopicSet:
+    row = topic.row
+    assert row is not None, "it has a name"
+    text = json.dumps(document, separators=(",", ":"))
+    if len(text.encode()) > limits.TOPIC_POLICY_BYTES_MAX:
+        raise invalid_parameter("Policy Error: it is longer than it may be")
+    return replace(row, attributes={**row.attributes, POLICY: text})

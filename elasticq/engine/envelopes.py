@@ -1,0 +1,106 @@
+"""The texts that subscriptions get: a notification around each message, and what asks for a confirmation.
+
+Byte for byte as AWS writes them: the order of the keys, two spaces of indent, a space on both sides of the colons
+outside of the attributes and none inside, characters beyond ASCII as they are. Source: recordings of AWS.
+"""
+
+from base64 import b64encode
+from typing import Final
+
+import msgspec
+
+from elasticq.engine.topics import Topic
+from elasticq.model.commands import MessageAttributes
+from elasticq.model.times import extended
+
+SENDER: Final = "AIDAELASTICQTOPICS000"
+"""The SenderId of what a topic delivers to a queue; on AWS it is one of the service's own."""
+CONFIRMATION: Final = "SubscriptionConfirmation"
+UNSIGNED: Final = "VW5zaWduZWQ="
+"""In the place of a signature where nobody signs: "Unsigned" as base64."""
+CERTIFICATE: Final = "SimpleNotificationService-0123456789abcdef0123456789abcdef.pem"
+
+_text = msgspec.json.Encoder().encode
+
+
+def _quoted(text: str) -> str:
+    return _text(text).decode()
+
+
+def signature_version(topic: Topic) -> str:
+    row = topic.row
+    return row.attributes.get("SignatureVersion", "1") if row is not None else "1"
+
+
+class Notification:
+    """What a publish gives to the subscriptions of one protocol that are not raw; only the last link is each one's own.
+
+    sequence_number, version: a message of a FIFO topic has the one, any other a signature of the other.
+    """
+
+    __slots__ = ("_begin", "_end")
+
+    def __init__(
+        self,
+        *,
+        message_id: str,
+        topic_arn: str,
+        message: str,
+        published_ms: int,
+        base_url: str,
+        subject: str | None = None,
+        sequence_number: str | None = None,
+        version: str = "1",
+        attributes: MessageAttributes | None = None,
+    ) -> None:
+        parts = ['{\n  "Type" : "Notification",\n  "MessageId" : "', message_id, '",\n']
+        if sequence_number is not None:
+            parts += ['  "SequenceNumber" : "', sequence_number, '",\n']
+        parts += ['  "TopicArn" : "', topic_arn, '",\n']
+        if subject is not None:
+            parts += ['  "Subject" : ', _quoted(subject), ",\n"]
+        parts += ['  "Message" : ', _quoted(message), ',\n  "Timestamp" : "', extended(published_ms), '",\n']
+        if sequence_number is None:
+            parts += ['  "SignatureVersion" : "', version, f'",\n  "Signature" : "{UNSIGNED}",\n']
+            parts += ['  "SigningCertURL" : ', _quoted(f"{base_url}/{CERTIFICATE}"), ",\n"]
+        link = _quoted(f"{base_url}/?Action=Unsubscribe&SubscriptionArn={topic_arn}:")
+        parts += ['  "UnsubscribeURL" : ', link[:-1]]
+        self._begin = "".join(parts)
+        self._end = f'",\n  "MessageAttributes" : {_attributes(attributes)}\n}}' if attributes else '"\n}'
+
+    def of(self, key: str) -> str:
+        """The notification for the subscription whose ARN ends so."""
+        return f"{self._begin}{key}{self._end}"
+
+
+def _attributes(attributes: MessageAttributes) -> str:
+    written = []
+    for name, attribute in attributes.items():
+        value = attribute.string_value or ""
+        if attribute.binary_value is not None:
+            value = b64encode(attribute.binary_value).decode("ascii")
+        pair = f'{{"Type":{_quoted(attribute.data_type)},"Value":{_quoted(value)}}}'
+        written.append(f"    {_quoted(name)} : {pair}")
+    return "{\n" + ",\n".join(written) + "\n  }"
+
+
+def confirmation(*, message_id: str, token: str, topic_arn: str, base_url: str, now_ms: int, version: str) -> str:
+    """What the endpoint of a new subscription gets, which confirms it by the link."""
+    message = (
+        f"You have chosen to subscribe to the topic {topic_arn}.\n"
+        "To confirm the subscription, visit the SubscribeURL included in this message."
+    )
+    link = f"{base_url}/?Action=ConfirmSubscription&TopicArn={topic_arn}&Token={token}"
+    members = {
+        "Type": CONFIRMATION,
+        "MessageId": message_id,
+        "Token": token,
+        "TopicArn": topic_arn,
+        "Message": message,
+        "SubscribeURL": link,
+        "Timestamp": extended(now_ms),
+        "SignatureVersion": version,
+        "Signature": UNSIGNED,
+        "SigningCertURL": f"{base_url}/{CERTIFICATE}",
+    }
+    return "{\n" + ",\n".join([f"  {_quoted(name)} : {_quoted(value)}" for name, value in members.items()]) + "\n}"

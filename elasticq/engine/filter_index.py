@@ -1,0 +1,177 @@
+"""The subscriptions of one topic by what their filter policies ask for, so that a publish looks at few of them.
+
+Of each alternative of a policy one condition is its *anchor*. If that condition asks for equality, the alternative is
+kept under each wanted value, and a message finds it by its own values: what a message does not name costs nothing. Any
+other condition keeps the alternative under its key, and it is looked at where the message has a value there. Only
+alternatives that ask for nothing to be there are looked at for every message.
+"""
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from elasticq.engine.filter_document import Document, Step, of_attributes, of_body
+from elasticq.engine.filter_patterns import Wanted
+from elasticq.engine.filter_policy import Alternative, FilterPolicy
+from elasticq.model.commands import MessageAttributes
+
+Key = TypeVar("Key", bound=Hashable)
+
+Entries = dict[tuple[Key, int], Alternative]
+"""Alternatives by the subscription and the place among those of its policy."""
+
+
+class _AtKey(Generic[Key]):
+    """The alternatives whose anchor is a condition on one key; ``others``: with those that do not ask for equality."""
+
+    __slots__ = ("by_value", "others")
+
+    def __init__(self) -> None:
+        self.by_value: dict[object, Entries[Key]] = {}
+        self.others: dict[tuple[Key, int], tuple[Wanted, Alternative]] = {}
+
+
+class _Anchored(Generic[Key]):
+    """The alternatives of all policies of one scope."""
+
+    __slots__ = ("anchors", "at_keys", "policies", "unanchored", "wanted")
+
+    def __init__(self) -> None:
+        self.wanted = Step()
+        self.policies: dict[Key, FilterPolicy] = {}
+        self.at_keys: dict[str, _AtKey[Key]] = {}
+        self.unanchored: Entries[Key] = {}
+        self.anchors: dict[tuple[Key, int], tuple[str, Wanted] | None] = {}
+
+    def add(self, key: Key, policy: FilterPolicy) -> None:
+        self.policies[key] = policy
+        for number, alternative in enumerate(policy.alternatives):
+            for path, _ in alternative.conditions:
+                self.wanted.add(path)
+            anchor = self._best(alternative)
+            self.anchors[key, number] = anchor
+            if anchor is None:
+                self.unanchored[key, number] = alternative
+                continue
+            path, condition = anchor
+            at_key = self.at_keys.setdefault(path, _AtKey())
+            if _is_equality(condition):
+                for value in condition.exact:
+                    at_key.by_value.setdefault(value, {})[key, number] = alternative
+            else:
+                at_key.others[key, number] = condition, alternative
+
+    def remove(self, key: Key) -> None:
+        policy = self.policies.pop(key)
+        for number, alternative in enumerate(policy.alternatives):
+            for path, _ in alternative.conditions:
+                self.wanted.remove(path)
+            anchor = self.anchors.pop((key, number))
+            if anchor is None:
+                del self.unanchored[key, number]
+                continue
+            path, condition = anchor
+            at_key = self.at_keys[path]
+            if _is_equality(condition):
+                for value in condition.exact:
+                    entries = at_key.by_value[value]
+                    del entries[key, number]
+                    if not entries:
+                        del at_key.by_value[value]
+            else:
+                del at_key.others[key, number]
+            if not at_key.by_value and not at_key.others:
+                del self.at_keys[path]
+
+    def _best(self, alternative: Alternative) -> tuple[str, Wanted] | None:
+        """The condition that shares its place with the fewest others so far: equality if there is one."""
+        best: tuple[str, Wanted] | None = None
+        fewest = (True, 0)
+        for path, condition in alternative.conditions:
+            if condition.allows_absent:
+                continue
+            crowd = (not _is_equality(condition), self._crowd(path, condition))
+            if best is None or crowd < fewest:
+                best, fewest = (path, condition), crowd
+        return best
+
+    def _crowd(self, path: str, condition: Wanted) -> int:
+        at_key = self.at_keys.get(path)
+        if at_key is None:
+            return 0
+        if not _is_equality(condition):
+            return len(at_key.others)
+        return sum([len(at_key.by_value.get(value, ())) for value in condition.exact])
+
+    def collect(self, document: Document, found: dict[Key, None]) -> None:
+        """Add the subscriptions that the message is for."""
+        if not self.policies or document.is_empty():
+            return
+        for path, values in document.values.items():
+            at_key = self.at_keys.get(path)
+            if at_key is None:
+                continue
+            by_value = at_key.by_value
+            if by_value:
+                for value in values:
+                    entries = by_value.get(value)
+                    if entries is not None:
+                        _collect(entries, document, found)
+            for (key, _), (wanted, alternative) in at_key.others.items():
+                if wanted.holds(values) and key not in found and alternative.holds(document):
+                    found[key] = None
+        if self.unanchored:
+            _collect(self.unanchored, document, found)
+
+
+def _is_equality(condition: Wanted) -> bool:
+    return not condition.patterns and not condition.allows_absent
+
+
+def _collect(entries: Entries[Key], document: Document, found: dict[Key, None]) -> None:
+    for (key, _), alternative in entries.items():
+        if key not in found and alternative.holds(document):
+            found[key] = None
+
+
+class FilterIndex(Generic[Key]):
+    """The subscriptions of a topic, with and without policies, by whatever names them."""
+
+    __slots__ = ("_by_attributes", "_by_body", "_takes_all")
+
+    def __init__(self) -> None:
+        self._takes_all: dict[Key, None] = {}
+        self._by_attributes: _Anchored[Key] = _Anchored()
+        self._by_body: _Anchored[Key] = _Anchored()
+
+    def __len__(self) -> int:
+        return len(self._takes_all) + len(self._by_attributes.policies) + len(self._by_body.policies)
+
+    def set(self, key: Key, policy: FilterPolicy | None) -> None:
+        """Add a subscription, or give it another policy; None, like a policy that takes all, filters nothing."""
+        self.remove(key)
+        if policy is None or policy.takes_all:
+            self._takes_all[key] = None
+        elif policy.is_of_body:
+            self._by_body.add(key, policy)
+        else:
+            self._by_attributes.add(key, policy)
+
+    def remove(self, key: Key) -> None:
+        """Forget a subscription, if it is there."""
+        if key in self._by_attributes.policies:
+            self._by_attributes.remove(key)
+        elif key in self._by_body.policies:
+            self._by_body.remove(key)
+        else:
+            self._takes_all.pop(key, None)
+
+    def matching(self, attributes: MessageAttributes | None, body: str) -> list[Key]:
+        """The subscriptions that get a message, each once. Their order tells nothing."""
+        found = dict(self._takes_all)
+        if self._by_attributes.policies and attributes:
+            self._by_attributes.collect(of_attributes(attributes, self._by_attributes.wanted), found)
+        if self._by_body.policies:
+            document = of_body(body, self._by_body.wanted)
+            if document is not None:
+                self._by_body.collect(document, found)
+        return list(found)

@@ -1,0 +1,286 @@
+"""Simulated publishers and subscribers, and the judge of what reached the queues: all or none, once each.
+
+Two topics: the copies of a publish to ``few`` fit one entry, those of one to ``many`` do not, so that it is delivered
+in steps. Nobody receives from their queues, so that at the end each queue tells exactly what it got. One subscription
+of ``many`` gets another filter now and then, and another one is deleted and made again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from msgspec import Struct, field
+
+from elasticq.model.commands import Command, CreateQueue, MessageAttributeValue
+from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION, queue_arn, topic_arn
+from elasticq.model.results import Result
+from elasticq.model.topic_commands import CreateTopic, Publish, SetSubscriptionAttributes, Subscribe, Unsubscribe
+from elasticq.model.topic_results import PublishResult, SubscribeResult
+from elasticq.sim.client import Client
+from elasticq.sim.cluster import Cluster
+from elasticq.sim.member import Member
+from elasticq.sim.queues import TOPICS
+from elasticq.sim.workload import Workload
+
+QUEUES: Final = {"few": 3, "many": 6}
+FILTERED, CHANGING = "many4", "many5"  # the queues whose subscriptions change
+NARROW, WIDE = '{"n": ["0"]}', '{"n": ["0", "1"]}'
+PUBLISHERS: Final = 2
+PUBLISH_US, CHANGE_US = (100_000, 1_000_000), (5_000, 400_000)
+PARTIAL, DOUBLED, LOST, LEAKED = "publish_partial", "publish_doubled", "publish_lost", "publish_leaked"
+TWO_IDS, STUCK = "publish_two_ids", "publish_stuck"
+
+
+class Published(Struct):
+    """A publish with all its attempts; complete_us: None if it had no answer."""
+
+    topic: str
+    body: str
+    number: str
+    invoke_us: int
+    complete_us: int | None = None
+    ids: list[str] = field(default_factory=list)
+
+
+class Changed(Struct):
+    """A subscription got another filter (is_on: the wide one), or was made or deleted (is_on: it is there)."""
+
+    is_on: bool
+    invoke_us: int
+    complete_us: int | None = None
+
+
+class Record(Struct):
+    """What the clients of topics did."""
+
+    published: list[Published] = field(default_factory=list)
+    filters: list[Changed] = field(default_factory=list)
+    subscriptions: list[Changed] = field(default_factory=list)
+
+
+class TopicClient(Client):
+    def __init__(self, cluster: Cluster, workload: Workload, name: str, record: Record) -> None:
+        super().__init__(cluster, workload, name)
+        self.record = record
+
+    def insist(self, command: Command, done: Callable[[Result], None]) -> None:
+        """Make the call until it is answered."""
+
+        def ended(result: Result | None) -> None:
+            if result is None:
+                self.insist(command, done)
+            else:
+                done(result)
+
+        self.begin(command, None, ended)
+
+
+class TopicFounder(TopicClient):
+    """Makes queues, topics and subscriptions one by one, then starts the others."""
+
+    def __init__(
+        self, cluster: Cluster, workload: Workload, name: str, record: Record, then: Callable[[dict[str, str]], None]
+    ) -> None:
+        super().__init__(cluster, workload, name, record)
+        self.then = then
+        self.arns: dict[str, str] = {}
+
+    def start(self) -> None:
+        queues = [f"{topic}{number}" for topic, count in QUEUES.items() for number in range(count)]
+        commands: list[tuple[str, Command]] = [(name, CreateQueue(queue_name=name)) for name in queues]
+        commands += [(topic, CreateTopic(name=topic)) for topic in QUEUES]
+        commands += [(queue, subscribing(queue)) for queue in queues]
+        self._next(commands)
+
+    def _next(self, commands: list[tuple[str, Command]]) -> None:
+        if not commands:
+            self.then(self.arns)
+            return
+        (name, command), *others = commands
+        self.insist(command, partial(self._made, name, others))
+
+    def _made(self, name: str, others: list[tuple[str, Command]], result: Result) -> None:
+        if isinstance(result, SubscribeResult):
+            self.arns[name] = result.subscription_arn
+        self._next(others)
+
+
+def subscribing(queue: str) -> Subscribe:
+    attributes = {"RawMessageDelivery": "true"}
+    if queue == FILTERED:
+        attributes["FilterPolicy"] = WIDE
+    endpoint = queue_arn(DEFAULT_REGION, DEFAULT_ACCOUNT, queue)
+    return Subscribe(_arn(queue.rstrip("0123456789")), "sqs", endpoint, attributes)
+
+
+def _arn(topic: str) -> str:
+    return topic_arn(DEFAULT_REGION, DEFAULT_ACCOUNT, topic)
+
+
+class Publisher(TopicClient):
+    def start(self) -> None:
+        self.scheduler.schedule(self.random.randint(*PUBLISH_US), self._publish)
+
+    def _publish(self) -> None:
+        if self.workload.is_draining:
+            return
+        topic = self.random.choice(tuple(QUEUES))
+        made = Published(topic, f"{self.name}-{self.number}", self.random.choice("01"), self.scheduler.now_us)
+        self.record.published.append(made)
+        attributes = {"n": MessageAttributeValue("String", made.number)}
+        command = Publish(topic_arn=_arn(topic), message=made.body, message_attributes=attributes)
+        self.begin(command, None, partial(self._published, made))
+
+    def _published(self, made: Published, result: Result | None) -> None:
+        if isinstance(result, PublishResult):
+            made.complete_us = self.scheduler.now_us
+            made.ids.append(result.message_id)
+        self.start()
+
+
+class Filterer(TopicClient):
+    """Makes the filter of one subscription narrow and wide again."""
+
+    def __init__(self, cluster: Cluster, workload: Workload, name: str, record: Record, arn: str) -> None:
+        super().__init__(cluster, workload, name, record)
+        self.arn = arn
+        self.is_wide = True
+
+    def start(self) -> None:
+        self.scheduler.schedule(self.random.randint(*CHANGE_US), self._change)
+
+    def _change(self) -> None:
+        if self.workload.is_draining:
+            return
+        self.is_wide = not self.is_wide
+        change = Changed(self.is_wide, self.scheduler.now_us)
+        self.record.filters.append(change)
+        policy = WIDE if self.is_wide else NARROW
+        self.insist(SetSubscriptionAttributes(self.arn, "FilterPolicy", policy), partial(self._changed, change))
+
+    def _changed(self, change: Changed, result: Result) -> None:
+        change.complete_us = self.scheduler.now_us
+        self.start()
+
+
+class Subscriber(TopicClient):
+    """Deletes one subscription and makes it again."""
+
+    def __init__(self, cluster: Cluster, workload: Workload, name: str, record: Record, arn: str) -> None:
+        super().__init__(cluster, workload, name, record)
+        self.arn = arn
+
+    def start(self) -> None:
+        self.scheduler.schedule(self.random.randint(*CHANGE_US), self._change)
+
+    def _change(self) -> None:
+        if self.workload.is_draining:
+            return
+        change = Changed(not self.arn, self.scheduler.now_us)
+        self.record.subscriptions.append(change)
+        command = Unsubscribe(self.arn) if self.arn else subscribing(CHANGING)
+        self.insist(command, partial(self._changed, change))
+
+    def _changed(self, change: Changed, result: Result) -> None:
+        change.complete_us = self.scheduler.now_us
+        self.arn = result.subscription_arn if isinstance(result, SubscribeResult) else ""
+        self.start()
+
+
+class TopicClients:
+    """All clients of topics in a run; none without the feature."""
+
+    def __init__(self, cluster: Cluster, workload: Workload) -> None:
+        self.cluster = cluster
+        self.workload = workload
+        self.record = Record()
+        self.is_there = TOPICS in cluster.scenario.features
+
+    def start(self) -> None:
+        if self.is_there:
+            TopicFounder(self.cluster, self.workload, "topic-founder", self.record, self._begin).start()
+
+    def _begin(self, arns: dict[str, str]) -> None:
+        cluster, workload, record = self.cluster, self.workload, self.record
+        clients: list[TopicClient] = [
+            Publisher(cluster, workload, f"publisher{number}", record) for number in range(PUBLISHERS)
+        ]
+        clients.append(Filterer(cluster, workload, "filterer", record, arns[FILTERED]))
+        clients.append(Subscriber(cluster, workload, "subscriber", record, arns[CHANGING]))
+        for client in clients:
+            client.start()
+
+    # --- the judge ------------------------------------------------------------------
+
+    def judge(self, member: Member) -> None:
+        """Judge what the queues hold at the end, as ``member``, the master, knows them."""
+        if not self.is_there or not self.record.published:
+            return
+        node = member.node
+        assert node is not None
+        if node.state.publishes:
+            self._found(STUCK, f"{len(node.state.publishes)} publishes are not delivered at the end")
+            return
+        names = [f"{topic}{number}" for topic, count in QUEUES.items() for number in range(count)]
+        held = {name: _bodies(member, name) for name in names}
+        for publish in self.record.published:
+            self._judge(publish, held)
+
+    def _found(self, name: str, evidence: str) -> None:
+        self.cluster.trace.found(name, evidence)
+
+    def _judge(self, publish: Published, held: dict[str, Counter[str]]) -> None:
+        counts = {name: bodies[publish.body] for name, bodies in held.items() if name.startswith(publish.topic)}
+        told = f"{publish.body} to {publish.topic}: {json.dumps(counts)}"
+        if len(set(publish.ids)) > 1:
+            self._found(TWO_IDS, f"{publish.body} is {publish.ids}")
+        if max(counts.values()) > 1:
+            self._found(DOUBLED, told)
+        certain = {name: count for name, count in counts.items() if name not in (FILTERED, CHANGING)}
+        was = None
+        if publish.topic == "many":
+            was = _state_during(self.record.filters, publish, at_first=True)
+        if was is not None:
+            passes = was or publish.number == "0"
+            if passes:
+                certain[FILTERED] = counts[FILTERED]
+            elif counts[FILTERED]:
+                self._found(LEAKED, f"{told}, which the filter of {FILTERED} refused")
+        if publish.topic == "many" and counts[CHANGING]:
+            was = _state_during(self.record.subscriptions, publish, at_first=True)
+            if was is False:
+                self._found(LEAKED, f"{told}, though {CHANGING} was not subscribed")
+        if len(set(certain.values())) > 1:
+            self._found(PARTIAL, told)
+        elif publish.complete_us is not None and not all(certain.values()):
+            self._found(LOST, f"{told}, answered")
+
+
+def _state_during(changes: list[Changed], publish: Published, *, at_first: bool) -> bool | None:
+    """What was so all the while from a publish's first attempt to its answer; None if it may have changed."""
+    if publish.complete_us is None:
+        return None
+    is_on = at_first
+    for change in changes:
+        if change.complete_us is not None and change.complete_us < publish.invoke_us:
+            is_on = change.is_on
+        elif change.invoke_us <= publish.complete_us:
+            return None
+    return is_on
+
+
+def _bodies(member: Member, name: str) -> Counter[str]:
+    """How often each body is in a queue, in memory or on the member's disk."""
+    node = member.node
+    assert node is not None
+    queue = node.state.queue(DEFAULT_ACCOUNT, name)
+    found = dict(queue.contents)
+    cold = [sequence for sequence in queue.issued if sequence not in queue.contents and queue.row(sequence) is not None]
+    if cold:
+        read = {content.sequence: content for content in member.disk.read(queue.id, cold)}  # whole pages
+        found.update({sequence: read[sequence] for sequence in cold})
+    return Counter(content.body for content in found.values())
