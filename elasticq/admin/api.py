@@ -19,7 +19,7 @@ from elasticq.admin.calls import NotExecuted
 from elasticq.admin.rates import ALL, PERIOD_S, Key
 from elasticq.admin.source import AdminSource
 from elasticq.engine.figures import QueueFigures
-from elasticq.model.names import account_of, queue_url, region_of
+from elasticq.model.names import INNER, account_of, queue_url, region_of
 from elasticq.peers.questions import Answer
 
 OPENAPI: Final = Path(__file__).with_name("openapi.json")
@@ -77,10 +77,10 @@ class Api:
         return reply((200, msgspec.json.encode({"queues": rows})))
 
     async def rows(self, prefix: str = "") -> list[QueueRow]:
-        """Return all queues whose names begin so, by their names."""
+        """Return all queues whose names begin so, by their names; not those in which messages wait for web servers."""
         rows, time_ms = [], self._source.status().time_ms
         for number, figures in enumerate(self._source.queues()):
-            if figures.name.startswith(prefix):
+            if figures.name.startswith(prefix) and region_of(figures.account, "") != INNER:
                 rows.append(self._row(figures, time_ms))
             if number % PART == PART - 1:
                 await asyncio.sleep(0)
@@ -110,7 +110,7 @@ class Api:
         return None if figures is None else self._row(figures, self._source.status().time_ms)
 
     async def action(self, request: web.Request) -> web.Response:
-        """Execute an action of SQS; the body is that of AWS JSON 1.0."""
+        """Execute an action of SQS or SNS; the body is that of AWS JSON 1.0."""
         if request.content_type not in JSON:
             return refusal(NOT_JSON)
         body = await request.read()
