@@ -1,7 +1,10 @@
 """The page in a real browser: each action, charts that move, hostile messages, other origins, the keyboard."""
 
 import http.server
+import os
 import threading
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -291,6 +294,40 @@ def test_a_phone_scrolls_in_one_direction_only(browser: Any, operator: Operator,
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390, path
         picture(tab, f"phone-{scheme}-{number}")
     context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser: Any, operator: Operator, scheme: str) -> None:
+    queue(operator, "examined", HOSTILE, '{"a": 1}')
+    topic = operator.act("CreateTopic", {"Name": "examined"})[1]["TopicArn"]
+    arn = "arn:aws:sqs:us-east-1:000000000000:examined"
+    operator.act("Subscribe", {"TopicArn": topic, "Protocol": "sqs", "Endpoint": arn})
+    script, context = axe(), browser.new_context(color_scheme=scheme, bypass_csp=True)
+    tab = context.new_page()
+    paths = ("/", QUEUE + "examined", "/topics", "/topics/000000000000/examined", "/cluster.html", "/definitions")
+    for path in (*paths, "/consumers", "/events", "/api/docs"):
+        tab.goto(operator.url + path)
+        tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        tab.evaluate(script)
+        found = tab.evaluate("axe.run()")["violations"]
+        picture(tab, f"axe-{scheme}-{path.strip('/').replace('/', '-') or 'queues'}")
+        told = [(each["id"], [node["html"][:120] for node in each["nodes"][:3]]) for each in found if is_serious(each)]
+        assert told == [], (path, told)
+    context.close()
+
+
+def axe() -> str:
+    """axe-core's script: the file that ELASTICQ_AXE names, or the one in the package that make ui-test installs."""
+    found = find_spec("axe_core_python")
+    installed = Path(found.origin).with_name("axe.min.js") if found and found.origin else None
+    named = os.environ.get("ELASTICQ_AXE")
+    file = Path(named) if named else installed
+    assert file is not None, "make ui-test installs axe-core"
+    return file.read_text()
+
+
+def is_serious(violation: dict[str, Any]) -> bool:
+    return violation["impact"] in ("serious", "critical")
 
 
 def test_a_thousand_queues_are_shown_at_once(page: Any, operator: Operator) -> None:
