@@ -105,8 +105,7 @@ class Api:
 
     def row_of(self, owner: str, name: str) -> QueueRow | None:
         """Return one queue, None where there is none."""
-        found = (each for each in self._source.queues() if each.name == name and each.account == owner)
-        figures = next(found, None)
+        figures = self._source.queue(owner, name)
         return None if figures is None else self._row(figures, self._source.status().time_ms)
 
     async def action(self, request: web.Request) -> web.Response:
@@ -192,11 +191,12 @@ class Api:
 
     async def _now(self, key: Key) -> dict[str, Any]:
         counts = {"visible": 0, "in_flight": 0, "delayed": 0}
-        for number, figures in enumerate(self._source.queues()):
-            if key in (ALL, (figures.account, figures.name)):
-                counts["visible"] += figures.visible
-                counts["in_flight"] += figures.in_flight
-                counts["delayed"] += figures.delayed
+        one = None if key == ALL else self._source.queue(*key)
+        shown = self._source.queues() if key == ALL else () if one is None else (one,)
+        for number, figures in enumerate(shown):
+            counts["visible"] += figures.visible
+            counts["in_flight"] += figures.in_flight
+            counts["delayed"] += figures.delayed
             if number % PART == PART - 1:
                 await asyncio.sleep(0)
         last = await self._everywhere(key, PERIOD_S)

@@ -231,12 +231,11 @@ class Pages:
             told = await topics.one(self._asker(owner), arn)
         except NotExecuted as error:
             return await self._missing(error)
-        inner = inner_owner(owner)
-        waiting = {each.name: each.visible + each.in_flight for each in self._source.queues() if each.account == inner}
         for each in told["subscriptions"]:
             queue = parse_queue_arn(each["Endpoint"], owner) if each["Protocol"] == "sqs" else None
             each["link"] = queue and self._owner_path(*queue)
-            each["waiting"] = waiting.get(each["SubscriptionArn"].rpartition(":")[2])
+            inner = self._source.queue(inner_owner(owner), each["SubscriptionArn"].rpartition(":")[2])
+            each["waiting"] = None if inner is None else inner.visible + inner.in_flight
         return await self._html(
             "topic.html",
             "",
@@ -386,8 +385,8 @@ class Pages:
         return owner, row
 
     def _last_sequence(self, owner: str, name: str) -> int:
-        found = (each.last_sequence for each in self._source.queues() if (each.account, each.name) == (owner, name))
-        return next(found, 0)
+        figures = self._source.queue(owner, name)
+        return 0 if figures is None else figures.last_sequence
 
     async def _execute(self, action: str, given: dict[str, Any], owner: str) -> dict[str, Any]:
         body = await calls.execute(self._source, action, msgspec.json.encode(given), owner)

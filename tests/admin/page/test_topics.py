@@ -56,10 +56,10 @@ def test_the_name_of_a_topic_ends_its_arn() -> None:
 
 
 def test_topics_are_listed_and_filtered(operator: Operator) -> None:
-    subscribed(operator, "listed-topic", "listed-topic-queue")
-    subscribed(operator, "other-topic", "listed-topic-queue")
-    text = operator.ask("/topics?filter=listed-")[1]
-    assert '<a href="/topics/000000000000/listed-topic">listed-topic</a></th><td>1 sqs</td>' in text
+    subscribed(operator, "catalogue-topic", "catalogue-queue")
+    subscribed(operator, "other-topic", "catalogue-queue")
+    text = operator.ask("/topics?filter=catalogue-")[1]
+    assert '<a href="/topics/000000000000/catalogue-topic">catalogue-topic</a></th><td>1 sqs</td>' in text
     assert "other-topic" not in text
     assert operator.ask("/topics?region=UPPER")[0] == 400
 
