@@ -19,7 +19,7 @@ from elasticq.admin.calls import NotExecuted
 from elasticq.admin.rates import ALL, PERIOD_S, Key
 from elasticq.admin.source import AdminSource
 from elasticq.engine.figures import QueueFigures
-from elasticq.model.names import account_of, queue_url, region_of
+from elasticq.model.names import INNER, account_of, queue_url, region_of
 from elasticq.peers.questions import Answer
 
 OPENAPI: Final = Path(__file__).with_name("openapi.json")
@@ -77,10 +77,10 @@ class Api:
         return reply((200, msgspec.json.encode({"queues": rows})))
 
     async def rows(self, prefix: str = "") -> list[QueueRow]:
-        """Return all queues whose names begin so, by their names."""
+        """Return all queues whose names begin so, by their names; not those in which messages wait for web servers."""
         rows, time_ms = [], self._source.status().time_ms
         for number, figures in enumerate(self._source.queues()):
-            if figures.name.startswith(prefix):
+            if figures.name.startswith(prefix) and region_of(figures.account, "") != INNER:
                 rows.append(self._row(figures, time_ms))
             if number % PART == PART - 1:
                 await asyncio.sleep(0)
@@ -105,12 +105,11 @@ class Api:
 
     def row_of(self, owner: str, name: str) -> QueueRow | None:
         """Return one queue, None where there is none."""
-        found = (each for each in self._source.queues() if each.name == name and each.account == owner)
-        figures = next(found, None)
+        figures = self._source.queue(owner, name)
         return None if figures is None else self._row(figures, self._source.status().time_ms)
 
     async def action(self, request: web.Request) -> web.Response:
-        """Execute an action of SQS; the body is that of AWS JSON 1.0."""
+        """Execute an action of SQS or SNS; the body is that of AWS JSON 1.0."""
         if request.content_type not in JSON:
             return refusal(NOT_JSON)
         body = await request.read()
@@ -192,11 +191,12 @@ class Api:
 
     async def _now(self, key: Key) -> dict[str, Any]:
         counts = {"visible": 0, "in_flight": 0, "delayed": 0}
-        for number, figures in enumerate(self._source.queues()):
-            if key in (ALL, (figures.account, figures.name)):
-                counts["visible"] += figures.visible
-                counts["in_flight"] += figures.in_flight
-                counts["delayed"] += figures.delayed
+        one = None if key == ALL else self._source.queue(*key)
+        shown = self._source.queues() if key == ALL else () if one is None else (one,)
+        for number, figures in enumerate(shown):
+            counts["visible"] += figures.visible
+            counts["in_flight"] += figures.in_flight
+            counts["delayed"] += figures.delayed
             if number % PART == PART - 1:
                 await asyncio.sleep(0)
         last = await self._everywhere(key, PERIOD_S)

@@ -1,7 +1,8 @@
-"""Executes SQS's actions for the admin port: AWS JSON 1.0 in, AWS JSON 1.0 out, for any account and region.
+"""Executes actions of SQS and SNS for the admin port: AWS JSON 1.0 in and out, for any account and region.
 
 So everything that a client can do the page, the command line and other people's scripts can do here, in the shapes
-that AWS documents, and an action that SQS gets is one of the admin port at once.
+that AWS documents, and an action that SQS gets is one of the admin port at once. SNS has no JSON of its own: its
+members have here the names and shapes that they have in AWS's SDKs.
 """
 
 from typing import Final
@@ -9,15 +10,20 @@ from typing import Final
 import msgspec
 
 from elasticq.admin.source import AdminSource
-from elasticq.model.errors import SqsError
+from elasticq.model.errors import SqsError, TopicError
 from elasticq.model.names import ACCOUNT, REGION, owner_in
 from elasticq.model.results import Result, StaleResult
 from elasticq.peers.questions import Answer
 from elasticq.runtime.runtime import RuntimeStopped
-from elasticq.wire import json
-from elasticq.wire.operations import OPERATIONS, PEEK, SQS, Operation
+from elasticq.wire import json, topic_xml
+from elasticq.wire.operations import OPERATIONS, PEEK, SNS, SQS, Operation
 
-ACTIONS: Final[dict[str, Operation]] = {**OPERATIONS, PEEK.name: PEEK}
+TOPIC_ACTIONS: Final[dict[str, Operation]] = {
+    name if name not in OPERATIONS else operation.command.__name__: operation
+    for name, operation in SNS.operations.items()
+}
+"""SNS's actions; AddPermission and RemovePermission, which SQS has as well, are AddTopicPermission and so on here."""
+ACTIONS: Final[dict[str, Operation]] = {**OPERATIONS, PEEK.name: PEEK, **TOPIC_ACTIONS}
 """What can be asked for, by name."""
 
 
@@ -54,9 +60,12 @@ async def execute(source: AdminSource, action: str, body: bytes, owner: str) -> 
         command = json.decode(operation, body)
         result = unwrapped(await source.execute(command, owner))
     except SqsError as error:
-        raise NotExecuted(error.status, error.json_type, error.message) from error
+        code = error.code if isinstance(error, TopicError) else error.json_type
+        raise NotExecuted(error.status, code, error.message) from error
     except RuntimeStopped as error:
         raise NotExecuted(503, "ServiceUnavailable", "The server is stopping.") from error
+    if action in TOPIC_ACTIONS:
+        return msgspec.json.encode(topic_xml.plain_of(operation, result))
     return json.encode(operation, command, result) or b"{}"
 
 

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from elasticq.admin.calls import NotExecuted, execute, owner_of
 from elasticq.admin.source import AdminSource
-from elasticq.model.names import account_of, queue_url, region_of
+from elasticq.model.names import INNER, account_of, queue_url, region_of
 
 FORMAT: Final = 1
 COMPUTED: Final = frozenset(
@@ -46,6 +46,8 @@ async def export(source: AdminSource) -> bytes:
     """Return the definitions as JSON. Raises NotExecuted."""
     queues = []
     for figures in source.queues():
+        if region_of(figures.account, "") == INNER:
+            continue  # it is its subscription's
         url, owner = queue_url(source.endpoint, figures.account, figures.name), figures.account
         asked = msgspec.json.encode({"QueueUrl": url, "AttributeNames": ["All"]})
         attributes = await _ask(source, "GetQueueAttributes", asked, owner)

@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 from prometheus_client import GCCollector, PlatformCollector, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
+from prometheus_client.samples import Sample
 
 from elasticq import BUILD, __version__
 from elasticq.admin.source import AdminSource
@@ -274,13 +275,22 @@ def _topic_counter(name: str, told: str) -> CounterMetricFamily:
 
 
 def _lines(make: Callable[[], Family], rows: Sequence[Row], add: Callable[[Family, Row], None]) -> Lines:
-    """Yield the lines of a family in parts; only the first part has the heading."""
+    """Yield the lines of a family in parts, after its heading.
+
+    They are written here, as generate_latest takes three times as long: names of queues and accounts need no escapes.
+    """
+    if rows:
+        yield generate_latest(_Families([make()]))
     for at in range(0, len(rows), PART):
         family = make()
         for row in rows[at : at + PART]:
             add(family, row)
-        text = generate_latest(_Families([family]))
-        yield text.split(b"\n", 2)[2] if at else text
+        yield "".join([_line(sample) for sample in family.samples]).encode()
+
+
+def _line(sample: Sample) -> str:
+    labels = ",".join([f'{name}="{value}"' for name, value in sorted(sample.labels.items())])
+    return f"{sample.name}{{{labels}}} {float(sample.value)!r}\n"
 
 
 # --- one family each --------------------------------------------------------------

@@ -78,6 +78,9 @@ class AdminSource(Protocol):
     def queues(self) -> Iterator[QueueFigures]:
         """Yield the figures of each queue as they are when it is its turn; the caller may take its time."""
 
+    def queue(self, owner: str, name: str) -> QueueFigures | None:
+        """Return the figures of one queue, None where there is none; ``is_dead_letter_queue`` is not told."""
+
     async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
         """Return what another member answers to a question, asked over the link to it. Raises NotAnswered."""
 

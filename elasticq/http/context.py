@@ -97,6 +97,7 @@ class ServerContext:
     context_path: "/x" before all paths, in queue URLs too.
     auth: off, lax or strict; browsers: judges which web pages may ask, None where all may (csrf = "off").
     submit: the function by which calls reach the runtime; another one only while a test's faults are in force.
+    page_url: of the admin port, which shows the queues to people; empty where there is none.
     own_region: node.region, or empty where queues are not told apart by regions.
     slow_path: aiohttp's part; None until a connection needs it and sets it.
     services: the APIs that are spoken on the port; the first one has JSON 1.0, too.
@@ -129,6 +130,7 @@ class ServerContext:
         "node_name",
         "now_ms",
         "outbox",
+        "page_url",
         "public_url",
         "reader",
         "request_log",
@@ -162,6 +164,7 @@ class ServerContext:
         meter: Meter | None = None,
         request_log: RequestLog | None = None,
         has_testing: bool = False,
+        page_url: str = "",
         services: Services = (SQS, SNS),
         clock: Clock = boot_ms,
         wall_clock: Clock = wall_ms,
@@ -169,6 +172,7 @@ class ServerContext:
         self.runtime = runtime
         self.submit: Submit = runtime.submit
         self.has_testing = has_testing
+        self.page_url = page_url
         self.faults = Faults(runtime, loop, self._submit_by)
         self.loop = loop
         self.node_name = node_name

@@ -9,6 +9,7 @@ both go through exchange.py.
 
 import asyncio
 import re
+from html import escape
 from logging import LogRecord, getLogger
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
@@ -370,7 +371,21 @@ class SlowPath:
             self._admit(asked)
         except SqsError as error:
             return self._refuse(asked, error)
-        return _not_found()
+        request = asked.request
+        is_root = request.method == "GET" and asked.path == f"{self._context.context_path}/"
+        return self._told_where() if is_root and "text/html" in request.headers.get("Accept", "") else _not_found()
+
+    def _told_where(self) -> web.Response:
+        """Tell a person who opened this port in a browser what it is, and where the page for people is."""
+        page_url = escape(self._context.page_url)
+        where = (
+            f'The page is at <a href="{page_url}">{page_url}</a>' if page_url else "It has no page: admin.port is -1"
+        )
+        body = (
+            '<!doctype html><html lang="en"><meta charset="utf-8"><title>elasticq</title><h1>elasticq</h1>'
+            f"<p>SQS is spoken here, by programs. {where}.</p></html>\n"
+        )
+        return web.Response(text=body, content_type="text/html", headers=_STILL)
 
     def _admit(self, asked: Asked) -> tuple[str, str]:
         """Return principal and owner (model/names.py) of the caller. Raises the SqsError that the client gets."""
@@ -490,6 +505,9 @@ class _Ticket:
     def return_messages(self, outcome: Result | SqsError) -> None:
         if isinstance(outcome, ReceiveMessageResult):
             self._context.loop.call_soon(self._context.runtime.undelivered, outcome)
+
+
+_STILL: Final = {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Cache-Control": "no-store"}
 
 
 def _not_found() -> web.Response:

@@ -185,7 +185,8 @@ async def _serve(
     if is_alone:
         await asyncio.wait((declaring, member.ended), timeout=DECLARE_S, return_when=asyncio.FIRST_COMPLETED)
     observer, end_spans = spans.make(settings.otel, settings.node.id)
-    context = make_context(settings, runtime, loop, observer, files)
+    page_url = "" if admin is None else url_of(settings.admin, admin.port)
+    context = make_context(settings, runtime, loop, observer, files, page_url)
     view.open(member, context)
     pushes = None
     if settings.cluster.role != PROXY:
@@ -310,6 +311,7 @@ def make_context(
     loop: asyncio.AbstractEventLoop,
     observer: Observer | None = None,
     files: Shares | None = None,
+    page_url: str = "",
 ) -> ServerContext:
     http = settings.http
     if files is None:
@@ -342,6 +344,7 @@ def make_context(
         meter=Meter(SQS.operations | SNS.operations, settings.log.slow_ms / 1_000),
         request_log=RequestLog(settings.log.requests, observer),
         has_testing=settings.testing.enabled,
+        page_url=page_url,
     )
 
 

@@ -113,6 +113,13 @@ class View:
             told.is_dead_letter_queue = (queue.account, queue.name) in targets
             yield told
 
+    def queue(self, owner: str, name: str) -> QueueFigures | None:
+        assert self._member is not None
+        if self.status().role == PROXY:
+            return None
+        found = self._member.runtime.node.state.names.get((owner, name))
+        return None if found is None else figures(found, self._member.runtime.time_ms())
+
     @property
     def account(self) -> str:
         return self._settings.node.account

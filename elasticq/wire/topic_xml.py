@@ -80,11 +80,14 @@ def encode_as_json(operation: Operation, result: Result, request_id: str) -> byt
     """The same answer for a client whose Accept header asks for JSON."""
     answer: Tree = {"ResponseMetadata": {"RequestId": request_id}}
     if type(result) is not TopicDone:
-        tree = tree_of(operation, result)
-        answer[f"{operation.name}Result"] = {
-            name: value.entries if isinstance(value, Map) else value for name, value in tree.items()
-        }
+        answer[f"{operation.name}Result"] = plain_of(operation, result)
     return msgspec.json.encode({f"{operation.name}Response": answer})
+
+
+def plain_of(operation: Operation, result: Result) -> Tree:
+    """``tree_of``, in which a map is a mapping: for JSON."""
+    tree = tree_of(operation, result)
+    return {name: value.entries if isinstance(value, Map) else value for name, value in tree.items()}
 
 
 def tree_of(operation: Operation, result: Result) -> Tree:

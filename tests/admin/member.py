@@ -108,6 +108,9 @@ class Member:
     def queues(self) -> Iterator[QueueFigures]:
         yield from self.queued
 
+    def queue(self, owner: str, name: str) -> QueueFigures | None:
+        return next((each for each in self.queued if (each.account, each.name) == (owner, name)), None)
+
     def waiting(self, limit: int) -> list[Waiting]:
         return []
 

@@ -127,3 +127,14 @@ def test_series_of_members_are_added_from_their_ends() -> None:
         "received": [1.0, 1.0],
         "deleted": [0.0, 2.0],
     }
+
+
+def test_one_queue_is_told_apart_from_one_of_the_same_name_in_another_region(operator: Operator) -> None:
+    for region in ("", "eu-west-1"):
+        query = f"?region={region}" if region else ""
+        url = operator.act("CreateQueue", {"QueueName": "same-name"}, query)[1]["QueueUrl"]
+    operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "far"}, "?region=eu-west-1")
+    far = operator.ask("/queues/000000000000/same-name?region=eu-west-1")[1]
+    near = operator.ask("/queues/000000000000/same-name")[1]
+    assert ("<div><dt>visible</dt><dd>1</dd>" in far, "<div><dt>visible</dt><dd>0</dd>" in near) == (True, True)
+    assert operator.ask("/queues/000000000001/same-name")[0] == 404

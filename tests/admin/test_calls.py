@@ -72,3 +72,15 @@ def test_a_read_only_port_changes_nothing(tmp_path_factory: pytest.TempPathFacto
         assert operator.ask("/page/order/verify", b"", {"HX-Request": "true"})[0] == 403
         assert operator.ask("/cluster/orders", b'{"order": "verify"}', JSON)[0] == 403
         assert "read-only" in operator.ask("/")[1]
+
+
+def test_actions_of_topics_answer_as_the_sdks_do(operator: Operator) -> None:
+    status, made = operator.act("CreateTopic", {"Name": "calls-topic"})
+    assert (status, made) == (200, {"TopicArn": "arn:aws:sns:us-east-1:000000000000:calls-topic"})
+    given = {**made, "Label": "all", "AWSAccountId": ["123456789012"], "ActionName": ["Publish"]}
+    assert operator.act("AddTopicPermission", given) == (200, {})
+    told = operator.act("GetTopicAttributes", made)[1]["Attributes"]
+    assert "123456789012" in told["Policy"]
+    assert operator.act("Publish", {"TopicArn": f"{made['TopicArn']}s", "Message": "x"})[0] == 404
+    status, refused = operator.act("CreateTopic", {"Name": 7})
+    assert (status, refused["__type"].partition("#")[2]) == (400, "SerializationException")

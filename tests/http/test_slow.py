@@ -139,8 +139,8 @@ async def test_every_action_gives_the_same_bytes_on_both_paths(shape: str) -> No
     await slow_desk.close()
 
 
-def get(path: str) -> bytes:
-    return f"GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode()
+def get(path: str, *lines: str) -> bytes:
+    return "\r\n".join([f"GET {path} HTTP/1.1", f"Host: {HOST}", *lines, "", ""]).encode()
 
 
 async def test_health_and_ready_tell_the_state() -> None:
@@ -168,6 +168,32 @@ async def test_what_is_no_action_is_404(request_bytes: bytes) -> None:
     desk = Desk()
     answer = await desk.ask(request_bytes)
     assert (answer.status, answer.body) == (404, b"<UnknownOperationException/>")
+    await desk.close()
+
+
+@pytest.mark.parametrize(
+    ("page_url", "told"),
+    [
+        ("http://127.0.0.1:9325", b'<a href="http://127.0.0.1:9325">'),
+        ("", b"It has no page"),
+        ('"<b>', b"&quot;&lt;b&gt;"),
+    ],
+)
+async def test_a_browser_is_told_where_the_page_is(page_url: str, told: bytes) -> None:
+    desk = Desk()
+    desk.context.page_url = page_url
+    answer = await desk.ask(get("/", "Accept: text/html,*/*;q=0.8"))
+    assert (answer.status, told in answer.body, b"<b>" in answer.body) == (200, True, False)
+    assert (await desk.ask(get("/orders", "Accept: text/html"))).status == 404
+    listed = await desk.ask(get("/?Action=ListQueues", "Accept: text/html"))
+    assert b"ListQueuesResponse" in listed.body
+    await desk.close()
+
+
+async def test_a_browser_without_a_key_is_told_nothing() -> None:
+    desk = Desk(auth="strict")
+    answer = await desk.ask(get("/", "Accept: text/html"))
+    assert (answer.status, b"<h1>" in answer.body) == (403, False)
     await desk.close()
 
 

@@ -1,4 +1,4 @@
-"""Turns the fields of an HTML form into the members of an SQS action, and those into commands of other tools.
+"""Turns the fields of an HTML form into the members of an action of SQS or SNS, and those into commands of other tools.
 
 A field is named as the member of AWS JSON 1.0 that it fills; ``Attributes.NAME`` fills one item of that map. Some
 members are lines of text in a form: ``Tags`` as NAME=VALUE, ``MessageAttributes`` as NAME:TYPE=VALUE. Empty fields
@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from elasticq.admin.calls import ACTIONS, NotExecuted
+from elasticq.admin.calls import ACTIONS, TOPIC_ACTIONS, NotExecuted
 
 LINES: Final = frozenset(("Tags", "tags"))
 KEPT_EMPTY: Final = "+"
@@ -33,7 +33,9 @@ def members(action: str, fields: Iterable[tuple[str, str]]) -> dict[str, Any]:
         if part:
             found.setdefault(whole, {})[part] = value
         elif name in LINES:
-            found[name] = dict(_pairs(name, value))
+            pairs = _pairs(name, value)
+            is_list = action in TOPIC_ACTIONS
+            found[name] = [{"Key": key, "Value": text} for key, text in pairs] if is_list else dict(pairs)
         elif name == "MessageAttributes":
             found[name] = {key: attribute(key, text) for key, text in _pairs(name, value)}
         elif name in integers:
@@ -41,12 +43,13 @@ def members(action: str, fields: Iterable[tuple[str, str]]) -> dict[str, Any]:
         elif name in _LISTS:
             found[name] = [each for each in re.split(r"[\s,]+", value) if each]
         else:
-            found[name] = value.replace("\r\n", "\n") if name == "MessageBody" else value
+            found[name] = value.replace("\r\n", "\n") if name in _BODIES else value
     found.update(_typed(found))
     return found
 
 
 _INTEGERS: Final = frozenset(("FromSequence", "Limit"))
+_BODIES: Final = frozenset(("MessageBody", "Message"))
 _LISTS: Final = frozenset(("AttributeNames", "MessageAttributeNames", "TagKeys", "States"))
 
 
@@ -92,27 +95,34 @@ def _integer(name: str, value: str) -> int:
 
 def as_cli(action: str, given: Mapping[str, Any], endpoint: str, region: str) -> str:
     """Return the command of the AWS CLI that does the same."""
-    words = ["aws", "--endpoint-url", endpoint, "--region", region, "sqs", _kebab(action)]
+    service, name = _service(action)
+    words = ["aws", "--endpoint-url", endpoint, "--region", region, service, _kebab(name)]
     for name, value in given.items():
         words += [f"--{_kebab(name)}", *_cli_value(name, value)]
     return shlex.join(words)
 
 
 def _cli_value(name: str, value: Any) -> list[str]:
-    if isinstance(value, list):
-        return [str(each) for each in value]
-    if isinstance(value, dict):
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return value
+    if isinstance(value, (dict, list)):
         return [json.dumps(value, ensure_ascii=False)]
     return [str(value)]
 
 
 def as_boto3(action: str, given: Mapping[str, Any], endpoint: str, region: str) -> str:
     """Return the lines of Python that do the same with boto3."""
-    name = _kebab(action).replace("-", "_")
+    service, name = _service(action)
+    name = _kebab(name).replace("-", "_")
     told = ",\n".join(f"    {key}={_python(key, value)}" for key, value in given.items())
-    call = f"sqs.{name}(\n{told},\n)" if told else f"sqs.{name}()"
-    made = f"boto3.client({'sqs'!r}, endpoint_url={endpoint!r}, region_name={region!r})"
-    return f"import boto3\n\nsqs = {made}\n{call}"
+    call = f"{service}.{name}(\n{told},\n)" if told else f"{service}.{name}()"
+    made = f"boto3.client({service!r}, endpoint_url={endpoint!r}, region_name={region!r})"
+    return f"import boto3\n\n{service} = {made}\n{call}"
+
+
+def _service(action: str) -> tuple[str, str]:
+    """The service of an action, and its name there."""
+    return ("sns", TOPIC_ACTIONS[action].name) if action in TOPIC_ACTIONS else ("sqs", action)
 
 
 def _python(name: str, value: Any) -> str:

@@ -19,10 +19,11 @@ from elasticq.admin import asking, calls, definitions
 from elasticq.admin.api import OPENAPI, Api, QueueRow
 from elasticq.admin.calls import NotExecuted
 from elasticq.admin.cluster import document
-from elasticq.admin.page import forms, text
+from elasticq.admin.page import forms, text, topics
 from elasticq.admin.page.login import HEADERS, Login
 from elasticq.admin.source import AdminSource
-from elasticq.model.names import account_of, parse_queue_arn, queue_path, region_of
+from elasticq.engine.subscription_attributes import PROTOCOLS
+from elasticq.model.names import account_of, inner_owner, parse_queue_arn, queue_path, region_of, topic_arn
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 HERE: Final = Path(__file__).parent
 NAV: Final = (
     ("/", "Queues"),
+    ("/topics", "Topics"),
     ("/consumers", "Consumers"),
     ("/cluster.html", "Cluster"),
     ("/events", "Events"),
@@ -57,6 +59,8 @@ SETTINGS: Final = (
 )
 SHOWN_MAX: Final = 1_000
 PEEKED: Final = 50
+AFTERWARDS: Final = {"DeleteQueue": "/", "DeleteTopic": "/topics"}
+"""Where a browser goes when what its page showed is there no more."""
 STATIC: Final = {
     "htmx.min.js": "text/javascript",
     "uPlot.iife.min.js": "text/javascript",
@@ -81,6 +85,8 @@ class Pages:
         app.router.add_get("/", self.queues)
         app.router.add_get("/queues/{account}/{name}", self.queue)
         app.router.add_get("/queues/{account}/{name}/messages/{sequence}", self.message)
+        app.router.add_get("/topics", self.all_topics)
+        app.router.add_get("/topics/{account}/{name}", self.topic)
         app.router.add_get("/consumers", self.consumers)
         app.router.add_get("/cluster.html", self.cluster)
         app.router.add_get("/events", self.events)
@@ -91,6 +97,7 @@ class Pages:
         app.router.add_post("/page/as/{tool}/{action}", self.code)
         app.router.add_post("/page/order/{order}", self.order)
         app.router.add_post("/page/definitions", self.load)
+        app.router.add_post("/page/matching", self.matching)
 
     # --- what is shown ------------------------------------------------------------------
 
@@ -192,6 +199,55 @@ class Pages:
         body = found[0]["Body"].encode("utf-8", "replace")
         return web.Response(body=body, headers=headers, content_type="application/octet-stream")
 
+    async def all_topics(self, request: web.Request) -> web.Response:
+        query = request.query
+        wanted, trouble, rows = query.get("filter", "")[:80], "", list[dict[str, Any]]()
+        try:
+            owner = calls.owner_of(self._source, query.get("account", ""), query.get("region", ""))
+        except NotExecuted as error:
+            return await self._missing(error)
+        try:
+            rows = await topics.listed(self._asker(owner), wanted)
+        except NotExecuted as error:
+            trouble = error.message
+        return await self._html(
+            "topics.html",
+            "/topics",
+            rows=rows,
+            trouble=trouble,
+            filter=wanted,
+            query=urlencode({name: query[name] for name in ("filter", "account", "region") if name in query}),
+            topic_path=partial(self._topic_path, owner),
+            shown_max=topics.SHOWN_MAX,
+            **self._shown(owner),
+        )
+
+    async def topic(self, request: web.Request) -> web.Response:
+        parts = request.match_info
+        name = parts["name"]
+        try:
+            owner = calls.owner_of(self._source, parts["account"], request.query.get("region", ""))
+            arn = topic_arn(self._source.region, owner, name)
+            told = await topics.one(self._asker(owner), arn)
+        except NotExecuted as error:
+            return await self._missing(error)
+        for each in told["subscriptions"]:
+            queue = parse_queue_arn(each["Endpoint"], owner) if each["Protocol"] == "sqs" else None
+            each["link"] = queue and self._owner_path(*queue)
+            inner = self._source.queue(inner_owner(owner), each["SubscriptionArn"].rpartition(":")[2])
+            each["waiting"] = None if inner is None else inner.visible + inner.in_flight
+        return await self._html(
+            "topic.html",
+            "",
+            name=name,
+            arn=arn,
+            fifo=name.endswith(".fifo"),
+            protocols=sorted(PROTOCOLS),
+            undetailed=max(0, len(told["subscriptions"]) - topics.DETAILED_MAX),
+            **self._shown(owner),
+            **told,
+        )
+
     async def consumers(self, _: web.Request) -> web.Response:
         waiting = self._source.waiting(SHOWN_MAX)
         return await self._html("waiting.html", "/consumers", waiting=waiting, owner_path=self._owner_path)
@@ -244,8 +300,8 @@ class Pages:
             return await self._told("refused", error.code, error.message, status=error.status)
         shown = plain_json.dumps(answer, indent=2, ensure_ascii=False) if answer else ""
         told = await self._told("done", request.match_info["action"], "was done.", text.shown(shown))
-        if request.match_info["action"] == "DeleteQueue":
-            told.headers["HX-Redirect"] = "/"
+        if request.match_info["action"] in AFTERWARDS:
+            told.headers["HX-Redirect"] = AFTERWARDS[request.match_info["action"]]
         return told
 
     async def code(self, request: web.Request) -> web.Response:
@@ -270,10 +326,14 @@ class Pages:
         """
         fields = await _fields(request)
         own = {name: value for name, value in fields if name.startswith("_")}
-        given = forms.members(request.match_info["action"], [each for each in fields if each[0] not in own])
+        action = request.match_info.get("action", "Publish")
+        given = forms.members(action, [each for each in fields if each[0] not in own])
         owner = calls.owner_of(self._source, own.get("_account", ""), own.get("_region", ""))
-        if is_executed and "_typed" in own and own["_typed"] != queue_path(str(given.get("QueueUrl", "")), owner)[1]:
-            raise NotExecuted(400, "NotConfirmed", "The name that was typed is not the queue's: nothing was done.")
+        is_topic = "TopicArn" in given
+        name = topics.name_in(given["TopicArn"]) if is_topic else queue_path(str(given.get("QueueUrl", "")), owner)[1]
+        if is_executed and own.get("_typed", name) != name:
+            kind = "topic" if is_topic else "queue"
+            raise NotExecuted(400, "NotConfirmed", f"The name that was typed is not the {kind}'s: nothing was done.")
         return given, owner
 
     async def order(self, request: web.Request) -> web.Response:
@@ -289,6 +349,20 @@ class Pages:
         told = msgspec.json.decode(answer)
         said = str(told.get("done") or told.get("refused") or told.get("error"))
         return await self._told("done" if status == 200 else "refused", "The order", said, status=status)
+
+    async def matching(self, request: web.Request) -> web.Response:
+        """Tell which subscriptions would get what the form publishes, without publishing it."""
+        try:
+            given, owner = await self._form(request, is_executed=False)
+            reached, kept, unknown = await topics.matching(self._asker(owner), given)
+        except NotExecuted as error:
+            return await self._told("refused", error.code, error.message, status=error.status)
+        except ValueError as error:
+            return await self._told("refused", "InvalidParameter", str(error), status=400)
+        lines = [f"gets it: {each}" for each in reached] + [f"filtered out: {each}" for each in kept]
+        more = f", and {unknown} more were not looked at" if unknown else ""
+        said = f"would get it, {len(kept)} would not{more}. Nothing was published."
+        return await self._told("code", str(len(reached)), said, text.shown("\n".join(lines)))
 
     async def load(self, request: web.Request) -> web.Response:
         try:
@@ -311,8 +385,8 @@ class Pages:
         return owner, row
 
     def _last_sequence(self, owner: str, name: str) -> int:
-        found = (each.last_sequence for each in self._source.queues() if (each.account, each.name) == (owner, name))
-        return next(found, 0)
+        figures = self._source.queue(owner, name)
+        return 0 if figures is None else figures.last_sequence
 
     async def _execute(self, action: str, given: dict[str, Any], owner: str) -> dict[str, Any]:
         body = await calls.execute(self._source, action, msgspec.json.encode(given), owner)
@@ -325,6 +399,16 @@ class Pages:
             return await self._execute(action, given, owner)
         except NotExecuted as error:
             return {"message": error.message}
+
+    def _asker(self, owner: str) -> topics.Ask:
+        return lambda action, given: self._execute(action, given, owner)
+
+    def _shown(self, owner: str) -> dict[str, Any]:
+        """Return account and region of what a page shows, which need not be the node's."""
+        return {"shown_account": account_of(owner), "shown_region": region_of(owner, self._source.region)}
+
+    def _topic_path(self, owner: str, arn: str) -> str:
+        return self._owner_path(owner, topics.name_in(arn), "topics")
 
     def _dead(self, policy: str, owner: str) -> dict[str, Any] | None:
         try:
@@ -340,10 +424,10 @@ class Pages:
         query = "" if row.region == self._source.region else f"?region={row.region}"
         return f"/queues/{row.account}/{quote(row.name)}{query}"
 
-    def _owner_path(self, owner: str, name: str) -> str:
+    def _owner_path(self, owner: str, name: str, kind: str = "queues") -> str:
         region = region_of(owner, self._source.region)
         query = "" if region == self._source.region else f"?region={region}"
-        return f"/queues/{account_of(owner)}/{quote(name)}{query}"
+        return f"/{kind}/{account_of(owner)}/{quote(name)}{query}"
 
     async def _missing(self, error: NotExecuted) -> web.Response:
         return await self._html("missing.html", "", text=error.message, code=error.status)
@@ -353,10 +437,10 @@ class Pages:
         body = template.render(kind=kind, title=title, text=said, code=code)
         return web.Response(text=body, content_type="text/html", headers=HEADERS, status=status)
 
-    async def _html(self, name: str, here: str, *, code: int = 200, **values: Any) -> web.Response:
+    async def _html(self, template: str, here: str, /, *, code: int = 200, **values: Any) -> web.Response:
         environment = await self._environment()
         source = self._source
-        body = environment.get_template(name).render(
+        body = environment.get_template(template).render(
             nav=NAV,
             here=here,
             status=source.status(),

@@ -1,7 +1,10 @@
 """The page in a real browser: each action, charts that move, hostile messages, other origins, the keyboard."""
 
 import http.server
+import os
 import threading
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -171,6 +174,39 @@ def test_dead_letters_are_linked_both_ways_and_moved_back(page: Any, operator: O
     picture(page, "dead-letters")
 
 
+def test_a_topic_is_made_asked_about_and_published_to(page: Any, operator: Operator) -> None:
+    queue(operator, "reds")
+    page.goto(operator.url + "/topics")
+    expect(page.get_by_text("There are no topics yet")).to_be_visible()
+    picture(page, "topics-first-visit")
+    page.get_by_label("Name", exact=True).fill("colours")
+    page.get_by_role("button", name="Create", exact=True).click()
+    page.get_by_role("link", name="colours").click()
+    page.get_by_text("Subscribe", exact=True).first.click()
+    page.get_by_label("Endpoint").fill("arn:aws:sqs:us-east-1:000000000000:reds")
+    page.get_by_label("Filter policy").fill('{"colour": ["red"]}')
+    page.get_by_role("button", name="Subscribe", exact=True).click()
+    expect(page.locator("#told")).to_contain_text("Subscribe was done")
+    page.reload()
+    page.get_by_text("Publish a message").click()
+    page.get_by_label("Message", exact=True).fill("hello")
+    page.get_by_label("Attributes, a line each").fill("colour=blue")
+    page.get_by_role("button", name="Who would get it?").click()
+    expect(page.locator("#told")).to_contain_text("0 would get it, 1 would not")
+    page.get_by_label("Attributes, a line each").fill("colour=red")
+    page.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.locator("#told")).to_contain_text("Publish was done")
+    until(lambda: counts(operator, "reds") == (1, 0), "a message that was published")
+    page.locator("#subscriptions summary").click()
+    picture(page, "topic")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Unsubscribe").click()
+    expect(page.locator("#told")).to_contain_text("Unsubscribe was done")
+    page.goto(operator.url + "/topics")
+    expect(page.locator("#topics")).to_contain_text("none")
+    picture(page, "topics")
+
+
 def test_purging_wants_the_name(page: Any, operator: Operator) -> None:
     queue(operator, "purged", "a", "b")
     page.goto(operator.url + QUEUE + "purged")
@@ -258,6 +294,40 @@ def test_a_phone_scrolls_in_one_direction_only(browser: Any, operator: Operator,
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390, path
         picture(tab, f"phone-{scheme}-{number}")
     context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser: Any, operator: Operator, scheme: str) -> None:
+    queue(operator, "examined", HOSTILE, '{"a": 1}')
+    topic = operator.act("CreateTopic", {"Name": "examined"})[1]["TopicArn"]
+    arn = "arn:aws:sqs:us-east-1:000000000000:examined"
+    operator.act("Subscribe", {"TopicArn": topic, "Protocol": "sqs", "Endpoint": arn})
+    script, context = axe(), browser.new_context(color_scheme=scheme, bypass_csp=True)
+    tab = context.new_page()
+    paths = ("/", QUEUE + "examined", "/topics", "/topics/000000000000/examined", "/cluster.html", "/definitions")
+    for path in (*paths, "/consumers", "/events", "/api/docs"):
+        tab.goto(operator.url + path)
+        tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        tab.evaluate(script)
+        found = tab.evaluate("axe.run()")["violations"]
+        picture(tab, f"axe-{scheme}-{path.strip('/').replace('/', '-') or 'queues'}")
+        told = [(each["id"], [node["html"][:120] for node in each["nodes"][:3]]) for each in found if is_serious(each)]
+        assert told == [], (path, told)
+    context.close()
+
+
+def axe() -> str:
+    """axe-core's script: the file that ELASTICQ_AXE names, or the one in the package that make ui-test installs."""
+    found = find_spec("axe_core_python")
+    installed = Path(found.origin).with_name("axe.min.js") if found and found.origin else None
+    named = os.environ.get("ELASTICQ_AXE")
+    file = Path(named) if named else installed
+    assert file is not None, "make ui-test installs axe-core"
+    return file.read_text()
+
+
+def is_serious(violation: dict[str, Any]) -> bool:
+    return violation["impact"] in ("serious", "critical")
 
 
 def test_a_thousand_queues_are_shown_at_once(page: Any, operator: Operator) -> None:

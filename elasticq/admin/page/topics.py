@@ -1,0 +1,109 @@
+"""What the page shows of topics, and which subscriptions a message would reach, all asked for by SNS's actions."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+
+from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES, InvalidFilterPolicy, compile_policy
+from elasticq.engine.topics import FILTER, FILTER_SCOPE
+from elasticq.model.commands import MessageAttributes
+from elasticq.model.topic_commands import Publish
+
+SHOWN_MAX: Final = 1_000
+DETAILED_MAX: Final = 100
+"""Subscriptions of a topic whose attributes are asked for, one by one."""
+
+Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Executes an action with its members; raises NotExecuted."""
+
+
+async def listed(ask: Ask, wanted: str) -> list[dict[str, Any]]:
+    """Return the topics with ``wanted`` in their names: name, arn, and how many subscriptions of which protocols."""
+    topics = await _all(ask, "ListTopics", "Topics", {})
+    subscriptions = await _all(ask, "ListSubscriptions", "Subscriptions", {})
+    protocols: dict[str, Counter[str]] = {}
+    for each in subscriptions:
+        protocols.setdefault(each["TopicArn"], Counter())[each["Protocol"]] += 1
+    found = [
+        {
+            "name": name_in(each["TopicArn"]),
+            "arn": each["TopicArn"],
+            "protocols": sorted(protocols.get(each["TopicArn"], Counter()).items()),
+        }
+        for each in topics
+    ]
+    return sorted((each for each in found if wanted in each["name"]), key=lambda each: each["name"])
+
+
+async def one(ask: Ask, arn: str) -> dict[str, Any]:
+    """Return a topic: its attributes, tags and subscriptions, the first DETAILED_MAX of these with their attributes."""
+    attributes = (await ask("GetTopicAttributes", {"TopicArn": arn}))["Attributes"]
+    tags = (await ask("ListTagsForResource", {"ResourceArn": arn}))["Tags"]
+    return {
+        "attributes": attributes,
+        "tags": {each["Key"]: each["Value"] for each in tags},
+        "subscriptions": await _subscriptions(ask, arn),
+    }
+
+
+async def matching(ask: Ask, given: dict[str, Any]) -> tuple[list[str], list[str], int]:
+    """Return the endpoints that a Publish would reach, those that their filters keep from it, and how many were not
+    looked at. Those that are not confirmed get nothing, and are in neither.
+
+    Raises NotExecuted for a topic that is not there, ValueError for attributes that are none.
+    """
+    try:
+        publish = msgspec.convert(given, Publish)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error
+    reached: list[str] = []
+    kept: list[str] = []
+    subscriptions = await _subscriptions(ask, str(publish.topic_arn))
+    for each in subscriptions[:DETAILED_MAX]:
+        if each["is_pending"]:
+            continue
+        is_taken = takes(each["attributes"], publish.message_attributes, publish.message or "")
+        (reached if is_taken else kept).append(each["Endpoint"])
+    return reached, kept, max(0, len(subscriptions) - DETAILED_MAX)
+
+
+def takes(subscription: dict[str, str], attributes: MessageAttributes | None, body: str) -> bool:
+    """Whether the filter among a subscription's attributes lets a message pass."""
+    policy = subscription.get(FILTER)
+    if not policy:
+        return True
+    try:
+        return compile_policy(policy, subscription.get(FILTER_SCOPE, MESSAGE_ATTRIBUTES)).matches(attributes, body)
+    except InvalidFilterPolicy:
+        return False
+
+
+def name_in(arn: str) -> str:
+    """Return the name at the end of a topic's ARN."""
+    return arn.rpartition(":")[2]
+
+
+async def _subscriptions(ask: Ask, arn: str) -> list[dict[str, Any]]:
+    found = await _all(ask, "ListSubscriptionsByTopic", "Subscriptions", {"TopicArn": arn})
+    for number, each in enumerate(found):
+        each["is_pending"] = not each["SubscriptionArn"].startswith("arn:")
+        each["attributes"] = {}
+        if number < DETAILED_MAX and not each["is_pending"]:
+            asked = await ask("GetSubscriptionAttributes", {"SubscriptionArn": each["SubscriptionArn"]})
+            each["attributes"] = asked["Attributes"]
+    return found
+
+
+async def _all(ask: Ask, action: str, member: str, given: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what an action lists, SHOWN_MAX at most."""
+    found: list[dict[str, Any]] = []
+    token = ""
+    while len(found) < SHOWN_MAX:
+        page = await ask(action, {**given, "NextToken": token} if token else given)
+        found += page[member]
+        token = page.get("NextToken", "")
+        if not token:
+            break
+    return found

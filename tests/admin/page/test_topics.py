@@ -1,0 +1,120 @@
+"""Topics on the page: their list, a topic, and who would get a message."""
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from elasticq.admin.page.topics import name_in, takes
+from elasticq.model.commands import MessageAttributeValue
+from tests.admin.operator import FORM, Operator
+
+RED = {"FilterPolicy": '{"color": ["red"]}'}
+LARGE = {"FilterPolicy": '{"size": [{"numeric": [">", 5]}]}', "FilterPolicyScope": "MessageBody"}
+
+
+def colour(text: str) -> dict[str, MessageAttributeValue]:
+    return {"color": MessageAttributeValue(data_type="String", string_value=text)}
+
+
+def subscribed(operator: Operator, topic: str, queue: str, **attributes: str) -> str:
+    """Return the ARN of a subscription of a new queue to a topic, which is made where it is missing."""
+    operator.act("CreateQueue", {"QueueName": queue})
+    arn = operator.act("CreateTopic", {"Name": topic})[1]["TopicArn"]
+    given = {"TopicArn": arn, "Protocol": "sqs", "Endpoint": f"arn:aws:sqs:us-east-1:000000000000:{queue}"}
+    status, told = operator.act("Subscribe", {**given, "Attributes": attributes})
+    assert status == 200, told
+    return str(told["SubscriptionArn"])
+
+
+def send(operator: Operator, path: str, **fields: str) -> tuple[int, str]:
+    status, told, _ = operator.ask(path, urlencode(fields).encode(), FORM)
+    return status, told
+
+
+@pytest.mark.parametrize(
+    ("subscription", "attributes", "body", "wanted"),
+    [
+        ({}, None, "anything", True),
+        (RED, colour("red"), "", True),
+        (RED, colour("blue"), "", False),
+        (RED, None, "", False),
+        (LARGE, None, '{"size": 6}', True),
+        (LARGE, None, '{"size": 5}', False),
+        ({"FilterPolicy": "[]"}, None, "", False),
+    ],
+)
+def test_a_filter_lets_pass_what_a_publish_would_deliver(
+    subscription: dict[str, str], attributes: Any, body: str, wanted: bool
+) -> None:
+    assert takes(subscription, attributes, body) is wanted
+
+
+def test_the_name_of_a_topic_ends_its_arn() -> None:
+    assert name_in("arn:aws:sns:us-east-1:000000000000:orders") == "orders"
+
+
+def test_topics_are_listed_and_filtered(operator: Operator) -> None:
+    subscribed(operator, "catalogue-topic", "catalogue-queue")
+    subscribed(operator, "other-topic", "catalogue-queue")
+    text = operator.ask("/topics?filter=catalogue-")[1]
+    assert '<a href="/topics/000000000000/catalogue-topic">catalogue-topic</a></th><td>1 sqs</td>' in text
+    assert "other-topic" not in text
+    assert operator.ask("/topics?region=UPPER")[0] == 400
+
+
+def test_a_topic_shows_its_subscriptions_and_links_their_queues(operator: Operator) -> None:
+    subscribed(operator, "shown-topic", "shown-topic-queue", **RED)
+    status, text, _ = operator.ask("/topics/000000000000/shown-topic")
+    assert status == 200
+    assert '<a href="/queues/000000000000/shown-topic-queue">' in text
+    assert "&#34;color&#34;" in text
+    assert operator.ask("/topics/000000000000/no-such-topic")[0] == 404
+
+
+def test_who_would_get_a_message_is_told_without_publishing_it(operator: Operator) -> None:
+    arn = subscribed(operator, "asked-topic", "asked-red", **RED).rpartition(":")[0]
+    subscribed(operator, "asked-topic", "asked-all")
+    status, told = send(
+        operator, "/page/matching", TopicArn=arn, Message="hello", MessageAttributes="color=blue", _region="us-east-1"
+    )
+    assert (status, "<strong>1</strong> would get it, 1 would not" in told) == (200, True)
+    assert "gets it: arn:aws:sqs:us-east-1:000000000000:asked-all" in told
+    assert "filtered out: arn:aws:sqs:us-east-1:000000000000:asked-red" in told
+    assert operator.act("Peek", {"QueueUrl": "asked-all"})[1]["Messages"] == []
+    assert send(operator, "/page/matching", TopicArn=f"{arn}-missing", Message="hello")[0] == 404
+
+
+def test_forms_publish_tag_and_delete(operator: Operator) -> None:
+    status, _ = send(operator, "/page/do/CreateTopic", Name="formed-topic", Tags="team=payments\nstage=test")
+    assert status == 200
+    arn = subscribed(operator, "formed-topic", "formed-queue", RawMessageDelivery="true").rpartition(":")[0]
+    tags = operator.act("ListTagsForResource", {"ResourceArn": arn})[1]["Tags"]
+    assert {each["Key"]: each["Value"] for each in tags} == {"team": "payments", "stage": "test"}
+    status, told = send(operator, "/page/do/Publish", TopicArn=arn, Message="to all", MessageAttributes="n:Number=5")
+    assert status == 200, told
+    (message,) = operator.act("Peek", {"QueueUrl": "formed-queue"})[1]["Messages"]
+    assert (message["Body"], message["MessageAttributes"]["n"]["StringValue"]) == ("to all", "5")
+    assert send(operator, "/page/do/DeleteTopic", TopicArn=arn, _typed="other")[0] == 400
+    assert send(operator, "/page/do/DeleteTopic", TopicArn=arn, _typed="formed-topic")[0] == 200
+    assert operator.ask("/topics/000000000000/formed-topic")[0] == 404
+
+
+def test_a_subscription_of_a_web_server_is_no_queue_of_the_list(operator: Operator) -> None:
+    arn = operator.act("CreateTopic", {"Name": "web-topic"})[1]["TopicArn"]
+    before = {row["name"] for row in operator.get("/api/queues")["queues"]}
+    given = {"TopicArn": arn, "Protocol": "http", "Endpoint": "http://127.0.0.1:9/"}
+    assert operator.act("Subscribe", given)[0] == 200
+    assert {row["name"] for row in operator.get("/api/queues")["queues"]} == before
+    assert "not confirmed" in operator.ask("/topics/000000000000/web-topic")[1]
+    assert operator.ask("/api/definitions")[0] == 200
+
+
+def test_topics_are_code_of_sns(operator: Operator) -> None:
+    arn = "arn:aws:sns:us-east-1:000000000000:coded"
+    told = send(operator, "/page/as/boto3/Publish", TopicArn=arn, Message="hello")[1]
+    assert "sns.publish(" in told
+    told = send(operator, "/page/as/cli/TagResource", ResourceArn=arn, Tags="a=b")[1]
+    assert "sns tag-resource" in told
+    assert json.dumps([{"Key": "a", "Value": "b"}]) in told.replace("&#34;", '"')
