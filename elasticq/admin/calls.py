@@ -16,14 +16,14 @@ from elasticq.model.results import Result, StaleResult
 from elasticq.peers.questions import Answer
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire import json, topic_xml
-from elasticq.wire.operations import OPERATIONS, PEEK, SNS, SQS, Operation
+from elasticq.wire.operations import BY_SEQUENCE, OPERATIONS, PEEK, SNS, SQS, Operation
 
 TOPIC_ACTIONS: Final[dict[str, Operation]] = {
     name if name not in OPERATIONS else operation.command.__name__: operation
     for name, operation in SNS.operations.items()
 }
 """SNS's actions; AddPermission and RemovePermission, which SQS has as well, are AddTopicPermission and so on here."""
-ACTIONS: Final[dict[str, Operation]] = {**OPERATIONS, PEEK.name: PEEK, **TOPIC_ACTIONS}
+ACTIONS: Final[dict[str, Operation]] = {**OPERATIONS, PEEK.name: PEEK, **BY_SEQUENCE, **TOPIC_ACTIONS}
 """What can be asked for, by name."""
 
 

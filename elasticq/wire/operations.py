@@ -317,3 +317,9 @@ PEEK: Final = _operation(
     actions.PEEK, extensions.Peek, results.PeekResult, Shape(set(), set(), {}), namespace=SQS.namespace
 )
 """Ours, of JSON only, and on a path of its own: no action of the service."""
+
+BY_SEQUENCE: Final = {
+    row.name: _operation(row, vars(extensions)[row.name], results.EmptyResult, Shape(set(), set(), {}), SQS.namespace)
+    for row in actions.BY_SEQUENCE
+}
+"""Ours, of the admin port's JSON and of REST only: they name a message by its place in the queue."""

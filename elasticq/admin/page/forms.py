@@ -48,7 +48,7 @@ def members(action: str, fields: Iterable[tuple[str, str]]) -> dict[str, Any]:
     return found
 
 
-_INTEGERS: Final = frozenset(("FromSequence", "Limit"))
+_INTEGERS: Final = frozenset(("FromSequence", "Limit", "Sequence", "VisibilityTimeout"))
 _BODIES: Final = frozenset(("MessageBody", "Message"))
 _LISTS: Final = frozenset(("AttributeNames", "MessageAttributeNames", "TagKeys", "States"))
 

@@ -137,3 +137,23 @@ def test_queues_are_filtered_and_sorted(operator: Operator) -> None:
     text = page(operator, "/?filter=sort-&sort=visible&down=1")
     assert text.index(">sort-b<") < text.index(">sort-c<") < text.index(">sort-a<")
     assert "No queue has" in page(operator, "/?filter=nothing-like-it")
+
+
+def test_one_message_is_given_back_or_deleted(operator: Operator) -> None:
+    url = operator.act("CreateQueue", {"QueueName": "one-of-two"})[1]["QueueUrl"]
+    for body in ("first", "second"):
+        operator.act("SendMessage", {"QueueUrl": url, "MessageBody": body})
+    assert "Give it back now" not in page(operator, "/queues/000000000000/one-of-two")
+    operator.act("ReceiveMessage", {"QueueUrl": url})
+    first, second = operator.act("Peek", {"QueueUrl": url})[1]["Messages"]
+    assert (first["State"], second["State"]) == ("inflight", "visible")
+    assert "Give it back now" in page(operator, "/queues/000000000000/one-of-two")
+    given = form(QueueUrl=url, Sequence=str(first["Sequence"]), VisibilityTimeout="0")
+    assert operator.ask("/page/do/HideBySequence", given, FORM)[0] == 200
+    first, second = operator.act("Peek", {"QueueUrl": url})[1]["Messages"]
+    assert (first["State"], second["State"]) == ("visible", "visible")
+    gone = form(QueueUrl=url, Sequence=str(second["Sequence"]))
+    assert operator.ask("/page/do/DeleteBySequence", gone, FORM)[0] == 200
+    assert [each["Body"] for each in operator.act("Peek", {"QueueUrl": url})[1]["Messages"]] == ["first"]
+    status, told, _ = operator.ask("/page/do/DeleteBySequence", gone, FORM)
+    assert (status, "refused" in told) == (404, True), told
