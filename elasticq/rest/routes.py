@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from elasticq.model.errors import InvalidParameterValue, SqsError
+from elasticq.model.errors import InvalidParameterValue, SenderError
 from elasticq.rest import messages, queues
 from elasticq.rest import shapes as s
 from elasticq.rest.api import Handler, Parameter
@@ -93,14 +93,14 @@ STREAM: Final = re.compile(r"/queues/([^/]+)/stream")
 STREAM_QUERY: Final = (_VISIBILITY, _ACK)
 
 
-class UnknownPath(SqsError):
+class UnknownPath(SenderError):
     """No route has this path."""
 
     code, json_type = "UnknownPath", "UnknownPath"
     status = 404
 
 
-class WrongMethod(SqsError):
+class WrongMethod(SenderError):
     """The path has no such method; ``allowed``: those that it has."""
 
     code, json_type = "WrongMethod", "WrongMethod"

@@ -19,7 +19,7 @@ from elasticq.sim.repeats import REPLY_WITHDRAWN, TWO_EFFECTS
 from elasticq.sim.world import run
 from tests.sim import planted, planted_topics
 
-SEEDS = range(1, 11)
+SEEDS = range(1, 21)
 DURATION_MS = 24_000
 FAULTS = 10
 

@@ -36,7 +36,7 @@ def _set(state: State, queue_id: int, turns: dict[str, Stored], path: str, store
 
 def _turns_set_rows(mutation: m.TurnsSet) -> list[RowChange]:
     queue_id = mutation.queue_id
-    found = zip(mutation.paths, mutation.starts, mutation.weights, mutation.clocks, strict=True)
+    found = zip(mutation.paths, mutation.starts, mutation.weights, mutation.clocks, strict=False)  # judge.py has looked
     return [
         Drop(m.TURNS, (queue_id, path))
         if weight == GONE

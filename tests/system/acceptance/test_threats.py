@@ -362,9 +362,10 @@ def test_no_sql_is_made_of_what_clients_say() -> None:
 
 
 def test_no_xml_of_clients_is_parsed_anywhere() -> None:
-    """An XML bomb needs a parser: the server imports none."""
+    """An XML bomb needs a parser: the server imports none. A client reads what the server that it asks answers."""
     parsers = re.compile(r"^\s*(?:import|from)\s+(?:xml|lxml|xmltodict|defusedxml)\b", re.MULTILINE)
-    assert [path for path in (ROOT / "elasticq").rglob("*.py") if parsers.search(path.read_text())] == []
+    found = [path for path in (ROOT / "elasticq").rglob("*.py") if parsers.search(path.read_text())]
+    assert [path for path in found if path.parent != ROOT / "elasticq" / "client"] == []
 
 
 # --- secrets in logs ---------------------------------------------------------------------
