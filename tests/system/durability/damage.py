@@ -30,7 +30,7 @@ RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 OF_QUEUE = re.compile(r"messages of queue (\S+)(?: that had been received)?, sequences ([\d, -]+)")
 FROM_PAGE = re.compile(r"of a page of queue (\S+), sequences (\d+) and after")
 OF_LOG = re.compile(r"ntries (\d+) to (\d+)(?: of the log)? (?:are lost|, although)|Lost: entries (\d+) to (\d+)")
-OF_QUEUES = re.compile(r"Lost: \d+ queues, and all messages")
+OF_QUEUES = re.compile(r"Lost: (?:\d+ queues, and all messages|every queue and message that is not in the log)")
 PAGE_SPAN = 256
 
 Messages = dict[str, dict[int, str]]
