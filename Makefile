@@ -55,13 +55,13 @@ simulate: .venv/.installed  ## seeded clusters with faults: SEEDS=n from FIRST=s
 	$(BIN)/python -m elasticq sim --seeds $(SEEDS) --first $(FIRST) $(ARGS)
 
 # Clusters of three, five and seven, a member alone, other bounds: by their share of the seeds, each from a number of its own.
-nightly: .venv/.installed-test  ## fresh seeds: SEEDS=n in all, those that fail into FAILING=file; all tests in a fresh order; make chaos; make clients
+nightly: .venv/.installed-test  ## fresh seeds: SEEDS=n in all, those that fail into FAILING=file; all tests in a fresh order; make chaos; make clients, heavy ones too
 	@share() { $(BIN)/python -m elasticq sim --first random --processes 0 --quiet --coverage --failing $(FAILING) --seeds $$(( $(SEEDS) * $$1 / 100 + 1 )) $${@:2}; }; \
 	status=0; share 40 --members 3 || status=1; share 30 --members 5 || status=1; share 5 --members 7 || status=1; \
 	share 10 --members 1 || status=1; share 10 --members 3 --mixed || status=1; share 5 --members 5 --mixed || status=1; exit $$status
 	$(MAKE) test ARGS="--shuffle $$RANDOM"
 	$(MAKE) chaos KILLS=$(KILLS) MINUTES=$(MINUTES) FIRST=$$RANDOM
-	$(MAKE) clients ARGS="--allow-missing"
+	$(MAKE) clients ARGS="--heavy --allow-missing"
 
 chaos: .venv/.installed-test  ## kill -9 a server, damage its disk, kill Spark's jobs KILLS=n times each, break clusters for MINUTES=m, from seed FIRST=s; judge
 	$(BIN)/python scripts/chaos.py --kills $(KILLS) --seed $(FIRST)

@@ -6,7 +6,7 @@ a job is told all addresses, speaks to different members and ends with status 0 
 Clients that have a job named rolling are run again through one member of a cluster, while the master, always another
 member, is killed by kill -9 and the next one is stopped by SIGTERM. With --restarts they run while all members restart
 again and again, one after another; their addresses are kept open by supervisors. They shall see no error and nothing
-twice.
+twice. Clients that take minutes to build are run where they are named, and with --heavy.
 A client whose tools are not on this machine cannot be run: that is said, and the status is 1 as for a failure,
 unless --allow-missing. The logs of what failed are kept, and their place is printed.
 """
@@ -36,6 +36,7 @@ ROOT = Path(__file__).resolve().parent.parent
 JOBS = ROOT / "tests" / "system" / "clients"
 ENVIRONMENTS = ROOT / ".venv-clients"
 MAKING_S = 900
+HEAVY_MAKING_S = 3_600
 JOB_S = 240
 FRONT = "n1"
 """The member through which clients are run while others die."""
@@ -66,6 +67,7 @@ class Client(Struct):
 
     rolling: the job that runs while members die and restart, if it has one. It makes the file ``begun`` in its
     directory and ends when there is one named ``over``.
+    is_heavy: building it takes minutes of all cores.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Client(Struct):
     make: Callable[[Path, Path], None]
     job: Callable[[Path, Path], list[list[str]]]
     rolling: Callable[[Path, Path], list[str]] | None = None
+    is_heavy: bool = False
 
 
 def run(command: list[str], directory: Path, patience_s: int, more: dict[str, str] | None = None) -> str:
@@ -149,6 +152,15 @@ def make_kombu(source: Path, environment: Path) -> None:
     shutil.unpack_archive(archive, environment)
 
 
+def make_rust(source: Path, environment: Path) -> None:
+    shutil.copytree(source, environment, dirs_exist_ok=True)
+    run(["nice", "-n", "10", "cargo", "build", "--quiet", "--release"], environment, HEAVY_MAKING_S)
+
+
+def rust_job(source: Path, environment: Path) -> list[list[str]]:
+    return [[str(environment / "target" / "release" / "clients")]]
+
+
 def make_java(source: Path, environment: Path) -> None:
     shutil.copytree(source, environment, dirs_exist_ok=True)
     goals = ["package", "dependency:copy-dependencies", "-DoutputDirectory=target/lib"]
@@ -197,6 +209,7 @@ CLIENTS = [
     Client("go", ("go",), make_go, go_job, again(go_job)),
     Client("java", ("java", "mvn"), make_java, java_job, java_rolling),
     Client("kombu", (), make_kombu, python_job, python_rolling),
+    Client("rust", ("cargo",), make_rust, rust_job, again(rust_job), is_heavy=True),
     Client("terraform", ("terraform",), make_terraform, terraform_job),
 ]
 
@@ -408,10 +421,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("client", nargs="*", choices=[*names, []], help=f"which: {', '.join(names)}; none: all")
     parser.add_argument("--only", choices=[*TARGETS, "kills"], help="not the others")
+    parser.add_argument("--heavy", action="store_true", help="those that take minutes to build, too")
     parser.add_argument("--allow-missing", action="store_true", help="status 0 although tools are missing")
     parser.add_argument("--restarts", type=int, default=0, help="rolling restarts, beside which nothing else is run")
     arguments = parser.parse_args()
-    chosen = [client for client in CLIENTS if not arguments.client or client.name in arguments.client]
+    wanted = arguments.client or [client.name for client in CLIENTS if arguments.heavy or not client.is_heavy]
+    chosen = [client for client in CLIENTS if client.name in wanted]
     directory = Path(tempfile.mkdtemp(prefix="elasticq-clients-"))
     ready, missing, failures = prepare_all(chosen)
     chosen_runs = ["rolling"] if arguments.restarts else [arguments.only] if arguments.only else [*TARGETS, "kills"]
