@@ -111,21 +111,30 @@ class WrongMethod(SenderError):
         self.allowed = allowed
 
 
-def _pattern(path: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", path))
+def _named(parts: list[str], given: list[str]) -> dict[str, str] | None:
+    """What ``given`` has at the places of the names in braces; None where it is another path than ``parts``."""
+    if len(parts) != len(given):
+        return None
+    found = {}
+    for part, text in zip(parts, given, strict=True):
+        if part.startswith("{") and text:
+            found[part[1:-1]] = text
+        elif part != text:
+            return None
+    return found
 
 
-_PATTERNS: Final = [(route, _pattern(route.path)) for route in ROUTES]
+_PARTS: Final = [(route, route.path.split("/")) for route in ROUTES]
 
 
 def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
     """The route of a path below BASE, and what stands in its braces. Raises UnknownPath, WrongMethod."""
-    allowed = []
-    for route, pattern in _PATTERNS:
-        match = pattern.fullmatch(path)
-        if match is not None:
+    allowed, given = [], path.split("/")
+    for route, parts in _PARTS:
+        named = _named(parts, given)
+        if named is not None:
             if route.method == method:
-                return route, match.groupdict()
+                return route, named
             allowed.append(route.method)
     if allowed:
         raise WrongMethod(path, method, allowed)

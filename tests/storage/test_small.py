@@ -22,6 +22,7 @@ LATER = Table("later", ("account", "number"), m.QueueTagged, member="part", sinc
 HELD = Table("held", ("name",), m.QueueTagged, since=schema.FORMAT + 1, is_held=True)
 NEWEST = Table("newest", ("number",), m.QueueTagged, since=schema.FORMAT + 1, newest=2)
 SMALL = st.integers(0, 2)
+TIMES = st.lists(st.binary(min_size=1, max_size=8), min_size=1, max_size=1)
 
 
 def row(value: int) -> m.QueueTagged:
@@ -162,6 +163,10 @@ def test_rows_of_each_table_come_back_as_they_were(table: Table, data: st.DataOb
     kinds = [kind for kind in ROWS if isinstance(kind, type) and issubclass(kind, table.row)]
     connection, rows = opened(), Rows()
     row = data.draw(structs(data.draw(st.sampled_from(kinds))))
+    if isinstance(row, m.TurnsSet):  # it tells of several rows, of which each comes back by itself
+        row = data.draw(
+            st.builds(m.TurnsSet, SMALL, st.just(["a.b"]), TIMES, st.lists(SMALL, min_size=1, max_size=1), TIMES)
+        )
     rows.take(Committed(1, 1, 1, [row]))
     flush(rows, connection)
     assert list(Rows().load(connection)[1]) == [row]
