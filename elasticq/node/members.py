@@ -106,7 +106,7 @@ class Members:
 
     @property
     def linked_peers(self) -> list[Peer]:
-        return [self.peers[each] for each in self.linked]
+        return [self.peers[each] for each in sorted(self.linked)]
 
     def lost(self, member_id: str, now_ms: int) -> None:
         """The link to a member broke: with one member or cluster less, founding or joining may be possible now."""

@@ -135,6 +135,7 @@ def test_messages_of_a_fifo_topic_wait_behind_one_that_is_not_delivered() -> Non
         assert [body[:6] for body in desk.bodies(f"q{number}.fifo")] == ["xxxxxx", "second", "third"]
 
 
+@pytest.mark.pure
 def test_too_many_that_wait_throttle_the_publisher(desk: TopicDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "PUBLISHES_MAX", 1)
     desk.publish("1")

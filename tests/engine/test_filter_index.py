@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -96,6 +97,7 @@ def index_of(policies: list[FilterPolicy]) -> FilterIndex[int]:
     return index
 
 
+@pytest.mark.pure
 def test_of_ten_thousand_subscriptions_only_those_that_match_are_asked() -> None:
     for scope in (MESSAGE_ATTRIBUTES, MESSAGE_BODY):
         policies = [counted({"customer": [f"c{number % 3_333}"]}, scope) for number in range(10_000)]
@@ -104,12 +106,14 @@ def test_of_ten_thousand_subscriptions_only_those_that_match_are_asked() -> None
         assert asked(policies) == 3
 
 
+@pytest.mark.pure
 def test_the_key_that_tells_subscriptions_apart_is_the_one_they_are_found_by() -> None:
     policies = [counted({"kind": ["order"], "customer": [f"c{number}"]}) for number in range(1_000)]
     assert index_of(policies).matching(attributes_of({"kind": "order", "customer": "c7"}), "") == [7]
     assert asked(policies) <= 2
 
 
+@pytest.mark.pure
 def test_a_filter_on_a_key_that_the_message_has_not_is_not_asked() -> None:
     policies = [counted({f"k{number}": [{"prefix": "x"}]}) for number in range(1_000)]
     assert index_of(policies).matching(attributes_of({"k7": "xy"}), "") == [7]
