@@ -3,10 +3,11 @@
 from typing import Final
 
 from elasticq.engine.context import ExecutionContext
+from elasticq.engine.mutations import TopicSet
 from elasticq.engine.state import State
 from elasticq.engine.topics import Subscription, Topic
 from elasticq.model.commands import Call
-from elasticq.model.errors import TopicNotFound, invalid_parameter
+from elasticq.model.errors import TaggedResourceNotFound, TopicNotFound, invalid_parameter
 from elasticq.model.names import ACCOUNT, neighbour, topic_arn
 
 _PARTS: Final = 6  # arn:aws:sns:<region>:<account>:<topic>
@@ -52,6 +53,14 @@ def named_topic(
     if topic is None:
         raise TopicNotFound(NO_TOPIC)
     return topic
+
+
+def named_resource(state: State, call: Call, arn: str | None, context: ExecutionContext) -> TopicSet:
+    """The row of the topic that a ResourceArn names. Raises InvalidParameter, TaggedResourceNotFound."""
+    topic = state.topics.names.get(topic_key(arn, call, context, "ResourceArn"))
+    if topic is None or topic.row is None:
+        raise TaggedResourceNotFound()
+    return topic.row
 
 
 def arn_of(topic: Topic, context: ExecutionContext) -> str:

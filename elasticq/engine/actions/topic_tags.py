@@ -4,14 +4,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from elasticq.engine import mutations as m
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.state import State
-from elasticq.engine.topic_arns import topic_key
+from elasticq.engine.topic_arns import named_resource
 from elasticq.model import limits
 from elasticq.model import topic_commands as t
 from elasticq.model.commands import Call
-from elasticq.model.errors import TaggedResourceNotFound, TagLimitExceeded, invalid_parameter
+from elasticq.model.errors import TagLimitExceeded, invalid_parameter
 from elasticq.model.topic_results import ListedTag, TopicTagged, TopicTagsResult
 
 TOO_MANY: Final = "Could not complete request: tag quota of per resource exceeded"
@@ -38,22 +37,15 @@ def _counted(tags: dict[str, str]) -> dict[str, str]:
     return tags
 
 
-def _tagged(state: State, call: Call, arn: str | None, context: ExecutionContext) -> m.TopicSet:
-    topic = state.topics.names.get(topic_key(arn, call, context, "ResourceArn"))
-    if topic is None or topic.row is None:
-        raise TaggedResourceNotFound()
-    return topic.row
-
-
 def tag_resource(state: State, call: Call, command: t.TagResource, context: ExecutionContext) -> Outcome:
-    row = _tagged(state, call, command.resource_arn, context)
+    row = named_resource(state, call, command.resource_arn, context)
     tags = _counted({**row.tags, **checked_tags(command.tags)})
     return TopicTagged(), [] if tags == row.tags else [replace(row, tags=tags)]
 
 
 def untag_resource(state: State, call: Call, command: t.UntagResource, context: ExecutionContext) -> Outcome:
     """A key that is not there is no error."""
-    row = _tagged(state, call, command.resource_arn, context)
+    row = named_resource(state, call, command.resource_arn, context)
     tags = {key: value for key, value in row.tags.items() if key not in command.tag_keys}
     return TopicTagged(), [] if tags == row.tags else [replace(row, tags=tags)]
 
@@ -61,5 +53,5 @@ def untag_resource(state: State, call: Call, command: t.UntagResource, context: 
 def list_tags_for_resource(
     state: State, call: Call, command: t.ListTagsForResource, context: ExecutionContext
 ) -> Outcome:
-    row = _tagged(state, call, command.resource_arn, context)
+    row = named_resource(state, call, command.resource_arn, context)
     return TopicTagsResult([ListedTag(key, value) for key, value in row.tags.items()]), []

@@ -10,14 +10,14 @@ from elasticq.engine import topic_attributes
 from elasticq.engine.actions.topic_tags import checked_tags
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.state import State
-from elasticq.engine.topic_arns import arn_of, named_topic, topic_key
+from elasticq.engine.topic_arns import arn_of, named_resource, named_topic, topic_key
 from elasticq.engine.topic_paging import read_token, token_of
 from elasticq.engine.topic_removal import removed
 from elasticq.engine.topics import Topic
 from elasticq.model import limits
 from elasticq.model import topic_commands as t
 from elasticq.model.commands import Call
-from elasticq.model.errors import TaggedResourceNotFound, TopicLimitExceeded, invalid_parameter
+from elasticq.model.errors import TopicLimitExceeded, invalid_parameter
 from elasticq.model.names import FIFO_TOPIC_NAME, TOPIC_NAME, topic_arn
 from elasticq.model.topic_results import (
     DataProtectionPolicyResult,
@@ -120,23 +120,17 @@ def _checked_policy(text: str) -> str:
     return text
 
 
-def _protected(state: State, call: Call, arn: str | None, context: ExecutionContext) -> m.TopicSet:
-    topic = state.topics.names.get(topic_key(arn, call, context, "ResourceArn"))
-    if topic is None or topic.row is None:
-        raise TaggedResourceNotFound()
-    return topic.row
-
-
 def get_data_protection_policy(
     state: State, call: Call, command: t.GetDataProtectionPolicy, context: ExecutionContext
 ) -> Outcome:
-    return DataProtectionPolicyResult(_protected(state, call, command.resource_arn, context).data_protection_policy), []
+    row = named_resource(state, call, command.resource_arn, context)
+    return DataProtectionPolicyResult(row.data_protection_policy), []
 
 
 def put_data_protection_policy(
     state: State, call: Call, command: t.PutDataProtectionPolicy, context: ExecutionContext
 ) -> Outcome:
-    row = _protected(state, call, command.resource_arn, context)
+    row = named_resource(state, call, command.resource_arn, context)
     policy = _checked_policy(command.data_protection_policy or "")
     return TopicDone(), [replace(row, data_protection_policy=policy)] if policy != row.data_protection_policy else []
 
