@@ -8,6 +8,7 @@ A message's value, or *scalar*, is a text, a number, None for JSON's null, TRUE 
 """
 
 import ipaddress
+from abc import ABC, abstractmethod
 from functools import lru_cache
 from typing import Any, Final
 
@@ -44,14 +45,14 @@ def is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-class Pattern:
+class Pattern(ABC):
     """Base of all patterns but equality."""
 
     __slots__ = ()
 
+    @abstractmethod
     def holds(self, value: object) -> bool:
         """Whether this value is what the pattern asks for."""
-        raise NotImplementedError
 
 
 class Prefix(Pattern):
