@@ -65,22 +65,22 @@ class FilterPolicy:
     alternatives: one of them must hold; is_of_body: the scope is MessageBody; takes_all: it is ``{}``.
     """
 
-    __slots__ = ("alternatives", "is_of_body", "takes_all", "wanted")
+    __slots__ = ("alternatives", "is_of_body", "takes_all")
 
     def __init__(self, alternatives: list[Alternative], is_of_body: bool) -> None:
         self.alternatives = alternatives
         self.is_of_body = is_of_body
         self.takes_all = any(not each.conditions for each in alternatives)
-        self.wanted = Step()
-        for each in alternatives:
-            for key, _ in each.conditions:
-                self.wanted.add(key)
 
     def matches(self, attributes: MessageAttributes | None, body: str) -> bool:
         """Whether a message with these attributes and this body is for the subscription."""
         if self.takes_all:
             return True
-        document = of_body(body, self.wanted) if self.is_of_body else of_attributes(attributes, self.wanted)
+        wanted = Step()
+        for each in self.alternatives:
+            for key, _ in each.conditions:
+                wanted.add(key)
+        document = of_body(body, wanted) if self.is_of_body else of_attributes(attributes, wanted)
         if document is None or document.is_empty():
             return False
         return any(each.holds(document) for each in self.alternatives)
