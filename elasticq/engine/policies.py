@@ -81,6 +81,17 @@ def _alone(values: list[str]) -> str | list[str]:
     return values[0] if len(values) == 1 else values
 
 
+def permission(service: str, arn: str, label: str, accounts: list[str], actions: list[str]) -> Statement:
+    """What AddPermission writes; service: SQS or SNS, which stands before its actions."""
+    return {
+        "Sid": label,
+        "Effect": "Allow",
+        "Principal": {"AWS": _alone([f"arn:aws:iam::{account}:root" for account in accounts])},
+        "Action": _alone([f"{service}:{action}" for action in actions]),
+        "Resource": arn,
+    }
+
+
 def with_permission(value: str, arn: str, label: str, accounts: list[str], actions: list[str]) -> str | None:
     """The policy with one more statement; None if the label is taken. Raises OverLimit."""
     document = _document(value)
@@ -88,13 +99,7 @@ def with_permission(value: str, arn: str, label: str, accounts: list[str], actio
     document.setdefault("Id", f"{arn}/SQSDefaultPolicy")
     if any(statement.get("Sid") == label for statement in document["Statement"]):
         return None
-    statement = {
-        "Sid": label,
-        "Effect": "Allow",
-        "Principal": {"AWS": _alone([f"arn:aws:iam::{account}:root" for account in accounts])},
-        "Action": _alone([f"SQS:{action}" for action in actions]),
-        "Resource": arn,
-    }
+    statement = permission("SQS", arn, label, accounts, actions)
     # Version and Id before the statements, as AWS writes it.
     head = {"Version": document.pop("Version"), "Id": document.pop("Id")}
     whole = {**head, **document, "Statement": [*document["Statement"], statement]}

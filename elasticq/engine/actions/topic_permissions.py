@@ -6,7 +6,9 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from elasticq.engine import mutations as m
+from elasticq.engine import policy_language
 from elasticq.engine.context import ExecutionContext, Outcome
+from elasticq.engine.policies import permission
 from elasticq.engine.state import State
 from elasticq.engine.topic_arns import arn_of, named_topic
 from elasticq.engine.topic_attributes import OWNERS_ACTIONS, POLICY, default_policy
@@ -32,15 +34,8 @@ def add_permission(state: State, call: Call, command: t.AddTopicPermission, cont
     document = _document(topic, arn)
     if any(statement.get("Sid") == label for statement in document["Statement"]):
         raise invalid_parameter("Statement already exists")
-    accounts = [f"arn:aws:iam::{account}:root" for account in dict.fromkeys(command.aws_account_id)]
-    actions = [f"SNS:{action}" for action in dict.fromkeys(command.action_name)]
-    statement = {
-        "Sid": label,
-        "Effect": "Allow",
-        "Principal": {"AWS": _alone(accounts)},
-        "Action": _alone(actions),
-        "Resource": arn,
-    }
+    accounts, actions = list(dict.fromkeys(command.aws_account_id)), list(dict.fromkeys(command.action_name))
+    statement = permission("SNS", arn, label, accounts, actions)
     return TopicDone(), [_with(topic, {**document, "Statement": [*document["Statement"], statement]})]
 
 
@@ -61,17 +56,10 @@ def _checked_label(label: str | None) -> str:
     return label
 
 
-def _alone(values: list[str]) -> str | list[str]:
-    return values[0] if len(values) == 1 else values
-
-
 def _document(topic: Topic, arn: str) -> dict[str, Any]:
     row = topic.row
     assert row is not None, "it has a name"
-    text = row.attributes.get(POLICY) or default_policy(arn, account_of(row.account))
-    document: dict[str, Any] = json.loads(text)
-    statements = document["Statement"]
-    return {**document, "Statement": statements if isinstance(statements, list) else [statements]}
+    return policy_language.document(row.attributes.get(POLICY) or default_policy(arn, account_of(row.account)))
 
 
 def _with(topic: Topic, document: dict[str, Any]) -> m.TopicSet:
