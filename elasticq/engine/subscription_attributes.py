@@ -12,20 +12,18 @@ from msgspec import Struct
 
 from elasticq.engine.delivery_policies import InvalidDeliveryPolicy, of_subscription
 from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES, MESSAGE_BODY, InvalidFilterPolicy, compile_policy
-from elasticq.engine.topics import FILTER, FILTER_SCOPE, QUEUE_PROTOCOL, RAW, REDRIVE
+from elasticq.engine.topics import FILTER, FILTER_SCOPE, QUEUE_PROTOCOL, RAW, REDRIVE, WEB_PROTOCOLS
 from elasticq.model.errors import invalid_parameter, quoted
 from elasticq.model.names import has_fifo_suffix, parse_queue_arn
 
 DELIVERY_POLICY: Final = "DeliveryPolicy"
 ROLE: Final = "SubscriptionRoleArn"
-_RAW_PROTOCOLS: Final = frozenset((QUEUE_PROTOCOL, "http", "https", "firehose"))
+_RAW_PROTOCOLS: Final = frozenset((QUEUE_PROTOCOL, *WEB_PROTOCOLS, "firehose"))
 _QUEUE_ARN_PARTS: Final = 6
 
-PROTOCOLS: Final = frozenset(
-    ("http", "https", "email", "email-json", "sms", QUEUE_PROTOCOL, "application", "lambda", "firehose")
-)
-CONFIRMED_PROTOCOLS: Final = frozenset(("http", "https", "email", "email-json"))
+CONFIRMED_PROTOCOLS: Final = frozenset((*WEB_PROTOCOLS, "email", "email-json"))
 """Those whose endpoint confirms a subscription before it gets anything."""
+PROTOCOLS: Final = CONFIRMED_PROTOCOLS | {"sms", QUEUE_PROTOCOL, "application", "lambda", "firehose"}
 _PHONE: Final = re.compile(r"\+?[0-9](?:[-/. ]?[0-9])*\Z")
 
 
@@ -52,7 +50,7 @@ def check_endpoint(to: Endpoint) -> None:
             raise invalid_parameter(
                 "Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics"
             )
-    elif protocol in ("http", "https"):
+    elif protocol in WEB_PROTOCOLS:
         if not endpoint.startswith(f"{protocol}://") or len(endpoint) <= len(f"{protocol}://"):
             raise invalid_parameter("Endpoint must match the specified protocol")
     elif protocol == "sms":
@@ -124,22 +122,16 @@ def _delivery_policy(value: str) -> str:
     return value
 
 
-def _document(name: str, value: str) -> str:
-    if value:
-        try:
-            members = json.loads(value)
-        except (ValueError, RecursionError) as error:
-            raise invalid_parameter(f"{name}: failed to parse JSON. {error}") from None
-        if not isinstance(members, dict):
-            raise invalid_parameter(f"{name}: failed to parse JSON. It is no object.")
-    return value
-
-
 def _redrive(value: str, to: Endpoint) -> str:
-    if not _document(REDRIVE, value):
+    if not value:
         return ""
-    arn = json.loads(value).get("deadLetterTargetArn")
-    target = parse_queue_arn(arn, to.account)
+    try:
+        members = json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise invalid_parameter(f"RedrivePolicy: failed to parse JSON. {error}") from None
+    if not isinstance(members, dict):
+        raise invalid_parameter("RedrivePolicy: failed to parse JSON. It is no object.")
+    target = parse_queue_arn(members.get("deadLetterTargetArn"), to.account)
     if target is None or target[0] != to.account:
         raise invalid_parameter("RedrivePolicy: deadLetterTargetArn is an invalid arn")
     if to.is_fifo and has_fifo_suffix(to.endpoint) and not has_fifo_suffix(target[1]):
