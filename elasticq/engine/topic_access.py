@@ -17,7 +17,7 @@ from elasticq.model import topic_commands as t
 from elasticq.model.actions import BY_NAME
 from elasticq.model.commands import Call
 from elasticq.model.errors import AuthorizationError, TopicError
-from elasticq.model.names import account_of, queue_arn, topic_arn
+from elasticq.model.names import ANONYMOUS, account_of, queue_arn, topic_arn
 
 SERVICE: Final = "sns.amazonaws.com"
 _MENDING: Final = frozenset(
@@ -33,7 +33,6 @@ _OF_RESOURCES: Final = (
     t.GetDataProtectionPolicy,
     t.PutDataProtectionPolicy,
 )
-ANONYMOUS: Final = "anonymous"
 
 
 def check(state: State, call: Call, command: t.TopicCommand, context: ExecutionContext) -> None:

@@ -5,9 +5,8 @@ from hashlib import blake2b
 from logging import getLogger
 from typing import Final
 
-from elasticq.model.names import ACCOUNT, ACCOUNT_CHARS, REGION, account_of, owner_in
+from elasticq.model.names import ACCOUNT, ACCOUNT_CHARS, ANONYMOUS, REGION, account_of, owner_in
 
-ANONYMOUS: Final = "anonymous"
 CREDENTIALS_MAX: Final = 1_024
 CREDENTIAL_BYTES_MAX: Final = 256
 REGIONS_TOLD_MAX: Final = 32

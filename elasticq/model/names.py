@@ -24,6 +24,8 @@ ACCOUNT_CHARS: Final = 12
 REGION: Final = re.compile(r"[a-z0-9-]{1,32}\Z")
 DEFAULT_ACCOUNT: Final = "000000000000"
 DEFAULT_REGION: Final = "us-east-1"
+ANONYMOUS: Final = "anonymous"
+"""The principal of a call without an access key id."""
 
 
 def has_fifo_suffix(name: str) -> bool:

@@ -25,7 +25,7 @@ from elasticq.engine.topic_arns import (
 from elasticq.engine.topic_attributes import MESSAGE_BYTES, RETRY_DEFAULTS, message_bytes_max
 from elasticq.engine.topic_paging import read_number, token_of
 from elasticq.engine.topic_removal import removed
-from elasticq.engine.topics import FILTER, FILTER_SCOPE, QUEUE_PROTOCOL, RAW, Subscription, Topic
+from elasticq.engine.topics import FILTER, FILTER_SCOPE, QUEUE_PROTOCOL, RAW, WEB_PROTOCOLS, Subscription, Topic
 from elasticq.model import limits
 from elasticq.model import topic_commands as t
 from elasticq.model.commands import Call
@@ -36,7 +36,7 @@ from elasticq.model.errors import (
     SubscriptionLimitExceeded,
     invalid_parameter,
 )
-from elasticq.model.names import account_of, inner_owner, owner_in
+from elasticq.model.names import ANONYMOUS, account_of, inner_owner, owner_in
 from elasticq.model.topic_results import (
     ListedSubscription,
     SubscribeResult,
@@ -47,7 +47,6 @@ from elasticq.model.topic_results import (
 
 PENDING: Final = "pending confirmation"
 LISTED_PENDING: Final = "PendingConfirmation"
-ANONYMOUS: Final = "anonymous"
 
 
 def subscribe(state: State, call: Call, command: t.Subscribe, context: ExecutionContext) -> Outcome:
@@ -253,7 +252,7 @@ def get_subscription_attributes(
     scope = own.pop(FILTER_SCOPE, MESSAGE_ATTRIBUTES)
     if FILTER in own:
         own[FILTER_SCOPE] = scope
-    if row.protocol in ("http", "https"):
+    if row.protocol in WEB_PROTOCOLS:
         own["EffectiveDeliveryPolicy"] = _effective_delivery_policy(own.get(attributes.DELIVERY_POLICY, ""))
     return TopicAttributesResult(shown | own), []
 
