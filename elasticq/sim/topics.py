@@ -27,6 +27,7 @@ from elasticq.sim.queues import TOPICS
 from elasticq.sim.workload import Workload
 
 QUEUES: Final = {"few": 3, "many": 6}
+NAMES: Final = [f"{topic}{number}" for topic, count in QUEUES.items() for number in range(count)]
 FILTERED, CHANGING = "many4", "many5"  # the queues whose subscriptions change
 NARROW, WIDE = '{"n": ["0"]}', '{"n": ["0", "1"]}'
 PUBLISHERS: Final = 2
@@ -90,10 +91,9 @@ class TopicFounder(TopicClient):
         self.arns: dict[str, str] = {}
 
     def start(self) -> None:
-        queues = [f"{topic}{number}" for topic, count in QUEUES.items() for number in range(count)]
-        commands: list[tuple[str, Command]] = [(name, CreateQueue(queue_name=name)) for name in queues]
+        commands: list[tuple[str, Command]] = [(name, CreateQueue(queue_name=name)) for name in NAMES]
         commands += [(topic, CreateTopic(name=topic)) for topic in QUEUES]
-        commands += [(queue, subscribing(queue)) for queue in queues]
+        commands += [(queue, subscribing(queue)) for queue in NAMES]
         self._next(commands)
 
     def _next(self, commands: list[tuple[str, Command]]) -> None:
@@ -225,8 +225,7 @@ class TopicClients:
         if node.state.publishes:
             self._found(STUCK, f"{len(node.state.publishes)} publishes are not delivered at the end")
             return
-        names = [f"{topic}{number}" for topic, count in QUEUES.items() for number in range(count)]
-        held = {name: _bodies(member, name) for name in names}
+        held = {name: _bodies(member, name) for name in NAMES}
         for publish in self.record.published:
             self._judge(publish, held)
 
@@ -243,7 +242,7 @@ class TopicClients:
         certain = {name: count for name, count in counts.items() if name not in (FILTERED, CHANGING)}
         was = None
         if publish.topic == "many":
-            was = _state_during(self.record.filters, publish, at_first=True)
+            was = _state_during(self.record.filters, publish)
         if was is not None:
             passes = was or publish.number == "0"
             if passes:
@@ -251,7 +250,7 @@ class TopicClients:
             elif counts[FILTERED]:
                 self._found(LEAKED, f"{told}, which the filter of {FILTERED} refused")
         if publish.topic == "many" and counts[CHANGING]:
-            was = _state_during(self.record.subscriptions, publish, at_first=True)
+            was = _state_during(self.record.subscriptions, publish)
             if was is False:
                 self._found(LEAKED, f"{told}, though {CHANGING} was not subscribed")
         if len(set(certain.values())) > 1:
@@ -260,11 +259,11 @@ class TopicClients:
             self._found(LOST, f"{told}, answered")
 
 
-def _state_during(changes: list[Changed], publish: Published, *, at_first: bool) -> bool | None:
+def _state_during(changes: list[Changed], publish: Published) -> bool | None:
     """What was so all the while from a publish's first attempt to its answer; None if it may have changed."""
     if publish.complete_us is None:
         return None
-    is_on = at_first
+    is_on = True  # as the founder made it
     for change in changes:
         if change.complete_us is not None and change.complete_us < publish.invoke_us:
             is_on = change.is_on
