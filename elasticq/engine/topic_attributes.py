@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from elasticq.engine import policy_language
+from elasticq.engine.delivery_policies import DEFAULT
 from elasticq.engine.topics import Topic
 from elasticq.model import limits
 from elasticq.model.errors import invalid_parameter
@@ -33,14 +34,15 @@ OWNERS_ACTIONS: Final = (
 )
 """What the policy of a new topic lets its owner do, in AWS's order."""
 RETRY_DEFAULTS: Final = {
-    "minDelayTarget": 20,
-    "maxDelayTarget": 20,
-    "numRetries": 3,
-    "numMaxDelayRetries": 0,
-    "numNoDelayRetries": 0,
-    "numMinDelayRetries": 0,
-    "backoffFunction": "linear",
+    "minDelayTarget": DEFAULT.min_delay_s,
+    "maxDelayTarget": DEFAULT.max_delay_s,
+    "numRetries": DEFAULT.retries,
+    "numMaxDelayRetries": DEFAULT.at_max,
+    "numNoDelayRetries": DEFAULT.at_once,
+    "numMinDelayRetries": DEFAULT.at_min,
+    "backoffFunction": DEFAULT.function,
 }
+"""What is in force without a DeliveryPolicy, as it is shown, in AWS's order."""
 
 
 def _refused(name: str) -> NoReturn:
@@ -208,7 +210,7 @@ def effective_delivery_policy(policy: str) -> str:
         **given,
         "defaultHealthyRetryPolicy": {**RETRY_DEFAULTS, **retries},
         "disableSubscriptionOverrides": given.get("disableSubscriptionOverrides", False),
-        "defaultRequestPolicy": given.get("defaultRequestPolicy") or {"headerContentType": "text/plain; charset=UTF-8"},
+        "defaultRequestPolicy": given.get("defaultRequestPolicy") or {"headerContentType": DEFAULT.content_type},
     }
     first = ("defaultHealthyRetryPolicy", "disableSubscriptionOverrides", "defaultRequestPolicy")
     ordered = {name: http.pop(name) for name in first} | http
