@@ -346,11 +346,6 @@ class SubscriptionLimitExceeded(TopicError):
     status = 403
 
 
-class FilterPolicyLimitExceeded(TopicError):
-    code, json_type = "FilterPolicyLimitExceeded", "FilterPolicyLimitExceededException"
-    status = 403
-
-
 class TagLimitExceeded(TopicError):
     code, json_type = "TagLimitExceeded", "TagLimitExceededException"
 

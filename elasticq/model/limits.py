@@ -44,7 +44,6 @@ KMS_REUSE_S_MAX: Final = 86_400
 TRACE_HEADER_BYTES_MAX: Final = 1_024  # ours: X-Ray's own have a few hundred
 
 # Quotas of topics: botocore's model of SNS, "Amazon SNS endpoints and quotas", and recordings of AWS.
-TOPIC_NAME_CHARS_MAX: Final = 256
 TOPIC_MESSAGE_BYTES_MAX: Final = 1_048_576  # the highest MaximumMessageSize
 TOPIC_MESSAGE_BYTES_DEFAULT: Final = 262_144
 TOPIC_MESSAGE_BYTES_MIN_SETTING: Final = 1_024

@@ -17,7 +17,7 @@ from elasticq.engine.fan_out import FanOut, Message, read_texts, sequence_number
 from elasticq.engine.invocations import TOO_MANY
 from elasticq.engine.publish_attributes import check_attributes
 from elasticq.engine.state import State
-from elasticq.engine.topic_arns import named_topic, topic_key
+from elasticq.engine.topic_arns import arn_of, named_topic, topic_key
 from elasticq.engine.topic_attributes import CONTENT_BASED, THROUGHPUT_SCOPE, message_bytes_max
 from elasticq.engine.topics import QUEUE_PROTOCOL, Topic
 from elasticq.model import limits
@@ -34,11 +34,10 @@ from elasticq.model.errors import (
     invalid_parameter,
     quoted,
 )
-from elasticq.model.names import topic_arn
 from elasticq.model.topic_results import PublishBatchResult, PublishCounts, PublishedEntry, PublishResult
 
 STRUCTURED: Final = "json"
-_SUBJECT: Final = re.compile(r"[^\x00-\x1f\x7f]{1,100}\Z")
+_SUBJECT: Final = re.compile(rf"[^\x00-\x1f\x7f]{{1,{limits.SUBJECT_CHARS_MAX}}}\Z")
 _ID: Final = re.compile(r"[A-Za-z0-9_-]*\Z")
 _ID_CHARS_MAX: Final = 80
 _KEY: Final = Layout(">QB")
@@ -134,7 +133,7 @@ class _Publisher:
         self._topic = topic
         self._call = call
         self._context = context
-        self._arn = topic_arn(context.region, row.account, row.name)
+        self._arn = arn_of(topic, context)
         self.number = row.number
         self._attributes = row.attributes
         self._fan_out = FanOut(state, context, is_checked=call.origin is not None)
