@@ -15,7 +15,7 @@ _FORBIDDEN: Final = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")  # no encoding takes half a character
 _PLAIN: Final = frozenset(range(0x20, 0x80)) | frozenset(b"\t\n\r")
 _KEEPS_PLAIN: Final = bytes(byte if byte in _PLAIN else byte ^ 0xFF for byte in range(256))  # changes what is not plain
-_NUMBER: Final = re.compile(r"[+-]?([0-9]++\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?\Z")
+NUMBER: Final = re.compile(r"[+-]?([0-9]++\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?\Z")
 _is_token: Final = re.compile(r"[!-~]{1,128}\Z").match  # letters, digits and the 32 punctuation marks of ASCII
 _is_name: Final = re.compile(r"[A-Za-z0-9_.-]+\Z").match
 NO_GROUP: Final = "The request must contain the parameter MessageGroupId."
@@ -133,7 +133,7 @@ def _check_value(name: str, value: MessageAttributeValue, allowed: Limits) -> No
 
 def _check_number(name: str, text: str) -> None:
     """Up to 38 digits, magnitude 10^-128 to 10^126 (SQS developer guide); kept as sent, so that MD5s agree."""
-    match = _NUMBER.match(text)
+    match = NUMBER.match(text)
     if match:
         digits, _, exponent = text.lower().lstrip("+-").partition("e")
         whole, _, fraction = digits.partition(".")

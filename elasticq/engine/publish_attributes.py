@@ -10,7 +10,6 @@ from elasticq.model.errors import ParameterValueInvalid, SqsError, TopicValidati
 _NAME_BYTES_MAX: Final = 256
 _TYPES: Final = ("String", "Number", "Binary")
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.-]")
-_IS_NUMBER: Final = re.compile(r"[+-]?([0-9]++\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?\Z").match
 
 
 def check_attributes(attributes: MessageAttributes, where: str) -> None:
@@ -66,7 +65,7 @@ def _check_value(name: str, value: MessageAttributeValue) -> None:
             f"The message attribute '{name}' must contain non-empty message attribute value for message attribute"
             f" type '{base}'."
         )
-    if base == "Number" and not _IS_NUMBER(given or ""):
+    if base == "Number" and not contents.NUMBER.match(given or ""):
         raise ParameterValueInvalid(f"Could not cast message attribute '{name}' value to number.")
     if field == "String":
         _check_characters(name, given or "")
