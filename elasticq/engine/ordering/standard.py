@@ -125,17 +125,9 @@ class StandardOrder(Order):
             self._delayed -= 1
 
     def replace(self, sequence: int, old: Row, row: Row) -> None:
-        if row.delivery_number != old.delivery_number:
-            self._count_delivery(old, row)
+        self._taken += deliveries(old, row)
         self.remove(sequence, old)
         self.insert(sequence, row)
-
-    def _count_delivery(self, old: Row, row: Row) -> None:
-        """Count a delivery of the message, or one that is rolled back: then its number falls."""
-        if row.delivery_number > old.delivery_number:
-            self._taken += 1
-        elif row.delivery_number < old.delivery_number:
-            self._taken -= 1
 
     def join(self, sequence: int, name: str) -> None:
         raise AssertionError("a queue whose messages have groups has a fair order")
@@ -289,6 +281,11 @@ class StandardOrder(Order):
 
     def next_due_ms(self) -> int | None:
         return self._heap[0][0] if self._heap else None
+
+
+def deliveries(old: Row, row: Row) -> int:
+    """Returns how many deliveries more a message has: -1 where one is rolled back, as then its number falls."""
+    return (row.delivery_number > old.delivery_number) - (row.delivery_number < old.delivery_number)
 
 
 Successor = TypeVar("Successor", bound=StandardOrder)
