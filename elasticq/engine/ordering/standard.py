@@ -199,7 +199,8 @@ class StandardOrder(Order):
                 return []
             if limit == 1 and first in contents and contents[first].sent_ms > sent_after_ms:
                 return [first]
-        return self._first_of(iter(self._returned), self._fresh(), limit, sent_after_ms)
+        fresh = self._fresh() if self._due else iter(self._untouched)
+        return self._first_of(iter(self._returned), fresh, limit, sent_after_ms)
 
     def _first_of(self, returned: Iterator[int], fresh: Iterator[int], limit: int, sent_after_ms: int) -> list[int]:
         """Returns what ``choose`` does of messages that came back and of those that were never received."""
@@ -230,9 +231,6 @@ class StandardOrder(Order):
 
     def _fresh(self) -> Iterator[int]:
         """The messages that were never received and can be handed out, longest available first."""
-        if not self._due:
-            yield from self._untouched
-            return
         contents = self._contents
         delayed = iter(self._due.items())
         due = next(delayed, None)
