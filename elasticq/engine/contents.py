@@ -16,6 +16,7 @@ _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")  # no encoding takes half a c
 _PLAIN: Final = frozenset(range(0x20, 0x80)) | frozenset(b"\t\n\r")
 _KEEPS_PLAIN: Final = bytes(byte if byte in _PLAIN else byte ^ 0xFF for byte in range(256))  # changes what is not plain
 NUMBER: Final = re.compile(r"[+-]?([0-9]++\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?\Z")
+_is_integer: Final = re.compile(r"[+-]?[0-9]{1,19}\Z").match
 _is_token: Final = re.compile(r"[!-~]{1,128}\Z").match  # letters, digits and the 32 punctuation marks of ASCII
 _is_name: Final = re.compile(r"[A-Za-z0-9_.-]+\Z").match
 NO_GROUP: Final = "The request must contain the parameter MessageGroupId."
@@ -180,6 +181,12 @@ def check_delay(delay_seconds: int) -> int:
     """A message's own delay, which counts instead of the queue's, also where it is 0. Raises InvalidParameterValue."""
     words = "DelaySeconds must be >= 0 and <= 900"
     return check_range(delay_seconds, 0, limits.DELAY_S_MAX, "DelaySeconds", words)
+
+
+def whole_number(value: MessageAttributeValue) -> int | None:
+    """The whole number of an attribute; None where it is of another type, or no whole number of at most 19 digits."""
+    text = value.string_value or ""
+    return int(text) if value.data_type == "Number" and _is_integer(text) else None
 
 
 def no_deduplication(value: str) -> SqsError:

@@ -81,9 +81,7 @@ class Identity:
         recent, at = self._recent, sequence % RECENT_MAX
         if recent.sequences[at] == sequence and recent.queue_ids[at] == queue_id:
             return recent.message_ids[at]
-        keyed = self._begin_message()
-        keyed.update(_ORIGIN.pack(queue_id, sequence))
-        text = keyed.hexdigest()
+        text = self.digest(queue_id, sequence).hex()
         made = f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
         recent.queue_ids[at], recent.sequences[at], recent.message_ids[at] = queue_id, sequence, made
         return made

@@ -1,8 +1,11 @@
 """What a queue whose groups share stores of their turns (ordering/shares.py), as mutations."""
 
+from itertools import islice
+
 from elasticq.engine import mutations as m
 from elasticq.engine.ordering.shares import GONE, Stored
 from elasticq.engine.state import Queue
+from elasticq.model.limits import MUTATION_ROWS_MAX
 
 
 def taken(queue: Queue, sequences: list[int]) -> list[m.Mutation]:
@@ -18,7 +21,7 @@ def kept(queue: Queue) -> list[m.Mutation]:
 
 def forgotten(queue: Queue) -> list[m.Mutation]:
     """Returns a first step, or the only one, after which nothing is stored."""
-    return stored(queue, dict.fromkeys(queue.turns, (0, GONE, 0)))[:1]
+    return stored(queue, dict.fromkeys(islice(queue.turns, MUTATION_ROWS_MAX), (0, GONE, 0)))
 
 
 def stored(queue: Queue, found: dict[str, Stored]) -> list[m.Mutation]:

@@ -7,6 +7,8 @@ from msgspec import field
 from elasticq.model.commands import Command, GroupId, Integer, NextToken, QueueUrl
 from elasticq.model.limits import MEMBERS
 
+MessageIds = Annotated[list[Annotated[str, MEMBERS["MessageIds.item"]]], MEMBERS["MessageIds"]]
+
 
 class Peek(Command):
     """Reads messages without receiving them; nothing changes.
@@ -32,9 +34,7 @@ class ElasticqChangePriority(Command):
     """
 
     queue_url: QueueUrl | None = None
-    message_ids: Annotated[list[Annotated[str, MEMBERS["MessageIds.item"]]], MEMBERS["MessageIds"]] = field(
-        default_factory=list
-    )
+    message_ids: MessageIds = field(default_factory=list)
     priority: Annotated[int, MEMBERS["Priority"]] | None = None
     next_token: NextToken | None = None
 
@@ -46,9 +46,7 @@ class ElasticqReschedule(Command):
     """
 
     queue_url: QueueUrl | None = None
-    message_ids: Annotated[list[Annotated[str, MEMBERS["MessageIds.item"]]], MEMBERS["MessageIds"]] = field(
-        default_factory=list
-    )
+    message_ids: MessageIds = field(default_factory=list)
     deliver_at: Annotated[int, MEMBERS["DeliverAt"]] | None = None
     next_token: NextToken | None = None
 
@@ -57,9 +55,7 @@ class ElasticqCancelScheduled(Command):
     """Deletes messages that nobody received yet, and that wait for their time."""
 
     queue_url: QueueUrl | None = None
-    message_ids: Annotated[list[Annotated[str, MEMBERS["MessageIds.item"]]], MEMBERS["MessageIds"]] = field(
-        default_factory=list
-    )
+    message_ids: MessageIds = field(default_factory=list)
     next_token: NextToken | None = None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from elasticq.model.errors import SqsError
-from elasticq.model.limits import RELAXED, STRICT
 from elasticq.model.results import Result
 from elasticq.node.outputs import Reply
 from elasticq.node.proxy import Proxy
@@ -12,6 +11,7 @@ from elasticq.sim.faults import Scenario
 from elasticq.sim.member import Observer
 from elasticq.sim.network import Network
 from elasticq.sim.process import NODE_FAILED, Process
+from elasticq.sim.queues import limits_of
 from elasticq.sim.scheduler import Scheduler
 from elasticq.sim.trace import Trace
 
@@ -42,7 +42,7 @@ class ProxyProcess(Process[Proxy]):
             NodeSettings(
                 member_id=self.id,
                 voters=(),
-                limits=RELAXED if self.scenario.bounds.is_relaxed else STRICT,
+                limits=limits_of(self.scenario.features, is_relaxed=self.scenario.bounds.is_relaxed),
                 incarnation=f"{self._id_random.getrandbits(64):016x}",
                 nodes=self.scenario.members,
                 hold_ms=self.scenario.hold_ms,

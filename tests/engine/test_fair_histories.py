@@ -3,10 +3,9 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from elasticq.engine.apply import apply
 from elasticq.engine.digest import state_digest
 from elasticq.engine.ordering import fair
-from elasticq.engine.state import State
+from tests.engine.desk import replayed
 from tests.engine.driver import STEPS, FairDriver, Step, check_indexes, digest
 from tests.engine.test_apply import check_roll_back
 from tests.engine.test_dump import dumped, made_from
@@ -44,10 +43,6 @@ def test_rolled_back_queue_is_as_fair_as_before(before: list[Step], lost: list[S
 def test_followers_and_joiners_are_as_fair_as_the_master(steps: list[Step]) -> None:
     driver = FairDriver()
     driver.run(steps)
-    twice = State()
-    for mutation in driver.desk.log:
-        apply(twice, mutation)
-        apply(twice, mutation)
-    for state in (twice, made_from(dumped(driver.desk.state))):
+    for state in (replayed(driver.desk.log, times=2), made_from(dumped(driver.desk.state))):
         assert state_digest(state, driver.desk.context.now_ms) == digest(driver.desk)
         check_indexes(state, driver.desk.context.now_ms)

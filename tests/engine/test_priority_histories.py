@@ -3,9 +3,8 @@
 from hypothesis import given, settings
 
 from elasticq.engine import mutations as m
-from elasticq.engine.apply import apply
 from elasticq.engine.digest import state_digest
-from elasticq.engine.state import State
+from tests.engine.desk import replayed
 from tests.engine.driver import STEPS, PriorityDriver, Step, check_indexes, check_priorities, digest
 from tests.engine.test_apply import check_roll_back
 from tests.engine.test_dump import dumped, made_from
@@ -36,11 +35,7 @@ def test_rolled_back_queue_has_the_priorities_of_before(
 def test_followers_and_joiners_know_the_priorities_of_the_master(steps: list[Step]) -> None:
     driver = PriorityDriver()
     driver.run(steps)
-    twice = State()
-    for mutation in driver.desk.log:
-        apply(twice, mutation)
-        apply(twice, mutation)
-    for state in (twice, made_from(dumped(driver.desk.state))):
+    for state in (replayed(driver.desk.log, times=2), made_from(dumped(driver.desk.state))):
         assert state_digest(state, driver.desk.context.now_ms) == digest(driver.desk)
         check_indexes(state, driver.desk.context.now_ms)
 

@@ -3,9 +3,8 @@
 from hypothesis import given, settings
 
 from elasticq.engine import mutations as m
-from elasticq.engine.apply import apply
 from elasticq.engine.digest import state_digest
-from elasticq.engine.state import State
+from tests.engine.desk import replayed
 from tests.engine.driver import STEPS, SharedDriver, Step, check_indexes, digest
 from tests.engine.test_apply import check_roll_back
 from tests.engine.test_dump import dumped, made_from
@@ -33,11 +32,7 @@ def test_rolled_back_queue_has_the_turns_of_before(before: list[Step], lost: lis
 def test_followers_and_joiners_give_the_turns_of_the_master(steps: list[Step]) -> None:
     driver = SharedDriver()
     driver.run(steps)
-    twice = State()
-    for mutation in driver.desk.log:
-        apply(twice, mutation)
-        apply(twice, mutation)
-    for state in (twice, made_from(dumped(driver.desk.state))):
+    for state in (replayed(driver.desk.log, times=2), made_from(dumped(driver.desk.state))):
         assert state_digest(state, driver.desk.context.now_ms) == digest(driver.desk)
         check_indexes(state, driver.desk.context.now_ms)
         for queue in driver.desk.state.queues.values():

@@ -249,42 +249,38 @@ def random_receipt_handle() -> Iterator[None]:
 
 
 @contextmanager
-def guid_table_missing_in_the_snapshot() -> Iterator[None]:
+def snapshots_changed(change: Callable[[sqlite3.Connection], object]) -> Iterator[None]:
+    """Whoever gets a snapshot gets it after this change."""
     honest = Disk.copy
 
-    def without(self: Disk, index: int) -> Copy | None:
+    def changed(self: Disk, index: int) -> Copy | None:
         copy = honest(self, index)
         if copy is None:
             return None
         connection = sqlite3.connect(":memory:", isolation_level=None)
         connection.deserialize(copy.data)
-        connection.execute("DELETE FROM invocations")
+        change(connection)
         return Copy(copy.base, connection.serialize())
 
-    with patch.object(Disk, "copy", without):
+    with patch.object(Disk, "copy", changed):
         yield
 
 
-@contextmanager
-def priorities_lost_in_the_snapshot() -> Iterator[None]:
-    """Each page tells one priority for all of its messages, the queue's default, and no change of any."""
-    honest = Disk.copy
+def guid_table_missing_in_the_snapshot() -> AbstractContextManager[None]:
+    return snapshots_changed(lambda connection: connection.execute("DELETE FROM invocations"))
 
-    def without(self: Disk, index: int) -> Copy | None:
-        copy = honest(self, index)
-        if copy is None:
-            return None
-        connection = sqlite3.connect(":memory:", isolation_level=None)
-        connection.deserialize(copy.data)
+
+def priorities_lost_in_the_snapshot() -> AbstractContextManager[None]:
+    """Each page tells one priority for all of its messages, the queue's default, and no change of any."""
+
+    def lose(connection: sqlite3.Connection) -> None:
         pages = connection.execute("SELECT DISTINCT queue_id, first FROM priorities").fetchall()
         connection.execute("DELETE FROM priorities")
         for queue_id, first in pages:
             blob = encode_priorities(first, {first: PRIORITY}, are_all=True)
             connection.execute(PUT_PRIORITIES, priorities_row(queue_id, first, AS_STORED, blob))
-        return Copy(copy.base, connection.serialize())
 
-    with patch.object(Disk, "copy", without):
-        yield
+    return snapshots_changed(lose)
 
 
 @contextmanager

@@ -6,11 +6,12 @@ were asked for with its handle; a message that was never received can be deleted
 
 from elasticq.engine import mutations as m
 from elasticq.engine.actions.delete import delete_message
+from elasticq.engine.actions.priority import check_has_priorities
 from elasticq.engine.actions.visibility import change_message_visibility
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.state import Queue, State
 from elasticq.model.commands import Call, ChangeMessageVisibility, DeleteMessage
-from elasticq.model.errors import MessageNotInflight, MissingParameter, ResourceNotFound, UnsupportedOperation
+from elasticq.model.errors import MessageNotInflight, MissingParameter, ResourceNotFound
 from elasticq.model.extensions import DeleteBySequence, HideBySequence, PrioritiseBySequence
 from elasticq.model.results import EmptyResult
 
@@ -50,8 +51,7 @@ def prioritise_by_sequence(
     state: State, call: Call, command: PrioritiseBySequence, context: ExecutionContext
 ) -> Outcome:
     queue = _message(state, call, command)
-    if not queue.kind.has_priorities:
-        raise UnsupportedOperation("Only the messages of queues with ElasticqOrder = priority have priorities.")
+    check_has_priorities(queue)
     if command.priority is None:
         raise MissingParameter("The request must contain the parameter Priority.")
     return EmptyResult(), [m.PrioritiesSet(queue.id, [command.sequence], [command.priority])]

@@ -7,6 +7,7 @@ a bounded part of the queue's places, and its answer says where the next one goe
     2  by all origins, if something was not found: messages that came from another queue, whose contents may be on disk
 """
 
+from collections.abc import Container
 from typing import Final
 
 from elasticq.engine import mutations as m
@@ -28,27 +29,30 @@ BY_ORIGIN: Final = 2
 def change_priority(state: State, call: Call, command: ElasticqChangePriority, context: ExecutionContext) -> Outcome:
     """Raises ContentsMissing where the first message that it looks at is on disk only and its origin counts."""
     queue = named_queue(state, call, command.queue_url)
-    if not queue.kind.has_priorities:
-        raise UnsupportedOperation("Only the messages of queues with ElasticqOrder = priority have priorities.")
-    ids, priority = checked_ids(command), command.priority
+    check_has_priorities(queue)
+    check_ids(command)
+    priority = command.priority
     if priority is None:
         raise MissingParameter("The request must contain the parameter Priority.")
     found, next_token = look_for(state, queue, command)
     moved = [sequence for sequence in sorted(found.values()) if queue.order.priority(sequence) != priority]
     mutations: list[m.Mutation] = [m.PrioritiesSet(queue.id, part, [priority] * len(part)) for part in m.chunks(moved)]
-    names = dict.fromkeys(ids)
-    changed = [name for name in names if name in found]
-    return PrioritiesChangedResult(changed, [name for name in names if name not in found], next_token), mutations
+    return answer_of(command, found, next_token), mutations
 
 
-def checked_ids(command: ById) -> list[str]:
+def check_has_priorities(queue: Queue) -> None:
+    """Raises UnsupportedOperation."""
+    if not queue.kind.has_priorities:
+        raise UnsupportedOperation("Only the messages of queues with ElasticqOrder = priority have priorities.")
+
+
+def check_ids(command: ById) -> None:
     """Raises MissingParameter, InvalidParameterValue."""
     ids = command.message_ids
     if not ids:
         raise MissingParameter("The request must contain the parameter MessageIds.")
     if len(ids) > IDS_MAX:
         raise InvalidParameterValue(f"MessageIds has {len(ids)} items. Reason: Must have 1 to {IDS_MAX}.")
-    return ids
 
 
 def look_for(state: State, queue: Queue, command: ById) -> tuple[dict[str, int], str | None]:
@@ -56,6 +60,13 @@ def look_for(state: State, queue: Queue, command: ById) -> tuple[dict[str, int],
     search = _Search(state, queue, command.message_ids)
     next_token = search.walk(*_place(command.next_token))
     return search.found, next_token
+
+
+def answer_of(command: ById, changed: Container[str], next_token: str | None) -> PrioritiesChangedResult:
+    """The command's ids, each once: those that were changed, and the others."""
+    names = dict.fromkeys(command.message_ids)
+    others = [name for name in names if name not in changed]
+    return PrioritiesChangedResult([name for name in names if name in changed], others, next_token)
 
 
 def places_of(command: ById, result: PrioritiesChangedResult) -> list[tuple[int, int]]:
@@ -69,9 +80,8 @@ def result_of(command: ById, places: list[tuple[int, int]]) -> PrioritiesChanged
     """The answer of which ``places_of`` was kept."""
     (walk, sequence), *found = places
     names = list(dict.fromkeys(command.message_ids))
-    changed = [names[at] for _, at in found]
-    not_found = [name for name in names if name not in frozenset(changed)]
-    return PrioritiesChangedResult(changed, not_found, f"{walk}.{sequence}" if walk else None)
+    changed = frozenset(names[at] for _, at in found)
+    return answer_of(command, changed, f"{walk}.{sequence}" if walk else None)
 
 
 def _place(token: str | None) -> tuple[int, int]:

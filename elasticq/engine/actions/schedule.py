@@ -5,7 +5,7 @@ named by their MessageIds, and looked for as ElasticqChangePriority does.
 """
 
 from elasticq.engine import mutations as m
-from elasticq.engine.actions.priority import checked_ids, look_for
+from elasticq.engine.actions.priority import answer_of, check_ids, look_for
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.ordering.schedule import checked_ms
 from elasticq.engine.state import Queue, State
@@ -37,7 +37,7 @@ def _queue(state: State, call: Call, command: ById) -> Queue:
     queue = named_queue(state, call, command.queue_url)
     if not queue.kind.delays_messages:
         raise UnsupportedOperation("Messages of FIFO queues have no time of their own.")
-    checked_ids(command)
+    check_ids(command)
     return queue
 
 
@@ -45,8 +45,4 @@ def _found(state: State, queue: Queue, command: ById, now_ms: int) -> tuple[Prio
     """The answer, and the sequences of the messages that wait."""
     found, next_token = look_for(state, queue, command)
     waiting = {name: sequence for name, sequence in found.items() if queue.order.is_delayed(sequence, now_ms)}
-    names = list(dict.fromkeys(command.message_ids))
-    others = [name for name in names if name not in waiting]
-    return PrioritiesChangedResult([name for name in names if name in waiting], others, next_token), sorted(
-        waiting.values()
-    )
+    return answer_of(command, waiting, next_token), sorted(waiting.values())

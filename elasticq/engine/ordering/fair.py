@@ -29,7 +29,7 @@ from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import AHEAD_MAX, SKIPPED_MAX, TAKEN_BETWEEN_LOOKS, ContentsMissing, Order
 from elasticq.engine.ordering.groups import Groups, Tenant
 from elasticq.engine.ordering.ranges import Ranges
-from elasticq.engine.ordering.standard import StandardOrder
+from elasticq.engine.ordering.standard import StandardOrder, deliveries
 from elasticq.engine.rows import Grace, Row
 
 NOISY_MIN: Final = 30
@@ -107,9 +107,9 @@ class FairOrder(StandardOrder):
         tenant = self._tenants.of(sequence)
         self._progress += 1
         if tenant is None:
-            self._count_delivery(old, row)
+            self._taken += deliveries(old, row)
         else:
-            tenant.taken += (row.delivery_number > old.delivery_number) - (row.delivery_number < old.delivery_number)
+            tenant.taken += deliveries(old, row)
         self._withdraw(sequence, old, tenant)
         self.insert(sequence, row)
         if tenant is not None and tenant.returned is not None:

@@ -12,7 +12,6 @@ costs about 350 bytes and goes with its last message. The next message is found 
 moves the pointers of more urgent priorities. Groups of messages are shown and searched for, and change no order.
 """
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from heapq import heappush
@@ -20,10 +19,11 @@ from itertools import islice
 from typing import Final
 
 from elasticq.engine.ages import Ages
+from elasticq.engine.contents import whole_number
 from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import AHEAD_MAX, TAKEN_BETWEEN_LOOKS
 from elasticq.engine.ordering.groups import Counted, Groups, Level
-from elasticq.engine.ordering.standard import StandardOrder, StandardRules
+from elasticq.engine.ordering.standard import StandardOrder, StandardRules, deliveries
 from elasticq.engine.rows import Grace, Row
 from elasticq.model.commands import MessageAttributes, SendMessage, SendMessageBatchEntry
 from elasticq.model.errors import InvalidParameterValue
@@ -35,16 +35,12 @@ DEFAULT_PRIORITY: Final = "ElasticqDefaultPriority"
 PRIORITY: Final = "ElasticqPriority"
 """An attribute of a message."""
 
-_is_integer: Final = re.compile(r"[+-]?[0-9]{1,19}\Z").match
-
 
 def given_priority(attributes: MessageAttributes | None) -> int | None:
     """Returns the priority that a message's attributes say; None where they say none that is one."""
     value = attributes.get(PRIORITY) if attributes else None
-    if value is None or value.data_type != "Number" or not _is_integer(value.string_value or ""):
-        return None
-    priority = int(value.string_value or "")
-    return priority if LONG_RANGE[0] <= priority <= LONG_RANGE[1] else None
+    priority = whole_number(value) if value is not None else None
+    return priority if priority is not None and LONG_RANGE[0] <= priority <= LONG_RANGE[1] else None
 
 
 def arrival_priority(content: MessageStored, default: int) -> int:
@@ -132,7 +128,7 @@ class PriorityOrder(StandardOrder):
             self._offer(level, sequence)
 
     def replace(self, sequence: int, old: Row, row: Row) -> None:
-        self._count_delivery(old, row)
+        self._taken += deliveries(old, row)
         level = self._level(sequence)
         self._withdraw(sequence, old, level)
         super().insert(sequence, row)

@@ -1,8 +1,8 @@
 """When a message is delivered that says so itself: its attribute ElasticqDeliverAt, in ms of the epoch."""
 
-import re
 from typing import Final
 
+from elasticq.engine.contents import whole_number
 from elasticq.engine.mutations import MessageStored
 from elasticq.model import limits
 from elasticq.model.errors import InvalidParameterValue
@@ -11,8 +11,6 @@ DELIVER_AT: Final = "ElasticqDeliverAt"
 """An attribute of a message."""
 SCHEDULE: Final = "ElasticqSchedule"
 """An attribute of a queue: messages may be sent for in ten years, and are kept from their delivery on."""
-
-_is_integer: Final = re.compile(r"[+-]?[0-9]{1,19}\Z").match
 
 
 def is_scheduled_queue(attributes: dict[str, str]) -> bool:
@@ -32,11 +30,10 @@ def is_scheduled(stored: MessageStored) -> bool:
 
 def deliver_at_ms(stored: MessageStored, now_ms: int, ahead_max_ms: int) -> int:
     """Returns the time that the attributes of a message say; 0 where it is past. Raises InvalidParameterValue."""
-    value = (stored.attributes or {})[DELIVER_AT]
-    text = value.string_value or ""
-    if value.data_type != "Number" or not _is_integer(text):
+    time_ms = whole_number((stored.attributes or {})[DELIVER_AT])
+    if time_ms is None:
         raise _invalid("Must be of type Number and an integer, the milliseconds of the epoch")
-    return checked_ms(int(text), now_ms, ahead_max_ms)
+    return checked_ms(time_ms, now_ms, ahead_max_ms)
 
 
 def checked_ms(time_ms: int, now_ms: int, ahead_max_ms: int) -> int:

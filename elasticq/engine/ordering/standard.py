@@ -125,17 +125,9 @@ class StandardOrder(Order):
             self._delayed -= 1
 
     def replace(self, sequence: int, old: Row, row: Row) -> None:
-        if row.delivery_number != old.delivery_number:
-            self._count_delivery(old, row)
+        self._taken += deliveries(old, row)
         self.remove(sequence, old)
         self.insert(sequence, row)
-
-    def _count_delivery(self, old: Row, row: Row) -> None:
-        """Count a delivery of the message, or one that is rolled back: then its number falls."""
-        if row.delivery_number > old.delivery_number:
-            self._taken += 1
-        elif row.delivery_number < old.delivery_number:
-            self._taken -= 1
 
     def join(self, sequence: int, name: str) -> None:
         raise AssertionError("a queue whose messages have groups has a fair order")
@@ -207,7 +199,8 @@ class StandardOrder(Order):
                 return []
             if limit == 1 and first in contents and contents[first].sent_ms > sent_after_ms:
                 return [first]
-        return self._first_of(iter(self._returned), self._fresh(), limit, sent_after_ms)
+        fresh = self._fresh() if self._due else iter(self._untouched)
+        return self._first_of(iter(self._returned), fresh, limit, sent_after_ms)
 
     def _first_of(self, returned: Iterator[int], fresh: Iterator[int], limit: int, sent_after_ms: int) -> list[int]:
         """Returns what ``choose`` does of messages that came back and of those that were never received."""
@@ -238,9 +231,6 @@ class StandardOrder(Order):
 
     def _fresh(self) -> Iterator[int]:
         """The messages that were never received and can be handed out, longest available first."""
-        if not self._due:
-            yield from self._untouched
-            return
         contents = self._contents
         delayed = iter(self._due.items())
         due = next(delayed, None)
@@ -289,6 +279,11 @@ class StandardOrder(Order):
 
     def next_due_ms(self) -> int | None:
         return self._heap[0][0] if self._heap else None
+
+
+def deliveries(old: Row, row: Row) -> int:
+    """Returns how many deliveries more a message has: -1 where one is rolled back, as then its number falls."""
+    return (row.delivery_number > old.delivery_number) - (row.delivery_number < old.delivery_number)
 
 
 Successor = TypeVar("Successor", bound=StandardOrder)

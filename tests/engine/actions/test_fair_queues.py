@@ -19,23 +19,13 @@ def desk() -> Desk:
     return desk
 
 
-def send(desk: Desk, group: str | None, count: int) -> None:
-    for first in range(0, count, 10):
-        entries = [
-            c.SendMessageBatchEntry(id=str(at), message_body=str(group), message_group_id=group)
-            for at in range(first, min(first + 10, count))
-        ]
-        desk.do(c.SendMessageBatch(queue_url="jobs", entries=entries))
-    desk.wait(0.001)
-
-
 def groups(messages: list[ReceivedMessage]) -> list[str | None]:
     return [message.attributes.get("MessageGroupId") if message.attributes else None for message in messages]
 
 
 def test_quiet_tenant_passes_ten_thousand_messages_of_a_noisy_one(desk: Desk) -> None:
-    send(desk, "A", 10_000)
-    send(desk, "B", 10)
+    desk.send_group("A", 10_000)
+    desk.send_group("B", 10)
     for _ in range(3):
         assert groups(desk.receive(10)) == ["A"] * 10, "nobody is noisy yet: longest available first"
     assert groups(desk.receive(10)) == ["B"] * 10
@@ -43,8 +33,8 @@ def test_quiet_tenant_passes_ten_thousand_messages_of_a_noisy_one(desk: Desk) ->
 
 
 def test_message_without_a_group_is_a_tenant_of_its_own(desk: Desk) -> None:
-    send(desk, "A", 100)
-    send(desk, None, 100)
+    desk.send_group("A", 100)
+    desk.send_group(None, 100)
     for _ in range(3):
         desk.receive(10)
     for _ in range(10):
@@ -53,41 +43,41 @@ def test_message_without_a_group_is_a_tenant_of_its_own(desk: Desk) -> None:
 
 
 def test_among_noisy_tenants_the_one_with_the_fewest_in_flight_goes_first(desk: Desk) -> None:
-    send(desk, "A", 200)
+    desk.send_group("A", 200)
     for _ in range(6):
         desk.receive(10)
-    send(desk, "B", 200)
+    desk.send_group("B", 200)
     for _ in range(6):
         assert groups(desk.receive(10)) == ["B"] * 10
     assert Counter(groups(desk.receive(10))) == {"A": 5, "B": 5}
 
 
 def test_tenant_with_a_tenth_of_what_is_in_flight_is_quiet(desk: Desk) -> None:
-    send(desk, None, 270)
-    send(desk, "A", 31)
+    desk.send_group(None, 270)
+    desk.send_group("A", 31)
     for _ in range(30):
         desk.receive(10)  # of A 30 of 300
-    send(desk, "B", 1)
+    desk.send_group("B", 1)
     assert groups(desk.receive(1)) == ["A"], "not more than a tenth"
-    send(desk, "A", 1)
-    send(desk, "B", 1)
+    desk.send_group("A", 1)
+    desk.send_group("B", 1)
     assert groups(desk.receive(10)) == ["B", "B", "A"]
 
 
 def test_tenant_is_quiet_again_when_its_messages_are_not_in_flight_any_more(desk: Desk) -> None:
-    send(desk, "A", 40)
+    desk.send_group("A", 40)
     for _ in range(3):
         desk.receive(10, visibility_s=5)
-    send(desk, "B", 10)
+    desk.send_group("B", 10)
     assert groups(desk.receive(1)) == ["B"]
     desk.wait(6)
     assert groups(desk.receive(10)) == ["A"] * 10
 
 
 def test_queue_without_groups_has_the_plain_order(desk: Desk) -> None:
-    send(desk, None, 20)
+    desk.send_group(None, 20)
     assert type(desk.queue().order) is StandardOrder
-    send(desk, "A", 1)
+    desk.send_group("A", 1)
     assert type(desk.queue().order) is FairOrder
     desk.do(c.PurgeQueue(queue_url="jobs"))
     assert type(desk.queue().order) is StandardOrder

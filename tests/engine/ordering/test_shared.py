@@ -22,20 +22,6 @@ def made(**attributes: str) -> Desk:
     return desk
 
 
-def send(desk: Desk, group: str | None, count: int) -> None:
-    for first in range(0, count, 10):
-        entries = [
-            c.SendMessageBatchEntry(id=str(at), message_body=str(group), message_group_id=group)
-            for at in range(first, min(first + 10, count))
-        ]
-        desk.do(c.SendMessageBatch(queue_url="jobs", entries=entries))
-    desk.wait(0.001)
-
-
-def take(desk: Desk, limit: int, **options: int) -> list[ReceivedMessage]:
-    return desk.receive(limit, **options)
-
-
 def delete(desk: Desk, message: ReceivedMessage) -> None:
     desk.do(c.DeleteMessage(queue_url="jobs", receipt_handle=message.receipt_handle))
 
@@ -47,10 +33,10 @@ def bodies(messages: list[ReceivedMessage]) -> str:
 def test_shares_over_ten_thousand_receives_are_within_one_percent_of_the_weights() -> None:
     desk = made(ElasticqGroupWeights='{"a": 5, "b": 3, "c": 1, "": 1}')
     for group in ("a", "b", "c", None):
-        send(desk, group, 60)
+        desk.send_group(group, 60)
     got: Counter[str] = Counter()
     for at in range(10_000 // 4):
-        for message in take(desk, 4 if at % 2 else 1) + (take(desk, 3) if at % 2 == 0 else []):
+        for message in desk.receive(4 if at % 2 else 1) + (desk.receive(3) if at % 2 == 0 else []):
             got[message.body] += 1
             delete(desk, message)
             group = None if message.body == "None" else message.body
@@ -62,11 +48,11 @@ def test_shares_over_ten_thousand_receives_are_within_one_percent_of_the_weights
 def full(**attributes: str) -> tuple[Desk, list[ReceivedMessage]]:
     """Of two groups that may have two messages in flight each; both have."""
     desk = made(ElasticqMaxInFlightPerGroup="2", **attributes)
-    send(desk, "a", 9)
-    send(desk, None, 9)
-    taken = take(desk, 10)
+    desk.send_group("a", 9)
+    desk.send_group(None, 9)
+    taken = desk.receive(10)
     assert bodies(taken) == "NoneNoneaa"
-    assert take(desk, 10) == []
+    assert desk.receive(10) == []
     assert desk.counts() == (14, 4, 0)
     return desk, taken
 
@@ -79,7 +65,7 @@ def test_slot_comes_back_by_delete() -> None:
     desk, taken = full()
     for message in taken:
         delete(desk, message)
-        assert bodies(take(desk, 10)) == message.body
+        assert bodies(desk.receive(10)) == message.body
 
 
 def test_slot_comes_back_by_time_out() -> None:
@@ -87,9 +73,9 @@ def test_slot_comes_back_by_time_out() -> None:
     handle = of_a(taken).receipt_handle
     desk.do(c.ChangeMessageVisibility(queue_url="jobs", receipt_handle=handle, visibility_timeout=5))
     desk.wait(5)
-    assert bodies(take(desk, 10)) == "a"
+    assert bodies(desk.receive(10)) == "a"
     desk.wait(25)
-    assert bodies(take(desk, 10)) == "NoneNonea", "the one that returned first has another deadline now"
+    assert bodies(desk.receive(10)) == "NoneNonea", "the one that returned first has another deadline now"
 
 
 def test_slot_comes_back_by_visibility_zero() -> None:
@@ -97,7 +83,7 @@ def test_slot_comes_back_by_visibility_zero() -> None:
     for _ in range(5):
         handle = of_a(taken).receipt_handle
         desk.do(c.ChangeMessageVisibility(queue_url="jobs", receipt_handle=handle, visibility_timeout=0))
-        taken = take(desk, 10)
+        taken = desk.receive(10)
         assert bodies(taken) == "a"
 
 
@@ -105,12 +91,12 @@ def test_slot_comes_back_with_a_dead_letter() -> None:
     arn = queue_arn(DEFAULT_REGION, DEFAULT_ACCOUNT, "dead")
     desk, _ = full(RedrivePolicy=f'{{"deadLetterTargetArn": "{arn}", "maxReceiveCount": 1}}')
     desk.wait(31)
-    taken = [message for _ in range(6) for message in take(desk, 10)]
+    taken = [message for _ in range(6) for message in desk.receive(10)]
     assert bodies(taken) == "NoneNoneaa", "a dead letter that is passed takes a place in a choice, and none in flight"
     for message in taken:
         delete(desk, message)
     for _ in range(6):
-        for message in take(desk, 10):
+        for message in desk.receive(10):
             delete(desk, message)
     assert (desk.counts("dead"), desk.counts()) == ((4, 0, 0), (0, 0, 0))
 
@@ -120,10 +106,10 @@ def test_slot_comes_back_by_purge_and_by_its_roll_back_goes_again() -> None:
     undo = Undo()
     desk.do(c.PurgeQueue(queue_url="jobs"), undo=undo)
     roll_back(undo)
-    assert take(desk, 10) == []
+    assert desk.receive(10) == []
     desk.do(c.PurgeQueue(queue_url="jobs"))
-    send(desk, "a", 3)
-    assert bodies(take(desk, 10)) == "aa"
+    desk.send_group("a", 3)
+    assert bodies(desk.receive(10)) == "aa"
 
 
 def test_slot_comes_back_with_an_answer_that_reached_nobody() -> None:
@@ -133,7 +119,7 @@ def test_slot_comes_back_with_an_answer_that_reached_nobody() -> None:
     desk.write(
         [m.ReceiveReturned(queue.id, [receipt.sequence], [receipt.delivery_number], [0], [0], desk.context.now_ms, b"")]
     )
-    assert bodies(take(desk, 10)) == "a"
+    assert bodies(desk.receive(10)) == "a"
 
 
 def test_strategy_weights_and_limit_change_while_the_queue_lives() -> None:
@@ -146,42 +132,42 @@ def test_strategy_weights_and_limit_change_while_the_queue_lives() -> None:
         {"ElasticqFairness": "adaptive", "ElasticqMaxInFlightPerGroup": "5"},
     ):
         desk.do(c.SetQueueAttributes("jobs", change))
-        assert bodies(take(desk, 10)) == "Nonea"
+        assert bodies(desk.receive(10)) == "Nonea"
     undo = Undo()
     desk.do(c.SetQueueAttributes("jobs", {"ElasticqMaxInFlightPerGroup": "0"}), undo=undo)
     desk.do(c.SetQueueAttributes("jobs", {"ElasticqFairness": "sqs"}), undo=undo)
     assert type(desk.queue().order) is FairOrder
     assert desk.counts() == (8, 10, 0)
     roll_back(undo)
-    assert take(desk, 10) == []
+    assert desk.receive(10) == []
     desk.do(c.SetQueueAttributes("jobs", {"ElasticqFairness": "sqs", "ElasticqMaxInFlightPerGroup": "0"}))
-    assert len(take(desk, 10)) == 8
+    assert len(desk.receive(10)) == 8
 
 
 def test_standard_queue_becomes_one_whose_groups_share_before_it_has_groups() -> None:
     desk = Desk()
     desk.create()
-    send(desk, None, 10)
+    desk.send_group(None, 10)
     desk.receive(2)
     desk.do(c.SetQueueAttributes("jobs", {"ElasticqFairness": "round_robin", "ElasticqMaxInFlightPerGroup": "3"}))
-    assert bodies(take(desk, 10)) == "None"
-    send(desk, "a", 10)
-    assert bodies(take(desk, 10)) == "aaa"
+    assert bodies(desk.receive(10)) == "None"
+    desk.send_group("a", 10)
+    assert bodies(desk.receive(10)) == "aaa"
 
 
 def test_expired_messages_cost_their_group_nothing() -> None:
     desk = made(MessageRetentionPeriod="60")
-    send(desk, "a", 5)
+    desk.send_group("a", 5)
     desk.wait(60)
-    send(desk, "b", 4)
-    send(desk, "a", 4)
-    assert bodies(take(desk, 8)) == "aaaabbbb"
+    desk.send_group("b", 4)
+    desk.send_group("a", 4)
+    assert bodies(desk.receive(8)) == "aaaabbbb"
 
 
 def test_lease_takes_turns_as_everybody_does() -> None:
     desk = made()
-    send(desk, "a", 10)
-    send(desk, "b", 10)
+    desk.send_group("a", 10)
+    desk.send_group("b", 10)
     for call in range(5):
         command = c.ReceiveMessage("jobs", max_number_of_messages=2, receive_request_attempt_id=f"q/1/0/{call}")
         assert bodies(desk.do(command).messages) == "ab"
@@ -192,7 +178,7 @@ def test_queue_that_goes_takes_its_turns_along() -> None:
     for at in range(1_200):
         desk.do(c.SendMessage(queue_url="jobs", message_body="x", message_group_id=f"g{at}"))
     for _ in range(5):
-        take(desk, 10)
+        desk.receive(10)
     queue = desk.queue()
     assert len(queue.turns) > 1_000
     desk.do(c.DeleteQueue(queue_url="jobs"))
@@ -215,7 +201,7 @@ def test_many_groups_cost_a_receive_little(strategy: str) -> None:
         desk.do(c.SendMessage(queue_url="jobs", message_body="x", message_group_id=f"g{at % 1_500}"))
     steps = len(desk.log)
     for _ in range(300):
-        assert len(take(desk, 10)) == 10
+        assert len(desk.receive(10)) == 10
     turns = [len(x.paths) for x in desk.log[steps:] if isinstance(x, m.TurnsSet)]
     assert max(turns) <= 600
     assert sum(turns) < 15_000
