@@ -59,10 +59,10 @@ class Verdict(Struct):
 class Publishing(Threads):
     """Publishes from ``__enter__`` on; ``judge`` stops that, empties the queues and says what came of it."""
 
-    def __init__(self, cluster: Cluster, name: str = "") -> None:
+    def __init__(self, cluster: Cluster) -> None:
         super().__init__()
         self.cluster = cluster
-        self.name = name or uuid4().hex[:8]
+        self.name = uuid4().hex[:8]
         self.answered: set[str] = set()
         self.unanswered: set[str] = set()
         self.failures: list[BaseException] = []
@@ -105,8 +105,9 @@ class Publishing(Threads):
                         break
                     assert answer.status in RETRIED, answer
                 except Broken:
-                    if connection is not None:
-                        connection.close()
+                    pass
+                if connection is not None:
+                    connection.close()
                 connection, at = None, (at + 1) % len(members)
                 if time.monotonic() > give_up_s:
                     self.unanswered.add(body)
