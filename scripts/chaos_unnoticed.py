@@ -33,9 +33,8 @@ from tests.system.cluster.beside import beside
 from tests.system.cluster.cluster import Cluster, judged, let_pass, until
 from tests.system.cluster.cut_calls import cut_calls
 from tests.system.cluster.outage import Programs, switch_off
-from tests.system.cluster.plain import Plain
+from tests.system.cluster.plain import Plain, move_master_off
 from tests.system.cluster.rolling import SUPERVISED, restart_gracefully
-from tests.system.cluster.test_unnoticed import move_master_off
 
 CALLS_BETWEEN = 100
 EACH_KILL_S = 10

@@ -15,6 +15,7 @@ import argparse
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,8 +29,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from msgspec import Struct
 
 from tests.system.cluster.cluster import HOST, Cluster, let_pass, until
+from tests.system.cluster.plain import move_master_off
 from tests.system.cluster.rolling import SUPERVISED, restart_each
-from tests.system.cluster.test_unnoticed import move_master_off
 from tests.system.durability.server import Server
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -360,7 +361,8 @@ def roll(client: Client, cluster: Cluster, endpoints: list[str], work: Path, dis
         )
     try:
         until(lambda: (work / "begun").exists() or job.poll() is not None, "the job has begun")
-        disturb(cluster)
+        if job.poll() is None:
+            disturb(cluster)
         (work / "over").touch()
         status = job.wait(JOB_S)
     except (AssertionError, subprocess.TimeoutExpired) as failure:
@@ -425,6 +427,7 @@ def main() -> int:
     parser.add_argument("--allow-missing", action="store_true", help="status 0 although tools are missing")
     parser.add_argument("--restarts", type=int, default=0, help="rolling restarts, beside which nothing else is run")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and so by the ends of all that was begun
     wanted = arguments.client or [client.name for client in CLIENTS if arguments.heavy or not client.is_heavy]
     chosen = [client for client in CLIENTS if client.name in wanted]
     directory = Path(tempfile.mkdtemp(prefix="elasticq-clients-"))

@@ -39,18 +39,9 @@ def main() -> int:
             urllib.request.urlopen(request, timeout=10).close()
         tried = [command, "run", f"{server.endpoint_url}{BASE}/openapi.json", "--exclude-operation-id", "stream"]
         tried += ["--checks", "all", "--exclude-checks", LEFT_OUT, "--seed", str(options.seed)]
-        return subprocess.run(
-            [
-                *tried,
-                "--max-examples",
-                str(options.examples),
-                "--request-timeout",
-                str(LONG_POLL_S),
-                "--max-response-time",
-                str(LONG_POLL_S),
-            ],
-            check=False,
-        ).returncode
+        tried += ["--max-examples", str(options.examples)]
+        tried += ["--request-timeout", str(LONG_POLL_S), "--max-response-time", str(LONG_POLL_S)]
+        return subprocess.run(tried, check=False).returncode
 
 
 if __name__ == "__main__":

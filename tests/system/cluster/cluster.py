@@ -260,6 +260,7 @@ def boto3_at(port: int, service: str = "sqs", **more: Any) -> Any:
 
 def judged(prefix: str, count: int, judge: Callable[["Cluster"], bool], **more: Any) -> int:
     """A script's exit status: 1 if ``judge`` finds a fresh cluster at fault, whose directory is kept then and told."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and so by the end of the cluster
     directory = Path(tempfile.mkdtemp(prefix=prefix))
     cluster = Cluster(directory, count, **more)
     try:

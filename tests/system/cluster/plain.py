@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
 from tests.system.cluster.cluster import PATIENCE_S, Cluster, until
@@ -71,9 +70,7 @@ class Threads:
             thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def stop(self) -> None:
@@ -272,6 +269,13 @@ class Plain(Threads):
             self.back,
             self.disordered,
         )
+
+
+def move_master_off(cluster: Cluster, name: str) -> str:
+    """The master, which is not ``name`` any more."""
+    if cluster.master() == name:
+        cluster.operate("transfer")
+    return cluster.master(other_than=name)
 
 
 def kill_masters(cluster: Cluster, plain: Plain, kills: int, find_master: Callable[[], str]) -> list[float]:

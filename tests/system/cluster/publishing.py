@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from tests.system.cluster.cluster import Cluster, Member, until
 from tests.system.cluster.load import Brief
+from tests.system.cluster.plain import Threads
 from tests.system.durability.chaos import RETRIED
 from tests.system.durability.connection import Broken
 
@@ -55,19 +56,17 @@ class Verdict(Struct):
         )
 
 
-class Publishing:
+class Publishing(Threads):
     """Publishes from ``__enter__`` on; ``judge`` stops that, empties the queues and says what came of it."""
 
-    def __init__(self, cluster: Cluster, name: str = "") -> None:
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__()
         self.cluster = cluster
-        self.name = name or uuid4().hex[:8]
+        self.name = uuid4().hex[:8]
         self.answered: set[str] = set()
         self.unanswered: set[str] = set()
         self.failures: list[BaseException] = []
-        self._over = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._guarded, args=(number,), daemon=True) for number in range(PUBLISHERS)
-        ]
+        self._threads = [threading.Thread(target=self._guarded, args=(number,)) for number in range(PUBLISHERS)]
 
     @staticmethod
     def prepare(cluster: Cluster) -> None:
@@ -81,14 +80,6 @@ class Publishing:
             attributes = {"RawMessageDelivery": "true"}
             sns.subscribe(TopicArn=TOPIC_ARN, Protocol="sqs", Endpoint=endpoint, Attributes=attributes)
 
-    def __enter__(self) -> "Publishing":
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-
     def _guarded(self, number: int) -> None:
         try:
             self._publish(number)
@@ -99,7 +90,7 @@ class Publishing:
     def _publish(self, number: int) -> None:
         members = list(self.cluster.members.values())
         at, count, connection = number % len(members), 0, None
-        while not self._over.wait(PACE_S):
+        while not self.over.wait(PACE_S):
             body = f"{self.name}-{number}-{count}"
             count += 1
             request = form("Publish", uuid4().hex, TopicArn=TOPIC_ARN, Message=body)
@@ -114,13 +105,14 @@ class Publishing:
                         break
                     assert answer.status in RETRIED, answer
                 except Broken:
-                    if connection is not None:
-                        connection.close()
+                    pass
+                if connection is not None:
+                    connection.close()
                 connection, at = None, (at + 1) % len(members)
                 if time.monotonic() > give_up_s:
                     self.unanswered.add(body)
                     break
-                self._over.wait(PAUSE_S)
+                self.over.wait(PAUSE_S)
 
     def wait_for(self, more: int) -> None:
         """Until so many more publishes were answered."""
@@ -134,9 +126,7 @@ class Publishing:
         until(enough, f"{more} publishes; {self.cluster.tell()}", 60)
 
     def judge(self) -> Verdict:
-        self._over.set()
-        for thread in self._threads:
-            thread.join()
+        self.stop()
         assert not self.failures, self.failures
         member = self.cluster.running()[0]
         with ThreadPoolExecutor(QUEUES) as pool:
@@ -153,6 +143,16 @@ class Publishing:
         strange = {body for bodies in held for body in bodies} - self.answered - self.unanswered
         assert not strange, "nobody published them"
         return found
+
+
+def kill_master(cluster: Cluster) -> tuple[str, Verdict]:
+    """Which one was killed by -9 while messages were published, and what came of these."""
+    with Publishing(cluster) as publishing:
+        publishing.wait_for(100)
+        master = cluster.master()
+        cluster.kill9(master)
+        publishing.wait_for(200)
+        return master, publishing.judge()
 
 
 def emptied(member: Member, queue: str) -> Counter[str]:

@@ -84,7 +84,6 @@ def test_lease_outlives_the_master(cluster: Cluster) -> None:
     assert (counts["ApproximateNumberOfMessages"], counts["ApproximateNumberOfMessagesNotVisible"]) == ("1", "0")
 
 
-@pytest.mark.chaos
 def rest(member: Member, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
     reply = ask(member.port, method, path, json.dumps(body or {}).encode())
     assert reply.status == 200, reply
@@ -116,6 +115,7 @@ def test_priorities_and_ids_of_rest_outlive_the_master(cluster: Cluster) -> None
     assert rest(survivor, "GET", queue)["total"] == 0
 
 
+@pytest.mark.chaos
 def test_five_lose_two_and_go_on(make_cluster: MakeCluster) -> None:
     cluster = make_cluster(5).start()
     with Load(cluster) as load:

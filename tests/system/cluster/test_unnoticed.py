@@ -8,7 +8,7 @@ import pytest
 
 from tests.system.cluster.cluster import Cluster, let_pass, until
 from tests.system.cluster.conftest import MakeCluster
-from tests.system.cluster.plain import Plain, kill_masters
+from tests.system.cluster.plain import Plain, kill_masters, move_master_off
 from tests.system.cluster.rolling import SUPERVISED, restart_gracefully
 from tests.system.durability.connection import request
 
@@ -17,13 +17,6 @@ GROUPS = 99
 POLLS = 300
 LOST_S = 10
 WOKEN_S = 20  # all of them, on a busy machine
-
-
-def move_master_off(cluster: Cluster, name: str) -> str:
-    """The master, which is not ``name`` any more."""
-    if cluster.master() == name:
-        cluster.operate("transfer")
-    return cluster.master(other_than=name)
 
 
 @pytest.mark.parametrize("groups", [0, GROUPS], ids=["standard", "fifo"])
