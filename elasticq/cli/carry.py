@@ -12,7 +12,7 @@ import json
 import os
 import sys
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -175,7 +175,7 @@ def send_all(
     sent = 0
     with Interrupt() as interrupt, bar("sending", total) as show:
         try:
-            for batch in _batches(entries):
+            for batch in batches(entries):
                 if interrupt.asked:
                     break
                 sent += _send_batch(client, url, batch, before + sent)
@@ -196,13 +196,18 @@ def _how_to_go_on(lines: int, done: str) -> str:
     return f": go on with --skip {lines}" if done == "imported" else ""
 
 
-def _batches(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Yield as many lines at a time as one call may have. A line that is too long even alone is left to the server."""
+def batches(
+    entries: Iterable[dict[str, Any]], body: str = "MessageBody", bytes_max: int = BATCH_BYTES
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield as many lines at a time as one call may have. A line that is too long even alone is left to the server.
+
+    body: the member that is the message.
+    """
     batch: list[dict[str, Any]] = []
     size_bytes = 0
     for entry in entries:
-        entry_bytes = _weigh(entry)
-        if batch and (len(batch) == BATCH or size_bytes + entry_bytes > BATCH_BYTES):
+        entry_bytes = _weigh(entry, body)
+        if batch and (len(batch) == BATCH or size_bytes + entry_bytes > bytes_max):
             yield batch
             batch, size_bytes = [], 0
         batch.append({"Id": str(len(batch)), **entry})
@@ -211,18 +216,22 @@ def _batches(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]
         yield batch
 
 
-def _weigh(entry: dict[str, Any]) -> int:
+def _weigh(entry: dict[str, Any], body: str) -> int:
     attributes = entry.get("MessageAttributes", {})
     parts = (part for name, value in attributes.items() for part in (name, *value.values()))
-    return len(entry["MessageBody"].encode("utf-8", "surrogatepass")) + sum(map(len, parts))
+    return len(entry[body].encode("utf-8", "surrogatepass")) + sum(map(len, parts))
 
 
 def _send_batch(client: "Sqs", url: str, batch: list[dict[str, Any]], before: int) -> int:
-    answer = client.send_message_batch(QueueUrl=url, Entries=batch)
+    check_taken(client.send_message_batch(QueueUrl=url, Entries=batch), batch, before)
+    return len(batch)
+
+
+def check_taken(answer: dict[str, Any], batch: list[dict[str, Any]], before: int) -> None:
+    """Raises Stopped if a message of the batch was refused; ``before``: how many messages went before it."""
     failed = answer.get("Failed", [])
     if failed:
         first = min(failed, key=lambda each: int(each["Id"]))
         told = f"message {before + int(first['Id']) + 1} was refused: {first['Code']}: {first.get('Message', '')}"
         others = len(batch) - len(failed)
         raise Stopped(f"{told} ({others} others of its {len(batch)} were taken)" if others else told)
-    return len(batch)

@@ -151,9 +151,14 @@ def _urls(client: "Sqs", prefix: str) -> Iterator[str]:
     page: dict[str, Any] = {"MaxResults": 1_000}
     if prefix:
         page["QueueNamePrefix"] = prefix
+    return pages(client.list_queues, "QueueUrls", **page)
+
+
+def pages(call: Callable[..., dict[str, Any]], members: str, **page: Any) -> Iterator[Any]:
+    """Yield what a list has on all of its pages."""
     while True:
-        answer = client.list_queues(**page)
-        yield from answer.get("QueueUrls", ())
+        answer = call(**page)
+        yield from answer.get(members, ())
         if not answer.get("NextToken"):
             return
         page["NextToken"] = answer["NextToken"]
@@ -251,8 +256,7 @@ def _send(client: "Sqs", options: argparse.Namespace) -> int:
         shared["MessageGroupId"] = options.group
     if options.delay_s is not None:
         shared["DelaySeconds"] = options.delay_s
-    texts = map(pair, options.attribute)
-    attributes = {name: {"DataType": "String", "StringValue": value} for name, value in texts}
+    attributes = message_attributes(options.attribute)
     if options.priority is not None:
         attributes["ElasticqPriority"] = {"DataType": "Number", "StringValue": str(options.priority)}
     if options.deliver_at is not None:
@@ -345,6 +349,11 @@ def _time_ms(text: str) -> int:
         return int(datetime.fromisoformat(text).timestamp() * 1_000)
     except ValueError:
         raise Misuse(f"{text!r} is no time: {TIME_WORDS}") from None
+
+
+def message_attributes(texts: list[str]) -> dict[str, dict[str, str]]:
+    """Return NAME=VALUE arguments as attributes of a message. Raises Misuse."""
+    return {name: {"DataType": "String", "StringValue": value} for name, value in map(pair, texts)}
 
 
 def pair(text: str) -> tuple[str, str]:

@@ -2,18 +2,18 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from elasticq.cli import carry
 from elasticq.cli.confirm import confirm
-from elasticq.cli.queues import Failure, add_command, pair, run_with
+from elasticq.cli.queues import Failure, add_command, message_attributes, pages, pair, run_with
 from elasticq.cli.show import json_lines, one_line, table
 
 if TYPE_CHECKING:
     from elasticq.client import Sns
 
 URL_VARIABLE: Final = "AWS_ENDPOINT_URL_SNS"
-BATCH: Final = 10
+BATCH_BYTES: Final = 250_000  # of 262,144, AWS's and the default of topics here
 
 
 def add_topics(parser: argparse.ArgumentParser) -> None:
@@ -48,21 +48,11 @@ def _add(commands: Any, name: str, told: str, run: Any, *arguments: str) -> argp
     return parser
 
 
-def _pages(call: Any, members: str, **page: Any) -> Iterator[dict[str, Any]]:
-    """What a list has on all of its pages."""
-    while True:
-        answer = call(**page)
-        yield from answer[members]
-        if not answer.get("NextToken"):
-            return
-        page["NextToken"] = answer["NextToken"]
-
-
 def _arn(client: "Sns", topic: str) -> str:
     """Return the ARN of a topic that is given by name or ARN. Raises Failure."""
     if ":" in topic:
         return topic
-    for each in _pages(client.list_topics, "Topics"):
+    for each in pages(client.list_topics, "Topics"):
         if each["TopicArn"].endswith(f":{topic}"):
             return str(each["TopicArn"])
     raise Failure(f"there is no topic {topic}")
@@ -70,7 +60,7 @@ def _arn(client: "Sns", topic: str) -> str:
 
 def _ls(client: "Sns", options: argparse.Namespace) -> int:
     found: list[dict[str, str]] = []
-    for each in _pages(client.list_topics, "Topics"):
+    for each in pages(client.list_topics, "Topics"):
         arn = each["TopicArn"]
         attributes = client.get_topic_attributes(TopicArn=arn)["Attributes"]
         confirmed, pending = attributes["SubscriptionsConfirmed"], attributes["SubscriptionsPending"]
@@ -94,7 +84,7 @@ def _show(client: "Sns", options: argparse.Namespace) -> int:
     arn = _arn(client, options.topic)
     attributes = client.get_topic_attributes(TopicArn=arn)["Attributes"]
     tags = {tag["Key"]: tag["Value"] for tag in client.list_tags_for_resource(ResourceArn=arn)["Tags"]}
-    subscriptions = list(_pages(client.list_subscriptions_by_topic, "Subscriptions", TopicArn=arn))
+    subscriptions = list(pages(client.list_subscriptions_by_topic, "Subscriptions", TopicArn=arn))
     if options.json:
         json_lines([{"arn": arn, "attributes": attributes, "tags": tags, "subscriptions": subscriptions}])
         return 0
@@ -147,8 +137,7 @@ def _publish(client: "Sns", options: argparse.Namespace) -> int:
     if options.group is not None:
         shared["MessageGroupId"] = options.group
     if options.attribute:
-        texts = map(pair, options.attribute)
-        shared["MessageAttributes"] = {name: {"DataType": "String", "StringValue": value} for name, value in texts}
+        shared["MessageAttributes"] = message_attributes(options.attribute)
     arn = _arn(client, options.topic)
     if options.message is not None:
         if options.deduplication_id is not None:
@@ -156,22 +145,13 @@ def _publish(client: "Sns", options: argparse.Namespace) -> int:
         _tell(options, "MessageId", client.publish(TopicArn=arn, Message=options.message, **shared)["MessageId"])
         return 0
     published = 0
-    for lines in _batches(sys.stdin):
-        entries = [{"Id": str(at), "Message": line, **shared} for at, line in enumerate(lines)]
-        published += len(client.publish_batch(TopicArn=arn, PublishBatchRequestEntries=entries)["Successful"])
+    lines = ({"Message": line.rstrip("\n"), **shared} for line in sys.stdin)
+    for entries in carry.batches(lines, "Message", BATCH_BYTES):
+        answer = client.publish_batch(TopicArn=arn, PublishBatchRequestEntries=entries)
+        carry.check_taken(answer, entries, published)
+        published += len(entries)
     _tell(options, "published", str(published))
     return 0
-
-
-def _batches(lines: Any) -> Iterator[list[str]]:
-    batch: list[str] = []
-    for line in lines:
-        batch.append(line.rstrip("\n"))
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def _delete(client: "Sns", options: argparse.Namespace) -> int:

@@ -5,12 +5,14 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
-from xml.etree import ElementTree
 
 from elasticq.client.calls import Client, Members, add_methods
 from elasticq.client.connection import Answer
 from elasticq.client.errors import SqsError, Unreachable
 from elasticq.model.actions import TOPIC_ACTIONS
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 VERSION: Final = "2010-03-31"
 _LISTS: Final = frozenset(("Topics", "Subscriptions", "Tags", "Successful", "Failed"))
@@ -41,6 +43,8 @@ class Sns(Client):
         return ""
 
     def _read(self, action: str, answer: Answer) -> Members:
+        from xml.etree import ElementTree  # here, as programs that only send and receive need no XML
+
         try:
             tree = ElementTree.fromstring(answer.body)
         except ElementTree.ParseError:
@@ -80,11 +84,11 @@ def _fields(name: str, value: Any) -> Iterator[tuple[str, str]]:
         yield name, str(value)
 
 
-def _name(element: ElementTree.Element) -> str:
+def _name(element: "Element") -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _value(element: ElementTree.Element) -> Any:
+def _value(element: "Element") -> Any:
     if _name(element) in _LISTS:
         return [{_name(each): _value(each) for each in member} for member in element]
     if _name(element) == "Attributes":
@@ -92,7 +96,7 @@ def _value(element: ElementTree.Element) -> Any:
     return element.text or ""
 
 
-def _error(action: str, answer: Answer, tree: ElementTree.Element | None) -> SqsError:
+def _error(action: str, answer: Answer, tree: "Element | None") -> SqsError:
     found = None if tree is None else tree.find("{*}Error")
     told = {} if found is None else {_name(each): each.text or "" for each in found}
     if not told:

@@ -121,28 +121,24 @@ class Sqs(Client):
         return "" if action == "Peek" else f"{TARGET_PREFIX}.{action}"
 
     def _read(self, action: str, answer: Answer) -> Members:
-        return _read(action, answer)
+        body = answer.body
+        if answer.status != 200:
+            raise _error(action, answer)
+        if not body:
+            return {}
+        try:
+            result = json.loads(body)
+        except ValueError:
+            result = None
+        if not isinstance(result, dict):
+            raise Unreachable(f"{action}: the answer is no JSON object: something else answers there")
+        return result
 
 
 add_methods(Sqs, [row.name for row in ACTIONS])
 
 
 # --- answers ------------------------------------------------------------------------------
-
-
-def _read(action: str, answer: Answer) -> Members:
-    body = answer.body
-    if answer.status != 200:
-        raise _error(action, answer)
-    if not body:
-        return {}
-    try:
-        result = json.loads(body)
-    except ValueError:
-        result = None
-    if not isinstance(result, dict):
-        raise Unreachable(f"{action}: the answer is no JSON object: something else answers there")
-    return result
 
 
 def _error(action: str, answer: Answer) -> SqsError:

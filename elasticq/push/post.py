@@ -1,7 +1,6 @@
 """One request to a subscriber, in bounded time and memory."""
 
 import socket
-import ssl
 from typing import Final
 
 import aiohttp
@@ -80,9 +79,9 @@ class Poster:
         except aiohttp.ClientConnectorError as error:  # an address that was resolved and refused comes in this
             cause = error.os_error
             return Outcome(is_done=False, is_final=isinstance(cause, AddressRefused), reason=str(cause))
-        except (aiohttp.InvalidURL, UnicodeError, ValueError):
+        except ValueError:
             return Outcome(is_done=False, is_final=True, reason="the endpoint is no URL of a web server")
-        except (TimeoutError, aiohttp.ClientError, OSError, ssl.SSLError) as error:
+        except (aiohttp.ClientError, OSError) as error:
             return Outcome(is_done=False, reason=f"{type(error).__name__}: {error}".rstrip(": "))
 
     def _check_literal(self, target: URL) -> None:

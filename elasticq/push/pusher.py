@@ -28,6 +28,7 @@ from elasticq.push.post import Outcome, Poster
 from elasticq.push.signer import Signer
 from elasticq.replication.replica import MASTER
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
+from elasticq.runtime.ticket import Awaited
 
 LOOK_S: Final = 0.2
 """How often it is looked whether there are other subscriptions than before, or another master."""
@@ -45,17 +46,6 @@ _GROUP: Final = "MessageGroupId"
 _log = getLogger(__name__)
 
 
-class _Ticket:
-    """A ticket with a future. What comes after its end is dropped: a message becomes visible again by itself."""
-
-    def __init__(self, loop: AbstractEventLoop) -> None:
-        self.outcome: asyncio.Future[Result | SqsError] = loop.create_future()
-
-    def release(self, outcome: Result | SqsError) -> None:
-        if not self.outcome.done():
-            self.outcome.set_result(outcome)
-
-
 class Counts(Struct):
     """What became of the notifications of one topic, since this process began.
 
@@ -66,7 +56,6 @@ class Counts(Struct):
     delivered: int = 0
     retried: int = 0
     failed: int = 0
-    dead_lettered: int = 0
 
 
 class Pusher:
@@ -154,7 +143,7 @@ class Pusher:
 
     async def _call(self, command: Command, owner: str) -> Result | SqsError:
         """Raises RuntimeStopped."""
-        ticket = _Ticket(self._loop)
+        ticket = Awaited()
         self._runtime.submit(Call(command, PRINCIPAL, owner, ""), ticket)
         try:
             return await ticket.outcome
@@ -197,7 +186,7 @@ class Pusher:
                 await self._call(later, subscription.target[0])
             else:
                 counts.failed += 1
-                counts.dead_lettered += await self._give_up(subscription, message, request, outcome, arn, asks=asks)
+                await self._give_up(subscription, message, request, outcome, arn, asks=asks)
         except RuntimeStopped:
             return  # the message is not deleted: it is posted again
 
@@ -214,8 +203,8 @@ class Pusher:
         arn: str,
         *,
         asks: bool,
-    ) -> bool:
-        """Move a message to the subscription's dead-letter queue, or drop it; returns whether it was moved.
+    ) -> None:
+        """Move a message to the subscription's dead-letter queue, or drop it.
 
         A crash in between leaves it in both queues, so that nothing is lost.
         """
@@ -223,8 +212,7 @@ class Pusher:
         moved: Result | SqsError | None = None
         if dead_letters is not None:
             owner, name = dead_letters
-            is_raw = subscription.is_raw
-            attributes = message.message_attributes if is_raw else None
+            attributes = message.message_attributes if subscription.is_raw else None
             moved = await self._call(SendMessage(name, request.text, message_attributes=attributes), owner)
         fields = {
             "topic": arn,
@@ -235,10 +223,9 @@ class Pusher:
         }
         if isinstance(moved, SqsError):
             fields["dead_letter_queue_refused"] = moved.message
-        is_moved = isinstance(moved, Result)
-        _log.warning("notification_dead_letter" if is_moved else "notification_dropped", extra={"fields": fields})
+        told = "notification_dead_letter" if isinstance(moved, Result) else "notification_dropped"
+        _log.warning(told, extra={"fields": fields})
         await self._delete(subscription, message)
-        return is_moved
 
 
 def _policy(topic: Topic, subscription: Subscription) -> DeliveryPolicy:

@@ -179,9 +179,8 @@ async def _serve(
     if is_alone and not await member.can_serve():
         runtime.close()
         return member.ended.result()
-    endpoint = settings.http.public_url or url_of(settings.http, listener.getsockname()[1])
     declared = [*queues(settings), *topics(settings)]
-    declaring = loop.create_task(declare(runtime, declared, settings.node.account, endpoint))
+    declaring = loop.create_task(declare(runtime, declared, settings.node.account, view.endpoint))
     if is_alone:
         await asyncio.wait((declaring, member.ended), timeout=DECLARE_S, return_when=asyncio.FIRST_COMPLETED)
     observer, end_spans = spans.make(settings.otel, settings.node.id)

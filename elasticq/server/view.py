@@ -27,6 +27,7 @@ from elasticq.peers.questions import Answer
 from elasticq.runtime.clock import boot_ms
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import RuntimeStopped
+from elasticq.runtime.ticket import Awaited
 from elasticq.server.events import EventKeeper
 from elasticq.server.linked import Linked
 from elasticq.server.pushes import Pushes
@@ -157,9 +158,11 @@ class View:
     async def execute(self, command: Command, owner: str) -> Result:
         assert self._member is not None
         assert self._context is not None
-        ticket, began_s, action = _CallTicket(), perf_counter(), type(command).__name__
+        ticket, began_s, action = Awaited(), perf_counter(), type(command).__name__
         self._member.runtime.submit(Call(command, PRINCIPAL, owner, self.endpoint), ticket)
         result = await ticket.outcome
+        if isinstance(result, SqsError):
+            raise result
         counted = self._context.meter.counts.get(action)
         if counted is not None and not isinstance(result, StaleResult):
             counted(command, owner, result, began_s)
@@ -176,21 +179,6 @@ class View:
         ticket = _OrderTicket()
         self._member.runtime.order(order, ticket)
         return await ticket.outcome
-
-
-class _CallTicket:
-    """A ticket with a future; it may be released after whoever awaits the future has cancelled it."""
-
-    def __init__(self) -> None:
-        self.outcome: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-
-    def release(self, outcome: Result | SqsError) -> None:
-        if self.outcome.done():
-            return
-        if isinstance(outcome, SqsError):
-            self.outcome.set_exception(outcome)
-        else:
-            self.outcome.set_result(outcome)
 
 
 class _OrderTicket:

@@ -417,7 +417,7 @@ def test_a_refused_message_is_told_with_its_line(run: Any, queue: str, tmp_path:
 
 def test_batches_are_as_large_as_a_call_may_be() -> None:
     entries = [{"MessageBody": "x" * 400_000} for _ in range(5)] + [{"MessageBody": "y"} for _ in range(25)]
-    assert [len(batch) for batch in carry._batches(iter(entries))] == [2, 2, 10, 10, 6]
+    assert [len(batch) for batch in carry.batches(iter(entries))] == [2, 2, 10, 10, 6]
 
 
 def test_import_tells_how_much_is_left(run: Any, queue: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

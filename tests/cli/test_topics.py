@@ -62,6 +62,26 @@ def test_lines_are_messages(server: ElasticQ, run: Run, monkeypatch: pytest.Monk
     assert [each["Body"] for each in queue.peek()] == [str(number) for number in range(12)]
 
 
+def test_long_lines_go_in_as_many_batches_as_they_need(
+    server: ElasticQ, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = server.queue("long").create()
+    server.topic("long").create().subscribe(queue, raw=True)
+    lines = [str(number) * 100_000 for number in range(5)]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines)))
+    assert run("publish", "long") == (0, "5\n", "")
+    assert [each["Body"] for each in queue.peek()] == lines
+
+
+def test_a_line_that_is_refused_is_told(server: ElasticQ, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.topic("refusing").create()
+    refused = {"Successful": [{"Id": "0"}], "Failed": [{"Id": "1", "Code": "Throttled", "Message": "slow down"}]}
+    monkeypatch.setattr("elasticq.client.Sns.publish_batch", lambda self, **members: refused)
+    monkeypatch.setattr("sys.stdin", io.StringIO("a\nb\n"))
+    told = "elasticq: message 2 was refused: Throttled: slow down (1 others of its 2 were taken)\n"
+    assert run("publish", "refusing") == (1, "", told)
+
+
 def test_what_cannot_be_done_is_told(run: Run) -> None:
     assert run("show", "none") == (1, "", "elasticq: there is no topic none\n")
     status, _, error = run("publish", "arn:aws:sns:us-east-1:000000000000:none", "x")

@@ -1,5 +1,7 @@
 """The light client of SNS: forms and answers by a script, and boto3's answers of a real server."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qsl
@@ -82,3 +84,8 @@ def test_what_is_no_xml_comes_from_something_else() -> None:
         pytest.raises(Unreachable, match="no XML"),
     ):
         sns.list_topics()
+
+
+def test_who_only_sends_and_receives_loads_no_xml() -> None:
+    program = "import sys; from elasticq.client import Sqs; assert 'xml' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)

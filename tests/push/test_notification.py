@@ -3,7 +3,7 @@
 import json
 
 from elasticq.engine.envelopes import CONFIRMATION, Notification, confirmation
-from elasticq.push.notification import posted, signed
+from elasticq.push.notification import Posted, posted, signed
 from elasticq.push.signer import Signer
 
 ARN = "arn:aws:sns:us-east-1:000000000000:t"
@@ -18,6 +18,20 @@ def envelope(message: str, sequence_number: str | None = None) -> str:
         base_url="http://here:1",
         sequence_number=sequence_number,
     ).of("key")
+
+
+def request_for(body: str, signer: Signer, *, is_raw: bool = False, asks: bool = False) -> Posted:
+    """What is posted to a subscription whose DeliveryPolicy wants JSON."""
+    return posted(
+        body,
+        message_id="m",
+        topic_arn=ARN,
+        subscription_arn=f"{ARN}:key",
+        is_raw=is_raw,
+        asks=asks,
+        content_type="application/json",
+        signer=signer,
+    )
 
 
 def test_a_signature_takes_its_place_and_nothing_else_changes(signer: Signer) -> None:
@@ -38,16 +52,7 @@ def test_what_has_no_place_for_a_signature_stays_as_it_is(signer: Signer) -> Non
 
 
 def test_headers_of_a_notification(signer: Signer) -> None:
-    request = posted(
-        envelope("x"),
-        message_id="m",
-        topic_arn=ARN,
-        subscription_arn=f"{ARN}:key",
-        is_raw=False,
-        asks=False,
-        content_type="application/json",
-        signer=signer,
-    )
+    request = request_for(envelope("x"), signer)
     assert request.headers == {
         "Content-Type": "application/json",
         "x-amz-sns-message-type": "Notification",
@@ -59,32 +64,14 @@ def test_headers_of_a_notification(signer: Signer) -> None:
 
 
 def test_a_raw_notification_is_the_message_alone(signer: Signer) -> None:
-    request = posted(
-        "x",
-        message_id="m",
-        topic_arn=ARN,
-        subscription_arn=f"{ARN}:key",
-        is_raw=True,
-        asks=False,
-        content_type="text/plain; charset=UTF-8",
-        signer=signer,
-    )
+    request = request_for("x", signer, is_raw=True)
     assert request.text == "x"
     assert request.headers["x-amz-sns-rawdelivery"] == "true"
 
 
 def test_a_confirmation_is_signed_for_raw_subscriptions_too(signer: Signer) -> None:
     asking = confirmation(message_id="m", token="t", topic_arn=ARN, base_url="http://here:1", now_ms=0, version="2")
-    request = posted(
-        asking,
-        message_id="m",
-        topic_arn=ARN,
-        subscription_arn=f"{ARN}:key",
-        is_raw=True,
-        asks=True,
-        content_type="application/json",
-        signer=signer,
-    )
+    request = request_for(asking, signer, is_raw=True, asks=True)
     assert request.headers == {
         "Content-Type": "text/plain; charset=UTF-8",
         "x-amz-sns-message-type": CONFIRMATION,

@@ -7,6 +7,7 @@ import pytest
 
 from elasticq.server.elasticmq import is_elasticmq, read
 from elasticq.server.settings import SettingsError, load
+from tests.server.refusal import refusal
 
 
 def sections(tmp_path: Path, text: str, *properties: tuple[str, str]) -> dict[str, dict[str, Any]]:
@@ -117,11 +118,7 @@ def test_a_size_in_bytes_is_no_trap(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_with_a_file_is_told(tmp_path: Path, text: str, told: str) -> None:
-    file = tmp_path / "elasticmq.conf"
-    file.write_text(text)
-    with pytest.raises(SettingsError) as caught:
-        load(file, {}, {})
-    assert told in str(caught.value)
+    assert told in refusal(tmp_path / "elasticmq.conf", text)
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:

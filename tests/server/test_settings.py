@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from elasticq.server.settings import SECTIONS, Settings, SettingsError, load
+from tests.server.refusal import refusal
 
 EXAMPLE = Path(__file__).parents[2] / "conf" / "elasticq.toml"
 
@@ -52,10 +53,7 @@ def test_environment_reads_truth_values() -> None:
     ],
 )
 def test_what_is_wrong_is_told(tmp_path: Path, text: str, told: str) -> None:
-    file = tmp_path / "e.toml"
-    file.write_text(text)
-    with pytest.raises(SettingsError, match=re.escape(told)):
-        load(file, {}, {})
+    assert told in refusal(tmp_path / "e.toml", text)
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from elasticq.model.topic_commands import CreateTopic, Subscribe, Tag
-from elasticq.server.settings import SettingsError, load, topics
+from elasticq.server.settings import load, topics
 from elasticq.testing import ElasticQ
+from tests.server.refusal import refusal
 
 FILE = """
 [queues.jobs]
@@ -64,11 +65,7 @@ def test_tables_become_commands(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_at_the_start(tmp_path: Path, text: str, reason: str) -> None:
-    file = tmp_path / "e.toml"
-    file.write_text(text)
-    with pytest.raises(SettingsError) as raised:
-        load(file, {}, {})
-    assert reason in str(raised.value)
+    assert reason in refusal(tmp_path / "e.toml", text)
 
 
 def test_a_server_starts_with_its_topics_and_keeps_them(tmp_path: Path) -> None:

@@ -1,39 +1,22 @@
 """The AWS command line, unmodified, against a real process."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-AWS = Path(sys.executable).parent / "aws"
+from tests.system.aws import run_aws
+
 Aws = Callable[..., Any]
 
 
 @pytest.fixture
 def aws(server: str, tmp_path: Path) -> Aws:
     """Runs ``aws sqs …`` with an empty home; gives its JSON answer, or {} when it prints nothing."""
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "AWS_ACCESS_KEY_ID": "000000000000",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_MAX_ATTEMPTS": "1",
-        "AWS_PAGER": "",
-    }
-
-    def run(*arguments: str) -> Any:
-        command = [sys.executable, str(AWS), "--endpoint-url", server, "--output", "json", "sqs", *arguments]
-        answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
-        assert answer.returncode == 0, answer.stderr
-        return json.loads(answer.stdout) if answer.stdout.strip() else {}
-
-    return run
+    return partial(run_aws, tmp_path, server, "sqs")
 
 
 def test_create_send_receive_and_delete(aws: Aws, queue_name: str) -> None:

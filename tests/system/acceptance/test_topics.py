@@ -1,12 +1,10 @@
 """boto3's sns and the AWS command line, unmodified, against a real process."""
 
 import json
-import os
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,8 +15,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from tests.system.acceptance.raw import Endpoint
-
-AWS = Path(sys.executable).parent / "aws"
+from tests.system.aws import run_aws
 
 
 def topics_client(server: str, region: str = "us-east-1") -> Any:
@@ -242,22 +239,7 @@ def test_hostile_filter_is_refused(sns: Any, topic: str, policy: str) -> None:
 def test_aws_command_line_creates_subscribes_and_publishes(
     server: str, sqs: Any, tmp_path: Path, make_queue: Callable[[], str]
 ) -> None:
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "AWS_ACCESS_KEY_ID": "000000000000",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_MAX_ATTEMPTS": "1",
-        "AWS_PAGER": "",
-    }
-
-    def aws(*arguments: str) -> Any:
-        command = [sys.executable, str(AWS), "--endpoint-url", server, "--output", "json", "sns", *arguments]
-        answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
-        assert answer.returncode == 0, answer.stderr
-        return json.loads(answer.stdout) if answer.stdout.strip() else {}
-
+    aws = partial(run_aws, tmp_path, server, "sns")
     topic = aws("create-topic", "--name", f"cli-{uuid4().hex}", "--tags", "Key=a,Value=b")["TopicArn"]
     url = make_queue()
     arguments = ("--topic-arn", topic, "--protocol", "sqs", "--notification-endpoint", arn_of(sqs, url))

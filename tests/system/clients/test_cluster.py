@@ -2,9 +2,6 @@
 
 import itertools
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -13,9 +10,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.system.aws import run_aws
 from tests.system.cluster.cluster import HOST, Cluster
 
-AWS = Path(sys.executable).parent / "aws"
 POLICY = {
     "Version": "2012-10-17",
     "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage", "Resource": "*"}],
@@ -106,23 +103,10 @@ def test_boto3_calls_every_action_each_by_another_member(sqs: Round, formed: Clu
 
 
 def test_command_line_reaches_a_queue_by_every_member(formed: Cluster, tmp_path: Path) -> None:
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "AWS_ACCESS_KEY_ID": "000000000000",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_PAGER": "",
-    }
     ports = itertools.cycle([member.port for member in formed.members.values()])
 
     def aws(*words: str) -> Any:
-        command = [sys.executable, str(AWS), "--endpoint-url", f"http://{HOST}:{next(ports)}", "--output", "json"]
-        done = subprocess.run(
-            [*command, "sqs", *words], env=environment, capture_output=True, text=True, check=False, timeout=60
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout) if done.stdout.strip() else {}
+        return run_aws(tmp_path, f"http://{HOST}:{next(ports)}", "sqs", *words, tries_again=True)
 
     url = aws("create-queue", "--queue-name", "shell")["QueueUrl"]
     sent = aws("send-message", "--queue-url", url, "--message-body", "from the shell")
