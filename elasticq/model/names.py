@@ -98,6 +98,12 @@ def arn_region(arn: str) -> str:
 
 TOPIC_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,256}\Z")
 FIFO_TOPIC_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,251}\.fifo\Z")
+
+
+def is_topic_name(name: str, *, is_fifo: bool) -> bool:
+    return (FIFO_TOPIC_NAME.match(name) if is_fifo else TOPIC_NAME.match(name)) is not None
+
+
 INNER: Final = "~topics"
 """Stands in the place of a region in the owner of queues that hold what is delivered to subscriptions other than
 queues. No signature names such a region, so that no call reaches them as queues."""

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from elasticq.engine.subscription_attributes import Endpoint, check_endpoint, checked
 from elasticq.engine.topic_attributes import at_creation
 from elasticq.model.errors import SqsError
-from elasticq.model.names import FIFO_SUFFIX, FIFO_TOPIC_NAME, TOPIC_NAME, has_fifo_suffix, queue_arn, topic_arn
+from elasticq.model.names import FIFO_SUFFIX, has_fifo_suffix, is_topic_name, queue_arn, topic_arn
 from elasticq.model.topic_commands import CreateTopic, Subscribe, Tag
 
 
@@ -55,7 +55,7 @@ class TopicDeclarations:
             attributes["FifoTopic"] = "true"
         if topic.content_based_deduplication:
             attributes["ContentBasedDeduplication"] = "true"
-        if not (FIFO_TOPIC_NAME if is_fifo else TOPIC_NAME).match(name):
+        if not is_topic_name(name, is_fifo=is_fifo):
             self.wrong.append(f"topics.{name}: a name has 1 to 256 letters, digits, - or _")
         try:
             at_creation(attributes, is_fifo=is_fifo)

@@ -18,7 +18,7 @@ from elasticq.model import limits
 from elasticq.model import topic_commands as t
 from elasticq.model.commands import Call
 from elasticq.model.errors import TopicLimitExceeded, invalid_parameter
-from elasticq.model.names import FIFO_TOPIC_NAME, TOPIC_NAME, topic_arn
+from elasticq.model.names import is_topic_name, topic_arn
 from elasticq.model.topic_results import (
     DataProtectionPolicyResult,
     ListedTopic,
@@ -34,7 +34,7 @@ def create_topic(state: State, call: Call, command: t.CreateTopic, context: Exec
     """A topic that exists answers its ARN again, if what is given of attributes and tags is what it has."""
     name = command.name or ""
     is_fifo = command.attributes.get(topic_attributes.FIFO, "false").lower() == "true"
-    if not (FIFO_TOPIC_NAME if is_fifo else TOPIC_NAME).match(name):
+    if not is_topic_name(name, is_fifo=is_fifo):
         raise invalid_parameter("Topic Name")
     attributes = topic_attributes.at_creation(command.attributes, is_fifo=is_fifo)
     tags = checked_tags(command.tags)
