@@ -9,7 +9,6 @@ Where testing is not enabled they answer 403 and say so. With auth = strict they
 want a signature, and an account reaches its own queues only.
 """
 
-import asyncio
 from collections.abc import Callable
 from typing import Annotated, Final, Literal, TypeVar
 
@@ -24,6 +23,7 @@ from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
 from elasticq.model.limits import CLOCK_ADVANCE_MS_MAX
 from elasticq.model.names import account_of
 from elasticq.model.results import ClockResult, QueuesDeletedResult, Result
+from elasticq.runtime.awaited import Awaited
 
 PATHS: Final = ("/_elasticq/clock", "/_elasticq/reset", "/moto-api/reset", "/_elasticq/faults")
 METHODS: Final = {
@@ -117,7 +117,7 @@ class TestingPages:
 
     async def _execute(self, command: Command, caller: tuple[str, str], invocation: bytes = b"") -> Result:
         principal, account = caller
-        ticket = _Ticket()
+        ticket = Awaited()
         self._context.runtime.submit(Call(command, principal, account, "", invocation), ticket)
         outcome = await ticket.outcome
         if isinstance(outcome, SqsError):
@@ -139,15 +139,6 @@ class TestingPages:
             return _row(faults.add(order))
         except ValueError as error:
             raise InvalidParameterValue(str(error)) from error
-
-
-class _Ticket:
-    def __init__(self) -> None:
-        self.outcome: asyncio.Future[Result | SqsError] = asyncio.get_running_loop().create_future()
-
-    def release(self, outcome: Result | SqsError) -> None:
-        if not self.outcome.done():
-            self.outcome.set_result(outcome)
 
 
 def _row(fault: Fault) -> _FaultRow:

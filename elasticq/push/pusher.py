@@ -27,6 +27,7 @@ from elasticq.push.notification import Posted, posted
 from elasticq.push.post import Outcome, Poster
 from elasticq.push.signer import Signer
 from elasticq.replication.replica import MASTER
+from elasticq.runtime.awaited import Awaited
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 
 LOOK_S: Final = 0.2
@@ -43,17 +44,6 @@ _RECEIVES: Final = "ApproximateReceiveCount"
 _GROUP: Final = "MessageGroupId"
 
 _log = getLogger(__name__)
-
-
-class _Ticket:
-    """A ticket with a future. What comes after its end is dropped: a message becomes visible again by itself."""
-
-    def __init__(self, loop: AbstractEventLoop) -> None:
-        self.outcome: asyncio.Future[Result | SqsError] = loop.create_future()
-
-    def release(self, outcome: Result | SqsError) -> None:
-        if not self.outcome.done():
-            self.outcome.set_result(outcome)
 
 
 class Counts(Struct):
@@ -154,7 +144,7 @@ class Pusher:
 
     async def _call(self, command: Command, owner: str) -> Result | SqsError:
         """Raises RuntimeStopped."""
-        ticket = _Ticket(self._loop)
+        ticket = Awaited()  # what it gets after its end becomes visible again by itself
         self._runtime.submit(Call(command, PRINCIPAL, owner, ""), ticket)
         try:
             return await ticket.outcome

@@ -9,6 +9,7 @@ from elasticq.model.commands import Call, DeclareQueue
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import QueueDeclaredResult, Result
 from elasticq.model.topic_commands import CreateTopic, Subscribe
+from elasticq.runtime.awaited import Awaited
 from elasticq.runtime.runtime import Runtime, RuntimeStopped
 
 PRINCIPAL: Final = "settings"
@@ -16,15 +17,6 @@ AGAIN_S: Final = 0.5
 _NOT_YET: Final = (ServiceUnavailable,)
 
 _log = logging.getLogger(__name__)
-
-
-class _Ticket:
-    def __init__(self) -> None:
-        self.outcome: asyncio.Future[Result | SqsError] = asyncio.get_running_loop().create_future()
-
-    def release(self, outcome: Result | SqsError) -> None:
-        if not self.outcome.done():
-            self.outcome.set_result(outcome)
 
 
 async def declare(
@@ -43,7 +35,7 @@ async def declare(
 
 async def _asked(runtime: Runtime, call: Call) -> Result | SqsError:
     while True:
-        ticket = _Ticket()
+        ticket = Awaited()
         runtime.submit(call, ticket)
         outcome = await ticket.outcome
         if not isinstance(outcome, _NOT_YET):

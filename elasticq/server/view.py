@@ -1,6 +1,5 @@
 """Shows this process to the admin port, and executes what is asked for there."""
 
-import asyncio
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
@@ -24,6 +23,7 @@ from elasticq.node.pending_calls import Remote
 from elasticq.node.proxy import PROXY
 from elasticq.node.settings import LeaseStatus, NodeStatus
 from elasticq.peers.questions import Answer
+from elasticq.runtime.awaited import Awaited
 from elasticq.runtime.clock import boot_ms
 from elasticq.runtime.meter import Meter
 from elasticq.runtime.runtime import RuntimeStopped
@@ -157,9 +157,11 @@ class View:
     async def execute(self, command: Command, owner: str) -> Result:
         assert self._member is not None
         assert self._context is not None
-        ticket, began_s, action = _CallTicket(), perf_counter(), type(command).__name__
+        ticket, began_s, action = Awaited(), perf_counter(), type(command).__name__
         self._member.runtime.submit(Call(command, PRINCIPAL, owner, self.endpoint), ticket)
         result = await ticket.outcome
+        if isinstance(result, SqsError):
+            raise result
         counted = self._context.meter.counts.get(action)
         if counted is not None and not isinstance(result, StaleResult):
             counted(command, owner, result, began_s)
@@ -173,36 +175,9 @@ class View:
 
     async def order(self, order: Order) -> OrderOutcome:
         assert self._member is not None
-        ticket = _OrderTicket()
+        ticket = Awaited()
         self._member.runtime.order(order, ticket)
-        return await ticket.outcome
-
-
-class _CallTicket:
-    """A ticket with a future; it may be released after whoever awaits the future has cancelled it."""
-
-    def __init__(self) -> None:
-        self.outcome: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-
-    def release(self, outcome: Result | SqsError) -> None:
-        if self.outcome.done():
-            return
-        if isinstance(outcome, SqsError):
-            self.outcome.set_exception(outcome)
-        else:
-            self.outcome.set_result(outcome)
-
-
-class _OrderTicket:
-    """A ticket with a future; it may be released after whoever awaits the future has cancelled it."""
-
-    def __init__(self) -> None:
-        self.outcome: asyncio.Future[OrderOutcome] = asyncio.get_running_loop().create_future()
-
-    def release(self, outcome: OrderOutcome | Result | SqsError) -> None:
-        if self.outcome.done():
-            return
+        outcome: OrderOutcome | Result | SqsError = await ticket.outcome
         if isinstance(outcome, (Result, SqsError)):
-            self.outcome.set_exception(RuntimeStopped())
-        else:
-            self.outcome.set_result(outcome)
+            raise RuntimeStopped
+        return outcome
