@@ -179,9 +179,8 @@ async def _serve(
     if is_alone and not await member.can_serve():
         runtime.close()
         return member.ended.result()
-    endpoint = settings.http.public_url or url_of(settings.http, listener.getsockname()[1])
     declared = [*queues(settings), *topics(settings)]
-    declaring = loop.create_task(declare(runtime, declared, settings.node.account, endpoint))
+    declaring = loop.create_task(declare(runtime, declared, settings.node.account, view.endpoint))
     if is_alone:
         await asyncio.wait((declaring, member.ended), timeout=DECLARE_S, return_when=asyncio.FIRST_COMPLETED)
     observer, end_spans = spans.make(settings.otel, settings.node.id)
@@ -283,10 +282,16 @@ def _renewed(
 
 
 async def _open_admin(admin: AdminPort | None, imported: Awaitable[object]) -> None:
-    """Serve the admin port once aiohttp is imported; its clients wait in the backlog until then."""
-    await imported
-    if admin is not None:
-        await admin.start()
+    """Serve the admin port once aiohttp is imported; its clients wait in the backlog until then.
+
+    Nobody awaits this: a failure is told here, and the SQS port goes on without the admin port.
+    """
+    try:
+        await imported
+        if admin is not None:
+            await admin.start()
+    except Exception as failure:
+        _log.error("admin_port_failed", exc_info=failure)
 
 
 def url_of(ports: Http | Admin, port: int) -> str:
