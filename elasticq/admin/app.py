@@ -11,17 +11,15 @@ import asyncio
 from importlib import import_module
 from typing import Final
 
-import msgspec
 from aiohttp import web
 
 from elasticq.admin import asking
-from elasticq.admin.api import Api
+from elasticq.admin.api import Api, reply
 from elasticq.admin.authenticator import Token, make_authenticator
 from elasticq.admin.doorstep import BODY_BYTES_MAX, ORDER_BYTES_MAX
 from elasticq.admin.page.login import Login
 from elasticq.admin.page.pages import Pages
 from elasticq.admin.source import AdminSource
-from elasticq.peers.questions import Answer
 from elasticq.wire.browsers import Browsers
 
 ORDERS_MAX: Final = 16
@@ -81,7 +79,7 @@ class _Pages:
         return web.Response(status=200 if role == "master" else 503, text=role)
 
     async def cluster(self, _: web.Request) -> web.Response:
-        return _response(await asking.answer(self._source, asking.CLUSTER, b""))
+        return reply(await asking.answer(self._source, asking.CLUSTER, b""))
 
     async def member(self, request: web.Request) -> web.Response:
         """Show the page /cluster of another member, which is asked for it over the link to it."""
@@ -89,7 +87,7 @@ class _Pages:
             return _json(503, {"error": f"{PAGES_MAX} members are being asked already"})
         self._members += 1
         try:
-            return _response(await asking.page_of(self._source, request.match_info["member"]))
+            return reply(await asking.page_of(self._source, request.match_info["member"]))
         finally:
             self._members -= 1
 
@@ -120,14 +118,10 @@ class _Pages:
             return _json(503, {"error": f"{ORDERS_MAX} orders wait already"})
         self._orders += 1
         try:
-            return _response(await asking.order(self._source, body))
+            return reply(await asking.order(self._source, body))
         finally:
             self._orders -= 1
 
 
-def _response(answer: Answer) -> web.Response:
-    return web.Response(status=answer[0], body=answer[1], content_type="application/json")
-
-
 def _json(status: int, content: object) -> web.Response:
-    return web.Response(status=status, body=msgspec.json.encode(content), content_type="application/json")
+    return reply(asking.told(status, content))

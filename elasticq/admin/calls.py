@@ -5,7 +5,7 @@ that AWS documents, and an action that SQS gets is one of the admin port at once
 members have here the names and shapes that they have in AWS's SDKs.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -49,13 +49,19 @@ def owner_of(source: AdminSource, account: str, region: str) -> str:
     return owner_in(account or source.account, "" if region == source.region else region)
 
 
+def check_may_change(source: AdminSource) -> None:
+    """Raises NotExecuted where the admin port may change nothing."""
+    if source.is_read_only:
+        raise NotExecuted(403, "ReadOnly", "This admin port may change nothing (admin.read_only).")
+
+
 async def execute(source: AdminSource, action: str, body: bytes, owner: str) -> bytes:
     """Execute one action and return the body of its answer, an object. Raises NotExecuted."""
     operation = ACTIONS.get(action)
     if operation is None:
         raise NotExecuted(404, "InvalidAction", f"There is no action {action[:80]}.")
-    if source.is_read_only and not operation.read_only:
-        raise NotExecuted(403, "ReadOnly", "This admin port may change nothing (admin.read_only).")
+    if not operation.read_only:
+        check_may_change(source)
     try:
         command = json.decode(operation, body)
         result = unwrapped(await source.execute(command, owner))
@@ -67,6 +73,12 @@ async def execute(source: AdminSource, action: str, body: bytes, owner: str) -> 
     if action in TOPIC_ACTIONS:
         return msgspec.json.encode(topic_xml.plain_of(operation, result))
     return json.encode(operation, command, result) or b"{}"
+
+
+async def ask(source: AdminSource, action: str, given: dict[str, Any], owner: str) -> dict[str, Any]:
+    """Execute one action, given and answered as plain values. Raises NotExecuted."""
+    answer: dict[str, Any] = msgspec.json.decode(await execute(source, action, msgspec.json.encode(given), owner))
+    return answer
 
 
 def unwrapped(result: Result) -> Result:

@@ -1,11 +1,11 @@
 """Writes down the queues of all accounts and regions, without their messages, and makes them from what was written."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta, Struct
 
-from elasticq.admin.calls import NotExecuted, execute, owner_of
+from elasticq.admin.calls import NotExecuted, ask, owner_of
 from elasticq.admin.source import AdminSource
 from elasticq.model.names import INNER, account_of, queue_url, region_of
 
@@ -49,9 +49,8 @@ async def export(source: AdminSource) -> bytes:
         if region_of(figures.account, "") == INNER:
             continue  # it is its subscription's
         url, owner = queue_url(source.endpoint, figures.account, figures.name), figures.account
-        asked = msgspec.json.encode({"QueueUrl": url, "AttributeNames": ["All"]})
-        attributes = await _ask(source, "GetQueueAttributes", asked, owner)
-        tags = await _ask(source, "ListQueueTags", msgspec.json.encode({"QueueUrl": url}), owner)
+        attributes = await ask(source, "GetQueueAttributes", {"QueueUrl": url, "AttributeNames": ["All"]}, owner)
+        tags = await ask(source, "ListQueueTags", {"QueueUrl": url}, owner)
         kept = {name: value for name, value in attributes.get("Attributes", {}).items() if name not in COMPUTED}
         region = region_of(owner, source.region)
         queues.append(QueueDefinition(figures.name, account_of(owner), region, kept, tags.get("Tags", {})))
@@ -81,7 +80,7 @@ async def load(source: AdminSource, body: bytes) -> dict[str, list[str]]:
             told["changed"].append(queue.name)
         else:
             made = {"QueueName": queue.name, "Attributes": settable, "tags": queue.tags}
-            await _ask(source, "CreateQueue", msgspec.json.encode(made), owner)
+            await ask(source, "CreateQueue", made, owner)
             told["made"].append(queue.name)
     for queue in definitions.queues:
         named = {name: value for name, value in queue.attributes.items() if name in LATER}
@@ -95,12 +94,6 @@ async def _change(
 ) -> None:
     url = queue_url(source.endpoint, owner, queue.name)
     if attributes:
-        changed = msgspec.json.encode({"QueueUrl": url, "Attributes": attributes})
-        await _ask(source, "SetQueueAttributes", changed, owner)
+        await ask(source, "SetQueueAttributes", {"QueueUrl": url, "Attributes": attributes}, owner)
     if with_tags and queue.tags:
-        await _ask(source, "TagQueue", msgspec.json.encode({"QueueUrl": url, "Tags": queue.tags}), owner)
-
-
-async def _ask(source: AdminSource, action: str, body: bytes, owner: str) -> dict[str, Any]:
-    answer: dict[str, Any] = msgspec.json.decode(await execute(source, action, body, owner))
-    return answer
+        await ask(source, "TagQueue", {"QueueUrl": url, "Tags": queue.tags}, owner)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, islice
+from operator import itemgetter
 from typing import Final, TypeVar
 
 from prometheus_client import GCCollector, PlatformCollector, ProcessCollector, generate_latest
@@ -35,6 +36,7 @@ PART: Final = 100
 Key = tuple[str, str]
 Family = TypeVar("Family", bound=Metric)
 Row = TypeVar("Row")
+Counted = TypeVar("Counted")
 Lines = Iterator[bytes]
 """A family in parts; between two parts the loop serves others."""
 
@@ -52,10 +54,10 @@ _PUBLISHED: Final[list[tuple[str, str, Callable[[Published], int]]]] = [
     ("topic_filtered", "Copies that filter policies held back.", lambda each: each.filtered),
     ("topic_failed", "Copies that their queue could not take; some are dead letters.", lambda each: each.failed),
 ]
-_PUSHES: Final = [
-    ("topic_pushes_delivered", "Notifications that web servers took from this member."),
-    ("topic_pushes_retried", "Posts of notifications that failed and are tried again."),
-    ("topic_pushes_failed", "Notifications to web servers that were given up."),
+_PUSHES: Final[list[tuple[str, str, Callable[[tuple[int, int, int]], int]]]] = [
+    ("topic_pushes_delivered", "Notifications that web servers took from this member.", itemgetter(0)),
+    ("topic_pushes_retried", "Posts of notifications that failed and are tried again.", itemgetter(1)),
+    ("topic_pushes_failed", "Notifications to web servers that were given up.", itemgetter(2)),
 ]
 
 
@@ -70,8 +72,8 @@ async def expose(source: AdminSource) -> bytes:
     waiting = Counter((each.owner, each.queue) for each in source.waiting(QUEUES_MAX))
     topics = list(islice(source.meter().by_topic().items(), QUEUES_MAX))
     pushes = list(islice(source.pushes().items(), QUEUES_MAX))
-    of_queues = (*_of_queues(queues, status.time_ms), *_of_consumers(waiting), *_of_messages(counted))
-    for lines in (*of_queues, *_of_topics(topics), *_of_pushes(pushes)):
+    of_queues = (*_of_queues(queues, status.time_ms), *_of_consumers(waiting), *_of_counts("queue", _MESSAGES, counted))
+    for lines in (*of_queues, *_of_counts("topic", _PUBLISHED, topics), *_of_counts("topic", _PUSHES, pushes)):
         for part in lines:
             parts.append(part)
             await asyncio.sleep(0)
@@ -235,43 +237,19 @@ def _of_consumers(waiting: Counter[Key]) -> Iterator[Lines]:
     yield _lines(lambda: GaugeMetricFamily(name, told, labels=["queue", "account"]), list(waiting.items()), add)
 
 
-def _of_messages(counted: Sequence[tuple[Key, Messages]]) -> Iterator[Lines]:
-    for name, told, read in _MESSAGES:
+def _of_counts(
+    label: str,
+    families: Sequence[tuple[str, str, Callable[[Counted], int]]],
+    rows: Sequence[tuple[Key, Counted]],
+) -> Iterator[Lines]:
+    """Yield a counter for each of the families; label: what the names in the rows' keys are of."""
+    for name, told, read in families:
 
-        def make(name: str = name, told: str = told) -> CounterMetricFamily:
-            return CounterMetricFamily(PREFIX + name, told, labels=["queue", "account"])
+        def add(family: CounterMetricFamily, row: tuple[Key, Counted], read: Callable[[Counted], int] = read) -> None:
+            (account, named), counted = row
+            family.add_metric([named, account], read(counted))
 
-        def add(family: CounterMetricFamily, row: tuple[Key, Messages], read: Callable[[Messages], int] = read) -> None:
-            (account, queue), messages = row
-            family.add_metric([queue, account], read(messages))
-
-        yield _lines(make, counted, add)
-
-
-def _of_topics(topics: Sequence[tuple[Key, Published]]) -> Iterator[Lines]:
-    for name, told, read in _PUBLISHED:
-
-        def add(
-            family: CounterMetricFamily, row: tuple[Key, Published], read: Callable[[Published], int] = read
-        ) -> None:
-            (account, topic), published = row
-            family.add_metric([topic, account], read(published))
-
-        yield _lines(partial(_topic_counter, name, told), topics, add)
-
-
-def _of_pushes(pushes: Sequence[tuple[Key, tuple[int, int, int]]]) -> Iterator[Lines]:
-    for place, (name, told) in enumerate(_PUSHES):
-
-        def add(family: CounterMetricFamily, row: tuple[Key, tuple[int, int, int]], place: int = place) -> None:
-            (account, topic), counts = row
-            family.add_metric([topic, account], counts[place])
-
-        yield _lines(partial(_topic_counter, name, told), pushes, add)
-
-
-def _topic_counter(name: str, told: str) -> CounterMetricFamily:
-    return CounterMetricFamily(PREFIX + name, told, labels=["topic", "account"])
+        yield _lines(partial(CounterMetricFamily, PREFIX + name, told, labels=[label, "account"]), rows, add)
 
 
 def _lines(make: Callable[[], Family], rows: Sequence[Row], add: Callable[[Family, Row], None]) -> Lines:

@@ -21,69 +21,67 @@ Key = tuple[str, str]
 """Owner and name of a queue."""
 
 
+Counts = tuple[int, int, int]
+"""Messages sent, received and deleted."""
+_NONE: Final = (0, 0, 0)
+
+
 class Line:
     """One queue's messages in each of the last SLOTS periods, round and round."""
 
-    __slots__ = ("deleted", "last", "moved_at", "received", "sent")
+    __slots__ = ("deleted", "moved_at", "received", "sent")
 
     def __init__(self, now: int) -> None:
         self.sent = array("f", bytes(4 * SLOTS))
         self.received = array("f", bytes(4 * SLOTS))
         self.deleted = array("f", bytes(4 * SLOTS))
-        self.last = (0, 0, 0)
         self.moved_at = now
 
-    def add(self, now: int, counts: tuple[int, int, int]) -> None:
-        """Note the counts at the end of period ``now``; those of a queue that was made anew begin at 0 again."""
-        last, self.last = self.last, counts
-        sent, received, deleted = (max(0, new - old) for new, old in zip(counts, last, strict=True))
-        if sent or received or deleted:
+    def add(self, now: int, moved: Counts) -> None:
+        """Note what moved in period ``now``."""
+        if any(moved):
             self.moved_at = now
         slot = now % SLOTS
-        self.sent[slot], self.received[slot], self.deleted[slot] = sent, received, deleted
+        self.sent[slot], self.received[slot], self.deleted[slot] = moved
 
 
 class Rates:
     """``look`` is called once each period."""
 
-    __slots__ = ("_began", "_lines", "_period")
+    __slots__ = ("_counts", "_lines", "_period")
 
     def __init__(self) -> None:
         self._period = 0
-        self._began = False
+        self._counts: dict[Key, Counts] | None = None
         self._lines: dict[Key, Line] = {ALL: Line(0)}
 
     def look(self, counts: Mapping[Key, Messages]) -> None:
         """Note what moved since the last look. The first one only begins to count."""
         self._period = now = self._period + 1
-        whole = [0, 0, 0]
-        for key, messages in counts.items():
-            told = (messages.sent, messages.received, messages.deleted)
-            for at, count in enumerate(told):
-                whole[at] += count
-            if key == ALL:  # the meter counts queues together there that are beyond its bound
-                continue
-            line = self._lines.get(key)
-            if line is None and any(told):
-                line = self._begin(key, now)
-                if not self._began:
-                    line.last = told
-            if line is not None:
-                line.add(now, told)
+        before = self._counts
+        self._counts = told = {key: (each.sent, each.received, each.deleted) for key, each in counts.items()}
+        if before is None:
+            before = told
+        moved = {key: _moved(new, before.get(key, _NONE)) for key, new in told.items() if new != before.get(key)}
+        sent, received, deleted = zip(_NONE, *moved.values(), strict=True)
+        moved[ALL] = sum(sent), sum(received), sum(deleted)  # the meter counts those together that are beyond its bound
         for key in [key for key in self._lines if key != ALL and key not in counts]:
             del self._lines[key]
-        total = (whole[0], whole[1], whole[2])
-        if not self._began:
-            self._lines[ALL].last = total
-            self._began = True
-        self._lines[ALL].add(now, total)
+        for key, line in self._lines.items():
+            line.add(now, moved.get(key, _NONE))
+        self._begin([key for key, each in moved.items() if key not in self._lines and any(each)], now, moved)
 
-    def _begin(self, key: Key, now: int) -> Line:
-        if len(self._lines) > LINES_MAX:
-            stillest = min((one for one in self._lines if one != ALL), key=lambda one: self._lines[one].moved_at)
-            del self._lines[stillest]
-        line = self._lines[key] = Line(now)
-        return line
+    def _begin(self, keys: list[Key], now: int, moved: Mapping[Key, Counts]) -> None:
+        """Give queues lines of their own, as long as there are places or queues that are still."""
+        still = [key for key, line in self._lines.items() if key != ALL and line.moved_at < now] if keys else []
+        still.sort(key=lambda key: self._lines[key].moved_at, reverse=True)
+        for key in keys:
+            if len(self._lines) > LINES_MAX:
+                if not still:
+                    return
+                del self._lines[still.pop()]
+            line = self._lines[key] = Line(now)
+            line.add(now, moved[key])
 
     def per_second(self, key: Key, window_s: int) -> tuple[float, float, float]:
         """Return messages sent, received and deleted a second, over the last ``window_s`` seconds."""
@@ -115,3 +113,8 @@ class Rates:
     def _slots(self, window_s: int) -> list[int]:
         count = min(SLOTS, self._period, max(1, window_s // PERIOD_S))
         return [(self._period - back) % SLOTS for back in range(count - 1, -1, -1)]
+
+
+def _moved(new: Counts, old: Counts) -> Counts:
+    """What moved from the old counts to the new ones; those of a queue that was made anew begin at 0 again."""
+    return max(0, new[0] - old[0]), max(0, new[1] - old[1]), max(0, new[2] - old[2])

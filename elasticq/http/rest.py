@@ -50,22 +50,11 @@ class Asked:
     def is_stream(self) -> bool:
         return self.method == "GET" and routes.STREAM.fullmatch(self.path) is not None
 
-    def request(self, submit: Submit, context: "ServerContext") -> Request:
-        """The request as handlers see it. Raises the SqsError that the client gets."""
-        stream = routes.STREAM.fullmatch(self.path) if self.method == "GET" else None
-        if stream is not None:
-            query = routes.read_query(routes.STREAM_QUERY, self.query)
-            return Request(submit, {"queue": unquote(stream[1])}, query)
-        route, path = routes.find(self.method, self.path)
-        return Request(
-            submit,
-            {name: unquote(value) for name, value in path.items()},
-            routes.read_query(route.query, self.query),
-            routes.read_body(route, self.body),
-            now_ms=context.runtime.status().time_ms,
-            entropy=os.urandom,
-            is_doq=self.is_doq,
-        )
+    def stream(self, submit: Submit) -> Request:
+        """A request for a stream, as ``Stream`` takes it. Raises the SqsError that the client gets."""
+        found = routes.STREAM.fullmatch(self.path)
+        assert found is not None
+        return Request(submit, {"queue": unquote(found[1])}, routes.read_query(routes.STREAM_QUERY, self.query))
 
 
 async def answer(asked: Asked, submit: Submit, context: "ServerContext") -> web.Response:
@@ -74,8 +63,16 @@ async def answer(asked: Asked, submit: Submit, context: "ServerContext") -> web.
         return _written(200, openapi.document())
     if asked.method == "GET" and asked.path == "/docs":
         return web.Response(text=openapi.page(), content_type="text/html", headers={"Content-Security-Policy": _CSP})
-    request = asked.request(submit, context)
-    route, _ = routes.find(asked.method, asked.path)
+    route, path = routes.find(asked.method, asked.path)
+    request = Request(
+        submit,
+        {name: unquote(value) for name, value in path.items()},
+        routes.read_query(route.query, asked.query),
+        routes.read_body(route, asked.body),
+        now_ms=context.runtime.status().time_ms,
+        entropy=os.urandom,
+        is_doq=asked.is_doq,
+    )
     result = await route.handler(request)
     return web.Response(status=204) if result is None else _written(200, result)
 

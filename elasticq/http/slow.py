@@ -336,7 +336,7 @@ class SlowPath:
                 return outcome
 
             if told.is_stream:
-                stream = rest.Stream(told.request(submit, context), context)
+                stream = rest.Stream(told.stream(submit), context)
                 await stream.begin()
                 return stream
             return await rest.answer(told, submit, context)

@@ -143,7 +143,7 @@ class Pusher:
 
     async def _call(self, command: Command, owner: str) -> Result | SqsError:
         """Raises RuntimeStopped."""
-        ticket = Awaited()
+        ticket = Awaited()  # what it gets after its end becomes visible again by itself
         self._runtime.submit(Call(command, PRINCIPAL, owner, ""), ticket)
         try:
             return await ticket.outcome

@@ -7,6 +7,7 @@ from binascii import a2b_base64
 from typing import Final
 
 from elasticq.engine.ordering.priority import PRIORITY, given_priority
+from elasticq.engine.ordering.schedule import DELIVER_AT
 from elasticq.model import commands as c
 from elasticq.model import results as r
 from elasticq.model.commands import MessageAttributes, MessageAttributeValue
@@ -21,7 +22,6 @@ from elasticq.model.extensions import (
 from elasticq.rest import shapes as s
 from elasticq.rest.api import Request
 
-DELIVER_AT: Final = "ElasticqDeliverAt"
 DELAY_S_MAX: Final = 900
 _OURS: Final = (PRIORITY, DELIVER_AT)
 _HANDLE_SEQUENCE: Final = slice(9, 17)  # in the bytes of a receipt handle: engine/identity.py
@@ -98,12 +98,16 @@ def _metadata(attributes: MessageAttributes | None) -> dict[str, str]:
     return found
 
 
+def _sequence_in(receipt: str) -> int:
+    """The place of the message that a receipt handle is of. Raises ValueError for what is not in base64."""
+    return int.from_bytes(a2b_base64(receipt)[_HANDLE_SEQUENCE], "big")
+
+
 def _received(message: r.ReceivedMessage) -> s.Message:
     system = message.attributes or {}
-    sequence = int.from_bytes(a2b_base64(message.receipt_handle)[_HANDLE_SEQUENCE], "big")
     return s.Message(
         "DEQUEUED",
-        str(sequence),
+        str(_sequence_in(message.receipt_handle)),
         message.message_id,
         system.get("MessageGroupId", ""),
         given_priority(message.message_attributes) or 0,
@@ -195,7 +199,7 @@ async def delete(request: Request) -> None:
 def _check_receipt(request: Request, receipt: str) -> None:
     """Raises InvalidParameterValue where the receipt is of another message than the path names."""
     try:
-        sequence = int.from_bytes(a2b_base64(receipt)[_HANDLE_SEQUENCE], "big")
+        sequence = _sequence_in(receipt)
     except ValueError:
         sequence = -1
     if sequence != request.sequence:

@@ -4,14 +4,13 @@ from typing import Final
 
 from elasticq.engine.ordering.kinds import KINDS
 from elasticq.engine.ordering.priority import DEFAULT_PRIORITY, ORDER
+from elasticq.engine.ordering.sharing import FAIRNESS, IN_FLIGHT_MAX
 from elasticq.model import commands as c
 from elasticq.model import results as r
 from elasticq.model.errors import InvalidParameterValue, QueueDoesNotExist, ResourceNotFound
 from elasticq.rest import shapes as s
 from elasticq.rest.api import Request
 
-FAIRNESS: Final = "ElasticqFairness"
-IN_FLIGHT_MAX: Final = "ElasticqMaxInFlightPerGroup"
 TIMEOUT: Final = "VisibilityTimeout"
 PAGE: Final = 100
 _KNOWN: Final = {name for kind in KINDS for name in (*kind.ranges, *kind.choices)}

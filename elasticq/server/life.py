@@ -282,10 +282,16 @@ def _renewed(
 
 
 async def _open_admin(admin: AdminPort | None, imported: Awaitable[object]) -> None:
-    """Serve the admin port once aiohttp is imported; its clients wait in the backlog until then."""
-    await imported
-    if admin is not None:
-        await admin.start()
+    """Serve the admin port once aiohttp is imported; its clients wait in the backlog until then.
+
+    Nobody awaits this: a failure is told here, and the SQS port goes on without the admin port.
+    """
+    try:
+        await imported
+        if admin is not None:
+            await admin.start()
+    except Exception as failure:
+        _log.error("admin_port_failed", exc_info=failure)
 
 
 def url_of(ports: Http | Admin, port: int) -> str:

@@ -175,7 +175,7 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "topics": TopicSettings,
 }
 _TABLES: Final = ("queues", "topics")
-_FILE_ONLY: Final = ("queues", "topics", "auto_create")
+_FILE_ONLY: Final = (*_TABLES, "auto_create")
 
 
 def load(

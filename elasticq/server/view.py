@@ -1,6 +1,5 @@
 """Shows this process to the admin port, and executes what is asked for there."""
 
-import asyncio
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
@@ -176,21 +175,9 @@ class View:
 
     async def order(self, order: Order) -> OrderOutcome:
         assert self._member is not None
-        ticket = _OrderTicket()
+        ticket = Awaited()
         self._member.runtime.order(order, ticket)
-        return await ticket.outcome
-
-
-class _OrderTicket:
-    """A ticket with a future; it may be released after whoever awaits the future has cancelled it."""
-
-    def __init__(self) -> None:
-        self.outcome: asyncio.Future[OrderOutcome] = asyncio.get_running_loop().create_future()
-
-    def release(self, outcome: OrderOutcome | Result | SqsError) -> None:
-        if self.outcome.done():
-            return
+        outcome: OrderOutcome | Result | SqsError = await ticket.outcome
         if isinstance(outcome, (Result, SqsError)):
-            self.outcome.set_exception(RuntimeStopped())
-        else:
-            self.outcome.set_result(outcome)
+            raise RuntimeStopped
+        return outcome

@@ -63,6 +63,18 @@ def test_the_stillest_queue_gives_its_place() -> None:
     assert shown == LINES_MAX
 
 
+def test_a_queue_that_gets_a_place_again_is_not_counted_from_its_beginning() -> None:
+    rates, counts = Rates(), {("000000000000", f"q{number}"): counted(1_000) for number in range(LINES_MAX + 9)}
+    rates.look({})
+    for _ in range(3):
+        rates.look(counts)
+    assert all(rates.per_second(key, PERIOD_S) == (0.0, 0.0, 0.0) for key in counts)
+    last = "000000000000", f"q{LINES_MAX + 8}"
+    counts[last].sent += 1
+    rates.look(counts)
+    assert rates.series(last, PERIOD_S)["sent"] == [1 / PERIOD_S]
+
+
 @settings(max_examples=50)
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), st.integers(0, 5), min_size=1), min_size=1, max_size=30))
 def test_all_queues_together_are_the_sum_of_the_queues(moves: list[dict[str, int]]) -> None:

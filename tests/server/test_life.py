@@ -1,5 +1,6 @@
 """The process: it listens, serves, and stops as it should."""
 
+import asyncio
 import json
 import os
 import signal
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from elasticq.admin.port import AdminPort
+from elasticq.server import life
 from elasticq.storage.directory import FORMAT
 from tests.server.process import PATIENCE_S, Server
 
@@ -175,3 +178,19 @@ def test_a_weaker_durability_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
         health = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
         health.request("GET", "/health")
         assert health.getresponse().read().split()[:2] == [b"OK", b"durability=os"]
+
+
+async def test_an_admin_port_that_cannot_be_opened_is_told_with_its_cause(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def start(_: AdminPort) -> None:
+        raise LookupError("no route")
+
+    monkeypatch.setattr(AdminPort, "start", start)
+    imported: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+    imported.set_result(None)
+    await life._open_admin(AdminPort.__new__(AdminPort), imported)
+    (record,) = caplog.records
+    assert (record.levelname, record.getMessage()) == ("ERROR", "admin_port_failed")
+    assert record.exc_info is not None
+    assert isinstance(record.exc_info[1], LookupError)

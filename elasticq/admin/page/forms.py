@@ -37,28 +37,19 @@ def members(action: str, fields: Iterable[tuple[str, str]]) -> dict[str, Any]:
             is_list = action in TOPIC_ACTIONS
             found[name] = [{"Key": key, "Value": text} for key, text in pairs] if is_list else dict(pairs)
         elif name == "MessageAttributes":
-            found[name] = {key: attribute(key, text) for key, text in _pairs(name, value)}
+            found[name] = {key.partition(":")[0]: attribute(key, text) for key, text in _pairs(name, value)}
         elif name in integers:
             found[name] = _integer(name, value)
         elif name in _LISTS:
             found[name] = [each for each in re.split(r"[\s,]+", value) if each]
         else:
             found[name] = value.replace("\r\n", "\n") if name in _BODIES else value
-    found.update(_typed(found))
     return found
 
 
 _INTEGERS: Final = frozenset(("FromSequence", "Limit", "Sequence", "VisibilityTimeout"))
 _BODIES: Final = frozenset(("MessageBody", "Message"))
 _LISTS: Final = frozenset(("AttributeNames", "MessageAttributeNames", "TagKeys", "States"))
-
-
-def _typed(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Message attributes get their names without the type: ``count:Number`` is ``count``."""
-    attributes = found.get("MessageAttributes")
-    if not attributes:
-        return {}
-    return {"MessageAttributes": {name.partition(":")[0]: value for name, value in attributes.items()}}
 
 
 def attribute(name: str, text: str) -> dict[str, str]:
@@ -98,11 +89,11 @@ def as_cli(action: str, given: Mapping[str, Any], endpoint: str, region: str) ->
     service, name = _service(action)
     words = ["aws", "--endpoint-url", endpoint, "--region", region, service, _kebab(name)]
     for name, value in given.items():
-        words += [f"--{_kebab(name)}", *_cli_value(name, value)]
+        words += [f"--{_kebab(name)}", *_cli_value(value)]
     return shlex.join(words)
 
 
-def _cli_value(name: str, value: Any) -> list[str]:
+def _cli_value(value: Any) -> list[str]:
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return value
     if isinstance(value, (dict, list)):

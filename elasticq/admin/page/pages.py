@@ -79,7 +79,6 @@ class Pages:
         self._api = api
         self._login = login
         self._templates: Environment | None = None
-        self._importing = asyncio.Lock()
 
     def add_to(self, app: web.Application) -> None:
         app.router.add_get("/", self.queues)
@@ -164,7 +163,6 @@ class Pages:
             now_ms=self._source.status().time_ms,
             waiting=[each for each in self._source.waiting(SHOWN_MAX) if (each.owner, each.queue) == (owner, row.name)],
             base_path=base_path,
-            here_path=f"{base_path}?{region_query}{urlencode(asked)}".replace("first=", "from="),
             region_query=region_query,
             chart_query=f"queue={quote(row.name)}&account={row.account}&{region_query}",
         )
@@ -174,6 +172,8 @@ class Pages:
         asked = {name: query.get(key, "")[:128] for name, key in (("state", "state"), ("group", "group"))}
         first = query.get("from", "0")
         asked["first"] = first if first.isascii() and first.isdigit() and len(first) <= 19 else "0"
+        if "HX-Request" in request.headers:  # the page asks again, for its counts, moves and waiting receives alone
+            return asked, {}
         given: dict[str, Any] = {"QueueUrl": row.url, "FromSequence": int(asked["first"]), "Limit": PEEKED}
         if asked["state"]:
             given["States"] = [asked["state"]]
@@ -340,8 +340,7 @@ class Pages:
         """Give an order to the cluster."""
         try:
             fields = dict(await _fields(request))
-            if self._source.is_read_only:
-                raise NotExecuted(403, "ReadOnly", "This admin port may change nothing (admin.read_only).")
+            calls.check_may_change(self._source)
         except NotExecuted as error:
             return await self._told("refused", error.code, error.message, status=error.status)
         body = msgspec.json.encode({"order": request.match_info["order"], "member": fields.get("member", "")})
@@ -389,9 +388,7 @@ class Pages:
         return 0 if figures is None else figures.last_sequence
 
     async def _execute(self, action: str, given: dict[str, Any], owner: str) -> dict[str, Any]:
-        body = await calls.execute(self._source, action, msgspec.json.encode(given), owner)
-        answer: dict[str, Any] = msgspec.json.decode(body)
-        return answer
+        return await calls.ask(self._source, action, given, owner)
 
     async def _try(self, action: str, given: dict[str, Any], owner: str) -> dict[str, Any]:
         """Like ``_execute``; what cannot be told now is left out of the page, with ``message`` saying why."""
@@ -456,15 +453,13 @@ class Pages:
         return web.Response(text=body, content_type="text/html", headers=HEADERS, status=code)
 
     async def _environment(self) -> "Environment":
-        async with self._importing:
-            if self._templates is None:
-                loop = asyncio.get_running_loop()
-                await loop.run_in_executor(None, import_module, "jinja2")
-                from jinja2 import Environment, FileSystemLoader
+        if self._templates is None:
+            await asyncio.get_running_loop().run_in_executor(None, import_module, "jinja2")
+            from jinja2 import Environment, FileSystemLoader
 
-                made = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True)
-                made.filters.update(text.FILTERS)
-                self._templates = made
+            made = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True)
+            made.filters.update(text.FILTERS)
+            self._templates = made
         return self._templates
 
 

@@ -68,6 +68,19 @@ def test_looking_changes_nothing(operator: Operator) -> None:
     assert operator.ask("/queues/000000000000/no-such-queue")[0] == 404
 
 
+def test_what_a_queue_s_page_asks_for_again_is_without_messages(operator: Operator) -> None:
+    url = operator.act("CreateQueue", {"QueueName": "asked-again"})[1]["QueueUrl"]
+    operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "a body"})
+    whole = page(operator, "/queues/000000000000/asked-again")
+    (again,) = re.findall(r'hx-get="([^"]*)"[^>]* hx-trigger="every', whole)
+    assert 'hx-select="#counts" hx-select-oob="#tasks,#waiting"' in whole
+    status, told, _ = operator.ask(unescape(again), headers={"HX-Request": "true"})
+    assert (status, "a body" in whole, "a body" in told) == (200, True, False)
+    assert "<dt>visible</dt><dd>1</dd>" in told
+    for part in ("counts", "tasks", "waiting"):
+        assert told.count(f'id="{part}"') == 1
+
+
 def test_pages_of_messages_follow_each_other(operator: Operator) -> None:
     url = operator.act("CreateQueue", {"QueueName": "paged"})[1]["QueueUrl"]
     for start in range(0, 60, 10):
