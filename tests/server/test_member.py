@@ -10,9 +10,9 @@ import pytest
 
 from elasticq.node.orders import OrderDone, RemoveVoter
 from elasticq.replication.records import Base, Voter
+from elasticq.runtime.ticket import Awaited
 from elasticq.server.member import Member
 from elasticq.server.settings import load
-from elasticq.server.view import _OrderTicket
 from elasticq.storage.directory import DataDirectory
 from elasticq.testing import Cluster
 
@@ -121,7 +121,7 @@ def test_removed_member_keeps_that_on_its_disk_and_says_so_once(cluster: Cluster
 
 def order(cluster: Cluster, name: str, given: RemoveVoter) -> object:
     async def carry_out() -> object:
-        ticket = _OrderTicket()
+        ticket = Awaited()
         cluster._members[name].runtime.order(given, ticket)
         return await ticket.outcome
 
