@@ -26,7 +26,7 @@ from elasticq.model.results import (
     SendMessageResult,
     SentEntry,
 )
-from elasticq.wire.digests import attributes_md5, body_md5
+from elasticq.wire.digests import attributes_md5, body_md5, sent_md5
 from elasticq.wire.operations import Kind, Operation, ResultMember, Service
 
 _MARKS: Final = b'&<>"\r'
@@ -144,7 +144,7 @@ def _write_sent(operation: Operation, command: SendMessage, result: SendMessageR
 
 
 def _sent(sent: SendMessage | SendMessageBatchEntry, message_id: str, sequence_number: str | None) -> str:
-    written = f"<MessageId>{message_id}</MessageId><MD5OfMessageBody>{body_md5(sent.message_body or '')}"
+    written = f"<MessageId>{message_id}</MessageId><MD5OfMessageBody>{sent_md5(sent.message_body or '')}"
     written += "</MD5OfMessageBody>"
     if sent.message_attributes:
         written += _element("MD5OfMessageAttributes", attributes_md5(sent.message_attributes))
