@@ -113,6 +113,9 @@ class AdminSource(Protocol):
         Raises SqsError, or RuntimeStopped if the runtime stops meanwhile.
         """
 
+    def consumers(self) -> dict[tuple[str, str], int]:
+        """Return how many receives wait at each queue with some, by owner and name: of all members at the master."""
+
     def waiting(self, limit: int) -> list[Waiting]:
         """Return at most ``limit`` receives that wait at this member: all of the cluster's at the master."""
 

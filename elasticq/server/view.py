@@ -135,6 +135,15 @@ class View:
     def events(self) -> list[Event]:
         return self._events.newest_first()
 
+    def consumers(self) -> dict[tuple[str, str], int]:
+        assert self._member is not None
+        if self.status().role == PROXY:
+            return {}
+        node = self._member.runtime.node
+        queues = node.state.queues
+        counts = node.waiters.counts().items()
+        return {(queues[key].account, queues[key].name): count for key, count in counts if key in queues}
+
     def waiting(self, limit: int) -> list[Waiting]:
         assert self._member is not None
         if self.status().role == PROXY:

@@ -74,12 +74,14 @@ class Member:
         self.times: dict[str, tuple[str, Histogram]] = {}
         self.counted = Meter([*OPERATIONS, *SNS.operations])
         self.queued: list[QueueFigures] = []
+        self.queued_seen: Callable[[], None] = lambda: None  # called before each of them is given
         self.orders: list[Order] = []
         self.linked: dict[str, Member] = {}  # by member id
         self.older: set[str] = set()  # members whose version takes no questions
         self.asked: list[tuple[str, str]] = []
         self.outcome: Callable[[Order], Awaitable[OrderOutcome]] = self._done
         self.rates = Rates()
+        self.awaited: dict[tuple[str, str], int] = {}
         self.told: list[Event] = []
         self.account, self.region, self.endpoint = DEFAULT_ACCOUNT, DEFAULT_REGION, "http://127.0.0.1:9324"
         self.is_read_only = False
@@ -106,10 +108,15 @@ class Member:
         return {("000000000000", "news"): (3, 2, 1)}
 
     def queues(self) -> Iterator[QueueFigures]:
-        yield from self.queued
+        for figures in self.queued:
+            self.queued_seen()
+            yield figures
 
     def queue(self, owner: str, name: str) -> QueueFigures | None:
         return next((each for each in self.queued if (each.account, each.name) == (owner, name)), None)
+
+    def consumers(self) -> dict[tuple[str, str], int]:
+        return self.awaited
 
     def waiting(self, limit: int) -> list[Waiting]:
         return []
