@@ -39,8 +39,16 @@ def moment(time_ms: int | None) -> str:
         return ""
     try:
         return f"{datetime.fromtimestamp(time_ms / 1_000, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    except (OverflowError, ValueError):
+    except (OSError, OverflowError, ValueError):
         return str(time_ms)
+
+
+def typed_time(time_ms: int) -> str:
+    """A time in ms since the epoch, in UTC, as a field for times holds it; empty where such a field cannot."""
+    try:
+        return f"{datetime.fromtimestamp(time_ms // 1_000, UTC):%Y-%m-%dT%H:%M:%S}"
+    except (OSError, OverflowError, ValueError):
+        return ""
 
 
 def visible(text: str) -> str:
@@ -88,5 +96,5 @@ def hexdump(body: str) -> str:
 
 
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
-    each.__name__: each for each in (count, rate, age, moment, start, shown, pretty, hexdump)
+    each.__name__: each for each in (count, rate, age, moment, typed_time, start, shown, pretty, hexdump)
 }

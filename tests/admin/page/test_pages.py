@@ -122,6 +122,15 @@ def test_code_is_shown_and_not_executed(operator: Operator) -> None:
     assert operator.get("/api/queues?prefix=only-shown") == {"queues": []}
 
 
+def test_what_aws_has_not_is_shown_for_curl_alone(operator: Operator) -> None:
+    asked = form(QueueUrl="q", MessageIds="a", _region="eu-west-1")
+    status, told, _ = operator.ask("/page/as/curl/ElasticqCancelScheduled", asked, FORM)
+    assert status == 200
+    assert f"curl -s '{operator.url}/api/actions/ElasticqCancelScheduled?region=eu-west-1'" in unescape(told)
+    for path in ("cli/ElasticqCancelScheduled", "boto3/DeleteBySequence", "curl/SendMessage"):
+        assert operator.ask(f"/page/as/{path}", asked, FORM)[0] == 404
+
+
 @pytest.mark.parametrize(
     "headers",
     [

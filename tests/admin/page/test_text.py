@@ -25,6 +25,11 @@ def test_ages_have_two_units(age_ms: int | None, told: str) -> None:
     assert text.age(age_ms) == told
 
 
+def test_times_are_written_as_a_field_holds_them() -> None:
+    assert text.typed_time(1_801_296_000_999) == "2027-01-30T08:00:00"
+    assert text.typed_time(10**20) == ""
+
+
 def test_numbers_and_moments() -> None:
     assert (text.count(1_234_567), text.rate(0.001), text.rate(0.5), text.rate(1_234.56)) == (
         "1,234,567",

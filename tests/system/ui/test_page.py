@@ -3,6 +3,7 @@
 import http.server
 import os
 import threading
+from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,34 @@ def test_dead_letters_are_linked_both_ways_and_moved_back(page: Any, operator: O
     expect(page.locator("#tasks")).to_contain_text("completed: 1", timeout=20_000)
     assert counts(operator, "source") == (1, 0)
     picture(page, "dead-letters")
+
+
+def test_a_scheduled_message_is_given_another_time_and_cancelled(page: Any, operator: Operator) -> None:
+    queue(operator, "plans")
+    page.goto(operator.url + QUEUE + "plans")
+    page.get_by_text("Send a message").click()
+    page.get_by_label("Body").fill("remember the milk")
+    page.get_by_label("Deliver at, UTC").fill(typed_in_s(3_600))
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator("#told")).to_contain_text("SendMessage was done")
+    page.locator("#counts").get_by_role("link", name="1").click()
+    page.locator("#scheduled summary").click()
+    page.get_by_label("Deliver at, UTC").fill(typed_in_s(7_200))
+    page.get_by_role("button", name="as curl").first.click()
+    expect(page.locator("#told pre")).to_contain_text("/api/actions/ElasticqReschedule")
+    page.get_by_role("button", name="Reschedule").click()
+    expect(page.locator("#told")).to_contain_text("ElasticqReschedule was done")
+    expect(page.locator("#scheduled .tag")).to_contain_text("1 h 59 min")
+    picture(page, "scheduled")
+    page.locator("#scheduled summary").click()
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Cancel this message").click()
+    expect(page.get_by_text("Nothing is scheduled here.")).to_be_visible()
+    assert operator.act("Peek", {"QueueUrl": "plans"})[1]["Messages"] == []
+
+
+def typed_in_s(seconds: int) -> str:
+    return f"{datetime.now(UTC) + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%S}"
 
 
 def test_a_topic_is_made_asked_about_and_published_to(page: Any, operator: Operator) -> None:
