@@ -20,7 +20,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from elasticq import BUILD, __version__
-from elasticq.admin.source import AdminSource
+from elasticq.admin.source import AdminSource, SubscriptionCounts
 from elasticq.engine.figures import QueueFigures
 from elasticq.model.histogram import Histogram
 from elasticq.node.settings import NodeStatus
@@ -56,6 +56,23 @@ _PUSHES: Final[list[tuple[str, str, Callable[[tuple[int, int, int]], int]]]] = [
     ("topic_pushes_retried", "Posts of notifications that failed and are tried again.", itemgetter(1)),
     ("topic_pushes_failed", "Notifications to web servers that were given up.", itemgetter(2)),
 ]
+_SUBSCRIBED: Final[list[tuple[str, str, Callable[[SubscriptionCounts], int]]]] = [
+    (
+        "topic_subscription_delivered",
+        "Messages that a subscription's queue or web server took, from this member as the master.",
+        attrgetter("delivered"),
+    ),
+    (
+        "topic_subscription_retried",
+        "Posts to a subscription's web server that failed and are tried again.",
+        attrgetter("retried"),
+    ),
+    (
+        "topic_subscription_failed",
+        "Messages that a subscription's queue or web server refused for good; some are dead letters.",
+        attrgetter("failed"),
+    ),
+]
 
 
 async def expose(source: AdminSource) -> list[bytes]:
@@ -87,8 +104,11 @@ def slices(source: AdminSource) -> Iterator[bytes]:
     yield from _of_queues(list(labels.values()), queues, status.time_ms)
     yield from _of_messages(source.meter(), labels, is_master=status.role == "master")
     yield from _of_consumers(source, labels)
+    told = "Messages that outlived their retention and that this member removed as the master."
+    yield from _of_keys("queue", [("messages_expired", told, int)], source.expired())
     yield from _of_keys("topic", _PUBLISHED, source.meter().by_topic())
     yield from _of_keys("topic", _PUSHES, source.pushes())
+    yield from _of_subscriptions(source)
 
 
 class _Families(Collector):
@@ -259,6 +279,20 @@ def _of_keys(
     found = [_labels(kind, *key) for key in islice(counts, QUEUES_MAX)]
     yield b""
     yield from _of_counts(families, found, list(counts.values()))
+
+
+def _of_subscriptions(source: AdminSource) -> Iterator[bytes]:
+    found: list[str] = []
+    shown: list[SubscriptionCounts] = []
+    subscriptions = islice(source.subscriptions(), QUEUES_MAX)
+    while part := list(islice(subscriptions, LOOKED_AT_A_SLICE)):
+        shown += part
+        for each in part:
+            queue = f',queue="{_escaped(each.queue)}"' if each.queue else ""
+            own = f',protocol="{each.protocol}"{queue},subscription="{_escaped(each.key)}"'
+            found.append(_labels("topic", *each.topic) + own)
+        yield b""
+    yield from _of_counts(_SUBSCRIBED, found, shown)
 
 
 def _of_counts(

@@ -42,6 +42,24 @@ class Event(Struct, frozen=True):
     text: str
 
 
+class SubscriptionCounts(Struct, frozen=True):
+    """What this member, as the master, did for a subscription since its process began.
+
+    topic: owner and name; key: the end of the subscription's ARN; queue: the name of the queue that it is, empty for
+    a web server; delivered: copies that its queue took, or posts that its web server took; retried: posts that
+    failed and are tried again; failed: copies that were refused, and posts that were given up, which its dead-letter
+    queue has instead, if there is one.
+    """
+
+    topic: tuple[str, str]
+    key: str
+    protocol: str
+    queue: str
+    delivered: int
+    retried: int
+    failed: int
+
+
 class AdminSource(Protocol):
     """The member behind an admin port. Its methods are called in the loop; only ``order`` and ``ask`` may take time."""
 
@@ -74,6 +92,15 @@ class AdminSource(Protocol):
     def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         """Return what became of notifications to web servers: delivered, tried again, given up, by owner and name of
         the topic."""
+
+    def subscriptions(self) -> Iterator[SubscriptionCounts]:
+        """Yield the counts of each subscription for which something was done, as they are when it is its turn."""
+
+    def subscription(self, key: str) -> SubscriptionCounts | None:
+        """Return the counts of one subscription, by the end of its ARN; None where nothing was done for it."""
+
+    def expired(self) -> dict[tuple[str, str], int]:
+        """Return how many messages this member, as the master, removed as expired, by owner and name of the queue."""
 
     def queues(self) -> Iterator[QueueFigures]:
         """Yield the figures of each queue as they are when it is its turn; the caller may take its time."""

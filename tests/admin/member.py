@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from elasticq.admin import asking
 from elasticq.admin.rates import Rates
-from elasticq.admin.source import Event, Waiting
+from elasticq.admin.source import Event, SubscriptionCounts, Waiting
 from elasticq.engine.figures import QueueFigures
 from elasticq.model.commands import Command
 from elasticq.model.errors import ServiceUnavailable
@@ -81,6 +81,8 @@ class Member:
         self.asked: list[tuple[str, str]] = []
         self.outcome: Callable[[Order], Awaitable[OrderOutcome]] = self._done
         self.rates = Rates()
+        self.subscribed: list[SubscriptionCounts] = []
+        self.outlived: dict[tuple[str, str], int] = {}
         self.awaited: dict[tuple[str, str], int] = {}
         self.told: list[Event] = []
         self.account, self.region, self.endpoint = DEFAULT_ACCOUNT, DEFAULT_REGION, "http://127.0.0.1:9324"
@@ -106,6 +108,15 @@ class Member:
 
     def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         return {("000000000000", "news"): (3, 2, 1)}
+
+    def subscriptions(self) -> Iterator[SubscriptionCounts]:
+        yield from self.subscribed
+
+    def subscription(self, key: str) -> SubscriptionCounts | None:
+        return next((each for each in self.subscribed if each.key == key), None)
+
+    def expired(self) -> dict[tuple[str, str], int]:
+        return self.outlived
 
     def queues(self) -> Iterator[QueueFigures]:
         for figures in self.queued:

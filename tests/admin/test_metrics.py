@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from elasticq.admin import metrics
 from elasticq.admin.metrics import expose
+from elasticq.admin.source import SubscriptionCounts
 from elasticq.engine.figures import QueueFigures
 from elasticq.model.commands import ReceiveMessage, SendMessage
 from elasticq.model.histogram import Histogram
@@ -209,6 +210,29 @@ def test_the_library_is_not_imported_before_the_first_look() -> None:
         "assert not {'prometheus_client', 'rich', 'opentelemetry'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
+
+
+async def test_expired_messages_are_told_by_queue() -> None:
+    member = Member()
+    member.queued = [queue("orders")]
+    member.outlived = {("000000000000", "orders"): 7}
+    found = await read(member)
+    assert found[sample("messages_expired_total", queue="orders", account="000000000000")] == 7
+
+
+async def test_subscriptions_are_told_with_what_their_endpoints_took_and_refused() -> None:
+    member = Member()
+    owner = "000000000000"
+    member.subscribed = [
+        SubscriptionCounts((owner, "news"), "key-1", "sqs", "orders", delivered=5, retried=0, failed=2),
+        SubscriptionCounts((owner, "news"), "key-2", "https", "", delivered=4, retried=3, failed=1),
+    ]
+    found = await read(member)
+    one = {"topic": "news", "account": owner, "subscription": "key-1", "protocol": "sqs", "queue": "orders"}
+    other = {"topic": "news", "account": owner, "subscription": "key-2", "protocol": "https"}
+    names = ("delivered", "retried", "failed")
+    told = [[found[sample(f"topic_subscription_{name}_total", **of)] for name in names] for of in (one, other)]
+    assert told == [[5, 0, 2], [4, 3, 1]]
 
 
 async def test_topics_are_counted_with_what_became_of_their_messages() -> None:

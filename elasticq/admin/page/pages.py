@@ -262,6 +262,7 @@ class Pages:
             each["link"] = queue and self._owner_path(*queue)
             inner = self._source.queue(inner_owner(owner), each["SubscriptionArn"].rpartition(":")[2])
             each["waiting"] = None if inner is None else inner.visible + inner.in_flight
+            each["counts"] = self._source.subscription(each["SubscriptionArn"].rpartition(":")[2])
         return await self._html(
             "topic.html",
             "",
@@ -269,6 +270,7 @@ class Pages:
             arn=arn,
             fifo=name.endswith(".fifo"),
             protocols=sorted(PROTOCOLS),
+            published=self._source.meter().by_topic().get((owner, name)),
             undetailed=max(0, len(told["subscriptions"]) - topics.DETAILED_MAX),
             **self._shown(owner),
             **told,
