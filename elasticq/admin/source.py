@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from elasticq.admin.rates import Rates
 from elasticq.engine.figures import QueueFigures
+from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.model.commands import Command
 from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result
@@ -92,6 +93,9 @@ class AdminSource(Protocol):
     def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         """Return what became of notifications to web servers: delivered, tried again, given up, by owner and name of
         the topic."""
+
+    def topics(self) -> Iterator[tuple[TopicSet, list[SubscriptionSet]]]:
+        """Yield each topic with its subscriptions, as they are when it is its turn."""
 
     def subscriptions(self) -> Iterator[SubscriptionCounts]:
         """Yield the counts of each subscription for which something was done, as they are when it is its turn."""

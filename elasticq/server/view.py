@@ -10,6 +10,7 @@ from elasticq.admin import asking
 from elasticq.admin.rates import Rates
 from elasticq.admin.source import Event, SubscriptionCounts, Waiting
 from elasticq.engine.figures import QueueFigures, figures
+from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.engine.tally import Tally
 from elasticq.engine.topics import QUEUE_PROTOCOL, Subscription
 from elasticq.http import audit
@@ -106,6 +107,13 @@ class View:
     def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         counts = {} if self.pushing is None else self.pushing.counts
         return {key: (each.delivered, each.retried, each.failed) for key, each in counts.items()}
+
+    def topics(self) -> Iterator[tuple[TopicSet, list[SubscriptionSet]]]:
+        if self.status().role == PROXY:
+            return
+        for topic in list(self._node.state.topics.by_number.values()):
+            if topic.row is not None:
+                yield topic.row, [each.row for each in topic.subscriptions.values()]
 
     def subscriptions(self) -> Iterator[SubscriptionCounts]:
         if self.status().role == PROXY:

@@ -10,6 +10,7 @@ from elasticq.admin import asking
 from elasticq.admin.rates import Rates
 from elasticq.admin.source import Event, SubscriptionCounts, Waiting
 from elasticq.engine.figures import QueueFigures
+from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.model.commands import Command
 from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.histogram import Histogram
@@ -108,6 +109,9 @@ class Member:
 
     def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         return {("000000000000", "news"): (3, 2, 1)}
+
+    def topics(self) -> Iterator[tuple[TopicSet, list[SubscriptionSet]]]:
+        yield from ()
 
     def subscriptions(self) -> Iterator[SubscriptionCounts]:
         yield from self.subscribed

@@ -406,8 +406,9 @@ class Pages:
             told = await definitions.load(self._source, fields.get("definitions", "").encode())
         except NotExecuted as error:
             return await self._told("refused", error.code, error.message, status=error.status)
-        said = f"{len(told['made'])} queues were made, {len(told['changed'])} existed and were set."
-        return await self._told("done", "The definitions", f"were loaded: {said}")
+        made = f"{len(told['made'])} queues and {len(told['topics_made'])} topics were made"
+        changed = f"{len(told['changed'])} queues and {len(told['topics_changed'])} topics existed and were set."
+        return await self._told("done", "The definitions", f"were loaded: {made}, {changed}")
 
     # --- parts --------------------------------------------------------------------------
 
