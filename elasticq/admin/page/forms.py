@@ -46,8 +46,6 @@ def members(action: str, fields: Iterable[tuple[str, str]]) -> dict[str, Any]:
             found[name] = [{"Key": key, "Value": text} for key, text in pairs] if is_list else dict(pairs)
         elif name in integers:
             found[name] = _integer(name, _timed(name, value))
-        elif name in _BOOLEANS:
-            found[name] = value == "true"
         elif name in _LISTS:
             found[name] = [each for each in re.split(r"[\s,]+", value) if each]
         else:
@@ -56,7 +54,6 @@ def members(action: str, fields: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 
 _INTEGERS: Final = frozenset(("DeliverAt", "FromSequence", "Limit", "Sequence", "VisibilityTimeout"))
-_BOOLEANS: Final = frozenset(("ReturnSubscriptionArn",))
 _BODIES: Final = frozenset(("MessageBody", "Message"))
 _LISTS: Final = frozenset(("AttributeNames", "MessageAttributeNames", "TagKeys", "States", "MessageIds"))
 
@@ -124,8 +121,8 @@ def as_cli(action: str, given: Mapping[str, Any], endpoint: str, region: str) ->
     words = ["aws", "--endpoint-url", endpoint, "--region", region, service, _kebab(name)]
     for name, value in given.items():
         option, values = f"--{_OPTIONS.get((action, name), _kebab(name))}", _cli_value(value)
-        if isinstance(value, bool):
-            words.append(option if value else f"--no-{_kebab(name)}")
+        if name in _FLAGS:
+            words.append(option if value == "true" else f"--no-{_kebab(name)}")
         elif len(values) == 1 and values[0].startswith("-"):
             words.append(f"{option}={values[0]}")
         else:
@@ -133,6 +130,8 @@ def as_cli(action: str, given: Mapping[str, Any], endpoint: str, region: str) ->
     return shlex.join(words)
 
 
+_FLAGS: Final = frozenset(("ReturnSubscriptionArn",))
+"""Texts in the Query protocol of AWS, and flags in its tools."""
 _OPTIONS: Final = {("Subscribe", "Endpoint"): "notification-endpoint"}
 """Options that the AWS CLI calls otherwise than AWS the member."""
 
@@ -161,6 +160,8 @@ def _service(action: str) -> tuple[str, str]:
 
 
 def _python(name: str, value: Any) -> str:
+    if name in _FLAGS:
+        return repr(value == "true")
     if name != "MessageAttributes":
         return repr(value)
     shown = {}
