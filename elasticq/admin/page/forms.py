@@ -108,16 +108,20 @@ def is_ours(action: str) -> bool:
     return action in BY_SEQUENCE or action == PEEK.name or action.startswith("Elasticq")
 
 
-def as_curl(path: str, given: Mapping[str, Any], admin: str, *, method: str = "POST", has_token: bool = False) -> str:
+AS_JSON: Final = "-H 'Content-Type: application/json'"
+TOKEN: Final = ' -H "Authorization: Bearer $TOKEN"'
+"""An option of curl; the token itself is not shown."""
+
+
+def as_curl(path: str, given: Mapping[str, Any], admin: str, *, has_token: bool = False) -> str:
     """Return the command that asks the admin port for the same; ``admin``: scheme://host:port of that."""
-    words = ["curl", "-s", *([] if method == "POST" else ["-X", method]), admin + path]
-    words += ["-H", "Content-Type: application/json", "-d", json.dumps(given, ensure_ascii=False)]
-    return shlex.join(words) + (' -H "Authorization: Bearer $TOKEN"' if has_token else "")
+    body = shlex.quote(json.dumps(given, ensure_ascii=False))
+    return f"curl -s {shlex.quote(admin + path)}{TOKEN if has_token else ''} {AS_JSON} -d {body}"
 
 
 def as_cli(action: str, given: Mapping[str, Any], endpoint: str, region: str) -> str:
     """Return the command of the AWS CLI that does the same."""
-    service, name = _service(action)
+    service, name = service_of(action)
     words = ["aws", "--endpoint-url", endpoint, "--region", region, service, _kebab(name)]
     for name, value in given.items():
         option, values = f"--{_OPTIONS.get((action, name), _kebab(name))}", _cli_value(value)
@@ -146,7 +150,7 @@ def _cli_value(value: Any) -> list[str]:
 
 def as_boto3(action: str, given: Mapping[str, Any], endpoint: str, region: str) -> str:
     """Return the lines of Python that do the same with boto3."""
-    service, name = _service(action)
+    service, name = service_of(action)
     name = _kebab(name).replace("-", "_")
     told = ",\n".join(f"    {key}={_python(key, value)}" for key, value in given.items())
     call = f"{service}.{name}(\n{told},\n)" if told else f"{service}.{name}()"
@@ -154,8 +158,8 @@ def as_boto3(action: str, given: Mapping[str, Any], endpoint: str, region: str) 
     return f"import boto3\n\n{service} = {made}\n{call}"
 
 
-def _service(action: str) -> tuple[str, str]:
-    """The service of an action, and its name there."""
+def service_of(action: str) -> tuple[str, str]:
+    """Return the service that AWS has an action in, and the action's name there."""
     return ("sns", TOPIC_ACTIONS[action].name) if action in TOPIC_ACTIONS else ("sqs", action)
 
 

@@ -96,6 +96,7 @@ class Pages:
         app.router.add_post("/page/do/{action}", self.do)
         app.router.add_post("/page/as/{tool}/{action}", self.code)
         app.router.add_post("/page/order/{order}", self.order)
+        app.router.add_post("/page/order-as/curl/{order}", self.order_code)
         app.router.add_post("/page/definitions", self.load)
         app.router.add_post("/page/matching", self.matching)
 
@@ -289,7 +290,9 @@ class Pages:
         metrics = self._source.metrics()
         facts = [("health", self._source.health()), ("version", __version__), ("waiting receives", status.waiters)]
         facts += [("held calls", status.held_calls), ("leases", status.leases), ("queues", status.queues)]
-        facts += [(name.replace("_", " "), f"{metrics[name]:,.0f}") for name in sorted(metrics) if "disk" in name]
+        if "disk_free_bytes" in metrics:
+            free, whole = text.size(metrics["disk_free_bytes"]), text.size(metrics["disk_size_bytes"])
+            facts.append(("disk", "full" if metrics["disk_full"] else f"{free} free of {whole}"))
         return await self._html(
             "cluster.html",
             "/cluster.html",
@@ -304,8 +307,15 @@ class Pages:
     async def events(self, _: web.Request) -> web.Response:
         return await self._html("events.html", "/events", events=self._source.events())
 
-    async def definitions(self, _: web.Request) -> web.Response:
-        return await self._html("definitions.html", "/definitions")
+    async def definitions(self, request: web.Request) -> web.Response:
+        origin, has_token = str(request.url.origin()), self._login.is_wanted
+        token = forms.TOKEN if has_token else ""
+        return await self._html(
+            "definitions.html",
+            "/definitions",
+            download=f"curl -s {origin}/api/definitions{token} -o definitions.json",
+            upload=f"curl -s -X PUT {origin}/api/definitions{token} {forms.AS_JSON} -d @definitions.json",
+        )
 
     async def docs(self, _: web.Request) -> web.Response:
         return await self._html("docs.html", "", api=plain_json.loads(OPENAPI.read_bytes()))
@@ -385,6 +395,16 @@ class Pages:
         told = msgspec.json.decode(answer)
         said = str(told.get("done") or told.get("refused") or told.get("error"))
         return await self._told("done" if status == 200 else "refused", "The order", said, status=status)
+
+    async def order_code(self, request: web.Request) -> web.Response:
+        """Show an order to the cluster as a command of curl, without giving it."""
+        try:
+            fields = dict(await _fields(request))
+        except NotExecuted as error:
+            return await self._told("refused", error.code, error.message, status=error.status)
+        given = {"order": request.match_info["order"], "member": fields.get("member", "")}
+        shown = forms.as_curl("/cluster/orders", given, str(request.url.origin()), has_token=self._login.is_wanted)
+        return await self._told("code", "The same", "elsewhere:", shown)
 
     async def matching(self, request: web.Request) -> web.Response:
         """Tell which subscriptions would get what the form publishes, without publishing it."""

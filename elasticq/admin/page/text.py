@@ -17,6 +17,14 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def size(size_bytes: float) -> str:
+    """Bytes in the largest unit of which there is one at least."""
+    for unit, of_bytes in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
+        if size_bytes >= of_bytes:
+            return f"{size_bytes / of_bytes:,.1f} {unit}"
+    return f"{size_bytes:.0f} B"
+
+
 def rate(per_second: float) -> str:
     return "0" if per_second < 0.005 else f"{per_second:,.1f}" if per_second >= 10 else f"{per_second:.2f}"
 

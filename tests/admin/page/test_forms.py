@@ -1,12 +1,16 @@
 """Forms, and the same for the AWS CLI and boto3: what is written must do the same."""
 
+import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from awscli.clidriver import create_clidriver
+from botocore.session import get_session
 
 from elasticq.admin.calls import NotExecuted
 from elasticq.admin.page import forms
@@ -129,11 +133,37 @@ def test_what_aws_has_not_is_shown_for_curl(operator: Operator) -> None:
     given = {"QueueUrl": url, "Sequence": message["Sequence"]}
     words = shlex.split(forms.as_curl("/api/actions/DeleteBySequence", given, operator.url))
     assert words[:2] == ["curl", "-s"]
-    status, _, _ = operator.ask(words[2].removeprefix(operator.url), words[-1].encode(), dict([words[4].split(": ")]))
+    asked = words[2].removeprefix(operator.url), words[-1].encode(), {words[4].split(": ")[0]: words[4].split(": ")[1]}
+    status, _, _ = operator.ask(*asked)
     assert (status, operator.act("Peek", {"QueueUrl": url})[1]["Messages"]) == (200, [])
-    assert forms.as_curl("/x", {}, operator.url, method="PUT", has_token=True).endswith(
-        '"Authorization: Bearer $TOKEN"'
-    )
+    assert ' -H "Authorization: Bearer $TOKEN" ' in forms.as_curl("/x", {}, operator.url, has_token=True)
+
+
+TEMPLATES = Path(forms.__file__).parent / "templates"
+FIELD = re.compile(r'name="([A-Za-z][A-Za-z.+:]*)"')
+BUTTON = re.compile(r"act\(\"(\w+)\", \w+, [^{]*\{([^}]*)\}")
+
+
+def forms_of_the_page() -> Iterator[tuple[str, set[str]]]:
+    """Actions of all forms, each with the members that its fields give."""
+    for template in sorted(TEMPLATES.glob("*.html")):
+        text = template.read_text()
+        for form in re.findall(r"<form.*?</form>", text, re.DOTALL):
+            for action in re.findall(r'hx-post="/page/do/(\w+)"', form):
+                yield action, {name.partition(".")[0].rstrip("+") for name in FIELD.findall(form)}
+        for action, fields in BUTTON.findall(text):
+            yield action, {name for name in re.findall(r'"(\w+)":', fields) if not name.startswith("_")}
+
+
+def test_each_form_of_aws_s_has_members_that_its_tools_know() -> None:
+    found = list(forms_of_the_page())
+    assert len({action for action, _ in found}) >= 20
+    models = {name: get_session().get_service_model(name) for name in ("sqs", "sns")}
+    for action, members in found:
+        if not forms.is_ours(action):
+            service, name = forms.service_of(action)
+            known = models[service].operation_model(name).input_shape.members
+            assert members <= set(known), (action, members)
 
 
 def test_flags_and_values_that_look_like_options_are_taken_by_the_command(

@@ -127,6 +127,13 @@ def test_what_aws_has_not_is_shown_for_curl_alone(operator: Operator) -> None:
     status, told, _ = operator.ask("/page/as/curl/ElasticqCancelScheduled", asked, FORM)
     assert status == 200
     assert f"curl -s '{operator.url}/api/actions/ElasticqCancelScheduled?region=eu-west-1'" in unescape(told)
+    status, told, _ = operator.ask("/page/order-as/curl/transfer", form(member="n2"), FORM)
+    assert (status, f"curl -s {operator.url}/cluster/orders" in unescape(told), '"member": "n2"' in unescape(told)) == (
+        200,
+        True,
+        True,
+    )
+    assert f"curl -s -X PUT {operator.url}/api/definitions" in unescape(page(operator, "/definitions"))
     for path in ("cli/ElasticqCancelScheduled", "boto3/DeleteBySequence", "curl/SendMessage"):
         assert operator.ask(f"/page/as/{path}", asked, FORM)[0] == 404
 

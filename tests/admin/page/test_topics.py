@@ -62,7 +62,7 @@ def test_topics_are_listed_and_filtered(operator: Operator) -> None:
     subscribed(operator, "catalogue-topic", "catalogue-queue")
     subscribed(operator, "other-topic", "catalogue-queue")
     text = operator.ask("/topics?filter=catalogue-")[1]
-    assert '<a href="/topics/000000000000/catalogue-topic">catalogue-topic</a></th><td>1 sqs</td>' in text
+    assert 'href="/topics/000000000000/catalogue-topic">catalogue-topic</a></th><td>1 sqs</td>' in text
     assert "other-topic" not in text
     assert operator.ask("/topics?region=UPPER")[0] == 400
 
@@ -101,6 +101,15 @@ def test_a_web_server_s_notifications_are_told(operator: Operator) -> None:
         operator.act("Publish", {"TopicArn": arn, "Message": "refused"})
         until(lambda: ">refused 1<" in told_of(operator, "pushing-topic"), "the notification that was given up")
     operator.act("DeleteTopic", {"TopicArn": arn})
+
+
+def test_a_filter_is_taken_away_by_an_empty_field(operator: Operator) -> None:
+    arn = subscribed(operator, "cleared-topic", "cleared-queue", **RED)
+    assert "&#34;color&#34;" in told_of(operator, "cleared-topic")
+    fields = {"SubscriptionArn": arn, "AttributeName": "FilterPolicy", "AttributeValue+": ""}
+    status, told = send(operator, "/page/do/SetSubscriptionAttributes", **fields)
+    assert (status, "was done" in told) == (200, True), told
+    assert "&#34;color&#34;" not in told_of(operator, "cleared-topic")
 
 
 def test_a_topic_shows_its_subscriptions_and_links_their_queues(operator: Operator) -> None:

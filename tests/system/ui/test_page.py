@@ -136,6 +136,33 @@ def test_what_a_button_does_is_shown_as_code(page: Any, operator: Operator) -> N
     assert counts(operator, "coded") == (0, 0)
 
 
+def test_a_note_is_come_to_and_left_by_the_keyboard(page: Any, operator: Operator) -> None:
+    queue(operator, "noted")
+    page.goto(operator.url + QUEUE + "noted")
+    page.get_by_text("Settings", exact=True).click()
+    button = page.locator("form", has=page.get_by_role("button", name="Save")).get_by_role("button", name="as boto3")
+    for leave in ("Escape", "Enter"):
+        button.focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("button", name="Copy")).to_be_focused()
+        if leave == "Enter":
+            page.keyboard.press("Tab")
+            expect(page.get_by_role("button", name="Close this note")).to_be_focused()
+        page.keyboard.press(leave)
+        expect(page.locator("#told")).to_be_empty()
+        expect(button).to_be_focused()
+
+
+def test_what_is_refreshed_keeps_the_focus(page: Any, operator: Operator) -> None:
+    operator.act("CreateTopic", {"Name": "kept"})
+    page.goto(operator.url + "/topics")
+    page.get_by_role("link", name="kept").focus()
+    with page.expect_response("**/topics?*"):
+        pass
+    page.wait_for_function("!document.querySelector('#topics.htmx-swapping, #topics.htmx-settling')")
+    expect(page.get_by_role("link", name="kept")).to_be_focused()
+
+
 def test_settings_and_tags_are_changed(page: Any, operator: Operator) -> None:
     queue(operator, "changed")
     page.goto(operator.url + QUEUE + "changed")
