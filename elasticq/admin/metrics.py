@@ -229,20 +229,19 @@ def _of_queues(labels: Sequence[str], queues: Sequence[QueueFigures], time_ms: i
             f'{start}"delayed"}} {queue.delayed}\n'
         )
 
-    def age(label: str, queue: QueueFigures) -> str:
-        age_ms = 0 if queue.oldest_ms is None else max(0, time_ms - queue.oldest_ms)
-        return f"{PREFIX}queue_oldest_message_age_seconds{{{label}}} {age_ms / 1_000}\n"
+    def age_s(queue: QueueFigures) -> float:
+        return 0 if queue.oldest_ms is None else max(0, time_ms - queue.oldest_ms) / 1_000
 
-    def dead(label: str, queue: QueueFigures) -> str:
-        return f"{PREFIX}dead_letters{{{label}}} {queue.visible + queue.in_flight + queue.delayed}\n"
+    def messages(queue: QueueFigures) -> int:
+        return queue.visible + queue.in_flight + queue.delayed
 
-    gauge = GaugeMetricFamily
-    yield from _lines(gauge, "queue_messages", "Messages in a queue.", labels, queues, states)
+    yield from _lines(GaugeMetricFamily, "queue_messages", "Messages in a queue.", labels, queues, states)
     told = "Age of a queue's oldest message, 0 in an empty one."
-    yield from _lines(gauge, "queue_oldest_message_age_seconds", told, labels, queues, age)
+    yield from _of_rows([("queue_oldest_message_age_seconds", told, age_s)], labels, queues, GaugeMetricFamily)
     told = "Messages in a queue to which others send their dead letters."
-    targets = [at for at, queue in enumerate(queues) if queue.is_dead_letter_queue]
-    yield from _lines(gauge, "dead_letters", told, [labels[at] for at in targets], [queues[at] for at in targets], dead)
+    dead = [at for at, queue in enumerate(queues) if queue.is_dead_letter_queue]
+    of_dead = [labels[at] for at in dead], [queues[at] for at in dead]
+    yield from _of_rows([("dead_letters", told, messages)], *of_dead, GaugeMetricFamily)
 
 
 def _of_messages(meter: Meter, labels: Mapping[Key, str], *, is_master: bool) -> Iterator[bytes]:
@@ -257,28 +256,24 @@ def _of_messages(meter: Meter, labels: Mapping[Key, str], *, is_master: bool) ->
                 found.append(label)
                 shown.append(counted)
         yield b""
-    yield from _of_counts(_MESSAGES, found, shown)
+    yield from _of_rows(_MESSAGES, found, shown)
 
 
 def _of_consumers(source: AdminSource, labels: Mapping[Key, str]) -> Iterator[bytes]:
     waiting = source.consumers()
     found = [labels.get(key) or _labels("queue", *key) for key in islice(waiting, QUEUES_MAX)]
     yield b""
-
-    def line(label: str, count: int) -> str:
-        return f"{PREFIX}queue_consumers{{{label}}} {count}\n"
-
     told = "Receives that wait at a queue."
-    yield from _lines(GaugeMetricFamily, "queue_consumers", told, found, list(waiting.values()), line)
+    yield from _of_rows([("queue_consumers", told, int)], found, list(waiting.values()), GaugeMetricFamily)
 
 
 def _of_keys(
-    kind: str, families: Sequence[tuple[str, str, Callable[[Counted], int]]], counts: Mapping[Key, Counted]
+    kind: str, families: Sequence[tuple[str, str, Callable[[Counted], float]]], counts: Mapping[Key, Counted]
 ) -> Iterator[bytes]:
     """Yield counters of things of a kind, by owner and name."""
-    found = [_labels(kind, *key) for key in islice(counts, QUEUES_MAX)]
+    found, rows = [_labels(kind, *key) for key in islice(counts, QUEUES_MAX)], list(counts.values())
     yield b""
-    yield from _of_counts(families, found, list(counts.values()))
+    yield from _of_rows(families, found, rows)
 
 
 def _of_subscriptions(source: AdminSource) -> Iterator[bytes]:
@@ -292,20 +287,24 @@ def _of_subscriptions(source: AdminSource) -> Iterator[bytes]:
             own = f',protocol="{each.protocol}"{queue},subscription="{_escaped(each.key)}"'
             found.append(_labels("topic", *each.topic) + own)
         yield b""
-    yield from _of_counts(_SUBSCRIBED, found, shown)
+    yield from _of_rows(_SUBSCRIBED, found, shown)
 
 
-def _of_counts(
-    families: Sequence[tuple[str, str, Callable[[Counted], int]]], labels: Sequence[str], rows: Sequence[Counted]
+def _of_rows(
+    families: Sequence[tuple[str, str, Callable[[Counted], float]]],
+    labels: Sequence[str],
+    rows: Sequence[Counted],
+    kind: Callable[[str, str], Metric] = CounterMetricFamily,
 ) -> Iterator[bytes]:
-    """Yield a counter for each of the families."""
+    """Yield families of one kind, counters or gauges, each with its name, its meaning and its value in a row."""
+    suffix = "_total" if kind is CounterMetricFamily else ""
     for name, told, read in families:
-        start = f"{PREFIX}{name}_total{{"
+        start = f"{PREFIX}{name}{suffix}{{"
 
-        def line(label: str, counted: Counted, start: str = start, read: Callable[[Counted], int] = read) -> str:
+        def line(label: str, counted: Counted, start: str = start, read: Callable[[Counted], float] = read) -> str:
             return f"{start}{label}}} {read(counted)}\n"
 
-        yield from _lines(CounterMetricFamily, name, told, labels, rows, line)
+        yield from _lines(kind, name, told, labels, rows, line)
 
 
 def _lines(
