@@ -70,7 +70,7 @@ async def expose(source: AdminSource) -> bytes:
     queues = await _queues(source) if status.role == "master" else []
     counted = _counted(source.meter(), queues, is_master=status.role == "master")
     waiting = Counter((each.owner, each.queue) for each in source.waiting(QUEUES_MAX))
-    topics = list(islice(source.meter().by_topic().items(), QUEUES_MAX))
+    topics = _topics(source)
     pushes = list(islice(source.pushes().items(), QUEUES_MAX))
     of_queues = (*_of_queues(queues, status.time_ms), *_of_consumers(waiting), *_of_counts("queue", _MESSAGES, counted))
     for lines in (*of_queues, *_of_counts("topic", _PUBLISHED, topics), *_of_counts("topic", _PUSHES, pushes)):
@@ -78,6 +78,14 @@ async def expose(source: AdminSource) -> bytes:
             parts.append(part)
             await asyncio.sleep(0)
     return b"".join(parts)
+
+
+def _topics(source: AdminSource) -> list[tuple[Key, Published]]:
+    """Return the counts of each topic: what this member answered, and what it stored afterwards."""
+    found = dict(islice(source.meter().by_topic().items(), QUEUES_MAX))
+    for key, counts in islice(source.delivered_in_steps().items(), QUEUES_MAX):
+        found[key] = found.get(key, Published()).plus(counts)
+    return list(found.items())
 
 
 class _Families(Collector):

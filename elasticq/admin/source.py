@@ -10,6 +10,7 @@ from elasticq.engine.figures import QueueFigures
 from elasticq.model.commands import Command
 from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result
+from elasticq.model.topic_results import PublishCounts
 from elasticq.node.orders import Order, OrderOutcome
 from elasticq.node.settings import LeaseStatus, NodeStatus
 from elasticq.peers.questions import Answer
@@ -74,6 +75,10 @@ class AdminSource(Protocol):
     def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         """Return what became of notifications to web servers: delivered, tried again, given up, by owner and name of
         the topic."""
+
+    def delivered_in_steps(self) -> dict[tuple[str, str], PublishCounts]:
+        """Return what this member stored, as the master, of publishes to more subscriptions than an entry holds, by
+        owner and name of the topic."""
 
     def queues(self) -> Iterator[QueueFigures]:
         """Yield the figures of each queue as they are when it is its turn; the caller may take its time."""

@@ -15,7 +15,9 @@ from elasticq.model.times import extended
 
 SENDER: Final = "AIDAELASTICQTOPICS000"
 """The SenderId of what a topic delivers to a queue; on AWS it is one of the service's own."""
+NOTIFICATION: Final = "Notification"
 CONFIRMATION: Final = "SubscriptionConfirmation"
+FAREWELL: Final = "UnsubscribeConfirmation"
 UNSIGNED: Final = "VW5zaWduZWQ="
 """In the place of a signature where nobody signs: "Unsigned" as base64."""
 CERTIFICATE: Final = "SimpleNotificationService-0123456789abcdef0123456789abcdef.pem"
@@ -53,7 +55,7 @@ class Notification:
         version: str = "1",
         attributes: MessageAttributes | None = None,
     ) -> None:
-        parts = ['{\n  "Type" : "Notification",\n  "MessageId" : "', message_id, '",\n']
+        parts = [f'{{\n  "Type" : "{NOTIFICATION}",\n  "MessageId" : "', message_id, '",\n']
         if sequence_number is not None:
             parts += ['  "SequenceNumber" : "', sequence_number, '",\n']
         parts += ['  "TopicArn" : "', topic_arn, '",\n']
@@ -90,9 +92,24 @@ def confirmation(*, message_id: str, token: str, topic_arn: str, base_url: str, 
         f"You have chosen to subscribe to the topic {topic_arn}.\n"
         "To confirm the subscription, visit the SubscribeURL included in this message."
     )
+    return _asking(CONFIRMATION, message, message_id, token, topic_arn, base_url, now_ms, version)
+
+
+def farewell(*, message_id: str, token: str, topic_arn: str, key: str, base_url: str, now_ms: int, version: str) -> str:
+    """What the endpoint of a subscription gets that was unsubscribed, which restores it by the link."""
+    message = (
+        f"You have chosen to deactivate subscription {topic_arn}:{key}.\n"
+        "To cancel this operation and restore the subscription, visit the SubscribeURL included in this message."
+    )
+    return _asking(FAREWELL, message, message_id, token, topic_arn, base_url, now_ms, version)
+
+
+def _asking(
+    kind: str, message: str, message_id: str, token: str, topic_arn: str, base_url: str, now_ms: int, version: str
+) -> str:
     link = f"{base_url}/?Action=ConfirmSubscription&TopicArn={topic_arn}&Token={token}"
     members = {
-        "Type": CONFIRMATION,
+        "Type": kind,
         "MessageId": message_id,
         "Token": token,
         "TopicArn": topic_arn,

@@ -368,6 +368,7 @@ class SubscriptionSet(Struct, array_like=True, tag=112, frozen=True, gc=False):
     queue_owner: of the queue that takes its messages, which need not be there; base_url: scheme://host:port of this
     server as the subscriber sees it, for the links in what it gets.
     is_pending: nothing is delivered until it is confirmed. needs_authentication: an unsigned call cannot delete it.
+    is_left: it was unsubscribed at ``created_ms`` and is shown nowhere; it is pending, as its endpoint may restore it.
     """
 
     number: Number
@@ -383,6 +384,7 @@ class SubscriptionSet(Struct, array_like=True, tag=112, frozen=True, gc=False):
     created_ms: RowTimeMs
     is_pending: bool = False
     needs_authentication: bool = False
+    is_left: bool = False
 
 
 class SubscriptionDeleted(Struct, array_like=True, tag=113, frozen=True, gc=False):

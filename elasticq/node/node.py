@@ -42,6 +42,7 @@ from elasticq.engine.state import State
 from elasticq.model.commands import Call
 from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.results import ReceiveMessageResult, Result
+from elasticq.model.topic_results import PublishCounts
 from elasticq.node import forwarding
 from elasticq.node.announcer import Announcer
 from elasticq.node.backpressure import SendBackpressure
@@ -188,6 +189,11 @@ class Node(Driven):
     def ignored_attributes(self) -> set[str]:
         """Unknown attributes of queues that calls to this master gave and that were passed over (limits = relaxed)."""
         return self.journal.context.ignored
+
+    @property
+    def delivered_in_steps(self) -> dict[tuple[str, str], PublishCounts]:
+        """What this master stored of publishes to more than an entry holds, by owner and name of the topic."""
+        return self._housekeeping.delivered
 
     @property
     def serving(self) -> bool:

@@ -17,6 +17,7 @@ from elasticq.model.commands import Call, Command
 from elasticq.model.errors import SqsError
 from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result, StaleResult
+from elasticq.model.topic_results import PublishCounts
 from elasticq.node.members import name_of
 from elasticq.node.orders import Order, OrderOutcome
 from elasticq.node.pending_calls import Remote
@@ -100,6 +101,10 @@ class View:
     def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         counts = {} if self.pushing is None else self.pushing.counts
         return {key: (each.delivered, each.retried, each.failed) for key, each in counts.items()}
+
+    def delivered_in_steps(self) -> dict[tuple[str, str], PublishCounts]:
+        assert self._member is not None
+        return {} if self.status().role == PROXY else self._member.runtime.node.delivered_in_steps
 
     def queues(self) -> Iterator[QueueFigures]:
         assert self._member is not None

@@ -186,3 +186,16 @@ async def test_topics_are_counted_with_what_became_of_their_messages() -> None:
     expected = {"published": 1, "delivered": 2, "filtered": 1, "failed": 0}
     expected |= {"pushes_delivered": 3, "pushes_retried": 2, "pushes_failed": 1}
     assert {name: found[sample(f"topic_{name}_total", **labels)] for name in expected} == expected
+
+
+async def test_what_was_published_in_steps_is_counted_where_it_was_stored() -> None:
+    member = Member("n1")
+    arn = "arn:aws:sns:us-east-1:000000000000:many"
+    result = PublishResult("m", counts=PublishCounts(filtered=7))
+    for _ in range(2):
+        member.meter().counts["Publish"](Publish(topic_arn=arn), "000000000000", result, perf_counter())
+    for _ in range(2):
+        found = await read(member)
+        labels = {"topic": "many", "account": "000000000000"}
+        expected = {"published": 2, "delivered": 1_502, "filtered": 14, "failed": 3}
+        assert {name: found[sample(f"topic_{name}_total", **labels)] for name in expected} == expected
