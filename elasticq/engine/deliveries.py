@@ -75,6 +75,7 @@ def _deliver(state: State, publish: m.PublishSet, topic: Topic, context: Executi
         trace_header=publish.trace_header,
         group_id=publish.group_id,
         deduplication_id=publish.deduplication_id,
+        sign=context.sign,
     )
     count = max(1, min(context.limits.copies, BYTES_A_STEP // message.copies_bytes(1)))
     waiting = m.from_distances(publish.waiting)
