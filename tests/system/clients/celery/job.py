@@ -15,6 +15,7 @@ from worker import ENDPOINTS, WORK, Worker, done, until
 os.environ["BROADCAST"] = f"everywhere-{WORK.name}-{time.monotonic_ns()}"
 
 import boto3
+from kombu import Exchange
 from tasks import begin_and_wait, record, record_everywhere
 
 COUNTDOWN_S = 3
@@ -50,6 +51,7 @@ def subscriptions() -> int:
 before = subscriptions()
 with Worker(ENDPOINTS[-1], *COMMAND), Worker(ENDPOINTS[0], *COMMAND):
     until(lambda: subscriptions() == before + 2, "two workers subscribe their queues to the topic")
-    record_everywhere.delay("to all")
+    # Where nobody declares the exchange, kombu takes it for a direct one, and the task goes nowhere.
+    record_everywhere.apply_async(("to all",), declare=[Exchange(os.environ["BROADCAST"], type="fanout")])
     until(lambda: done().count("to all") == 2, "each of them gets the task")
 print("celery: worker, countdown, kill -9 of the worker and its task delivered to the next one, broadcast by a topic")
