@@ -42,7 +42,6 @@ from elasticq.engine.state import State
 from elasticq.model.commands import Call
 from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.results import ReceiveMessageResult, Result
-from elasticq.model.topic_results import PublishCounts
 from elasticq.node import forwarding
 from elasticq.node.announcer import Announcer
 from elasticq.node.backpressure import SendBackpressure
@@ -146,7 +145,7 @@ class Node(Driven):
         )
         self.waiters = executor.waiters
         self._undecided = executor.undecided
-        self._housekeeping = Housekeeping(
+        self.housekeeping = Housekeeping(
             settings, state, replica, changes, judge, journal, executor, content_cache, backpressure, mover
         )
         self._forwarder = forwarder = Forwarder(
@@ -178,7 +177,7 @@ class Node(Driven):
         if self._executor.waiters.count or not (self.replica.commits_alone or self.journal.is_only_joining()):
             self._leave(now_ms)
         else:
-            self.effects.wake_at_ms = self._housekeeping.next_at_ms()  # nothing else can be due
+            self.effects.wake_at_ms = self.housekeeping.next_at_ms()  # nothing else can be due
 
     @property
     def applied_index(self) -> int:
@@ -189,11 +188,6 @@ class Node(Driven):
     def ignored_attributes(self) -> set[str]:
         """Unknown attributes of queues that calls to this master gave and that were passed over (limits = relaxed)."""
         return self.journal.context.ignored
-
-    @property
-    def delivered_in_steps(self) -> dict[tuple[str, str], PublishCounts]:
-        """What this master stored of publishes to more than an entry holds, by owner and name of the topic."""
-        return self._housekeeping.delivered
 
     @property
     def serving(self) -> bool:
@@ -374,14 +368,14 @@ class Node(Driven):
             self.effects.replies += _unknown(self._undecided.expired(now_ms))
         self._announcer.tick(now_ms)
         if self.settings.volatile:
-            self._housekeeping.compact()
+            self.housekeeping.compact()
         if self.leadership.serving:
             self.clock.keep(now_ms)
             self._executor.end_waits(now_ms)
             if self.leadership.may_write:  # else the transfer target's log would not be the newest when it stands
-                self._housekeeping.work(now_ms)
+                self.housekeeping.work(now_ms)
         else:
-            self._housekeeping.give_back(now_ms)
+            self.housekeeping.give_back(now_ms)
         self._leave(now_ms)
 
     def close_waiters(self, now_ms: int) -> None:
@@ -537,7 +531,7 @@ class Node(Driven):
             wake_ms = replica.wake_at_ms
         leadership = self.leadership
         undecided_ms = self._undecided.next_deadline_ms if self._undecided else None
-        give_back_ms = None if leadership.serving else self._housekeeping.give_back_at_ms()
+        give_back_ms = None if leadership.serving else self.housekeeping.give_back_at_ms()
         for due_ms in (self._forwarder.wake_at_ms, self._announcer.wake_at_ms, undecided_ms, give_back_ms):
             if due_ms is not None and (wake_ms is None or due_ms < wake_ms):
                 wake_ms = due_ms
@@ -545,7 +539,7 @@ class Node(Driven):
             return wake_ms
         for candidate_ms in (
             self._executor.wake_at_ms(),
-            self._housekeeping.next_at_ms() if leadership.may_write and self._housekeeping.has_work() else None,
+            self.housekeeping.next_at_ms() if leadership.may_write and self.housekeeping.has_work() else None,
             self._replies.wake_at_ms,
             leadership.hands_over_until_ms or None,
         ):

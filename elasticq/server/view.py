@@ -104,7 +104,7 @@ class View:
 
     def delivered_in_steps(self) -> dict[tuple[str, str], PublishCounts]:
         assert self._member is not None
-        return {} if self.status().role == PROXY else self._member.runtime.node.delivered_in_steps
+        return {} if self.status().role == PROXY else self._member.runtime.node.housekeeping.delivered
 
     def queues(self) -> Iterator[QueueFigures]:
         assert self._member is not None

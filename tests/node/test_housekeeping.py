@@ -112,4 +112,4 @@ def test_copies_that_are_stored_in_steps_are_counted_by_topic(solo: Solo) -> Non
     published = solo.do(t.Publish(topic_arn=topic, message="x" * 250_000))
     assert published.counts == PublishCounts(), "they are more than an entry holds"
     solo.advance(3_000)
-    assert solo.node.delivered_in_steps == {(DEFAULT_ACCOUNT, "news"): PublishCounts(delivered=29, failed=1)}
+    assert solo.node.housekeeping.delivered == {(DEFAULT_ACCOUNT, "news"): PublishCounts(delivered=29, failed=1)}
