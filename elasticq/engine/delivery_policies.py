@@ -110,14 +110,14 @@ def members_in_force(topic_text: str, subscription_text: str) -> dict[str, Any]:
     """The members of a subscription's policy, of which those are its topic's that it may not or does not say itself."""
     http = _http(topic_text)
     own = {} if http.get(FIXED) else _document(subscription_text)
-    of_topic = {
+    below = {
         "healthyRetryPolicy": http.get("defaultHealthyRetryPolicy"),
         "sicklyRetryPolicy": http.get("defaultSicklyRetryPolicy"),
         "throttlePolicy": http.get("defaultThrottlePolicy"),
         "requestPolicy": http.get("defaultRequestPolicy"),
         "guaranteed": False,
     }
-    return {name: own.get(name) or value for name, value in of_topic.items()}  # as in_force chooses
+    return {name: own.get(name) or value for name, value in below.items()}  # as in_force chooses
 
 
 def without_nulls(members: dict[str, Any] | None) -> dict[str, Any]:
