@@ -7,6 +7,7 @@ from typing import Final
 from elasticq.engine.identity import TERM_SHIFT
 from elasticq.engine.mutations import Mutation
 from elasticq.engine.state import Queue, State
+from elasticq.engine.tally import Tally
 from elasticq.model.commands import Call, DeclareQueue
 from elasticq.model.errors import MissingParameter, SqsError
 from elasticq.model.limits import STRICT, Limits
@@ -37,6 +38,7 @@ class ExecutionContext:
     region: the node's own; has_one_region: queues are not told apart by the regions of calls, and ARNs not by theirs.
     sign: signs envelopes for queues; None: they are not signed.
     template: what a queue is made from at its first use; None: a missing queue is an error.
+    tally: counts for the metrics, of what is executed with this.
     ignored: names of queue attributes that calls gave and that were passed over, for the log: the first IGNORED_MAX.
     """
 
@@ -49,6 +51,7 @@ class ExecutionContext:
         "region",
         "sign",
         "sixty_second_rules",
+        "tally",
         "template",
         "term",
     )
@@ -72,6 +75,7 @@ class ExecutionContext:
         self.limits = limits
         self.has_one_region = has_one_region
         self.sign = sign
+        self.tally = Tally()
         self.ignored: set[str] = set()
         self._numbers = 0
 
