@@ -462,6 +462,14 @@ class RowsRestored(Struct, array_like=True, tag=34, gc=False):
     received_ms: list[int]
 
 
+class DelaysRestored(Struct, array_like=True, tag=140, gc=False):
+    """When messages come due that were never received, after the ranges of their page. Only from rows, never in a log."""
+
+    queue_id: int
+    sequences: list[int]
+    visible_at_ms: list[int]
+
+
 Mutation = (
     ClusterFounded
     | TookOver
@@ -501,6 +509,7 @@ Mutation = (
     | QueueRestored
     | UntouchedRestored
     | RowsRestored
+    | DelaysRestored
 )
 
 META: Final = Table("meta", ("name",), ClusterFounded, is_held=True)

@@ -41,7 +41,7 @@ SENT_ID_GENERATION_MS = 600_000
 class Messages:
     """The messages of one queue between two purges.
 
-    rows: of touched messages by sequence; contents: those in memory; issued: the sequences that
+    rows: of messages that were received, by sequence; contents: those in memory; issued: the sequences that
     may exist, its front trimmed by the sweeper; bytes: weight of ``contents``; late: a heap of (sent_ms,
     sequence) of the dead letters that came while this member lived, older than what stands before them; swept: up to
     which sequence this round looked for messages that were delivered long ago.
@@ -180,9 +180,14 @@ class Queue:
     def row(self, sequence: int) -> Row | None:
         """The delivery state of a message; None if there is no such message."""
         row = self.rows.get(sequence)
-        if row is None and self.order.is_untouched(sequence):
-            return UNTOUCHED
-        return row
+        return row if row is not None else self.order.rowless(sequence)
+
+    def keeps(self, row: Row) -> bool:
+        """Whether ``rows`` holds messages whose delivery stands so; of others the order alone knows that.
+
+        A kind that delays messages has an order that knows when each comes which was never received.
+        """
+        return row.delivery_number > 0 or (row is not UNTOUCHED and not self.kind.delays_messages)
 
     def join(self, sequence: int, group: str) -> None:
         """The message is of this group; the first one of all may change the queue's order."""
@@ -203,12 +208,12 @@ class Queue:
     @property
     def count(self) -> int:
         """How many messages there are, in memory or on disk."""
-        return len(self.rows) + self.order.untouched_count
+        return len(self.rows) + self.order.rowless_count
 
     @property
     def is_cold(self) -> bool:
         """Whether some contents are on disk only."""
-        return len(self.contents) < len(self.rows) + self.order.untouched_count
+        return len(self.contents) < len(self.rows) + self.order.rowless_count
 
     def expired_before_ms(self, now_ms: int) -> int:
         """Messages sent at this time or before have outlived the retention period.

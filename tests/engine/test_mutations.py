@@ -57,6 +57,7 @@ def test_tags_are_distinct_and_never_reused() -> None:
         "QueueRestored": 32,
         "UntouchedRestored": 33,
         "RowsRestored": 34,
+        "DelaysRestored": 140,
     }
 
 
