@@ -463,7 +463,7 @@ class RowsRestored(Struct, array_like=True, tag=34, gc=False):
 
 
 class DelaysRestored(Struct, array_like=True, tag=140, gc=False):
-    """When messages come due that were never received, after the ranges of their page. Only from rows, never in a log."""
+    """When messages come that were never received, after the ranges of their page. Only from rows, never in a log."""
 
     queue_id: int
     sequences: list[int]

@@ -80,10 +80,10 @@ class Draft:
         for queue in pending.queues.values():
             self._add_queue(queue)
         self._rows[sql.DROP_QUEUE] = [(queue_id,) for queue_id in pending.gone_queues]
-        self._add_small()
+        self._reclaim_some()
+        self._add_small()  # it counts what the pages leave on the disk
         for text, rows in self._tables.invocations.statements(self._taken):
             self._rows[text] += rows
-        self._reclaim_some()
         statements = [(text, parameters) for text, parameters in self._rows.items() if parameters]
         return Batch(self._taken.index, statements + self._updates, self._vacuum(is_idle=is_idle))
 

@@ -14,8 +14,8 @@ delivery of a message stands, and its group, is always known.
 
 ``apply`` is the only caller of the methods that write, in this order: the content stands in ``contents`` already, and
 the row in ``rows`` where the queue ``keeps`` it, then ``join`` (unless the kind ``needs_group``, see kinds.py), then
-``insert``. The methods that read may move messages whose deadline has passed, and change nothing that anybody could see. Every order passes
-the tests of tests/engine/ordering/test_contract.py.
+``insert``. The methods that read may move messages whose deadline has passed, and change nothing that anybody could
+see. Every order passes the tests of tests/engine/ordering/test_contract.py.
 """
 
 from abc import ABC, abstractmethod
