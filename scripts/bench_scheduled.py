@@ -143,6 +143,7 @@ def run(messages: int, directory: Path, *, is_sent: bool) -> bool:
         if not is_sent:
             write(directory, messages - FIRST)
         start_s, link = started(server)
+        start_cpu_s = server.cpu_s()
         server.settle()
         asked = ["ApproximateNumberOfMessagesDelayed"]
         counted = json.loads(link.call("GetQueueAttributes", QueueUrl=url, AttributeNames=asked))["Attributes"]
@@ -152,6 +153,7 @@ def run(messages: int, directory: Path, *, is_sent: bool) -> bool:
         print(f"{messages:,} messages, a start with {FIRST:,} of them takes {few_s:.2f} s")
         is_met = report("memory a message, after a start", each_bytes, "B", MESSAGE_BYTES_MAX)
         is_met &= report("start until the first answer", start_s, "s", START_S_MAX)
+        print(f"{'  of it processor time':52}{start_cpu_s:10.1f} s", flush=True)
         return is_met
     finally:
         server.end(signal.SIGKILL)

@@ -78,8 +78,8 @@ class Asked:
         route, path = routes.find(self.method, self.path)
         request = Request(
             submit,
-            {name: unquote(value) for name, value in path.items()},
-            routes.read_query(route.query, self.query),
+            {name: unquote(value) for name, value in path.items()} if "%" in self.path else path,
+            routes.read_query(route.query, self.query) if self.query else {},
             routes.read_body(route, self.body),
             clock=lambda: context.runtime.status().time_ms,
             entropy=os.urandom,
