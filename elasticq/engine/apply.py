@@ -17,7 +17,7 @@ from elasticq.engine.residency import drop, keep
 from elasticq.engine.rows import UNTOUCHED, Row
 from elasticq.engine.state import Queue, State
 from elasticq.engine.tables import RowChange
-from elasticq.engine.writers import cluster, history, leases, move_tasks, plain, queues, topics, turns
+from elasticq.engine.writers import cluster, history, leases, metadata, move_tasks, plain, queues, topics, turns
 from elasticq.engine.writers.contract import Declare, Undo, Writer
 from elasticq.engine.writers.history import forget_invocation
 
@@ -249,6 +249,7 @@ ROWS: Final[dict[type, Declare]] = {
     **leases.ROWS,
     **topics.ROWS,
     **turns.ROWS,
+    **metadata.ROWS,
     m.GroupsServed: _groups_served_rows,
 }
 """What the storage writes from this declaration alone. It has its own ways for messages and for histories."""

@@ -13,6 +13,7 @@ from elasticq.engine.history import History
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Invocations
 from elasticq.engine.leases import Leases
+from elasticq.engine.metadata_rows import METADATA, MetadataKept
 from elasticq.engine.mutations import MOVE_TASKS, PUBLISHES, TABLES, MessageStored, MoveTaskSet, PublishSet
 from elasticq.engine.ordering.contract import Order
 from elasticq.engine.ordering.fifo import SCOPE_AT_CREATION
@@ -240,6 +241,7 @@ class State:
         "last_queue_id",
         "leases",
         "mac_key",
+        "metadata",
         "move_tasks",
         "moving",
         "names",
@@ -275,6 +277,7 @@ class State:
         self.turns: dict[int, dict[str, Stored]] = {}  # by queue, and there by path: see ordering/shares.py
         self.topics = Topics()
         self.publishes: dict[int, PublishSet] = self.tables[PUBLISHES.name]  # those that are not delivered yet
+        self.metadata: dict[tuple[int, int], MetadataKept] = self.tables[METADATA.name]  # by queue and sequence
         self.contents_bytes = 0  # weight of all contents in memory
         self.index = 0  # of the log entry that is being applied
         self.trash: deque[tuple[int, Messages]] = deque()  # purged at this index; emptied in steps

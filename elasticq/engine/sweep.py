@@ -13,6 +13,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine import turns
 from elasticq.engine.invocations import SWEPT
 from elasticq.engine.leases import Key
+from elasticq.engine.metadata import Forgetter
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.state import Queue, State
 from elasticq.model.limits import (
@@ -141,11 +142,12 @@ def expired_counts(queue: Queue, now_ms: int) -> Counts:
 class Sweeper:
     """Goes round all queues, QUEUES_A_STEP at a time, deleted ones first; then round the leases."""
 
-    __slots__ = ("_due", "_due_leases")
+    __slots__ = ("_due", "_due_leases", "_forgetter")
 
     def __init__(self) -> None:
         self._due: list[int] = []
         self._due_leases: list[Key] = []
+        self._forgetter = Forgetter()
 
     def step(self, state: State, now_ms: int) -> tuple[list[m.Mutation], bool]:
         """The next step's mutations, and whether more is waiting already."""
@@ -180,6 +182,8 @@ class Sweeper:
             if rows >= MUTATION_ROWS_MAX:
                 self._due.append(due.id)
                 return found, True
+        if state.metadata:
+            found += self._forgetter.step(state)
         ended, is_more = self._leases(state, now_ms)
         return found + ended, is_more or has_more_deleted
 

@@ -58,6 +58,8 @@ def test_tags_are_distinct_and_never_reused() -> None:
         "UntouchedRestored": 33,
         "RowsRestored": 34,
         "DelaysRestored": 140,
+        "MetadataKept": 141,
+        "MetadataForgotten": 142,
     }
 
 
