@@ -8,11 +8,10 @@ loop where the node answers at once. What is rare goes to aiohttp (rest.py), who
 import os
 from collections.abc import Coroutine, Generator
 from time import perf_counter
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
-from msgspec import Struct
 
 from elasticq.http import exchange
 from elasticq.http.caller import invocation
@@ -88,7 +87,7 @@ class Asked:
         return route, request
 
 
-class Refusal(Struct):
+class Refusal(NamedTuple):
     """The answer to a request that failed; headers: beside those of every answer."""
 
     status: int
