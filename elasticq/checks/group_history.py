@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 
 class Held(Struct):
@@ -106,6 +106,13 @@ class Renewed(Decision):
     answered_us: int
 
 
+class TookOver(Decision):
+    """Another master: a session that would end within the span lasts until its end, as nobody could renew it."""
+
+    from_us: int
+    until_us: int
+
+
 class Rest(Struct, frozen=True):
     """The group has been left in peace for long enough, and these are its living consumers and its resources."""
 
@@ -115,18 +122,4 @@ class Rest(Struct, frozen=True):
     max_per_consumer: int = 0
 
 
-class Silence(Struct, frozen=True):
-    """A session that would end within this span lasts until its end, as there was no master who could renew it."""
-
-    from_us: int
-    until_us: int
-
-
-class Rules(Struct, frozen=True):
-    """What the group promised: the length of its sessions, and the spans in which none ends."""
-
-    session_us: int
-    silences: list[Silence] = field(default_factory=list)
-
-
-Event = Held | Act | Joined | Left | Added | Removed | Assigned | Revoked | Freed | Ordered | Renewed
+Event = Held | Act | Joined | Left | Added | Removed | Assigned | Revoked | Freed | Ordered | Renewed | TookOver

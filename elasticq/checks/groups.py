@@ -33,7 +33,7 @@ from elasticq.checks.group_history import (
     Renewed,
     Rest,
     Revoked,
-    Rules,
+    TookOver,
 )
 from elasticq.checks.queue_history import ROUNDING_US, Finding, Jump
 
@@ -45,9 +45,12 @@ _NEVER_US = 1 << 62
 
 
 def check(
-    events: Iterable[Event], rules: Rules, *, jumps: Iterable[Jump] = (), rest: Rest | None = None
+    events: Iterable[Event], session_us: int, *, jumps: Iterable[Jump] = (), rest: Rest | None = None
 ) -> list[Finding]:
-    """Return all findings, in order of time. Decisions must come in the order in which they were made."""
+    """Return all findings, in order of time. Decisions must come in the order in which they were made.
+
+    session_us: how long a session lasts without a call.
+    """
     history, jumped_us = list(events), [jump.at_us for jump in jumps]
     held: defaultdict[str, list[Held]] = defaultdict(list)
     for event in history:
@@ -56,11 +59,11 @@ def check(
     findings = []
     for of_resource in held.values():
         of_resource.sort(key=lambda each: (each.from_us, each.token))
-        findings += _two_holders(of_resource, rules, jumped_us)
+        findings += _two_holders(of_resource, session_us, jumped_us)
     findings += _tokens(history)
     findings += _stale(history, held)
     findings += _needless(history)
-    findings += _short(history, rules, list(jumps))
+    findings += _short(history, session_us, list(jumps))
     if rest is not None:
         findings += _at_rest(held, rest)
     return sorted(findings, key=lambda finding: (finding.at_us, finding.name, finding.evidence))
@@ -73,14 +76,14 @@ def _told(held: Held) -> str:
 # --- holders and tokens -----------------------------------------------------------------
 
 
-def _two_holders(of_resource: list[Held], rules: Rules, jumped_us: list[int]) -> list[Finding]:
+def _two_holders(of_resource: list[Held], session_us: int, jumped_us: list[int]) -> list[Finding]:
     findings = []
     open_: list[Held] = []
     for one in of_resource:
         open_ = [each for each in open_ if _end_us(each) > one.from_us]
         for other in open_:
             is_same = one.consumer == other.consumer
-            if is_same or one.until_us == one.from_us or _is_excused(other, one, rules, jumped_us):
+            if is_same or one.until_us == one.from_us or _is_excused(other, one, session_us, jumped_us):
                 continue
             findings.append(Finding(TWO_HOLDERS, f"{one.resource}: {_told(other)}, and {_told(one)}", one.from_us))
         open_.append(one)
@@ -91,11 +94,11 @@ def _end_us(held: Held) -> int:
     return _NEVER_US if held.until_us is None else held.until_us
 
 
-def _is_excused(one: Held, other: Held, rules: Rules, jumped_us: list[int]) -> bool:
+def _is_excused(one: Held, other: Held, session_us: int, jumped_us: list[int]) -> bool:
     """Tell whether the clock was put forward while the session of one of them was about to end."""
     older, newer = (one, other) if one.token < other.token else (other, one)
     until_us = newer.from_us if older.until_us is None else older.until_us
-    return any(until_us - rules.session_us <= at_us <= newer.from_us for at_us in jumped_us)
+    return any(until_us - session_us <= at_us <= newer.from_us for at_us in jumped_us)
 
 
 def _tokens(history: list[Event]) -> list[Finding]:
@@ -263,7 +266,7 @@ def _at_rest(held: dict[str, list[Held]], rest: Rest) -> list[Finding]:
 # --- sessions ---------------------------------------------------------------------------
 
 
-def _short(history: list[Event], rules: Rules, jumps: list[Jump]) -> list[Finding]:
+def _short(history: list[Event], session_us: int, jumps: list[Jump]) -> list[Finding]:
     """Return the sessions that ended too soon.
 
     A call that was answered may have renewed its session at any moment between; so the earliest end of all counts.
@@ -273,12 +276,15 @@ def _short(history: list[Event], rules: Rules, jumps: list[Jump]) -> list[Findin
     for event in history:
         if isinstance(event, Renewed):
             renewed[event.consumer].append(event)
+    silences: list[TookOver] = []
     for event in history:
+        if isinstance(event, TookOver):
+            silences.append(event)
         if not isinstance(event, Left) or not event.is_over:
             continue
         for call in renewed[event.consumer]:
             jumped_ms = sum(jump.ahead_ms for jump in jumps if call.at_us <= jump.at_us <= event.at_us)
-            lives_us = _lives_until_us(call, rules) - 1_000 * jumped_ms - ROUNDING_US
+            lives_us = _lives_until_us(call, session_us, silences) - 1_000 * jumped_ms - ROUNDING_US
             if call.at_us <= event.at_us < lives_us:
                 evidence = f"{event.consumer}: over at {event.at_us} us, renewed by {call}"
                 findings.append(Finding(SESSION_SHORT, evidence, event.at_us))
@@ -286,9 +292,9 @@ def _short(history: list[Event], rules: Rules, jumps: list[Jump]) -> list[Findin
     return findings
 
 
-def _lives_until_us(call: Renewed, rules: Rules) -> int:
-    first_us, last_us = call.at_us + rules.session_us, call.answered_us + rules.session_us
-    for silence in rules.silences:
+def _lives_until_us(call: Renewed, session_us: int, silences: list[TookOver]) -> int:
+    first_us, last_us = call.at_us + session_us, call.answered_us + session_us
+    for silence in sorted(silences, key=lambda each: each.from_us):
         if silence.from_us <= first_us and last_us < silence.until_us:
             first_us = last_us = silence.until_us  # spans chain
     return first_us
