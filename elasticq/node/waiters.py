@@ -20,6 +20,11 @@ class Waiter:
         self.is_over = False
 
     @property
+    def has_fence(self) -> bool:
+        command = self.call.command
+        return isinstance(command, ReceiveMessage) and command.elasticq_group is not None
+
+    @property
     def attempt_id(self) -> str | None:
         command = self.call.command
         return command.receive_request_attempt_id if isinstance(command, ReceiveMessage) else None
@@ -101,6 +106,11 @@ class Waiters:
         attempt_id = waiter.attempt_id
         waiting = self._by_queue.get(waiter.queue_id, {}).values()
         return [other for other in waiting if other is not waiter and other.attempt_id == attempt_id]
+
+    def fenced(self, queue_id: int) -> list[Waiter]:
+        """The receives of consumers of groups that wait for the queue."""
+        waiting = self._by_queue.get(queue_id, {}).values()
+        return [each for each in waiting if each.has_fence]
 
     def is_awaited(self, queue_id: int) -> bool:
         return queue_id in self._by_queue
