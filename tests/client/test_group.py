@@ -179,3 +179,10 @@ def test_close_in_a_callback_ends_the_consumer(work: Workplace) -> None:
     group = Group(work.sqs, GROUP, on_assigned=lambda held: group.close())
     with group:
         assert group.wait(60)
+
+
+def test_a_failure_of_its_own_ends_it_too(work: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elasticq.client.group.Held", lambda *parts: parts[99])
+    with pytest.raises(IndexError), Group(work.sqs, GROUP) as group:
+        assert list(group) == []
+    assert work.states() == {"held"}, "what it had is left to the session's end"
