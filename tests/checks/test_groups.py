@@ -141,6 +141,12 @@ def test_resource_that_nobody_holds_is_found() -> None:
     assert names(held("a", 1, 1, 50), rest=at_rest({"a": 1}, "q")) == ["not_held"]
 
 
+def test_holder_that_waits_for_an_answer_still_counts() -> None:
+    """For a session, in which it has stopped by itself."""
+    assert names(held("a", 1, 1, 95), rest=at_rest({"a": 1}, "q")) == []
+    assert names(held("a", 1, 1, 89), rest=at_rest({"a": 1}, "q")) == ["not_held"]
+
+
 def test_resource_that_a_consumer_holds_which_is_gone_is_found() -> None:
     assert names(held("gone", 1, 1), rest=at_rest({"a": 1}, "q")) == ["not_held"]
 
