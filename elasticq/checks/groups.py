@@ -202,6 +202,8 @@ class _Sharing:
                 self.resources.add(event.resource)
             case Removed():
                 self.resources.discard(event.resource)
+                if event.resource in self.holder:
+                    self.revoking.add(event.resource)  # even if it is made anew before its holder is asked
             case Assigned():
                 self._free(event.resource)
                 self.holder[event.resource] = event.consumer
@@ -230,7 +232,7 @@ def _needless(history: list[Event]) -> list[Finding]:
     findings = []
     sharing = _Sharing()
     for event in history:
-        if isinstance(event, Revoked) and event.resource in sharing.resources and not sharing.needed():
+        if isinstance(event, Revoked) and event.resource not in sharing.revoking and not sharing.needed():
             if sharing.orders:
                 sharing.orders -= 1
             else:

@@ -13,6 +13,7 @@ from elasticq.checks.group_history import (
     Revoked,
     TookOver,
 )
+from elasticq.checks.queue_history import Jump
 from elasticq.engine import mutations as m
 from elasticq.engine.actions.consumer_groups import consumer_id
 from elasticq.engine.consumer_rows import (
@@ -27,7 +28,7 @@ from elasticq.engine.consumer_rows import (
 PREFIX = "shared-"
 """What the names of the groups' queues begin with; no other queue's does."""
 
-Telling = GroupMutation | m.QueueCreated | m.QueueDeleted | m.TookOver
+Telling = GroupMutation | m.QueueCreated | m.QueueDeleted | m.TookOver | m.ClockAdvanced
 
 
 class GroupLog:
@@ -35,6 +36,7 @@ class GroupLog:
 
     def __init__(self) -> None:
         self.decisions: list[Event] = []
+        self.advances: list[Jump] = []  # of the clock that tests turn
         self.left: set[str] = set()  # consumers that asked to leave
         self._made: dict[tuple[int, int], tuple[int, int, list[Telling]]] = {}  # (index, term) -> (cluster ms, true us)
         self._names: dict[int, str] = {}  # by queue id
@@ -42,6 +44,7 @@ class GroupLog:
         self._revoked: dict[int, bool] = {}  # by token
         self._of_token: dict[int, str] = {}  # the resource
         self._max_per_consumer = 0
+        self._ahead_ms = 0
 
     def proposed(self, place: tuple[int, int], made: list[m.Mutation], time_ms: int, now_us: int) -> None:
         """A master made the entry at this index and term."""
@@ -63,6 +66,9 @@ class GroupLog:
                     at_us + 1_000 * (each - time_ms) for each in (mutation.grace_from_ms, mutation.grace_until_ms)
                 )
                 decisions.append(TookOver(at_us, from_us, until_us))
+            case m.ClockAdvanced():
+                self.advances.append(Jump(at_us, mutation.ahead_ms - self._ahead_ms))
+                self._ahead_ms = mutation.ahead_ms
             case m.QueueCreated() if mutation.name.startswith(PREFIX):
                 self._names[mutation.queue_id] = mutation.name
                 decisions.append(Added(at_us, mutation.name))

@@ -13,7 +13,6 @@ from typing import Final
 
 from elasticq.checks.group_history import Ordered, Rest
 from elasticq.checks.groups import check
-from elasticq.checks.history import Advance
 from elasticq.checks.queue_history import Jump
 from elasticq.model.commands import Command, CreateQueue, DeleteQueue, SendMessage
 from elasticq.model.errors import SqsError
@@ -197,12 +196,8 @@ class GroupClients:
         """Judge the whole history, at the end of the run; ``jumps``: of the cluster's clock."""
         if not self.has_begun:
             return
-        log, now_us = self.record.log, self.scheduler.now_us
-        advances = [each for each in self.workload.history if isinstance(each, Advance)]
-        jumps = [each for each in jumps if each.ahead_ms > 0]
-        for each in advances:
-            ends_us = now_us if each.complete_us is None else each.complete_us
-            jumps += [Jump(at_us, each.advance_ms) for at_us in range(each.invoke_us, ends_us + 1, 500_000)]
+        log = self.record.log
+        jumps = [*log.advances, *(each for each in jumps if each.ahead_ms > 0)]
         events = [*log.decisions, *self.record.events]
         for finding in check(events, 1_000 * self.plan.session_ms, jumps=jumps, rest=self._rest()):
             self.cluster.trace.found(finding.name, finding.evidence)

@@ -216,6 +216,10 @@ def test_queue_that_is_deleted_may_be_revoked_and_makes_others_move() -> None:
     assert names(*even("a", "b"), *gone, Revoked(2, "r1", 2), Revoked(2, "r3", 4)) == ["needless_move"]
 
 
+def test_queue_that_is_made_anew_before_its_holder_is_asked_may_be_revoked() -> None:
+    assert names(*even("a", "b"), Removed(1, "r0"), Added(2, "r0"), Revoked(3, "r0", 1)) == []
+
+
 # --- sessions ---------------------------------------------------------------------------
 
 
