@@ -92,18 +92,19 @@ class _Work:
 
 
 RETRY_MS: Final = 250
+RELEASED_MAX: Final = 1_000  # tokens in one call
 NOBODY: Final = View("", 0, 0, 0, 0, {}, {})
 """The view of a consumer that has not joined, or whose session is over."""
 
 
 class GroupState:
-    """One consumer. All times are milliseconds of its own monotonic clock."""
+    """One consumer. All times are milliseconds of its own monotonic clock; at hold_until_ms it may act no more."""
 
-    __slots__ = ("_ask_ms", "_hold_until_ms", "_is_closing", "_told", "_wait_until_ms", "_work", "view")
+    __slots__ = ("_ask_ms", "_is_closing", "_told", "_wait_until_ms", "_work", "hold_until_ms", "view")
 
     def __init__(self) -> None:
         self.view = NOBODY
-        self._hold_until_ms = 0.0
+        self.hold_until_ms = 0.0
         self._is_closing = False
         self._work: dict[int, _Work] = {}
         self._ask_ms = 0.0
@@ -119,7 +120,7 @@ class GroupState:
 
     def ask(self, now_ms: float) -> Ask:
         """Return the call to send now; one of joined, answered, lost and failed tells what came of it."""
-        released = self.released()
+        released = self.released()[:RELEASED_MAX]
         self._told = set(released)
         self._ask_ms = now_ms + self.view.heartbeat_ms
         return Ask(self.view.consumer_id, released)
@@ -134,14 +135,14 @@ class GroupState:
     def joined(self, view: View, sent_ms: float) -> None:
         """Take the answer to a join that was sent at ``sent_ms``."""
         self.view = view
-        self._hold_until_ms = sent_ms + view.hold_ms
+        self.hold_until_ms = sent_ms + view.hold_ms
         self._ask_ms = sent_ms + view.heartbeat_ms
 
     def answered(self, view: View, sent_ms: float) -> None:
         """Take the answer to a heartbeat. Answers may overtake each other: an older view only prolongs the hold."""
         if view.consumer_id != self.view.consumer_id:
             return
-        self._hold_until_ms = max(self._hold_until_ms, sent_ms + view.hold_ms)
+        self.hold_until_ms = max(self.hold_until_ms, sent_ms + view.hold_ms)
         if view.version >= self.view.version:
             self.view = view
 
@@ -188,7 +189,7 @@ class GroupState:
 
     def wake_ms(self, now_ms: float) -> float | None:
         """Return when next_steps is to be asked again though nothing happens: the hold's end; None if it is over."""
-        return self._hold_until_ms if self._work and now_ms < self._hold_until_ms else None
+        return self.hold_until_ms if self._work and now_ms < self.hold_until_ms else None
 
     def released(self) -> list[int]:
         """Return the tokens to tell with the next heartbeat: revoked, and not acted on any more."""
@@ -203,7 +204,7 @@ class GroupState:
 
     def may_finish(self, token: int, now_ms: float) -> bool:
         """True if the consumer may still end what it began under ``token``: the server takes its deletes."""
-        if token not in self._work or now_ms >= self._hold_until_ms:
+        if token not in self._work or now_ms >= self.hold_until_ms:
             return False
         return token in self.view.assigned or token in self.view.revoking
 
@@ -213,4 +214,4 @@ class GroupState:
         return len(self._work)
 
     def _wanted(self, now_ms: float) -> dict[int, Assignment]:
-        return {} if self._is_closing or now_ms >= self._hold_until_ms else self.view.assigned
+        return {} if self._is_closing or now_ms >= self.hold_until_ms else self.view.assigned
