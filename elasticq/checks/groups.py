@@ -56,16 +56,17 @@ def check(
     for event in history:
         if isinstance(event, Held):
             held[event.resource].append(event)
-    findings = []
+    findings = _tokens(history)
+    if findings:
+        return findings  # without tokens that name one assignment each the other events say nothing
     for of_resource in held.values():
         of_resource.sort(key=lambda each: (each.from_us, each.token))
         findings += _two_holders(of_resource, session_us, jumped_us)
-    findings += _tokens(history)
     findings += _stale(history, held)
     findings += _needless(history)
     findings += _short(history, session_us, list(jumps))
     if rest is not None:
-        findings += _at_rest(held, rest)
+        findings += _at_rest(held, rest, session_us)
     return sorted(findings, key=lambda finding: (finding.at_us, finding.name, finding.evidence))
 
 
@@ -193,16 +194,16 @@ class _Sharing:
             case Joined():
                 self.weights[event.consumer] = event.weight
                 self.max_per_consumer = event.max_per_consumer
-                self.orders = 0
             case Left():
                 self.weights.pop(event.consumer, None)
                 for resource in [each for each, holder in self.holder.items() if holder == event.consumer]:
                     self._free(resource)
-                self.orders = 0
             case Added():
                 self.resources.add(event.resource)
             case Removed():
                 self.resources.discard(event.resource)
+                if event.resource in self.holder:
+                    self.revoking.add(event.resource)  # even if it is made anew before its holder is asked
             case Assigned():
                 self._free(event.resource)
                 self.holder[event.resource] = event.consumer
@@ -231,7 +232,7 @@ def _needless(history: list[Event]) -> list[Finding]:
     findings = []
     sharing = _Sharing()
     for event in history:
-        if isinstance(event, Revoked) and event.resource in sharing.resources and not sharing.needed():
+        if isinstance(event, Revoked) and event.resource not in sharing.revoking and not sharing.needed():
             if sharing.orders:
                 sharing.orders -= 1
             else:
@@ -241,18 +242,22 @@ def _needless(history: list[Event]) -> list[Finding]:
     return findings
 
 
-def _at_rest(held: dict[str, list[Held]], rest: Rest) -> list[Finding]:
+def _at_rest(held: dict[str, list[Held]], rest: Rest, session_us: int) -> list[Finding]:
+    """Judge who holds what at rest; one that has stopped by itself within the last session still counts as the holder.
+
+    It waits for an answer, and goes on under its token when it has one.
+    """
     findings = []
     wanted = shares(rest.weights, len(rest.resources), rest.max_per_consumer)
     counts = dict.fromkeys(rest.weights, 0)
     idle = []
     for resource in rest.resources:
-        holders = {each.consumer for each in held.get(resource, ()) if each.from_us <= rest.at_us < _end_us(each)}
-        living = holders & counts.keys()
-        for consumer in living:
-            counts[consumer] += 1
-        if not living:
-            idle.append(f"{resource} ({', '.join(sorted(holders)) or 'nobody'})")
+        told = [each for each in held.get(resource, ()) if each.from_us <= rest.at_us]
+        newest = max(told, key=lambda each: (each.token, each.from_us), default=None)
+        if newest is None or newest.consumer not in counts or _end_us(newest) <= rest.at_us - session_us:
+            idle.append(f"{resource} ({'never' if newest is None else _told(newest)})")
+        else:
+            counts[newest.consumer] += 1
     if len(idle) > len(rest.resources) - sum(wanted.values()):
         evidence = f"{len(rest.weights)} consumers live, and held by none of them: {', '.join(idle)}"
         findings.append(Finding(NOT_HELD, evidence, rest.at_us))

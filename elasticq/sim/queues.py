@@ -13,6 +13,7 @@ schedules        messages of queues that are not FIFO may have a time of deliver
 shares           messages of standard queues have groups, which share by weights, each with few messages in flight
 
 topics           besides, publishers publish to topics, see topics.py
+groups           besides, consumers of a group share queues of their own, see groups.py
 """
 
 import json
@@ -51,6 +52,7 @@ SHARED = {
     "ElasticqMaxInFlightPerGroup": "3",
 }
 TOPICS = "topics"
+GROUPS = "groups"
 COPIES_MAX = 3  # of one entry, where there are topics
 
 

@@ -175,6 +175,9 @@ _QUERY_NAMES: Final = {
     "queueUrls": ("QueueUrl", "", ""),
 }
 
+_NAMED_AS_THEY_ARE: Final = ("Assigned", "Revoking", "Groups")
+"""Lists of answers whose items have the list's name in XML, as an answer may have several."""
+
 # Result and field -> JSON member, where it is not the field's name in Pascal case.
 _RESULT_NAMES: Final = {
     ("DeadLetterSourcesResult", "queue_urls"): "queueUrls",
@@ -246,7 +249,8 @@ def _result_member(kind: type[Result], field: structs.FieldInfo, action: str) ->
     if get_origin(annotation) is None:
         return ResultMember(field.name, name, None, is_required)
     if get_origin(annotation) is list and bare(get_args(annotation)[0]) is not str:
-        return ResultMember(field.name, name, Kind.ENTRIES, is_required, f"{action}ResultEntry")
+        item_name = name if name in _NAMED_AS_THEY_ARE else f"{action}ResultEntry"
+        return ResultMember(field.name, name, Kind.ENTRIES, is_required, item_name)
     item_name, key_name, value_name = _QUERY_NAMES[name]
     items = Kind.PAIRS if get_origin(annotation) is dict else Kind.NAMES
     return ResultMember(field.name, name, items, is_required, item_name, key_name, value_name)

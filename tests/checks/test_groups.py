@@ -141,6 +141,12 @@ def test_resource_that_nobody_holds_is_found() -> None:
     assert names(held("a", 1, 1, 50), rest=at_rest({"a": 1}, "q")) == ["not_held"]
 
 
+def test_holder_that_waits_for_an_answer_still_counts() -> None:
+    """For a session, in which it has stopped by itself."""
+    assert names(held("a", 1, 1, 95), rest=at_rest({"a": 1}, "q")) == []
+    assert names(held("a", 1, 1, 89), rest=at_rest({"a": 1}, "q")) == ["not_held"]
+
+
 def test_resource_that_a_consumer_holds_which_is_gone_is_found() -> None:
     assert names(held("gone", 1, 1), rest=at_rest({"a": 1}, "q")) == ["not_held"]
 
@@ -208,6 +214,10 @@ def test_queue_that_is_deleted_may_be_revoked_and_makes_others_move() -> None:
     assert names(*even("a", "b"), *gone) == []
     assert names(*even("a", "b"), *gone, Revoked(2, "r1", 2)) == []
     assert names(*even("a", "b"), *gone, Revoked(2, "r1", 2), Revoked(2, "r3", 4)) == ["needless_move"]
+
+
+def test_queue_that_is_made_anew_before_its_holder_is_asked_may_be_revoked() -> None:
+    assert names(*even("a", "b"), Removed(1, "r0"), Added(2, "r0"), Revoked(3, "r0", 1)) == []
 
 
 # --- sessions ---------------------------------------------------------------------------
