@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import boto3
 import pytest
 
 from elasticq.client import Group, Held, SqsError
@@ -173,6 +174,12 @@ def refused_afterwards(work: Workplace, client: Any) -> None:
 
 def test_the_light_client_is_refused_what_is_another_s(work: Workplace) -> None:
     refused_afterwards(work, work.sqs)
+
+
+def test_boto3_is_refused_what_is_another_s(work: Workplace) -> None:
+    server = work.server
+    key = {"aws_access_key_id": server.account, "aws_secret_access_key": "x"}
+    refused_afterwards(work, boto3.client("sqs", endpoint_url=server.endpoint_url, region_name=server.region, **key))
 
 
 def test_close_in_a_callback_ends_the_consumer(work: Workplace) -> None:
