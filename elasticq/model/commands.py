@@ -137,6 +137,7 @@ class ReceiveMessage(Command):
     wait_time_seconds: Integer | None = None
     receive_request_attempt_id: Annotated[str, MEMBERS["ReceiveRequestAttemptId"]] | None = None
     elasticq_page_size: Integer | None = None
+    elasticq_partition: Integer | None = None
 
 
 class DeleteMessage(Command):

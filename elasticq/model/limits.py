@@ -107,6 +107,8 @@ REMEMBERED_CHARS_MAX: Final = 256  # of a client's text that a cache keeps; long
 WAITERS_MAX: Final = 100_000
 IDEMPOTENCY_WINDOW_S_MAX: Final = 3_600  # ElasticqIdempotencyWindow
 PAGE_SIZE_MAX: Final = 1_000  # ElasticqPageSize: a receive's messages, a batch's entries
+PARTITIONS_MIN: Final = 2  # ElasticqPartitions of a FIFO queue
+PARTITIONS_MAX: Final = 256
 MUTATION_ROWS_MAX: Final = 1_000  # that one mutation changes
 INVOCATION_WINDOW_MS: Final = 300_000  # BlazingMQ's default; SQS's deduplication interval
 INVOCATIONS_MAX: Final = 4_000_000
@@ -186,6 +188,7 @@ MEMBERS: Final = {
     "VisibilityTimeout": _INTEGER,
     "WaitTimeSeconds": _INTEGER,
     "ElasticqPageSize": _INTEGER,
+    "ElasticqPartition": _INTEGER,
     "Limit": _INTEGER,
     "Priority": _LONG,
     "DeliverAt": _LONG,

@@ -33,7 +33,7 @@ from elasticq.node.pending_calls import Remote
 from elasticq.node.replies import Replies
 from elasticq.node.settings import NodeSettings
 from elasticq.node.undecided import Undecided
-from elasticq.node.waiters import Waiter, Waiters
+from elasticq.node.waiters import WHOLE, Waiter, Waiters
 from elasticq.node.waiting_calls import WaitingCalls
 from elasticq.replication.replica import Replica
 
@@ -45,6 +45,7 @@ UNREADABLE: Final = (
     "Messages of this queue cannot be read from the disk any more, and are lost; a retry passes over them."
 )
 
+_NOWHERE: Final[frozenset[int]] = frozenset()
 # After these a waiting receive of their queue may find something, or learn that the queue is gone.
 _WAKING = (m.MessageStored, m.VisibilityChanged, m.ReceiveReturned, m.QueueDeleted, m.QueueAttributesSet)
 _FREEING = (m.MessagesRemoved, m.RangeRemoved)  # where groups may be kept back: the next of theirs may be free
@@ -300,7 +301,7 @@ class Executor:
             self._answer(call, ticket, ServiceUnavailable("Too many receives are waiting."), now_ms)
             return True
         queue = self._queue_of(call, command)
-        self.waiters.add(call, ticket, queue, now_ms + seconds * 1_000)
+        self.waiters.add(call, ticket, queue, now_ms + seconds * 1_000, command.elasticq_partition)
         self.waiters.expect(queue, self._state.queues[queue].order.next_due_ms())
         return True
 
@@ -325,7 +326,8 @@ class Executor:
 
     def _serve_waiters(self, queue_id: int, now_ms: int) -> None:
         """Answer the receives that wait on a queue, in their order, as long as there are messages for them."""
-        while (waiter := self.waiters.first(queue_id)) is not None:
+        in_vain = _NOWHERE
+        while (waiter := self._next_waiter(queue_id, in_vain, now_ms)) is not None:
             self._journal.stamp_command(now_ms)
             try:
                 decision = self._judge.decide(execute, self._state, waiter.call, self._context)
@@ -341,7 +343,8 @@ class Executor:
                 result, mutations = decision.result, decision.mutations
                 if not mutations and _is_plain(result):
                     if not self._was_answered(waiter.call):
-                        break
+                        in_vain |= {waiter.partition}
+                        continue
                     # Another attempt of its SDK call got what there was: nothing that comes is for this one.
                     self._answer_waiter(waiter, result, now_ms)
                     continue
@@ -355,7 +358,8 @@ class Executor:
                 if waiter.is_over:
                     continue
                 self._content_cache.want(queue_id, missing.sequences)
-                break
+                in_vain |= {waiter.partition}
+                continue
             self.waiters.remove(waiter)
             if mutations:
                 self._journal.close_if_free(now_ms)
@@ -369,6 +373,26 @@ class Executor:
         due_ms = queue.order.next_due_ms() if queue is not None else None
         if due_ms is not None:  # what is due and was not looked at, as a wait for contents came first, is so in a while
             self.waiters.expect(queue_id, max(due_ms, self._context.now_ms + 1))
+
+    def _next_waiter(self, queue_id: int, in_vain: frozenset[int], now_ms: int) -> Waiter | None:
+        """The receive that has waited longest, of those that may find something; where ``in_vain``, none would.
+
+        One that waits for a partition is left alone until that partition is open: a message for another one does
+        not wake it.
+        """
+        waiters = self.waiters
+        first = None if WHOLE in in_vain else waiters.first(queue_id)
+        awaited = waiters.partitions(queue_id)
+        if not awaited or (len(awaited) == 1 and WHOLE in awaited):
+            return first
+        queue = self._state.queues.get(queue_id)
+        if queue is not None:
+            awaited = awaited & queue.order.open_partitions(self._journal.stamp_command(now_ms))
+        for partition in awaited - in_vain:
+            waiter = waiters.first(queue_id, partition)
+            if waiter is not None and (first is None or waiter.number < first.number):
+                first = waiter
+        return first
 
     def _serve_twins(self, served: Waiter, now_ms: int) -> None:
         """Give the receives that wait under the same id of a lease the same answer."""

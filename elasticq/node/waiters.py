@@ -1,20 +1,31 @@
 """Long polls: receives that wait at the master until a message is there or their time is up."""
 
+from collections.abc import Set
 from heapq import heappop, heappush
+from typing import Final
 
 from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.node.outputs import Ticket
 
+WHOLE: Final = -1
+"""In the place of a partition: the whole queue, whether it has partitions or none."""
+
 
 class Waiter:
-    """One waiting receive; ``ticket`` is its client's newest attempt, ``is_over`` once answered or cancelled."""
+    """One waiting receive; ``ticket`` is its client's newest attempt, ``is_over`` once answered or cancelled.
 
-    __slots__ = ("call", "deadline_ms", "is_over", "number", "queue_id", "ticket")
+    partition: the one that it waits for; WHOLE: for any message of its queue.
+    """
 
-    def __init__(self, number: int, call: Call, queue_id: int, deadline_ms: int, ticket: Ticket) -> None:
+    __slots__ = ("call", "deadline_ms", "is_over", "number", "partition", "queue_id", "ticket")
+
+    def __init__(
+        self, number: int, call: Call, queue_id: int, partition: int, deadline_ms: int, ticket: Ticket
+    ) -> None:
         self.number = number
         self.call = call
         self.queue_id = queue_id
+        self.partition = partition
         self.deadline_ms = deadline_ms
         self.ticket = ticket
         self.is_over = False
@@ -25,13 +36,19 @@ class Waiter:
         return command.receive_request_attempt_id if isinstance(command, ReceiveMessage) else None
 
 
+_NOBODY: Final[dict[int, dict[int, Waiter]]] = {}
+
+
 class Waiters:
-    """The receives that wait, first come, first served for each queue. Deadlines are boot-clock ms, dues cluster ms."""
+    """The receives that wait, first come, first served for each queue. Deadlines are boot-clock ms, dues cluster ms.
+
+    ``_by_queue``: by partition, WHOLE among them, and there by number.
+    """
 
     __slots__ = ("_by_invocation", "_by_queue", "_by_ticket", "_deadlines", "_due_at", "_dues", "_number", "count")
 
     def __init__(self) -> None:
-        self._by_queue: dict[int, dict[int, Waiter]] = {}
+        self._by_queue: dict[int, dict[int, dict[int, Waiter]]] = {}
         self._by_ticket: dict[Ticket, Waiter] = {}
         self._by_invocation: dict[bytes, Waiter] = {}
         self._deadlines: list[tuple[int, int, Waiter]] = []
@@ -40,10 +57,12 @@ class Waiters:
         self._number = 0
         self.count = 0
 
-    def add(self, call: Call, ticket: Ticket, queue_id: int, deadline_ms: int) -> None:
+    def add(self, call: Call, ticket: Ticket, queue_id: int, deadline_ms: int, partition: int | None = None) -> None:
+        """Let the receive wait; partition: the one of whose messages alone it wants some."""
         self._number += 1
-        waiter = Waiter(self._number, call, queue_id, deadline_ms, ticket)
-        self._by_queue.setdefault(queue_id, {})[waiter.number] = waiter
+        place = WHOLE if partition is None else partition
+        waiter = Waiter(self._number, call, queue_id, place, deadline_ms, ticket)
+        self._by_queue.setdefault(queue_id, {}).setdefault(place, {})[waiter.number] = waiter
         self._by_ticket[ticket] = waiter
         if call.invocation:
             self._by_invocation[call.invocation] = waiter
@@ -65,9 +84,14 @@ class Waiters:
         self._by_ticket[ticket] = waiter
         return displaced
 
-    def first(self, queue_id: int) -> Waiter | None:
-        waiting = self._by_queue.get(queue_id)
+    def first(self, queue_id: int, partition: int = WHOLE) -> Waiter | None:
+        """The receive that has waited longest there; those that wait for a partition do not wait for the WHOLE."""
+        waiting = self._by_queue.get(queue_id, _NOBODY).get(partition)
         return next(iter(waiting.values())) if waiting else None
+
+    def partitions(self, queue_id: int) -> Set[int]:
+        """The partitions of a queue that are waited for, WHOLE among them where somebody waits for any message."""
+        return self._by_queue.get(queue_id, _NOBODY).keys()
 
     def of(self, ticket: Ticket) -> Waiter | None:
         """The receive with this ticket; None if it does not wait."""
@@ -83,10 +107,13 @@ class Waiters:
         """Remove a receive that is over: it was answered, or its client left."""
         waiter.is_over = True
         del self._by_ticket[waiter.ticket]
-        waiting = self._by_queue[waiter.queue_id]
+        places = self._by_queue[waiter.queue_id]
+        waiting = places[waiter.partition]
         del waiting[waiter.number]
         if not waiting:
-            del self._by_queue[waiter.queue_id]
+            del places[waiter.partition]
+            if not places:
+                del self._by_queue[waiter.queue_id]
         if waiter.call.invocation:
             del self._by_invocation[waiter.call.invocation]
         self.count -= 1
@@ -94,12 +121,14 @@ class Waiters:
             self._deadlines = sorted(item for item in self._deadlines if not item[2].is_over)
 
     def all(self) -> list[Waiter]:
-        return [waiter for waiting in self._by_queue.values() for waiter in waiting.values()]
+        found = (waiting.values() for places in self._by_queue.values() for waiting in places.values())
+        return [waiter for waiting in found for waiter in waiting]
 
     def twins(self, waiter: Waiter) -> list[Waiter]:
         """The other receives that wait for the same queue under the same ReceiveRequestAttemptId."""
         attempt_id = waiter.attempt_id
-        waiting = self._by_queue.get(waiter.queue_id, {}).values()
+        places = self._by_queue.get(waiter.queue_id, _NOBODY).values()
+        waiting = (other for place in places for other in place.values())
         return [other for other in waiting if other is not waiter and other.attempt_id == attempt_id]
 
     def is_awaited(self, queue_id: int) -> bool:

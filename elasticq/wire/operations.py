@@ -25,7 +25,8 @@ from elasticq.model.limits import REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
 from elasticq.model.results import Result
 
 _EXTENSION: Final = "Elasticq"
-"""Members that AWS does not have begin so; the Query protocol does not read them."""
+"""Members that AWS does not have begin so; the Query protocol does not read them, but for these:"""
+_OF_FORMS: Final = frozenset(("ElasticqPartition",))
 
 
 class Kind(Enum):
@@ -201,7 +202,7 @@ def _wrapped_member(field: structs.FieldInfo, annotation: object) -> Member:
 def _shape(build: type[Struct], action: str, *, is_wrapped: bool = False) -> Shape:
     shape = Shape(set(), set(), {})
     for field in structs.fields(build):
-        if field.encode_name.startswith(_EXTENSION):
+        if field.encode_name.startswith(_EXTENSION) and field.encode_name not in _OF_FORMS:
             continue
         annotation = bare(field.type)
         if annotation is str:
