@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Struct
 
+from elasticq.engine.consumer_rows import GROUP_TABLES, GroupMutation
 from elasticq.engine.tables import Table
 from elasticq.model.commands import MessageAttributes
 from elasticq.model.limits import MUTATION_ROWS_MAX
@@ -498,6 +499,7 @@ Mutation = (
     | SubscriptionDeleted
     | PublishSet
     | PublishDelivered
+    | GroupMutation
     | QueueRestored
     | UntouchedRestored
     | RowsRestored
@@ -518,7 +520,7 @@ TOPICS: Final = Table("topics", ("number",), TopicSet, since=5, is_plain=True)
 SUBSCRIPTIONS: Final = Table("subscriptions", ("number",), SubscriptionSet, since=5, is_plain=True)
 PUBLISHES: Final = Table("publishes", ("number",), PublishSet, since=5, is_plain=True)
 
-TABLES: Final = (META, TAKEOVERS, MOVE_TASKS, LEASES, TURNS, TOPICS, SUBSCRIPTIONS, PUBLISHES)
+TABLES: Final = (META, TAKEOVERS, MOVE_TASKS, LEASES, TURNS, TOPICS, SUBSCRIPTIONS, PUBLISHES, *GROUP_TABLES)
 """In the order in which a start reads them, before the queues; a new one comes last."""
 
 QUEUES: Final = Table("queues", ("id",), QueueRestored)

@@ -9,6 +9,7 @@ from collections import deque
 from typing import Any
 
 from elasticq.engine.ages import Ages
+from elasticq.engine.consumer_groups import Groups
 from elasticq.engine.history import History
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Invocations
@@ -241,6 +242,7 @@ class State:
         "deleted_queues",
         "feature_level",
         "grace",
+        "groups",
         "identity",
         "index",
         "invocations",
@@ -271,6 +273,8 @@ class State:
         self.queues: dict[int, Queue] = {}
         self.deleted_queues: dict[int, Queue] = {}  # deleted less than 60 s ago
         self.names: QueueNames[Queue] = QueueNames()
+        self.groups = Groups(self.names)
+        self.names.follower = self.groups.queue_named
         self.deleted_names: dict[tuple[str, str], int] = {}  # when; for the 60-second rule
         self.last_queue_id = 0
         self.invocations = History()

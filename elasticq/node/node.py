@@ -174,7 +174,9 @@ class Node(Driven):
                 self._leave(now_ms)
             return
         self._executor.admit(call, ticket, now_ms)
-        if self._executor.waiters.count or not (self.replica.commits_alone or self.journal.is_only_joining()):
+        executor = self._executor
+        is_awaited = executor.waiters.count or executor.heartbeats.count
+        if is_awaited or not (self.replica.commits_alone or self.journal.is_only_joining()):
             self._leave(now_ms)
         else:
             self.effects.wake_at_ms = self._housekeeping.next_at_ms()  # nothing else can be due

@@ -4,11 +4,10 @@ from collections.abc import Set
 from heapq import heappop, heappush
 from typing import Final
 
+from elasticq.engine.consumer_rows import WHOLE
+from elasticq.engine.state import Queue
 from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.node.outputs import Ticket
-
-WHOLE: Final = -1
-"""In the place of a partition: the whole queue, whether it has partitions or none."""
 
 
 class Waiter:
@@ -29,6 +28,11 @@ class Waiter:
         self.deadline_ms = deadline_ms
         self.ticket = ticket
         self.is_over = False
+
+    @property
+    def has_fence(self) -> bool:
+        command = self.call.command
+        return isinstance(command, ReceiveMessage) and command.elasticq_group is not None
 
     @property
     def attempt_id(self) -> str | None:
@@ -89,9 +93,23 @@ class Waiters:
         waiting = self._by_queue.get(queue_id, _NOBODY).get(partition)
         return next(iter(waiting.values())) if waiting else None
 
-    def partitions(self, queue_id: int) -> Set[int]:
-        """The partitions of a queue that are waited for, WHOLE among them where somebody waits for any message."""
-        return self._by_queue.get(queue_id, _NOBODY).keys()
+    def next(self, queue_id: int, in_vain: frozenset[int], queue: Queue | None, time_ms: int) -> Waiter | None:
+        """The receive that has waited longest, of those that may find something by cluster time ``time_ms``.
+
+        One that waits for a partition is left alone until that partition is open: a message for another one does not
+        wake it. in_vain: where another has found nothing. queue: None if it is deleted, which all are to learn.
+        """
+        first = None if WHOLE in in_vain else self.first(queue_id)
+        awaited: Set[int] = self._by_queue.get(queue_id, _NOBODY).keys()
+        if not awaited or (len(awaited) == 1 and WHOLE in awaited):
+            return first
+        if queue is not None:
+            awaited = awaited & queue.order.open_partitions(time_ms)
+        for partition in awaited - in_vain:
+            waiter = self.first(queue_id, partition)
+            if waiter is not None and (first is None or waiter.number < first.number):
+                first = waiter
+        return first
 
     def of(self, ticket: Ticket) -> Waiter | None:
         """The receive with this ticket; None if it does not wait."""
@@ -121,15 +139,21 @@ class Waiters:
             self._deadlines = sorted(item for item in self._deadlines if not item[2].is_over)
 
     def all(self) -> list[Waiter]:
-        found = (waiting.values() for places in self._by_queue.values() for waiting in places.values())
-        return [waiter for waiting in found for waiter in waiting]
+        return [waiter for queue_id in self._by_queue for waiter in self._of(queue_id)]
+
+    def _of(self, queue_id: int) -> list[Waiter]:
+        """The receives that wait for the queue, for all of it or a partition."""
+        return [waiter for waiting in self._by_queue.get(queue_id, _NOBODY).values() for waiter in waiting.values()]
 
     def twins(self, waiter: Waiter) -> list[Waiter]:
         """The other receives that wait for the same queue under the same ReceiveRequestAttemptId."""
         attempt_id = waiter.attempt_id
-        places = self._by_queue.get(waiter.queue_id, _NOBODY).values()
-        waiting = (other for place in places for other in place.values())
+        waiting = self._of(waiter.queue_id)
         return [other for other in waiting if other is not waiter and other.attempt_id == attempt_id]
+
+    def fenced(self, queue_id: int) -> list[Waiter]:
+        """The receives of consumers of groups that wait for the queue."""
+        return [each for each in self._of(queue_id) if each.has_fence]
 
     def is_awaited(self, queue_id: int) -> bool:
         return queue_id in self._by_queue

@@ -204,8 +204,7 @@ def test_waiters_know_who_waits_where() -> None:
     waiters = Waiters()
     for number, partition in enumerate((None, 2, 2, None)):
         waiters.add(call_of(c.ReceiveMessage(URL)), number, 7, 1_000, partition)
-    assert set(waiters.partitions(7)) == {-1, 2}
-    assert waiters.partitions(8) == set()
+    assert (waiters.first(7, 1), waiters.first(8)) == (None, None)
     found = []
     for partition in (-1, 2, 2, -1):
         waiter = waiters.first(7, partition)

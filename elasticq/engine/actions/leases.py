@@ -7,8 +7,8 @@ and some live, the living ones are committed, renewed or given back all the same
 
 from collections.abc import Callable
 
+from elasticq.engine import fence, redrive, turns
 from elasticq.engine import mutations as m
-from elasticq.engine import redrive, turns
 from elasticq.engine.actions import delete, receive, visibility
 from elasticq.engine.contents import check_range
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
@@ -68,6 +68,8 @@ def _receive(
 ) -> Outcome:
     """An empty result that is not ``leased`` may wait, and then has its ``last_look``."""
     queue = named_queue(state, call, command.queue_url)
+    if command.elasticq_group is not None:
+        fence.check(state, call, queue, command, context.now_ms)
     asked = receive.Asked(queue, command, context.limits)
     check_range(asked.visibility_s, 1, limits.VISIBILITY_S_MAX, "VisibilityTimeout", "A lease has 1 to 43200 seconds")
     key = (queue.id, attempt.name, attempt.batch, attempt.partition)
@@ -194,6 +196,8 @@ def delete_message(state: State, call: Call, command: DeleteMessage, context: Ex
     if handle is None:
         return delete.delete_message(state, call, command, context)
     queue = named_queue(state, call, command.queue_url)
+    if command.elasticq_group is not None:
+        fence.check(state, call, queue, command, context.now_ms)
 
     def commit(key: Key, lease: Lease, held: list[int]) -> list[m.Mutation]:
         removed = [m.MessagesRemoved(queue.id, part) for part in m.chunks(held)]
@@ -214,6 +218,8 @@ def change_message_visibility(
     if handle is None:
         return visibility.change_message_visibility(state, call, command, context)
     queue = named_queue(state, call, command.queue_url)
+    if command.elasticq_group is not None:
+        fence.check(state, call, queue, command, context.now_ms)
     seconds = command.visibility_timeout
     if seconds is None:
         raise MissingParameter("The request must contain the parameter VisibilityTimeout.")

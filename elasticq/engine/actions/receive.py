@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from elasticq.engine import fence, redrive, turns
 from elasticq.engine import mutations as m
-from elasticq.engine import redrive, turns
 from elasticq.engine.batches import check_page_size
 from elasticq.engine.contents import check_range, check_token, stored_bytes
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
@@ -98,6 +98,8 @@ def _system_names(command: ReceiveMessage) -> frozenset[str]:
 def receive_message(state: State, call: Call, command: ReceiveMessage, context: ExecutionContext) -> Outcome:
     """Raises ContentsMissing where the next message is on disk only."""
     queue = named_queue(state, call, command.queue_url)
+    if command.elasticq_group is not None:
+        fence.check(state, call, queue, command, context.now_ms)
     asked = Asked(queue, command, context.limits)
     now_ms = context.now_ms
     key = _attempt_key(queue, command)
