@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from elasticq.checks.dead_letters import COPIED, MOVED_TWICE, RECEIVED_TOO_OFTEN
 from elasticq.checks.fifo import ATTEMPT_DIFFERS, MISORDERED, NOT_DEDUPLICATED, OVERTAKEN
 from elasticq.checks.leases import LEASE_DIFFERS, LEASE_REVIVED, LEASE_SHORT, LEASE_UNSEALED
+from elasticq.checks.partitions import MISROUTED
 from elasticq.checks.priorities import MISPRIORITISED
 from elasticq.checks.queue import DUPLICATED, EARLY, LOST, RESURRECTED
 from elasticq.sim import invariants as rule
@@ -32,6 +33,7 @@ SPLITS = ("isolate_master", "cut_master_from_majority", "bridge", "flap")
 LEASES = ("leases",)
 SHARES = ("shares",)
 URGENT = ("priorities",)
+LANES = ("all_fifo", "partitions")
 FIFO, DEAD = ("all_fifo",), ("all_fifo", "dead_letters")
 TOPICS = ("topics",)
 ADVANCES = ("advance", "advance", "crash_master", "restart")
@@ -105,6 +107,8 @@ CASES = {
         Case(planted.fifo_order_forgotten_at_takeover, (OVERTAKEN, MISORDERED), FAILOVERS, features=FIFO),
         Case(planted.priorities_lost_in_the_snapshot, (rule.ROWS_DIFFER, MISPRIORITISED), COMERS, features=URGENT),
         Case(planted.priorities_forgotten_at_takeover, (rule.ROWS_DIFFER, MISPRIORITISED), FAILOVERS, features=URGENT),
+        Case(planted.partition_gives_what_is_next_in_the_queue, (MISROUTED,), FAILOVERS, features=LANES),
+        Case(planted.partition_forgets_what_came_back, (LOST,), FAILOVERS, features=LANES),
         Case(planted.group_served_past_its_first_in_flight, (OVERTAKEN,), FAILOVERS, features=FIFO),
         Case(planted.dedup_ids_only_of_this_term, (NOT_DEDUPLICATED, TWO_EFFECTS), FAILOVERS, features=FIFO),
         Case(
@@ -189,7 +193,8 @@ PATCHES_COMPILED = frozenset(
         "slot_is_not_given_back_on_time_out", "due_time_by_the_wall_clock", "turns_by_a_random_number_of_ones_own",
         "copies_in_two_entries", "retried_publish_is_another",
         "follower_links_its_clock_ahead", "history_aged_by_the_wall_clock", "history_read_after_the_state",
-        "proxy_names_a_call_anew", "priorities_forgotten_at_takeover",
+        "proxy_names_a_call_anew", "priorities_forgotten_at_takeover", "partition_gives_what_is_next_in_the_queue",
+        "partition_forgets_what_came_back",
     )
 )  # fmt: skip
 """Faults in methods and functions that are bound when they are compiled: nothing is broken by patching them then.
