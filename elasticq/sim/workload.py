@@ -41,6 +41,7 @@ class Workload:
         self.sources = [queue for queue in self.queues if not queue.source]
         self.has_attempts = "attempts" in features
         self.has_schedules = SCHEDULES in features
+        self.drains_by_partition = cluster.scenario.seed % 2 == 0
         self.asks_attributes = bool(features)
         self.leased: LeasedCall | None = None  # the newest
 

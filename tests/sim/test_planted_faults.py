@@ -19,6 +19,7 @@ from elasticq.checks.groups import (
     UNEVEN,
 )
 from elasticq.checks.leases import LEASE_DIFFERS, LEASE_REVIVED, LEASE_SHORT, LEASE_UNSEALED
+from elasticq.checks.partitions import MISROUTED
 from elasticq.checks.priorities import MISPRIORITISED
 from elasticq.checks.queue import DUPLICATED, EARLY, LOST, RESURRECTED
 from elasticq.sim import invariants as rule
@@ -43,6 +44,7 @@ SPLITS = ("isolate_master", "cut_master_from_majority", "bridge", "flap")
 LEASES = ("leases",)
 SHARES = ("shares",)
 URGENT = ("priorities",)
+LANES = ("all_fifo", "partitions")
 FIFO, DEAD = ("all_fifo",), ("all_fifo", "dead_letters")
 TOPICS = ("topics",)
 GROUPS = ("groups",)
@@ -119,6 +121,8 @@ CASES = {
         Case(planted.fifo_order_forgotten_at_takeover, (OVERTAKEN, MISORDERED), FAILOVERS, features=FIFO),
         Case(planted.priorities_lost_in_the_snapshot, (rule.ROWS_DIFFER, MISPRIORITISED), COMERS, features=URGENT),
         Case(planted.priorities_forgotten_at_takeover, (rule.ROWS_DIFFER, MISPRIORITISED), FAILOVERS, features=URGENT),
+        Case(planted.partition_gives_what_is_next_in_the_queue, (MISROUTED,), FAILOVERS, features=LANES),
+        Case(planted.partition_forgets_what_came_back, (LOST,), FAILOVERS, features=LANES),
         Case(planted.group_served_past_its_first_in_flight, (OVERTAKEN,), FAILOVERS, features=FIFO),
         Case(planted.dedup_ids_only_of_this_term, (NOT_DEDUPLICATED, TWO_EFFECTS), FAILOVERS, features=FIFO),
         Case(
@@ -232,6 +236,7 @@ PATCHES_COMPILED = frozenset(
         "proxy_names_a_call_anew", "priorities_forgotten_at_takeover",
         "resource_assigned_before_it_is_given_back", "resource_freed_with_its_queue", "sessions_without_grace",
         "consumer_counted_twice", "retried_join_is_another", "shares_without_memory", "fence_that_is_open",
+        "partition_gives_what_is_next_in_the_queue", "partition_forgets_what_came_back",
     )
 )  # fmt: skip
 """Faults in methods and functions that are bound when they are compiled: nothing is broken by patching them then.
