@@ -52,8 +52,8 @@ def sessions_without_grace() -> Iterator[None]:
     """A session ends by the clock alone, though there was no master who could have renewed it."""
     honest, none = Groups.over, Grace()
 
-    def strict(self: Groups, grace: Grace, now_ms: int) -> Iterator[Consumer]:
-        return honest(self, none, now_ms)
+    def strict(self: Groups, grace: Grace, now_ms: int, limit: int) -> list[Consumer]:
+        return honest(self, none, now_ms, limit)
 
     with patch.object(Groups, "over", strict):
         yield
