@@ -8,14 +8,12 @@ tells when one comes or goes.
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 
 from elasticq.engine.consumer_rows import WHOLE, ConsumerGroupSet, ConsumerSet, GroupRebalanced, ResourceAssigned
 from elasticq.engine.queue_names import QueueNames
 from elasticq.engine.rows import Grace
 from elasticq.model.limits import RESOURCES_MAX
-
-PARTITIONS: Final = "ElasticqPartitions"
 
 Resource = tuple[str, int]
 """The name of a queue, and a partition of it or WHOLE."""
@@ -159,7 +157,7 @@ class Groups:
             if len(present) < RESOURCES_MAX:
                 present[name, WHOLE] = queue.id
             return
-        for partition in range(int(queue.attributes.get(PARTITIONS, 0))):
+        for partition in range(queue.partitions):
             present[name, partition] = queue.id
 
     def _look_for_resources(self, group: Group, besides: str = "") -> None:
