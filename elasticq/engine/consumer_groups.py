@@ -5,7 +5,6 @@ What a group's resources are is no row: it follows from the names of the queues 
 tells when one comes or goes.
 """
 
-from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import Any
@@ -194,23 +193,23 @@ class Groups:
             self._deadlines = [each for each in self._deadlines if each[1] in self.consumers]
             heapify(self._deadlines)
 
-    def over(self, grace: Grace, now_ms: int) -> Iterator[Consumer]:
-        """The consumers whose sessions are over, those whose time was up first come first."""
-        late: list[tuple[int, int]] = []
+    def over(self, grace: Grace, now_ms: int, limit: int) -> list[Consumer]:
+        """Up to ``limit`` consumers whose sessions are over, those whose time was up first first."""
+        found: list[Consumer] = []
+        looked_at: list[tuple[int, int]] = []
         deadlines = self._deadlines
-        try:
-            while deadlines and deadlines[0][0] <= now_ms:
-                number = heappop(deadlines)[1]
-                consumer = self.consumers.get(number)
-                if consumer is None:
-                    continue
-                until_ms = grace.until_ms(consumer.row.deadline_ms)
-                late.append((until_ms, number))
-                if until_ms <= now_ms:
-                    yield consumer
-        finally:
-            for each in late:
-                heappush(deadlines, each)
+        while deadlines and deadlines[0][0] <= now_ms and len(found) < limit:
+            number = heappop(deadlines)[1]
+            consumer = self.consumers.get(number)
+            if consumer is None:
+                continue
+            until_ms = grace.until_ms(consumer.row.deadline_ms)
+            looked_at.append((until_ms, number))
+            if until_ms <= now_ms:
+                found.append(consumer)
+        for each in looked_at:
+            heappush(deadlines, each)
+        return found
 
     def next_end_ms(self) -> int | None:
         """Before this cluster time no session is over; None without consumers."""

@@ -64,7 +64,7 @@ from elasticq.node.outlet import Outlet
 from elasticq.node.outputs import Fetch, HeldCall, Reply, Ticket, Wanted
 from elasticq.node.peer import Peer
 from elasticq.node.replies import Replies
-from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus
+from elasticq.node.settings import GroupStatus, LeaseStatus, NodeSettings, NodeStatus
 from elasticq.node.status import StatusReport
 from elasticq.node.voter_changes import NOT_THE_MASTER, VoterChanges
 from elasticq.node.waiting_calls import WaitingCalls
@@ -558,6 +558,10 @@ class Node(Driven):
     def leases(self, now_ms: int, limit: int) -> list[LeaseStatus]:
         """Up to ``limit`` leases as this member knows them: the living ones, and then those that ended last."""
         return self._report.leases(now_ms, limit)
+
+    def groups(self, now_ms: int, limit: int) -> list[GroupStatus]:
+        """Up to ``limit`` consumer groups as this member knows them, the oldest first."""
+        return self._report.groups(now_ms, limit)
 
 
 def _unknown(calls: list[HeldCall]) -> list[Reply]:

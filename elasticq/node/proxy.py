@@ -21,7 +21,7 @@ from elasticq.node.orders import Order, OrderRefused
 from elasticq.node.outputs import HeldCall, Reply, Ticket
 from elasticq.node.peer import Peer
 from elasticq.node.pending_calls import Sent
-from elasticq.node.settings import LeaseStatus, MemberStatus, NodeSettings, NodeStatus
+from elasticq.node.settings import GroupStatus, LeaseStatus, MemberStatus, NodeSettings, NodeStatus
 from elasticq.node.waiting_calls import READS, WaitingCalls
 from elasticq.replication.messages import FrameError
 from elasticq.replication.replica import MASTER
@@ -328,6 +328,9 @@ class Proxy(Driven):
         )
 
     def leases(self, now_ms: int, limit: int) -> list[LeaseStatus]:
+        return []
+
+    def groups(self, now_ms: int, limit: int) -> list[GroupStatus]:
         return []
 
     @property

@@ -98,6 +98,28 @@ class LeaseStatus(Struct, frozen=True):
     ended_ms: int
 
 
+class GroupStatus(Struct, frozen=True):
+    """What ``/groups`` tells of one consumer group.
+
+    idle: how many of its consumers hold nothing. held, revoking, free: how many of its resources a consumer has, is to
+    give back, and nobody has. rebalancing_ms: for how long its resources have been shared out anew by now, 0 where they
+    are not; rebalanced_ms: how long that took the last time.
+    """
+
+    account: str
+    group: str
+    generation: int
+    consumers: int
+    idle: int
+    held: int
+    revoking: int
+    free: int
+    moves: int
+    rebalancing_ms: int
+    rebalanced_ms: int
+    session_ms: int
+
+
 class NodeStatus(Struct, frozen=True, kw_only=True):
     """What ``/ready`` and ``/cluster`` tell. ``reason`` is empty when ready.
 

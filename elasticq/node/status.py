@@ -3,6 +3,7 @@
 from itertools import islice
 
 from elasticq.engine import mutations as m
+from elasticq.engine.consumer_groups import Group
 from elasticq.engine.state import State
 from elasticq.node.clock import ClusterClock
 from elasticq.node.digests import Digests
@@ -11,7 +12,7 @@ from elasticq.node.forwarder import Forwarder
 from elasticq.node.journal import Journal
 from elasticq.node.leadership import Leadership
 from elasticq.node.members import Members
-from elasticq.node.settings import LeaseStatus, NodeStatus
+from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
 from elasticq.replication.replica import MASTER, Replica
 
 
@@ -118,3 +119,28 @@ class StatusReport:
                 )
             )
         return found
+
+    def groups(self, now_ms: int, limit: int) -> list[GroupStatus]:
+        """Up to ``limit`` consumer groups as this member knows them, the oldest first."""
+        time_ms = self._clock.time_ms(now_ms)
+        return [_group_status(each, time_ms) for each in islice(self._state.groups.by_number.values(), limit)]
+
+
+def _group_status(group: Group, time_ms: int) -> GroupStatus:
+    row, status = group.row, group.status
+    revoking = sum(len(each.revoking) for each in group.consumers.values())
+    held = len(group.by_resource) - revoking
+    return GroupStatus(
+        account=row.account,
+        group=row.name,
+        generation=status.generation,
+        consumers=len(group.consumers),
+        idle=sum(not each.held for each in group.consumers.values()),
+        held=held,
+        revoking=revoking,
+        free=sum(each not in group.by_resource for each in group.present),
+        moves=status.moves,
+        rebalancing_ms=max(time_ms - status.started_ms, 0) if status.started_ms else 0,
+        rebalanced_ms=status.rebalanced_ms,
+        session_ms=row.session_ms,
+    )

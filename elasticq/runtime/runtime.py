@@ -35,7 +35,7 @@ from elasticq.node.node import Node
 from elasticq.node.orders import Order
 from elasticq.node.outputs import Fetch, Frame, News, Wanted
 from elasticq.node.peer import Peer
-from elasticq.node.settings import LeaseStatus, NodeStatus
+from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
 from elasticq.replication.messages import FrameError
 from elasticq.replication.records import Entry
 from elasticq.runtime.clock import Clock, boot_ms, wall_ms
@@ -334,6 +334,9 @@ class Runtime:
 
     def leases(self, limit: int) -> list[LeaseStatus]:
         return self._node.leases(self._clock(), limit)
+
+    def groups(self, limit: int) -> list[GroupStatus]:
+        return self._node.groups(self._clock(), limit)
 
     def ignored_attributes(self) -> set[str]:
         return self._node.ignored_attributes

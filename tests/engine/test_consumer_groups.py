@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -276,6 +277,7 @@ def test_more_than_an_entry_holds_is_shared_out_in_steps() -> None:
     assert len(desk.beat(view).assigned) == 1_200
 
 
+@pytest.mark.pure
 def test_a_prefix_has_no_more_resources_than_a_group_may_have(monkeypatch: Any) -> None:
     monkeypatch.setattr("elasticq.engine.consumer_groups.RESOURCES_MAX", 3)
     desk = GroupDesk()
