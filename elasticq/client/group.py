@@ -74,6 +74,7 @@ class Group:
         self._is_closing = False
         self._revoked: set[int] = set()  # on_revoked has returned
         self._stuck: set[int] = set()  # on_revoked failed: perhaps something is still acted on
+        self._is_broken = False  # nobody makes callbacks any more
         self._failure: Exception | None = None
         self._join_id = ""
         self._threads: list[threading.Thread] = []
@@ -177,7 +178,9 @@ class Group:
             consumer_id = self._state.view.consumer_id
             self._state.lost(consumer_id)
             self._changed.notify_all()
-        if consumer_id and not self._stuck:  # else the session's end frees what this consumer had
+        if (
+            consumer_id and not self._stuck and not self._is_broken
+        ):  # else the session's end frees what this consumer had
             with suppress(ClientError, OSError):
                 self._calls.try_once(
                     lambda sqs: sqs.leave_group(GroupName=self.name, ConsumerId=consumer_id), CALL_READ_S
@@ -189,7 +192,7 @@ class Group:
 
     def _has_stopped(self) -> bool:
         """True if nothing is acted on any more, but for what cannot be stopped."""
-        return self._is_closing and self._state.acting == len(self._stuck)
+        return self._is_closing and (self._is_broken or self._state.acting == len(self._stuck))
 
     def _end(self) -> None:
         """Want nothing any more."""
@@ -208,6 +211,8 @@ class Group:
         try:
             run()
         except Exception as failure:
+            with self._changed:
+                self._is_broken = run == self._act
             self._fail(failure)
 
     # --- heartbeats ---------------------------------------------------------------------

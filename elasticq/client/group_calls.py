@@ -92,6 +92,9 @@ class _Everywhere:
         self._calls = calls
 
     def __getattr__(self, name: str) -> Callable[..., Members]:
+        if not hasattr(Sqs, name):
+            raise AttributeError(f"the light client has no method {name}")
+
         def call(**members: Any) -> Members:
             retries = Retries(MESSAGES_RETRY_S)
             while True:

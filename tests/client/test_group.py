@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import boto3
 import pytest
 
 from elasticq.client import Group, Held, SqsError
@@ -175,7 +176,20 @@ def test_the_light_client_is_refused_what_is_another_s(work: Workplace) -> None:
     refused_afterwards(work, work.sqs)
 
 
+def test_boto3_is_refused_what_is_another_s(work: Workplace) -> None:
+    server = work.server
+    key = {"aws_access_key_id": server.account, "aws_secret_access_key": "x"}
+    refused_afterwards(work, boto3.client("sqs", endpoint_url=server.endpoint_url, region_name=server.region, **key))
+
+
 def test_close_in_a_callback_ends_the_consumer(work: Workplace) -> None:
     group = Group(work.sqs, GROUP, on_assigned=lambda held: group.close())
     with group:
         assert group.wait(60)
+
+
+def test_a_failure_of_its_own_ends_it_too(work: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elasticq.client.group.Held", lambda *parts: parts[99])
+    with pytest.raises(IndexError), Group(work.sqs, GROUP) as group:
+        assert list(group) == []
+    assert work.states() == {"held"}, "what it had is left to the session's end"

@@ -60,6 +60,7 @@ def test_messages_go_where_somebody_answers_too() -> None:
     with Scripted(answer({"Messages": []})) as server:
         calls = GroupCalls(NOBODY, [server.endpoint], (), True)
         assert calls.messages.receive_message(QueueUrl="q")["Messages"] == []
+        assert not hasattr(calls.messages, "meta"), "which is how a client of boto3 is known"
         calls.close()
     with Scripted(GONE) as server, client(server) as sqs:
         alone = GroupCalls(sqs, (), (), True)

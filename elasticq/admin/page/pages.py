@@ -32,7 +32,7 @@ HERE: Final = Path(__file__).parent
 NAV: Final = (
     ("/", "Queues"),
     ("/topics", "Topics"),
-    ("/groups", "Groups"),
+    ("/groups.html", "Groups"),
     ("/consumers", "Consumers"),
     ("/cluster.html", "Cluster"),
     ("/events", "Events"),
@@ -87,7 +87,7 @@ class Pages:
         app.router.add_get("/queues/{account}/{name}/messages/{sequence}", self.message)
         app.router.add_get("/topics", self.all_topics)
         app.router.add_get("/topics/{account}/{name}", self.topic)
-        app.router.add_get("/groups", self.all_groups)
+        app.router.add_get("/groups.html", self.all_groups)
         app.router.add_get("/consumers", self.consumers)
         app.router.add_get("/cluster.html", self.cluster)
         app.router.add_get("/events", self.events)
@@ -263,7 +263,7 @@ class Pages:
             trouble = error.message
         return await self._html(
             "groups.html",
-            "/groups",
+            "/groups.html",
             rows=rows,
             trouble=trouble,
             filter=wanted,

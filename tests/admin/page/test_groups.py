@@ -42,12 +42,12 @@ async def test_resources_without_a_steady_holder_come_first() -> None:
 
 
 def test_a_group_is_shown_with_its_consumers_and_holders(operator: Operator) -> None:
-    assert "There are no consumer groups yet" in operator.ask("/groups?filter=")[1]
+    assert "There are no consumer groups yet" in operator.ask("/groups.html?filter=")[1]
     operator.act("CreateQueue", {"QueueName": "shared-1"})
     operator.act("ElasticqSetGroup", {"GroupName": "sharing", "QueueNames": ["shared-1"]})
     consumer = operator.act("ElasticqJoinGroup", {"GroupName": "sharing", "ConsumerName": HOSTILE})[1]["ConsumerId"]
     operator.act("ElasticqJoinGroup", {"GroupName": "sharing", "ConsumerName": "idle"})
-    status, text, _ = operator.ask("/groups")
+    status, text, _ = operator.ask("/groups.html")
     assert status == 200
     row = re.search(r'<a href="#group-sharing">.*</tr>', text)
     assert row
@@ -55,9 +55,9 @@ def test_a_group_is_shown_with_its_consumers_and_holders(operator: Operator) -> 
     assert consumer in text
     assert HOSTILE not in text
     assert "queues shared-1" in text
-    assert "No group has" in operator.ask("/groups?filter=none")[1]
+    assert "No group has" in operator.ask("/groups.html?filter=none")[1]
     operator.act("ElasticqDeleteGroup", {"GroupName": "sharing"})
 
 
 def test_a_region_that_is_none_is_told(operator: Operator) -> None:
-    assert operator.ask("/groups?region=No")[0] == 400
+    assert operator.ask("/groups.html?region=No")[0] == 400

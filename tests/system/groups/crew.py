@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from elasticq.checks.group_history import Rest, Rules
+from elasticq.checks.group_history import Held, Rest
 from elasticq.checks.groups import check
 from elasticq.checks.queue_history import Finding
 from elasticq.client import Sqs
@@ -143,13 +143,31 @@ class Crew:
         for name in list(self.processes):
             self.leave(name)
         told = history.read(self.notes.values())
-        findings = check(told.events, Rules(SESSION_MS * 1_000), rest=rest)
+        findings = check(told.events, SESSION_MS * 1_000, rest=rest)
         refused = sum(number for (_, outcome), number in told.acts.items() if outcome == "fail")
         accepted = sum(number for (_, outcome), number in told.acts.items() if outcome == "ok")
         return Verdict(findings, self.guard.stale(), pauses, kills, accepted, refused)
+
+    def killing_takes(self) -> float:
+        """Kill one; return how many milliseconds later others held all that it had, and start it anew."""
+        until(self.is_even, "all is held, evenly")
+        name = min(self.processes)
+        at_us = self.kill9(name)
+        mine = {event.resource for event in self._held() if (event.until_us or 0) >= at_us}
+        until(lambda: mine <= {event.resource for event in self._held() if event.from_us > at_us}, "others hold all")
+        times = [
+            min(event.from_us for event in self._held() if event.resource == each and event.from_us > at_us)
+            for each in mine
+        ]
+        self.start(name)
+        return (max(times) - at_us) / 1_000
+
+    def _held(self) -> list[Held]:
+        """Return all that was ever held, as the consumers noted it by now."""
+        return [event for event in history.read(self.notes.values()).events if isinstance(event, Held)]
 
     def _tokens(self) -> set[int]:
         return {each["Token"] for each in self.described()["Resources"]}
 
     def _noted(self) -> set[int]:
-        return {event.token for event in history.read(self.notes.values()).events if hasattr(event, "from_us")}
+        return {event.token for event in self._held()}

@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from elasticq.checks.group_history import Rules
 from elasticq.checks.groups import check
 from elasticq.checks.queue_history import Finding
 from elasticq.client import Sqs
@@ -139,7 +138,7 @@ def soak(
         for slot in slots:
             slot.end()
     told = history.read(history.Notes(log) for slot in slots for log in slot.logs)
-    findings = check(told.events, Rules(session_ms * 1_000))
+    findings = check(told.events, session_ms * 1_000)
     outcomes = {each: sum(n for (_, outcome), n in told.acts.items() if outcome == each) for each in ("ok", "fail")}
     return Figures(joins, leaves, killed, len(told.held), outcomes["ok"], outcomes["fail"], guard.stale(), findings)
 
