@@ -23,7 +23,7 @@ from elasticq import BUILD, __version__
 from elasticq.admin.source import AdminSource
 from elasticq.engine.figures import QueueFigures
 from elasticq.model.histogram import Histogram
-from elasticq.node.settings import NodeStatus
+from elasticq.node.settings import GroupStatus, NodeStatus
 from elasticq.runtime.meter import Messages, Meter, Published
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -73,6 +73,8 @@ async def expose(source: AdminSource) -> bytes:
     topics = list(islice(source.meter().by_topic().items(), QUEUES_MAX))
     pushes = list(islice(source.pushes().items(), QUEUES_MAX))
     of_queues = (*_of_queues(queues, status.time_ms), *_of_consumers(waiting), *_of_counts("queue", _MESSAGES, counted))
+    groups = source.groups(QUEUES_MAX) if status.role == "master" else []
+    of_queues = (*of_queues, *_of_groups(groups))
     for lines in (*of_queues, *_of_counts("topic", _PUBLISHED, topics), *_of_counts("topic", _PUSHES, pushes)):
         for part in lines:
             parts.append(part)
@@ -235,6 +237,42 @@ def _of_consumers(waiting: Counter[Key]) -> Iterator[Lines]:
 
     name, told = f"{PREFIX}queue_consumers", "Receives that wait at a queue."
     yield _lines(lambda: GaugeMetricFamily(name, told, labels=["queue", "account"]), list(waiting.items()), add)
+
+
+_GROUPS: Final[list[tuple[str, str, Callable[[GroupStatus], float]]]] = [
+    ("group_generation", "How often what a consumer group has was shared out anew.", lambda each: each.generation),
+    ("group_consumers", "Consumers of a group.", lambda each: each.consumers),
+    ("group_idle_consumers", "Consumers of a group that hold nothing.", lambda each: each.idle),
+    (
+        "group_rebalancing_seconds",
+        "How long a sharing out runs, 0 at rest.",
+        lambda each: each.rebalancing_ms / 1e3,
+    ),
+    ("group_rebalanced_seconds", "How long a group's last sharing out took.", lambda each: each.rebalanced_ms / 1e3),
+]
+
+
+def _of_groups(groups: Sequence[GroupStatus]) -> Iterator[Lines]:
+    labels = ["group", "account"]
+    for name, told, read in _GROUPS:
+
+        def add(family: GaugeMetricFamily, group: GroupStatus, read: Callable[[GroupStatus], float] = read) -> None:
+            family.add_metric([group.group, group.account], read(group))
+
+        yield _lines(partial(GaugeMetricFamily, PREFIX + name, told, labels=labels), groups, add)
+
+    def add_states(family: GaugeMetricFamily, group: GroupStatus) -> None:
+        family.add_metric([group.group, group.account, "held"], group.held)
+        family.add_metric([group.group, group.account, "revoking"], group.revoking)
+        family.add_metric([group.group, group.account, "free"], group.free)
+
+    def add_moves(family: CounterMetricFamily, group: GroupStatus) -> None:
+        family.add_metric([group.group, group.account], group.moves)
+
+    resources, about = f"{PREFIX}group_resources", "Queues or partitions of a group, by whether somebody has them."
+    yield _lines(lambda: GaugeMetricFamily(resources, about, labels=[*labels, "state"]), groups, add_states)
+    moves, meaning = f"{PREFIX}group_moves", "Resources that were taken from a consumer so that another one gets them."
+    yield _lines(lambda: CounterMetricFamily(moves, meaning, labels=labels), groups, add_moves)
 
 
 def _of_counts(

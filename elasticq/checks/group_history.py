@@ -47,11 +47,15 @@ class Decision(Struct):
 
 
 class Joined(Decision):
-    """A consumer joined, or has another weight from now on. max_per_consumer: the group's bound, 0 for none."""
+    """A consumer joined, or has another weight from now on.
+
+    max_per_consumer: the group's bound, 0 for none; call: what names the call by which it joined, empty if unknown.
+    """
 
     consumer: str
     weight: int = 1
     max_per_consumer: int = 0
+    call: str = ""
 
 
 class Left(Decision):

@@ -6,6 +6,7 @@ stale_act      an act with a token succeeded although it began after another con
 not_held       at rest a resource has no holder although a living consumer could hold it, or a consumer that is gone
 uneven         at rest a consumer holds more or less than its share, rounded up or down
 needless_move  more resources were taken from their holders than an even sharing out needed
+joined_twice   one call made two consumers
 session_short  a session ended although it lives for certain
 
 A consumer's share is resources times weight divided by the sum of weights; those whose share passes the bound of
@@ -39,7 +40,7 @@ from elasticq.checks.queue_history import ROUNDING_US, Finding, Jump
 
 TWO_HOLDERS, TOKEN_FELL, STALE_ACT = "two_holders", "token_fell", "stale_act"
 NOT_HELD, UNEVEN = "not_held", "uneven"
-NEEDLESS_MOVE, SESSION_SHORT = "needless_move", "session_short"
+NEEDLESS_MOVE, SESSION_SHORT, JOINED_TWICE = "needless_move", "session_short", "joined_twice"
 MOVES_AN_ORDER = 2  # the resource that was asked for, and one that goes back for it so that all is even again
 _NEVER_US = 1 << 62
 
@@ -65,6 +66,7 @@ def check(
     findings += _stale(history, held)
     findings += _needless(history)
     findings += _short(history, session_us, list(jumps))
+    findings += _joined_twice(history)
     if rest is not None:
         findings += _at_rest(held, rest, session_us)
     return sorted(findings, key=lambda finding: (finding.at_us, finding.name, finding.evidence))
@@ -265,6 +267,16 @@ def _at_rest(held: dict[str, list[Held]], rest: Rest, session_us: int) -> list[F
     if wrong and not idle:
         told = ", ".join(f"{each} holds {counts[each]} of {float(wanted[each]):.2f}" for each in wanted)
         findings.append(Finding(UNEVEN, f"{', '.join(wrong)}: {told}", rest.at_us))
+    return findings
+
+
+def _joined_twice(history: list[Event]) -> list[Finding]:
+    findings = []
+    made: dict[str, str] = {}
+    for event in history:
+        if isinstance(event, Joined) and event.call and made.setdefault(event.call, event.consumer) != event.consumer:
+            evidence = f"{event.call} made {made[event.call]} and {event.consumer}"
+            findings.append(Finding(JOINED_TWICE, evidence, event.at_us))
     return findings
 
 

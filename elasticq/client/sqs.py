@@ -52,7 +52,10 @@ class Sqs(GroupMethods, Client):
         return self._call("SendMessageBatch", members, _check_sent_batch)
 
     def receive_message(self, **members: Any) -> Members:
-        """Takes boto3's keywords, and ElasticqPageSize (1 to 1,000) instead of MaxNumberOfMessages."""
+        """Takes boto3's keywords, and ElasticqPageSize (1 to 1,000) instead of MaxNumberOfMessages.
+
+        ElasticqPartition: only messages of this partition, in a FIFO queue that has some.
+        """
         return self._call("ReceiveMessage", members, _check_received, members.get("WaitTimeSeconds") or 0)
 
     def delete_message(self, **members: Any) -> Members:

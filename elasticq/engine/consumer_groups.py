@@ -5,17 +5,14 @@ What a group's resources are is no row: it follows from the names of the queues 
 tells when one comes or goes.
 """
 
-from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 
 from elasticq.engine.consumer_rows import WHOLE, ConsumerGroupSet, ConsumerSet, GroupRebalanced, ResourceAssigned
 from elasticq.engine.queue_names import QueueNames
 from elasticq.engine.rows import Grace
 from elasticq.model.limits import RESOURCES_MAX
-
-PARTITIONS: Final = "ElasticqPartitions"
 
 Resource = tuple[str, int]
 """The name of a queue, and a partition of it or WHOLE."""
@@ -159,7 +156,7 @@ class Groups:
             if len(present) < RESOURCES_MAX:
                 present[name, WHOLE] = queue.id
             return
-        for partition in range(int(queue.attributes.get(PARTITIONS, 0))):
+        for partition in range(queue.partitions):
             present[name, partition] = queue.id
 
     def _look_for_resources(self, group: Group, besides: str = "") -> None:
@@ -196,23 +193,25 @@ class Groups:
             self._deadlines = [each for each in self._deadlines if each[1] in self.consumers]
             heapify(self._deadlines)
 
-    def over(self, grace: Grace, now_ms: int) -> Iterator[Consumer]:
-        """The consumers whose sessions are over, those whose time was up first come first."""
-        late: list[tuple[int, int]] = []
+    def over(self, grace: Grace, now_ms: int, limit: int) -> list[Consumer]:
+        """Up to ``limit`` consumers whose sessions are over, those whose time was up first first."""
+        found: list[Consumer] = []
+        looked_at: list[tuple[int, int]] = []
+        met: set[int] = set()  # a consumer whose removal was rolled back stands there twice
         deadlines = self._deadlines
-        try:
-            while deadlines and deadlines[0][0] <= now_ms:
-                number = heappop(deadlines)[1]
-                consumer = self.consumers.get(number)
-                if consumer is None:
-                    continue
-                until_ms = grace.until_ms(consumer.row.deadline_ms)
-                late.append((until_ms, number))
-                if until_ms <= now_ms:
-                    yield consumer
-        finally:
-            for each in late:
-                heappush(deadlines, each)
+        while deadlines and deadlines[0][0] <= now_ms and len(found) < limit:
+            number = heappop(deadlines)[1]
+            consumer = self.consumers.get(number)
+            if consumer is None or number in met:
+                continue
+            met.add(number)
+            until_ms = grace.until_ms(consumer.row.deadline_ms)
+            looked_at.append((until_ms, number))
+            if until_ms <= now_ms:
+                found.append(consumer)
+        for each in looked_at:
+            heappush(deadlines, each)
+        return found
 
     def next_end_ms(self) -> int | None:
         """Before this cluster time no session is over; None without consumers."""

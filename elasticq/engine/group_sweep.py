@@ -4,7 +4,6 @@ The master's tick asks for the next step and proposes what it gets. What is left
 consumers, and when a sharing out is due.
 """
 
-from itertools import islice
 from typing import Final
 
 from msgspec import Struct
@@ -30,9 +29,8 @@ def step(state: State, now_ms: int) -> GroupStep:
     """The next step of background work."""
     groups = state.groups
     gone: dict[int, list[Consumer]] = {}
-    over = 0
-    for consumer in islice(groups.over(state.grace, now_ms), CONSUMERS_A_STEP):
-        over += 1
+    over = groups.over(state.grace, now_ms, CONSUMERS_A_STEP)
+    for consumer in over:
         gone.setdefault(consumer.row.group, []).append(consumer)
     found: list[Mutation] = []
     last_token = -1
@@ -47,7 +45,7 @@ def step(state: State, now_ms: int) -> GroupStep:
         found += draft.mutations
         if not draft.mutations:
             groups.dirty.pop(group.row.number, None)
-    if found or over == CONSUMERS_A_STEP:
+    if found or len(over) == CONSUMERS_A_STEP:
         return GroupStep(found, 0)
     return GroupStep(found, _next_ms(state, now_ms))
 

@@ -51,6 +51,7 @@ UNREADABLE: Final = (
     "Messages of this queue cannot be read from the disk any more, and are lost; a retry passes over them."
 )
 
+_NOWHERE: Final[frozenset[int]] = frozenset()
 # After these a waiting receive of their queue may find something, or learn that the queue is gone.
 _WAKING = (m.MessageStored, m.VisibilityChanged, m.ReceiveReturned, m.QueueDeleted, m.QueueAttributesSet)
 _FREEING = (m.MessagesRemoved, m.RangeRemoved)  # where groups may be kept back: the next of theirs may be free
@@ -313,7 +314,7 @@ class Executor:
             self._answer(call, ticket, ServiceUnavailable("Too many receives are waiting."), now_ms)
             return True
         queue = self._queue_of(call, command)
-        self.waiters.add(call, ticket, queue, now_ms + seconds * 1_000)
+        self.waiters.add(call, ticket, queue, now_ms + seconds * 1_000, command.elasticq_partition)
         self.waiters.expect(queue, self._state.queues[queue].order.next_due_ms())
         return True
 
@@ -353,7 +354,8 @@ class Executor:
 
     def _serve_waiters(self, queue_id: int, now_ms: int) -> None:
         """Answer the receives that wait on a queue, in their order, as long as there are messages for them."""
-        while (waiter := self.waiters.first(queue_id)) is not None:
+        in_vain, queues = _NOWHERE, self._state.queues
+        while waiter := self.waiters.next(queue_id, in_vain, queues.get(queue_id), self._context.now_ms):
             self._journal.stamp_command(now_ms)
             try:
                 decision = self._judge.decide(execute, self._state, waiter.call, self._context)
@@ -369,7 +371,8 @@ class Executor:
                 result, mutations = decision.result, decision.mutations
                 if not mutations and _is_plain(result):
                     if not self._was_answered(waiter.call):
-                        break
+                        in_vain |= {waiter.partition}
+                        continue
                     # Another attempt of its SDK call got what there was: nothing that comes is for this one.
                     self._answer_waiter(waiter, result, now_ms)
                     continue
@@ -383,7 +386,8 @@ class Executor:
                 if waiter.is_over:
                     continue
                 self._content_cache.want(queue_id, missing.sequences)
-                break
+                in_vain |= {waiter.partition}
+                continue
             self.waiters.remove(waiter)
             if mutations:
                 self._journal.close_if_free(now_ms)
@@ -393,7 +397,7 @@ class Executor:
             self._wake(mutations, now_ms, besides=queue_id)
             if not _is_plain(result):
                 self._serve_twins(waiter, now_ms)
-        queue = self._state.queues.get(queue_id)
+        queue = queues.get(queue_id)
         due_ms = queue.order.next_due_ms() if queue is not None else None
         if due_ms is not None:  # what is due and was not looked at, as a wait for contents came first, is so in a while
             self.waiters.expect(queue_id, max(due_ms, self._context.now_ms + 1))

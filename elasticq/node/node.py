@@ -551,9 +551,9 @@ class Node(Driven):
 
     # --- status -------------------------------------------------------------------------
 
-    def status(self, now_ms: int) -> NodeStatus:
+    def status(self, now_ms: int, groups_max: int = 0) -> NodeStatus:
         """What ``/ready`` and ``/cluster`` tell of this member."""
-        return self._report.status(now_ms)
+        return self._report.status(now_ms, groups_max)
 
     def leases(self, now_ms: int, limit: int) -> list[LeaseStatus]:
         """Up to ``limit`` leases as this member knows them: the living ones, and then those that ended last."""

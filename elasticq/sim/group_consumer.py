@@ -293,8 +293,8 @@ class Consumer:
                 command: Command = ElasticqHeartbeat(GROUP, ask.consumer_id, ask.released)
                 self._beat(life, life.beating, command, ask.consumer_id, 0)
             elif not life.is_leaving:
-                join = ElasticqJoinGroup(GROUP, self.name, self.weight)
                 sent_us = self.scheduler.now_us
+                join = ElasticqJoinGroup(GROUP, f"{self.name} at {sent_us}", self.weight)
                 life.joining.begin(join, None, partial(self._joined, life, sent_ms, sent_us))
         view = core.view
         if view.consumer_id and life.waiting.running is None and not life.is_leaving:

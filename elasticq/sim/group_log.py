@@ -79,9 +79,8 @@ class GroupLog:
             case ConsumerSet():
                 if self._weights.get(mutation.number) != mutation.weight:
                     self._weights[mutation.number] = mutation.weight
-                    decisions.append(
-                        Joined(at_us, consumer_id(mutation.number), mutation.weight, self._max_per_consumer)
-                    )
+                    consumer, bound = consumer_id(mutation.number), self._max_per_consumer
+                    decisions.append(Joined(at_us, consumer, mutation.weight, bound, mutation.name))
             case ConsumerRemoved():
                 consumer = consumer_id(mutation.number)
                 decisions.append(Left(at_us, consumer, consumer not in self.left))

@@ -220,6 +220,12 @@ def test_queue_that_is_made_anew_before_its_holder_is_asked_may_be_revoked() -> 
     assert names(*even("a", "b"), Removed(1, "r0"), Added(2, "r0"), Revoked(3, "r0", 1)) == []
 
 
+def test_call_that_makes_two_consumers_is_found() -> None:
+    assert names(Joined(1, "a", call="x"), Joined(2, "a", weight=0, call="x"), Joined(3, "b", call="y")) == []
+    assert names(Joined(1, "a", call="x"), Joined(2, "b", call="x")) == ["joined_twice"]
+    assert names(Joined(1, "a"), Joined(2, "b")) == []
+
+
 # --- sessions ---------------------------------------------------------------------------
 
 

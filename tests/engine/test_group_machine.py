@@ -4,6 +4,7 @@ What DescribeGroups tells is compared from step to step: who may take a resource
 """
 
 from fractions import Fraction
+from math import ceil
 
 import pytest
 from hypothesis import settings
@@ -96,10 +97,14 @@ class GroupMachine(RuleBasedStateMachine):
     @precondition(lambda self: len(self.cards) < 5)
     @rule(weight=st.sampled_from([1, 1, 1, 2, 0]))
     def join(self, weight: int) -> None:
+        before = {row.state for row in self.shown().values()}
         answer = self.solo.do(g.ElasticqJoinGroup(group_name="g", weight=weight))
         assert isinstance(answer, GroupViewResult)
         self.cards[answer.consumer_id] = Card(weight, 0)
         self.heard(answer.consumer_id, answer)
+        taken = sum(row.state == "revoking" for row in self.shown().values())
+        if "revoking" not in before:
+            assert taken <= ceil(self.shares()[answer.consumer_id])
 
     @precondition(lambda self: self.cards)
     @rule(pick=PICK, gives_back=st.booleans())
@@ -214,4 +219,4 @@ class GroupMachine(RuleBasedStateMachine):
 
 
 class TestGroupMachine(GroupMachine.TestCase):
-    settings = settings(max_examples=60, stateful_step_count=30)
+    settings = settings(max_examples=50, stateful_step_count=30)

@@ -102,7 +102,7 @@ def _next(
     """The outcome of a call that a lease, which is not sealed, has not answered before."""
     room = limits.LEASE_MESSAGES_MAX - lease.messages
     limit = min(asked.limit, room, max(limits.IN_FLIGHT_MAX - queue.order.in_flight(context.now_ms), 0))
-    chosen, moved = _choose(state, queue, lease, limit, context) if limit else ([], [])
+    chosen, moved = _choose(state, queue, lease, limit, asked.partition, context) if limit else ([], [])
     over = state.leases.over(queue.id, state.grace, context.now_ms)
     if len(over) == ENDED_AT_ONCE_MAX:
         chosen, moved = [], []  # nothing is handed out before all are over
@@ -117,15 +117,17 @@ def _next(
 
 
 def _choose(
-    state: State, queue: Queue, lease: Lease, limit: int, context: ExecutionContext
+    state: State, queue: Queue, lease: Lease, limit: int, partition: int | None, context: ExecutionContext
 ) -> tuple[list[int], list[m.Mutation]]:
     """As for any receive, then behind the lease's own messages in groups that nobody else has messages of."""
-    chosen, dead = redrive.choose(state, queue, limit, context.now_ms)
+    chosen, dead = redrive.choose(state, queue, limit, context.now_ms, partition)
     if queue.kind.blocks_groups and lease.messages and len(chosen) < limit and not dead:
         groups = lease.groups = lease.groups or LeaseGroups()
         groups.learn(lease.calls)
         sent_after_ms, room = queue.expired_before_ms(context.now_ms), limit - len(chosen)
-        found = queue.order.choose_behind(groups, context.now_ms, room, sent_after_ms, may_miss=bool(chosen))
+        found = queue.order.choose_behind(
+            groups, context.now_ms, room, sent_after_ms, may_miss=bool(chosen), partition=partition
+        )
         living, dead = redrive.told_apart(state, queue, found)
         chosen += living
     return chosen, redrive.move_to_dead_letters(state, queue, dead, context) if dead else []
