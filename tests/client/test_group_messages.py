@@ -10,6 +10,7 @@ from elasticq.client import Group, Held, Message, SqsError
 from elasticq.client.group_messages import Receivers
 from elasticq.testing import ElasticQ
 from tests.client.grouped import GROUP, Workplace, until_holds
+from tests.system.cluster.cluster import until
 
 NAMES = ("work-0", "work-1", "work-2")
 
@@ -124,3 +125,37 @@ def test_faults_of_the_server_are_waited_out(work: Workplace) -> None:
 def test_there_is_at_least_one_receiver() -> None:
     with pytest.raises(ValueError, match="receivers is 0"):
         Receivers(threading.Condition(), None, 0, {}, print, print)
+
+
+def test_partitions_are_shared_out_and_each_message_group_keeps_its_order(work: Workplace) -> None:
+    attributes = {"FifoQueue": "true", "ContentBasedDeduplication": "true", "ElasticqPartitions": "4"}
+    work.sqs.create_queue(QueueName="jobs.fifo", Attributes=attributes)
+    work.sqs.set_group(GroupName="lanes", PartitionsOf="jobs.fifo")
+    wanted = {f"g{number}": [f"g{number} {at}" for at in range(5)] for number in range(8)}
+    for at in range(5):
+        for name, bodies in wanted.items():
+            work.sqs.send_message(QueueUrl="jobs.fifo", MessageBody=bodies[at], MessageGroupId=name)
+    found: dict[str, list[str]] = {name: [] for name in wanted}
+    lanes: dict[str, set[int | None]] = {name: set() for name in wanted}
+    lock = threading.Lock()
+
+    def read(group: Group) -> None:
+        for message in group:
+            with lock:
+                name = message.body.partition(" ")[0]
+                found[name].append(message.body)
+                lanes[name].add(message.held.partition)
+            message.delete()
+
+    groups = [Group(work.sqs, "lanes") for _ in range(2)]
+    with groups[0] as one, groups[1] as two:
+        until(lambda: (len(one.held), len(two.held)) == (2, 2), "both hold two partitions")
+        threads = [threading.Thread(target=read, args=(group,)) for group in groups]
+        for thread in threads:
+            thread.start()
+        until(lambda: sum(map(len, found.values())) == 40, "all came")
+    for thread in threads:
+        thread.join()
+    assert found == wanted
+    assert {len(each) for each in lanes.values()} == {1}
+    assert set().union(*lanes.values()) <= {0, 1, 2, 3}
