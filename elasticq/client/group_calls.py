@@ -56,8 +56,8 @@ class GroupCalls:
             return call(self._client(endpoint, read_s))
         except (Unreachable, SqsError) as failure:
             if is_transient(failure):
-                self._endpoints.learn()
                 self._endpoints.leave(endpoint)
+                self._endpoints.learn()
             raise
 
     def close(self) -> None:

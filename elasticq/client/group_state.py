@@ -100,12 +100,24 @@ NOBODY: Final = View("", 0, 0, 0, 0, {}, {})
 class GroupState:
     """One consumer. All times are milliseconds of its own monotonic clock; at hold_until_ms it may act no more."""
 
-    __slots__ = ("_ask_ms", "_is_closing", "_told", "_wait_until_ms", "_work", "hold_until_ms", "view")
+    __slots__ = (
+        "_ask_ms",
+        "_is_closing",
+        "_is_settled",
+        "_told",
+        "_wait_until_ms",
+        "_was_holding",
+        "_work",
+        "hold_until_ms",
+        "view",
+    )
 
     def __init__(self) -> None:
         self.view = NOBODY
         self.hold_until_ms = 0.0
         self._is_closing = False
+        self._is_settled = False  # nothing has happened since next_steps was asked, when the hold was as _was_holding
+        self._was_holding = False
         self._work: dict[int, _Work] = {}
         self._ask_ms = 0.0
         self._wait_until_ms = 0.0
@@ -135,6 +147,7 @@ class GroupState:
     def joined(self, view: View, sent_ms: float) -> None:
         """Take the answer to a join that was sent at ``sent_ms``."""
         self.view = view
+        self._is_settled = False
         self.hold_until_ms = sent_ms + view.hold_ms
         self._ask_ms = sent_ms + view.heartbeat_ms
 
@@ -143,6 +156,8 @@ class GroupState:
         if view.consumer_id != self.view.consumer_id:
             return
         self.hold_until_ms = max(self.hold_until_ms, sent_ms + view.hold_ms)
+        if view.version > self.view.version:
+            self._is_settled = False
         if view.version >= self.view.version:
             self.view = view
 
@@ -150,20 +165,24 @@ class GroupState:
         """The server does not know this consumer any more: nothing is held, and the client joins again."""
         if consumer_id == self.view.consumer_id:
             self.view = NOBODY
+            self._is_settled = False
 
     def close(self) -> None:
         """Want nothing any more: all is stopped."""
         self._is_closing = True
+        self._is_settled = False
 
     def started(self, token: int) -> None:
         """The start of ``token`` is done."""
         assert self._work[token].phase is _Phase.STARTING, token
         self._work[token].phase = _Phase.RUNNING
+        self._is_settled = False
 
     def stopped(self, token: int) -> None:
         """The stop of ``token`` is done: the consumer does not act on it any more."""
         assert self._work[token].phase is _Phase.STOPPING, token
         del self._work[token]
+        self._is_settled = False
 
     # --- what to do ---------------------------------------------------------------------
 
@@ -172,6 +191,10 @@ class GroupState:
 
         A resource is started when all that was done for it before, under another token, has ended.
         """
+        is_holding = now_ms < self.hold_until_ms
+        if self._is_settled and is_holding == self._was_holding:
+            return Steps([], [])  # asked with each message: there may be thousands of resources to look at
+        self._is_settled, self._was_holding = True, is_holding
         wanted = self._wanted(now_ms)
         stop = []
         for token, work in self._work.items():
