@@ -254,8 +254,8 @@ def _at_rest(held: dict[str, list[Held]], rest: Rest, session_us: int) -> list[F
     counts = dict.fromkeys(rest.weights, 0)
     idle = []
     for resource in rest.resources:
-        told = [each for each in held.get(resource, ()) if each.from_us <= rest.at_us]
-        newest = max(told, key=lambda each: (each.token, each.from_us), default=None)
+        known = [each for each in held.get(resource, ()) if each.from_us <= rest.at_us]
+        newest = max(known, key=lambda each: (each.token, each.from_us), default=None)
         if newest is None or newest.consumer not in counts or _end_us(newest) <= rest.at_us - session_us:
             idle.append(f"{resource} ({'never' if newest is None else _told(newest)})")
         else:

@@ -136,9 +136,10 @@ class Consumer:
         """The ConsumerId of this life; empty if it has none."""
         return "" if self.life is None else self.life.core.view.consumer_id
 
-    def holds(self, resource: str) -> bool:
-        """Tell whether it holds this now."""
-        return self.life is not None and any(held.resource == resource for held in self.life.open.values())
+    def holds(self, queue: str) -> bool:
+        """Tell whether it holds this now, or a partition of it."""
+        held = [] if self.life is None else list(self.life.open.values())
+        return any(each.resource.split("/")[0] == queue for each in held)
 
     # --- its clock --------------------------------------------------------------------
 
@@ -356,6 +357,7 @@ class Consumer:
             wait_time_seconds=self.random.choice((0, 0, 1)),
             elasticq_group=GROUP,
             elasticq_token=assignment.token,
+            elasticq_partition=assignment.partition,
         )
         self._later(self.random.randint(*SENDING_US), partial(self._send, life, assignment, command))
 
@@ -383,6 +385,7 @@ class Consumer:
                 receipt_handle=handle,
                 elasticq_group=GROUP,
                 elasticq_token=assignment.token,
+                elasticq_partition=assignment.partition,
             )
             self._later(self.random.randint(*SENDING_US), partial(self._send, life, assignment, command))
         else:

@@ -15,8 +15,9 @@ from elasticq.checks.group_history import (
 )
 from elasticq.checks.queue_history import Jump
 from elasticq.engine import mutations as m
-from elasticq.engine.actions.consumer_groups import consumer_id
+from elasticq.engine.actions.consumer_groups import consumer_id, resource_name
 from elasticq.engine.consumer_rows import (
+    WHOLE,
     ConsumerGroupSet,
     ConsumerRemoved,
     ConsumerSet,
@@ -24,6 +25,7 @@ from elasticq.engine.consumer_rows import (
     ResourceAssigned,
     ResourceFreed,
 )
+from elasticq.engine.ordering.partitions import PARTITIONS
 
 PREFIX = "shared-"
 """What the names of the groups' queues begin with; no other queue's does."""
@@ -39,7 +41,7 @@ class GroupLog:
         self.advances: list[Jump] = []  # of the clock that tests turn
         self.left: set[str] = set()  # consumers that asked to leave
         self._made: dict[tuple[int, int], tuple[int, int, list[Telling]]] = {}  # (index, term) -> (cluster ms, true us)
-        self._names: dict[int, str] = {}  # by queue id
+        self._resources: dict[int, list[str]] = {}  # by queue id
         self._weights: dict[int, int] = {}
         self._revoked: dict[int, bool] = {}  # by token
         self._of_token: dict[int, str] = {}  # the resource
@@ -70,10 +72,12 @@ class GroupLog:
                 self.advances.append(Jump(at_us, mutation.ahead_ms - self._ahead_ms))
                 self._ahead_ms = mutation.ahead_ms
             case m.QueueCreated() if mutation.name.startswith(PREFIX):
-                self._names[mutation.queue_id] = mutation.name
-                decisions.append(Added(at_us, mutation.name))
-            case m.QueueDeleted() if mutation.queue_id in self._names:
-                decisions.append(Removed(at_us, self._names.pop(mutation.queue_id)))
+                partitions = range(int(mutation.attributes.get(PARTITIONS, 0))) or [WHOLE]
+                resources = [resource_name((mutation.name, each)) for each in partitions]
+                self._resources[mutation.queue_id] = resources
+                decisions += [Added(at_us, each) for each in resources]
+            case m.QueueDeleted() if mutation.queue_id in self._resources:
+                decisions += [Removed(at_us, each) for each in self._resources.pop(mutation.queue_id)]
             case ConsumerGroupSet():
                 self._max_per_consumer = mutation.max_per_consumer
             case ConsumerSet():
@@ -91,9 +95,9 @@ class GroupLog:
 
     def _assigned(self, row: ResourceAssigned, at_us: int) -> None:
         before = self._revoked.get(row.token)
-        self._of_token[row.token] = row.name
+        resource = self._of_token[row.token] = resource_name((row.name, row.partition))
         self._revoked[row.token] = row.is_revoked
         if before is None:
-            self.decisions.append(Assigned(at_us, row.name, consumer_id(row.consumer), row.token))
+            self.decisions.append(Assigned(at_us, resource, consumer_id(row.consumer), row.token))
         if row.is_revoked and not before:
-            self.decisions.append(Revoked(at_us, row.name, row.token))
+            self.decisions.append(Revoked(at_us, resource, row.token))

@@ -8,6 +8,8 @@ from typing import Final
 from msgspec import Struct, field
 
 from elasticq.checks.group_history import Event
+from elasticq.engine.ordering.partitions import PARTITIONS
+from elasticq.model.commands import CreateQueue
 from elasticq.model.names import DEFAULT_ACCOUNT, queue_url
 from elasticq.sim.group_log import PREFIX, GroupLog
 from elasticq.sim.queues import ENDPOINT
@@ -15,6 +17,8 @@ from elasticq.sim.queues import ENDPOINT
 GROUP: Final = "sharing"
 SESSIONS_MS: Final = (2_000, 2_000, 4_000)
 DELAYS_MS: Final = (0, 0, 400)
+PARTITIONS_SHARE: Final = 0.3  # of groups
+STREAM: Final = f"{PREFIX}stream.fifo"
 
 
 class GroupRecord(Struct):
@@ -26,13 +30,25 @@ class GroupRecord(Struct):
 
 
 class GroupPlan(Struct, frozen=True):
-    """The group of a run, as its seed draws it. weights: of the consumers."""
+    """The group of a run, as its seed draws it: of some queues, or of the partitions of one.
+
+    resources: as consumers know them; weights: of the consumers; partitions: 0 for a group of queues.
+    """
 
     queues: list[str]
+    resources: list[str]
     weights: list[int]
     session_ms: int
     delay_ms: int
     max_per_consumer: int
+    partitions: int
+
+    def create(self, queue: str) -> CreateQueue:
+        """Return the command that makes a queue of the group."""
+        if not self.partitions:
+            return CreateQueue(queue_name=queue)
+        attributes = {"FifoQueue": "true", "ContentBasedDeduplication": "true", PARTITIONS: str(self.partitions)}
+        return CreateQueue(queue_name=queue, attributes=attributes)
 
     @property
     def quiet_us(self) -> int:
@@ -47,13 +63,13 @@ def plan(seed: int) -> GroupPlan:
     weights = [1] * consumers
     if random.random() < 0.3:
         weights[0] = random.choice((2, 3))
-    return GroupPlan(
-        [f"{PREFIX}{number}" for number in range(random.randint(3, 7))],
-        weights,
-        random.choice(SESSIONS_MS),
-        random.choice(DELAYS_MS),
-        random.choice((0, 0, 0, 2)),
-    )
+    count = random.randint(3, 7)
+    session_ms, delay_ms, bound = random.choice(SESSIONS_MS), random.choice(DELAYS_MS), random.choice((0, 0, 0, 2))
+    queues = [f"{PREFIX}{number}" for number in range(count)]
+    if random.random() < PARTITIONS_SHARE:
+        resources = [f"{STREAM}/{partition}" for partition in range(count)]
+        return GroupPlan([STREAM], resources, weights, session_ms, delay_ms, bound, count)
+    return GroupPlan(queues, queues, weights, session_ms, delay_ms, bound, 0)
 
 
 def url_of(queue: str) -> str:

@@ -14,7 +14,7 @@ from typing import Final
 from elasticq.checks.group_history import Ordered, Rest
 from elasticq.checks.groups import check
 from elasticq.checks.queue_history import Jump
-from elasticq.model.commands import Command, CreateQueue, DeleteQueue, SendMessage
+from elasticq.model.commands import Command, DeleteQueue, SendMessage
 from elasticq.model.errors import SqsError
 from elasticq.model.group_commands import ElasticqDrainConsumer, ElasticqMoveResource, ElasticqSetGroup
 from elasticq.model.group_results import GroupChangedResult
@@ -25,10 +25,11 @@ from elasticq.sim.cluster import Cluster
 from elasticq.sim.faults import LOAD_FROM_MS
 from elasticq.sim.group_consumer import Consumer
 from elasticq.sim.group_log import PREFIX, GroupLog
-from elasticq.sim.group_record import GROUP, GroupRecord, plan, url_of
+from elasticq.sim.group_record import GROUP, STREAM, GroupRecord, plan, url_of
 from elasticq.sim.queues import GROUPS
 from elasticq.sim.workload import Workload
 
+FIFO_GROUPS: Final = 9  # of messages
 SEND_US: Final = (50_000, 400_000)
 FAULTS: Final = (8, 20)
 LENGTH_US: Final = (100_000, 6_000_000)
@@ -72,7 +73,9 @@ class GroupProducer(Client):
 
     def _send(self) -> None:
         if not self.workload.is_draining:
-            command = SendMessage(url_of(self.random.choice(self.queues)), f"{self.name}-{self.number}")
+            queue = self.random.choice(self.queues)
+            group = str(self.random.randrange(FIFO_GROUPS)) if queue == STREAM else None
+            command = SendMessage(url_of(queue), f"{self.name}-{self.number}", message_group_id=group)
             self.begin(command, None, lambda _: self.start())
 
 
@@ -97,10 +100,11 @@ class GroupClients:
             self.founder = Insisting(self.cluster, self.workload, "group founder")
             self.operator = Insisting(self.cluster, self.workload, "group operator")
             chosen = self.plan
-            commands: list[Command] = [CreateQueue(queue_name=queue) for queue in chosen.queues]
+            commands: list[Command] = [chosen.create(queue) for queue in chosen.queues]
             group = ElasticqSetGroup(
                 group_name=GROUP,
-                queue_name_prefix=PREFIX,
+                queue_name_prefix=None if chosen.partitions else PREFIX,
+                partitions_of=chosen.queues[0] if chosen.partitions else None,
                 session_timeout_ms=chosen.session_ms,
                 rebalance_delay_ms=chosen.delay_ms,
                 max_per_consumer=chosen.max_per_consumer,
@@ -163,8 +167,8 @@ class GroupClients:
     def _order(self, kind: str, consumer: Consumer) -> None:
         if kind == "move":
             self.record.log.decisions.append(Ordered(self.scheduler.now_us))
-            queue = self.random.choice(self.plan.queues)
-            self.operator.insist(ElasticqMoveResource(GROUP, queue, consumer.id), lambda _: None)
+            resource = self.random.choice(self.plan.resources)
+            self.operator.insist(ElasticqMoveResource(GROUP, resource, consumer.id), lambda _: None)
         else:
             drained = consumer.id
             self.operator.insist(ElasticqDrainConsumer(GROUP, drained), partial(self._drained, drained))
@@ -181,7 +185,7 @@ class GroupClients:
         queue, delay_us = self.random.choice(self.plan.queues), self.random.randint(*ANEW_US)
 
         def again(_: Result | None) -> None:
-            create = CreateQueue(queue_name=queue)
+            create = self.plan.create(queue)
             self.scheduler.schedule(delay_us, lambda: self.founder.insist(create, self._made))
 
         self.founder.insist(DeleteQueue(url_of(queue)), again)
@@ -208,4 +212,4 @@ class GroupClients:
         if is_busy or now_us < 1_000 * self.cluster.scenario.heal_ms + self.plan.quiet_us:
             return None
         weights = {each.id: 0 if each.id in self.record.drained else each.weight for each in self.consumers if each.id}
-        return Rest(now_us, weights, self.plan.queues, self.plan.max_per_consumer)
+        return Rest(now_us, weights, self.plan.resources, self.plan.max_per_consumer)
