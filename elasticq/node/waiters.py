@@ -4,6 +4,7 @@ from collections.abc import Set
 from heapq import heappop, heappush
 from typing import Final
 
+from elasticq.engine.actions.leases import is_leased
 from elasticq.engine.consumer_rows import WHOLE
 from elasticq.engine.state import Queue
 from elasticq.model.commands import Call, ReceiveMessage
@@ -35,21 +36,38 @@ class Waiter:
         return isinstance(command, ReceiveMessage) and command.elasticq_group is not None
 
     @property
+    def is_leased(self) -> bool:
+        """Whether it waits for a partition under a lease."""
+        return self.partition != WHOLE and is_leased(self.call)
+
+    @property
     def attempt_id(self) -> str | None:
         command = self.call.command
         return command.receive_request_attempt_id if isinstance(command, ReceiveMessage) else None
 
 
+_NONE: Final[frozenset[int]] = frozenset()
 _NOBODY: Final[dict[int, dict[int, Waiter]]] = {}
 
 
 class Waiters:
     """The receives that wait, first come, first served for each queue. Deadlines are boot-clock ms, dues cluster ms.
 
-    ``_by_queue``: by partition, WHOLE among them, and there by number.
+    ``_by_queue``: by partition, WHOLE among them, and there by number. ``_leased``: how many wait for a partition under
+    a lease.
     """
 
-    __slots__ = ("_by_invocation", "_by_queue", "_by_ticket", "_deadlines", "_due_at", "_dues", "_number", "count")
+    __slots__ = (
+        "_by_invocation",
+        "_by_queue",
+        "_by_ticket",
+        "_deadlines",
+        "_due_at",
+        "_dues",
+        "_leased",
+        "_number",
+        "count",
+    )
 
     def __init__(self) -> None:
         self._by_queue: dict[int, dict[int, dict[int, Waiter]]] = {}
@@ -59,6 +77,7 @@ class Waiters:
         self._dues: list[tuple[int, int]] = []
         self._due_at: dict[int, int] = {}
         self._number = 0
+        self._leased = 0
         self.count = 0
 
     def add(self, call: Call, ticket: Ticket, queue_id: int, deadline_ms: int, partition: int | None = None) -> None:
@@ -70,6 +89,7 @@ class Waiters:
         self._by_ticket[ticket] = waiter
         if call.invocation:
             self._by_invocation[call.invocation] = waiter
+        self._leased += waiter.is_leased
         heappush(self._deadlines, (deadline_ms, waiter.number, waiter))
         self.count += 1
 
@@ -97,19 +117,25 @@ class Waiters:
         """The receive that has waited longest, of those that may find something by cluster time ``time_ms``.
 
         One that waits for a partition is left alone until that partition is open: a message for another one does not
-        wake it. in_vain: where another has found nothing. queue: None if it is deleted, which all are to learn.
+        wake it. Under a lease it may find what stands behind the lease's own messages, which opens nothing.
+        in_vain: where another has found nothing. queue: None if it is deleted, which all are to learn.
         """
         first = None if WHOLE in in_vain else self.first(queue_id)
         awaited: Set[int] = self._by_queue.get(queue_id, _NOBODY).keys()
         if not awaited or (len(awaited) == 1 and WHOLE in awaited):
             return first
         if queue is not None:
-            awaited = awaited & queue.order.open_partitions(time_ms)
+            leased = {each for each in awaited if self._begins_leased(queue_id, each)} if self._leased else _NONE
+            awaited = (awaited & queue.order.open_partitions(time_ms)) | leased
         for partition in awaited - in_vain:
             waiter = self.first(queue_id, partition)
             if waiter is not None and (first is None or waiter.number < first.number):
                 first = waiter
         return first
+
+    def _begins_leased(self, queue_id: int, partition: int) -> bool:
+        waiter = self.first(queue_id, partition)
+        return waiter is not None and waiter.is_leased
 
     def of(self, ticket: Ticket) -> Waiter | None:
         """The receive with this ticket; None if it does not wait."""
@@ -134,6 +160,7 @@ class Waiters:
                 del self._by_queue[waiter.queue_id]
         if waiter.call.invocation:
             del self._by_invocation[waiter.call.invocation]
+        self._leased -= waiter.is_leased
         self.count -= 1
         if len(self._deadlines) > 64 and len(self._deadlines) > 2 * self.count:
             self._deadlines = sorted(item for item in self._deadlines if not item[2].is_over)

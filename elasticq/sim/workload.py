@@ -10,13 +10,14 @@ from elasticq.sim.queues import SCHEDULES, LoadQueue, queues_of
 
 
 class LeasedCall(Struct, frozen=True):
-    """A numbered receive of a lease."""
+    """A numbered receive of a lease; partition: the queue's that it asks for, None: any."""
 
     queue: LoadQueue
     lease: str
     number: int
     lease_s: int
     count: int
+    partition: int | None = None
 
 
 class Workload:

@@ -88,19 +88,18 @@ def test_number_given_anew_after_a_roll_back_is_of_its_new_partition_alone() -> 
     """The line of the old one still has an entry with that number and time."""
     driver = PartitionedDriver()
     first, second = (sorted(g for g in map(str, range(50)) if partition_of(g) == partition) for partition in (0, 1))
-    driver.run([("create", 0, 0)])
     send(driver, "stays", first[0])
     driver.undo = []
     send(driver, "is lost", first[1])
     roll_back(driver.undo)
     driver.undo = None
     send(driver, "comes instead", second[0])
-    (queue,) = driver.desk.state.queues.values()
+    queue = driver.desk.queue(driver.names[0])
     now_ms = driver.desk.context.now_ms
     bodies = [[queue.contents[each].body for each in queue.order.choose_in(at, now_ms, 10, -1)] for at in range(COUNT)]
     assert bodies == [["stays"], ["comes instead"], []]
 
 
 def send(driver: PartitionedDriver, body: str, group: str) -> None:
-    command = c.SendMessage(driver.names[0], body, message_group_id=group, message_deduplication_id=body)
+    command = c.SendMessage(driver.names[0], body, message_group_id=group, message_deduplication_id=group)
     driver.desk.do(command, undo=driver.undo)
