@@ -197,12 +197,14 @@ class Groups:
         """Up to ``limit`` consumers whose sessions are over, those whose time was up first first."""
         found: list[Consumer] = []
         looked_at: list[tuple[int, int]] = []
+        met: set[int] = set()  # a consumer whose removal was rolled back stands there twice
         deadlines = self._deadlines
         while deadlines and deadlines[0][0] <= now_ms and len(found) < limit:
             number = heappop(deadlines)[1]
             consumer = self.consumers.get(number)
-            if consumer is None:
+            if consumer is None or number in met:
                 continue
+            met.add(number)
             until_ms = grace.until_ms(consumer.row.deadline_ms)
             looked_at.append((until_ms, number))
             if until_ms <= now_ms:

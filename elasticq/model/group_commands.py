@@ -1,4 +1,5 @@
-"""What a client asks of consumer groups: one class per action. None of them is AWS's (docs/groups.md).
+"""What a client asks of consumer groups: one class per action. None of them is AWS's
+(docs/adr/0031-consumer-groups.md).
 
 A consumer group has a name, which is its owner's as the names of queues are. How much each member may hold stands in
 ``limits.MEMBERS``.

@@ -9,7 +9,7 @@ from elasticq.node.effects import Effects
 from elasticq.node.orders import Order
 from elasticq.node.outputs import Ticket
 from elasticq.node.peer import Peer
-from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
+from elasticq.node.settings import LeaseStatus, NodeStatus
 from elasticq.replication.messages import FrameError
 
 
@@ -71,16 +71,12 @@ class Driven(ABC):
         """Do what time made due."""
 
     @abstractmethod
-    def status(self, now_ms: int) -> NodeStatus:
+    def status(self, now_ms: int, groups_max: int = 0) -> NodeStatus:
         """What ``/ready`` and ``/cluster`` tell of this process."""
 
     @abstractmethod
     def leases(self, now_ms: int, limit: int) -> list[LeaseStatus]:
         """Up to ``limit`` leases as they are known here: the living ones, and then those that ended last."""
-
-    @abstractmethod
-    def groups(self, now_ms: int, limit: int) -> list[GroupStatus]:
-        """Up to ``limit`` consumer groups as they are known here."""
 
     @property
     @abstractmethod

@@ -64,7 +64,7 @@ from elasticq.node.outlet import Outlet
 from elasticq.node.outputs import Fetch, HeldCall, Reply, Ticket, Wanted
 from elasticq.node.peer import Peer
 from elasticq.node.replies import Replies
-from elasticq.node.settings import GroupStatus, LeaseStatus, NodeSettings, NodeStatus
+from elasticq.node.settings import LeaseStatus, NodeSettings, NodeStatus
 from elasticq.node.status import StatusReport
 from elasticq.node.voter_changes import NOT_THE_MASTER, VoterChanges
 from elasticq.node.waiting_calls import WaitingCalls
@@ -551,17 +551,13 @@ class Node(Driven):
 
     # --- status -------------------------------------------------------------------------
 
-    def status(self, now_ms: int) -> NodeStatus:
+    def status(self, now_ms: int, groups_max: int = 0) -> NodeStatus:
         """What ``/ready`` and ``/cluster`` tell of this member."""
-        return self._report.status(now_ms)
+        return self._report.status(now_ms, groups_max)
 
     def leases(self, now_ms: int, limit: int) -> list[LeaseStatus]:
         """Up to ``limit`` leases as this member knows them: the living ones, and then those that ended last."""
         return self._report.leases(now_ms, limit)
-
-    def groups(self, now_ms: int, limit: int) -> list[GroupStatus]:
-        """Up to ``limit`` consumer groups as this member knows them, the oldest first."""
-        return self._report.groups(now_ms, limit)
 
 
 def _unknown(calls: list[HeldCall]) -> list[Reply]:

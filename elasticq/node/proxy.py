@@ -21,7 +21,7 @@ from elasticq.node.orders import Order, OrderRefused
 from elasticq.node.outputs import HeldCall, Reply, Ticket
 from elasticq.node.peer import Peer
 from elasticq.node.pending_calls import Sent
-from elasticq.node.settings import GroupStatus, LeaseStatus, MemberStatus, NodeSettings, NodeStatus
+from elasticq.node.settings import LeaseStatus, MemberStatus, NodeSettings, NodeStatus
 from elasticq.node.waiting_calls import READS, WaitingCalls
 from elasticq.replication.messages import FrameError
 from elasticq.replication.replica import MASTER
@@ -289,7 +289,7 @@ class Proxy(Driven):
         """Why no call can be passed on now; empty if calls can be."""
         return "" if self._calls.is_ready else self._calls.unready_reason()
 
-    def status(self, now_ms: int) -> NodeStatus:
+    def status(self, now_ms: int, groups_max: int = 0) -> NodeStatus:
         calls = self._calls
         reason = self.unready_reason()
         return NodeStatus(
@@ -328,9 +328,6 @@ class Proxy(Driven):
         )
 
     def leases(self, now_ms: int, limit: int) -> list[LeaseStatus]:
-        return []
-
-    def groups(self, now_ms: int, limit: int) -> list[GroupStatus]:
         return []
 
     @property

@@ -126,7 +126,7 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     stale_ms: time since a master was heard (0 on a master); discarded: entries that were acknowledged in mode
     async or one and then dropped for a newer master's; digests: of the rows, by log index (VerifyRows);
     leases: how many are remembered, living or not; held_calls: how many wait for a master;
-    proxies: the names of those that are linked; they are no members.
+    proxies: the names of those that are linked; they are no members. groups: as many as were asked for.
     """
 
     member_id: str
@@ -152,3 +152,4 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     leases: int = 0
     held_calls: int = 0
     proxies: tuple[str, ...] = ()
+    groups: tuple[GroupStatus, ...] = ()

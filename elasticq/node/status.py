@@ -53,7 +53,7 @@ class StatusReport:
         self._executor = executor
         self._forwarder = forwarder
 
-    def status(self, now_ms: int) -> NodeStatus:
+    def status(self, now_ms: int, groups_max: int) -> NodeStatus:
         """What ``/ready`` and ``/cluster`` tell of this member."""
         replica = self._replica
         is_ready = self._is_ready()
@@ -81,6 +81,7 @@ class StatusReport:
             leases=len(self._state.leases),
             held_calls=self._forwarder.held_calls,
             proxies=self._members.proxies(),
+            groups=self._groups(now_ms, groups_max),
         )
 
     def _is_ready(self) -> bool:
@@ -120,10 +121,10 @@ class StatusReport:
             )
         return found
 
-    def groups(self, now_ms: int, limit: int) -> list[GroupStatus]:
+    def _groups(self, now_ms: int, limit: int) -> tuple[GroupStatus, ...]:
         """Up to ``limit`` consumer groups as this member knows them, the oldest first."""
         time_ms = self._clock.time_ms(now_ms)
-        return [_group_status(each, time_ms) for each in islice(self._state.groups.by_number.values(), limit)]
+        return tuple(_group_status(each, time_ms) for each in islice(self._state.groups.by_number.values(), limit))
 
 
 def _group_status(group: Group, time_ms: int) -> GroupStatus:

@@ -35,7 +35,7 @@ from elasticq.node.node import Node
 from elasticq.node.orders import Order
 from elasticq.node.outputs import Fetch, Frame, News, Wanted
 from elasticq.node.peer import Peer
-from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
+from elasticq.node.settings import LeaseStatus, NodeStatus
 from elasticq.replication.messages import FrameError
 from elasticq.replication.records import Entry
 from elasticq.runtime.clock import Clock, boot_ms, wall_ms
@@ -308,8 +308,8 @@ class Runtime:
         if not self.stopped:
             self._fail(failure)
 
-    def status(self) -> NodeStatus:
-        status = self._node.status(self._clock())
+    def status(self, groups_max: int = 0) -> NodeStatus:
+        status = self._node.status(self._clock(), groups_max)
         if status.digests or self._verdicts:
             status = replace(status, digests=self._checked(status.digests))
         return status
@@ -334,9 +334,6 @@ class Runtime:
 
     def leases(self, limit: int) -> list[LeaseStatus]:
         return self._node.leases(self._clock(), limit)
-
-    def groups(self, limit: int) -> list[GroupStatus]:
-        return self._node.groups(self._clock(), limit)
 
     def ignored_attributes(self) -> set[str]:
         return self._node.ignored_attributes

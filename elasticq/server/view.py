@@ -74,7 +74,7 @@ class View:
 
     def groups(self, limit: int) -> list[GroupStatus]:
         assert self._member is not None
-        return self._member.runtime.groups(limit)
+        return list(self._member.runtime.status(limit).groups)
 
     def metrics(self) -> dict[str, float]:
         assert self._member is not None

@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 
 from elasticq.engine import consumer_rows as r
 from elasticq.engine import mutations as m
+from elasticq.engine.consumer_groups import Groups
 from elasticq.engine.digest import state_digest
 from elasticq.engine.dump import dump
+from elasticq.engine.queue_names import QueueNames
+from elasticq.engine.rows import Grace
 from elasticq.engine.state import State
 from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
@@ -287,3 +290,13 @@ def test_a_prefix_has_no_more_resources_than_a_group_may_have(monkeypatch: Any) 
     assert len(present) == 3
     desk.do(c.DeleteQueue("q-00001"))
     assert sorted(name for name, _ in desk.index().present) == ["q-00000", "q-00002", "q-00003"]
+
+
+def test_consumer_whose_removal_was_rolled_back_is_over_once() -> None:
+    groups = Groups(QueueNames())
+    row = r.ConsumerSet(1, 1, "", 1, joined_ms=1, deadline_ms=2, version=1)
+    groups.put_consumer(row)
+    groups.drop_consumer(1)
+    groups.put_consumer(row)
+    for _ in range(2):
+        assert [each.row for each in groups.over(Grace(), 3, 10)] == [row]

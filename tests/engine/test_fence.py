@@ -3,7 +3,6 @@
 import pytest
 
 from elasticq.model import commands as c
-from elasticq.model import group_commands as g
 from elasticq.model.errors import ElasticqNotHolder, MissingParameter
 from elasticq.model.group_results import GroupViewResult
 from elasticq.model.results import EmptyResult, ReceiveMessageResult
@@ -149,8 +148,20 @@ def test_calls_without_a_group_work_as_ever(desk: GroupDesk) -> None:
 
 
 def test_a_holder_of_the_whole_queue_may_name_a_partition(desk: GroupDesk) -> None:
-    token = token_of(desk.join())
-    assert desk.fenced_receive(QUEUE, token, partition=3) == 0
-    desk.do(g.ElasticqSetGroup("g", queue_names=["other"]))
+    desk.create("q-1.fifo", FifoQueue="true", ElasticqPartitions="4")
+    desk.sweep_groups()
+    token = token_of(desk.join(), "q-1.fifo")
+    assert desk.fenced_receive("q-1.fifo", token, partition=3) == 0
     with pytest.raises(ElasticqNotHolder):
-        desk.fenced_receive(QUEUE, token + 7, partition=3)
+        desk.fenced_receive("q-1.fifo", token + 7, partition=3)
+
+
+def test_a_holder_of_a_partition_has_that_one_only(desk: GroupDesk) -> None:
+    desk.create("stream.fifo", FifoQueue="true", ElasticqPartitions="4")
+    desk.group("p", partitions_of="stream.fifo")
+    tokens = {each.partition: each.token for each in desk.join("p").assigned}
+    assert sorted(tokens) == [0, 1, 2, 3]
+    assert desk.fenced_receive("stream.fifo", tokens[2], group="p", partition=2) == 0
+    for partition in (None, 1, 4):
+        with pytest.raises(ElasticqNotHolder):
+            desk.fenced_receive("stream.fifo", tokens[2], group="p", partition=partition)

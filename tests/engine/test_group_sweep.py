@@ -103,22 +103,19 @@ def test_groups_that_have_nothing_to_do_are_not_looked_at_again() -> None:
 
 def test_partitions_of_a_queue_are_resources() -> None:
     desk = GroupDesk()
-    desk.group(partitions_of="stream")
-    desk.create("stream")
+    desk.group(partitions_of="stream.fifo")
+    desk.create("stream.fifo", FifoQueue="true")
     desk.sweep_groups()
     assert desk.shown().resources == [], "it has none"
-    desk.do(c.DeleteQueue("stream"))
-    created = m.QueueCreated(2**41, "000000000000", "stream", {"ElasticqPartitions": "3"}, {}, desk.context.now_ms)
-    desk.write([created])
+    desk.do(c.DeleteQueue("stream.fifo"))
+    desk.create("stream.fifo", FifoQueue="true", ElasticqPartitions="3")
     desk.sweep_groups()
     view = desk.join()
     assert [(each.resource, each.partition) for each in view.assigned] == [
-        ("stream/0", 0),
-        ("stream/1", 1),
-        ("stream/2", 2),
+        ("stream.fifo/0", 0),
+        ("stream.fifo/1", 1),
+        ("stream.fifo/2", 2),
     ]
-    token = view.assigned[1].token
-    assert desk.fenced_receive("stream", token, partition=1) == 0
-    desk.do(c.DeleteQueue("stream"))
+    desk.do(c.DeleteQueue("stream.fifo"))
     desk.sweep_groups()
     assert len(desk.beat(view).revoking) == 3

@@ -195,6 +195,18 @@ def test_a_heartbeat_that_came_by_another_member_waits_at_the_master(cluster: Cl
     assert len(outcome.assigned) == 2
 
 
+def test_a_member_that_stops_has_the_heartbeats_answered_that_wait_at_the_master(cluster: Cluster) -> None:
+    master = cluster.serving()[0]
+    other = next(name for name in cluster.names if name != master)
+    view = joined(cluster, other)
+    ticket = cluster.say(other, waiting(view))
+    cluster.node(other).close_waiters(cluster.now_ms)
+    cluster.members[other].drain()
+    cluster.settle()
+    (outcome,) = cluster.answers(other, ticket)
+    assert isinstance(outcome, GroupViewResult)
+
+
 def test_a_new_master_knows_all_consumers_and_lets_heartbeats_wait_on() -> None:
     cluster = Cluster(hold_ms=25_000)
     cluster.introduce_all()

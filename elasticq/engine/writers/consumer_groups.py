@@ -45,9 +45,7 @@ def _group_deleted_rows(mutation: r.ConsumerGroupDeleted) -> list[RowChange]:
 
 def _rebalanced(state: State, mutation: r.GroupRebalanced, undo: Undo | None) -> None:
     group = state.groups.by_number.get(mutation.number)
-    if group is None:
-        return
-    if undo is not None:
+    if undo is not None and group is not None:
         undo.append((state.groups.put_status, group.status))
     plain.write(state, _rebalanced_rows(mutation), undo)
     state.groups.put_status(mutation)
