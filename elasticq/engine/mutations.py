@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Struct
 
+from elasticq.engine.consumer_rows import GROUP_TABLES, GroupMutation
 from elasticq.engine.metadata_rows import METADATA, MetadataMutation
 from elasticq.engine.tables import Table
 from elasticq.model.commands import MessageAttributes
@@ -510,6 +511,7 @@ Mutation = (
     | PublishSet
     | PublishDelivered
     | MetadataMutation
+    | GroupMutation
     | QueueRestored
     | UntouchedRestored
     | RowsRestored
@@ -531,7 +533,7 @@ TOPICS: Final = Table("topics", ("number",), TopicSet, since=5, is_plain=True)
 SUBSCRIPTIONS: Final = Table("subscriptions", ("number",), SubscriptionSet, since=5, is_plain=True)
 PUBLISHES: Final = Table("publishes", ("number",), PublishSet, since=5, is_plain=True)
 
-TABLES: Final = (META, TAKEOVERS, MOVE_TASKS, LEASES, TURNS, TOPICS, SUBSCRIPTIONS, PUBLISHES, METADATA)
+TABLES: Final = (META, TAKEOVERS, MOVE_TASKS, LEASES, TURNS, TOPICS, SUBSCRIPTIONS, PUBLISHES, METADATA, *GROUP_TABLES)
 """In the order in which a start reads them, before the queues; a new one comes last."""
 
 QUEUES: Final = Table("queues", ("id",), QueueRestored)
