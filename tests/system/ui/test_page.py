@@ -345,8 +345,17 @@ def test_a_phone_scrolls_in_one_direction_only(browser: Any, operator: Operator,
     queue(operator, LONG, "hello")
     context = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme=scheme)
     tab = context.new_page()
-    for number, path in enumerate(("/", QUEUE + LONG, "/cluster.html")):
+    at = f"{datetime.now(UTC).timestamp() * 1_000 + 3_600_000:.0f}"
+    later = {"ElasticqDeliverAt": {"DataType": "Number", "StringValue": at}}
+    operator.act("SendMessage", {"QueueUrl": LONG, "MessageBody": "x" * 200, "MessageAttributes": later})
+    topic = operator.act("CreateTopic", {"Name": LONG})[1]["TopicArn"]
+    arn = f"arn:aws:sqs:us-east-1:000000000000:{LONG}"
+    operator.act("Subscribe", {"TopicArn": topic, "Protocol": "sqs", "Endpoint": arn})
+    operator.act("Publish", {"TopicArn": topic, "Message": "x"})
+    of_queue = (QUEUE + LONG, f"{QUEUE}{LONG}/scheduled")
+    for number, path in enumerate(("/", *of_queue, f"/topics/000000000000/{LONG}", "/cluster.html", "/definitions")):
         tab.goto(operator.url + path)
+        tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390, path
         picture(tab, f"phone-{scheme}-{number}")
     context.close()
@@ -360,7 +369,15 @@ def test_axe_finds_nothing_serious(browser: Any, operator: Operator, scheme: str
     operator.act("Subscribe", {"TopicArn": topic, "Protocol": "sqs", "Endpoint": arn})
     script, context = axe(), browser.new_context(color_scheme=scheme, bypass_csp=True)
     tab = context.new_page()
-    paths = ("/", QUEUE + "examined", "/topics", "/topics/000000000000/examined", "/cluster.html", "/definitions")
+    paths = (
+        "/",
+        QUEUE + "examined",
+        QUEUE + "examined/scheduled",
+        "/topics",
+        "/topics/000000000000/examined",
+        "/cluster.html",
+        "/definitions",
+    )
     for path in (*paths, "/consumers", "/events", "/api/docs"):
         tab.goto(operator.url + path)
         tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
