@@ -263,6 +263,19 @@ def test_a_topic_is_made_asked_about_and_published_to(page: Any, operator: Opera
     picture(page, "topics")
 
 
+def test_a_consumer_of_a_group_is_drained(page: Any, operator: Operator) -> None:
+    queue(operator, "shared")
+    operator.act("ElasticqSetGroup", {"GroupName": "sharing", "QueueNames": ["shared"]})
+    operator.act("ElasticqJoinGroup", {"GroupName": "sharing", "ConsumerName": "tired"})
+    page.goto(operator.url + "/groups.html")
+    page.get_by_role("button", name="as curl").click()
+    expect(page.locator("#told pre")).to_contain_text("/api/actions/ElasticqDrainConsumer")
+    picture(page, "groups")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Drain").click()
+    expect(page.locator("#told")).to_contain_text("ElasticqDrainConsumer was done")
+
+
 def test_purging_wants_the_name(page: Any, operator: Operator) -> None:
     queue(operator, "purged", "a", "b")
     page.goto(operator.url + QUEUE + "purged")
