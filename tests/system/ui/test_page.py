@@ -391,7 +391,7 @@ def test_axe_finds_nothing_serious(browser: Any, operator: Operator, scheme: str
         "/cluster.html",
         "/definitions",
     )
-    for path in (*paths, "/consumers", "/events", "/api/docs"):
+    for path in (*paths, "/groups.html", "/consumers", "/events", "/api/docs"):
         tab.goto(operator.url + path)
         tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         tab.evaluate(script)
