@@ -13,7 +13,7 @@ from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result
 from elasticq.model.topic_results import PublishCounts
 from elasticq.node.orders import Order, OrderOutcome
-from elasticq.node.settings import LeaseStatus, NodeStatus
+from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
 from elasticq.peers.questions import Answer
 from elasticq.runtime.meter import Meter
 
@@ -81,6 +81,9 @@ class AdminSource(Protocol):
 
     def leases(self, limit: int) -> list[LeaseStatus]:
         """Return at most ``limit`` leases as this member knows them at this moment."""
+
+    def groups(self, limit: int) -> list[GroupStatus]:
+        """Return at most ``limit`` consumer groups as this member knows them at this moment."""
 
     def metrics(self) -> dict[str, float]:
         """Return more figures by name without ``elasticq_``; a name that ends in ``_total`` is a counter."""

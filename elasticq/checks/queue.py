@@ -1,11 +1,11 @@
-"""Judges a history of queue operations by what holds for every queue; fifo, dead_letters, leases, priorities add more.
+"""Judges a history of queue operations by what holds for every queue; the modules of _MORE add rules of their own.
 
 lost         an acknowledged send that nobody received by the end of the drain and
              nobody may have deleted; or one that was received before the drain, was
              never deleted, and did not come again in it
 duplicated   one message of one send operation (one GUID, all attempts) under two MessageIds
 resurrected  delivered by a receive that was invoked after an acknowledged delete with
-             the live handle had completed
+             the live handle, or the cancelling of a scheduled message, had completed
 early        held by two receives at once: delivered again although the first delivery's
              visibility timeout cannot have passed
 unexpected   a body that nobody sent to this queue, or another body under a MessageId
@@ -20,11 +20,13 @@ The checker knows nothing of purges and of retention: a history must have none.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
-from elasticq.checks import dead_letters, fifo, leases, priorities
+from elasticq.checks import dead_letters, fifo, leases, partitions, priorities
 from elasticq.checks.history import Delete, Event
 from elasticq.checks.queue_history import Delivery, Finding, Jump, Message, QueueHistory
 
+_MORE: Final = (fifo, dead_letters, leases, priorities, partitions)
 LOST, DUPLICATED, RESURRECTED, EARLY, UNEXPECTED = "lost", "duplicated", "resurrected", "early", "unexpected"
 
 
@@ -44,7 +46,7 @@ def check(
         findings += _resurrected(queue_history, message.deliveries)
         if drain_us is not None:
             findings += _lost(queue_history, message, drain_us)
-    for rules in (fifo, dead_letters, leases, priorities):
+    for rules in _MORE:
         findings += rules.check(queue_history)
     return sorted(findings, key=lambda finding: (finding.at_us, finding.name, finding.evidence))
 
@@ -106,9 +108,14 @@ def _is_repeated(one: Delivery, other: Delivery) -> bool:
 
 
 def _is_certain(queue_history: QueueHistory, delete: Delete, deliveries: list[Delivery]) -> bool:
-    """True if the delete used a live handle: one with an older handle may succeed and leave the message there (AWS)."""
+    """True if the delete used a live handle, or was of a message that nobody had received.
+
+    One with an older handle may succeed and leave the message there (AWS).
+    """
     if delete.outcome != "ok" or delete.complete_us is None:
         return False
+    if not delete.receipt_handle:
+        return True
     return any(
         delivery.message.receipt_handle == delete.receipt_handle
         and delete.complete_us < queue_history.hidden_until_us(delivery, delete.complete_us)

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from hashlib import blake2b
+from operator import itemgetter
 
 import msgspec
 
 from elasticq.engine.leases import Lease
 from elasticq.engine.mutations import MessageStored
+from elasticq.engine.rows import Row
 from elasticq.engine.state import Queue, State
 
 Read = Callable[[int, list[int]], list[MessageStored]]
@@ -50,9 +52,15 @@ def _rows(queue: Queue) -> list[object]:
         queue.purged_ms,
         queue.watermark,
         queue.last_sequence,
-        [(sequence, queue.rows[sequence]) for sequence in sorted(queue.rows)],
+        _sorted_rows(queue),
         queue.order.untouched_pairs(),
     ]
+
+
+def _sorted_rows(queue: Queue) -> list[tuple[int, Row]]:
+    delayed = [(sequence, Row(due_ms)) for sequence, due_ms in queue.order.delayed()]
+    rows = [*queue.rows.items(), *delayed] if delayed else list(queue.rows.items())
+    return sorted(rows, key=itemgetter(0))
 
 
 def _lease_row(lease: Lease) -> list[object]:
@@ -96,4 +104,6 @@ def _digest(state: State, now_ms: int, rows: Callable[[Queue], list[object]]) ->
     everything += [
         (name, list(rows.items())) for name, rows in state.tables.items() if rows and rows is not state.move_tasks
     ]
+    if assignments := state.groups.rows():
+        everything.append(assignments)
     return blake2b(msgspec.msgpack.encode(everything), digest_size=16).digest()

@@ -90,6 +90,7 @@ _JUDGES: Final[dict[type, Callable[[Any], bool]]] = {
     m.QueueRestored: _never,
     m.UntouchedRestored: _never,
     m.RowsRestored: _never,
+    m.DelaysRestored: _never,
     m.GroupsRestored: _never,
     m.GroupsServed: _never,
 }

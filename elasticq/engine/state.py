@@ -6,17 +6,20 @@ messages that were never touched it is a range of sequences.
 """
 
 from collections import deque
-from typing import Any
+from typing import Any, Final
 
 from elasticq.engine.ages import Ages
+from elasticq.engine.consumer_groups import Groups
 from elasticq.engine.history import History
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Invocations
 from elasticq.engine.leases import Leases
+from elasticq.engine.metadata_rows import METADATA, MetadataKept
 from elasticq.engine.mutations import MOVE_TASKS, PUBLISHES, TABLES, MessageStored, MoveTaskSet, PublishSet
 from elasticq.engine.ordering.contract import Order
 from elasticq.engine.ordering.fifo import SCOPE_AT_CREATION
 from elasticq.engine.ordering.kinds import Kind, kind_of
+from elasticq.engine.ordering.partitions import PARTITIONS
 from elasticq.engine.ordering.priority import DEFAULT_PRIORITY
 from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.ordering.schedule import is_scheduled_queue
@@ -29,6 +32,7 @@ from elasticq.engine.topics import Topics
 from elasticq.model import limits
 from elasticq.model.errors import QueueDoesNotExist
 
+_UNTOUCHED: Final = UNTOUCHED  # as in apply.py
 COPY_TO = "elasticq.CopyTo"
 MOVE_TO = "elasticq.MoveTo"
 """Names of queues; only settings set these, see forwards.py."""
@@ -41,7 +45,7 @@ SENT_ID_GENERATION_MS = 600_000
 class Messages:
     """The messages of one queue between two purges.
 
-    rows: of touched messages by sequence; contents: those in memory; issued: the sequences that
+    rows: of messages that were received, by sequence; contents: those in memory; issued: the sequences that
     may exist, its front trimmed by the sweeper; bytes: weight of ``contents``; late: a heap of (sent_ms,
     sequence) of the dead letters that came while this member lived, older than what stands before them; swept: up to
     which sequence this round looked for messages that were delivered long ago.
@@ -49,13 +53,18 @@ class Messages:
 
     __slots__ = ("ages", "bytes", "contents", "issued", "late", "order", "rows", "swept")
 
-    def __init__(self, grace: Grace, kind: Kind) -> None:
+    def __init__(self, grace: Grace, kind: Kind, partitions: int) -> None:
         self.rows: dict[int, Row] = {}
         self.contents: dict[int, MessageStored] = {}
         self.issued = Ranges()
         self.ages = Ages()
         self.late: list[tuple[int, int]] = []
-        self.order: Order = kind.order(self.rows, self.contents, grace, self.ages)
+        self.order: Order
+        if partitions:
+            assert kind.partitioned is not None, "a queue of another kind has none"
+            self.order = kind.partitioned(self.rows, self.contents, grace, self.ages, partitions)
+        else:
+            self.order = kind.order(self.rows, self.contents, grace, self.ages)
         self.bytes = 0
         self.swept = 0
 
@@ -129,7 +138,8 @@ class Queue:
         self.delay_s = self.default_priority = 0
         self.turns: dict[str, Stored] = {} if turns is None else turns
         self.sharing: Sharing | None = None
-        self.hold(Messages(grace, self.kind))
+        self.attributes = attributes
+        self.hold(Messages(grace, self.kind, self.partitions))
         self.set_attributes(attributes)
 
     def hold(self, messages: Messages) -> None:
@@ -180,9 +190,14 @@ class Queue:
     def row(self, sequence: int) -> Row | None:
         """The delivery state of a message; None if there is no such message."""
         row = self.rows.get(sequence)
-        if row is None and self.order.is_untouched(sequence):
-            return UNTOUCHED
-        return row
+        return row if row is not None else self.order.rowless(sequence)
+
+    def keeps(self, row: Row) -> bool:
+        """Whether ``rows`` holds messages whose delivery stands so; of others the order alone knows that.
+
+        A kind that delays messages has an order that knows when each comes which was never received.
+        """
+        return row.delivery_number > 0 or (row is not _UNTOUCHED and not self.kind.delays_messages)
 
     def join(self, sequence: int, group: str) -> None:
         """The message is of this group; the first one of all may change the queue's order."""
@@ -201,14 +216,19 @@ class Queue:
         return self.kind.blocks_groups or self.order.limits_groups
 
     @property
+    def partitions(self) -> int:
+        """How many partitions it has, which is said at its creation and never changes; 0: none."""
+        return int(self.attributes.get(PARTITIONS, 0)) if self.kind.partitioned is not None else 0
+
+    @property
     def count(self) -> int:
         """How many messages there are, in memory or on disk."""
-        return len(self.rows) + self.order.untouched_count
+        return len(self.rows) + self.order.rowless_count
 
     @property
     def is_cold(self) -> bool:
         """Whether some contents are on disk only."""
-        return len(self.contents) < len(self.rows) + self.order.untouched_count
+        return len(self.contents) < len(self.rows) + self.order.rowless_count
 
     def expired_before_ms(self, now_ms: int) -> int:
         """Messages sent at this time or before have outlived the retention period.
@@ -229,12 +249,14 @@ class State:
         "deleted_queues",
         "feature_level",
         "grace",
+        "groups",
         "identity",
         "index",
         "invocations",
         "last_queue_id",
         "leases",
         "mac_key",
+        "metadata",
         "move_tasks",
         "moving",
         "names",
@@ -259,6 +281,8 @@ class State:
         self.queues: dict[int, Queue] = {}
         self.deleted_queues: dict[int, Queue] = {}  # deleted less than 60 s ago
         self.names: QueueNames[Queue] = QueueNames()
+        self.groups = Groups(self.names)
+        self.names.follower = self.groups.queue_named
         self.deleted_names: dict[tuple[str, str], int] = {}  # when; for the 60-second rule
         self.last_queue_id = 0
         self.invocations = History()
@@ -270,6 +294,7 @@ class State:
         self.turns: dict[int, dict[str, Stored]] = {}  # by queue, and there by path: see ordering/shares.py
         self.topics = Topics()
         self.publishes: dict[int, PublishSet] = self.tables[PUBLISHES.name]  # those that are not delivered yet
+        self.metadata: dict[tuple[int, int], MetadataKept] = self.tables[METADATA.name]  # by queue and sequence
         self.contents_bytes = 0  # weight of all contents in memory
         self.index = 0  # of the log entry that is being applied
         self.trash: deque[tuple[int, Messages]] = deque()  # purged at this index; emptied in steps

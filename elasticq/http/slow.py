@@ -40,6 +40,8 @@ from elasticq.http.head import (
     wants_json,
 )
 from elasticq.http.responses import RETRY_HEADERS
+from elasticq.http.rest_call import BASES
+from elasticq.http.rest_call import Asked as RestAsked
 from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
@@ -47,6 +49,7 @@ from elasticq.model.limits import HEAD_BYTES_MAX
 from elasticq.model.names import inner_owner
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.runtime.runtime import RuntimeStopped
+from elasticq.wire.fence import add_fence
 from elasticq.wire.operations import PEEK, SQS
 from elasticq.wire.services import guess
 
@@ -172,7 +175,7 @@ class SlowPath:
             return await self._test(asked)
         if request.method == "OPTIONS":
             response = self._preflight(request)
-        elif path.removeprefix(self._context.context_path).startswith(rest.BASES):
+        elif path.removeprefix(self._context.context_path).startswith(BASES):
             response = await self._rest(asked)
         elif path == peeking.PEEK_PATH and request.method == "POST":
             response = await self._peek(asked)
@@ -231,8 +234,8 @@ class SlowPath:
 
     def _refuse(self, asked: Asked, error: SqsError) -> web.Response:
         """Answer an error in the protocol of the request, as far as its head tells that."""
-        if (path := asked.path.removeprefix(self._context.context_path)).startswith(rest.BASES):
-            return rest.problem(rest.Asked(asked.request.method, path, "", b""), error)
+        if (path := asked.path.removeprefix(self._context.context_path)).startswith(BASES):
+            return rest.problem(RestAsked(asked.request.method, path, "", b""), error)
         protocol = JSON if _has_target(asked.request) else FORM
         request_id = self._request_id()
         service = guess(self._context.services, asked.credential, asked.query.encode() + b"&" + asked.body)
@@ -268,6 +271,8 @@ class SlowPath:
             action = operation.name
             if not operation.read_only:
                 self._check_method(asked, operation.name)
+            if head.fence:
+                add_fence(command, head.fence)
             self._make_room(asked, command_bytes(command, len(form_or_body)))
         except SqsError as error:
             self._context.count(request_id, action, account, command, error, error.status, began_s, head)
@@ -316,7 +321,7 @@ class SlowPath:
         """Answer the REST API: each of its commands is submitted and counted like one of SQS's."""
         context, request, head = self._context, asked.request, asked.head
         path = asked.path.removeprefix(context.context_path)
-        told = rest.Asked(request.method, path, asked.query, asked.body)
+        told = RestAsked(request.method, path, asked.query, asked.body)
         try:
             principal, account = self._admit(asked)
             if told.changes:
@@ -325,6 +330,8 @@ class SlowPath:
 
             async def submit(command: Command, name: str) -> Result | SqsError:
                 began_s, action = perf_counter(), type(command).__name__
+                if head.fence:
+                    add_fence(command, head.fence)
                 key = invocation(principal, account, action, name.encode(), b"")
                 endpoint, origin = self._endpoint(asked), asked.connection.origin
                 call = Call(command, principal, account, endpoint, key, origin, head.trace_header)

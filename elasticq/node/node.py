@@ -174,7 +174,9 @@ class Node(Driven):
                 self._leave(now_ms)
             return
         self._executor.admit(call, ticket, now_ms)
-        if self._executor.waiters.count or not (self.replica.commits_alone or self.journal.is_only_joining()):
+        executor = self._executor
+        is_awaited = executor.waiters.count or executor.heartbeats.count
+        if is_awaited or not (self.replica.commits_alone or self.journal.is_only_joining()):
             self._leave(now_ms)
         else:
             self.effects.wake_at_ms = self.housekeeping.next_at_ms()  # nothing else can be due
@@ -549,9 +551,9 @@ class Node(Driven):
 
     # --- status -------------------------------------------------------------------------
 
-    def status(self, now_ms: int) -> NodeStatus:
+    def status(self, now_ms: int, groups_max: int = 0) -> NodeStatus:
         """What ``/ready`` and ``/cluster`` tell of this member."""
-        return self._report.status(now_ms)
+        return self._report.status(now_ms, groups_max)
 
     def leases(self, now_ms: int, limit: int) -> list[LeaseStatus]:
         """Up to ``limit`` leases as this member knows them: the living ones, and then those that ended last."""

@@ -101,13 +101,35 @@ class LeaseStatus(Struct, frozen=True):
     ended_ms: int
 
 
+class GroupStatus(Struct, frozen=True):
+    """What ``/groups`` tells of one consumer group.
+
+    idle: how many of its consumers hold nothing. held, revoking, free: how many of its resources a consumer has, is to
+    give back, and nobody has. rebalancing_ms: for how long its resources have been shared out anew by now, 0 where they
+    are not; rebalanced_ms: how long that took the last time.
+    """
+
+    account: str
+    group: str
+    generation: int
+    consumers: int
+    idle: int
+    held: int
+    revoking: int
+    free: int
+    moves: int
+    rebalancing_ms: int
+    rebalanced_ms: int
+    session_ms: int
+
+
 class NodeStatus(Struct, frozen=True, kw_only=True):
     """What ``/ready`` and ``/cluster`` tell. ``reason`` is empty when ready.
 
     stale_ms: time since a master was heard (0 on a master); discarded: entries that were acknowledged in mode
     async or one and then dropped for a newer master's; digests: of the rows, by log index (VerifyRows);
     leases: how many are remembered, living or not; held_calls: how many wait for a master;
-    proxies: the names of those that are linked; they are no members.
+    proxies: the names of those that are linked; they are no members. groups: as many as were asked for.
     """
 
     member_id: str
@@ -133,3 +155,4 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     leases: int = 0
     held_calls: int = 0
     proxies: tuple[str, ...] = ()
+    groups: tuple[GroupStatus, ...] = ()

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from elasticq.model.errors import InvalidParameterValue, SenderError
+from elasticq.model.limits import PARTITIONS_MAX
 from elasticq.rest import messages, queues
 from elasticq.rest import shapes as s
 from elasticq.rest.api import Handler, Parameter
@@ -17,6 +18,9 @@ DOQ_BASE: Final = "/API/v1"
 
 _MAX: Final = Parameter("max", "integer", "how many messages at most", 1, s.MESSAGES_MAX)
 _VISIBILITY: Final = Parameter("visibility_s", "integer", "how long they are hidden; the queue's without it", 0, 43_200)
+_PARTITION: Final = Parameter(
+    "partition", "integer", "only messages of this partition, in a queue that has some", 0, PARTITIONS_MAX - 1
+)
 _ACK: Final = Parameter(
     "ack", "boolean", "delete them at once: at most once, as an answer that is lost is not repeated"
 )
@@ -60,6 +64,7 @@ ROUTES: Final = (
         _MAX, _VISIBILITY, _ACK,
         Parameter("wait_s", "integer", "how long to wait for one", 0, 20),
         Parameter("lease", "string", "NAME/BATCH/PARTITION/CALL: receive under a lease"),
+        _PARTITION,
     ), changes=True),
     Route("GET", f"{_Q}/export", "export", messages.export, "Messages by their place, without receiving them.",
         (s.Messages,), (), (
@@ -90,7 +95,7 @@ ROUTES: Final = (
 
 STREAM: Final = re.compile(r"/queues/([^/]+)/stream")
 """Answered by the port itself, as it never ends: events of messages. It takes ``STREAM_QUERY``."""
-STREAM_QUERY: Final = (_VISIBILITY, _ACK)
+STREAM_QUERY: Final = (_VISIBILITY, _ACK, _PARTITION)
 
 
 class UnknownPath(SenderError):
@@ -112,9 +117,10 @@ class WrongMethod(SenderError):
 
 
 def _named(parts: list[str], given: list[str]) -> dict[str, str] | None:
-    """What ``given`` has at the places of the names in braces; None where it is another path than ``parts``."""
-    if len(parts) != len(given):
-        return None
+    """What ``given`` has at the places of the names in braces; None where it is another path than ``parts``.
+
+    Both have the same length.
+    """
     found = {}
     for part, text in zip(parts, given, strict=True):
         if part.startswith("{") and text:
@@ -124,13 +130,18 @@ def _named(parts: list[str], given: list[str]) -> dict[str, str] | None:
     return found
 
 
-_PARTS: Final = [(route, route.path.split("/")) for route in ROUTES]
+_ALIKE: Final[dict[tuple[int, str], list[tuple[Route, list[str]]]]] = {}
+"""Routes with their parts, by how many these are and by the last one, empty where that stands in braces."""
+for _route in ROUTES:
+    _parts = _route.path.split("/")
+    _last = "" if _parts[-1].startswith("{") else _parts[-1]
+    _ALIKE.setdefault((len(_parts), _last), []).append((_route, _parts))
 
 
 def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
     """The route of a path below BASE, and what stands in its braces. Raises UnknownPath, WrongMethod."""
     allowed, given = [], path.split("/")
-    for route, parts in _PARTS:
+    for route, parts in (*_ALIKE.get((len(given), given[-1]), ()), *_ALIKE.get((len(given), ""), ())):
         named = _named(parts, given)
         if named is not None:
             if route.method == method:
@@ -165,6 +176,10 @@ def _value(parameter: Parameter, text: str) -> str | int | bool:
     return text
 
 
+_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_DECODE: Final = {kind: msgspec.json.Decoder(kind).decode for route in ROUTES for kind in route.takes}
+
+
 def read_body(route: Route, body: bytes) -> Struct | None:
     """The body as what the route takes; one of two kinds is told by its member ``messages``.
 
@@ -175,9 +190,9 @@ def read_body(route: Route, body: bytes) -> Struct | None:
     if not body and route.is_body_optional:
         return route.takes[0]()
     try:
-        if len(route.takes) == 1:
-            return msgspec.json.decode(body, type=route.takes[0])
-        kind = route.takes["messages" in msgspec.json.decode(body, type=dict[str, msgspec.Raw])]
-        return msgspec.json.decode(body, type=kind)
+        at = 0
+        if len(route.takes) > 1 and (b"messages" in body or b"\\u" in body):  # else none of its members has that name
+            at = "messages" in _members(body)
+        return _DECODE[route.takes[at]](body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidParameterValue(f"The body is not what {route.name} takes: {error}") from error

@@ -26,7 +26,7 @@ from elasticq.node.node import Node
 from elasticq.node.orders import Order, OrderOutcome
 from elasticq.node.pending_calls import Remote
 from elasticq.node.proxy import PROXY
-from elasticq.node.settings import LeaseStatus, NodeStatus
+from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
 from elasticq.peers.questions import Answer
 from elasticq.runtime.clock import boot_ms
 from elasticq.runtime.meter import Meter
@@ -79,6 +79,10 @@ class View:
     def leases(self, limit: int) -> list[LeaseStatus]:
         assert self._member is not None
         return self._member.runtime.leases(limit)
+
+    def groups(self, limit: int) -> list[GroupStatus]:
+        assert self._member is not None
+        return list(self._member.runtime.status(limit).groups)
 
     def metrics(self) -> dict[str, float]:
         assert self._member is not None

@@ -42,6 +42,16 @@ def test_tags_are_distinct_and_never_reused() -> None:
         "LeaseForgotten": 72,
         "PrioritiesSet": 100,
         "PrioritiesRestored": 101,
+        "ConsumerGroupSet": 130,
+        "ConsumerGroupDeleted": 131,
+        "GroupRebalanced": 132,
+        "ConsumerSet": 133,
+        "ConsumerRenewed": 134,
+        "ConsumerRemoved": 135,
+        "ResourceAssigned": 136,
+        "ResourceFreed": 137,
+        "TokensGiven": 138,
+        "ConsumerChanged": 139,
         "TurnsSet": 120,
         "QueueTagged": 60,
         "MoveTaskSet": 61,
@@ -57,6 +67,9 @@ def test_tags_are_distinct_and_never_reused() -> None:
         "QueueRestored": 32,
         "UntouchedRestored": 33,
         "RowsRestored": 34,
+        "DelaysRestored": 140,
+        "MetadataKept": 141,
+        "MetadataForgotten": 142,
     }
 
 

@@ -125,6 +125,7 @@ def fill(call: Caller) -> dict[str, Any]:
     facts["urgent"] = _send_by_priority(call)
     _take_turns(call)
     facts["topics"] = _make_topics(call)
+    facts["first_consumer"] = _join(call)
     time.sleep(ROWS_S)  # older versions, which run this too, do not tell when their rows are written
     facts["again"] = call("SendMessage", "11111111-2222", QueueUrl=orders, **AGAIN)["MessageId"]
     facts["in_order"] = call("SendMessage", QueueUrl=call.queue("steps.fifo"), **IN_ORDER)["SequenceNumber"]
@@ -133,6 +134,7 @@ def fill(call: Caller) -> dict[str, Any]:
     change = {"MessageIds": [facts["urgent"]["last"]], "Priority": -7}
     call("ElasticqChangePriority", QueueUrl=call.queue("urgent"), **change)
     facts["topics"] |= _publish(call)
+    facts["second_consumer"] = _join(call)
     return facts
 
 
@@ -172,6 +174,13 @@ def _publish(call: Caller) -> dict[str, Any]:
         "news": text(call.sns("Publish", "33333333-4444", **NEWS), "MessageId"),
         "in_turn": text(call.sns("Publish", **IN_TURN), "SequenceNumber"),
     }
+
+
+def _join(call: Caller) -> dict[str, Any]:
+    """The view of a new consumer of a group that shares two queues out; the second one waits for what the first has."""
+    names = ["leased", "many"]
+    call("ElasticqSetGroup", GroupName="workers", QueueNames=names, SessionTimeoutMs=3_600_000)
+    return call("ElasticqJoinGroup", GroupName="workers")
 
 
 def _send_by_priority(call: Caller) -> dict[str, str]:
@@ -215,6 +224,8 @@ def check(call: Caller, facts: dict[str, Any]) -> None:
         _check_topics(call, facts["topics"])
         messages = [call("ReceiveMessage", QueueUrl=call.queue("turns"))["Messages"][0]["Body"] for _ in range(4)]
         assert messages == ["c 1", "a 2", "b 2", "c 2"]
+    if "first_consumer" in facts:
+        _check_consumers(call, facts["first_consumer"], facts["second_consumer"])
     _check_orders(call, facts)
     _check_many(call, facts)
     _check_fifo(call, facts)
@@ -282,6 +293,20 @@ def _check_topics(call: Caller, facts: dict[str, Any]) -> None:
     copies = call("ReceiveMessage", QueueUrl=call.queue("copies"), **wanted)
     assert [each["Body"] for each in copies["Messages"]] == ["news", "news"]
     assert all(each["MessageAttributes"]["kind"]["StringValue"] == "new" for each in copies["Messages"])
+
+
+def _check_consumers(call: Caller, first: dict[str, Any], second: dict[str, Any]) -> None:
+    """The second consumer gets what the first one was asked for, under a token that was never given before."""
+    consumer = {"GroupName": "workers", "ConsumerId": first["ConsumerId"]}
+    view = call("ElasticqHeartbeat", **consumer)
+    assert sorted(each["Token"] for kind in ("Assigned", "Revoking") for each in view[kind]) == [
+        each["Token"] for each in first["Assigned"]
+    ]
+    (revoked,) = view["Revoking"]
+    call("ElasticqHeartbeat", **consumer, Released=[revoked["Token"]])
+    (got,) = call("ElasticqHeartbeat", GroupName="workers", ConsumerId=second["ConsumerId"])["Assigned"]
+    assert got["Resource"] == revoked["Resource"]
+    assert got["Token"] > second["Version"] > revoked["Token"]
 
 
 def _check_fifo(call: Caller, facts: dict[str, Any]) -> None:
