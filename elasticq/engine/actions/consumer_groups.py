@@ -166,10 +166,14 @@ def _settings(command: g.ElasticqSetGroup, old: ConsumerGroupSet) -> ConsumerGro
 
 def delete_group(state: State, call: Call, command: g.ElasticqDeleteGroup, context: ExecutionContext) -> Outcome:
     """Its consumers learn of it with their next heartbeat; their tokens are worth nothing from now on."""
-    group = _named_group(state, call, command.group_name)
+    return EmptyResult(), removed_group(_named_group(state, call, command.group_name))
+
+
+def removed_group(group: Group) -> list[m.Mutation]:
+    """What a group goes with."""
     found: list[m.Mutation] = [ResourceFreed(row.token, row.queue_id) for row in group.by_resource.values()]
     found += [ConsumerRemoved(number) for number in group.consumers]
-    return EmptyResult(), [*found, ConsumerGroupDeleted(group.row.number)]
+    return [*found, ConsumerGroupDeleted(group.row.number)]
 
 
 # --- consumers ------------------------------------------------------------------------------
