@@ -73,6 +73,7 @@ chaos: .venv/.installed-test  ## kill -9 a server, damage its disk, kill Spark's
 	$(BIN)/python scripts/chaos_cluster.py --clocks --minutes $(MINUTES) --seed $(FIRST) $(ARGS)
 	$(BIN)/python scripts/chaos_unnoticed.py --kills $(KILLS) --minutes $(MINUTES)
 	$(BIN)/python scripts/chaos_topics.py --kills $(KILLS)
+	$(BIN)/python scripts/chaos_groups.py --pauses $(KILLS) --minutes $(MINUTES) --seed $(FIRST)
 	$(BIN)/python scripts/clients.py --restarts 10 --allow-missing
 	$(BIN)/python scripts/rest_conformity.py --allow-missing
 	$(BIN)/python scripts/chaos_spark.py --kills $(KILLS) --seed $(FIRST)

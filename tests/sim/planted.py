@@ -183,7 +183,7 @@ def rows_without(*kinds: type) -> Iterator[None]:
 
     def deaf(self: Rows, committed: Committed) -> None:
         heard = [mutation for mutation in committed.mutations if type(mutation) not in kinds]
-        honest(self, Committed(committed.index, committed.term, committed.time_ms, heard))
+        honest(self, replace(committed, mutations=heard))
 
     with patch.object(Rows, "take", deaf):
         yield

@@ -28,7 +28,7 @@ def page(operator: Operator, path: str) -> str:
 
 def test_each_page_answers_and_loads_nothing_from_elsewhere(operator: Operator) -> None:
     operator.act("CreateQueue", {"QueueName": "shown"})
-    others = ("/topics", "/consumers", "/cluster.html", "/events", "/definitions", "/api/docs")
+    others = ("/topics", "/groups.html", "/consumers", "/cluster.html", "/events", "/definitions", "/api/docs")
     for path in ("/", "/queues/000000000000/shown", *others):
         text = page(operator, path)
         loaded = re.findall(r'src="([^"]*)"', text) + re.findall(r'<link rel="[a-z]*" href="([^"]*)"', text)
