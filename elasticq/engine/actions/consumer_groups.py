@@ -224,6 +224,17 @@ def heartbeat(state: State, call: Call, command: g.ElasticqHeartbeat, context: E
     return _drafted_view(call, group, draft, number, version), [renewed, *draft.mutations]
 
 
+def awaited_view(state: State, call: Call, context: ExecutionContext) -> Outcome:
+    """What a heartbeat that waited is answered: the view as it is, of a session that lives."""
+    command = call.command
+    assert isinstance(command, g.ElasticqHeartbeat)
+    group = _named_group(state, call, command.group_name)
+    consumer = _named_consumer(group, command.consumer_id)
+    if not consumer.lives(state.grace, context.now_ms):
+        raise ElasticqUnknownConsumer
+    return view_of(call, group, consumer), []
+
+
 def leave_group(state: State, call: Call, command: g.ElasticqLeaveGroup, context: ExecutionContext) -> Outcome:
     group = _named_group(state, call, command.group_name)
     draft = draft_of(state, group, context.now_ms)
