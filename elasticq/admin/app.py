@@ -1,4 +1,4 @@
-"""The routes of the admin port: /health, /ready, /master, /cluster, /leases, /metrics, orders for the cluster.
+"""The routes of the admin port: /health, /ready, /master, /cluster, /leases, /groups, /metrics, orders for the cluster.
 
 Besides these there are the API of queues (api.py) and the page for browsers (page/).
 
@@ -27,6 +27,7 @@ ORDERS_MAX: Final = 16
 PAGES_MAX: Final = 16
 """Pages of other members that may be asked for at the same time."""
 LEASES_SHOWN_MAX: Final = 1_000
+GROUPS_SHOWN_MAX: Final = 1_000
 
 
 def make_app(source: AdminSource, token: Token | None = None, browsers: Browsers | None = None) -> web.Application:
@@ -49,6 +50,7 @@ def make_app(source: AdminSource, token: Token | None = None, browsers: Browsers
     app.router.add_get("/cluster", pages.cluster)
     app.router.add_get("/cluster/members/{member}", pages.member)
     app.router.add_get("/leases", pages.leases)
+    app.router.add_get("/groups", pages.groups)
     app.router.add_get("/metrics", pages.metrics)
     app.router.add_post("/cluster/orders", pages.order)
     return app
@@ -94,6 +96,10 @@ class _Pages:
     async def leases(self, _: web.Request) -> web.Response:
         """List the leases that live, then those that ended last; ``total`` counts all that are remembered."""
         return _json(200, {"leases": self._source.leases(LEASES_SHOWN_MAX), "total": self._source.status().leases})
+
+    async def groups(self, _: web.Request) -> web.Response:
+        """List the consumer groups; ElasticqDescribeGroups tells what each consumer holds."""
+        return _json(200, {"groups": self._source.groups(GROUPS_SHOWN_MAX)})
 
     async def metrics(self, request: web.Request) -> web.StreamResponse:
         """Answer one request at a time. The first one imports the library, in another thread than the loop's."""

@@ -23,7 +23,7 @@ from elasticq import BUILD, __version__
 from elasticq.admin.source import AdminSource, SubscriptionCounts
 from elasticq.engine.figures import QueueFigures
 from elasticq.model.histogram import Histogram
-from elasticq.node.settings import NodeStatus
+from elasticq.node.settings import GroupStatus, NodeStatus
 from elasticq.runtime.meter import Messages, Meter, Published
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -106,9 +106,18 @@ def slices(source: AdminSource) -> Iterator[bytes]:
     yield from _of_consumers(source, labels)
     told = "Messages that outlived their retention and that this member removed as the master."
     yield from _of_keys("queue", [("messages_expired", told, int)], source.expired())
-    yield from _of_keys("topic", _PUBLISHED, source.meter().by_topic())
+    yield from _of_keys("topic", _PUBLISHED, _topics(source))
     yield from _of_keys("topic", _PUSHES, source.pushes())
     yield from _of_subscriptions(source)
+    yield from _of_groups(source.groups(QUEUES_MAX) if status.role == "master" else [])
+
+
+def _topics(source: AdminSource) -> dict[Key, Published]:
+    """Return the counts of each topic: what this member answered, and what it stored afterwards."""
+    found = dict(source.meter().by_topic())
+    for key, counts in source.delivered_in_steps().items():
+        found[key] = found.get(key, Published()).plus(counts)
+    return found
 
 
 class _Families(Collector):
@@ -274,6 +283,30 @@ def _of_keys(
     found, rows = [_labels(kind, *key) for key in islice(counts, QUEUES_MAX)], list(counts.values())
     yield b""
     yield from _of_rows(families, found, rows)
+
+
+_GROUPS: Final[list[tuple[str, str, Callable[[GroupStatus], float]]]] = [
+    ("group_generation", "How often what a consumer group has was shared out anew.", attrgetter("generation")),
+    ("group_consumers", "Consumers of a group.", attrgetter("consumers")),
+    ("group_idle_consumers", "Consumers of a group that hold nothing.", attrgetter("idle")),
+    ("group_rebalancing_seconds", "How long a sharing out runs, 0 at rest.", lambda each: each.rebalancing_ms / 1e3),
+    ("group_rebalanced_seconds", "How long a group's last sharing out took.", lambda each: each.rebalanced_ms / 1e3),
+]
+_MOVES: Final[list[tuple[str, str, Callable[[GroupStatus], float]]]] = [
+    ("group_moves", "Resources that were taken from a consumer so that another one gets them.", attrgetter("moves")),
+]
+
+
+def _of_groups(groups: Sequence[GroupStatus]) -> Iterator[bytes]:
+    def states(label: str, group: GroupStatus) -> str:
+        start = f"{PREFIX}group_resources{{{label},state="
+        return f'{start}"held"}} {group.held}\n{start}"revoking"}} {group.revoking}\n{start}"free"}} {group.free}\n'
+
+    labels = [_labels("group", each.account, each.group) for each in groups]
+    yield from _of_rows(_GROUPS, labels, groups, GaugeMetricFamily)
+    yield from _of_rows(_MOVES, labels, groups)
+    told = "Queues or partitions of a group, by whether somebody has them."
+    yield from _lines(GaugeMetricFamily, "group_resources", told, labels, groups, states)
 
 
 def _of_subscriptions(source: AdminSource) -> Iterator[bytes]:

@@ -35,6 +35,7 @@ class CreateQueue(Operation, tag="create_queue"):
 
     dead_letter_queue, receives_max: the target and limit of its RedrivePolicy, "" and 0 without one.
     has_priorities: it hands out the lowest priority first; default_priority: of messages that name none.
+    partitions: how many it has; 0: none.
     """
 
     is_fifo: bool = False
@@ -43,6 +44,7 @@ class CreateQueue(Operation, tag="create_queue"):
     receives_max: int = 0
     has_priorities: bool = False
     default_priority: int = 0
+    partitions: int = 0
 
 
 class SentMessage(Struct, omit_defaults=True):
@@ -86,6 +88,7 @@ class Receive(Operation, tag="receive"):
 
     attempted_us: when the retry that was answered was made; 0 if that is not known, or there was none.
     lease: NAME/BATCH/PARTITION of a leased one, whose timeout is the lease's; is_expired: it was answered LeaseExpired.
+    partition: the one of the queue that it asked for; None: for any message.
     """
 
     visibility_ms: int
@@ -94,6 +97,7 @@ class Receive(Operation, tag="receive"):
     lease: str = ""
     is_expired: bool = False
     attempted_us: int = 0
+    partition: int | None = None
 
 
 class Delete(Operation, tag="delete"):

@@ -1,4 +1,4 @@
-"""Judges a history of queue operations by what holds for every queue; fifo, dead_letters, leases, priorities add more.
+"""Judges a history of queue operations by what holds for every queue; the modules of _MORE add rules of their own.
 
 lost         an acknowledged send that nobody received by the end of the drain and
              nobody may have deleted; or one that was received before the drain, was
@@ -20,11 +20,13 @@ The checker knows nothing of purges and of retention: a history must have none.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
-from elasticq.checks import dead_letters, fifo, leases, priorities
+from elasticq.checks import dead_letters, fifo, leases, partitions, priorities
 from elasticq.checks.history import Delete, Event
 from elasticq.checks.queue_history import Delivery, Finding, Jump, Message, QueueHistory
 
+_MORE: Final = (fifo, dead_letters, leases, priorities, partitions)
 LOST, DUPLICATED, RESURRECTED, EARLY, UNEXPECTED = "lost", "duplicated", "resurrected", "early", "unexpected"
 
 
@@ -44,7 +46,7 @@ def check(
         findings += _resurrected(queue_history, message.deliveries)
         if drain_us is not None:
             findings += _lost(queue_history, message, drain_us)
-    for rules in (fifo, dead_letters, leases, priorities):
+    for rules in _MORE:
         findings += rules.check(queue_history)
     return sorted(findings, key=lambda finding: (finding.at_us, finding.name, finding.evidence))
 

@@ -66,7 +66,8 @@ def line_of(message: dict[str, Any]) -> dict[str, Any]:
     line["MessageId"] = message["MessageId"]
     line |= {name: system[name] for name in OF_SYSTEM if name in system}
     line["ReceiveCount"] = int(system.get("ApproximateReceiveCount", 0))
-    return line | {name: message[name] for name in ("State", "Sequence", "Priority", "DeliverAt") if name in message}
+    told = ("State", "Sequence", "Partition", "Priority", "DeliverAt")
+    return line | {name: message[name] for name in told if name in message}
 
 
 def _text(attribute: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from elasticq.cli.cluster import add_cluster
 from elasticq.cli.data import add_commands
 from elasticq.cli.exits import EXIT_INTERRUPTED, fail, refuse
 from elasticq.cli.follow_master import add_follow_master
+from elasticq.cli.groups import add_groups
 from elasticq.cli.parser import Parser
 from elasticq.cli.queues import add_queues
 from elasticq.cli.server import add_config, add_server
@@ -72,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     add_config(commands.add_parser("config", help="look at settings"))
     add_queues(commands.add_parser("queues", help="look into queues, send, purge, redrive, export, import"))
     add_topics(commands.add_parser("topics", help="look at topics, subscribe, publish"))
+    add_groups(commands.add_parser("groups", help="look at consumer groups, change them, move what they hold"))
     add_cluster(commands.add_parser("cluster", help="look at a cluster and change it, by its admin port"))
     add_commands(commands)
     add_follow_master(commands.add_parser("follow-master", help="label this Kubernetes pod while it is the master"))

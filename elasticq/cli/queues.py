@@ -214,12 +214,13 @@ def _peek(client: "Sqs", options: argparse.Namespace) -> int:
             _clock(message["SentTimestamp"]),
             str(message["ReceiveCount"]),
             message.get("GroupId", ""),
+            str(message.get("Partition", "")),
             str(message.get("Priority", "")),
             _short(message["Body"]),
         ]
         for message in messages
     ]
-    table(["SEQUENCE", "STATE", "SENT", "RECEIVED", "GROUP", "PRIORITY", "BODY"], rows)
+    table(["SEQUENCE", "STATE", "SENT", "RECEIVED", "GROUP", "PARTITION", "PRIORITY", "BODY"], rows)
     return 0
 
 

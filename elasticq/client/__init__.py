@@ -2,13 +2,16 @@
 
 ``Sqs`` has the methods, keywords and answers of boto3's SQS client at an eighth
 of its CPU time, and elasticq's extensions besides; ``Sns`` has those of boto3's
-SNS client. Nothing here needs more than
+SNS client. ``Group`` and ``AsyncGroup`` are consumers of groups. Nothing here needs more than
 Python: it runs where no package can be installed, as on the executors of Spark.
 """
 
 from elasticq.client.credentials import UNSIGNED, Credentials, find_credentials
 from elasticq.client.detection import is_elasticq
 from elasticq.client.errors import ClientError, DigestMismatch, SqsError, Unreachable
+from elasticq.client.group import Group
+from elasticq.client.group_async import AsyncGroup
+from elasticq.client.group_held import AsyncMessage, Held, Message
 from elasticq.client.patient import wrap
 from elasticq.client.patient_async import wrap_async
 from elasticq.client.sns import Sns
@@ -16,9 +19,14 @@ from elasticq.client.sqs import Sqs
 
 __all__ = [
     "UNSIGNED",
+    "AsyncGroup",
+    "AsyncMessage",
     "ClientError",
     "Credentials",
     "DigestMismatch",
+    "Group",
+    "Held",
+    "Message",
     "Sns",
     "Sqs",
     "SqsError",

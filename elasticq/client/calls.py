@@ -71,6 +71,7 @@ class Client(ABC):
         found = find_credentials(profile) if credentials is None else Credentials(*credentials)
         if region and credentials is None and not found.access_key_id:
             found = NOBODY
+        self._credentials, self._verify = found, verify
         host = parts.netloc.rpartition("@")[2]
         self._signer = Signer(found, self.region, host, self.service) if found.access_key_id else None
         self._start = f"Host: {host}\r\nUser-Agent: elasticq-light\r\nContent-Type: {self.content_type}\r\n".encode()
@@ -80,6 +81,18 @@ class Client(ABC):
         self._of_thread = threading.local()
         self._lock = threading.Lock()
         self._connections: WeakSet[Connection] = WeakSet()  # a thread's ends with it
+
+    def at(self, endpoint: str, *, read_s: float, retry_s: float) -> Self:
+        """Return a client like this one, with connections of its own, for another endpoint of the same cluster."""
+        return type(self)(
+            endpoint,
+            self.region,
+            self._credentials,
+            connect_s=self._connect_s,
+            read_s=read_s,
+            retry_s=retry_s,
+            verify=self._verify,
+        )
 
     def close(self) -> None:
         """Close the connections of all threads; a later call opens its own again."""
@@ -103,10 +116,14 @@ class Client(ABC):
         members: Members,
         check: Callable[[Members, Members], None] | None = None,
         wait_s: float = 0,
+        invocation_id: bytes = b"",
     ) -> Members:
-        """The answer, after as many attempts as it takes. Raises SqsError, Unreachable, DigestMismatch."""
+        """The answer, after as many attempts as it takes. Raises SqsError, Unreachable, DigestMismatch.
+
+        invocation_id: of a call that another client or an earlier try may have made already; a new one if empty.
+        """
         body = self._written(action, members)
-        invocation_id = f"{self._mark}{next(self._calls):012x}".encode()
+        invocation_id = invocation_id or f"{self._mark}{next(self._calls):012x}".encode()
         retries: Retries | None = None
         while True:
             try:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from elasticq.client.calls import Client, Members, add_methods
 from elasticq.client.connection import Answer
 from elasticq.client.errors import DigestMismatch, SqsError, Unreachable
+from elasticq.client.groups import GroupMethods
 from elasticq.model.actions import ACTIONS, TARGET_PREFIX
 
 _JSON_TYPE: Final = "application/x-amz-json-1.0"
@@ -31,7 +32,7 @@ def _binary(value: object) -> str:
 _encode: Final = json.JSONEncoder(separators=(",", ":"), default=_binary).encode
 
 
-class Sqs(Client):
+class Sqs(GroupMethods, Client):
     """A client of SQS. Threads may share it: each has a connection of its own."""
 
     service = "sqs"
@@ -51,7 +52,10 @@ class Sqs(Client):
         return self._call("SendMessageBatch", members, _check_sent_batch)
 
     def receive_message(self, **members: Any) -> Members:
-        """Takes boto3's keywords, and ElasticqPageSize (1 to 1,000) instead of MaxNumberOfMessages."""
+        """Takes boto3's keywords, and ElasticqPageSize (1 to 1,000) instead of MaxNumberOfMessages.
+
+        ElasticqPartition: only messages of this partition, in a FIFO queue that has some.
+        """
         return self._call("ReceiveMessage", members, _check_received, members.get("WaitTimeSeconds") or 0)
 
     def delete_message(self, **members: Any) -> Members:

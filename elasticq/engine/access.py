@@ -16,6 +16,7 @@ from elasticq.model import commands as c
 from elasticq.model.actions import BY_NAME, OWNER_ONLY
 from elasticq.model.errors import AccessDenied
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
+from elasticq.model.group_commands import GroupCommand
 from elasticq.model.names import account_of, neighbour, parse_queue_arn, queue_arn, queue_path
 from elasticq.model.topic_commands import TopicCommand
 
@@ -40,7 +41,7 @@ def check(state: State, call: c.Call, context: ExecutionContext) -> None:
 
 def _targets(state: State, call: c.Call) -> list[_Target]:
     command, own = call.command, call.account
-    if isinstance(command, (*_OF_AN_ACCOUNT, *_OF_TESTS)):
+    if isinstance(command, (*_OF_AN_ACCOUNT, *_OF_TESTS, GroupCommand)):
         return []
     if isinstance(command, c.GetQueueUrl):
         account = command.queue_owner_account_id or account_of(own)

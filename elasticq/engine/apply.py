@@ -17,7 +17,18 @@ from elasticq.engine.residency import drop, keep
 from elasticq.engine.rows import UNTOUCHED, Row
 from elasticq.engine.state import Queue, State
 from elasticq.engine.tables import RowChange
-from elasticq.engine.writers import cluster, history, leases, metadata, move_tasks, plain, queues, topics, turns
+from elasticq.engine.writers import (
+    cluster,
+    consumer_groups,
+    history,
+    leases,
+    metadata,
+    move_tasks,
+    plain,
+    queues,
+    topics,
+    turns,
+)
 from elasticq.engine.writers.contract import Declare, Undo, Writer
 from elasticq.engine.writers.history import forget_invocation
 
@@ -251,6 +262,7 @@ ROWS: Final[dict[type, Declare]] = {
     **move_tasks.ROWS,
     **leases.ROWS,
     **topics.ROWS,
+    **consumer_groups.ROWS,
     **turns.ROWS,
     **metadata.ROWS,
     m.GroupsServed: _groups_served_rows,
@@ -265,6 +277,7 @@ _WRITERS: Final[dict[type, Writer]] = {
     **move_tasks.WRITERS,
     **leases.WRITERS,
     **topics.WRITERS,
+    **consumer_groups.WRITERS,
     **turns.WRITERS,
     m.MessageStored: _message_stored,
     m.MessagesReceived: _messages_received,

@@ -51,7 +51,10 @@ class Attempt(Struct, array_like=True, gc=False):
 _decoder = msgspec.msgpack.Decoder(Attempt)
 
 
-def attempt_key(queue: Queue, attempt_id: str) -> bytes:
+def attempt_key(queue: Queue, attempt_id: str, partition: int | None = None) -> bytes:
+    """The same id for another partition is another attempt, as it must not be answered with this one's messages."""
+    if partition is not None:  # no id holds a space
+        attempt_id = f"{attempt_id} {partition}"
     return blake2b(_QUEUE.pack(queue.id, queue.watermark, _ATTEMPT) + attempt_id.encode(), digest_size=16).digest()
 
 

@@ -104,4 +104,6 @@ def _digest(state: State, now_ms: int, rows: Callable[[Queue], list[object]]) ->
     everything += [
         (name, list(rows.items())) for name, rows in state.tables.items() if rows and rows is not state.move_tasks
     ]
+    if assignments := state.groups.rows():
+        everything.append(assignments)
     return blake2b(msgspec.msgpack.encode(everything), digest_size=16).digest()

@@ -58,6 +58,7 @@ def _everything(state: State) -> Iterator[m.Mutation]:
     yield from _sent_ids(state)
     for rows in state.tables.values():
         yield from rows.values()
+    yield from state.groups.rows()
     for key, lease in state.leases.items():
         yield from _lease(key, lease)
 

@@ -11,11 +11,12 @@ from zlib import compress, decompress
 
 import msgspec
 
-from elasticq.engine import access
+from elasticq.engine import access, fence
 from elasticq.engine import mutations as m
 from elasticq.engine.actions import (
     attributes,
     by_sequence,
+    consumer_groups,
     dead_letters,
     declare,
     delete,
@@ -37,7 +38,7 @@ from elasticq.engine.actions import (
     topics,
     visibility,
 )
-from elasticq.engine.context import ExecutionContext, Outcome
+from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.fan_out import sequence_number as publish_sequence
 from elasticq.engine.identity import sequence_number
 from elasticq.engine.invocations import TOO_MANY
@@ -46,8 +47,10 @@ from elasticq.engine.recorded import Recorded
 from elasticq.engine.state import State
 from elasticq.model import commands as c
 from elasticq.model import extensions, limits
+from elasticq.model import group_commands as g
 from elasticq.model import topic_commands as t
 from elasticq.model.errors import RequestThrottled, SqsError
+from elasticq.model.group_results import GroupChangedResult, GroupJoinedResult, GroupViewResult
 from elasticq.model.names import has_fifo_suffix, queue_url, topic_arn
 from elasticq.model.results import (
     BatchError,
@@ -110,6 +113,14 @@ HANDLERS: Final[dict[type[c.Command], Callable[[State, c.Call, Any, ExecutionCon
     extensions.PrioritiseBySequence: by_sequence.prioritise_by_sequence,
     extensions.Peek: peek.peek,
     c.DeclareQueue: declare.declare_queue,
+    g.ElasticqSetGroup: consumer_groups.set_group,
+    g.ElasticqDeleteGroup: consumer_groups.delete_group,
+    g.ElasticqJoinGroup: consumer_groups.join_group,
+    g.ElasticqHeartbeat: consumer_groups.heartbeat,
+    g.ElasticqLeaveGroup: consumer_groups.leave_group,
+    g.ElasticqMoveResource: consumer_groups.move_resource,
+    g.ElasticqDrainConsumer: consumer_groups.drain_consumer,
+    g.ElasticqDescribeGroups: consumer_groups.describe_groups,
     t.CreateTopic: topics.create_topic,
     t.DeleteTopic: topics.delete_topic,
     t.ListTopics: topics.list_topics,
@@ -188,11 +199,13 @@ def seal_or_answer(state: State, call: c.Call, context: ExecutionContext) -> Out
 def _is_kept(result: Result, mutations: list[m.Mutation]) -> bool:
     """Whether a retry of the call gets the same answer; else it runs again.
 
-    A receive that handed out nothing, or one that its lease remembers, runs again. Commands that may change something,
-    and tell no more than success, have results of their own.
+    A receive that handed out nothing, or one that its lease remembers, runs again, and so does a heartbeat. Commands
+    that may change something, and tell no more than success, have results of their own.
     """
     if mutations:
-        return type(result) is not ReceiveMessageResult or (bool(result.messages) and not result.leased)
+        if type(result) is ReceiveMessageResult:
+            return bool(result.messages) and not result.leased
+        return type(result) is not GroupViewResult
     return type(result) is EmptyResult or (type(result) is BatchResult and bool(result.successful))
 
 
@@ -251,6 +264,10 @@ def _outcome(
             return [(result.topic, each.number) for each in result.successful], []
         case SubscribeResult():
             return [(int(result.is_shown), result.number)], []
+        case GroupJoinedResult():
+            return [(0, int(result.consumer_id, 16))], []
+        case GroupChangedResult():
+            return [(0, result.generation)], []
         case PrioritiesChangedResult():
             assert isinstance(command, extensions.ById)
             return priority.places_of(command, result), []
@@ -287,7 +304,9 @@ def _ids_of(state: State, queue_url: str | None, queue_id: int, sequence: int) -
 def _received_again(
     state: State, call: c.Call, command: c.ReceiveMessage, known: Recorded, context: ExecutionContext
 ) -> Outcome:
-    """The messages of the first attempt's answer again. Raises ContentsMissing."""
+    """The messages of the first attempt's answer again. Raises ContentsMissing, and what a fence raises."""
+    if command.elasticq_group is not None:
+        fence.check(state, call, named_queue(state, call, command.queue_url), command, context.now_ms)
     pairs, _ = _decoder.decode(_unpacked(known.detail))
     try:
         return receive.received_again(state, call, command, context, pairs)
@@ -331,6 +350,10 @@ def _repeated(state: State, call: c.Call, known: Recorded, context: ExecutionCon
             extensions.ElasticqChangePriority() | extensions.ElasticqReschedule() | extensions.ElasticqCancelScheduled()
         ):
             return priority.result_of(command, pairs)
+        case g.ElasticqJoinGroup():
+            return consumer_groups.joined_view(state, call, pairs[0][1])
+        case g.ElasticqSetGroup() | g.ElasticqMoveResource() | g.ElasticqDrainConsumer():
+            return GroupChangedResult(command.group_name or "", pairs[0][1])
         case extensions.AdvanceClock():
             return ClockResult(context.now_ms)
         case extensions.DeleteAllQueues():

@@ -20,13 +20,19 @@ def page(
             f"Value {max_results} for parameter MaxResults is invalid. Reason: Must be between 1 and 1000, if provided."
         )
     size = limits.LIST_RESULTS_MAX if max_results is None else max_results
-    ahead = list(islice(names_behind(_read_token(token)), size + 1))
+    ahead = list(islice(names_behind(read_token(token)), size + 1))
     if max_results is None or len(ahead) <= size:
         return ahead[:size], None
-    return ahead[:size], urlsafe_b64encode(ahead[size - 1].encode()).decode("ascii")
+    return ahead[:size], token_of(ahead[size - 1])
 
 
-def _read_token(token: str | None) -> str:
+def token_of(name: str) -> str:
+    """The token of a page that ends with this name."""
+    return urlsafe_b64encode(name.encode()).decode("ascii")
+
+
+def read_token(token: str | None) -> str:
+    """The name behind which a page begins; empty for the first page. Raises InvalidParameterValue."""
     if not token:
         return ""
     try:

@@ -14,6 +14,7 @@ from elasticq.engine.context import ExecutionContext
 from elasticq.engine.ordering import sharing
 from elasticq.engine.ordering.fifo import SCOPE_AT_CREATION
 from elasticq.engine.ordering.kinds import BOOLEAN, KINDS, Kind, kind_of
+from elasticq.engine.ordering.partitions import PARTITIONS
 from elasticq.engine.state import HIDDEN
 from elasticq.model import limits
 from elasticq.model.errors import InvalidAttributeName, InvalidAttributeValue, quoted
@@ -146,6 +147,15 @@ def merged(current: dict[str, str], change: dict[str, str]) -> dict[str, str]:
         result.pop("KmsMasterKeyId", None)
         result.pop("KmsDataKeyReusePeriodSeconds", None)
     return {name: value for name, value in result.items() if value != ""}
+
+
+def check_fixed(current: dict[str, str], change: dict[str, str]) -> None:
+    """What is said at a queue's creation alone may be repeated, but not changed. Raises InvalidAttributeValue."""
+    if PARTITIONS in change and change[PARTITIONS] != current.get(PARTITIONS):
+        raise InvalidAttributeValue(
+            f"Invalid value for the parameter {PARTITIONS}. "
+            "Reason: Modifying the number of partitions is not supported."
+        )
 
 
 def at_creation(given: dict[str, str]) -> dict[str, str]:

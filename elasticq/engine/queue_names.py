@@ -1,7 +1,7 @@
 """Queues by account and name, and in the order of names: a page of them costs what is on it."""
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 Key = tuple[str, str]
@@ -10,23 +10,31 @@ Queue = TypeVar("Queue")
 
 
 class QueueNames(dict[Key, Queue]):
-    """A dictionary whose keys are kept in order, too, from when ``order`` is called: not while a start fills it."""
+    """A dictionary whose keys are kept in order, too, from when ``order`` is called: not while a start fills it.
 
-    __slots__ = ("_ordered",)
+    follower: told of each key that has another queue from now on, or none.
+    """
+
+    __slots__ = ("_ordered", "follower")
 
     def __init__(self) -> None:
         super().__init__()
         self._ordered: list[Key] | None = None
+        self.follower: Callable[[Key, Queue | None], None] | None = None
 
     def __setitem__(self, key: Key, queue: Queue) -> None:
         if self._ordered is not None and key not in self:
             insort(self._ordered, key)
         super().__setitem__(key, queue)
+        if self.follower is not None:
+            self.follower(key, queue)
 
     def __delitem__(self, key: Key) -> None:
         super().__delitem__(key)
         if self._ordered is not None:
             del self._ordered[bisect_left(self._ordered, key)]
+        if self.follower is not None:
+            self.follower(key, None)
 
     def order(self) -> list[Key]:
         if self._ordered is None:

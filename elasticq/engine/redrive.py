@@ -63,14 +63,18 @@ def sources_of(state: State, target: Queue) -> list[Queue]:
 # --- dead letters ----------------------------------------------------------------------
 
 
-def choose(state: State, queue: Queue, limit: int, now_ms: int) -> tuple[list[int], list[int]]:
+def choose(
+    state: State, queue: Queue, limit: int, now_ms: int, partition: int | None = None
+) -> tuple[list[int], list[int]]:
     """The next messages to hand out, and the dead letters among and before them. Raises ContentsMissing.
+
+    partition: of whose messages alone; None: of the whole queue's.
 
     A message that was received as often as its queue's maxReceiveCount says is a dead letter in
     place of its next delivery.
     """
     expired_before_ms = queue.expired_before_ms(now_ms)
-    chosen = queue.order.choose(now_ms, limit, expired_before_ms)
+    chosen = _chosen(queue, partition, now_ms, limit, expired_before_ms)
     policy = queue.redrive
     if policy is None or not chosen or dead_letter_queue(state, queue) is None:
         return chosen, []
@@ -80,7 +84,13 @@ def choose(state: State, queue: Queue, limit: int, now_ms: int) -> tuple[list[in
         if not dead or len(chosen) < asked or len(living) == limit or asked >= MUTATION_ROWS_MAX:
             return _at_once(queue, living, dead)
         asked = min(limit + 2 * len(dead), MUTATION_ROWS_MAX)
-        chosen = queue.order.choose(now_ms, asked, expired_before_ms)
+        chosen = _chosen(queue, partition, now_ms, asked, expired_before_ms)
+
+
+def _chosen(queue: Queue, partition: int | None, now_ms: int, limit: int, expired_before_ms: int) -> list[int]:
+    if partition is None:
+        return queue.order.choose(now_ms, limit, expired_before_ms)
+    return queue.order.choose_in(partition, now_ms, limit, expired_before_ms)
 
 
 def told_apart(state: State, queue: Queue, chosen: list[int]) -> tuple[list[int], list[int]]:

@@ -9,6 +9,7 @@ from collections import deque
 from typing import Any, Final
 
 from elasticq.engine.ages import Ages
+from elasticq.engine.consumer_groups import Groups
 from elasticq.engine.history import History
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Invocations
@@ -18,6 +19,7 @@ from elasticq.engine.mutations import MOVE_TASKS, PUBLISHES, TABLES, MessageStor
 from elasticq.engine.ordering.contract import Order
 from elasticq.engine.ordering.fifo import SCOPE_AT_CREATION
 from elasticq.engine.ordering.kinds import Kind, kind_of
+from elasticq.engine.ordering.partitions import PARTITIONS
 from elasticq.engine.ordering.priority import DEFAULT_PRIORITY
 from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.ordering.schedule import is_scheduled_queue
@@ -51,13 +53,18 @@ class Messages:
 
     __slots__ = ("ages", "bytes", "contents", "issued", "late", "order", "rows", "swept")
 
-    def __init__(self, grace: Grace, kind: Kind) -> None:
+    def __init__(self, grace: Grace, kind: Kind, partitions: int) -> None:
         self.rows: dict[int, Row] = {}
         self.contents: dict[int, MessageStored] = {}
         self.issued = Ranges()
         self.ages = Ages()
         self.late: list[tuple[int, int]] = []
-        self.order: Order = kind.order(self.rows, self.contents, grace, self.ages)
+        self.order: Order
+        if partitions:
+            assert kind.partitioned is not None, "a queue of another kind has none"
+            self.order = kind.partitioned(self.rows, self.contents, grace, self.ages, partitions)
+        else:
+            self.order = kind.order(self.rows, self.contents, grace, self.ages)
         self.bytes = 0
         self.swept = 0
 
@@ -131,7 +138,8 @@ class Queue:
         self.delay_s = self.default_priority = 0
         self.turns: dict[str, Stored] = {} if turns is None else turns
         self.sharing: Sharing | None = None
-        self.hold(Messages(grace, self.kind))
+        self.attributes = attributes
+        self.hold(Messages(grace, self.kind, self.partitions))
         self.set_attributes(attributes)
 
     def hold(self, messages: Messages) -> None:
@@ -208,6 +216,11 @@ class Queue:
         return self.kind.blocks_groups or self.order.limits_groups
 
     @property
+    def partitions(self) -> int:
+        """How many partitions it has, which is said at its creation and never changes; 0: none."""
+        return int(self.attributes.get(PARTITIONS, 0)) if self.kind.partitioned is not None else 0
+
+    @property
     def count(self) -> int:
         """How many messages there are, in memory or on disk."""
         return len(self.rows) + self.order.rowless_count
@@ -236,6 +249,7 @@ class State:
         "deleted_queues",
         "feature_level",
         "grace",
+        "groups",
         "identity",
         "index",
         "invocations",
@@ -267,6 +281,8 @@ class State:
         self.queues: dict[int, Queue] = {}
         self.deleted_queues: dict[int, Queue] = {}  # deleted less than 60 s ago
         self.names: QueueNames[Queue] = QueueNames()
+        self.groups = Groups(self.names)
+        self.names.follower = self.groups.queue_named
         self.deleted_names: dict[tuple[str, str], int] = {}  # when; for the 60-second rule
         self.last_queue_id = 0
         self.invocations = History()

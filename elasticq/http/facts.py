@@ -29,6 +29,7 @@ class Head(Struct, gc=False):
     trace_header: str  # X-Amzn-Trace-Id; empty: none sent, or none that a message can carry
     close: bool
     text: bytes  # without its last blank line
+    fence: str = ""  # X-Elasticq-Fence; empty: none sent
 
     @property
     def lines(self) -> list[bytes]:

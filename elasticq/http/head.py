@@ -28,6 +28,8 @@ from elasticq.http.facts import LINE_END, Head, lines_of
 from elasticq.http.templates import PRINTABLE, Span, Template
 from elasticq.model.limits import HOST_CHARS_MAX
 from elasticq.wire import browsers
+from elasticq.wire.fence import HEADER as FENCE_HEADER
+from elasticq.wire.fence import NO_FENCE
 from elasticq.wire.headers import ONCE
 from elasticq.wire.operations import SQS, Operation, Service
 
@@ -66,6 +68,7 @@ class BadHead(Exception):
 # by its header, so that only a repeated line or header, or two of a kind, make a head's facts fewer than its lines.
 _LENGTH, _PROTOCOL, _TARGET, _HOST, _INVOCATION, _AUTHORIZATION, _CODING, _GUID = range(8)
 _TRACE: Final = "trace"
+_FENCE: Final = "fence"
 _WANTS_JSON: Final = "wants JSON"
 _CLOSE: Final = "close"
 _COLD: Final = "cold"
@@ -111,6 +114,7 @@ class _Alike:
         "_authorization_at",
         "_close",
         "_endpoint",
+        "_fence",
         "_invocation_at",
         "_length_at",
         "_operation",
@@ -127,6 +131,7 @@ class _Alike:
         self._operation = facts.operation
         self._endpoint = facts.endpoint
         self._close = facts.close
+        self._fence = facts.fence
         self._template = Template(facts.text, spans)
         self._length_at = names.index(b"content-length")
         self._invocation_at = _place(names, b"amz-sdk-invocation-id")
@@ -154,6 +159,7 @@ class _Alike:
             trace_header(values[self._trace_at].strip(b" ")) if self._trace_at >= 0 else "",
             self._close,
             head,
+            self._fence,
         )
 
 
@@ -275,6 +281,7 @@ class HeadReader:
                 get(_TRACE, ""),
                 _CLOSE in facts,
                 head,
+                get(_FENCE, ""),
             )
         except KeyError:
             return _cold(head, lines, facts)
@@ -313,6 +320,7 @@ def _cold(head: bytes, lines: list[bytes], facts: dict[object, Any]) -> Head:
         get(_TRACE, ""),
         _CLOSE in facts,
         head,
+        get(_FENCE, ""),
     )
 
 
@@ -437,6 +445,7 @@ _READERS: Final[dict[bytes, Callable[[bytes], _Fact | None]]] = {
     b"amz-sdk-invocation-id": lambda value: (_INVOCATION, value),
     # The application's own id of a call, in the place of its SDK's, which is a new one for each call of a method.
     b"x-elasticq-guid": lambda value: (_GUID, value),
+    FENCE_HEADER: lambda value: (_FENCE, value.decode("latin-1") or NO_FENCE),
     b"authorization": lambda value: (_AUTHORIZATION, value),
     b"x-amzn-trace-id": lambda value: (_TRACE, trace_header(value)),
     b"accept": lambda value: (_WANTS_JSON, True) if wants_json(value.decode("latin-1")) else None,

@@ -33,6 +33,7 @@ from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire import json, query
+from elasticq.wire.fence import add_fence
 from elasticq.wire.operations import Operation
 from elasticq.wire.services import guess, of_operation
 
@@ -178,6 +179,8 @@ class SqsProtocol(Framing):
                 command = json.decode(operation, body)
             else:
                 raise exchange.unknown_operation()
+            if head.fence:
+                add_fence(command, head.fence)
         except Exception as failure:
             self._fail(head, failure, operation, account, command, began_s, body)
             return

@@ -49,6 +49,7 @@ from elasticq.model.limits import HEAD_BYTES_MAX
 from elasticq.model.names import inner_owner
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.runtime.runtime import RuntimeStopped
+from elasticq.wire.fence import add_fence
 from elasticq.wire.operations import PEEK, SQS
 from elasticq.wire.services import guess
 
@@ -270,6 +271,8 @@ class SlowPath:
             action = operation.name
             if not operation.read_only:
                 self._check_method(asked, operation.name)
+            if head.fence:
+                add_fence(command, head.fence)
             self._make_room(asked, command_bytes(command, len(form_or_body)))
         except SqsError as error:
             self._context.count(request_id, action, account, command, error, error.status, began_s, head)
@@ -327,6 +330,8 @@ class SlowPath:
 
             async def submit(command: Command, name: str) -> Result | SqsError:
                 began_s, action = perf_counter(), type(command).__name__
+                if head.fence:
+                    add_fence(command, head.fence)
                 key = invocation(principal, account, action, name.encode(), b"")
                 endpoint, origin = self._endpoint(asked), asked.connection.origin
                 call = Call(command, principal, account, endpoint, key, origin, head.trace_header)

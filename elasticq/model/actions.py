@@ -83,6 +83,14 @@ EXTENSIONS: Final = (
     action("ElasticqChangePriority", "PrioritiesChangedResult", permission="SendMessage"),
     action("ElasticqReschedule", "PrioritiesChangedResult", permission="SendMessage"),
     action("ElasticqCancelScheduled", "PrioritiesChangedResult", permission="DeleteMessage"),
+    action("ElasticqSetGroup", "GroupChangedResult", owner_only=True, root_only=True),
+    action("ElasticqDeleteGroup", owner_only=True, root_only=True),
+    action("ElasticqJoinGroup", "GroupJoinedResult", owner_only=True, root_only=True),
+    action("ElasticqHeartbeat", "GroupViewResult", owner_only=True, root_only=True),
+    action("ElasticqLeaveGroup", owner_only=True, root_only=True),
+    action("ElasticqMoveResource", "GroupChangedResult", owner_only=True, root_only=True),
+    action("ElasticqDrainConsumer", "GroupChangedResult", owner_only=True, root_only=True),
+    action("ElasticqDescribeGroups", "GroupsResult", owner_only=True, read_only=True, root_only=True),
 )
 """Ours, beside SQS's in both of its protocols. Who sends a message says its priority and its time: for policies these
 are sends."""

@@ -26,6 +26,9 @@ MessageBody = Annotated[str, MEMBERS["MessageBody"]]
 GroupId = Annotated[str, MEMBERS["MessageGroupId"]]
 DeduplicationId = Annotated[str, MEMBERS["MessageDeduplicationId"]]
 Integer = Annotated[int, MEMBERS["DelaySeconds"]]
+FenceGroup = Annotated[str, MEMBERS["ElasticqGroup"]]
+Token = Annotated[int, MEMBERS["ElasticqToken"]]
+Partition = Annotated[int, MEMBERS["ElasticqPartition"]]
 Attributes = Annotated[
     dict[Annotated[str, MEMBERS["Attributes.key"]], Annotated[str, MEMBERS["Attributes.value"]]], MEMBERS["Attributes"]
 ]
@@ -137,11 +140,17 @@ class ReceiveMessage(Command):
     wait_time_seconds: Integer | None = None
     receive_request_attempt_id: Annotated[str, MEMBERS["ReceiveRequestAttemptId"]] | None = None
     elasticq_page_size: Integer | None = None
+    elasticq_group: FenceGroup | None = None
+    elasticq_token: Token | None = None
+    elasticq_partition: Partition | None = None
 
 
 class DeleteMessage(Command):
     queue_url: QueueUrl | None = None
     receipt_handle: ReceiptHandle | None = None
+    elasticq_group: FenceGroup | None = None
+    elasticq_token: Token | None = None
+    elasticq_partition: Partition | None = None
 
 
 class DeleteMessageBatchEntry(Struct, rename="pascal", gc=False):
@@ -153,12 +162,18 @@ class DeleteMessageBatch(Command):
     queue_url: QueueUrl | None = None
     entries: Annotated[list[DeleteMessageBatchEntry], MEMBERS["Entries"]] = field(default_factory=list)
     elasticq_page_size: Integer | None = None
+    elasticq_group: FenceGroup | None = None
+    elasticq_token: Token | None = None
+    elasticq_partition: Partition | None = None
 
 
 class ChangeMessageVisibility(Command):
     queue_url: QueueUrl | None = None
     receipt_handle: ReceiptHandle | None = None
     visibility_timeout: Integer | None = None
+    elasticq_group: FenceGroup | None = None
+    elasticq_token: Token | None = None
+    elasticq_partition: Partition | None = None
 
 
 class ChangeMessageVisibilityBatchEntry(Struct, rename="pascal", gc=False):
@@ -171,6 +186,9 @@ class ChangeMessageVisibilityBatch(Command):
     queue_url: QueueUrl | None = None
     entries: Annotated[list[ChangeMessageVisibilityBatchEntry], MEMBERS["Entries"]] = field(default_factory=list)
     elasticq_page_size: Integer | None = None
+    elasticq_group: FenceGroup | None = None
+    elasticq_token: Token | None = None
+    elasticq_partition: Partition | None = None
 
 
 class TagQueue(Command):

@@ -134,6 +134,37 @@ class LeaseExpired(SenderError):
     code, json_type = "LeaseExpired", "LeaseExpired"
 
 
+class ElasticqGroupDoesNotExist(SenderError):
+    """No error of AWS: there is no consumer group of this name."""
+
+    code, json_type = "ElasticqGroupDoesNotExist", "ElasticqGroupDoesNotExist"
+
+    def __init__(self, message: str = "The specified consumer group does not exist.") -> None:
+        super().__init__(message)
+
+
+class ElasticqUnknownConsumer(SenderError):
+    """No error of AWS: the group has no such consumer; its session is over, it left, or it never joined."""
+
+    code, json_type = "ElasticqUnknownConsumer", "ElasticqUnknownConsumer"
+
+    def __init__(
+        self, message: str = "The group has no such consumer: its session is over, it left, or it never joined."
+    ) -> None:
+        super().__init__(message)
+
+
+class ElasticqNotHolder(SenderError):
+    """No error of AWS: the call's ElasticqToken is not that of the resource's present assignment."""
+
+    code, json_type = "ElasticqNotHolder", "ElasticqNotHolder"
+
+    def __init__(
+        self, message: str = "The token is not that of a consumer which holds this queue in the group now."
+    ) -> None:
+        super().__init__(message)
+
+
 class ResourceNotFound(SenderError):
     """There is no such queue or task as an action on move tasks names by its ARN or handle."""
 

@@ -109,11 +109,26 @@ REMEMBERED_CHARS_MAX: Final = 256  # of a client's text that a cache keeps; long
 WAITERS_MAX: Final = 100_000
 IDEMPOTENCY_WINDOW_S_MAX: Final = 3_600  # ElasticqIdempotencyWindow
 PAGE_SIZE_MAX: Final = 1_000  # ElasticqPageSize: a receive's messages, a batch's entries
+PARTITIONS_MIN: Final = 2  # ElasticqPartitions of a FIFO queue
+PARTITIONS_MAX: Final = 256
 MUTATION_ROWS_MAX: Final = 1_000  # that one mutation changes
 INVOCATION_WINDOW_MS: Final = 300_000  # BlazingMQ's default; SQS's deduplication interval
 INVOCATIONS_MAX: Final = 4_000_000
 INVOCATION_DETAILS_BYTES_MAX: Final = 256 * 1_048_576  # in all; a call about more than one message leaves a detail
 INVOCATION_FAILURES_BYTES_MAX: Final = 1_024  # of one call; the messages of longer lists are not remembered
+CONSUMER_GROUPS_MAX: Final = 1_000  # in all
+CONSUMERS_MAX: Final = 1_000  # of a consumer group
+CONSUMERS_TOTAL_MAX: Final = 20_000  # of all groups
+RESOURCES_MAX: Final = 10_000  # of a consumer group: queues or partitions; those that come after these are nobody's
+SESSION_MS_MIN: Final = 2_000
+SESSION_MS_MAX: Final = 3_600_000
+SESSION_MS_DEFAULT: Final = 10_000
+REBALANCE_DELAY_MS_MAX: Final = 60_000
+HEARTBEAT_MS_MAX: Final = 3_000
+CONSUMER_WEIGHT_MAX: Final = 1_000
+CONSUMER_NAME_CHARS_MAX: Final = 256
+DESCRIBED_GROUPS_MAX: Final = 100  # of an answer
+DESCRIBED_ITEMS_MAX: Final = 11_000  # consumers and resources of all groups of an answer, beside the first one's
 LEASES_MAX: Final = 100_000  # remembered in all; above half of it those that ended first are forgotten early
 LEASE_MESSAGES_MAX: Final = 20_000
 LEASE_KEPT_MS: Final = 86_400_000  # how long a lease is remembered after its end
@@ -182,6 +197,26 @@ MEMBERS: Final = {
     "SystemBinaryValue": Meta(max_length=TRACE_HEADER_BYTES_MAX),
     # Integers: AWS's have 32 bits, ours 64.
     "DelaySeconds": _INTEGER,
+    # Of consumer groups.
+    "GroupName": Meta(max_length=256),
+    "GroupNames": Meta(max_length=1_000),
+    "GroupNames.item": Meta(max_length=256),
+    "QueueNames": Meta(max_length=1_000),
+    "QueueNames.item": Meta(max_length=256),
+    "PartitionsOf": Meta(max_length=256),
+    "ConsumerName": Meta(max_length=CONSUMER_NAME_CHARS_MAX),
+    "ConsumerId": Meta(max_length=256),
+    "Resource": Meta(max_length=256),
+    "Released": Meta(max_length=1_000),
+    "Released.item": _LONG,
+    "KnownVersion": _LONG,
+    "ElasticqGroup": Meta(max_length=256),
+    "ElasticqToken": _LONG,
+    "ElasticqPartition": _INTEGER,
+    "SessionTimeoutMs": _INTEGER,
+    "RebalanceDelayMs": _INTEGER,
+    "MaxPerConsumer": _INTEGER,
+    "Weight": _INTEGER,
     "MaxNumberOfMessages": _INTEGER,
     "MaxNumberOfMessagesPerSecond": _INTEGER,
     "MaxResults": _INTEGER,

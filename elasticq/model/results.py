@@ -170,7 +170,7 @@ class PeekedMessage(Struct, gc=False):
     """A message as it is stored; ``state``: visible, inflight or delayed; ``attributes``: all that the system has.
 
     priority: that of the moment, in a priority queue; deliver_at_ms: when the delay of a delayed message is over,
-    where that does not follow from the queue.
+    where that does not follow from the queue; partition: the one that it is of, in a queue that has some.
     """
 
     message_id: str
@@ -181,6 +181,7 @@ class PeekedMessage(Struct, gc=False):
     message_attributes: MessageAttributes | None = None
     priority: int | None = None
     deliver_at_ms: int | None = None
+    partition: int | None = None
 
 
 class PeekResult(Result):

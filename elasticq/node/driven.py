@@ -71,7 +71,7 @@ class Driven(ABC):
         """Do what time made due."""
 
     @abstractmethod
-    def status(self, now_ms: int) -> NodeStatus:
+    def status(self, now_ms: int, groups_max: int = 0) -> NodeStatus:
         """What ``/ready`` and ``/cluster`` tell of this process."""
 
     @abstractmethod

@@ -8,16 +8,21 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from elasticq.engine import fence
 from elasticq.engine import mutations as m
+from elasticq.engine.actions.consumer_groups import heartbeat_wait_ms
 from elasticq.engine.actions.declare import at_first_use
 from elasticq.engine.actions.leases import is_leased
 from elasticq.engine.actions.receive import returned, wait_s
+from elasticq.engine.consumer_rows import ConsumerChanged, ConsumerRemoved, ResourceAssigned, ResourceFreed
 from elasticq.engine.execute import execute, seal_or_answer
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.state import State
 from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.errors import QueueDoesNotExist, ServiceUnavailable, SqsError
 from elasticq.model.extensions import ById, Peek
+from elasticq.model.group_commands import ElasticqHeartbeat
+from elasticq.model.group_results import GroupViewResult
 from elasticq.model.limits import WAITERS_MAX
 from elasticq.model.names import queue_path
 from elasticq.model.results import ReceiveMessageResult, Result, SendMessageBatchResult, SendMessageResult
@@ -25,6 +30,7 @@ from elasticq.node.backpressure import SendBackpressure
 from elasticq.node.clock import ClusterClock
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.decision import Decision
+from elasticq.node.heartbeats import Heartbeats, WaitingHeartbeat
 from elasticq.node.journal import Journal
 from elasticq.node.judging import Judge
 from elasticq.node.leadership import TAKING_OVER, Leadership
@@ -45,13 +51,16 @@ UNREADABLE: Final = (
     "Messages of this queue cannot be read from the disk any more, and are lost; a retry passes over them."
 )
 
+_NOWHERE: Final[frozenset[int]] = frozenset()
 # After these a waiting receive of their queue may find something, or learn that the queue is gone.
 _WAKING = (m.MessageStored, m.VisibilityChanged, m.ReceiveReturned, m.QueueDeleted, m.QueueAttributesSet)
 _FREEING = (m.MessagesRemoved, m.RangeRemoved)  # where groups may be kept back: the next of theirs may be free
+_FENCING = (ResourceAssigned, ResourceFreed)  # after these a receive of a consumer of a group may be refused
 
 
 class Executor:
-    """``waiters``: the long polls of this master. Answers that may leave at once are added to ``due``.
+    """``waiters``: the long polls of this master. ``heartbeats``: those of consumers of groups that wait. Answers that
+    may leave at once are added to ``due``.
 
     undecided: the answers that this member held back when it lost the mastership.
     """
@@ -72,6 +81,7 @@ class Executor:
         due: list[Reply],
     ) -> None:
         self.waiters = Waiters()
+        self.heartbeats = Heartbeats()
         self.undecided = Undecided(is_for_all=settings.mode == "all")
         self._state = state
         self._replica = replica
@@ -123,6 +133,8 @@ class Executor:
                     decision = self._seal_or_answer(call, decision, now_ms)
                 self._count_attempt(call, decision)
             result, mutations = decision.result, decision.mutations
+            if type(result) is GroupViewResult and self._wait_for_change(call, ticket, decision, result, now_ms):
+                return
             if mutations:
                 self.change(decision, now_ms, call, ticket)
                 if not self._is_volatile and type(result) is ReceiveMessageResult:
@@ -200,6 +212,8 @@ class Executor:
                 self._answer(call, ticket, result, now_ms)
         if self.waiters.count:
             self._wake(mutations, now_ms)
+        if self.heartbeats.count:
+            self._wake_consumers(mutations, now_ms)
 
     def _answer(self, call: Call | None, ticket: Ticket | None, outcome: Result | SqsError, now_ms: int) -> None:
         """Answer a call by the reply rule; ``call`` is None where nobody waits for the answer any more."""
@@ -300,7 +314,7 @@ class Executor:
             self._answer(call, ticket, ServiceUnavailable("Too many receives are waiting."), now_ms)
             return True
         queue = self._queue_of(call, command)
-        self.waiters.add(call, ticket, queue, now_ms + seconds * 1_000)
+        self.waiters.add(call, ticket, queue, now_ms + seconds * 1_000, command.elasticq_partition)
         self.waiters.expect(queue, self._state.queues[queue].order.next_due_ms())
         return True
 
@@ -322,10 +336,26 @@ class Executor:
                 queue_id = mutation.queue_id
                 if queue_id != besides and self.waiters.is_awaited(queue_id):
                     self._serve_waiters(queue_id, now_ms)
+            elif isinstance(mutation, _FENCING) and self.waiters.is_awaited(mutation.queue_id):
+                self._refuse_fenced(mutation.queue_id, now_ms)
+
+    def _refuse_fenced(self, queue_id: int, now_ms: int) -> None:
+        """End the waits of receives whose consumers do not hold the queue any more."""
+        queue = self._state.queues.get(queue_id)
+        self._journal.stamp_command(now_ms)
+        for waiter in self.waiters.fenced(queue_id):
+            command = waiter.call.command
+            assert isinstance(command, ReceiveMessage)
+            try:
+                if queue is not None:
+                    fence.check(self._state, waiter.call, queue, command, self._context.now_ms)
+            except SqsError as error:
+                self._answer_waiter(waiter, error.without_frames(), now_ms)
 
     def _serve_waiters(self, queue_id: int, now_ms: int) -> None:
         """Answer the receives that wait on a queue, in their order, as long as there are messages for them."""
-        while (waiter := self.waiters.first(queue_id)) is not None:
+        in_vain, queues = _NOWHERE, self._state.queues
+        while waiter := self.waiters.next(queue_id, in_vain, queues.get(queue_id), self._context.now_ms):
             self._journal.stamp_command(now_ms)
             try:
                 decision = self._judge.decide(execute, self._state, waiter.call, self._context)
@@ -341,7 +371,8 @@ class Executor:
                 result, mutations = decision.result, decision.mutations
                 if not mutations and _is_plain(result):
                     if not self._was_answered(waiter.call):
-                        break
+                        in_vain |= {waiter.partition}
+                        continue
                     # Another attempt of its SDK call got what there was: nothing that comes is for this one.
                     self._answer_waiter(waiter, result, now_ms)
                     continue
@@ -355,7 +386,8 @@ class Executor:
                 if waiter.is_over:
                     continue
                 self._content_cache.want(queue_id, missing.sequences)
-                break
+                in_vain |= {waiter.partition}
+                continue
             self.waiters.remove(waiter)
             if mutations:
                 self._journal.close_if_free(now_ms)
@@ -365,7 +397,7 @@ class Executor:
             self._wake(mutations, now_ms, besides=queue_id)
             if not _is_plain(result):
                 self._serve_twins(waiter, now_ms)
-        queue = self._state.queues.get(queue_id)
+        queue = queues.get(queue_id)
         due_ms = queue.order.next_due_ms() if queue is not None else None
         if due_ms is not None:  # what is due and was not looked at, as a wait for contents came first, is so in a while
             self.waiters.expect(queue_id, max(due_ms, self._context.now_ms + 1))
@@ -408,7 +440,49 @@ class Executor:
             self.waiters.remove(waiter)
             self._answer(waiter.call, waiter.ticket, outcome, now_ms)
 
+    # --- heartbeats ----------------------------------------------------------------
+
+    def _wait_for_change(
+        self, call: Call, ticket: Ticket, decision: Decision, view: GroupViewResult, now_ms: int
+    ) -> bool:
+        """Renew the session and let a heartbeat wait whose view its consumer knows; False: it is to be answered now."""
+        command = call.command
+        assert isinstance(command, ElasticqHeartbeat)
+        wait_ms = heartbeat_wait_ms(command, view)
+        if not wait_ms:
+            return False
+        self.change(decision, now_ms, call)
+        consumer = int(view.consumer_id, 16)
+        older = self.heartbeats.take(consumer)
+        self.heartbeats.add(WaitingHeartbeat(consumer, call, ticket, now_ms + wait_ms))
+        if older is not None:
+            self._answer_heartbeat(older, now_ms)
+        return True
+
+    def _wake_consumers(self, mutations: list[m.Mutation], now_ms: int) -> None:
+        """Answer the heartbeats of consumers that hold something else now, or are gone."""
+        for mutation in mutations:
+            if isinstance(mutation, (ConsumerChanged, ConsumerRemoved)):
+                heartbeat = self.heartbeats.take(mutation.number)
+                if heartbeat is not None:
+                    self._answer_heartbeat(heartbeat, now_ms)
+
+    def _answer_heartbeat(self, heartbeat: WaitingHeartbeat, now_ms: int) -> None:
+        """Execute a heartbeat that waits no longer once more, so that the session lasts from its answer on."""
+        call, ticket = heartbeat.call, heartbeat.ticket
+        if not self._leadership.may_write:  # an entry now would make the transfer target's log old
+            self._hold(call, ticket, now_ms)
+            return
+        self._journal.stamp_command(now_ms)
+        try:
+            decision = self._judge.decide(execute, self._state, call, self._context)
+            self.change(decision, now_ms, call, ticket)
+        except SqsError as error:
+            self._answer(call, ticket, error.without_frames(), now_ms)
+
     def end_waits(self, now_ms: int) -> None:
+        while (heartbeat := self.heartbeats.take_expired(now_ms)) is not None:
+            self._answer_heartbeat(heartbeat, now_ms)
         while (waiter := self.waiters.pop_expired(now_ms)) is not None:
             self._give_up_waiting(waiter, now_ms)
 
@@ -419,6 +493,7 @@ class Executor:
 
     def cancel(self, ticket: Ticket) -> None:
         self.waiters.cancel(ticket)
+        self.heartbeats.take_with(ticket)
         for calls in self._awaiting_contents.values():
             calls[:] = [(call, other) for call, other in calls if other != ticket]
 
@@ -427,26 +502,37 @@ class Executor:
         waiter = self.waiters.of(ticket)
         if waiter is not None:
             self._give_up_waiting(waiter, now_ms)
+        heartbeat = self.heartbeats.take_with(ticket)
+        if heartbeat is not None:
+            self._answer_heartbeat(heartbeat, now_ms)
 
     def forget_waiting_of(self, sender: str) -> None:
         for waiter in self.waiters.all():
             ticket = waiter.ticket
             if type(ticket) is Remote and ticket.sender == sender:
                 self.waiters.cancel(ticket)
+        for ticket in self.heartbeats.tickets():
+            if type(ticket) is Remote and ticket.sender == sender:
+                self.heartbeats.take_with(ticket)
 
     def close_waiters(self, now_ms: int) -> None:
         """End the waits of all receives: each is answered empty or, under a lease, with the final answer to its id."""
         for waiter in self.waiters.all():
             self._give_up_waiting(waiter, now_ms)
+        for heartbeat in self.heartbeats.take_all():
+            self._answer_heartbeat(heartbeat, now_ms)
 
     # --- time and mastership --------------------------------------------------------
 
     def wake_at_ms(self) -> int | None:
         """The boot-clock ms at which a wait ends or a message may become visible to a waiting receive, if any waits."""
         waiters = self.waiters
+        heartbeat_ms = self.heartbeats.next_deadline_ms() if self.heartbeats.count else None
         if not waiters.count:
-            return None
+            return heartbeat_ms
         wake_ms = waiters.next_deadline_ms()
+        if heartbeat_ms is not None and (wake_ms is None or heartbeat_ms < wake_ms):
+            wake_ms = heartbeat_ms
         due_ms = waiters.next_due_ms() if self._leadership.may_write else None
         if due_ms is not None:
             due_ms = self._clock.boot_ms(due_ms)
@@ -479,6 +565,8 @@ class Executor:
         held += [waiting_calls.from_now(call, ticket, now_ms) for call, ticket in idle]
         held += [waiting_calls.after_wait(each.call, each.ticket, each.deadline_ms) for each in self.waiters.all()]
         self.waiters = Waiters()
+        waiting = self.heartbeats.take_all()
+        held += [waiting_calls.after_wait(each.call, each.ticket, each.deadline_ms) for each in waiting]
         return held
 
 

@@ -13,7 +13,16 @@ import msgspec
 from msgspec import Struct
 
 from elasticq.engine.invocations import KEY_BYTES
-from elasticq.model import commands, errors, extensions, results, topic_commands, topic_results
+from elasticq.model import (
+    commands,
+    errors,
+    extensions,
+    group_commands,
+    group_results,
+    results,
+    topic_commands,
+    topic_results,
+)
 from elasticq.model.actions import BY_NAME
 from elasticq.model.commands import Call, Origin
 from elasticq.model.errors import SqsError
@@ -128,13 +137,13 @@ def _classes(module: Any, base: type) -> dict[str, Any]:
 
 _COMMANDS: Final = {
     name: msgspec.msgpack.Decoder(kind)
-    for module in (commands, topic_commands, extensions)
+    for module in (commands, topic_commands, extensions, group_commands)
     for name, kind in _classes(module, commands.Command).items()
     if name in BY_NAME
 }
 _RESULTS: Final = {
     name: msgspec.msgpack.Decoder(kind)
-    for module in (results, topic_results)
+    for module in (results, topic_results, group_results)
     for name, kind in _classes(module, Result).items()
 }
 _ERRORS: Final[dict[str, type[SqsError]]] = _classes(errors, SqsError)

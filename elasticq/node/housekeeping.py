@@ -1,14 +1,15 @@
 """Background work in bounded steps. A master replaces voters, serves receives whose messages became visible, removes
-what expired and goes on with move tasks and with publishes to many; each member keeps the log short and gives back the
-memory of what was purged.
+what expired, shares out what belongs to consumer groups, and goes on with move tasks and with publishes to many; each
+member keeps the log short and gives back the memory of what was purged.
 """
 
 from typing import Final
 
-from elasticq.engine import deliveries
+from elasticq.engine import deliveries, group_sweep
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.state import State
 from elasticq.engine.sweep import Sweeper, reclaim
+from elasticq.model.topic_results import PublishCounts
 from elasticq.node.backpressure import SendBackpressure
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.executor import Executor
@@ -34,8 +35,10 @@ class Housekeeping:
         "_backpressure",
         "_content_cache",
         "_deliver_at_ms",
+        "_dirty_seen",
         "_executor",
         "_give_back_at_ms",
+        "_groups_at_ms",
         "_journal",
         "_judge",
         "_log_kept_bytes",
@@ -46,6 +49,7 @@ class Housekeeping:
         "_sweep_at_ms",
         "_sweeper",
         "_voter_changes",
+        "delivered",
     )
 
     def __init__(
@@ -76,7 +80,10 @@ class Housekeeping:
         self._move_at_ms = 0
         self._deliver_at_ms = 0
         self._give_back_at_ms = 0
+        self._groups_at_ms = 0
+        self._dirty_seen = 0
         self._advances_seen = 0
+        self.delivered: dict[tuple[str, str], PublishCounts] = {}  # by owner and name of the topic
 
     def work(self, now_ms: int) -> None:
         """Do the steps that are due; it may be called only where this member may write."""
@@ -89,6 +96,8 @@ class Housekeeping:
             self._move(now_ms)
         if deliveries.has_work(self._state):
             self._deliver(now_ms)
+        if self._state.groups:
+            self._share_out(now_ms)
 
     def _sweep(self, now_ms: int) -> None:
         self._note_advances()
@@ -122,15 +131,33 @@ class Housekeeping:
             return
         self._journal.stamp_command(now_ms)
         step = deliveries.step(self._state, self._journal.context)
+        if step.topic is not None:
+            self.delivered.setdefault(step.topic, PublishCounts()).add(step.counts)
         if not step.is_more:
             self._deliver_at_ms = now_ms + SWEEP_MS
         self._executor.change(self._judge.own(step.mutations), now_ms)
+
+    def _share_out(self, now_ms: int) -> None:
+        """Do the next step for consumer groups, at the end of a session to the millisecond."""
+        self._note_advances()
+        if now_ms < self._groups_at_ms and not self._are_groups_urgent():
+            return
+        time_ms = self._journal.stamp_command(now_ms)
+        step = group_sweep.step(self._state, time_ms)
+        wait_ms = SWEEP_MS if step.next_ms is None else min(max(step.next_ms - time_ms, SWEEP_AGAIN_MS), SWEEP_MS)
+        self._groups_at_ms = now_ms + wait_ms
+        self._executor.change(self._judge.own(step.mutations), now_ms)
+        self._dirty_seen = len(self._state.groups.dirty)
+
+    def _are_groups_urgent(self) -> bool:
+        """A group has something to share out since the last step."""
+        return len(self._state.groups.dirty) > self._dirty_seen
 
     def _note_advances(self) -> None:
         """Make all work due at once if an entry moved cluster time."""
         if self._advances_seen != self._journal.advances:
             self._advances_seen = self._journal.advances
-            self._sweep_at_ms = self._move_at_ms = self._deliver_at_ms = 0
+            self._sweep_at_ms = self._move_at_ms = self._deliver_at_ms = self._groups_at_ms = 0
 
     def next_at_ms(self) -> int:
         """The time at which work is due again, if there is any."""
@@ -140,13 +167,15 @@ class Housekeeping:
             at_ms = self._move_at_ms
         if self._state.publishes and self._deliver_at_ms < at_ms:
             at_ms = self._deliver_at_ms
+        if self._state.groups:
+            at_ms = 0 if self._are_groups_urgent() else min(at_ms, self._groups_at_ms)
         return at_ms
 
     def has_work(self) -> bool:
         """True if the state holds something that may expire or move."""
         state = self._state
         has_rows = bool(state.queues or state.deleted_queues or state.sent_ids.count or state.trash)
-        return has_rows or state.invocations.count > 1 or deliveries.has_work(state)
+        return has_rows or state.invocations.count > 1 or deliveries.has_work(state) or bool(state.groups)
 
     def give_back(self, now_ms: int) -> None:
         """Do the next step of it on a member that does not serve; a master's sweep does it."""

@@ -14,6 +14,7 @@ from elasticq.engine.actions.leases import is_leased
 from elasticq.engine.actions.send import check_size
 from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.model.errors import InternalFailure, RequestTooLarge, ServiceUnavailable, SqsError
+from elasticq.model.group_commands import ElasticqHeartbeat
 from elasticq.model.limits import FRAME_BYTES_MAX, Limits
 from elasticq.model.results import ReceiveMessageResult
 from elasticq.node.clock import ClusterClock
@@ -184,8 +185,8 @@ class Keeper(ABC):
             self._effects.replies.append(Reply(held.ticket, ReceiveMessageResult(), 0))
 
     def _end_wait(self, number: int, sent: Sent) -> None:
-        """Ask once for the answer of a receive that may wait at the member to which it went."""
-        if type(sent.held.call.command) is ReceiveMessage and not sent.is_ending:
+        """Ask once for the answer of a receive or heartbeat that may wait at the member to which it went."""
+        if type(sent.held.call.command) in (ReceiveMessage, ElasticqHeartbeat) and not sent.is_ending:
             sent.is_ending = True
             self._write(self._forwarded(Withdraw, sent.to, number=number, wants_answer=True))
 

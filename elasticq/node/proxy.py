@@ -289,7 +289,7 @@ class Proxy(Driven):
         """Why no call can be passed on now; empty if calls can be."""
         return "" if self._calls.is_ready else self._calls.unready_reason()
 
-    def status(self, now_ms: int) -> NodeStatus:
+    def status(self, now_ms: int, groups_max: int = 0) -> NodeStatus:
         calls = self._calls
         reason = self.unready_reason()
         return NodeStatus(

@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from elasticq.engine.context import Sign
 from elasticq.model.commands import DeclareQueue
 from elasticq.model.limits import STRICT, Limits
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
@@ -27,6 +28,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     re-create of a name.
     single_region: queues and ARNs are not told apart by their regions.
     template: how a queue is made that is used before it was created; None: such a use is an error.
+    sign: signs the envelopes that topics put into queues; None: they are not signed.
     limits: how much a call may hold or ask for. Of these two the master's are in force.
     memory_bytes: contents of queues that fit are kept in memory up to this; volatile members keep all,
     and refuse sends above memory_bytes_max (0: no bound).
@@ -43,6 +45,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     default_account: str = DEFAULT_ACCOUNT
     sixty_second_rules: bool = False
     template: DeclareQueue | None = None
+    sign: Sign | None = None
     limits: Limits = STRICT
     heartbeat_ms: int = 100
     election_min_ms: int = 700
@@ -98,13 +101,35 @@ class LeaseStatus(Struct, frozen=True):
     ended_ms: int
 
 
+class GroupStatus(Struct, frozen=True):
+    """What ``/groups`` tells of one consumer group.
+
+    idle: how many of its consumers hold nothing. held, revoking, free: how many of its resources a consumer has, is to
+    give back, and nobody has. rebalancing_ms: for how long its resources have been shared out anew by now, 0 where they
+    are not; rebalanced_ms: how long that took the last time.
+    """
+
+    account: str
+    group: str
+    generation: int
+    consumers: int
+    idle: int
+    held: int
+    revoking: int
+    free: int
+    moves: int
+    rebalancing_ms: int
+    rebalanced_ms: int
+    session_ms: int
+
+
 class NodeStatus(Struct, frozen=True, kw_only=True):
     """What ``/ready`` and ``/cluster`` tell. ``reason`` is empty when ready.
 
     stale_ms: time since a master was heard (0 on a master); discarded: entries that were acknowledged in mode
     async or one and then dropped for a newer master's; digests: of the rows, by log index (VerifyRows);
     leases: how many are remembered, living or not; held_calls: how many wait for a master;
-    proxies: the names of those that are linked; they are no members.
+    proxies: the names of those that are linked; they are no members. groups: as many as were asked for.
     """
 
     member_id: str
@@ -130,3 +155,4 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     leases: int = 0
     held_calls: int = 0
     proxies: tuple[str, ...] = ()
+    groups: tuple[GroupStatus, ...] = ()

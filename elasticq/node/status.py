@@ -3,6 +3,7 @@
 from itertools import islice
 
 from elasticq.engine import mutations as m
+from elasticq.engine.consumer_groups import Group
 from elasticq.engine.state import State
 from elasticq.node.clock import ClusterClock
 from elasticq.node.digests import Digests
@@ -11,7 +12,7 @@ from elasticq.node.forwarder import Forwarder
 from elasticq.node.journal import Journal
 from elasticq.node.leadership import Leadership
 from elasticq.node.members import Members
-from elasticq.node.settings import LeaseStatus, NodeStatus
+from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
 from elasticq.replication.replica import MASTER, Replica
 
 
@@ -52,7 +53,7 @@ class StatusReport:
         self._executor = executor
         self._forwarder = forwarder
 
-    def status(self, now_ms: int) -> NodeStatus:
+    def status(self, now_ms: int, groups_max: int) -> NodeStatus:
         """What ``/ready`` and ``/cluster`` tell of this member."""
         replica = self._replica
         is_ready = self._is_ready()
@@ -80,6 +81,7 @@ class StatusReport:
             leases=len(self._state.leases),
             held_calls=self._forwarder.held_calls,
             proxies=self._members.proxies(),
+            groups=self._groups(now_ms, groups_max),
         )
 
     def _is_ready(self) -> bool:
@@ -118,3 +120,28 @@ class StatusReport:
                 )
             )
         return found
+
+    def _groups(self, now_ms: int, limit: int) -> tuple[GroupStatus, ...]:
+        """Up to ``limit`` consumer groups as this member knows them, the oldest first."""
+        time_ms = self._clock.time_ms(now_ms)
+        return tuple(_group_status(each, time_ms) for each in islice(self._state.groups.by_number.values(), limit))
+
+
+def _group_status(group: Group, time_ms: int) -> GroupStatus:
+    row, status = group.row, group.status
+    revoking = sum(len(each.revoking) for each in group.consumers.values())
+    held = len(group.by_resource) - revoking
+    return GroupStatus(
+        account=row.account,
+        group=row.name,
+        generation=status.generation,
+        consumers=len(group.consumers),
+        idle=sum(not each.held for each in group.consumers.values()),
+        held=held,
+        revoking=revoking,
+        free=max(len(group.present) - len(group.by_resource), 0),
+        moves=status.moves,
+        rebalancing_ms=max(time_ms - status.started_ms, 0) if status.started_ms else 0,
+        rebalanced_ms=status.rebalanced_ms,
+        session_ms=row.session_ms,
+    )

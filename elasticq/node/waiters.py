@@ -1,23 +1,44 @@
 """Long polls: receives that wait at the master until a message is there or their time is up."""
 
+from collections.abc import Set
 from heapq import heappop, heappush
+from typing import Final
 
+from elasticq.engine.actions.leases import is_leased
+from elasticq.engine.consumer_rows import WHOLE
+from elasticq.engine.state import Queue
 from elasticq.model.commands import Call, ReceiveMessage
 from elasticq.node.outputs import Ticket
 
 
 class Waiter:
-    """One waiting receive; ``ticket`` is its client's newest attempt, ``is_over`` once answered or cancelled."""
+    """One waiting receive; ``ticket`` is its client's newest attempt, ``is_over`` once answered or cancelled.
 
-    __slots__ = ("call", "deadline_ms", "is_over", "number", "queue_id", "ticket")
+    partition: the one that it waits for; WHOLE: for any message of its queue.
+    """
 
-    def __init__(self, number: int, call: Call, queue_id: int, deadline_ms: int, ticket: Ticket) -> None:
+    __slots__ = ("call", "deadline_ms", "is_over", "number", "partition", "queue_id", "ticket")
+
+    def __init__(
+        self, number: int, call: Call, queue_id: int, partition: int, deadline_ms: int, ticket: Ticket
+    ) -> None:
         self.number = number
         self.call = call
         self.queue_id = queue_id
+        self.partition = partition
         self.deadline_ms = deadline_ms
         self.ticket = ticket
         self.is_over = False
+
+    @property
+    def has_fence(self) -> bool:
+        command = self.call.command
+        return isinstance(command, ReceiveMessage) and command.elasticq_group is not None
+
+    @property
+    def is_leased(self) -> bool:
+        """Whether it waits for a partition under a lease."""
+        return self.partition != WHOLE and is_leased(self.call)
 
     @property
     def attempt_id(self) -> str | None:
@@ -25,28 +46,50 @@ class Waiter:
         return command.receive_request_attempt_id if isinstance(command, ReceiveMessage) else None
 
 
-class Waiters:
-    """The receives that wait, first come, first served for each queue. Deadlines are boot-clock ms, dues cluster ms."""
+_NONE: Final[frozenset[int]] = frozenset()
+_NOBODY: Final[dict[int, dict[int, Waiter]]] = {}
 
-    __slots__ = ("_by_invocation", "_by_queue", "_by_ticket", "_deadlines", "_due_at", "_dues", "_number", "count")
+
+class Waiters:
+    """The receives that wait, first come, first served for each queue. Deadlines are boot-clock ms, dues cluster ms.
+
+    ``_by_queue``: by partition, WHOLE among them, and there by number. ``_leased``: how many wait for a partition under
+    a lease.
+    """
+
+    __slots__ = (
+        "_by_invocation",
+        "_by_queue",
+        "_by_ticket",
+        "_deadlines",
+        "_due_at",
+        "_dues",
+        "_leased",
+        "_number",
+        "count",
+    )
 
     def __init__(self) -> None:
-        self._by_queue: dict[int, dict[int, Waiter]] = {}
+        self._by_queue: dict[int, dict[int, dict[int, Waiter]]] = {}
         self._by_ticket: dict[Ticket, Waiter] = {}
         self._by_invocation: dict[bytes, Waiter] = {}
         self._deadlines: list[tuple[int, int, Waiter]] = []
         self._dues: list[tuple[int, int]] = []
         self._due_at: dict[int, int] = {}
         self._number = 0
+        self._leased = 0
         self.count = 0
 
-    def add(self, call: Call, ticket: Ticket, queue_id: int, deadline_ms: int) -> None:
+    def add(self, call: Call, ticket: Ticket, queue_id: int, deadline_ms: int, partition: int | None = None) -> None:
+        """Let the receive wait; partition: the one of whose messages alone it wants some."""
         self._number += 1
-        waiter = Waiter(self._number, call, queue_id, deadline_ms, ticket)
-        self._by_queue.setdefault(queue_id, {})[waiter.number] = waiter
+        place = WHOLE if partition is None else partition
+        waiter = Waiter(self._number, call, queue_id, place, deadline_ms, ticket)
+        self._by_queue.setdefault(queue_id, {}).setdefault(place, {})[waiter.number] = waiter
         self._by_ticket[ticket] = waiter
         if call.invocation:
             self._by_invocation[call.invocation] = waiter
+        self._leased += waiter.is_leased
         heappush(self._deadlines, (deadline_ms, waiter.number, waiter))
         self.count += 1
 
@@ -65,9 +108,34 @@ class Waiters:
         self._by_ticket[ticket] = waiter
         return displaced
 
-    def first(self, queue_id: int) -> Waiter | None:
-        waiting = self._by_queue.get(queue_id)
+    def first(self, queue_id: int, partition: int = WHOLE) -> Waiter | None:
+        """The receive that has waited longest there; those that wait for a partition do not wait for the WHOLE."""
+        waiting = self._by_queue.get(queue_id, _NOBODY).get(partition)
         return next(iter(waiting.values())) if waiting else None
+
+    def next(self, queue_id: int, in_vain: frozenset[int], queue: Queue | None, time_ms: int) -> Waiter | None:
+        """The receive that has waited longest, of those that may find something by cluster time ``time_ms``.
+
+        One that waits for a partition is left alone until that partition is open: a message for another one does not
+        wake it. Under a lease it may find what stands behind the lease's own messages, which opens nothing.
+        in_vain: where another has found nothing. queue: None if it is deleted, which all are to learn.
+        """
+        first = None if WHOLE in in_vain else self.first(queue_id)
+        awaited: Set[int] = self._by_queue.get(queue_id, _NOBODY).keys()
+        if not awaited or (len(awaited) == 1 and WHOLE in awaited):
+            return first
+        if queue is not None:
+            leased = {each for each in awaited if self._begins_leased(queue_id, each)} if self._leased else _NONE
+            awaited = (awaited & queue.order.open_partitions(time_ms)) | leased
+        for partition in awaited - in_vain:
+            waiter = self.first(queue_id, partition)
+            if waiter is not None and (first is None or waiter.number < first.number):
+                first = waiter
+        return first
+
+    def _begins_leased(self, queue_id: int, partition: int) -> bool:
+        waiter = self.first(queue_id, partition)
+        return waiter is not None and waiter.is_leased
 
     def of(self, ticket: Ticket) -> Waiter | None:
         """The receive with this ticket; None if it does not wait."""
@@ -83,28 +151,40 @@ class Waiters:
         """Remove a receive that is over: it was answered, or its client left."""
         waiter.is_over = True
         del self._by_ticket[waiter.ticket]
-        waiting = self._by_queue[waiter.queue_id]
+        places = self._by_queue[waiter.queue_id]
+        waiting = places[waiter.partition]
         del waiting[waiter.number]
         if not waiting:
-            del self._by_queue[waiter.queue_id]
+            del places[waiter.partition]
+            if not places:
+                del self._by_queue[waiter.queue_id]
         if waiter.call.invocation:
             del self._by_invocation[waiter.call.invocation]
+        self._leased -= waiter.is_leased
         self.count -= 1
         if len(self._deadlines) > 64 and len(self._deadlines) > 2 * self.count:
             self._deadlines = sorted(item for item in self._deadlines if not item[2].is_over)
 
     def counts(self) -> dict[int, int]:
-        """How many receives wait at each queue, by its id; only queues at which some wait."""
-        return {queue_id: len(waiting) for queue_id, waiting in self._by_queue.items()}
+        """How many receives wait at each queue or for a partition of it, by its id; only queues at which some wait."""
+        return {queue_id: sum(map(len, places.values())) for queue_id, places in self._by_queue.items()}
 
     def all(self) -> list[Waiter]:
-        return [waiter for waiting in self._by_queue.values() for waiter in waiting.values()]
+        return [waiter for queue_id in self._by_queue for waiter in self._of(queue_id)]
+
+    def _of(self, queue_id: int) -> list[Waiter]:
+        """The receives that wait for the queue, for all of it or a partition."""
+        return [waiter for waiting in self._by_queue.get(queue_id, _NOBODY).values() for waiter in waiting.values()]
 
     def twins(self, waiter: Waiter) -> list[Waiter]:
         """The other receives that wait for the same queue under the same ReceiveRequestAttemptId."""
         attempt_id = waiter.attempt_id
-        waiting = self._by_queue.get(waiter.queue_id, {}).values()
+        waiting = self._of(waiter.queue_id)
         return [other for other in waiting if other is not waiter and other.attempt_id == attempt_id]
+
+    def fenced(self, queue_id: int) -> list[Waiter]:
+        """The receives of consumers of groups that wait for the queue."""
+        return [each for each in self._of(queue_id) if each.has_fence]
 
     def is_awaited(self, queue_id: int) -> bool:
         return queue_id in self._by_queue

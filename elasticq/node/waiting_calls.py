@@ -30,10 +30,12 @@ from elasticq.model.commands import (
 )
 from elasticq.model.errors import SqsError
 from elasticq.model.extensions import Peek
+from elasticq.model.group_commands import ElasticqDescribeGroups
 from elasticq.model.limits import WAIT_S_MAX
 from elasticq.node.outputs import HeldCall, Ticket
 
 READS: Final = (
+    ElasticqDescribeGroups,
     GetQueueAttributes,
     GetQueueUrl,
     ListDeadLetterSourceQueues,

@@ -136,6 +136,7 @@ async def take(request: Request, limit: int, wait_s: int | None) -> list[s.Messa
         wait_time_seconds=wait_s,
         receive_request_attempt_id=query.get("lease") or None,
         elasticq_page_size=limit if limit > 10 else None,
+        elasticq_partition=query.get("partition"),
     )
     result = await request.do(command, r.ReceiveMessageResult)
     if query.get("ack") and result.messages:

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from elasticq.model.errors import InvalidParameterValue, SenderError
+from elasticq.model.limits import PARTITIONS_MAX
 from elasticq.rest import messages, queues
 from elasticq.rest import shapes as s
 from elasticq.rest.api import Handler, Parameter
@@ -17,6 +18,9 @@ DOQ_BASE: Final = "/API/v1"
 
 _MAX: Final = Parameter("max", "integer", "how many messages at most", 1, s.MESSAGES_MAX)
 _VISIBILITY: Final = Parameter("visibility_s", "integer", "how long they are hidden; the queue's without it", 0, 43_200)
+_PARTITION: Final = Parameter(
+    "partition", "integer", "only messages of this partition, in a queue that has some", 0, PARTITIONS_MAX - 1
+)
 _ACK: Final = Parameter(
     "ack", "boolean", "delete them at once: at most once, as an answer that is lost is not repeated"
 )
@@ -60,6 +64,7 @@ ROUTES: Final = (
         _MAX, _VISIBILITY, _ACK,
         Parameter("wait_s", "integer", "how long to wait for one", 0, 20),
         Parameter("lease", "string", "NAME/BATCH/PARTITION/CALL: receive under a lease"),
+        _PARTITION,
     ), changes=True),
     Route("GET", f"{_Q}/export", "export", messages.export, "Messages by their place, without receiving them.",
         (s.Messages,), (), (
@@ -90,7 +95,7 @@ ROUTES: Final = (
 
 STREAM: Final = re.compile(r"/queues/([^/]+)/stream")
 """Answered by the port itself, as it never ends: events of messages. It takes ``STREAM_QUERY``."""
-STREAM_QUERY: Final = (_VISIBILITY, _ACK)
+STREAM_QUERY: Final = (_VISIBILITY, _ACK, _PARTITION)
 
 
 class UnknownPath(SenderError):

@@ -308,8 +308,8 @@ class Runtime:
         if not self.stopped:
             self._fail(failure)
 
-    def status(self) -> NodeStatus:
-        status = self._node.status(self._clock())
+    def status(self, groups_max: int = 0) -> NodeStatus:
+        status = self._node.status(self._clock(), groups_max)
         if status.digests or self._verdicts:
             status = replace(status, digests=self._checked(status.digests))
         return status

@@ -54,12 +54,15 @@ class DeadLettersQueue(Struct, rename="camel"):
 
 
 class Queue(Struct, rename="camel"):
+    """partitions: ours; ElasticMQ passes over what it does not know."""
+
     default_visibility_timeout: Duration | None = None
     delay: Duration | None = None
     receive_message_wait: Duration | None = None
     dead_letters_queue: DeadLettersQueue | None = None
     fifo: bool = False
     content_based_deduplication: bool = False
+    partitions: int = 0
     copy_to: str = ""
     move_to: str = ""
     tags: dict[str, str] = field(default_factory=dict)
@@ -399,6 +402,7 @@ def _queue(queue: Queue) -> dict[str, Any]:
         "max_receive_count": dead.max_receive_count if dead is not None else 0,
         "fifo": queue.fifo,
         "content_based_deduplication": queue.content_based_deduplication,
+        "partitions": queue.partitions,
         "copy_to": queue.copy_to,
         "move_to": queue.move_to,
         "tags": queue.tags,

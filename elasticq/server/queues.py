@@ -9,6 +9,7 @@ from msgspec import Meta, Struct, field
 from elasticq.engine import queue_attributes
 from elasticq.engine.actions.tags import check_count, check_tags
 from elasticq.engine.ordering.kinds import FIFO, STANDARD, Kind, kind_named, kind_of
+from elasticq.engine.ordering.partitions import PARTITIONS
 from elasticq.model import limits
 from elasticq.model.commands import DeclareQueue
 from elasticq.model.errors import SqsError
@@ -18,7 +19,8 @@ from elasticq.model.names import FIFO_SUFFIX, has_fifo_suffix, queue_arn
 class QueueSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One queue. It is created at the start if there is none; one that exists keeps its attributes.
 
-    attributes: any others, under AWS's names; created_ms, modified_ms: when it was created and changed elsewhere.
+    partitions: of a FIFO queue, 0: none; attributes: any others, under AWS's names; created_ms, modified_ms: when it
+    was created and changed elsewhere.
     """
 
     visibility_timeout_s: Annotated[int, Meta(ge=0, le=limits.VISIBILITY_S_MAX)] | None = None
@@ -28,6 +30,7 @@ class QueueSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     max_receive_count: Annotated[int, Meta(ge=0, le=limits.RECEIVES_MAX)] = 0
     fifo: bool = False
     content_based_deduplication: bool = False
+    partitions: Annotated[int, Meta(ge=0, le=limits.PARTITIONS_MAX)] = 0
     copy_to: str = ""
     move_to: str = ""
     tags: dict[str, str] = field(default_factory=dict)
@@ -146,6 +149,7 @@ def attributes_of(queue: QueueSettings, dead_letter_arn: str, kind: Kind) -> dic
         "ReceiveMessageWaitTimeSeconds": queue.receive_wait_s,
         kind.marker: kind.marker_value or None,
         "ContentBasedDeduplication": "true" if queue.content_based_deduplication else None,
+        PARTITIONS: queue.partitions or None,
     }
     attributes = {name: str(value) for name, value in given.items() if value is not None}
     if dead_letter_arn and queue.max_receive_count:

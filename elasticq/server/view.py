@@ -20,12 +20,13 @@ from elasticq.model.commands import Call, Command
 from elasticq.model.errors import SqsError
 from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result, StaleResult
+from elasticq.model.topic_results import PublishCounts
 from elasticq.node.members import name_of
 from elasticq.node.node import Node
 from elasticq.node.orders import Order, OrderOutcome
 from elasticq.node.pending_calls import Remote
 from elasticq.node.proxy import PROXY
-from elasticq.node.settings import LeaseStatus, NodeStatus
+from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
 from elasticq.peers.questions import Answer
 from elasticq.runtime.clock import boot_ms
 from elasticq.runtime.meter import Meter
@@ -79,6 +80,10 @@ class View:
         assert self._member is not None
         return self._member.runtime.leases(limit)
 
+    def groups(self, limit: int) -> list[GroupStatus]:
+        assert self._member is not None
+        return list(self._member.runtime.status(limit).groups)
+
     def metrics(self) -> dict[str, float]:
         assert self._member is not None
         assert self._context is not None
@@ -107,6 +112,9 @@ class View:
     def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         counts = {} if self.pushing is None else self.pushing.counts
         return {key: (each.delivered, each.retried, each.failed) for key, each in counts.items()}
+
+    def delivered_in_steps(self) -> dict[tuple[str, str], PublishCounts]:
+        return {} if self.status().role == PROXY else self._node.housekeeping.delivered
 
     def topics(self) -> Iterator[tuple[TopicSet, list[SubscriptionSet]]]:
         if self.status().role == PROXY:

@@ -53,7 +53,13 @@ class Running(Struct):
 
 
 class Client(ABC):
-    """Makes attempts for the operation under way; subclasses say what to do next."""
+    """Makes attempts for the operation under way; subclasses say what to do next.
+
+    timeout_us: of an attempt; patience_us: from when on no other attempt is made.
+    """
+
+    timeout_us = TIMEOUT_US
+    patience_us = PATIENCE_US
 
     def __init__(self, cluster: Cluster, workload: Workload, name: str) -> None:
         self.cluster = cluster
@@ -66,6 +72,7 @@ class Client(ABC):
         self.number = 0
         self.running: Running | None = None
         self.sent: dict[int, Send] = {}
+        self.lost_reply_share = cluster.scenario.lost_reply_share
 
     @abstractmethod
     def start(self) -> None:
@@ -81,10 +88,11 @@ class Client(ABC):
             if isinstance(event, Send):
                 self.sent[self.number] = event
         now_us = self.scheduler.now_us
-        timeout_us = TIMEOUT_US
+        timeout_us = self.timeout_us
         if event is not None and self._is_nameless(event):
-            invocation, timeout_us = b"", PATIENCE_US
-        self.running = Running(command, event, done, invocation, timeout_us + wait_us, now_us + wait_us + PATIENCE_US)
+            invocation, timeout_us = b"", self.patience_us
+        give_up_us = now_us + wait_us + self.patience_us
+        self.running = Running(command, event, done, invocation, timeout_us + wait_us, give_up_us)
         self._attempt(self.number)
 
     def _is_nameless(self, event: Event) -> bool:
@@ -104,11 +112,14 @@ class Client(ABC):
         running.target = self.guess
         ticket = (self.name, number, running.attempt, running.invocation)
         call = Call(running.command, "sim", DEFAULT_ACCOUNT, ENDPOINT, running.invocation)
-        process = self.cluster.processes[running.target]
-        self.scheduler.after_latency(process.request, self, ticket, call)
+        self._request(ticket, call)
         self.scheduler.schedule(running.timeout_us, lambda: self._timed_out(ticket))
         if self.random.random() < BREAK_SHARE:
             self.scheduler.schedule(self.random.randint(*BREAK_US), lambda: self._broken(ticket))
+
+    def _request(self, ticket: Ticket, call: Call) -> None:
+        """Send an attempt on its way."""
+        self.scheduler.after_latency(self.cluster.processes[self.guess].request, self, ticket, call)
 
     def _current(self, ticket: Ticket) -> Running | None:
         running = self.running
@@ -148,8 +159,7 @@ class Client(ABC):
             self._note_ids(ticket, outcome)
         if running is None:
             return
-        lost_share = self.cluster.scenario.lost_reply_share
-        if lost_share and self.random.random() < lost_share:
+        if self.lost_reply_share and self.random.random() < self.lost_reply_share:
             self._try_again(running)  # its connection broke under the reply, and its member takes it for read
         elif isinstance(outcome, ServiceUnavailable):
             self._try_again(running)

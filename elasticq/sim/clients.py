@@ -166,6 +166,7 @@ class Consumer(Client):
 
     def start(self) -> None:
         self.follow_ups: list[Callable[[], None]] = []
+        self.turns: dict[str, int] = {}
         self._next()
 
     def _next(self) -> None:
@@ -187,9 +188,28 @@ class Consumer(Client):
         if self.cluster.scenario.bounds.is_relaxed:
             count *= 5
         has_attempt = self.workload.has_attempts and queue.is_fifo and not draining
-        self._ask(queue, count, wait_s, visibility_s, f"{self.name}-{self.number + 1}" if has_attempt else "")
+        attempt_id = f"{self.name}-{self.number + 1}" if has_attempt else ""
+        self._ask(queue, count, wait_s, visibility_s, self._partition(queue), attempt_id)
 
-    def _ask(self, queue: LoadQueue, count: int, wait_s: int, visibility_s: int | None, attempt_id: str) -> None:
+    def _partition(self, queue: LoadQueue) -> int | None:
+        """Return a partition, or None to receive of the whole queue; some drains go from partition to partition."""
+        if not queue.partitions:
+            return None
+        if self.workload.is_draining and self.workload.drains_by_partition:
+            self.turns[queue.name] = turn = self.turns.get(queue.name, 0) + 1
+            return turn % queue.partitions
+        asked = self.random.randint(-1, queue.partitions - 1)
+        return asked if asked >= 0 else None
+
+    def _ask(
+        self,
+        queue: LoadQueue,
+        count: int,
+        wait_s: int,
+        visibility_s: int | None,
+        partition: int | None,
+        attempt_id: str,
+    ) -> None:
         command = ReceiveMessage(
             queue_url=queue.url,
             message_system_attribute_names=SYSTEM_ATTRIBUTES if self.workload.asks_attributes else None,
@@ -197,6 +217,7 @@ class Consumer(Client):
             visibility_timeout=visibility_s,
             wait_time_seconds=wait_s,
             receive_request_attempt_id=attempt_id or None,
+            elasticq_partition=partition,
         )
         event = Receive(
             client=self.name,
@@ -204,10 +225,12 @@ class Consumer(Client):
             invoke_us=self.scheduler.now_us,
             visibility_ms=1_000 * (QUEUE_VISIBILITY_S if visibility_s is None else visibility_s),
             attempt_id=attempt_id,
+            partition=partition,
         )
         done = partial(self._received, event, queue)
         if attempt_id and self.random.random() < REPEAT_SHARE:
-            done = partial(self._received_once, event, queue, partial(self._ask, queue, count, wait_s, visibility_s))
+            again = partial(self._ask, queue, count, wait_s, visibility_s, partition)
+            done = partial(self._received_once, event, queue, again)
         self.begin(command, event, done, wait_us=wait_s * 1_000_000)
 
     def _received_once(

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from elasticq.node.settings import Mode
 from elasticq.sim.phases import possible
-from elasticq.sim.queues import FEATURES, PRIORITIES, SCHEDULES, SHARES, TOPICS
+from elasticq.sim.queues import FEATURES, GROUPS, PARTITIONS, PRIORITIES, SCHEDULES, SHARES, TOPICS
 
 LOAD_FROM_MS = 4_000  # the first master is elected and the queues exist
 HEAL_MS = 46_000
@@ -138,6 +138,8 @@ _FOCUS_FEATURES = ("leases", "fifo", "dead_letters", "move_tasks")
 _PRIORITIES_SHARE = 0.25
 _SHARES_SHARE = 0.2
 _SCHEDULES_SHARE = 0.2
+_GROUPS_SHARE = 0.2
+_PARTITIONS_SHARE = 0.3  # of scenarios, and of those the ones with a FIFO queue
 _MEMORY_BYTES = (0, 1_024, 65_536, 64 * 1_048_576)
 _IN_FLIGHT_ENTRIES = (1, 8, 4_096)
 _BATCH_BYTES = (1, 512, 1_048_576)
@@ -204,6 +206,10 @@ def scenario(
             features += (SHARES,)
         if Random(f"{seed}/schedules").random() < _SCHEDULES_SHARE:
             features += (SCHEDULES,)
+        if Random(f"{seed}/groups").random() < _GROUPS_SHARE:
+            features += (GROUPS,)
+        if Random(f"{seed}/partitions").random() < _PARTITIONS_SHARE and {"fifo", "all_fifo"}.intersection(features):
+            features += (PARTITIONS,)
     if not kinds:
         faults = _waiting(focus, faults, possible(features, members))
     beside = Random(f"{seed}/proxies")

@@ -21,6 +21,7 @@ from elasticq.replication.messages import AnyMessage, AppendReply, PreVote, Requ
 from elasticq.replication.records import Entry, Record, Truncation, Vote, Voter
 from elasticq.sim.cluster import Cluster
 from elasticq.sim.disk import Copy, DurableView
+from elasticq.sim.group_log import GroupLog
 from elasticq.sim.links import Links
 from elasticq.sim.member import Member
 from elasticq.sim.process import TRUE_EPOCH_MS
@@ -84,6 +85,7 @@ class Invariants:
         self.links = links
         self.repeats = Repeats(cluster.trace)
         self._scheduled = Scheduled()
+        self.group_log = GroupLog()
         self.elections = 0
         self.masters: dict[int, str] = {}
         self.entries: dict[tuple[int, int], Entry] = {}  # (index, term)
@@ -210,6 +212,7 @@ class Invariants:
             self._found(CLOCK_FELL, f"{member.name}: entry {entry.index} is older than the one before it")
         place = entry.index, entry.term
         self.repeats.proposed(place, made)
+        self.group_log.proposed(place, made, entry.time_ms, self.scheduler.now_us)
         for evidence in self._scheduled.early(made):
             self._found(DELIVERED_EARLY, f"{member.name} at {entry.index}: {evidence}")
         attempts = _attempts(made)
@@ -492,6 +495,7 @@ class Invariants:
         if index == len(self.committed):
             self.committed.append(term)
             self.repeats.committed((index, term))
+            self.group_log.committed((index, term))
         elif index > len(self.committed) or self.committed[index] != term:
             self._found(COMMITTED_CHANGED, f"{member.name} holds index {index} of term {term} for committed")
 

@@ -11,9 +11,11 @@ leases           readers take messages under leases, too
 priorities       the first queue, unless it is FIFO, is a priority queue, and its messages' priorities are changed
 schedules        messages of queues that are not FIFO may have a time of delivery of their own, and another one later,
                  or be cancelled
+partitions       FIFO queues have partitions, from which is received one by one, too
 shares           messages of standard queues have groups, which share by weights, each with few messages in flight
 
 topics           besides, publishers publish to topics, see topics.py
+groups           besides, consumers of a group share queues of their own, see groups.py
 """
 
 import json
@@ -45,6 +47,8 @@ FEATURES = (
 PRIORITIES = "priorities"
 PRIORITY = 3
 SCHEDULES = "schedules"
+PARTITIONS = "partitions"
+PARTITIONS_OF_SOURCES, PARTITIONS_OF_TARGETS = 4, 2  # the groups are in three of the four, and in both of the two
 SHARES = "shares"
 SHARED = {
     "ElasticqFairness": "weighted",
@@ -52,6 +56,7 @@ SHARED = {
     "ElasticqMaxInFlightPerGroup": "3",
 }
 TOPICS = "topics"
+GROUPS = "groups"
 COPIES_MAX = 3  # of one entry, where there are topics
 
 
@@ -68,6 +73,7 @@ class LoadQueue(Struct, frozen=True):
     receives_max: int = 0
     source: str = ""
     has_priorities: bool = False
+    partitions: int = 0
 
     @property
     def url(self) -> str:
@@ -82,6 +88,8 @@ class LoadQueue(Struct, frozen=True):
         if self.is_by_group:
             attributes["DeduplicationScope"] = "messageGroup"
             attributes["FifoThroughputLimit"] = "perMessageGroupId"
+        if self.partitions:
+            attributes["ElasticqPartitions"] = str(self.partitions)
         if self.is_shared:
             attributes.update(SHARED)
         if self.delay_s:
@@ -105,6 +113,7 @@ class LoadQueue(Struct, frozen=True):
             receives_max=self.receives_max,
             has_priorities=self.has_priorities,
             default_priority=PRIORITY if self.has_priorities else 0,
+            partitions=self.partitions,
         )
 
 
@@ -124,7 +133,15 @@ def queues_of(features: tuple[str, ...]) -> tuple[LoadQueue, ...]:
         suffix = ".fifo" if is_fifo else ""
         name, target = stem + suffix, f"{stem}-dead{suffix}" if "dead_letters" in features else ""
         if target:
-            dead.append(LoadQueue(target, is_fifo, source=name, has_priorities=has_priorities))
+            dead.append(
+                LoadQueue(
+                    target,
+                    is_fifo,
+                    source=name,
+                    has_priorities=has_priorities,
+                    partitions=PARTITIONS_OF_TARGETS if is_fifo and PARTITIONS in features else 0,
+                )
+            )
         found.append(
             LoadQueue(
                 name,
@@ -136,6 +153,7 @@ def queues_of(features: tuple[str, ...]) -> tuple[LoadQueue, ...]:
                 target=target,
                 receives_max=RECEIVES_MAX[stem] if target else 0,
                 has_priorities=has_priorities,
+                partitions=PARTITIONS_OF_SOURCES if is_fifo and PARTITIONS in features else 0,
             )
         )
     return (*dead, *found)

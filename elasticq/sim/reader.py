@@ -43,6 +43,7 @@ class LeaseClient(Client):
             visibility_ms=1_000 * call.lease_s,
             attempt_id=f"{call.lease}/{call.number}",
             lease=call.lease,
+            partition=call.partition,
         )
         command = ReceiveMessage(
             queue_url=call.queue.url,
@@ -51,6 +52,7 @@ class LeaseClient(Client):
             visibility_timeout=call.lease_s,
             wait_time_seconds=wait_s,
             receive_request_attempt_id=event.attempt_id,
+            elasticq_partition=call.partition,
         )
         self.begin(command, event, partial(self._answered, event, done), wait_us=wait_s * 1_000_000)
 
@@ -78,6 +80,8 @@ class Reader(LeaseClient):
         self.calls: list[LeasedCall] = []
         self.told: list[HandedOut] = []
         partitions = range(random.randint(1, 2))
+        lanes = self.queue.partitions
+        self.asked = [random.randint(-1, lanes - 1) if lanes else -1 for _ in partitions]
         self.steps: list[Callable[[], None]] = [partial(self._read, partition, 0) for partition in partitions]
         self._pause()
 
@@ -92,7 +96,8 @@ class Reader(LeaseClient):
     # --- reading --------------------------------------------------------------------
 
     def _read(self, partition: int, number: int) -> None:
-        call = LeasedCall(self.queue, f"{self.name}/{self.batch}/{partition}", number, self.lease_s, self.count)
+        lease, asked = f"{self.name}/{self.batch}/{partition}", self.asked[partition]
+        call = LeasedCall(self.queue, lease, number, self.lease_s, self.count, asked if asked >= 0 else None)
         self.workload.leased = call
         self.ask(call, self.random.choice((0, 0, 1)), partial(self._read_done, call, partition))
 

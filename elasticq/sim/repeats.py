@@ -11,7 +11,7 @@ from collections.abc import Hashable
 
 from elasticq.engine import mutations as m
 from elasticq.engine.invocations import SWEPT
-from elasticq.model.errors import ServiceUnavailable, SqsError
+from elasticq.model.errors import ElasticqUnknownConsumer, ServiceUnavailable, SqsError
 from elasticq.model.limits import INVOCATION_WINDOW_MS
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.sim.trace import Trace
@@ -54,9 +54,10 @@ class Repeats:
         """A member lets out an answer, perhaps to an attempt that its client waits for no more.
 
         A call that changed nothing is remembered by nobody, and runs again. Receives are left out: what they found may
-        be deleted or back, and a lease may be over.
+        be deleted or back, and a lease may be over. So are joins whose consumer is gone since.
         """
-        if not isinstance(ticket, tuple) or isinstance(outcome, (ServiceUnavailable, ReceiveMessageResult)):
+        passing = (ServiceUnavailable, ReceiveMessageResult, ElasticqUnknownConsumer)
+        if not isinstance(ticket, tuple) or isinstance(outcome, passing):
             return
         client, number, _attempt, guid = ticket
         if not isinstance(outcome, SqsError):

@@ -10,13 +10,14 @@ from elasticq.sim.queues import SCHEDULES, LoadQueue, queues_of
 
 
 class LeasedCall(Struct, frozen=True):
-    """A numbered receive of a lease."""
+    """A numbered receive of a lease; partition: the queue's that it asks for, None: any."""
 
     queue: LoadQueue
     lease: str
     number: int
     lease_s: int
     count: int
+    partition: int | None = None
 
 
 class Workload:
@@ -41,6 +42,7 @@ class Workload:
         self.sources = [queue for queue in self.queues if not queue.source]
         self.has_attempts = "attempts" in features
         self.has_schedules = SCHEDULES in features
+        self.drains_by_partition = cluster.scenario.seed % 2 == 0
         self.asks_attributes = bool(features)
         self.leased: LeasedCall | None = None  # the newest
 

@@ -11,6 +11,7 @@ from elasticq.checks.queue_history import Finding
 from elasticq.sim.clients import Clients
 from elasticq.sim.cluster import Cluster
 from elasticq.sim.faults import Scenario
+from elasticq.sim.groups import GroupClients
 from elasticq.sim.injector import Injector
 from elasticq.sim.invariants import Invariants
 from elasticq.sim.links import Links
@@ -66,6 +67,7 @@ class World:
         self.workload = Workload(self.cluster)
         self.clients = Clients(self.cluster, self.workload)
         self.topics = TopicClients(self.cluster, self.workload)
+        self.groups = GroupClients(self.cluster, self.workload, self.judge.group_log)
         self.operator = Operator(self.cluster)
         timekeeper = Timekeeper(self.cluster, self.workload, "timekeeper")
         self.injector = Injector(self.cluster, self.operator, timekeeper)
@@ -98,6 +100,7 @@ class World:
         self.links.start()
         self.clients.start()
         self.topics.start()
+        self.groups.start()
         self.injector.start()
         self.scheduler.schedule(self.scenario.heal_ms * 1_000, self._heal)
         end_us = self.scenario.duration_ms * 1_000
@@ -112,6 +115,7 @@ class World:
             judge_at_rest(self.cluster, self.judge, self.workload, self.clients, self.operator)
             if self.cluster.master is not None:
                 self.topics.judge(self.cluster.master)
+            self.groups.judge(self.judge.jumps)
         return self._outcome()
 
     def _heal(self) -> None:

@@ -248,6 +248,8 @@ def _peeked(message: PeekedMessage) -> dict[str, Any]:
         written["Priority"] = message.priority
     if message.deliver_at_ms is not None:
         written["DeliverAt"] = message.deliver_at_ms
+    if message.partition is not None:
+        written["Partition"] = message.partition
     if message.message_attributes:
         written["MessageAttributes"] = message.message_attributes
     return written

@@ -17,7 +17,16 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin
 import msgspec
 from msgspec import NODEFAULT, Struct, structs
 
-from elasticq.model import actions, commands, extensions, results, topic_commands, topic_results
+from elasticq.model import (
+    actions,
+    commands,
+    extensions,
+    group_commands,
+    group_results,
+    results,
+    topic_commands,
+    topic_results,
+)
 from elasticq.model.actions import Action
 from elasticq.model.commands import Command
 from elasticq.model.errors import RequestTooLarge
@@ -25,13 +34,16 @@ from elasticq.model.limits import REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
 from elasticq.model.results import Result
 
 _EXTENSION: Final = "Elasticq"
-"""Members that AWS does not have begin so; the Query protocol does not read them."""
+"""Members that AWS does not have begin so; the Query protocol does not read them, but for those of a fence: a call that
+has one must not be executed without it, nor one that names a partition without that."""
+_FENCE: Final = ("ElasticqGroup", "ElasticqToken", "ElasticqPartition")
 
 
 class Kind(Enum):
     """How a member that is a list or map is written: in a form with numbers, in XML as one element after the other."""
 
     NAMES = "names"  # Name.N=value; <Name>value</Name>
+    NUMBERS = "numbers"  # the same of integers
     PAIRS = "pairs"  # Name.N.<key>=, Name.N.<value>=; <Name><key>...</key><value>...</value></Name>
     ATTRIBUTES = "attributes"  # Name.N.Name=, Name.N.Value.{DataType,StringValue,BinaryValue}=
     ENTRIES = "entries"  # Name.N.<member of the entry>=; <Name> with the members of the entry
@@ -154,12 +166,18 @@ _QUERY_NAMES: Final = {
     "MessageSystemAttributeNames": ("MessageSystemAttributeName", "", ""),
     "MessageAttributes": ("MessageAttribute", "Name", "Value"),
     "MessageSystemAttributes": ("MessageSystemAttribute", "Name", "Value"),
+    "GroupNames": ("GroupName", "", ""),
+    "QueueNames": ("QueueName", "", ""),
+    "Released": ("Released", "", ""),
     "MessageIds": ("MessageId", "", ""),
     "Changed": ("Changed", "", ""),
     "NotFound": ("NotFound", "", ""),
     "QueueUrls": ("QueueUrl", "", ""),
     "queueUrls": ("QueueUrl", "", ""),
 }
+
+_NAMED_AS_THEY_ARE: Final = ("Assigned", "Revoking", "Groups")
+"""Lists of answers whose items have the list's name in XML, as an answer may have several."""
 
 # Result and field -> JSON member, where it is not the field's name in Pascal case.
 _RESULT_NAMES: Final = {
@@ -182,7 +200,7 @@ def _list_member(field: structs.FieldInfo, annotation: object, action: str) -> t
         return f"{action}RequestEntry", Member(field.encode_name, Kind.ENTRIES, entry=entry)
     name, key_name, value_name = _QUERY_NAMES[field.encode_name]
     if get_origin(annotation) is list:
-        return name, Member(field.encode_name, Kind.NAMES)
+        return name, Member(field.encode_name, Kind.NUMBERS if bare(arguments[0]) is int else Kind.NAMES)
     kind = Kind.PAIRS if bare(arguments[1]) is str else Kind.ATTRIBUTES
     return name, Member(field.encode_name, kind, key_name, value_name)
 
@@ -202,7 +220,7 @@ def _wrapped_member(field: structs.FieldInfo, annotation: object) -> Member:
 def _shape(build: type[Struct], action: str, *, is_wrapped: bool = False) -> Shape:
     shape = Shape(set(), set(), {})
     for field in structs.fields(build):
-        if field.encode_name.startswith(_EXTENSION):
+        if field.encode_name.startswith(_EXTENSION) and field.encode_name not in _FENCE:
             continue
         annotation = bare(field.type)
         if annotation is str:
@@ -232,7 +250,8 @@ def _result_member(kind: type[Result], field: structs.FieldInfo, action: str) ->
     if get_origin(annotation) is None:
         return ResultMember(field.name, name, None, is_required)
     if get_origin(annotation) is list and bare(get_args(annotation)[0]) is not str:
-        return ResultMember(field.name, name, Kind.ENTRIES, is_required, f"{action}ResultEntry")
+        item_name = name if name in _NAMED_AS_THEY_ARE else f"{action}ResultEntry"
+        return ResultMember(field.name, name, Kind.ENTRIES, is_required, item_name)
     item_name, key_name, value_name = _QUERY_NAMES[name]
     items = Kind.PAIRS if get_origin(annotation) is dict else Kind.NAMES
     return ResultMember(field.name, name, items, is_required, item_name, key_name, value_name)
@@ -297,8 +316,8 @@ SQS: Final = make_service(
     error_prefix="com.amazonaws.sqs#",
     signing_name="sqs",
     table=(*actions.ACTIONS, *actions.EXTENSIONS),
-    command_classes={**vars(commands), **vars(extensions)},
-    result_classes=vars(results),
+    command_classes={**vars(commands), **vars(extensions), **vars(group_commands)},
+    result_classes={**vars(results), **vars(group_results)},
     version="2012-11-05",
 )
 

@@ -205,6 +205,12 @@ def _read_names(member: Member, group: Group, where: str) -> list[str]:
     return [_required(item, "", f"{where}.{number}") for number, item in _in_order(group)]
 
 
+def _read_numbers(member: Member, group: Group, where: str) -> list[int]:
+    return [
+        _integer(f"{where}.{number}", _required(item, "", f"{where}.{number}")) for number, item in _in_order(group)
+    ]
+
+
 def _read_pairs(member: Member, group: Group, where: str) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for number, item in _in_order(group):
@@ -252,6 +258,7 @@ def _required(item: dict[str, str], name: str, place: str) -> str:
 
 _READERS: Final[dict[Kind, Callable[[Member, Group, str], Any]]] = {
     Kind.NAMES: _read_names,
+    Kind.NUMBERS: _read_numbers,
     Kind.PAIRS: _read_pairs,
     Kind.ATTRIBUTES: _read_attributes,
     Kind.ENTRIES: _read_entries,

@@ -135,8 +135,15 @@ def _member(member: ResultMember, value: Any) -> str:
 
 
 def _entry(name: str, entry: Struct) -> str:
-    members = [_text_or_number(field.encode_name, getattr(entry, field.name)) for field in structs.fields(entry)]
+    members = [_entry_member(field.encode_name, getattr(entry, field.name)) for field in structs.fields(entry)]
     return f"<{name}>{''.join(members)}</{name}>"
+
+
+def _entry_member(name: str, value: Any) -> str:
+    """A member of an entry; a list is its name around each of its items."""
+    if isinstance(value, list):
+        return "".join([_entry(name, item) if isinstance(item, Struct) else _element(name, item) for item in value])
+    return _text_or_number(name, value)
 
 
 def _text_or_number(name: str, value: str | int | None) -> str:

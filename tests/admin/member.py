@@ -16,8 +16,9 @@ from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.histogram import Histogram
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
 from elasticq.model.results import Result
+from elasticq.model.topic_results import PublishCounts
 from elasticq.node.orders import Order, OrderDone, OrderOutcome
-from elasticq.node.settings import LeaseStatus, MemberStatus, NodeStatus
+from elasticq.node.settings import GroupStatus, LeaseStatus, MemberStatus, NodeStatus
 from elasticq.peers.questions import Answer, NotAnswered
 from elasticq.runtime.meter import Meter
 from elasticq.wire.operations import OPERATIONS, SNS
@@ -71,6 +72,7 @@ class Member:
         self.stopping = False
         self.seen = status_of(name, **changes)
         self.leased: list[LeaseStatus] = []
+        self.known_groups: list[GroupStatus] = []
         self.more: dict[str, float] = {}
         self.times: dict[str, tuple[str, Histogram]] = {}
         self.counted = Meter([*OPERATIONS, *SNS.operations])
@@ -95,6 +97,9 @@ class Member:
     def status(self) -> NodeStatus:
         return self.seen
 
+    def groups(self, limit: int) -> list[GroupStatus]:
+        return self.known_groups[:limit]
+
     def leases(self, limit: int) -> list[LeaseStatus]:
         return self.leased[:limit]
 
@@ -109,6 +114,9 @@ class Member:
 
     def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         return {("000000000000", "news"): (3, 2, 1)}
+
+    def delivered_in_steps(self) -> dict[tuple[str, str], PublishCounts]:
+        return {("000000000000", "many"): PublishCounts(delivered=1_500, dead_lettered=2, failed=1)}
 
     def topics(self) -> Iterator[tuple[TopicSet, list[SubscriptionSet]]]:
         yield from ()

@@ -22,7 +22,7 @@ from elasticq.node.orders import (
     TransferMastership,
     VerifyRows,
 )
-from elasticq.node.settings import LeaseStatus
+from elasticq.node.settings import GroupStatus, LeaseStatus
 from elasticq.runtime.runtime import RuntimeStopped
 from tests.admin.member import IDS, Member
 
@@ -82,6 +82,29 @@ async def test_leases_are_listed_with_how_many_there_are(aiohttp_client: Any) ->
         "ended_ms": 0,
     }
     assert (len(answer["leases"]), answer["total"]) == (1_000, 1_500)
+
+
+async def test_consumer_groups_are_listed(aiohttp_client: Any) -> None:
+    member = Member()
+    group = GroupStatus("000000000000", "g", 7, 3, 1, 2, 1, 4, 12, 250, 900, 10_000)
+    member.known_groups = [group] * 1_500
+    client = await client_of(aiohttp_client, member)
+    answer = await (await client.get("/groups")).json()
+    assert len(answer["groups"]) == 1_000
+    assert answer["groups"][0] == {
+        "account": "000000000000",
+        "group": "g",
+        "generation": 7,
+        "consumers": 3,
+        "idle": 1,
+        "held": 2,
+        "revoking": 1,
+        "free": 4,
+        "moves": 12,
+        "rebalancing_ms": 250,
+        "rebalanced_ms": 900,
+        "session_ms": 10_000,
+    }
 
 
 async def test_cluster_tells_names_members_and_progress(aiohttp_client: Any) -> None:

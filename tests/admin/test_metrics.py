@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from elasticq.admin import metrics
@@ -18,6 +19,7 @@ from elasticq.model.histogram import Histogram
 from elasticq.model.results import EmptyResult, ReceiveMessageResult
 from elasticq.model.topic_commands import Publish
 from elasticq.model.topic_results import PublishCounts, PublishResult
+from elasticq.node.settings import GroupStatus
 from tests.admin.member import IDS, Member
 
 Sample = tuple[str, frozenset[tuple[str, str]]]
@@ -245,3 +247,37 @@ async def test_topics_are_counted_with_what_became_of_their_messages() -> None:
     expected = {"published": 1, "delivered": 2, "filtered": 1, "failed": 0}
     expected |= {"pushes_delivered": 3, "pushes_retried": 2, "pushes_failed": 1}
     assert {name: found[sample(f"topic_{name}_total", **labels)] for name in expected} == expected
+
+
+async def test_what_was_published_in_steps_is_counted_where_it_was_stored() -> None:
+    member = Member("n1")
+    arn = "arn:aws:sns:us-east-1:000000000000:many"
+    result = PublishResult("m", counts=PublishCounts(filtered=7))
+    for _ in range(2):
+        member.meter().counts["Publish"](Publish(topic_arn=arn), "000000000000", result, perf_counter())
+    for _ in range(2):
+        found = await read(member)
+        labels = {"topic": "many", "account": "000000000000"}
+        expected = {"published": 2, "delivered": 1_502, "filtered": 14, "failed": 3}
+        assert {name: found[sample(f"topic_{name}_total", **labels)] for name in expected} == expected
+
+
+async def test_consumer_groups_tell_their_consumers_moves_and_times() -> None:
+    member = Member()
+    member.known_groups = [GroupStatus("000000000000", "g", 7, 3, 1, 2, 1, 4, 12, 250, 900, 10_000)]
+    labels = {"group": "g", "account": "000000000000"}
+    expected = {
+        sample("group_generation", **labels): 7,
+        sample("group_consumers", **labels): 3,
+        sample("group_idle_consumers", **labels): 1,
+        sample("group_resources", state="held", **labels): 2,
+        sample("group_resources", state="revoking", **labels): 1,
+        sample("group_resources", state="free", **labels): 4,
+        sample("group_moves_total", **labels): 12,
+        sample("group_rebalancing_seconds", **labels): 0.25,
+        sample("group_rebalanced_seconds", **labels): 0.9,
+    }
+    found = await read(member)
+    assert {name: found[name] for name in expected} == expected
+    member.seen = replace(member.seen, role="follower")
+    assert not set(await read(member)) & set(expected), "the master alone tells, so that a sum counts each once"

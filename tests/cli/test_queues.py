@@ -138,7 +138,7 @@ def test_reprioritise_changes_messages_by_ids_and_names_those_that_are_missing(
     first, second = (run("send", name, body, "--priority", "4")[1].strip() for body in "ab")
     assert run("reprioritise", name, "-5", second)[:2] == (0, "1 messages have the priority -5\n")
     status, out, _ = run("peek", name)
-    assert (status, out.splitlines()[0].split()[-2:]) == (0, ["PRIORITY", "BODY"])
+    assert (status, out.splitlines()[0].split()[-3:]) == (0, ["PARTITION", "PRIORITY", "BODY"])
     assert [line.split()[-2:] for line in out.splitlines()[1:]] == [["4", "a"], ["-5", "b"]]
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{first}\n\nnone\n"))
     status, out, err = run("reprioritise", name, "9", "--json")

@@ -9,8 +9,9 @@ import pytest
 from elasticq.engine.execute import HANDLERS, execute
 from elasticq.model import commands as c
 from elasticq.model.actions import OWNER_ONLY
-from elasticq.model.errors import AccessDenied, SqsError
+from elasticq.model.errors import AccessDenied, ElasticqGroupDoesNotExist, ElasticqNotHolder, SqsError
 from elasticq.model.extensions import AdvanceClock, DeleteAllQueues
+from elasticq.model.group_commands import ElasticqJoinGroup, ElasticqSetGroup, GroupCommand
 from elasticq.model.names import DEFAULT_ACCOUNT
 from elasticq.model.results import Result
 from elasticq.model.topic_commands import TopicCommand
@@ -48,7 +49,8 @@ def about_the_queue(kind: type[c.Command]) -> c.Command:
 
 OF_NO_QUEUE = {c.CreateQueue, c.DeclareQueue, c.ListQueues, c.CancelMessageMoveTask, AdvanceClock, DeleteAllQueues}
 ABOUT_A_QUEUE = sorted(
-    {kind for kind in HANDLERS if not issubclass(kind, TopicCommand)} - OF_NO_QUEUE, key=lambda kind: kind.__name__
+    {kind for kind in HANDLERS if not issubclass(kind, (TopicCommand, GroupCommand))} - OF_NO_QUEUE,
+    key=lambda kind: kind.__name__,
 )
 
 
@@ -68,6 +70,20 @@ def test_a_stranger_may_nothing_without_a_policy(kind: type[c.Command]) -> None:
     desk.create()
     assert is_denied(desk, about_the_queue(kind))
     assert not is_denied(desk, about_the_queue(kind), DEFAULT_ACCOUNT)
+
+
+def test_a_consumer_group_is_its_account_s_alone_and_opens_no_queue() -> None:
+    desk = Desk()
+    desk.create()
+    proven(desk, ElasticqSetGroup("g", queue_names=["jobs"]), DEFAULT_ACCOUNT)
+    joined = proven(desk, ElasticqJoinGroup("g"), DEFAULT_ACCOUNT)
+    with pytest.raises(ElasticqGroupDoesNotExist):
+        proven(desk, ElasticqJoinGroup("g"), STRANGER)
+    fence = {"elasticq_group": "g", "elasticq_token": joined.assigned[0].token}
+    assert is_denied(desk, c.ReceiveMessage(URL, **fence))
+    set_policy(desk, ALLOW_ALL)
+    with pytest.raises(ElasticqNotHolder):
+        proven(desk, c.ReceiveMessage(URL, **fence), STRANGER)
 
 
 @pytest.mark.parametrize("kind", ABOUT_A_QUEUE, ids=lambda kind: kind.__name__)

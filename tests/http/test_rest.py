@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from typing import Any
+from zlib import crc32
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -108,6 +109,17 @@ async def test_lowest_priority_comes_first_and_what_is_given_back_keeps_or_chang
     for text in "ca":
         await call("POST", f"{queue}/messages/{ids[text]}/nack")
     assert await contents(call, queue) == ["c", "a", "b"]
+
+
+async def test_receive_of_a_partition_gives_its_messages_alone(call: Caller) -> None:
+    attributes = {"ElasticqPartitions": "3", "ContentBasedDeduplication": "true"}
+    queue = await made(call, "lanes.fifo", "fifo", attributes=attributes)
+    own: dict[int, list[str]] = {0: [], 1: [], 2: []}
+    for number in range(12):
+        await call("POST", f"{queue}/messages", {"content": f"m{number}", "group": f"g{number}"})
+        own[crc32(f"g{number}".encode()) % 3].append(f"m{number}")
+    assert [await contents(call, queue, f"max=100&partition={partition}") for partition in own] == [*own.values()]
+    assert (await call("GET", f"{queue}/messages?partition=3", status=400))["code"] == "InvalidParameterValue"
 
 
 async def test_metadata_and_group_come_back_as_message_attributes(call: Caller) -> None:

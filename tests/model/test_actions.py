@@ -7,7 +7,15 @@ from pathlib import Path
 import botocore.session
 import pytest
 
-from elasticq.model import commands, extensions, results, topic_commands, topic_results
+from elasticq.model import (
+    commands,
+    extensions,
+    group_commands,
+    group_results,
+    results,
+    topic_commands,
+    topic_results,
+)
 from elasticq.model.actions import ACTIONS, BY_NAME, GRANTABLE, NOT_HERE, OWNER_ONLY, PEEK, TOPIC_ACTIONS, Action
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,9 +30,9 @@ def test_table_has_each_action_of_the_service_once() -> None:
 
 @pytest.mark.parametrize("row", BY_NAME.values(), ids=lambda row: row.name)
 def test_a_row_names_a_command_and_a_result(row: Action) -> None:
-    command = (vars(commands) | vars(topic_commands) | vars(extensions))[row.command]
+    command = (vars(commands) | vars(topic_commands) | vars(extensions) | vars(group_commands))[row.command]
     assert issubclass(command, commands.Command)
-    assert issubclass((vars(results) | vars(topic_results))[row.result], results.Result)
+    assert issubclass((vars(results) | vars(topic_results) | vars(group_results))[row.result], results.Result)
 
 
 def test_actions_of_topics_are_those_of_the_service_each_once() -> None:

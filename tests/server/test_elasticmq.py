@@ -146,12 +146,14 @@ def test_a_file_is_elasticmqs_by_name_or_content(tmp_path: Path, name: str, text
 
 def test_flags_win_over_properties_and_these_over_the_environment_and_the_file(tmp_path: Path) -> None:
     file = tmp_path / "a.conf"
-    file.write_text("rest-sqs { bind-port = 1, bind-hostname = a }, queues { q { delay = 1 s, fifo = true } }")
+    queue = "q { delay = 1 s, fifo = true, partitions = 12 }"
+    file.write_text(f"rest-sqs {{ bind-port = 1, bind-hostname = a }}, queues {{ {queue} }}")
     environment = {"ELASTICQ_HTTP__PORT": "2", "ELASTICQ_HTTP__HOST": "b"}
     properties = [("rest-sqs.bind-port", "3"), ("queues.q.delay", "4 s")]
     settings = load(file, environment, {}, properties)
     assert (settings.http.port, settings.http.host) == (3, "b")
-    assert (settings.queues["q"].delay_s, settings.queues["q"].fifo) == (4, True)
+    made = settings.queues["q"]
+    assert (made.delay_s, made.fifo, made.partitions) == (4, True, 12)
     assert load(file, environment, {"http": {"port": 5}}, properties).http.port == 5
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from elasticq.engine.actions.declare import of_template
 from elasticq.server.settings import Settings, SettingsError, load, queues, template, warnings
 from tests.server.refusal import refusal
 
@@ -67,9 +68,33 @@ def test_queue_may_be_ordered_by_priority(tmp_path: Path) -> None:
     assert urgent.attributes == {"ElasticqOrder": "priority", "ElasticqDefaultPriority": "-5"}
 
 
+def test_fifo_queue_may_have_partitions(tmp_path: Path) -> None:
+    text = """
+        [queues.lanes]
+        fifo = true
+        partitions = 12
+        [queues.plain]
+        fifo = true
+        [auto_create]
+        enabled = true
+        template = {partitions = 3}
+    """
+    loaded = settings(tmp_path, text)
+    lanes, plain = queues(loaded)
+    assert lanes.attributes == {"FifoQueue": "true", "ElasticqPartitions": "12"}
+    assert plain.attributes == {"FifoQueue": "true"}
+    told = template(loaded)
+    assert told is not None
+    made = [of_template(told, ("0" * 12, name), "r").attributes for name in ("new", "new.fifo")]
+    assert made == [{}, {"FifoQueue": "true", "ElasticqPartitions": "3"}]
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        ("[queues.a]\npartitions = 3", "queues.a: You can specify the ElasticqPartitions only when FifoQueue"),
+        ("[queues.a]\nfifo = true\npartitions = 1", "queues.a.fifo: Invalid value for the parameter ElasticqPartit"),
+        ("[queues.a]\nfifo = true\npartitions = 257", "queues"),
         ("[queues.a]\nattributes = {ElasticqOrder = 'random'}", "queues.a: ElasticqOrder can only be priority"),
         ("[queues.a]\nfifo = true\nattributes = {ElasticqOrder = 'priority'}", "queues.a"),
         ("[queues.a]\ndelays = 1", "unknown setting queues.a.delays, did you mean queues.a.delay_s?"),

@@ -24,6 +24,7 @@ from elasticq.engine.move_tasks import Mover, Step
 from elasticq.engine.ordering import standard
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.fifo import FifoOrder
+from elasticq.engine.ordering.partitions import PartitionedOrder
 from elasticq.engine.ordering.schedule import deliver_at_ms
 from elasticq.engine.ordering.shared import SharedOrder
 from elasticq.engine.ordering.shares import Share, Shares
@@ -182,7 +183,7 @@ def rows_without(*kinds: type) -> Iterator[None]:
 
     def deaf(self: Rows, committed: Committed) -> None:
         heard = [mutation for mutation in committed.mutations if type(mutation) not in kinds]
-        honest(self, Committed(committed.index, committed.term, committed.time_ms, heard))
+        honest(self, replace(committed, mutations=heard))
 
     with patch.object(Rows, "take", deaf):
         yield
@@ -281,6 +282,32 @@ def priorities_lost_in_the_snapshot() -> AbstractContextManager[None]:
             connection.execute(PUT_PRIORITIES, priorities_row(queue_id, first, AS_STORED, blob))
 
     return snapshots_changed(lose)
+
+
+@contextmanager
+def partition_gives_what_is_next_in_the_queue() -> Iterator[None]:
+    """Where a partition has something to hand out, the queue's next message is handed out in its place."""
+    honest = PartitionedOrder.choose_in
+
+    def hasty(self: PartitionedOrder, partition: int, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
+        own = honest(self, partition, now_ms, limit, sent_after_ms)
+        return self.choose(now_ms, limit, sent_after_ms) if own else own
+
+    with patch.object(PartitionedOrder, "choose_in", hasty):
+        yield
+
+
+@contextmanager
+def partition_forgets_what_came_back() -> Iterator[None]:
+    """A message that was received once is handed out only to who asks the whole queue."""
+    honest = PartitionedOrder.choose_in
+
+    def forgetful(self: PartitionedOrder, partition: int, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
+        own = honest(self, partition, now_ms, limit, sent_after_ms)
+        return [] if any(sequence in self._rows for sequence in own) else own
+
+    with patch.object(PartitionedOrder, "choose_in", forgetful):
+        yield
 
 
 @contextmanager

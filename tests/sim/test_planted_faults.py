@@ -8,7 +8,18 @@ from msgspec.structs import replace
 
 from elasticq.checks.dead_letters import COPIED, MOVED_TWICE, RECEIVED_TOO_OFTEN
 from elasticq.checks.fifo import ATTEMPT_DIFFERS, MISORDERED, NOT_DEDUPLICATED, OVERTAKEN
+from elasticq.checks.groups import (
+    JOINED_TWICE,
+    NEEDLESS_MOVE,
+    NOT_HELD,
+    SESSION_SHORT,
+    STALE_ACT,
+    TOKEN_FELL,
+    TWO_HOLDERS,
+    UNEVEN,
+)
 from elasticq.checks.leases import LEASE_DIFFERS, LEASE_REVIVED, LEASE_SHORT, LEASE_UNSEALED
+from elasticq.checks.partitions import MISROUTED
 from elasticq.checks.priorities import MISPRIORITISED
 from elasticq.checks.queue import DUPLICATED, EARLY, LOST, RESURRECTED
 from elasticq.sim import invariants as rule
@@ -17,10 +28,11 @@ from elasticq.sim.client import HANDLE_REFUSED
 from elasticq.sim.faults import Scenario, scenario
 from elasticq.sim.repeats import REPLY_WITHDRAWN, TWO_EFFECTS
 from elasticq.sim.world import run
-from tests.sim import planted, planted_topics
+from tests.sim import planted, planted_groups, planted_topics
 
 SEEDS = range(1, 21)
 DURATION_MS = 24_000
+AT_REST_MS = 40_000  # where the group is left in peace for long enough at the end
 FAULTS = 10
 
 CRASHES = ("crash_master", "crash_all", "crash", "crash_next_voter")
@@ -32,8 +44,11 @@ SPLITS = ("isolate_master", "cut_master_from_majority", "bridge", "flap")
 LEASES = ("leases",)
 SHARES = ("shares",)
 URGENT = ("priorities",)
+LANES = ("all_fifo", "partitions")
 FIFO, DEAD = ("all_fifo",), ("all_fifo", "dead_letters")
 TOPICS = ("topics",)
+GROUPS = ("groups",)
+MILD = ("restart", "transfer")  # where the consumers' own faults count
 ADVANCES = ("advance", "advance", "crash_master", "restart")
 SLOW_COMMITS = ("slow_disk", "loss_burst", "isolate_master", "crash_master")
 
@@ -50,6 +65,7 @@ class Case(Struct, frozen=True):
     features: tuple[str, ...] = ()
     lost_reply_share: float | None = None  # else as the seed has it
     proxies: int = 0  # with them members and proxies hold calls, half of which have no id
+    duration_ms: int = DURATION_MS
 
 
 CASES = {
@@ -105,6 +121,8 @@ CASES = {
         Case(planted.fifo_order_forgotten_at_takeover, (OVERTAKEN, MISORDERED), FAILOVERS, features=FIFO),
         Case(planted.priorities_lost_in_the_snapshot, (rule.ROWS_DIFFER, MISPRIORITISED), COMERS, features=URGENT),
         Case(planted.priorities_forgotten_at_takeover, (rule.ROWS_DIFFER, MISPRIORITISED), FAILOVERS, features=URGENT),
+        Case(planted.partition_gives_what_is_next_in_the_queue, (MISROUTED,), FAILOVERS, features=LANES),
+        Case(planted.partition_forgets_what_came_back, (LOST,), FAILOVERS, features=LANES),
         Case(planted.group_served_past_its_first_in_flight, (OVERTAKEN,), FAILOVERS, features=FIFO),
         Case(planted.dedup_ids_only_of_this_term, (NOT_DEDUPLICATED, TWO_EFFECTS), FAILOVERS, features=FIFO),
         Case(
@@ -176,6 +194,32 @@ CASES = {
         Case(planted.turns_by_a_random_number_of_ones_own, (rule.TURNS_DIFFER,), FAILOVERS, features=SHARES),
         Case(planted.due_time_by_the_wall_clock, (rule.DELIVERED_EARLY,), FAILOVERS, features=("schedules",)),
         Case(planted.turns_missing_in_the_rows, (rule.ROWS_DIFFER,), CRASHES, features=SHARES),
+        Case(
+            planted_groups.resource_assigned_before_it_is_given_back,
+            (TWO_HOLDERS, STALE_ACT),
+            FAILOVERS,
+            features=GROUPS,
+        ),
+        Case(planted_groups.resource_freed_with_its_queue, (TWO_HOLDERS,), MILD, features=GROUPS),
+        Case(planted_groups.sessions_without_grace, (SESSION_SHORT,), FAILOVERS, features=GROUPS),
+        Case(planted_groups.client_that_waits_to_be_told, (TWO_HOLDERS,), MILD, features=GROUPS),
+        Case(planted_groups.tokens_missing_in_the_rows, (rule.ROWS_DIFFER, TOKEN_FELL), CRASHES, features=GROUPS),
+        Case(
+            planted_groups.consumer_counted_twice,
+            (NOT_HELD, UNEVEN, NEEDLESS_MOVE),
+            FAILOVERS,
+            features=GROUPS,
+            duration_ms=AT_REST_MS,
+        ),
+        Case(
+            planted_groups.retried_join_is_another,
+            (JOINED_TWICE,),
+            FAILOVERS,
+            features=GROUPS,
+            lost_reply_share=0.3,
+        ),
+        Case(planted_groups.shares_without_memory, (NEEDLESS_MOVE, UNEVEN), FAILOVERS, features=GROUPS),
+        Case(planted_groups.fence_that_is_open, (STALE_ACT,), MILD, features=GROUPS),
     )
 }
 
@@ -190,6 +234,9 @@ PATCHES_COMPILED = frozenset(
         "copies_in_two_entries", "retried_publish_is_another",
         "follower_links_its_clock_ahead", "history_aged_by_the_wall_clock", "history_read_after_the_state",
         "proxy_names_a_call_anew", "priorities_forgotten_at_takeover",
+        "resource_assigned_before_it_is_given_back", "resource_freed_with_its_queue", "sessions_without_grace",
+        "consumer_counted_twice", "retried_join_is_another", "shares_without_memory", "fence_that_is_open",
+        "partition_gives_what_is_next_in_the_queue", "partition_forgets_what_came_back",
     )
 )  # fmt: skip
 """Faults in methods and functions that are bound when they are compiled: nothing is broken by patching them then.
@@ -206,7 +253,7 @@ def _scenario(case: Case, seed: int) -> Scenario:
         kinds=case.kinds,
         background=case.background,
         count=FAULTS,
-        duration_ms=DURATION_MS,
+        duration_ms=case.duration_ms,
         mode="majority",
         volatile=case.volatile,
         features=case.features,

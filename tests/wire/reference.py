@@ -25,6 +25,9 @@ SINGULAR = {
     "AWSAccountIds": "AWSAccountId",
     "Actions": "ActionName",
     "MessageIds": "MessageId",
+    "GroupNames": "GroupName",
+    "QueueNames": "QueueName",
+    "Released": "Released",
 }
 
 
@@ -83,7 +86,7 @@ def _list(name: str, value: Any, is_tag: bool) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for number, item in enumerate(value, 1):
         if isinstance(value, list):
-            found.append((f"{name}.{number}", item))
+            found.append((f"{name}.{number}", str(item)))
             continue
         found.append((f"{name}.{number}.{'Key' if is_tag else 'Name'}", item))
         if isinstance(value[item], str):

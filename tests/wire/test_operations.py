@@ -7,6 +7,7 @@ from botocore.model import ListShape, MapShape, ServiceModel, Shape, StructureSh
 
 from elasticq.model.actions import ACTIONS as ACTIONS_TABLE
 from elasticq.model.actions import EXTENSIONS
+from elasticq.model.group_commands import GroupCommand
 from elasticq.wire import json, xml
 from elasticq.wire.operations import BY_HAND, OPERATIONS, SQS, Kind
 
@@ -18,6 +19,7 @@ ACTIONS = [
     "TagQueue", "UntagQueue", "ListQueueTags", "AddPermission", "RemovePermission", "ListDeadLetterSourceQueues",
     "StartMessageMoveTask", "CancelMessageMoveTask", "ListMessageMoveTasks",
 ]  # fmt: skip
+FENCE = {"ElasticqGroup", "ElasticqToken", "ElasticqPartition"}
 OURS = [row.name for row in EXTENSIONS]
 RESERVED = {"StringListValues", "BinaryListValues"}  # "not implemented, reserved for future use" (AWS)
 
@@ -53,8 +55,9 @@ def test_every_member_of_the_service_model_has_a_query_form(action: str) -> None
     shape = OPERATIONS[action].shape
     names = {*shape.texts, *shape.integers, *(member.name for member in shape.lists.values())}
     known = set(OPERATIONS[action].command.__struct_encode_fields__)
-    assert names == {name for name in known if not name.startswith("Elasticq")}
-    assert {*shape.texts, *shape.integers} == {
+    own = {name for name in known if name.startswith("Elasticq")}
+    assert names == known - own | own & FENCE, "what a call must not be executed without is read in both protocols"
+    assert {*shape.texts, *shape.integers} - FENCE == {
         name
         for name, member in SERVICE.operation_model(action).input_shape.members.items()
         if member.type_name in ("string", "integer")
@@ -90,8 +93,10 @@ def test_lists_have_the_singular_names_of_the_query_protocol(action: str, names:
 
 def test_facts_about_actions() -> None:
     read_only = {name for name, operation in OPERATIONS.items() if operation.read_only}
-    assert read_only == {name for name in ACTIONS if name.startswith(("Get", "List"))}
-    assert {name for name, operation in OPERATIONS.items() if operation.root_only} == {"CreateQueue", "ListQueues"}
+    assert read_only == {name for name in ACTIONS if name.startswith(("Get", "List"))} | {"ElasticqDescribeGroups"}
+    of_groups = {row.name for row in EXTENSIONS if issubclass(OPERATIONS[row.name].command, GroupCommand)}
+    root_only = {name for name, operation in OPERATIONS.items() if operation.root_only}
+    assert root_only == {"CreateQueue", "ListQueues"} | of_groups
     batches = {operation.name: operation.entry_name for operation in OPERATIONS.values() if operation.entry_name}
     assert batches == {name: f"{name}RequestEntry" for name in ACTIONS if name.endswith("Batch")}
 
@@ -99,7 +104,7 @@ def test_facts_about_actions() -> None:
 def test_a_result_is_written_by_hand_or_by_its_fields() -> None:
     assert {kind.__name__ for kind in json._WRITERS} == BY_HAND
     assert {kind.__name__ for kind in xml._WRITERS} == BY_HAND - {"PeekResult"}  # of JSON only
-    by_hand = {row.name for row in ACTIONS_TABLE if row.result in BY_HAND}
+    by_hand = {row.name for row in (*ACTIONS_TABLE, *EXTENSIONS) if row.result in BY_HAND}
     assert {name for name, operation in OPERATIONS.items() if not operation.result} == by_hand
 
 

@@ -19,7 +19,7 @@ from elasticq.admin import asking, calls, definitions
 from elasticq.admin.api import OPENAPI, Api, QueueRow
 from elasticq.admin.calls import NotExecuted
 from elasticq.admin.cluster import document
-from elasticq.admin.page import forms, scheduled, text, topics
+from elasticq.admin.page import forms, groups, scheduled, text, topics
 from elasticq.admin.page.login import HEADERS, Login
 from elasticq.admin.source import AdminSource
 from elasticq.engine.subscription_attributes import PROTOCOLS
@@ -32,6 +32,7 @@ HERE: Final = Path(__file__).parent
 NAV: Final = (
     ("/", "Queues"),
     ("/topics", "Topics"),
+    ("/groups.html", "Groups"),
     ("/consumers", "Consumers"),
     ("/cluster.html", "Cluster"),
     ("/events", "Events"),
@@ -87,6 +88,7 @@ class Pages:
         app.router.add_get("/queues/{account}/{name}/scheduled", self.scheduled)
         app.router.add_get("/topics", self.all_topics)
         app.router.add_get("/topics/{account}/{name}", self.topic)
+        app.router.add_get("/groups.html", self.all_groups)
         app.router.add_get("/consumers", self.consumers)
         app.router.add_get("/cluster.html", self.cluster)
         app.router.add_get("/events", self.events)
@@ -271,10 +273,31 @@ class Pages:
             arn=arn,
             fifo=name.endswith(".fifo"),
             protocols=sorted(PROTOCOLS),
-            published=self._source.meter().by_topic().get((owner, name)),
+            published=topics.published(self._source, owner, name),
             undetailed=max(0, len(told["subscriptions"]) - topics.DETAILED_MAX),
             **self._shown(owner),
             **told,
+        )
+
+    async def all_groups(self, request: web.Request) -> web.Response:
+        query = request.query
+        wanted, trouble, rows = query.get("filter", "")[:80], "", list[dict[str, Any]]()
+        try:
+            owner = calls.owner_of(self._source, query.get("account", ""), query.get("region", ""))
+        except NotExecuted as error:
+            return await self._missing(error)
+        try:
+            rows = await groups.listed(self._asker(owner), wanted)
+        except NotExecuted as error:
+            trouble = error.message
+        return await self._html(
+            "groups.html",
+            "/groups.html",
+            rows=rows,
+            trouble=trouble,
+            filter=wanted,
+            query=urlencode({name: query[name] for name in ("filter", "account", "region") if name in query}),
+            **self._shown(owner),
         )
 
     async def consumers(self, _: web.Request) -> web.Response:

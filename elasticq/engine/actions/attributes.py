@@ -47,5 +47,6 @@ def set_queue_attributes(state: State, call: Call, command: SetQueueAttributes, 
     if not change:
         return EmptyResult(), []
     redrive.check_target(state, queue.account, queue.name, queue.kind, change, context)
+    queue_attributes.check_fixed(queue.attributes, change)
     attributes = queue_attributes.merged(queue.attributes, change)
     return EmptyResult(), [m.QueueAttributesSet(queue.id, attributes, context.now_ms)]

@@ -90,7 +90,7 @@ def of_template(template: c.DeclareQueue, key: tuple[str, str], own_region: str)
     others = {kind.marker}
     for other in KINDS:
         if not other.exchanges_with(kind):
-            others.update((other.marker, *other.defaults))
+            others.update((other.marker, *other.defaults, *other.ranges))
     attributes = {key: value for key, value in template.attributes.items() if key not in others}
     if kind.marker:
         attributes[kind.marker] = kind.marker_value

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from elasticq.engine import fence
 from elasticq.engine import mutations as m
 from elasticq.engine.batches import batch_entries_max, check_entries, failed
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
@@ -56,12 +57,16 @@ def _deletable(
 
 def delete_message(state: State, call: Call, command: DeleteMessage, context: ExecutionContext) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
+    if command.elasticq_group is not None:
+        fence.check(state, call, queue, command, context.now_ms)
     sequence = _deletable(state, queue, command.receipt_handle, context, has_expired)
     return EmptyResult(), [] if sequence is None else [m.MessagesRemoved(queue.id, [sequence])]
 
 
 def delete_message_batch(state: State, call: Call, command: DeleteMessageBatch, context: ExecutionContext) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
+    if command.elasticq_group is not None:
+        fence.check(state, call, queue, command, context.now_ms)
     entries_max = batch_entries_max(context, command.elasticq_page_size)
     ids = check_entries(command.entries, "DeleteMessageBatchRequestEntry", entries_max)
     result = BatchResult()

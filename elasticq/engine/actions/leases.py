@@ -7,8 +7,8 @@ and some live, the living ones are committed, renewed or given back all the same
 
 from collections.abc import Callable
 
+from elasticq.engine import fence, redrive, turns
 from elasticq.engine import mutations as m
-from elasticq.engine import redrive, turns
 from elasticq.engine.actions import delete, receive, visibility
 from elasticq.engine.contents import check_range
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
@@ -68,6 +68,8 @@ def _receive(
 ) -> Outcome:
     """An empty result that is not ``leased`` may wait, and then has its ``last_look``."""
     queue = named_queue(state, call, command.queue_url)
+    if command.elasticq_group is not None:
+        fence.check(state, call, queue, command, context.now_ms)
     asked = receive.Asked(queue, command, context.limits)
     check_range(asked.visibility_s, 1, limits.VISIBILITY_S_MAX, "VisibilityTimeout", "A lease has 1 to 43200 seconds")
     key = (queue.id, attempt.name, attempt.batch, attempt.partition)
@@ -100,7 +102,7 @@ def _next(
     """The outcome of a call that a lease, which is not sealed, has not answered before."""
     room = limits.LEASE_MESSAGES_MAX - lease.messages
     limit = min(asked.limit, room, max(limits.IN_FLIGHT_MAX - queue.order.in_flight(context.now_ms), 0))
-    chosen, moved = _choose(state, queue, lease, limit, context) if limit else ([], [])
+    chosen, moved = _choose(state, queue, lease, limit, asked.partition, context) if limit else ([], [])
     over = state.leases.over(queue.id, state.grace, context.now_ms)
     if len(over) == ENDED_AT_ONCE_MAX:
         chosen, moved = [], []  # nothing is handed out before all are over
@@ -115,15 +117,17 @@ def _next(
 
 
 def _choose(
-    state: State, queue: Queue, lease: Lease, limit: int, context: ExecutionContext
+    state: State, queue: Queue, lease: Lease, limit: int, partition: int | None, context: ExecutionContext
 ) -> tuple[list[int], list[m.Mutation]]:
     """As for any receive, then behind the lease's own messages in groups that nobody else has messages of."""
-    chosen, dead = redrive.choose(state, queue, limit, context.now_ms)
+    chosen, dead = redrive.choose(state, queue, limit, context.now_ms, partition)
     if queue.kind.blocks_groups and lease.messages and len(chosen) < limit and not dead:
         groups = lease.groups = lease.groups or LeaseGroups()
         groups.learn(lease.calls)
         sent_after_ms, room = queue.expired_before_ms(context.now_ms), limit - len(chosen)
-        found = queue.order.choose_behind(groups, context.now_ms, room, sent_after_ms, may_miss=bool(chosen))
+        found = queue.order.choose_behind(
+            groups, context.now_ms, room, sent_after_ms, may_miss=bool(chosen), partition=partition
+        )
         living, dead = redrive.told_apart(state, queue, found)
         chosen += living
     return chosen, redrive.move_to_dead_letters(state, queue, dead, context) if dead else []
@@ -192,6 +196,8 @@ def delete_message(state: State, call: Call, command: DeleteMessage, context: Ex
     if handle is None:
         return delete.delete_message(state, call, command, context)
     queue = named_queue(state, call, command.queue_url)
+    if command.elasticq_group is not None:
+        fence.check(state, call, queue, command, context.now_ms)
 
     def commit(key: Key, lease: Lease, held: list[int]) -> list[m.Mutation]:
         removed = [m.MessagesRemoved(queue.id, part) for part in m.chunks(held)]
@@ -212,6 +218,8 @@ def change_message_visibility(
     if handle is None:
         return visibility.change_message_visibility(state, call, command, context)
     queue = named_queue(state, call, command.queue_url)
+    if command.elasticq_group is not None:
+        fence.check(state, call, queue, command, context.now_ms)
     seconds = command.visibility_timeout
     if seconds is None:
         raise MissingParameter("The request must contain the parameter VisibilityTimeout.")

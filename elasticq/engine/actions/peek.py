@@ -115,6 +115,8 @@ def _peeked(state: State, queue: Queue, content: MessageStored, row: Row, now_ms
     )
     if queue.kind.has_priorities:
         peeked.priority = queue.order.priority(content.sequence)
+    if queue.partitions and content.group_id is not None:
+        peeked.partition = queue.order.partition_of(content.group_id)
     if peeked.state == "delayed" and row.visible_at_ms:
         peeked.deliver_at_ms = row.visible_at_ms
     return peeked

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from elasticq.engine import metadata, redrive, turns
+from elasticq.engine import fence, metadata, redrive, turns
 from elasticq.engine import mutations as m
 from elasticq.engine.batches import check_page_size
 from elasticq.engine.contents import check_range, check_token, stored_bytes
@@ -15,7 +15,7 @@ from elasticq.engine.rows import Row
 from elasticq.engine.state import Queue, State
 from elasticq.model import limits
 from elasticq.model.commands import Call, MessageAttributes, ReceiveMessage
-from elasticq.model.errors import InvalidAttributeName, OverLimit, quoted
+from elasticq.model.errors import InvalidAttributeName, InvalidParameterValue, OverLimit, quoted
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult
 
 SYSTEM_ATTRIBUTES: Final = (
@@ -32,14 +32,18 @@ SYSTEM_ATTRIBUTES: Final = (
 
 
 _BY_NAME_ALONE: Final = frozenset((metadata.KEPT,))
+PARTITION: Final = "ElasticqPartition"
 CHARACTER_BYTES_MAX: Final = 4
 VISIBILITY_MS_MAX: Final = limits.VISIBILITY_S_MAX * 1_000
 
 
 class Asked:
-    """What a ReceiveMessage wants, checked and with defaults filled in; raises InvalidParameterValue."""
+    """What a ReceiveMessage wants, checked and with defaults filled in; raises InvalidParameterValue.
 
-    __slots__ = ("attribute_names", "limit", "system_names", "visibility_s", "wait_s")
+    partition: of whose messages alone; None: of the whole queue's.
+    """
+
+    __slots__ = ("attribute_names", "limit", "partition", "system_names", "visibility_s", "wait_s")
 
     def __init__(self, queue: Queue, command: ReceiveMessage, allowed: limits.Limits) -> None:
         limit, wait_s, visibility_s = (
@@ -58,10 +62,24 @@ class Asked:
         self.limit = 1 if limit is None else min(limit, allowed.messages_max)
         if command.elasticq_page_size is not None:
             self.limit = check_page_size(command.elasticq_page_size)
+        self.partition = command.elasticq_partition
+        if self.partition is not None:
+            check_partition(queue, self.partition)
         self.wait_s = queue.wait_s if wait_s is None else wait_s
         self.visibility_s = queue.visibility_s if visibility_s is None else visibility_s
         self.system_names = _system_names(command)
         self.attribute_names = command.message_attribute_names
+
+
+def check_partition(queue: Queue, partition: int) -> None:
+    """Raises InvalidParameterValue unless the queue has this partition; they are numbered from 0 on."""
+    count = queue.partitions
+    if not count:
+        raise InvalidParameterValue(
+            f"Value {partition} for parameter {PARTITION} is invalid. "
+            "Reason: The request includes a parameter that is not valid for this queue type."
+        )
+    check_range(partition, 0, count - 1, PARTITION, f"Must be between 0 and {count - 1}, if provided")
 
 
 def _system_names(command: ReceiveMessage) -> frozenset[str]:
@@ -81,6 +99,8 @@ def _system_names(command: ReceiveMessage) -> frozenset[str]:
 def receive_message(state: State, call: Call, command: ReceiveMessage, context: ExecutionContext) -> Outcome:
     """Raises ContentsMissing where the next message is on disk only."""
     queue = named_queue(state, call, command.queue_url)
+    if command.elasticq_group is not None:
+        fence.check(state, call, queue, command, context.now_ms)
     asked = Asked(queue, command, context.limits)
     now_ms = context.now_ms
     key = _attempt_key(queue, command)
@@ -88,7 +108,7 @@ def receive_message(state: State, call: Call, command: ReceiveMessage, context: 
         first_ms, held = attempted(state, queue, key, command.receive_request_attempt_id or "", now_ms)
         if held:
             return _held_on(state, queue, call, asked, held, m.AttemptRecorded(key, first_ms, b""), now_ms)
-    chosen, dead = redrive.choose(state, queue, asked.limit, now_ms)
+    chosen, dead = redrive.choose(state, queue, asked.limit, now_ms, asked.partition)
     over = state.leases.over(queue.id, state.grace, now_ms)
     if len(over) == ENDED_AT_ONCE_MAX:
         return ReceiveMessageResult(), [*over]  # the node asks again: nothing is handed out before all are over
@@ -163,7 +183,7 @@ def _attempt_key(queue: Queue, command: ReceiveMessage) -> bytes:
     attempt_id = command.receive_request_attempt_id
     if attempt_id is None or not queue.kind.remembers_attempts:
         return b""
-    return attempt_key(queue, check_token(attempt_id, "ReceiveRequestAttemptId"))
+    return attempt_key(queue, check_token(attempt_id, "ReceiveRequestAttemptId"), command.elasticq_partition)
 
 
 def _held_on(

@@ -1,5 +1,6 @@
 """ChangeMessageVisibility and its batch."""
 
+from elasticq.engine import fence
 from elasticq.engine import mutations as m
 from elasticq.engine.actions.delete import has_expired, read_receipt
 from elasticq.engine.batches import batch_entries_max, check_entries, failed
@@ -56,6 +57,8 @@ def change_message_visibility(
     state: State, call: Call, command: ChangeMessageVisibility, context: ExecutionContext
 ) -> Outcome:
     queue = named_queue(state, call, command.queue_url)
+    if command.elasticq_group is not None:
+        fence.check(state, call, queue, command, context.now_ms)
     change = _change(state, queue, command.receipt_handle, command.visibility_timeout, context)
     return EmptyResult(), [] if change is None else [m.VisibilityChanged(queue.id, [change[0]], [change[1]])]
 
@@ -65,6 +68,8 @@ def change_message_visibility_batch(
 ) -> Outcome:
     """One mutation; where two entries name one message the later one wins."""
     queue = named_queue(state, call, command.queue_url)
+    if command.elasticq_group is not None:
+        fence.check(state, call, queue, command, context.now_ms)
     entries_max = batch_entries_max(context, command.elasticq_page_size)
     ids = check_entries(command.entries, "ChangeMessageVisibilityBatchRequestEntry", entries_max)
     result = BatchResult()

@@ -19,7 +19,7 @@ see. Every order passes the tests of tests/engine/ordering/test_contract.py.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from heapq import heappush
 from typing import ClassVar, Final
 
@@ -45,6 +45,10 @@ class ContentsMissing(Exception):
     def __init__(self, sequences: list[int]) -> None:
         super().__init__(sequences)
         self.sequences = sequences
+
+    def with_ahead(self, ahead: Iterable[int]) -> "ContentsMissing":
+        """The same with others that will be asked for next."""
+        return ContentsMissing([*self.sequences, *(each for each in ahead if each not in self.sequences)])
 
 
 class Rules(ABC):
@@ -164,12 +168,35 @@ class Order(ABC):
         the first one, ContentsMissing is raised, with it and what will be asked for next.
         """
 
+    def choose_in(self, partition: int, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
+        """Returns the messages of this partition that ``choose`` would return were there no others.
+
+        Only where the queue has partitions, as all that names them.
+        """
+        raise AssertionError("this queue has no partitions")
+
+    def open_partitions(self, now_ms: int) -> Set[int]:
+        """Returns the partitions of which messages may be handed out now, the expired ones among them."""
+        raise AssertionError("this queue has no partitions")
+
+    def partition_of(self, name: str) -> int:
+        """Returns the partition of the group ``name``, which need not be here."""
+        raise AssertionError("this queue has no partitions")
+
     def choose_behind(
-        self, taken: LeaseGroups, now_ms: int, limit: int, sent_after_ms: int, *, may_miss: bool
+        self,
+        taken: LeaseGroups,
+        now_ms: int,
+        limit: int,
+        sent_after_ms: int,
+        *,
+        may_miss: bool,
+        partition: int | None = None,
     ) -> list[int]:
         """Returns up to ``limit`` messages that only the lease's own messages in flight keep back (``blocks_groups``).
 
-        Raises ContentsMissing where the first one's content is not in memory, unless ``may_miss``.
+        partition: the one that they are of; None: any. Raises ContentsMissing where the first one's content is not in
+        memory, unless ``may_miss``.
         """
         return []
 

@@ -141,8 +141,7 @@ class FifoOrder(Order):
         if not row.visible_at_ms:
             self._line_up(group)
         elif group.listed:  # in flight, or treated so until the next look
-            del self._free[group.listed]
-            group.listed = 0
+            self._leave_line(group)
 
     def remove(self, sequence: int, row: Row) -> None:
         """Removes the message; the next one of its group may be free now."""
@@ -154,7 +153,7 @@ class FifoOrder(Order):
         group.changes += 1
         if not group.first:
             if group.listed:
-                del self._free[group.listed]
+                self._leave_line(group)
         elif group.first > sequence:
             self._line_up(group)
 
@@ -174,13 +173,11 @@ class FifoOrder(Order):
         """Enter the group into the line, or take it out, after its first message or that one's delivery has changed."""
         first = group.first
         if group.listed != first and group.listed:
-            del self._free[group.listed]
-            group.listed = 0
+            self._leave_line(group)
         row = self._rows.get(first)
         if first in self._deadlines or (row is None and self._delay_ms and first > self._ripe):
             if group.listed:
-                del self._free[first]
-                group.listed = 0
+                self._leave_line(group)
             return
         since_ms = self._sent_ms(first) + self._delay_ms if row is None else self._grace.deadline(row)
         if group.received_ms > since_ms:
@@ -190,14 +187,14 @@ class FifoOrder(Order):
 
     def _enter_line(self, group: Group, first: int, since_ms: int) -> None:
         if group.listed and group.listed != first:
-            del self._free[group.listed]
+            self._leave_line(group)
         group.listed = first
-        self._free[first] = since_ms
-        line = self._line
-        heappush(line, (since_ms, first))
-        if len(line) > 64 + 2 * len(self._free):
-            self._line = [(since, known) for known, since in self._free.items()]
-            heapify(self._line)
+        self._line = lined_up(self._line, self._free, first, since_ms)
+
+    def _leave_line(self, group: Group) -> None:
+        """Take the group, which is in the line, out of it."""
+        del self._free[group.listed]
+        group.listed = 0
 
     def join(self, sequence: int, name: str) -> None:
         group = self._groups.join(sequence, name)
@@ -281,9 +278,17 @@ class FifoOrder(Order):
         """Chooses as ``Order.choose`` says: as many messages of one group as it has, and then of the next."""
         if self._delay_ms or self._is_delay_new or (self._heap and self._heap[0][0] <= now_ms):
             self.advance(now_ms)
+        try:
+            return self._choose_from(self._line, self._free, limit, sent_after_ms)
+        except ContentsMissing as missing:
+            raise missing.with_ahead(self.cold_ahead()) from None
+
+    def _choose_from(
+        self, line: list[tuple[int, int]], free: dict[int, int], limit: int, sent_after_ms: int
+    ) -> list[int]:
+        """Chooses among the groups of a line, as ``choose``; ContentsMissing tells the first missing message alone."""
         chosen: list[int] = []
         looked_at: list[tuple[int, int]] = []
-        line, free = self._line, self._free
         skipped_max = SKIPPED_MAX
         while line and len(chosen) < limit and skipped_max > 0:
             entry = line[0]
@@ -301,19 +306,15 @@ class FifoOrder(Order):
                 passed = self._choose_of_group(group, limit, sent_after_ms, chosen)
             except ContentsMissing:
                 if not chosen:
-                    self._put_back(looked_at)
-                    raise ContentsMissing(self._missing(entry[1])) from None
+                    _put_back(line, looked_at)
+                    raise
                 break
             skipped_max -= passed
             if len(chosen) < limit:
                 heappop(line)
                 looked_at.append(entry)
-        self._put_back(looked_at)
+        _put_back(line, looked_at)
         return chosen
-
-    def _put_back(self, looked_at: list[tuple[int, int]]) -> None:
-        for entry in looked_at:
-            heappush(self._line, entry)
 
     def _choose_of_group(self, group: Iterable[int], limit: int, sent_after_ms: int, chosen: list[int]) -> int:
         """Adds to ``chosen``; returns how many expired messages were passed over. Raises ContentsMissing."""
@@ -334,7 +335,14 @@ class FifoOrder(Order):
         return passed
 
     def choose_behind(
-        self, taken: LeaseGroups, now_ms: int, limit: int, sent_after_ms: int, *, may_miss: bool
+        self,
+        taken: LeaseGroups,
+        now_ms: int,
+        limit: int,
+        sent_after_ms: int,
+        *,
+        may_miss: bool,
+        partition: int | None = None,
     ) -> list[int]:
         """Chooses as ``Order.choose_behind`` says: what stands behind the lease's messages at a group's beginning."""
         self.advance(now_ms)
@@ -343,6 +351,8 @@ class FifoOrder(Order):
         for group, progress in taken.groups.items():
             if len(chosen) == limit:
                 break
+            if partition is not None and self.partition_of(group.name) != partition:
+                continue
             if group.changes != progress.changes:
                 progress.last, progress.changes = self._last_of(taken, group), group.changes
             if progress.last:
@@ -378,26 +388,26 @@ class FifoOrder(Order):
             last = sequence
         return last
 
-    def _missing(self, first: int) -> list[int]:
-        """Returns the missing message of a group that a receive needs, and then those of ``cold_ahead``."""
-        group = self._groups.of(first)
-        assert group is not None
-        cold = next(sequence for sequence in group if sequence not in self._contents)
-        return [cold, *(sequence for sequence in self.cold_ahead() if sequence != cold)]
-
     def cold_ahead(self) -> list[int]:
         """Returns messages of groups in line, then the oldest of all messages, whose contents are not in memory."""
-        contents, free = self._contents, self._free
+        ahead = self._cold_of(self._line, self._free)
+        if len(ahead) < AHEAD_MAX:
+            oldest = islice(self._untouched, AHEAD_MAX - len(ahead))
+            ahead.update(dict.fromkeys(x for x in oldest if x not in self._contents))
+        return list(ahead)
+
+    def _cold_of(self, line: list[tuple[int, int]], free: dict[int, int]) -> dict[int, None]:
+        """Returns messages of groups in this line whose contents are not in memory, AHEAD_MAX or a few more."""
+        contents = self._contents
         ahead: dict[int, None] = {}
         # The front of a heap is nearly in order, and nobody is hurt if a later group's contents come sooner.
-        for since_ms, first in islice(self._line, 2 * GROUPS_AHEAD_MAX):
+        for since_ms, first in islice(line, 2 * GROUPS_AHEAD_MAX):
             group = self._groups.of(first) if free.get(first) == since_ms else None
             if group is not None:
                 ahead.update(dict.fromkeys(x for x in islice(group, GROUP_AHEAD_MAX) if x not in contents))
                 if len(ahead) >= AHEAD_MAX:
-                    return list(ahead)
-        ahead.update(dict.fromkeys(x for x in islice(self._untouched, AHEAD_MAX - len(ahead)) if x not in contents))
-        return list(ahead)
+                    break
+        return ahead
 
     def progress(self, sequence: int) -> int:
         """Counts the messages handed out, as the sequences of groups are not delivered in growing order."""
@@ -433,3 +443,21 @@ class FifoOrder(Order):
                 ripe_ms = self._sent_ms(sequence) + self._delay_ms
                 due_ms = ripe_ms if due_ms is None else min(due_ms, ripe_ms)
         return due_ms
+
+
+def lined_up(line: list[tuple[int, int]], free: dict[int, int], first: int, since_ms: int) -> list[tuple[int, int]]:
+    """Enters the group whose first message is ``first`` into a line and its table; returns the line, maybe a new one.
+
+    It is made anew, of the table alone, once most of its entries are stale.
+    """
+    free[first] = since_ms
+    heappush(line, (since_ms, first))
+    if len(line) > 64 + 2 * len(free):
+        line = [(since, known) for known, since in free.items()]
+        heapify(line)
+    return line
+
+
+def _put_back(line: list[tuple[int, int]], looked_at: list[tuple[int, int]]) -> None:
+    for entry in looked_at:
+        heappush(line, entry)

@@ -17,6 +17,7 @@ from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import Order, Rules
 from elasticq.engine.ordering.fair import with_groups
 from elasticq.engine.ordering.fifo import FifoOrder, FifoRules
+from elasticq.engine.ordering.partitions import PARTITIONS, RANGE, PartitionedOrder
 from elasticq.engine.ordering.priority import DEFAULT_PRIORITY, ORDER, PriorityOrder, PriorityRules
 from elasticq.engine.ordering.schedule import SCHEDULE
 from elasticq.engine.ordering.shared import shared
@@ -50,6 +51,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     What orders its messages and judges its sends (contract.py):
         order: makes the order of a queue without messages.
         grouped: gives what takes the place of an order that knows no groups once a message with a group comes.
+        partitioned: makes the order of a queue without messages that has so many partitions; None: it cannot have any.
         shared: gives what takes the place of an order once the queue's attributes say otherwise how groups share; None:
         that cannot be said.
         rules: made of a queue's attributes.
@@ -83,6 +85,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     name_words: str
     order: Callable[[dict[int, Row], dict[int, MessageStored], Grace, Ages], Order]
     grouped: Callable[[Order], Order]
+    partitioned: Callable[[dict[int, Row], dict[int, MessageStored], Grace, Ages, int], Order] | None = None
     shared: Callable[[Order, Sharing | None, dict[str, Stored]], Order] | None = None
     rules: Callable[[dict[str, str]], Rules]
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -131,7 +134,7 @@ STANDARD: Final = Kind(
     choices={FAIRNESS: STRATEGIES, SCHEDULE: BOOLEAN},
     checks={SEPARATOR: check_separator, WEIGHTS: check_weights},
     refused={
-        **{name: _ONLY_FIFO.format(name) for name in ("DeduplicationScope", "FifoThroughputLimit")},
+        **{name: _ONLY_FIFO.format(name) for name in ("DeduplicationScope", "FifoThroughputLimit", PARTITIONS)},
         **_PRIORITY_REFUSED,
     },
 )
@@ -148,9 +151,10 @@ FIFO: Final = replace(
         "must end with .fifo suffix and be 1 to 80 in length."
     ),
     order=FifoOrder,
+    partitioned=PartitionedOrder,
     shared=None,
     rules=FifoRules,
-    ranges={},
+    ranges={PARTITIONS: RANGE},
     checks={},
     choices={
         "FifoQueue": BOOLEAN,

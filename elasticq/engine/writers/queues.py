@@ -188,7 +188,7 @@ def _throw_away(state: State, queue: Queue) -> None:
     """Removes all messages at once; the memory they take is given back in steps (sweep.reclaim)."""
     state.trash.append((state.index, queue.messages))
     state.contents_bytes -= queue.messages.bytes
-    queue.hold(Messages(state.grace, queue.kind))
+    queue.hold(Messages(state.grace, queue.kind, queue.partitions))
 
 
 def _fetch_back(state: State, queue: Queue, messages: Messages) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 from html import unescape
 from urllib.parse import urlencode
+from zlib import crc32
 
 import pytest
 
@@ -27,7 +28,7 @@ def page(operator: Operator, path: str) -> str:
 
 def test_each_page_answers_and_loads_nothing_from_elsewhere(operator: Operator) -> None:
     operator.act("CreateQueue", {"QueueName": "shown"})
-    others = ("/topics", "/consumers", "/cluster.html", "/events", "/definitions", "/api/docs")
+    others = ("/topics", "/groups.html", "/consumers", "/cluster.html", "/events", "/definitions", "/api/docs")
     for path in ("/", "/queues/000000000000/shown", *others):
         text = page(operator, path)
         loaded = re.findall(r'src="([^"]*)"', text) + re.findall(r'<link rel="[a-z]*" href="([^"]*)"', text)
@@ -51,6 +52,15 @@ def test_a_hostile_message_stays_text(operator: Operator) -> None:
     assert "<b>" not in text
     assert "\u202e" not in text.partition('class="attributes"')[0]
     assert "<script>alert(1)</script>" in unescape(text)
+
+
+def test_partitions_of_a_queue_and_of_its_messages_are_told(operator: Operator) -> None:
+    attributes = {"FifoQueue": "true", "ContentBasedDeduplication": "true", "ElasticqPartitions": "12"}
+    url = operator.act("CreateQueue", {"QueueName": "lanes.fifo", "Attributes": attributes})[1]["QueueUrl"]
+    operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "x", "MessageGroupId": "customer-1"})
+    text = page(operator, "/queues/000000000000/lanes.fifo")
+    assert "FIFO queue · 12 partitions" in text
+    assert f"partition {crc32(b'customer-1') % 12}<" in text
 
 
 def test_looking_changes_nothing(operator: Operator) -> None:

@@ -1,12 +1,13 @@
 """A queue whose order is written as apply writes it, for tests that every kind of order must pass."""
 
+from zlib import crc32
+
 from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import ContentsMissing
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.kinds import Kind
 from elasticq.engine.ordering.priority import PRIORITY
 from elasticq.engine.ordering.shares import GONE
-from elasticq.engine.ordering.sharing import FAIRNESS
 from elasticq.engine.rows import UNTOUCHED, Grace, Row
 from elasticq.engine.state import Queue
 from elasticq.model.commands import MessageAttributeValue
@@ -19,16 +20,16 @@ class Shelf:
     """One queue of a kind. groups: how many groups its messages have; 0: none, or one each where a kind needs groups.
 
     Where a kind needs no groups every message whose sequence ``groups`` divides is in none.
-    fairness: how groups share, where the kind can say that; empty: as in SQS.
+    attributes: of the queue besides those that say its kind.
     """
 
-    def __init__(self, kind: Kind, groups: int = 0, grace: Grace | None = None, fairness: str = "") -> None:
-        self.kind, self.groups, self.fairness = kind, groups, fairness
+    def __init__(
+        self, kind: Kind, groups: int = 0, grace: Grace | None = None, attributes: dict[str, str] | None = None
+    ) -> None:
+        self.kind, self.groups, self.attributes = kind, groups, attributes or {}
         self.grace = grace or Grace()
-        attributes = {kind.marker: kind.marker_value} if kind.marker else {}
-        if fairness:
-            attributes[FAIRNESS] = fairness
-        self.queue = Queue(QUEUE_ID, "0" * 12, "jobs", 0, self.grace, attributes)
+        marked = {kind.marker: kind.marker_value} if kind.marker else {}
+        self.queue = Queue(QUEUE_ID, "0" * 12, "jobs", 0, self.grace, {**marked, **self.attributes})
         self.sent_ms: dict[int, int] = {}  # of every message that is here
         self.delay_ms = 0  # the queue's
         self.cold: dict[int, MessageStored] = {}  # contents that are not in memory
@@ -39,6 +40,10 @@ class Shelf:
         if self.kind.needs_group:
             return f"g{sequence % self.groups if self.groups else sequence}"
         return f"g{sequence % self.groups}" if self.groups and sequence % self.groups else None
+
+    def partition_of(self, sequence: int) -> int:
+        """The partition by the rule alone, where the queue has some."""
+        return crc32((self.group_of(sequence) or "").encode()) % self.queue.partitions
 
     def put(self, sequence: int, sent_ms: int, delay_ms: int = 0) -> None:
         queue, group = self.queue, self.group_of(sequence)
@@ -118,7 +123,7 @@ class Shelf:
 
     def restored(self) -> "Shelf":
         """Another one with the same messages, made as a start makes it whose contents are in memory."""
-        other, order = Shelf(self.kind, self.groups, self.grace, self.fairness), self.queue.order
+        other, order = Shelf(self.kind, self.groups, self.grace, self.attributes), self.queue.order
         for path, stored in self.queue.turns.items():
             other.queue.order.set_turn(path, stored)
         other.sent_ms.update(self.sent_ms)
@@ -175,9 +180,11 @@ class Shelf:
     def choose(self, now_ms: int, limit: int = 1_000, sent_after_ms: int = -1) -> list[int]:
         return self.queue.order.choose(now_ms, limit, sent_after_ms)
 
-    def choose_or_miss(self, now_ms: int) -> tuple[list[int], list[int]]:
-        """What is chosen, or whose contents must be fetched first."""
+    def choose_or_miss(self, now_ms: int, partition: int | None = None) -> tuple[list[int], list[int]]:
+        """What is chosen, from the whole queue or one partition, or whose contents must be fetched first."""
         try:
+            if partition is not None:
+                return self.queue.order.choose_in(partition, now_ms, 1_000, -1), []
             return self.choose(now_ms), []
         except ContentsMissing as missing:
             return [], missing.sequences

@@ -7,16 +7,21 @@ from hypothesis import strategies as st
 from elasticq.engine.mutations import LeaseCalled
 from elasticq.engine.ordering.kinds import KINDS, Kind
 from elasticq.engine.ordering.lease_groups import LeaseGroups
-from elasticq.engine.ordering.sharing import STRATEGIES
+from elasticq.engine.ordering.partitions import PARTITIONS
+from elasticq.engine.ordering.sharing import FAIRNESS, STRATEGIES
 from elasticq.engine.rows import UNTOUCHED
 from tests.engine.ordering.shelf import QUEUE_ID, Shelf
 
 every_order = pytest.mark.parametrize(
-    ("kind", "groups", "fairness"),
+    ("kind", "groups", "attributes"),
     [
-        pytest.param(kind, groups, fairness, id=f"{kind.name}{fairness}-{groups}")
+        pytest.param(kind, groups, attributes, id=f"{kind.name}{''.join(attributes.values())}-{groups}")
         for kind in KINDS
-        for fairness in ("", *(STRATEGIES[1:] if kind.shared else ()))
+        for attributes in (
+            {},
+            *({FAIRNESS: strategy} for strategy in STRATEGIES[1:] if kind.shared),
+            *({PARTITIONS: count} for count in ("2", "5") if kind.partitioned),
+        )
         for groups in (0, 3)
     ],
 )
@@ -34,9 +39,9 @@ STEPS = st.lists(
 @given(steps=STEPS)
 @settings(max_examples=60)
 def test_order_says_what_the_rows_say(
-    kind: Kind, groups: int, fairness: str, steps: list[tuple[str, int, int]]
+    kind: Kind, groups: int, attributes: dict[str, str], steps: list[tuple[str, int, int]]
 ) -> None:
-    shelf, now_ms = Shelf(kind, groups, fairness=fairness), 1_000
+    shelf, now_ms = Shelf(kind, groups, attributes=attributes), 1_000
     for step, number, passed_ms in steps:
         now_ms += passed_ms
         _do(shelf, step, number, now_ms)
@@ -98,15 +103,28 @@ def _check_choice(shelf: Shelf, now_ms: int) -> None:
     oldest_ms = min(shelf.sent_ms.values(), default=0)
     living = shelf.choose(now_ms, sent_after_ms=oldest_ms)
     assert sorted(living) == sorted(sequence for sequence in available if shelf.sent_ms[sequence] > oldest_ms)
+    if shelf.queue.partitions:
+        _check_partitions(shelf, now_ms, chosen, living, oldest_ms)
+
+
+def _check_partitions(shelf: Shelf, now_ms: int, chosen: list[int], living: list[int], oldest_ms: int) -> None:
+    """Each partition gives what the queue gives, in its order, without the messages of the others."""
+    order = shelf.queue.order
+    assert order.open_partitions(now_ms) == {shelf.partition_of(sequence) for sequence in chosen}
+    for partition in range(shelf.queue.partitions):
+        own = [sequence for sequence in chosen if shelf.partition_of(sequence) == partition]
+        for limit in (1, 2, 1_000):
+            assert order.choose_in(partition, now_ms, limit, -1) == own[:limit]
+        assert order.choose_in(partition, now_ms, 1_000, oldest_ms) == [x for x in living if x in own]
 
 
 @every_order
 @given(steps=STEPS, cold=st.sets(st.integers(0, 30)))
 @settings(max_examples=60)
 def test_contents_are_asked_for_until_there_is_something_to_hand_out(
-    kind: Kind, groups: int, fairness: str, steps: list[tuple[str, int, int]], cold: set[int]
+    kind: Kind, groups: int, attributes: dict[str, str], steps: list[tuple[str, int, int]], cold: set[int]
 ) -> None:
-    shelf, now_ms = Shelf(kind, groups, fairness=fairness), 1_000
+    shelf, now_ms = Shelf(kind, groups, attributes=attributes), 1_000
     for step, number, passed_ms in steps:
         now_ms += passed_ms
         if step != "delay":  # the queue's delay of a content on disk may end a step of Ages too late
@@ -117,6 +135,8 @@ def test_contents_are_asked_for_until_there_is_something_to_hand_out(
     order = shelf.queue.order
     assert set(order.cold_ahead()) <= shelf.cold.keys()
     chosen, missing = shelf.choose_or_miss(now_ms)
+    for partition in range(shelf.queue.partitions):
+        _check_contents_of(shelf, partition, available, now_ms)
     while missing:
         assert order.counts(now_ms) == counts, "contents do not count"
         assert missing[0] in available
@@ -128,9 +148,21 @@ def test_contents_are_asked_for_until_there_is_something_to_hand_out(
     assert shelf.cold.keys().isdisjoint(chosen)
 
 
+def _check_contents_of(shelf: Shelf, partition: int, available: set[int], now_ms: int) -> None:
+    """What a partition asks for is of its own, and what it gives is in memory; no content comes."""
+    own = {sequence for sequence in available if shelf.partition_of(sequence) == partition}
+    chosen, missing = shelf.choose_or_miss(now_ms, partition)
+    assert bool(chosen or missing) == bool(own)
+    assert own.issuperset(chosen)
+    assert shelf.cold.keys().isdisjoint(chosen)
+    assert own.issuperset(missing[:1])
+    assert shelf.cold.keys() >= set(missing)
+    assert {shelf.partition_of(sequence) for sequence in missing} <= {partition}
+
+
 @every_order
-def test_no_message_is_handed_out_before_the_grace_is_over(kind: Kind, groups: int, fairness: str) -> None:
-    shelf = Shelf(kind, groups, fairness=fairness)
+def test_no_message_is_handed_out_before_the_grace_is_over(kind: Kind, groups: int, attributes: dict[str, str]) -> None:
+    shelf = Shelf(kind, groups, attributes=attributes)
     shelf.put(1, 100)
     shelf.take(1, 100, 500)
     assert shelf.choose(500) == [1]
@@ -145,9 +177,9 @@ def test_no_message_is_handed_out_before_the_grace_is_over(kind: Kind, groups: i
 
 @every_order
 def test_grace_that_came_while_a_message_was_in_flight_prolongs_its_deadline(
-    kind: Kind, groups: int, fairness: str
+    kind: Kind, groups: int, attributes: dict[str, str]
 ) -> None:
-    shelf = Shelf(kind, groups, fairness=fairness)
+    shelf = Shelf(kind, groups, attributes=attributes)
     shelf.put(1, 100)
     shelf.take(1, 100, 500)
     shelf.grace.spans = [(400, 900)]
@@ -157,8 +189,8 @@ def test_grace_that_came_while_a_message_was_in_flight_prolongs_its_deadline(
 
 
 @every_order
-def test_many_moved_deadlines_cost_no_memory(kind: Kind, groups: int, fairness: str) -> None:
-    shelf = Shelf(kind, groups, fairness=fairness)
+def test_many_moved_deadlines_cost_no_memory(kind: Kind, groups: int, attributes: dict[str, str]) -> None:
+    shelf = Shelf(kind, groups, attributes=attributes)
     shelf.put(1, 0)
     shelf.take(1, 0, 10_000)
     for at in range(5_000):
@@ -169,8 +201,10 @@ def test_many_moved_deadlines_cost_no_memory(kind: Kind, groups: int, fairness: 
 
 
 @every_order
-def test_next_look_for_contents_comes_after_more_was_handed_out(kind: Kind, groups: int, fairness: str) -> None:
-    shelf = Shelf(kind, groups, fairness=fairness)
+def test_next_look_for_contents_comes_after_more_was_handed_out(
+    kind: Kind, groups: int, attributes: dict[str, str]
+) -> None:
+    shelf = Shelf(kind, groups, attributes=attributes)
     for sequence in range(1, 601):
         shelf.put(sequence, sequence)
     order = shelf.queue.order
@@ -182,8 +216,8 @@ def test_next_look_for_contents_comes_after_more_was_handed_out(kind: Kind, grou
 
 
 @every_order
-def test_lease_receives_behind_its_own_messages(kind: Kind, groups: int, fairness: str) -> None:
-    shelf, order_groups = Shelf(kind, groups, fairness=fairness), LeaseGroups()
+def test_lease_receives_behind_its_own_messages(kind: Kind, groups: int, attributes: dict[str, str]) -> None:
+    shelf, order_groups = Shelf(kind, groups, attributes=attributes), LeaseGroups()
     for sequence in (1, 4, 7):
         shelf.put(sequence, 100)
     shelf.take(1, 100, 500)

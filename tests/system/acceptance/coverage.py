@@ -226,5 +226,6 @@ DIFFERENCES = (
     "ids, names and lists than AWS's fail the whole call, entries of a batch too; a request without messages has at "
     "most 262,144 bytes. AWS's bounds and words for these are not known.",
     "Ours, and only where asked for: `ElasticqPageSize`, `ElasticqIdempotencyWindow`, peeks, priority queues, "
-    "groups that share, scheduled messages ([client](client.md)).",
+    "groups that share, scheduled messages, partitions of FIFO queues ([client](client.md)), consumer groups with "
+    "their fences.",
 )

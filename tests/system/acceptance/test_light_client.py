@@ -1,6 +1,8 @@
 """The light client and boto3 against one real process: the same answers, and what only the light one can ask for."""
 
+import re
 from typing import Any
+from zlib import crc32
 
 import pytest
 from botocore.exceptions import ClientError
@@ -62,6 +64,26 @@ def test_without_a_page_size_ten_is_the_most(light: Sqs, queue_url: str) -> None
         light.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=11)
     with pytest.raises(SqsError, match="ElasticqPageSize"):
         light.receive_message(QueueUrl=queue_url, ElasticqPageSize=1_001)
+
+
+def test_partition_is_known_to_both_protocols(light: Sqs, endpoint: Endpoint) -> None:
+    attributes = {"FifoQueue": "true", "ContentBasedDeduplication": "true", "ElasticqPartitions": "3"}
+    url = light.create_queue(QueueName="lanes.fifo", Attributes=attributes)["QueueUrl"]
+    for number in range(6):
+        light.send_message(QueueUrl=url, MessageBody=f"m{number}", MessageGroupId=f"g{number}")
+    shown = {message["Body"]: message["Partition"] for message in light.peek(QueueUrl=url)["Messages"]}
+    assert shown == {f"m{number}": crc32(f"g{number}".encode()) % 3 for number in range(6)}
+    for partition in range(3):
+        own = {body for body, other in shown.items() if other == partition}
+        page = {"QueueUrl": url, "MaxNumberOfMessages": 10, "VisibilityTimeout": 0, "ElasticqPartition": partition}
+        assert {message["Body"] for message in light.receive_message(**page)["Messages"]} == own
+        form = {"QueueUrl": url, "MaxNumberOfMessages": "10", "ElasticqPartition": str(partition)}
+        answer = endpoint.query("ReceiveMessage", form)
+        assert {text.decode() for text in re.findall(rb"<Body>(.*?)</Body>", answer.body)} == own
+    with pytest.raises(SqsError, match="Must be between 0 and 2"):
+        light.receive_message(QueueUrl=url, ElasticqPartition=3)
+    answer = endpoint.query("ReceiveMessage", {"QueueUrl": url, "ElasticqPartition": "one"})
+    assert (answer.status, b"InvalidParameterValue" in answer.body) == (400, True)
 
 
 def test_query_protocol_knows_no_page_size(sqs: Any, endpoint: Endpoint, queue_url: str) -> None:

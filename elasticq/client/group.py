@@ -1,0 +1,364 @@
+"""A consumer of a group: the server shares the group's queues out, and this holds some of them, each alone.
+
+Three threads of its own keep a consumer going. One sends a heartbeat every few seconds, which prolongs the session and
+releases what was stopped. One waits at the server for changes. One makes the callbacks, one after another. What they
+decide is in group_state.py. Further threads receive while somebody iterates (group_messages.py).
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from time import monotonic
+from types import MappingProxyType, TracebackType
+from typing import Any, Final, Self
+from uuid import uuid4
+
+from elasticq.client.errors import ClientError, SqsError
+from elasticq.client.fencing import error_code
+from elasticq.client.group_calls import GroupCalls
+from elasticq.client.group_held import Held, Message
+from elasticq.client.group_messages import Receivers
+from elasticq.client.group_state import Ask, GroupState, View
+from elasticq.client.retries import Retries, is_transient
+
+JOIN_S: Final = 30.0
+WATCH_S: Final = 20
+CALL_READ_S: Final = 5.0
+UNKNOWN_CONSUMER: Final = "ElasticqUnknownConsumer"
+
+Callback = Callable[[Held], object]
+
+
+def now_ms() -> float:
+    """Return the time of this machine's monotonic clock in milliseconds."""
+    return monotonic() * 1_000
+
+
+class Group:
+    """A consumer of one group, from entering the context to leaving it. Threads may share it.
+
+    on_assigned and on_revoked are called with a Held, one at a time, in a thread of the group. When on_revoked has
+    returned, and each message of that resource that an iteration gave out is done, the resource goes on to another
+    consumer. An exception in either ends the consumer, and is raised by the iteration, ``wait`` and the context's end.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        name: str,
+        *,
+        on_assigned: Callback | None = None,
+        on_revoked: Callback | None = None,
+        weight: int = 1,
+        consumer_name: str = "",
+        endpoints: Iterable[str] = (),
+        admin: Iterable[str] = (),
+        verify: bool | str = True,
+        receivers: int = 16,
+        receive: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        """client: an endpoint, a light client or a boto3 client, also one in ``wrap``.
+
+        weight: the share of this consumer beside those of the others, 0 to 1,000; endpoints, admin and verify: as of
+        ``wrap``; receivers: how many threads receive while somebody iterates; receive: members of their ReceiveMessage,
+        such as VisibilityTimeout.
+        """
+        self.name = name
+        self._calls = GroupCalls(client, endpoints, admin, verify)
+        self.messages = self._calls.messages
+        self._on_assigned, self._on_revoked = on_assigned, on_revoked
+        self._weight, self._consumer_name = weight, consumer_name
+        self._state = GroupState()
+        self._held: dict[int, Held] = {}
+        self._changed = threading.Condition()
+        self._is_closing = False
+        self._revoked: set[int] = set()  # on_revoked has returned
+        self._stuck: set[int] = set()  # on_revoked failed: perhaps something is still acted on
+        self._is_broken = False  # nobody makes callbacks any more
+        self._failure: Exception | None = None
+        self._join_id = ""
+        self._threads: list[threading.Thread] = []
+        self.receivers = Receivers(self._changed, self.messages, receivers, receive, self._fail, self._settle)
+
+    # --- what is held -------------------------------------------------------------------
+
+    @property
+    def held(self) -> Mapping[str, Held]:
+        """What is held now and whose on_assigned has returned, by the names of the resources."""
+        with self._changed:
+            return {each.resource: each for each in self._held.values() if each.is_held()}
+
+    @property
+    def consumer_id(self) -> str:
+        """The name that the server gave to this consumer; empty while it has none."""
+        return self._state.view.consumer_id
+
+    @property
+    def generation(self) -> int:
+        """How often the group has been shared out anew, as the server told last."""
+        return self._state.view.generation
+
+    @property
+    def hold_until_s(self) -> float:
+        """When this consumer stops by itself, by ``time.monotonic()``, unless a heartbeat is answered before."""
+        return self._state.hold_until_ms / 1_000
+
+    def may_act(self, token: int) -> bool:
+        """As Held.is_held."""
+        with self._changed:
+            return self._state.may_act(token, now_ms())
+
+    def may_finish(self, token: int) -> bool:
+        """As Held.may_finish."""
+        with self._changed:
+            return self._state.may_finish(token, now_ms())
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until the consumer has ended, and return whether it has. Raises what ended it."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closing, timeout_s)
+            if self._failure is not None:
+                raise self._failure
+            return self._is_closing
+
+    def __iter__(self) -> Iterator[Message]:
+        """Receive from all that is held, also from what comes later, until the consumer ends.
+
+        A message is done when the next one is asked for. Of one resource one message at a time is given out, so that
+        threads that each iterate keep its order.
+        """
+        self.receivers.start()
+        yield from self.receivers
+        if self._failure is not None:
+            raise self._failure
+
+    # --- life ---------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        self.join()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+        if failure is None and self._failure is not None:
+            raise self._failure
+
+    def join(self) -> None:
+        """Join the group and start the threads. Raises SqsError, such as ElasticqGroupDoesNotExist, or Unreachable."""
+        retries = Retries(JOIN_S)
+        while not self._state.view.consumer_id:
+            try:
+                self._ask(self._state.ask(now_ms()))
+            except (ClientError, OSError) as failure:
+                if not retries.wait(failure):
+                    raise
+        for run in (self._renew, self._watch, self._act):
+            thread = threading.Thread(
+                target=self._guarded, args=(run,), name=f"elasticq-group{run.__name__}", daemon=True
+            )
+            self._threads.append(thread)
+            thread.start()
+
+    def close(self) -> None:
+        """Stop everything, with on_revoked for all that is held, then leave the group, so that others have it at once.
+
+        Waits for messages that iterations in other threads gave out. In a callback it returns at once.
+        """
+        self._end()
+        if threading.current_thread() in self._threads:
+            return
+        self.receivers.let_go(threading.get_ident())
+        with self._changed:
+            threads, self._threads = self._threads, []
+            if not threads:
+                return
+            self._changed.wait_for(self._has_stopped)
+            consumer_id = self._state.view.consumer_id
+            self._state.lost(consumer_id)
+            self._changed.notify_all()
+        if (
+            consumer_id and not self._stuck and not self._is_broken
+        ):  # else the session's end frees what this consumer had
+            with suppress(ClientError, OSError):
+                self._calls.try_once(
+                    lambda sqs: sqs.leave_group(GroupName=self.name, ConsumerId=consumer_id), CALL_READ_S
+                )
+        for thread in threads:
+            thread.join()
+        self.receivers.join()
+        self._calls.close()
+
+    def _has_stopped(self) -> bool:
+        """True if nothing is acted on any more, but for what cannot be stopped."""
+        return self._is_closing and (self._is_broken or self._state.acting == len(self._stuck))
+
+    def _end(self) -> None:
+        """Want nothing any more."""
+        with self._changed:
+            self._is_closing = True
+            self._state.close()
+            self.receivers.stop()
+
+    def _fail(self, failure: Exception) -> None:
+        with self._changed:
+            if self._failure is None:
+                self._failure = failure
+        self._end()
+
+    def _guarded(self, run: Callable[[], None]) -> None:
+        try:
+            run()
+        except Exception as failure:
+            with self._changed:
+                self._is_broken = run == self._act
+            self._fail(failure)
+
+    # --- heartbeats ---------------------------------------------------------------------
+
+    def _renew(self) -> None:
+        while True:
+            with self._changed:
+                if self._has_stopped():
+                    return
+                pause_ms = self._state.ask_ms() - now_ms()
+                if pause_ms > 0:
+                    self._changed.wait(pause_ms / 1_000)
+                    continue
+                if self._is_closing and not self._state.view.consumer_id:
+                    self._changed.wait()  # nobody joins any more; what is stopped is waited for
+                    continue
+                ask = self._state.ask(now_ms())
+            try:
+                self._ask(ask)
+            except (ClientError, OSError) as failure:
+                if not is_transient(failure):
+                    raise
+
+    def _ask(self, ask: Ask) -> None:
+        """Send one call. Raises what went wrong, unless it is that the session is over."""
+        sent_ms = now_ms()
+        try:
+            if not ask.consumer_id:
+                view = View.read(self._join())
+            elif ask.released:
+                view = View.read(self._heartbeat(ask.consumer_id, Released=ask.released))
+            else:
+                view = View.read(self._heartbeat(ask.consumer_id))
+        except Exception as failure:
+            with self._changed:
+                self._state.failed(now_ms())
+                if not self._is_over(failure, ask.consumer_id):
+                    raise
+            return
+        with self._changed:
+            if ask.consumer_id:
+                self._state.answered(view, sent_ms)
+            else:
+                self._state.joined(view, sent_ms)
+            self._changed.notify_all()
+
+    def _join(self) -> dict[str, Any]:
+        """Join; all tries until one is answered are one call to the server, so that they make one consumer."""
+        self._join_id = self._join_id or str(uuid4())
+        given: dict[str, Any] = {"GroupName": self.name, "Weight": self._weight}
+        if self._consumer_name:
+            given["ConsumerName"] = self._consumer_name
+        try:
+            answer = self._calls.try_once(
+                lambda sqs: sqs.join_group(invocation_id=self._join_id.encode(), **given), CALL_READ_S
+            )
+        except SqsError as failure:
+            if not is_transient(failure):
+                self._join_id = ""
+            raise
+        self._join_id = ""
+        return answer
+
+    def _heartbeat(self, consumer_id: str, **more: Any) -> dict[str, Any]:
+        read_s = CALL_READ_S + more.get("WaitTimeSeconds", 0)
+        return self._calls.try_once(
+            lambda sqs: sqs.heartbeat(GroupName=self.name, ConsumerId=consumer_id, **more), read_s
+        )
+
+    def _is_over(self, failure: Exception, consumer_id: str) -> bool:
+        """Return whether a failure is that the consumer's session is over, and note it; the lock is held."""
+        if not consumer_id or error_code(failure) != UNKNOWN_CONSUMER:
+            return False
+        self._state.lost(consumer_id)
+        self._changed.notify_all()
+        return True
+
+    def _watch(self) -> None:
+        """Wait at the server for changes: a heartbeat would tell of them as well, but later."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._is_closing or bool(self._state.view.consumer_id))
+                if self._is_closing:
+                    return
+                view = self._state.view
+            sent_ms = now_ms()
+            try:
+                answer = self._heartbeat(view.consumer_id, KnownVersion=view.version, WaitTimeSeconds=WATCH_S)
+            except (ClientError, OSError) as failure:
+                with self._changed:
+                    if self._is_over(failure, view.consumer_id) or self._is_closing:
+                        continue
+                    if not is_transient(failure):
+                        raise
+                    self._changed.wait(CALL_READ_S / 5)
+                continue
+            with self._changed:
+                self._state.answered(View.read(answer), sent_ms)
+                self._changed.notify_all()
+
+    # --- callbacks ----------------------------------------------------------------------
+
+    def _act(self) -> None:
+        while True:
+            with self._changed:
+                if self._has_stopped():
+                    return
+                steps = self._state.next_steps(now_ms())
+                if not steps.stop and not steps.start:
+                    wake_ms = self._state.wake_ms(now_ms())
+                    self._changed.wait(None if wake_ms is None else max(0.001, (wake_ms - now_ms()) / 1_000))
+                    continue
+            for assignment in steps.stop:
+                self._stop(self._held[assignment.token])
+            for assignment in steps.start:
+                self._start(Held(self.name, assignment, self.messages, self.may_act, self.may_finish))
+
+    def _start(self, held: Held) -> None:
+        try:
+            if self._on_assigned is not None:
+                self._on_assigned(held)
+        except Exception as failure:
+            self._fail(failure)  # and on_revoked follows, as it may have begun something
+        with self._changed:
+            self._held[held.token] = held
+            self._state.started(held.token)
+            self.receivers.add(held)
+
+    def _stop(self, held: Held) -> None:
+        self.receivers.drop(held)
+        try:
+            if self._on_revoked is not None:
+                self._on_revoked(held)
+        except Exception as failure:
+            with self._changed:
+                self._stuck.add(held.token)
+            self._fail(failure)
+            return
+        with self._changed:
+            self._revoked.add(held.token)
+            self._settle(held.token)
+
+    def _settle(self, token: int) -> None:
+        """The resource is stopped when its callback has returned and no message of it is in anybody's hands."""
+        if token in self._revoked and not self.receivers.is_busy(token):
+            self._revoked.discard(token)
+            del self._held[token]
+            self._state.stopped(token)
+            self._changed.notify_all()

@@ -1,0 +1,116 @@
+"""Asks a cluster about a consumer group: one try at a time, at one endpoint after another.
+
+A group's client decides itself when to ask again, as what it may do depends on when it asked. boto3 knows none of these
+actions: they are asked for by a light client with the endpoint, the region and the key of the boto3 client.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from elasticq.client.calls import Members
+from elasticq.client.credentials import UNSIGNED, Credentials
+from elasticq.client.endpoints import Endpoints
+from elasticq.client.errors import SqsError, Unreachable
+from elasticq.client.retries import Retries, is_transient
+from elasticq.client.sqs import Sqs
+
+CONNECT_S: Final = 3.0
+MESSAGES_READ_S: Final = 60.0
+MESSAGES_RETRY_S: Final = 30.0
+
+
+class GroupCalls:
+    """The calls of one consumer. Threads may share it."""
+
+    def __init__(self, client: Any, endpoints: Iterable[str], admin: Iterable[str], verify: bool | str) -> None:
+        """client: an endpoint, a light client or a boto3 client; the others as of ``wrap``."""
+        self._light: Sqs | None = None
+        if isinstance(client, str):
+            self._light = Sqs(client, connect_s=CONNECT_S, verify=verify)
+        elif isinstance(client, Sqs):
+            self._light = client
+        self._boto3 = client
+        self._verify = verify
+        endpoints, admin = tuple(endpoints), tuple(admin)
+        self._is_many = bool(endpoints or admin)
+        own = client.meta.endpoint_url if self._light is None else self._light.endpoint
+        self._endpoints = Endpoints(own, endpoints, admin, verify)
+        self._made: dict[tuple[str, float], tuple[Credentials, Sqs]] = {}
+
+    @property
+    def messages(self) -> Any:
+        """The client that receives and deletes messages: boto3's own, or a light one that knows all endpoints."""
+        if self._light is None:
+            return self._boto3
+        return _Everywhere(self) if self._is_many else self._light
+
+    def try_once(self, call: Callable[[Sqs], Members], read_s: float) -> Members:
+        """Make one try of a call. Where nobody answers, the next try is made at the next endpoint.
+
+        read_s: how long the answer may take. Raises SqsError, Unreachable.
+        """
+        if self._endpoints.is_new:
+            self._endpoints.learn()
+        endpoint = self._endpoints.current
+        try:
+            return call(self._client(endpoint, read_s))
+        except (Unreachable, SqsError) as failure:
+            if is_transient(failure):
+                self._endpoints.leave(endpoint)
+                self._endpoints.learn()
+            raise
+
+    def close(self) -> None:
+        """Close the connections that were opened here."""
+        for _, client in list(self._made.values()):
+            client.close()
+
+    def _client(self, endpoint: str, read_s: float) -> Sqs:
+        """Return the client for an endpoint, a new one if the key has changed since."""
+        if self._light is not None:
+            credentials = UNSIGNED  # are those of the client, always
+        else:
+            credentials = _credentials_of(self._boto3)
+        known = self._made.get((endpoint, read_s))
+        if known is not None and known[0] == credentials:
+            return known[1]
+        if self._light is not None:
+            made = self._light.at(endpoint, read_s=read_s, retry_s=0)
+        else:
+            region = self._boto3.meta.region_name
+            made = Sqs(
+                endpoint, region, credentials, connect_s=CONNECT_S, read_s=read_s, retry_s=0, verify=self._verify
+            )
+        self._made[endpoint, read_s] = credentials, made
+        return made
+
+
+class _Everywhere:
+    """The methods of the light client; a call that fails is made again at the next endpoint."""
+
+    def __init__(self, calls: GroupCalls) -> None:
+        self._calls = calls
+
+    def __getattr__(self, name: str) -> Callable[..., Members]:
+        if not hasattr(Sqs, name):
+            raise AttributeError(f"the light client has no method {name}")
+
+        def call(**members: Any) -> Members:
+            retries = Retries(MESSAGES_RETRY_S)
+            while True:
+                try:
+                    return self._calls.try_once(lambda sqs: getattr(sqs, name)(**members), MESSAGES_READ_S)
+                except (Unreachable, SqsError) as failure:
+                    if not retries.wait(failure):
+                        raise
+
+        return call
+
+
+def _credentials_of(client: Any) -> Credentials:
+    """Return the key by which a boto3 client signs now. botocore has no public name for it."""
+    found = client._request_signer._credentials
+    if found is None:
+        return UNSIGNED
+    frozen = found.get_frozen_credentials()
+    return Credentials(frozen.access_key, frozen.secret_key, frozen.token or "")

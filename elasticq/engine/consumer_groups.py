@@ -1,0 +1,257 @@
+"""Consumer groups with their consumers, resources and assignments, ready for a heartbeat and for the fence.
+
+The rows are mutations (consumer_rows.py); this is the index over them, which ``writers/consumer_groups.py`` keeps.
+What a group's resources are is no row: it follows from the names of the queues that are there, and ``QueueNames``
+tells when one comes or goes.
+"""
+
+from heapq import heapify, heappop, heappush
+from itertools import islice
+from typing import Any
+
+from elasticq.engine.consumer_rows import WHOLE, ConsumerGroupSet, ConsumerSet, GroupRebalanced, ResourceAssigned
+from elasticq.engine.queue_names import QueueNames
+from elasticq.engine.rows import Grace
+from elasticq.model.limits import RESOURCES_MAX
+
+Resource = tuple[str, int]
+"""The name of a queue, and a partition of it or WHOLE."""
+
+
+class Consumer:
+    """A consumer and what it holds: its assignments by token, those that are revoked apart."""
+
+    __slots__ = ("held", "revoking", "row")
+
+    def __init__(self, row: ConsumerSet) -> None:
+        self.row = row
+        self.held: dict[int, ResourceAssigned] = {}
+        self.revoking: dict[int, ResourceAssigned] = {}
+
+    def lives(self, grace: Grace, now_ms: int) -> bool:
+        return now_ms < grace.until_ms(self.row.deadline_ms)
+
+    def put(self, row: ResourceAssigned) -> None:
+        self.take(row.token)
+        (self.revoking if row.is_revoked else self.held)[row.token] = row
+
+    def take(self, token: int) -> None:
+        self.held.pop(token, None)
+        self.revoking.pop(token, None)
+
+
+class Group:
+    """A group. present: its resources, and the id of the queue that each is of; by_resource: what is assigned."""
+
+    __slots__ = ("by_resource", "consumers", "present", "row", "status")
+
+    def __init__(self, row: ConsumerGroupSet) -> None:
+        self.row = row
+        self.status = GroupRebalanced(row.number, 0, 0, 0, 0, 0, 0)
+        self.consumers: dict[int, Consumer] = {}
+        self.present: dict[Resource, int] = {}
+        self.by_resource: dict[Resource, ResourceAssigned] = {}
+
+
+class Groups:
+    """All groups of a state; only ``apply`` writes here.
+
+    dirty: the numbers of groups of which resources came or went, or that wait for the time or the next step of their
+    sharing out: what background work looks at.
+    """
+
+    __slots__ = (
+        "_by_prefix",
+        "_by_queue",
+        "_deadlines",
+        "_names",
+        "assignments",
+        "by_number",
+        "consumers",
+        "dirty",
+        "names",
+    )
+
+    def __init__(self, names: QueueNames[Any]) -> None:
+        self._names = names
+        self.by_number: dict[int, Group] = {}
+        self.names: dict[tuple[str, str], Group] = {}
+        self.consumers: dict[int, Consumer] = {}
+        self.assignments: dict[int, ResourceAssigned] = {}
+        self.dirty: dict[int, None] = {}
+        self._by_queue: dict[tuple[str, str], dict[int, Group]] = {}
+        self._by_prefix: dict[str, dict[int, Group]] = {}  # by account
+        self._deadlines: list[tuple[int, int]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.by_number)
+
+    # --- groups ------------------------------------------------------------------------
+
+    def put_group(self, row: ConsumerGroupSet) -> None:
+        group = self.by_number.get(row.number)
+        if group is None:
+            group = self.by_number[row.number] = Group(row)
+        else:
+            self._unfollow(group.row)
+        group.row = row
+        self.names[row.account, row.name] = group
+        if row.prefix:
+            self._by_prefix.setdefault(row.account, {})[row.number] = group
+        for name in row.queue_names or ([row.partitions_of] if row.partitions_of else []):
+            self._by_queue.setdefault((row.account, name), {})[row.number] = group
+        if group.present or self._names:  # while a start reads rows there are no queues yet
+            self._look_for_resources(group)
+
+    def _unfollow(self, row: ConsumerGroupSet) -> None:
+        if row.prefix:
+            _discard(self._by_prefix, row.account, row.number)
+        for name in row.queue_names or ([row.partitions_of] if row.partitions_of else []):
+            _discard(self._by_queue, (row.account, name), row.number)
+
+    def drop_group(self, number: int) -> None:
+        group = self.by_number.pop(number, None)
+        if group is None:
+            return
+        self._unfollow(group.row)
+        self.dirty.pop(number, None)
+        key = (group.row.account, group.row.name)
+        if self.names.get(key) is group:
+            del self.names[key]
+
+    def put_status(self, row: GroupRebalanced) -> None:
+        group = self.by_number.get(row.number)
+        if group is not None:
+            group.status = row
+            if row.started_ms or row.due_ms:
+                self.dirty[row.number] = None
+
+    # --- resources ---------------------------------------------------------------------
+
+    def queue_named(self, key: tuple[str, str], queue: Any) -> None:
+        """A queue has this name from now on; ``queue`` None: none has."""
+        account, name = key
+        for group in self._by_queue.get(key, {}).values():
+            self._follow(group, name, queue)
+        for group in self._by_prefix.get(account, {}).values():
+            if name.startswith(group.row.prefix):
+                self._follow(group, name, queue)
+
+    def _follow(self, group: Group, name: str, queue: Any) -> None:
+        self.dirty[group.row.number] = None
+        was_full = len(group.present) >= RESOURCES_MAX
+        if queue is None:
+            count = 0
+            while group.present.pop((name, count), None) is not None:
+                count += 1
+            group.present.pop((name, WHOLE), None)
+        if was_full:
+            self._look_for_resources(group, besides=name if queue is None else "")
+        elif queue is not None:
+            self._add(group, name, queue)
+
+    def _add(self, group: Group, name: str, queue: Any) -> None:
+        present = group.present
+        if not group.row.partitions_of:
+            if len(present) < RESOURCES_MAX:
+                present[name, WHOLE] = queue.id
+            return
+        for partition in range(queue.partitions):
+            present[name, partition] = queue.id
+
+    def _look_for_resources(self, group: Group, besides: str = "") -> None:
+        row, names = group.row, self._names
+        group.present = {}
+        self.dirty[row.number] = None
+        found = row.queue_names or [row.partitions_of] if not row.prefix else names.of(row.account, row.prefix, "")
+        for name in found:
+            queue = names.get((row.account, name))
+            if queue is not None and name != besides:
+                self._add(group, name, queue)
+
+    # --- consumers ---------------------------------------------------------------------
+
+    def put_consumer(self, row: ConsumerSet) -> None:
+        consumer = self.consumers.get(row.number)
+        if consumer is not None:
+            consumer.row = row
+            return
+        consumer = self.consumers[row.number] = Consumer(row)
+        group = self.by_number.get(row.group)
+        if group is not None:
+            group.consumers[row.number] = consumer
+        heappush(self._deadlines, (row.deadline_ms, row.number))
+
+    def drop_consumer(self, number: int) -> None:
+        consumer = self.consumers.pop(number, None)
+        if consumer is None:
+            return
+        group = self.by_number.get(consumer.row.group)
+        if group is not None:
+            group.consumers.pop(number, None)
+        if len(self._deadlines) > 64 and len(self._deadlines) > 2 * len(self.consumers):
+            self._deadlines = [each for each in self._deadlines if each[1] in self.consumers]
+            heapify(self._deadlines)
+
+    def over(self, grace: Grace, now_ms: int, limit: int) -> list[Consumer]:
+        """Up to ``limit`` consumers whose sessions are over, those whose time was up first first."""
+        found: list[Consumer] = []
+        looked_at: list[tuple[int, int]] = []
+        met: set[int] = set()  # a consumer whose removal was rolled back stands there twice
+        deadlines = self._deadlines
+        while deadlines and deadlines[0][0] <= now_ms and len(found) < limit:
+            number = heappop(deadlines)[1]
+            consumer = self.consumers.get(number)
+            if consumer is None or number in met:
+                continue
+            met.add(number)
+            until_ms = grace.until_ms(consumer.row.deadline_ms)
+            looked_at.append((until_ms, number))
+            if until_ms <= now_ms:
+                found.append(consumer)
+        for each in looked_at:
+            heappush(deadlines, each)
+        return found
+
+    def next_end_ms(self) -> int | None:
+        """Before this cluster time no session is over; None without consumers."""
+        return self._deadlines[0][0] if self._deadlines else None
+
+    # --- assignments -------------------------------------------------------------------
+
+    def put_assignment(self, row: ResourceAssigned) -> None:
+        self.assignments[row.token] = row
+        group = self.by_number.get(row.group)
+        if group is not None:
+            group.by_resource[row.name, row.partition] = row
+        consumer = self.consumers.get(row.consumer)
+        if consumer is not None:
+            consumer.put(row)
+
+    def drop_assignment(self, token: int) -> None:
+        row = self.assignments.pop(token, None)
+        if row is None:
+            return
+        group = self.by_number.get(row.group)
+        if group is not None:
+            group.by_resource.pop((row.name, row.partition), None)
+        consumer = self.consumers.get(row.consumer)
+        if consumer is not None:
+            consumer.take(token)
+
+    def rows(self) -> list[ResourceAssigned]:
+        """The assignments, by token."""
+        return [self.assignments[token] for token in sorted(self.assignments)]
+
+    def behind(self, account: str, name: str, count: int) -> list[Group]:
+        """The next groups of an owner behind a name, in the order of their names."""
+        found = sorted(each for owner, each in self.names if owner == account and each > name)
+        return [self.names[account, each] for each in islice(found, count)]
+
+
+def _discard(index: dict[Any, dict[int, Group]], key: Any, number: int) -> None:
+    found = index.get(key)
+    if found is not None:
+        found.pop(number, None)
+        if not found:
+            del index[key]

@@ -1,0 +1,43 @@
+"""Whether a call that names a consumer group and a token may act on a queue: only who holds the queue now may."""
+
+from elasticq.engine.consumer_groups import Group
+from elasticq.engine.consumer_rows import WHOLE, ResourceAssigned
+from elasticq.engine.state import Queue, State
+from elasticq.model import commands as c
+from elasticq.model.errors import ElasticqNotHolder, MissingParameter
+
+Fenced = (
+    c.ReceiveMessage
+    | c.DeleteMessage
+    | c.DeleteMessageBatch
+    | c.ChangeMessageVisibility
+    | c.ChangeMessageVisibilityBatch
+)
+"""Commands that a fence can stand before; one that names no group is not looked at, and is never passed here."""
+
+
+def check(state: State, call: c.Call, queue: Queue, command: Fenced, now_ms: int) -> None:
+    """Raise ElasticqNotHolder unless the token is that of the present assignment, and its consumer's session lives.
+
+    A consumer that was asked to give the queue back receives nothing any more; what it has received it may finish.
+    """
+    token = command.elasticq_token
+    if token is None:
+        raise MissingParameter("The request must contain the parameter ElasticqToken.")
+    group = state.groups.names.get((call.account, command.elasticq_group or ""))
+    row = None if group is None or call.account != queue.account else _row(group, queue.name, command)
+    if row is None or row.token != token or row.queue_id != queue.id:
+        raise ElasticqNotHolder
+    if row.is_revoked and isinstance(command, c.ReceiveMessage):
+        raise ElasticqNotHolder("The consumer was asked to give this queue back, and receives nothing of it any more.")
+    consumer = state.groups.consumers.get(row.consumer)
+    if consumer is None or not consumer.lives(state.grace, now_ms):
+        raise ElasticqNotHolder("The session of the consumer with this token is over.")
+
+
+def _row(group: Group, name: str, command: Fenced) -> ResourceAssigned | None:
+    """The assignment of the partition that the command names, or of the whole queue."""
+    whole = group.by_resource.get((name, WHOLE))
+    if command.elasticq_partition is None or whole is not None:
+        return whole
+    return group.by_resource.get((name, command.elasticq_partition))

@@ -1,0 +1,73 @@
+"""Background work of consumer groups: sessions end, and resources that came or went are shared out.
+
+The master's tick asks for the next step and proposes what it gets. What is left to do is in the rows: deadlines of
+consumers, and when a sharing out is due.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from elasticq.engine.actions.consumer_groups import draft_of
+from elasticq.engine.consumer_groups import Consumer, Group
+from elasticq.engine.mutations import Mutation
+from elasticq.engine.rebalance import Draft
+from elasticq.engine.state import State
+
+CONSUMERS_A_STEP: Final = 100
+GROUPS_A_STEP: Final = 10
+
+
+class GroupStep(Struct, gc=False):
+    """next_ms: the cluster time at which there is more to do; 0: at once; None: only when something happens."""
+
+    mutations: list[Mutation]
+    next_ms: int | None
+
+
+def step(state: State, now_ms: int) -> GroupStep:
+    """The next step of background work."""
+    groups = state.groups
+    gone: dict[int, list[Consumer]] = {}
+    over = groups.over(state.grace, now_ms, CONSUMERS_A_STEP)
+    for consumer in over:
+        gone.setdefault(consumer.row.group, []).append(consumer)
+    found: list[Mutation] = []
+    last_token = -1
+    for group in _due(state, gone, now_ms):
+        draft = draft_of(state, group, now_ms)
+        if last_token >= 0:
+            draft = Draft(group, last_token, now_ms)
+        for consumer in gone.get(group.row.number, ()):
+            draft.remove(consumer)
+        draft.share_out()
+        last_token = draft.last_token
+        found += draft.mutations
+        if not draft.mutations:
+            groups.dirty.pop(group.row.number, None)
+    if found or len(over) == CONSUMERS_A_STEP:
+        return GroupStep(found, 0)
+    return GroupStep(found, _next_ms(state, now_ms))
+
+
+def _due(state: State, gone: dict[int, list[Consumer]], now_ms: int) -> list[Group]:
+    groups = state.groups
+    due = {number: groups.by_number[number] for number in gone}
+    for number in groups.dirty:
+        group = groups.by_number[number]
+        if group.status.due_ms <= now_ms:
+            due[number] = group
+            if len(due) >= GROUPS_A_STEP + len(gone):
+                break
+    return list(due.values())
+
+
+def _next_ms(state: State, now_ms: int) -> int | None:
+    groups = state.groups
+    times = [groups.by_number[number].status.due_ms for number in groups.dirty]
+    if any(each <= now_ms for each in times):
+        return 0
+    end_ms = groups.next_end_ms()
+    if end_ms is not None:
+        times.append(end_ms)
+    return min(times, default=None)

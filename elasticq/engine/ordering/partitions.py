@@ -1,0 +1,89 @@
+"""FIFO queues with partitions: lanes of one queue, of which a receive may ask for one.
+
+A group belongs to the partition that its name says, for ever: crc32 of its UTF-8 bytes modulo the number of
+partitions, which never changes. So order within groups is that of any FIFO queue, and whoever receives without naming
+a partition cannot tell the difference. Each partition that has a free group has a line of its own beside the queue's,
+made of the same entries: a receive of it looks at no group of another one, however many there are.
+
+    _lines      partition -> its line; one that has no free group has none
+    Line.free   first message of a free group -> since when, as ``_free`` of the queue
+
+A line knows its own free groups, as a roll-back gives a sequence away for a second time, maybe in another partition.
+"""
+
+from collections.abc import Set
+from typing import Final
+from zlib import crc32
+
+from elasticq.engine.ages import Ages
+from elasticq.engine.mutations import MessageStored
+from elasticq.engine.ordering.contract import ContentsMissing
+from elasticq.engine.ordering.fifo import FifoOrder, lined_up
+from elasticq.engine.ordering.groups import Group
+from elasticq.engine.rows import Grace, Row
+from elasticq.model.limits import PARTITIONS_MAX, PARTITIONS_MIN
+
+PARTITIONS: Final = "ElasticqPartitions"
+"""An attribute of a queue, said at its creation: how many partitions it has."""
+RANGE: Final = (PARTITIONS_MIN, PARTITIONS_MAX)
+
+
+class Line:
+    """The free groups of one partition, in the order in which they became free; ``entries`` is a heap."""
+
+    __slots__ = ("entries", "free")
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[int, int]] = []
+        self.free: dict[int, int] = {}
+
+
+class PartitionedOrder(FifoOrder):
+    """The index of one FIFO queue with partitions."""
+
+    __slots__ = ("_count", "_lines")
+
+    def __init__(
+        self, rows: dict[int, Row], contents: dict[int, MessageStored], grace: Grace, ages: Ages, count: int
+    ) -> None:
+        super().__init__(rows, contents, grace, ages)
+        self._count = count
+        self._lines: dict[int, Line] = {}
+
+    # --- written by apply ---------------------------------------------------
+
+    def _enter_line(self, group: Group, first: int, since_ms: int) -> None:
+        super()._enter_line(group, first, since_ms)
+        partition = self.partition_of(group.name)
+        line = self._lines.get(partition)
+        if line is None:
+            line = self._lines[partition] = Line()
+        line.entries = lined_up(line.entries, line.free, first, since_ms)
+
+    def _leave_line(self, group: Group) -> None:
+        partition = self.partition_of(group.name)
+        line = self._lines[partition]
+        del line.free[group.listed]
+        if not line.free:
+            del self._lines[partition]
+        super()._leave_line(group)
+
+    # --- read by handlers -----------------------------------------------------
+
+    def partition_of(self, name: str) -> int:
+        return crc32(name.encode()) % self._count
+
+    def open_partitions(self, now_ms: int) -> Set[int]:
+        self.advance(now_ms)
+        return self._lines.keys()
+
+    def choose_in(self, partition: int, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
+        if self._delay_ms or self._is_delay_new or (self._heap and self._heap[0][0] <= now_ms):
+            self.advance(now_ms)
+        line = self._lines.get(partition)
+        if line is None:
+            return []
+        try:
+            return self._choose_from(line.entries, line.free, limit, sent_after_ms)
+        except ContentsMissing as missing:
+            raise missing.with_ahead(self._cold_of(line.entries, line.free)) from None

@@ -1,0 +1,103 @@
+"""What the masters decided of consumer groups, as the committed entries of the log tell, for the judge of groups."""
+
+from __future__ import annotations
+
+from elasticq.checks.group_history import (
+    Added,
+    Assigned,
+    Event,
+    Freed,
+    Joined,
+    Left,
+    Removed,
+    Revoked,
+    TookOver,
+)
+from elasticq.checks.queue_history import Jump
+from elasticq.engine import mutations as m
+from elasticq.engine.actions.consumer_groups import consumer_id, resource_name
+from elasticq.engine.consumer_rows import (
+    WHOLE,
+    ConsumerGroupSet,
+    ConsumerRemoved,
+    ConsumerSet,
+    GroupMutation,
+    ResourceAssigned,
+    ResourceFreed,
+)
+from elasticq.engine.ordering.partitions import PARTITIONS
+
+PREFIX = "shared-"
+"""What the names of the groups' queues begin with; no other queue's does."""
+
+Telling = GroupMutation | m.QueueCreated | m.QueueDeleted | m.TookOver | m.ClockAdvanced
+
+
+class GroupLog:
+    """The decisions on the one group of a run, in the order of the log."""
+
+    def __init__(self) -> None:
+        self.decisions: list[Event] = []
+        self.advances: list[Jump] = []  # of the clock that tests turn
+        self.left: set[str] = set()  # consumers that asked to leave
+        self._made: dict[tuple[int, int], tuple[int, int, list[Telling]]] = {}  # (index, term) -> (cluster ms, true us)
+        self._resources: dict[int, list[str]] = {}  # by queue id
+        self._weights: dict[int, int] = {}
+        self._revoked: dict[int, bool] = {}  # by token
+        self._of_token: dict[int, str] = {}  # the resource
+        self._max_per_consumer = 0
+        self._ahead_ms = 0
+
+    def proposed(self, place: tuple[int, int], made: list[m.Mutation], time_ms: int, now_us: int) -> None:
+        """A master made the entry at this index and term."""
+        told: list[Telling] = [each for each in made if isinstance(each, Telling)]
+        if told:
+            self._made[place] = time_ms, now_us, told
+
+    def committed(self, place: tuple[int, int]) -> None:
+        """The entry there is committed; each is told once, in the order of the log."""
+        time_ms, at_us, told = self._made.pop(place, (0, 0, []))
+        for mutation in told:
+            self._decided(mutation, time_ms, at_us)
+
+    def _decided(self, mutation: Telling, time_ms: int, at_us: int) -> None:
+        decisions = self.decisions
+        match mutation:
+            case m.TookOver():
+                from_us, until_us = (
+                    at_us + 1_000 * (each - time_ms) for each in (mutation.grace_from_ms, mutation.grace_until_ms)
+                )
+                decisions.append(TookOver(at_us, from_us, until_us))
+            case m.ClockAdvanced():
+                self.advances.append(Jump(at_us, mutation.ahead_ms - self._ahead_ms))
+                self._ahead_ms = mutation.ahead_ms
+            case m.QueueCreated() if mutation.name.startswith(PREFIX):
+                partitions = range(int(mutation.attributes.get(PARTITIONS, 0))) or [WHOLE]
+                resources = [resource_name((mutation.name, each)) for each in partitions]
+                self._resources[mutation.queue_id] = resources
+                decisions += [Added(at_us, each) for each in resources]
+            case m.QueueDeleted() if mutation.queue_id in self._resources:
+                decisions += [Removed(at_us, each) for each in self._resources.pop(mutation.queue_id)]
+            case ConsumerGroupSet():
+                self._max_per_consumer = mutation.max_per_consumer
+            case ConsumerSet():
+                if self._weights.get(mutation.number) != mutation.weight:
+                    self._weights[mutation.number] = mutation.weight
+                    consumer, bound = consumer_id(mutation.number), self._max_per_consumer
+                    decisions.append(Joined(at_us, consumer, mutation.weight, bound, mutation.name))
+            case ConsumerRemoved():
+                consumer = consumer_id(mutation.number)
+                decisions.append(Left(at_us, consumer, consumer not in self.left))
+            case ResourceAssigned():
+                self._assigned(mutation, at_us)
+            case ResourceFreed():
+                decisions.append(Freed(at_us, self._of_token[mutation.token], mutation.token))
+
+    def _assigned(self, row: ResourceAssigned, at_us: int) -> None:
+        before = self._revoked.get(row.token)
+        resource = self._of_token[row.token] = resource_name((row.name, row.partition))
+        self._revoked[row.token] = row.is_revoked
+        if before is None:
+            self.decisions.append(Assigned(at_us, resource, consumer_id(row.consumer), row.token))
+        if row.is_revoked and not before:
+            self.decisions.append(Revoked(at_us, resource, row.token))

@@ -1,0 +1,215 @@
+"""A simulated consumer group with its consumers, what goes wrong with these, and the judge of it (checks/groups.py).
+
+The consumers are in group_consumer.py. Beside what strikes the members, consumers are killed, paused, cut from the
+network and made to leave, and an operator moves resources, drains consumers and makes queues anew. All of it ends
+with the faults of the run, so that at its end the group has been left in peace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from elasticq.checks.group_history import Ordered, Rest
+from elasticq.checks.groups import check
+from elasticq.checks.queue_history import Jump
+from elasticq.model.commands import Command, DeleteQueue, SendMessage
+from elasticq.model.errors import SqsError
+from elasticq.model.group_commands import ElasticqDrainConsumer, ElasticqMoveResource, ElasticqSetGroup
+from elasticq.model.group_results import GroupChangedResult
+from elasticq.model.results import Result
+from elasticq.node.outputs import Ticket
+from elasticq.sim.client import Client
+from elasticq.sim.cluster import Cluster
+from elasticq.sim.faults import LOAD_FROM_MS
+from elasticq.sim.group_consumer import Consumer
+from elasticq.sim.group_log import PREFIX, GroupLog
+from elasticq.sim.group_record import GROUP, STREAM, GroupRecord, plan, url_of
+from elasticq.sim.queues import GROUPS
+from elasticq.sim.workload import Workload
+
+FIFO_GROUPS: Final = 9  # of messages
+SEND_US: Final = (50_000, 400_000)
+FAULTS: Final = (8, 20)
+LENGTH_US: Final = (100_000, 6_000_000)
+ANEW_US: Final = (10_000, 400_000)
+CALM_MS: Final = 1_000  # before the members are healed nothing more is done to consumers
+KINDS: Final = ("kill", "kill", "pause", "pause", "cut", "cut", "leave", "move", "drain", "anew", "anew")
+
+
+class Insisting(Client):
+    """Makes calls until they are answered, if only with an error, which is no answer (None) to whoever asked."""
+
+    is_refused = False
+
+    def start(self) -> None:
+        """Do nothing: others set it to work."""
+
+    def answered(self, ticket: Ticket, outcome: Result | SqsError) -> None:
+        self.is_refused = isinstance(outcome, SqsError)
+        super().answered(ticket, outcome)
+        self.is_refused = False
+
+    def insist(self, command: Command, done: Callable[[Result | None], None]) -> None:
+        def ended(result: Result | None) -> None:
+            if result is None and not self.is_refused:
+                self.insist(command, done)
+            else:
+                done(result)
+
+        self.begin(command, None, ended)
+
+
+class GroupProducer(Client):
+    """Sends messages to the queues of the group."""
+
+    def __init__(self, cluster: Cluster, workload: Workload, name: str, queues: list[str]) -> None:
+        super().__init__(cluster, workload, name)
+        self.queues = queues
+
+    def start(self) -> None:
+        self.scheduler.schedule(self.random.randint(*SEND_US), self._send)
+
+    def _send(self) -> None:
+        if not self.workload.is_draining:
+            queue = self.random.choice(self.queues)
+            group = str(self.random.randrange(FIFO_GROUPS)) if queue == STREAM else None
+            command = SendMessage(url_of(queue), f"{self.name}-{self.number}", message_group_id=group)
+            self.begin(command, None, lambda _: self.start())
+
+
+class GroupClients:
+    """The group of a run with all its clients; none without the feature."""
+
+    def __init__(self, cluster: Cluster, workload: Workload, log: GroupLog) -> None:
+        self.cluster = cluster
+        self.workload = workload
+        self.scheduler = cluster.scheduler
+        self.is_there = GROUPS in cluster.scenario.features
+        self.random = self.scheduler.random("group faults")
+        self.plan = plan(self.scheduler.seed)
+        self.record = GroupRecord(log)
+        self.consumers: list[Consumer] = []
+        self.calm_us = 1_000 * (cluster.scenario.heal_ms - CALM_MS)
+        self.has_begun = False
+        self.is_making = False
+
+    def start(self) -> None:
+        if self.is_there:
+            self.founder = Insisting(self.cluster, self.workload, "group founder")
+            self.operator = Insisting(self.cluster, self.workload, "group operator")
+            chosen = self.plan
+            commands: list[Command] = [chosen.create(queue) for queue in chosen.queues]
+            group = ElasticqSetGroup(
+                group_name=GROUP,
+                queue_name_prefix=None if chosen.partitions else PREFIX,
+                partitions_of=chosen.queues[0] if chosen.partitions else None,
+                session_timeout_ms=chosen.session_ms,
+                rebalance_delay_ms=chosen.delay_ms,
+                max_per_consumer=chosen.max_per_consumer,
+            )
+            commands.insert(self.random.randint(0, len(commands)), group)
+            self._found(commands)
+
+    def _found(self, commands: list[Command]) -> None:
+        """Make queues and group one by one, then let the consumers join."""
+        if commands:
+            command, *others = commands
+            self.founder.insist(command, lambda _: self._found(others))
+            return
+        self.has_begun = True
+        cluster, workload, record = self.cluster, self.workload, self.record
+        self.consumers = [
+            Consumer(cluster, workload, record, f"member{number}", weight)
+            for number, weight in enumerate(self.plan.weights)
+        ]
+        for consumer in self.consumers:
+            self.scheduler.schedule(self.random.randint(0, 3_000_000), consumer.start)
+        GroupProducer(cluster, workload, "group producer", self.plan.queues).start()
+        for _ in range(self.random.randint(*FAULTS)):
+            at_us = self.random.randint(1_000 * LOAD_FROM_MS, self.calm_us)
+            self.scheduler.schedule(max(0, at_us - self.scheduler.now_us), self._strike)
+        self.scheduler.schedule(max(0, self.calm_us - self.scheduler.now_us), self._calm)
+
+    # --- what goes wrong with consumers -------------------------------------------------
+
+    def _strike(self) -> None:
+        consumer, kind = self.random.choice(self.consumers), self.random.choice(KINDS)
+        length_us = self.random.randint(*LENGTH_US)
+        self.cluster.trace.note("group fault", kind, consumer.name)
+        end: Callable[[], None] | None = None
+        if kind == "anew":
+            holder = self._make_anew()
+            consumer, kind = holder or consumer, self.random.choice(("pause", "cut", "leave")) if holder else kind
+        match kind:
+            case "kill":
+                consumer.kill()
+                end = consumer.start
+            case "pause":
+                consumer.pause()
+                end = consumer.resume
+            case "cut":
+                consumer.is_cut = True
+                end = consumer.mend
+            case "leave":
+                consumer.leave()
+            case "move" | "drain" if consumer.id and self.operator.running is None:
+                self._order(kind, consumer)
+        if end is not None:
+            at_us = min(self.scheduler.now_us + length_us, self.calm_us)
+            self.scheduler.schedule(max(0, at_us - self.scheduler.now_us), end)
+
+    def _calm(self) -> None:
+        for consumer in self.consumers:
+            consumer.calm()
+
+    def _order(self, kind: str, consumer: Consumer) -> None:
+        if kind == "move":
+            self.record.log.decisions.append(Ordered(self.scheduler.now_us))
+            resource = self.random.choice(self.plan.resources)
+            self.operator.insist(ElasticqMoveResource(GROUP, resource, consumer.id), lambda _: None)
+        else:
+            drained = consumer.id
+            self.operator.insist(ElasticqDrainConsumer(GROUP, drained), partial(self._drained, drained))
+
+    def _drained(self, consumer: str, result: Result | None) -> None:
+        if isinstance(result, GroupChangedResult):
+            self.record.drained.add(consumer)
+
+    def _make_anew(self) -> Consumer | None:
+        """Delete a queue and make it again soon; return its holder, that something may keep it from hearing of it."""
+        if self.is_making:
+            return None
+        self.is_making = True
+        queue, delay_us = self.random.choice(self.plan.queues), self.random.randint(*ANEW_US)
+
+        def again(_: Result | None) -> None:
+            create = self.plan.create(queue)
+            self.scheduler.schedule(delay_us, lambda: self.founder.insist(create, self._made))
+
+        self.founder.insist(DeleteQueue(url_of(queue)), again)
+        return next((each for each in self.consumers if each.holds(queue)), None)
+
+    def _made(self, result: Result | None) -> None:
+        self.is_making = False
+
+    # --- the judge --------------------------------------------------------------------
+
+    def judge(self, jumps: list[Jump]) -> None:
+        """Judge the whole history, at the end of the run; ``jumps``: of the cluster's clock."""
+        if not self.has_begun:
+            return
+        log = self.record.log
+        jumps = [*log.advances, *(each for each in jumps if each.ahead_ms > 0)]
+        events = [*log.decisions, *self.record.events]
+        for finding in check(events, 1_000 * self.plan.session_ms, jumps=jumps, rest=self._rest()):
+            self.cluster.trace.found(finding.name, finding.evidence)
+
+    def _rest(self) -> Rest | None:
+        now_us = self.scheduler.now_us
+        is_busy = self.is_making or self.operator.running is not None
+        if is_busy or now_us < 1_000 * self.cluster.scenario.heal_ms + self.plan.quiet_us:
+            return None
+        weights = {each.id: 0 if each.id in self.record.drained else each.weight for each in self.consumers if each.id}
+        return Rest(now_us, weights, self.plan.resources, self.plan.max_per_consumer)
