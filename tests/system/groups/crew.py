@@ -152,8 +152,11 @@ class Crew:
         """Kill one; return how many milliseconds later others held all that it had, and start it anew."""
         until(self.is_even, "all is held, evenly")
         name = min(self.processes)
+        log = self._logs[name]
         at_us = self.kill9(name)
-        mine = {event.resource for event in self._held() if (event.until_us or 0) >= at_us}
+        last = history.read([self.notes[log]]).events
+        mine = {event.resource for event in last if isinstance(event, Held) and event.until_us == at_us}
+        assert mine, f"{name} held nothing"
         until(lambda: mine <= {event.resource for event in self._held() if event.from_us > at_us}, "others hold all")
         times = [
             min(event.from_us for event in self._held() if event.resource == each and event.from_us > at_us)
