@@ -47,6 +47,8 @@ format: .venv/.installed-test  ## rewrite the sources in the house's format
 
 bench: .venv/.installed  ## figures of this machine beside a bare echo of the same run
 	$(BIN)/python scripts/bench.py $(ARGS)
+	$(BIN)/python scripts/bench_orders.py --backlog 1000
+	$(BIN)/python scripts/bench_topics.py
 
 bench-deep: .venv/.installed  ## memory and speed with MESSAGES=10000000 stored; takes minutes and gigabytes of disk
 	$(BIN)/python scripts/bench_deep.py --messages $(MESSAGES) $(ARGS)

@@ -152,10 +152,9 @@ class Api:
         return reply((200, msgspec.json.encode(await self._everywhere(key, window_s))))
 
     def _asked(self, request: web.Request) -> tuple[Key, int]:
-        query, key = request.query, ALL
-        if "queue" in query:
-            owner = calls.owner_of(self._source, query.get("account", ""), query.get("region", ""))
-            key = owner, query["queue"]
+        query = request.query
+        owner = calls.owner_of(self._source, query.get("account", ""), query.get("region", ""))
+        key = (owner, query["queue"]) if "queue" in query else ALL
         window = query.get("window_s", "60")
         if not window.isascii() or not window.isdigit() or int(window[:9]) not in WINDOWS_S:
             told = ", ".join(map(str, WINDOWS_S))

@@ -101,14 +101,19 @@ class _Pages:
         """List the consumer groups; ElasticqDescribeGroups tells what each consumer holds."""
         return _json(200, {"groups": self._source.groups(GROUPS_SHOWN_MAX)})
 
-    async def metrics(self, _: web.Request) -> web.Response:
+    async def metrics(self, request: web.Request) -> web.StreamResponse:
         """Answer one request at a time. The first one imports the library, in another thread than the loop's."""
         async with self._looking:
             await asyncio.get_running_loop().run_in_executor(None, import_module, "elasticq.admin.metrics")
             from elasticq.admin import metrics
 
-            text = await metrics.expose(self._source)
-        return web.Response(body=text, headers={"Content-Type": metrics.CONTENT_TYPE})
+            parts = await metrics.expose(self._source)
+        size_bytes = sum(map(len, parts))
+        response = web.StreamResponse(headers={"Content-Type": metrics.CONTENT_TYPE, "Content-Length": str(size_bytes)})
+        await response.prepare(request)
+        for part in parts if request.method != "HEAD" else ():  # one by one: megabytes at once would hold the loop
+            await response.write(part)
+        return response
 
     async def order(self, request: web.Request) -> web.Response:
         if "Origin" in request.headers:

@@ -1,26 +1,26 @@
-"""GET /metrics: what this member counts, in the text format of Prometheus, written by its own library.
+"""GET /metrics: what this member counts, in the text format of Prometheus.
 
-Everything is collected when the page is asked for. Ten thousand queues are 80,000 lines, so families are
-written in parts, and the loop serves others in between. Only the master shows the figures of queues: every member
+Everything is collected when the page is asked for. Ten thousand queues are 90,000 lines, so the page is made in
+slices, and the loop serves others in between. Only the master shows the figures of queues: every member
 holds the same, and a sum over all instances must count each message once.
-The first request imports this module: nothing else needs prometheus_client.
+
+What is told of each queue, topic or subscription is written here, a line by one format string, as Prometheus' own
+library takes ten times as long; that library writes the rest. The first request imports this module: nothing else
+needs prometheus_client.
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Final, TypeVar
 
 from prometheus_client import GCCollector, PlatformCollector, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
-from prometheus_client.samples import Sample
 
 from elasticq import BUILD, __version__
-from elasticq.admin.source import AdminSource
+from elasticq.admin.source import AdminSource, SubscriptionCounts
 from elasticq.engine.figures import QueueFigures
 from elasticq.model.histogram import Histogram
 from elasticq.node.settings import GroupStatus, NodeStatus
@@ -30,56 +30,86 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 PREFIX: Final = "elasticq_"
 QUEUES_MAX: Final = 10_000
 """Queues whose figures are shown; ``elasticq_queues`` counts all."""
-PART: Final = 100
-"""Queues, or lines of one family, that are done before the loop serves others: about a millisecond's work."""
+LOOKED_AT_A_SLICE: Final = 100
+"""Queues whose figures are taken before the loop serves others: about a millisecond's work."""
+ROWS_A_SLICE: Final = 250
+"""Queues, topics or subscriptions whose lines of one family are written before the loop serves others."""
 
 Key = tuple[str, str]
-Family = TypeVar("Family", bound=Metric)
-Row = TypeVar("Row")
+"""Owner and name of a queue or topic."""
 Counted = TypeVar("Counted")
-Lines = Iterator[bytes]
-"""A family in parts; between two parts the loop serves others."""
 
 _MESSAGES: Final[list[tuple[str, str, Callable[[Messages], int]]]] = [
-    ("messages_sent", "Messages that clients sent through this member.", lambda each: each.sent),
-    ("messages_received", "Messages that this member gave to receives.", lambda each: each.received),
-    ("messages_deleted", "Deletes of messages that this member confirmed.", lambda each: each.deleted),
-    ("empty_receives", "Receives that this member answered without a message.", lambda each: each.empty),
+    ("messages_sent", "Messages that clients sent through this member.", attrgetter("sent")),
+    ("messages_received", "Messages that this member gave to receives.", attrgetter("received")),
+    ("messages_deleted", "Deletes of messages that this member confirmed.", attrgetter("deleted")),
+    ("empty_receives", "Receives that this member answered without a message.", attrgetter("empty")),
 ]
-
-
 _PUBLISHED: Final[list[tuple[str, str, Callable[[Published], int]]]] = [
-    ("topic_published", "Messages that clients published through this member.", lambda each: each.published),
-    ("topic_delivered", "Copies of published messages that queues took.", lambda each: each.delivered),
-    ("topic_filtered", "Copies that filter policies held back.", lambda each: each.filtered),
-    ("topic_failed", "Copies that their queue could not take; some are dead letters.", lambda each: each.failed),
+    ("topic_published", "Messages that clients published through this member.", attrgetter("published")),
+    ("topic_delivered", "Copies of published messages that queues took.", attrgetter("delivered")),
+    ("topic_filtered", "Copies that filter policies held back.", attrgetter("filtered")),
+    ("topic_failed", "Copies that their queue could not take; some are dead letters.", attrgetter("failed")),
 ]
 _PUSHES: Final[list[tuple[str, str, Callable[[tuple[int, int, int]], int]]]] = [
     ("topic_pushes_delivered", "Notifications that web servers took from this member.", itemgetter(0)),
     ("topic_pushes_retried", "Posts of notifications that failed and are tried again.", itemgetter(1)),
     ("topic_pushes_failed", "Notifications to web servers that were given up.", itemgetter(2)),
 ]
+_SUBSCRIBED: Final[list[tuple[str, str, Callable[[SubscriptionCounts], int]]]] = [
+    (
+        "topic_subscription_delivered",
+        "Messages that a subscription's queue or web server took, from this member as the master.",
+        attrgetter("delivered"),
+    ),
+    (
+        "topic_subscription_retried",
+        "Posts to a subscription's web server that failed and are tried again.",
+        attrgetter("retried"),
+    ),
+    (
+        "topic_subscription_failed",
+        "Messages that a subscription's queue or web server refused for good; some are dead letters.",
+        attrgetter("failed"),
+    ),
+]
 
 
-async def expose(source: AdminSource) -> bytes:
-    """Return the whole page."""
-    status = source.status()
-    parts = [generate_latest(_Families(_of_member(status, source))), generate_latest(_process())]
-    await asyncio.sleep(0)
-    parts.append(generate_latest(_Families(_of_requests(source.meter()))))
-    queues = await _queues(source) if status.role == "master" else []
-    counted = _counted(source.meter(), queues, is_master=status.role == "master")
-    waiting = Counter((each.owner, each.queue) for each in source.waiting(QUEUES_MAX))
-    topics = list(islice(source.meter().by_topic().items(), QUEUES_MAX))
-    pushes = list(islice(source.pushes().items(), QUEUES_MAX))
-    of_queues = (*_of_queues(queues, status.time_ms), *_of_consumers(waiting), *_of_counts("queue", _MESSAGES, counted))
-    groups = source.groups(QUEUES_MAX) if status.role == "master" else []
-    of_queues = (*of_queues, *_of_groups(groups))
-    for lines in (*of_queues, *_of_counts("topic", _PUBLISHED, topics), *_of_counts("topic", _PUSHES, pushes)):
-        for part in lines:
+async def expose(source: AdminSource) -> list[bytes]:
+    """Return the page in parts; between two slices the loop serves others."""
+    parts = []
+    for part in slices(source):
+        if part:
             parts.append(part)
-            await asyncio.sleep(0)
-    return b"".join(parts)
+        await asyncio.sleep(0)
+    return parts
+
+
+def slices(source: AdminSource) -> Iterator[bytes]:
+    """Yield the page; each step takes a bounded time, and may have nothing to give yet."""
+    status = source.status()
+    yield generate_latest(_Families(_of_member(status, source)))
+    yield generate_latest(_PROCESS)
+    yield generate_latest(_Families(_of_requests(source.meter())))
+    queues: list[QueueFigures] = []
+    labels: dict[Key, str] = {}
+    if status.role == "master":
+        shown = islice(source.queues(), QUEUES_MAX)
+        while part := list(islice(shown, LOOKED_AT_A_SLICE)):
+            queues += part
+            for each in part:
+                labels[each.account, each.name] = _labels("queue", each.account, each.name)
+            yield b""
+        source.meter().forget(labels.__contains__)
+    yield from _of_queues(list(labels.values()), queues, status.time_ms)
+    yield from _of_messages(source.meter(), labels, is_master=status.role == "master")
+    yield from _of_consumers(source, labels)
+    told = "Messages that outlived their retention and that this member removed as the master."
+    yield from _of_keys("queue", [("messages_expired", told, int)], source.expired())
+    yield from _of_keys("topic", _PUBLISHED, source.meter().by_topic())
+    yield from _of_keys("topic", _PUSHES, source.pushes())
+    yield from _of_subscriptions(source)
+    yield from _of_groups(source.groups(QUEUES_MAX) if status.role == "master" else [])
 
 
 class _Families(Collector):
@@ -100,6 +130,8 @@ def _process() -> CollectorRegistry:
     GCCollector(registry=registry)
     return registry
 
+
+_PROCESS: Final = _process()
 
 # --- the member -------------------------------------------------------------------
 
@@ -184,129 +216,147 @@ def _of_requests(meter: Meter) -> Iterator[Metric]:
     yield times
 
 
-# --- queues -----------------------------------------------------------------------
+# --- queues and topics ------------------------------------------------------------
 
 
-async def _queues(source: AdminSource) -> list[QueueFigures]:
-    """Return the figures of queues, taken in parts, each part at its own moment."""
-    found: list[QueueFigures] = []
-    queues = islice(source.queues(), QUEUES_MAX)
-    while part := list(islice(queues, PART)):
-        found += part
-        await asyncio.sleep(0)
-    return found
+def _of_queues(labels: Sequence[str], queues: Sequence[QueueFigures], time_ms: int) -> Iterator[bytes]:
+    """Yield what is told of each queue; labels: theirs, in the same order."""
+
+    def states(label: str, queue: QueueFigures) -> str:
+        start = f"{PREFIX}queue_messages{{{label},state="
+        return (
+            f'{start}"visible"}} {queue.visible}\n'
+            f'{start}"in_flight"}} {queue.in_flight}\n'
+            f'{start}"delayed"}} {queue.delayed}\n'
+        )
+
+    def age_s(queue: QueueFigures) -> float:
+        return 0 if queue.oldest_ms is None else max(0, time_ms - queue.oldest_ms) / 1_000
+
+    def messages(queue: QueueFigures) -> int:
+        return queue.visible + queue.in_flight + queue.delayed
+
+    yield from _lines(GaugeMetricFamily, "queue_messages", "Messages in a queue.", labels, queues, states)
+    told = "Age of a queue's oldest message, 0 in an empty one."
+    yield from _of_rows([("queue_oldest_message_age_seconds", told, age_s)], labels, queues, GaugeMetricFamily)
+    told = "Messages in a queue to which others send their dead letters."
+    dead = [at for at, queue in enumerate(queues) if queue.is_dead_letter_queue]
+    of_dead = [labels[at] for at in dead], [queues[at] for at in dead]
+    yield from _of_rows([("dead_letters", told, messages)], *of_dead, GaugeMetricFamily)
 
 
-def _counted(meter: Meter, queues: Sequence[QueueFigures], *, is_master: bool) -> list[tuple[Key, Messages]]:
-    """Return what was counted of queues that exist; a follower does not know which do, and shows all."""
-    if is_master:
-        existing = {(queue.account, queue.name) for queue in queues}
-        meter.forget(existing.__contains__)
-        return [(key, found) for key, found in meter.by_queue().items() if key in existing]
-    return list(islice(meter.by_queue().items(), QUEUES_MAX))
+def _of_messages(meter: Meter, labels: Mapping[Key, str], *, is_master: bool) -> Iterator[bytes]:
+    """Yield what was counted of queues that exist; a follower does not know which do, and shows all."""
+    keys, counts = list(meter.by_queue()), list(meter.by_queue().values())
+    found: list[str] = []
+    shown: list[Messages] = []
+    for at in range(0, len(keys) if is_master else min(len(keys), QUEUES_MAX), ROWS_A_SLICE):
+        for key, counted in zip(keys[at : at + ROWS_A_SLICE], counts[at : at + ROWS_A_SLICE], strict=True):
+            label = labels.get(key) if is_master else _labels("queue", *key)
+            if label is not None:
+                found.append(label)
+                shown.append(counted)
+        yield b""
+    yield from _of_rows(_MESSAGES, found, shown)
 
 
-def _of_queues(queues: Sequence[QueueFigures], time_ms: int) -> Iterator[Lines]:
-    def add_states(family: GaugeMetricFamily, queue: QueueFigures) -> None:
-        family.add_metric([queue.name, queue.account, "visible"], queue.visible)
-        family.add_metric([queue.name, queue.account, "in_flight"], queue.in_flight)
-        family.add_metric([queue.name, queue.account, "delayed"], queue.delayed)
-
-    def add_age(family: GaugeMetricFamily, queue: QueueFigures) -> None:
-        age_ms = 0 if queue.oldest_ms is None else max(0, time_ms - queue.oldest_ms)
-        family.add_metric([queue.name, queue.account], age_ms / 1_000)
-
-    labels = ["queue", "account"]
-    name, told = f"{PREFIX}queue_messages", "Messages in a queue."
-    yield _lines(lambda: GaugeMetricFamily(name, told, labels=[*labels, "state"]), queues, add_states)
-    oldest, about = f"{PREFIX}queue_oldest_message_age_seconds", "Age of a queue's oldest message, 0 in an empty one."
-    yield _lines(lambda: GaugeMetricFamily(oldest, about, labels=labels), queues, add_age)
-    dead = [queue for queue in queues if queue.is_dead_letter_queue]
-
-    def add_dead(family: GaugeMetricFamily, queue: QueueFigures) -> None:
-        family.add_metric([queue.name, queue.account], queue.visible + queue.in_flight + queue.delayed)
-
-    letters, meaning = f"{PREFIX}dead_letters", "Messages in a queue to which others send their dead letters."
-    yield _lines(lambda: GaugeMetricFamily(letters, meaning, labels=labels), dead, add_dead)
+def _of_consumers(source: AdminSource, labels: Mapping[Key, str]) -> Iterator[bytes]:
+    waiting = source.consumers()
+    found = [labels.get(key) or _labels("queue", *key) for key in islice(waiting, QUEUES_MAX)]
+    yield b""
+    told = "Receives that wait at a queue."
+    yield from _of_rows([("queue_consumers", told, int)], found, list(waiting.values()), GaugeMetricFamily)
 
 
-def _of_consumers(waiting: Counter[Key]) -> Iterator[Lines]:
-    def add(family: GaugeMetricFamily, row: tuple[Key, int]) -> None:
-        (account, queue), count = row
-        family.add_metric([queue, account], count)
-
-    name, told = f"{PREFIX}queue_consumers", "Receives that wait at a queue."
-    yield _lines(lambda: GaugeMetricFamily(name, told, labels=["queue", "account"]), list(waiting.items()), add)
+def _of_keys(
+    kind: str, families: Sequence[tuple[str, str, Callable[[Counted], float]]], counts: Mapping[Key, Counted]
+) -> Iterator[bytes]:
+    """Yield counters of things of a kind, by owner and name."""
+    found, rows = [_labels(kind, *key) for key in islice(counts, QUEUES_MAX)], list(counts.values())
+    yield b""
+    yield from _of_rows(families, found, rows)
 
 
 _GROUPS: Final[list[tuple[str, str, Callable[[GroupStatus], float]]]] = [
-    ("group_generation", "How often what a consumer group has was shared out anew.", lambda each: each.generation),
-    ("group_consumers", "Consumers of a group.", lambda each: each.consumers),
-    ("group_idle_consumers", "Consumers of a group that hold nothing.", lambda each: each.idle),
-    (
-        "group_rebalancing_seconds",
-        "How long a sharing out runs, 0 at rest.",
-        lambda each: each.rebalancing_ms / 1e3,
-    ),
+    ("group_generation", "How often what a consumer group has was shared out anew.", attrgetter("generation")),
+    ("group_consumers", "Consumers of a group.", attrgetter("consumers")),
+    ("group_idle_consumers", "Consumers of a group that hold nothing.", attrgetter("idle")),
+    ("group_rebalancing_seconds", "How long a sharing out runs, 0 at rest.", lambda each: each.rebalancing_ms / 1e3),
     ("group_rebalanced_seconds", "How long a group's last sharing out took.", lambda each: each.rebalanced_ms / 1e3),
+]
+_MOVES: Final[list[tuple[str, str, Callable[[GroupStatus], float]]]] = [
+    ("group_moves", "Resources that were taken from a consumer so that another one gets them.", attrgetter("moves")),
 ]
 
 
-def _of_groups(groups: Sequence[GroupStatus]) -> Iterator[Lines]:
-    labels = ["group", "account"]
-    for name, told, read in _GROUPS:
+def _of_groups(groups: Sequence[GroupStatus]) -> Iterator[bytes]:
+    def states(label: str, group: GroupStatus) -> str:
+        start = f"{PREFIX}group_resources{{{label},state="
+        return f'{start}"held"}} {group.held}\n{start}"revoking"}} {group.revoking}\n{start}"free"}} {group.free}\n'
 
-        def add(family: GaugeMetricFamily, group: GroupStatus, read: Callable[[GroupStatus], float] = read) -> None:
-            family.add_metric([group.group, group.account], read(group))
-
-        yield _lines(partial(GaugeMetricFamily, PREFIX + name, told, labels=labels), groups, add)
-
-    def add_states(family: GaugeMetricFamily, group: GroupStatus) -> None:
-        family.add_metric([group.group, group.account, "held"], group.held)
-        family.add_metric([group.group, group.account, "revoking"], group.revoking)
-        family.add_metric([group.group, group.account, "free"], group.free)
-
-    def add_moves(family: CounterMetricFamily, group: GroupStatus) -> None:
-        family.add_metric([group.group, group.account], group.moves)
-
-    resources, about = f"{PREFIX}group_resources", "Queues or partitions of a group, by whether somebody has them."
-    yield _lines(lambda: GaugeMetricFamily(resources, about, labels=[*labels, "state"]), groups, add_states)
-    moves, meaning = f"{PREFIX}group_moves", "Resources that were taken from a consumer so that another one gets them."
-    yield _lines(lambda: CounterMetricFamily(moves, meaning, labels=labels), groups, add_moves)
+    labels = [_labels("group", each.account, each.group) for each in groups]
+    yield from _of_rows(_GROUPS, labels, groups, GaugeMetricFamily)
+    yield from _of_rows(_MOVES, labels, groups)
+    told = "Queues or partitions of a group, by whether somebody has them."
+    yield from _lines(GaugeMetricFamily, "group_resources", told, labels, groups, states)
 
 
-def _of_counts(
-    label: str,
-    families: Sequence[tuple[str, str, Callable[[Counted], int]]],
-    rows: Sequence[tuple[Key, Counted]],
-) -> Iterator[Lines]:
-    """Yield a counter for each of the families; label: what the names in the rows' keys are of."""
+def _of_subscriptions(source: AdminSource) -> Iterator[bytes]:
+    found: list[str] = []
+    shown: list[SubscriptionCounts] = []
+    subscriptions = islice(source.subscriptions(), QUEUES_MAX)
+    while part := list(islice(subscriptions, LOOKED_AT_A_SLICE)):
+        shown += part
+        for each in part:
+            queue = f',queue="{_escaped(each.queue)}"' if each.queue else ""
+            own = f',protocol="{each.protocol}"{queue},subscription="{_escaped(each.key)}"'
+            found.append(_labels("topic", *each.topic) + own)
+        yield b""
+    yield from _of_rows(_SUBSCRIBED, found, shown)
+
+
+def _of_rows(
+    families: Sequence[tuple[str, str, Callable[[Counted], float]]],
+    labels: Sequence[str],
+    rows: Sequence[Counted],
+    kind: Callable[[str, str], Metric] = CounterMetricFamily,
+) -> Iterator[bytes]:
+    """Yield families of one kind, counters or gauges, each with its name, its meaning and its value in a row."""
+    suffix = "_total" if kind is CounterMetricFamily else ""
     for name, told, read in families:
+        start = f"{PREFIX}{name}{suffix}{{"
 
-        def add(family: CounterMetricFamily, row: tuple[Key, Counted], read: Callable[[Counted], int] = read) -> None:
-            (account, named), counted = row
-            family.add_metric([named, account], read(counted))
+        def line(label: str, counted: Counted, start: str = start, read: Callable[[Counted], float] = read) -> str:
+            return f"{start}{label}}} {read(counted)}\n"
 
-        yield _lines(partial(CounterMetricFamily, PREFIX + name, told, labels=[label, "account"]), rows, add)
-
-
-def _lines(make: Callable[[], Family], rows: Sequence[Row], add: Callable[[Family, Row], None]) -> Lines:
-    """Yield the lines of a family in parts, after its heading.
-
-    They are written here, as generate_latest takes three times as long: names of queues and accounts need no escapes.
-    """
-    if rows:
-        yield generate_latest(_Families([make()]))
-    for at in range(0, len(rows), PART):
-        family = make()
-        for row in rows[at : at + PART]:
-            add(family, row)
-        yield "".join([_line(sample) for sample in family.samples]).encode()
+        yield from _lines(kind, name, told, labels, rows, line)
 
 
-def _line(sample: Sample) -> str:
-    labels = ",".join([f'{name}="{value}"' for name, value in sorted(sample.labels.items())])
-    return f"{sample.name}{{{labels}}} {float(sample.value)!r}\n"
+def _lines(
+    kind: Callable[[str, str], Metric],
+    name: str,
+    told: str,
+    labels: Sequence[str],
+    rows: Sequence[Counted],
+    line: Callable[[str, Counted], str],
+) -> Iterator[bytes]:
+    """Yield the heading of a family, and its lines in slices; nothing where there are no rows."""
+    if labels:
+        yield generate_latest(_Families([kind(PREFIX + name, told)]))
+    for at in range(0, len(labels), ROWS_A_SLICE):
+        yield "".join(map(line, labels[at : at + ROWS_A_SLICE], rows[at : at + ROWS_A_SLICE])).encode()
+
+
+def _labels(kind: str, account: str, name: str) -> str:
+    """Return the labels of a queue or topic, escaped, as they stand in each of its lines."""
+    return f'account="{_escaped(account)}",{kind}="{_escaped(name)}"'
+
+
+def _escaped(text: str) -> str:
+    """Return a label's value as the format wants it; owners and names of queues that exist stay as they are."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return text
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
 # --- one family each --------------------------------------------------------------

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from elasticq.admin.rates import Rates
 from elasticq.engine.figures import QueueFigures
+from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.model.commands import Command
 from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result
@@ -40,6 +41,24 @@ class Event(Struct, frozen=True):
     level: str
     event: str
     text: str
+
+
+class SubscriptionCounts(Struct, frozen=True):
+    """What this member, as the master, did for a subscription since its process began.
+
+    topic: owner and name; key: the end of the subscription's ARN; queue: the name of the queue that it is, empty for
+    a web server; delivered: copies that its queue took, or posts that its web server took; retried: posts that
+    failed and are tried again; failed: copies that were refused, and posts that were given up, which its dead-letter
+    queue has instead, if there is one.
+    """
+
+    topic: tuple[str, str]
+    key: str
+    protocol: str
+    queue: str
+    delivered: int
+    retried: int
+    failed: int
 
 
 class AdminSource(Protocol):
@@ -78,6 +97,18 @@ class AdminSource(Protocol):
         """Return what became of notifications to web servers: delivered, tried again, given up, by owner and name of
         the topic."""
 
+    def topics(self) -> Iterator[tuple[TopicSet, list[SubscriptionSet]]]:
+        """Yield each topic with its subscriptions, as they are when it is its turn."""
+
+    def subscriptions(self) -> Iterator[SubscriptionCounts]:
+        """Yield the counts of each subscription for which something was done, as they are when it is its turn."""
+
+    def subscription(self, key: str) -> SubscriptionCounts | None:
+        """Return the counts of one subscription, by the end of its ARN; None where nothing was done for it."""
+
+    def expired(self) -> dict[tuple[str, str], int]:
+        """Return how many messages this member, as the master, removed as expired, by owner and name of the queue."""
+
     def queues(self) -> Iterator[QueueFigures]:
         """Yield the figures of each queue as they are when it is its turn; the caller may take its time."""
 
@@ -115,6 +146,9 @@ class AdminSource(Protocol):
 
         Raises SqsError, or RuntimeStopped if the runtime stops meanwhile.
         """
+
+    def consumers(self) -> dict[tuple[str, str], int]:
+        """Return how many receives wait at each queue with some, by owner and name: of all members at the master."""
 
     def waiting(self, limit: int) -> list[Waiting]:
         """Return at most ``limit`` receives that wait at this member: all of the cluster's at the master."""

@@ -21,6 +21,8 @@ from elasticq.engine.writers import cluster, consumer_groups, history, leases, m
 from elasticq.engine.writers.contract import Declare, Undo, Writer
 from elasticq.engine.writers.history import forget_invocation
 
+_UNTOUCHED: Final = UNTOUCHED  # compiled, a name of this module costs nothing, and another's a look into a dict
+
 
 def apply(state: State, mutation: m.Mutation, undo: Undo | None = None) -> None:
     """Write ``mutation``; with ``undo`` also note how to take it back."""
@@ -49,9 +51,9 @@ def _put_row(state: State, queue: Queue, sequence: int, old: Row, row: Row | Non
         undo.append((_put_back, state, queue, sequence, old, content, group, queue.last_sequence))
         if row is None and queue.kind.has_priorities:  # undone first: the message comes back where it was
             undo.append((order.prioritise, sequence, order.priority(sequence)))
-    if row is not UNTOUCHED and row is not None:
+    if row is not _UNTOUCHED and row is not None:
         queue.rows[sequence] = row
-    elif old is not UNTOUCHED:
+    elif old is not _UNTOUCHED:
         del queue.rows[sequence]
     if row is not None:
         order.replace(sequence, old, row)
@@ -78,7 +80,7 @@ def _put_back(
         if content is not None:
             keep(state, queue, content)
         queue.issued.add(sequence)
-        if row is not UNTOUCHED:
+        if row is not _UNTOUCHED:
             queue.rows[sequence] = row
         if group is not None:
             queue.join(sequence, group)
@@ -101,7 +103,7 @@ def _message_stored(state: State, mutation: m.MessageStored, undo: Undo | None) 
     queue.ages.note(sequence, mutation.sent_ms)
     if mutation.dead_letter is not None and not queue.kind.renews_dead_letters:
         heappush(queue.messages.late, (mutation.sent_ms, sequence))
-    row = UNTOUCHED
+    row = _UNTOUCHED
     if mutation.visible_at_ms:
         row = queue.rows[sequence] = Row(mutation.visible_at_ms)
     if mutation.group_id is not None and not queue.kind.needs_group:
@@ -115,12 +117,13 @@ def _messages_received(state: State, mutation: m.MessagesReceived, undo: Undo | 
     queue = state.queues.get(mutation.queue_id)
     if queue is None:
         return
+    until_ms, received_ms = mutation.until_ms, mutation.received_ms
     for sequence, delivery_number, count, first_ms in zip(
         mutation.sequences, mutation.delivery_numbers, mutation.receive_counts, mutation.first_received_ms, strict=True
     ):
         old = queue.row(sequence)
         if old is not None:
-            row = Row(mutation.until_ms, delivery_number, count, first_ms, mutation.received_ms)
+            row = Row(until_ms, delivery_number, count, first_ms, received_ms)
             _put_row(state, queue, sequence, old, row, undo)
 
 

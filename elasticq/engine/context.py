@@ -6,6 +6,7 @@ from typing import Final
 from elasticq.engine.identity import TERM_SHIFT
 from elasticq.engine.mutations import Mutation
 from elasticq.engine.state import Queue, State
+from elasticq.engine.tally import Tally
 from elasticq.model.commands import Call, DeclareQueue
 from elasticq.model.errors import MissingParameter, SqsError
 from elasticq.model.limits import STRICT, Limits
@@ -29,6 +30,7 @@ class ExecutionContext:
 
     region: the node's own; has_one_region: queues are not told apart by the regions of calls, and ARNs not by theirs.
     template: what a queue is made from at its first use; None: a missing queue is an error.
+    tally: counts for the metrics, of what is executed with this.
     ignored: names of queue attributes that calls gave and that were passed over, for the log: the first IGNORED_MAX.
     """
 
@@ -40,6 +42,7 @@ class ExecutionContext:
         "now_ms",
         "region",
         "sixty_second_rules",
+        "tally",
         "template",
         "term",
     )
@@ -61,6 +64,7 @@ class ExecutionContext:
         self.template = template
         self.limits = limits
         self.has_one_region = has_one_region
+        self.tally = Tally()
         self.ignored: set[str] = set()
         self._numbers = 0
 

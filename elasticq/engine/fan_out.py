@@ -169,7 +169,7 @@ class FanOut:
             self._deliver(message, subscription)
 
     def _deliver(self, message: Message, subscription: Subscription) -> None:
-        counts = self.counts
+        counts, tally = self.counts, self._context.tally.of(subscription.row.number)
         queue = self._state.names.get(subscription.target)
         attributes = message.attributes if subscription.is_raw else None
         has_place = queue is not None and self._takes(queue, message, subscription)
@@ -177,6 +177,7 @@ class FanOut:
             has_place = has_place and subscription.row.protocol != QUEUE_PROTOCOL
         if queue is not None and has_place:
             counts.delivered += 1
+            tally.delivered += 1
             self._store_everywhere(queue, message, subscription)
             return
         dead = self._state.names.get(subscription.dead_letters) if subscription.dead_letters is not None else None
@@ -186,9 +187,11 @@ class FanOut:
             and (message.group_id is not None or not dead.kind.needs_group)
         ):
             counts.dead_lettered += 1
+            tally.dead_lettered += 1
             self._store(dead, message, subscription)
         else:
             counts.failed += 1
+            tally.failed += 1
 
     def _takes(self, queue: Queue, message: Message, subscription: Subscription) -> bool:
         if not self.is_checked or subscription.row.protocol != QUEUE_PROTOCOL:

@@ -21,11 +21,11 @@ TERM_SHIFT = 40  # sequence and queue id = term << 40 | counter
 DELIVERY_TERM_SHIFT = 32  # delivery number = term << 32 | deliveries so far
 
 _RECEIPT = 1  # the kind of handle, its first byte; there is only one
-_HANDLE = Layout(">BQQQ")
+_HANDLE: Final = Layout(">BQQQ")
 _MAC_BYTES = 17  # 25 + 17 = 42 bytes are 56 base64 characters without padding
 _HANDLE_CHARS = 56
-_ORIGIN = Layout(">QQ")
-_NUMBER = Layout(">Q")
+_ORIGIN: Final = Layout(">QQ")
+_NUMBER: Final = Layout(">Q")
 _TOKEN_BYTES = 144  # as AWS's: 288 hexadecimal digits
 
 RECENT_MAX: Final = 2_048  # a power of two

@@ -133,19 +133,25 @@ class Draft:
         self.rows[row.name, row.partition] = row
         self.mutations.append(row)
 
+    def _lose(self, consumer: int) -> None:
+        seat = self._seats.get(consumer)
+        if seat is not None:
+            seat.held -= 1
+
     def _free(self, row: ResourceAssigned) -> None:
         resource = row.name, row.partition
-        del self.rows[resource]
+        if self.rows.get(resource) == row:
+            del self.rows[resource]
         self._touch(row.consumer)
         if not row.is_revoked:
-            self._seats[row.consumer].held -= 1
+            self._lose(row.consumer)
         elif row.wanted_by:
             self._wishes[resource] = row.wanted_by if row.wanted_in >= self.status.changed else 0
         self.mutations.append(ResourceFreed(row.token, row.queue_id))
 
     def _revoke(self, row: ResourceAssigned, wanted_by: int = 0, wanted_in: int = 0) -> None:
         if not row.is_revoked:
-            self._seats[row.consumer].held -= 1
+            self._lose(row.consumer)
             if self._group.present.get((row.name, row.partition)) == row.queue_id:
                 self.status = replace(self.status, moves=self.status.moves + 1)
         self._put(replace(row, is_revoked=True, wanted_by=wanted_by, wanted_in=wanted_in))

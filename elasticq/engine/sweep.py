@@ -15,6 +15,7 @@ from elasticq.engine.invocations import SWEPT
 from elasticq.engine.leases import Key
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.state import Queue, State
+from elasticq.engine.tally import Tally
 from elasticq.model.limits import (
     LEASE_KEPT_MIN_MS,
     LEASE_KEPT_MS,
@@ -139,11 +140,15 @@ def expired_counts(queue: Queue, now_ms: int) -> Counts:
 
 
 class Sweeper:
-    """Goes round all queues, QUEUES_A_STEP at a time, deleted ones first; then round the leases."""
+    """Goes round all queues, QUEUES_A_STEP at a time, deleted ones first; then round the leases.
 
-    __slots__ = ("_due", "_due_leases")
+    tally: where the expired messages are counted.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_due", "_due_leases", "_tally")
+
+    def __init__(self, tally: Tally | None = None) -> None:
+        self._tally = Tally() if tally is None else tally
         self._due: list[int] = []
         self._due_leases: list[Key] = []
 
@@ -161,6 +166,7 @@ class Sweeper:
         rows = 0
         if not self._due:
             self._due = list(state.queues)
+            self._tally.forget(state)
         for _ in range(min(QUEUES_A_STEP, len(self._due))):
             due = state.queues.get(self._due.pop())
             if due is None:
@@ -176,7 +182,10 @@ class Sweeper:
             ):
                 late += old
                 found.append(m.MessagesRemoved(due.id, old))
-            rows += len(sequences) + len(late)
+            gone = len(sequences) + len(late)
+            if gone:
+                self._tally.expire(due.id, gone)
+            rows += gone
             if rows >= MUTATION_ROWS_MAX:
                 self._due.append(due.id)
                 return found, True

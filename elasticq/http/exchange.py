@@ -10,9 +10,9 @@ from elasticq.http.head import FORM_FOR_JSON, JSON
 from elasticq.model.commands import Command
 from elasticq.model.errors import InternalFailure, SqsError, UnknownOperation
 from elasticq.model.results import Result, StaleResult
-from elasticq.wire import form, json, query, query_json, topic_xml
+from elasticq.wire import json, query, query_json, topic_xml
 from elasticq.wire.operations import Operation, Service
-from elasticq.wire.services import Services, of_operation, pick
+from elasticq.wire.services import Services, of_operation
 
 JSON_TYPE: Final = b"application/x-amz-json-1.0"
 XML_TYPE: Final = b"text/xml"
@@ -45,16 +45,19 @@ def decode(
     """
     try:
         if protocol != JSON:
-            parameters = form.parse(body)
-            service = pick(services, credential, parameters)
-            return query.decode_parameters(service, parameters, len(body), path)
+            return query.decode_any(services, body, path, credential)
         if operation is None:
-            raise UnknownOperation("The operation is unknown.")
+            raise unknown_operation()
         return operation, json.decode(operation, body)
     except SqsError:
         raise
     except Exception as failure:
         raise internal_failure(failure) from failure
+
+
+def unknown_operation() -> UnknownOperation:
+    """The error for a JSON request whose header names no operation."""
+    return UnknownOperation("The operation is unknown.")
 
 
 def encode(

@@ -11,7 +11,7 @@ write.
 
 import asyncio
 from time import perf_counter
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from elasticq.http import audit, exchange
 from elasticq.http.caller import invocation
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 _Pending = tuple[Head, Operation, Command, str, float]
 """A request whose reply is outstanding: head, operation, command, account, and when it began by perf_counter."""
-_WITH_HEADERS: Final = (SqsError, StaleResult)
 
 
 class SqsProtocol(Framing):
@@ -160,12 +159,12 @@ class SqsProtocol(Framing):
                 principal, account = self._identify(head.authorization)
             else:
                 principal, account = self._authenticator.admit(head.lines, head.authorization, body)
-            if operation is not None and head.protocol == JSON:
+            if head.protocol != JSON:
+                operation, command = query.decode_any(self._context.services, body, head.path, head.authorization)
+            elif operation is not None:
                 command = json.decode(operation, body)
             else:
-                operation, command = exchange.decode(
-                    self._context.services, head.protocol, operation, body, head.path, head.authorization
-                )
+                raise exchange.unknown_operation()
             if head.fence:
                 add_fence(command, head.fence)
         except Exception as failure:
@@ -210,7 +209,7 @@ class SqsProtocol(Framing):
         if self._waiting_bytes:
             self.hold(0)
         responses = context.responses
-        if head.close or context.stopping or isinstance(outcome, _WITH_HEADERS):
+        if head.close or context.stopping or type(outcome) is StaleResult or isinstance(outcome, SqsError):
             request_id = responses.request_id(context.hot_requests)
             answer = exchange.encode(context.services, head.protocol, operation, command, outcome, request_id)
             self._write(head, answer, request_id)

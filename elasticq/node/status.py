@@ -139,7 +139,7 @@ def _group_status(group: Group, time_ms: int) -> GroupStatus:
         idle=sum(not each.held for each in group.consumers.values()),
         held=held,
         revoking=revoking,
-        free=sum(each not in group.by_resource for each in group.present),
+        free=max(len(group.present) - len(group.by_resource), 0),
         moves=status.moves,
         rebalancing_ms=max(time_ms - status.started_ms, 0) if status.started_ms else 0,
         rebalanced_ms=status.rebalanced_ms,

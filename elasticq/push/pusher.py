@@ -84,6 +84,7 @@ class Pusher:
         self._workers: dict[int, asyncio.Task[None]] = {}
         self._watching: asyncio.Task[None] | None = None
         self.counts: dict[tuple[str, str], Counts] = {}  # by owner and name of the topic
+        self.by_subscription: dict[int, Counts] = {}  # of those that are there, by number
 
     # --- life -----------------------------------------------------------------------
 
@@ -109,6 +110,10 @@ class Pusher:
         wanted = node.state.topics.pushed if node.replica.role == MASTER else {}
         for number in [number for number, task in self._workers.items() if number not in wanted or task.done()]:
             self._workers.pop(number).cancel()
+        if len(self.by_subscription) > len(node.state.topics.pushed):
+            self.by_subscription = {
+                number: counts for number, counts in self.by_subscription.items() if number in node.state.topics.pushed
+            }
         for number, subscription in wanted.items():
             if number not in self._workers:
                 self._workers[number] = self._loop.create_task(self._work(subscription))
@@ -173,19 +178,23 @@ class Pusher:
             signer=signer,
         )
         outcome = await self._poster.post(subscription.row.endpoint, request.headers, request.text.encode())
-        counts = self.counts.setdefault((topic.row.account, topic.row.name), Counts())
+        of_topic = self.counts.setdefault((topic.row.account, topic.row.name), Counts())
+        told = of_topic, self.by_subscription.setdefault(number, Counts())
         retry = int((message.attributes or {}).get(_RECEIVES, "1"))
         delay_s = None if outcome.is_final else policy.delay_s(retry)
         try:
             if outcome.is_done:
-                counts.delivered += not asks
+                for counts in told:
+                    counts.delivered += not asks
                 await self._delete(subscription, message)
             elif delay_s is not None:
-                counts.retried += 1
+                for counts in told:
+                    counts.retried += 1
                 later = ChangeMessageVisibility(subscription.target[1], message.receipt_handle, round(delay_s))
                 await self._call(later, subscription.target[0])
             else:
-                counts.failed += 1
+                for counts in told:
+                    counts.failed += 1
                 await self._give_up(subscription, message, request, outcome, arn, asks=asks)
         except RuntimeStopped:
             return  # the message is not deleted: it is posted again

@@ -66,6 +66,11 @@ class Pushes:
         """What became of notifications, by owner and name of their topic."""
         return {} if self._pusher is None else self._pusher.counts
 
+    @property
+    def by_subscription(self) -> "dict[int, Counts]":
+        """What became of notifications, by the number of their subscription."""
+        return {} if self._pusher is None else self._pusher.by_subscription
+
     async def certificate(self) -> bytes | None:
         """Return the certificate of this cluster's signatures; None while this member knows no cluster."""
         if not self._runtime.node.state.mac_key:

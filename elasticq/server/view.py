@@ -4,12 +4,15 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from time import perf_counter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from elasticq.admin import asking
 from elasticq.admin.rates import Rates
-from elasticq.admin.source import Event, Waiting
+from elasticq.admin.source import Event, SubscriptionCounts, Waiting
 from elasticq.engine.figures import QueueFigures, figures
+from elasticq.engine.mutations import SubscriptionSet, TopicSet
+from elasticq.engine.tally import Tally
+from elasticq.engine.topics import QUEUE_PROTOCOL, Subscription
 from elasticq.http import audit
 from elasticq.http.context import ServerContext
 from elasticq.http.protocol import SqsProtocol
@@ -18,6 +21,7 @@ from elasticq.model.errors import SqsError
 from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result, StaleResult
 from elasticq.node.members import name_of
+from elasticq.node.node import Node
 from elasticq.node.orders import Order, OrderOutcome
 from elasticq.node.pending_calls import Remote
 from elasticq.node.proxy import PROXY
@@ -31,6 +35,9 @@ from elasticq.server.events import EventKeeper
 from elasticq.server.linked import Linked
 from elasticq.server.pushes import Pushes
 from elasticq.server.settings import Settings
+
+if TYPE_CHECKING:
+    from elasticq.push.pusher import Counts
 
 PRINCIPAL: Final = "operator"
 """Who calls, as the log and the messages' SenderId tell it, where the admin port executes a command."""
@@ -105,6 +112,70 @@ class View:
         counts = {} if self.pushing is None else self.pushing.counts
         return {key: (each.delivered, each.retried, each.failed) for key, each in counts.items()}
 
+    def topics(self) -> Iterator[tuple[TopicSet, list[SubscriptionSet]]]:
+        if self.status().role == PROXY:
+            return
+        for topic in list(self._node.state.topics.by_number.values()):
+            if topic.row is not None:
+                yield topic.row, [each.row for each in topic.subscriptions.values()]
+
+    def subscriptions(self) -> Iterator[SubscriptionCounts]:
+        if self.status().role == PROXY:
+            return
+        topics = self._node.state.topics
+        for number in sorted({*self._tally.copies, *self._posts}):
+            found = topics.subscription(number)
+            counts = None if found is None else self._counts_of(found)
+            if counts is not None:
+                yield counts
+
+    def subscription(self, key: str) -> SubscriptionCounts | None:
+        if self.status().role == PROXY:
+            return None
+        found = self._node.state.topics.by_key.get(key)
+        return None if found is None else self._counts_of(found)
+
+    def _counts_of(self, subscription: Subscription) -> SubscriptionCounts | None:
+        row = subscription.row
+        copies, posts = self._tally.copies.get(row.number), self._posts.get(row.number)
+        topic = self._node.state.topics.by_number.get(row.topic)
+        if topic is None or topic.row is None or (copies is None and posts is None):
+            return None
+        is_queue = row.protocol == QUEUE_PROTOCOL
+        stored, refused = (0, 0) if copies is None else (copies.delivered, copies.dead_lettered + copies.failed)
+        return SubscriptionCounts(
+            topic=(topic.row.account, topic.row.name),
+            key=row.key,
+            protocol=row.protocol,
+            queue=subscription.target[1] if is_queue else "",
+            delivered=stored if is_queue else 0 if posts is None else posts.delivered,
+            retried=0 if posts is None else posts.retried,
+            failed=refused + (0 if posts is None else posts.failed),
+        )
+
+    def expired(self) -> dict[tuple[str, str], int]:
+        if self.status().role == PROXY:
+            return {}
+        queues = self._node.state.queues
+        counts = self._tally.expired.items()
+        return {(queues[key].account, queues[key].name): count for key, count in counts if key in queues}
+
+    @property
+    def _node(self) -> Node:
+        """The node of a process that is no proxy."""
+        assert self._member is not None
+        node = self._member.runtime.node
+        assert isinstance(node, Node)
+        return node
+
+    @property
+    def _tally(self) -> Tally:
+        return self._node.journal.context.tally
+
+    @property
+    def _posts(self) -> "dict[int, Counts]":
+        return {} if self.pushing is None else self.pushing.by_subscription
+
     def queues(self) -> Iterator[QueueFigures]:
         assert self._member is not None
         runtime = self._member.runtime
@@ -138,6 +209,15 @@ class View:
 
     def events(self) -> list[Event]:
         return self._events.newest_first()
+
+    def consumers(self) -> dict[tuple[str, str], int]:
+        assert self._member is not None
+        if self.status().role == PROXY:
+            return {}
+        node = self._member.runtime.node
+        queues = node.state.queues
+        counts = node.waiters.counts().items()
+        return {(queues[key].account, queues[key].name): count for key, count in counts if key in queues}
 
     def waiting(self, limit: int) -> list[Waiting]:
         assert self._member is not None

@@ -31,7 +31,7 @@ from elasticq.model.results import (
 )
 from elasticq.wire import careful
 from elasticq.wire.bounds import beyond_bounds
-from elasticq.wire.digests import attributes_md5, body_md5
+from elasticq.wire.digests import attributes_md5, body_md5, sent_md5
 from elasticq.wire.operations import Operation, Service
 
 _encode_json: Final = msgspec.json.Encoder().encode
@@ -160,7 +160,7 @@ def _write_sent(command: SendMessage, result: SendMessageResult) -> bytes:
 
 
 def _sent_digests(sent: SendMessage | SendMessageBatchEntry) -> str:
-    digests = f'"MD5OfMessageBody":"{body_md5(sent.message_body or "")}"'
+    digests = f'"MD5OfMessageBody":"{sent_md5(sent.message_body or "")}"'
     if sent.message_attributes:
         digests += f',"MD5OfMessageAttributes":"{attributes_md5(sent.message_attributes)}"'
     if sent.message_system_attributes:
@@ -208,19 +208,18 @@ def _write_messages(command: Command, result: ReceiveMessageResult) -> bytes:
 
 def _message(message: ReceivedMessage) -> str:
     # By hand like _write_sent: only what clients wrote needs escaping, and a dict of the rest costs twice as much.
-    body = message.body
-    written = (
-        f'{{"MessageId":"{message.message_id}","ReceiptHandle":"{message.receipt_handle}",'
-        f'"MD5OfBody":"{body_md5(body)}","Body":{_encode_json(body).decode()}'
-    )
+    body, more = message.body, ""
     if message.attributes:
-        written += f',"Attributes":{_encode_json(message.attributes).decode()}'
+        more = f',"Attributes":{_encode_json(message.attributes).decode()}'
     if message.message_attributes:
-        written += (
+        more += (
             f',"MD5OfMessageAttributes":"{attributes_md5(message.message_attributes)}"'
             f',"MessageAttributes":{_encode_json(message.message_attributes).decode()}'
         )
-    return written + "}"
+    return (
+        f'{{"MessageId":"{message.message_id}","ReceiptHandle":"{message.receipt_handle}",'
+        f'"MD5OfBody":"{body_md5(body)}","Body":{_encode_json(body).decode()}{more}}}'
+    )
 
 
 def _write_peeked(command: Command, result: PeekResult) -> bytes:

@@ -122,7 +122,7 @@ class Service(Struct, frozen=True):
 
     namespace: of its XML, which names the version of the API
     error_prefix: what the ``__type`` of an error in JSON 1.0 begins with
-    signing_name: the service in the scope of a signature
+    signing_name: the service in the scope of a signature; scope_end: how such a scope ends
     version: what a form gives as its Version; empty: any
     is_wrapped: lists and maps of forms and of XML have an element around them; XML is indented
     not_here: actions that the service has, and this server has not
@@ -137,6 +137,7 @@ class Service(Struct, frozen=True):
     version: str = ""
     is_wrapped: bool = False
     not_here: frozenset[str] = frozenset()
+    scope_end: bytes = b""
 
 
 BY_HAND: Final = frozenset(
@@ -303,7 +304,10 @@ def make_service(
         result = result_classes[row.result]
         operations[row.name] = _operation(row, command, result, shape, namespace, is_wrapped=is_wrapped)
     by_target = {f"{target_prefix}.{name}".encode(): each for name, each in operations.items() if target_prefix}
-    return Service(namespace, error_prefix, signing_name, operations, by_target, version, is_wrapped, not_here)
+    scope_end = f"/{signing_name}/aws4_request".encode()
+    return Service(
+        namespace, error_prefix, signing_name, operations, by_target, version, is_wrapped, not_here, scope_end
+    )
 
 
 SQS: Final = make_service(

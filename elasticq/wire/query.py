@@ -30,8 +30,10 @@ from elasticq.model.results import Result
 from elasticq.wire import form, topic_xml, xml
 from elasticq.wire.bounds import beyond_bounds
 from elasticq.wire.operations import Kind, Member, Operation, Service, Shape
+from elasticq.wire.services import Services, pick
 from elasticq.wire.topic_bounds import topic_beyond_bounds
 
+_convert: Final = msgspec.convert
 _DIGITS_MAX: Final = 10  # of a list's number
 _INTEGER_DIGITS_MAX: Final = 19  # AWS's integers have 32 bits, ours 64
 
@@ -53,6 +55,15 @@ def decode(service: Service, body: bytes, path: str = "/") -> tuple[Operation, C
     return decode_parameters(service, form.parse(body), len(body), path)
 
 
+def decode_any(services: Services, body: bytes, path: str, credential: bytes) -> tuple[Operation, Command]:
+    """As ``decode``, of the service that the form is for.
+
+    credential: the text that holds the scope of the signature; empty where there is none.
+    """
+    parameters = form.parse(body)
+    return decode_parameters(pick(services, credential, parameters), parameters, len(body), path)
+
+
 def decode_parameters(
     service: Service, parameters: dict[str, str], body_bytes: int, path: str = "/"
 ) -> tuple[Operation, Command]:
@@ -68,7 +79,7 @@ def decode_parameters(
         parameters.setdefault("QueueUrl", path)
     members = _read(operation.shape, parameters, "")
     try:
-        command = msgspec.convert(members, operation.command)
+        command = _convert(members, operation.command)
     except msgspec.ValidationError as error:
         if operation.is_wrapped:
             raise topic_beyond_bounds(error) from None
@@ -124,13 +135,13 @@ def _invalid_action(action: str) -> InvalidAction:
 
 def _read(shape: Shape, parameters: dict[str, str], where: str) -> dict[str, Any]:
     """The members of ``shape`` as JSON 1.0 names them; ``where`` stands before the parameter's name in errors."""
-    texts = shape.texts
+    texts, integers = shape.texts, shape.integers
     values: dict[str, Any] = {}
     groups: dict[str, Group] = {}
     for name, value in parameters.items():
         if name in texts:
             values[name] = value
-        elif name in shape.integers:
+        elif name in integers:
             values[name] = _integer(where + name, value)
         elif name not in _NOT_MEMBERS:
             _collect(shape, groups, name, value)

@@ -50,6 +50,6 @@ def _signed_for(services: Services, credential: bytes) -> Service | None:
     if not credential or len(services) == 1:
         return None
     for service in services:
-        if b"/%b/aws4_request" % service.signing_name.encode() in credential:
+        if service.scope_end in credential:
             return service
     return None

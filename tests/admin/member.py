@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from elasticq.admin import asking
 from elasticq.admin.rates import Rates
-from elasticq.admin.source import Event, Waiting
+from elasticq.admin.source import Event, SubscriptionCounts, Waiting
 from elasticq.engine.figures import QueueFigures
+from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.model.commands import Command
 from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.histogram import Histogram
@@ -75,12 +76,16 @@ class Member:
         self.times: dict[str, tuple[str, Histogram]] = {}
         self.counted = Meter([*OPERATIONS, *SNS.operations])
         self.queued: list[QueueFigures] = []
+        self.queued_seen: Callable[[], None] = lambda: None  # called before each of them is given
         self.orders: list[Order] = []
         self.linked: dict[str, Member] = {}  # by member id
         self.older: set[str] = set()  # members whose version takes no questions
         self.asked: list[tuple[str, str]] = []
         self.outcome: Callable[[Order], Awaitable[OrderOutcome]] = self._done
         self.rates = Rates()
+        self.subscribed: list[SubscriptionCounts] = []
+        self.outlived: dict[tuple[str, str], int] = {}
+        self.awaited: dict[tuple[str, str], int] = {}
         self.told: list[Event] = []
         self.account, self.region, self.endpoint = DEFAULT_ACCOUNT, DEFAULT_REGION, "http://127.0.0.1:9324"
         self.is_read_only = False
@@ -109,11 +114,28 @@ class Member:
     def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         return {("000000000000", "news"): (3, 2, 1)}
 
+    def topics(self) -> Iterator[tuple[TopicSet, list[SubscriptionSet]]]:
+        yield from ()
+
+    def subscriptions(self) -> Iterator[SubscriptionCounts]:
+        yield from self.subscribed
+
+    def subscription(self, key: str) -> SubscriptionCounts | None:
+        return next((each for each in self.subscribed if each.key == key), None)
+
+    def expired(self) -> dict[tuple[str, str], int]:
+        return self.outlived
+
     def queues(self) -> Iterator[QueueFigures]:
-        yield from self.queued
+        for figures in self.queued:
+            self.queued_seen()
+            yield figures
 
     def queue(self, owner: str, name: str) -> QueueFigures | None:
         return next((each for each in self.queued if (each.account, each.name) == (owner, name)), None)
+
+    def consumers(self) -> dict[tuple[str, str], int]:
+        return self.awaited
 
     def waiting(self, limit: int) -> list[Waiting]:
         return []

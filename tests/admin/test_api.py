@@ -71,7 +71,8 @@ def test_rates_follow_what_is_sent(operator: Operator) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["window_s=61", "window_s=x", "window_s=-60", "queue=a&account=x", "window_s=" + "9" * 99]
+    "query",
+    ["window_s=61", "window_s=x", "window_s=-60", "queue=a&account=x", "region=UPPER", "window_s=" + "9" * 99],
 )
 def test_rates_of_no_window_are_refused(operator: Operator, query: str) -> None:
     assert operator.ask(f"/api/rates?{query}")[0] == 400

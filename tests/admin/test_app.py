@@ -307,3 +307,7 @@ async def test_metrics_are_what_prometheus_reads(aiohttp_client: Any) -> None:
     assert families["elasticq_peer_frames"].type == "counter"
     build = families["elasticq_build_info"].samples[0]
     assert (build.labels, build.value) == ({"version": __version__, "build": BUILD.name}, 1)
+    assert int(answer.headers["Content-Length"]) == len(await answer.read())
+    head = await client.head("/metrics")
+    assert (head.status, await head.read()) == (200, b"")
+    assert (await client.get("/metrics")).status == 200

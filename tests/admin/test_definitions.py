@@ -11,6 +11,28 @@ DEAD = "arn:aws:sqs:us-east-1:000000000000:dead"
 POLICY = json.dumps({"deadLetterTargetArn": DEAD, "maxReceiveCount": 3})
 
 
+TOPIC_POLICY = json.dumps(
+    {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Sid": "everybody",
+                "Effect": "Allow",
+                "Principal": "*",
+                "Action": "SNS:Publish",
+                "Resource": "arn:aws:sns:us-east-1:000000000000:news",
+            }
+        ],
+    }
+)
+
+
+def done(**told: list[str]) -> str:
+    """What the server answers."""
+    names = ("made", "changed", "topics_made", "topics_changed")
+    return json.dumps({name: told.get(name, []) for name in names}, separators=(",", ":"))
+
+
 def load(operator: Operator, definitions: object) -> tuple[int, str]:
     status, text, _ = operator.ask("/api/definitions", json.dumps(definitions).encode(), JSON, "PUT")
     return status, text
@@ -28,17 +50,76 @@ def test_a_second_server_gets_the_queues_of_the_first() -> None:
             assert one.act("CreateQueue", made)[0] == 200
         assert one.act("CreateQueue", {"QueueName": "far"}, "?region=eu-west-1")[0] == 200
         definitions = one.get("/api/definitions")
-        assert definitions["elasticq"] == 1
+        assert (definitions["elasticq"], "topics" in definitions) == (1, False)
 
-        assert load(other, definitions) == (200, '{"made":["dead","far","lanes.fifo","orders"],"changed":[]}')
+        assert load(other, definitions) == (200, done(made=["dead", "far", "lanes.fifo", "orders"]))
         assert other.get("/api/definitions") == definitions
 
         definitions["queues"] = [each for each in definitions["queues"] if each["name"] == "orders"]
         definitions["queues"][0]["attributes"]["VisibilityTimeout"] = "9"
-        assert load(other, definitions) == (200, '{"made":[],"changed":["orders"]}')
+        assert load(other, definitions) == (200, done(changed=["orders"]))
         _, told = other.act("GetQueueAttributes", {"QueueUrl": "orders", "AttributeNames": ["All"]})
         assert told["Attributes"]["VisibilityTimeout"] == "9"
         assert json.loads(told["Attributes"]["RedrivePolicy"])["deadLetterTargetArn"] == DEAD
+
+
+def make_topics(operator: Operator) -> None:
+    """Two topics of one name in two regions, with queues, one of another account, and a subscription that waits."""
+    operator.act("CreateQueue", {"QueueName": "all"})
+    operator.act("CreateQueue", {"QueueName": "reds"}, "?account=111111111111")
+    attributes = {"DisplayName": "News", "Policy": TOPIC_POLICY}
+    made = {"Name": "news", "Attributes": attributes, "Tags": [{"Key": "team", "Value": "a"}]}
+    arn = operator.act("CreateTopic", made)[1]["TopicArn"]
+    operator.act("CreateTopic", {"Name": "news"}, "?region=eu-west-1")
+    operator.act("CreateTopic", {"Name": "turns.fifo", "Attributes": {"FifoTopic": "true"}})
+    body = {"FilterPolicyScope": "MessageBody", "FilterPolicy": '{"a": {"colour": ["red"]}}'}
+    for account, queue, given in (
+        ("000000000000", "all", {"RawMessageDelivery": "true"}),
+        ("111111111111", "reds", body),
+    ):
+        endpoint = f"arn:aws:sqs:us-east-1:{account}:{queue}"
+        asked = {"TopicArn": arn, "Protocol": "sqs", "Endpoint": endpoint, "Attributes": given}
+        assert operator.act("Subscribe", asked, f"?account={account}")[0] == 200
+    asked = {"TopicArn": arn, "Protocol": "http", "Endpoint": "http://127.0.0.1:9/never-confirmed"}
+    assert operator.act("Subscribe", asked)[0] == 200
+
+
+def test_a_second_server_gets_the_topics_of_the_first_with_their_subscriptions() -> None:
+    with Server() as first, Server() as second:
+        one, other = Operator(first.admin()), Operator(second.admin())
+        make_topics(one)
+        definitions = one.get("/api/definitions")
+        assert [(each["name"], each["region"]) for each in definitions["topics"]] == [
+            ("news", "eu-west-1"),
+            ("news", "us-east-1"),
+            ("turns.fifo", "us-east-1"),
+        ]
+        news = definitions["topics"][1]
+        assert [each["endpoint"].rpartition(":")[2] for each in news["subscriptions"]] == ["all", "reds"]
+        assert json.loads(news["attributes"]["Policy"]) == json.loads(TOPIC_POLICY)
+
+        made = done(made=["all", "reds"], topics_made=["news", "news", "turns.fifo"])
+        assert load(other, definitions) == (200, made)
+        assert other.get("/api/definitions") == definitions
+        arn = "arn:aws:sns:us-east-1:000000000000:news"
+        for body in ('{"a": {"colour": "red"}}', '{"a": {"colour": "blue"}}'):
+            assert other.act("Publish", {"TopicArn": arn, "Message": body})[0] == 200
+        counts = {row["name"]: row["visible"] for row in other.get("/api/queues")["queues"]}
+        assert counts == {"all": 2, "reds": 1}
+
+        news["attributes"]["DisplayName"] = "Other news"
+        news["tags"] = {"team": "b"}
+        flat = {"FilterPolicyScope": "MessageAttributes", "FilterPolicy": '{"colour": ["red"]}'}
+        news["subscriptions"][1]["attributes"] = flat
+        del definitions["topics"][0], definitions["topics"][1]
+        changed = done(changed=["all", "reds"], topics_changed=["news"])
+        assert load(other, definitions) == (200, changed)
+        again = other.get("/api/definitions")["topics"][1]
+        assert (again["attributes"]["DisplayName"], again["tags"]) == ("Other news", {"team": "b"})
+        assert again["subscriptions"][1]["attributes"] == flat
+
+        assert load(other, one.get("/api/definitions"))[0] == 200
+        assert other.get("/api/definitions") == one.get("/api/definitions")
 
 
 @pytest.mark.parametrize(
@@ -49,6 +130,8 @@ def test_a_second_server_gets_the_queues_of_the_first() -> None:
         ({"elasticq": 1, "queues": [{"name": "bad name"}]}, "Can only include"),
         ({"elasticq": 1, "queues": [{"name": "x", "colour": "red"}]}, "unknown field"),
         ({"elasticq": 1, "queues": [{"name": "x", "account": "7"}]}, "12 digits"),
+        ({"elasticq": 1, "queues": [], "topics": [{"name": "bad name"}]}, "Topic Name"),
+        ({"elasticq": 1, "queues": [], "topics": [{"name": "x", "subscriptions": [{}]}]}, "missing required field"),
     ],
 )
 def test_what_are_no_definitions_is_refused(operator: Operator, definitions: object, told: str) -> None:

@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from elasticq.admin import metrics
 from elasticq.admin.metrics import expose
+from elasticq.admin.source import SubscriptionCounts
 from elasticq.engine.figures import QueueFigures
 from elasticq.model.commands import ReceiveMessage, SendMessage
 from elasticq.model.histogram import Histogram
@@ -26,7 +27,7 @@ Sample = tuple[str, frozenset[tuple[str, str]]]
 
 async def read(member: Member) -> dict[Sample, float]:
     """Each sample by name and labels; each family must stand once."""
-    text = (await expose(member)).decode()
+    text = b"".join(await expose(member)).decode()
     families = list(text_string_to_metric_families(text))
     assert len({family.name for family in families}) == len(families)
     return {(s.name, frozenset(s.labels.items())): s.value for family in families for s in family.samples}
@@ -81,6 +82,24 @@ async def test_labels_are_escaped() -> None:
     member.with_members(n1={"name": 'a"b\\c\nd'})
     found = await read(member)
     assert sample("replication_lag_entries", member='a"b\\c\nd', id=IDS["n1"]) in found
+
+
+async def test_names_are_escaped_once_for_each_queue() -> None:
+    member = Member()
+    member.queued = [queue('a"b\\c\nd')]
+    member.counted.counts["SendMessage"](SendMessage('a"b\\c\nd', "x"), "000000000000", EmptyResult(), 0.0)
+    found = await read(member)
+    of = {"queue": 'a"b\\c\nd', "account": "000000000000"}
+    assert found[sample("queue_messages", state="in_flight", **of)] == 2
+    assert found[sample("queue_oldest_message_age_seconds", **of)] == 10
+
+
+async def test_receives_that_wait_are_told_by_queue() -> None:
+    member = Member()
+    member.queued = [queue("orders")]
+    member.awaited = {("000000000000", "orders"): 3}
+    found = await read(member)
+    assert found[sample("queue_consumers", queue="orders", account="000000000000")] == 3
 
 
 async def test_figures_of_others_are_shown_once_and_counters_are_counters() -> None:
@@ -144,9 +163,23 @@ async def test_a_follower_leaves_the_queues_to_the_master() -> None:
     assert found[sample("messages_sent_total", queue="orders", account="000000000000")] == 1
 
 
-async def test_ten_thousand_queues_leave_the_loop_to_others() -> None:
-    member = Member()
-    member.queued = [queue(f"queue-{number}") for number in range(metrics.QUEUES_MAX + 5)]
+@pytest.mark.parametrize("name", ["n1", "n2"])
+async def test_ten_thousand_queues_are_told_in_slices_that_leave_the_loop_to_others(name: str) -> None:
+    member = Member(name)
+    member.queued = [queue(f"queue-{number}", is_dead_letter_queue=True) for number in range(metrics.QUEUES_MAX + 5)]
+    for number in range(metrics.QUEUES_MAX + 5):
+        member.counted.counts["SendMessage"](SendMessage(f"queue-{number}", "x"), "000000000000", EmptyResult(), 0.0)
+        member.awaited["000000000000", f"queue-{number}"] = 1
+    lines: list[int] = []
+    looks = [0]
+    member.queued_seen = lambda: looks.append(looks.pop() + 1)
+    for part in metrics.slices(member):
+        lines.append(part.count(b"\nelasticq_") + part.startswith(b"elasticq_"))
+        looks.append(0)
+    rows = (9 if name == "n1" else 5) * metrics.QUEUES_MAX
+    assert len(lines) > rows / (3 * metrics.ROWS_A_SLICE)
+    assert max(lines) <= 3 * metrics.ROWS_A_SLICE
+    assert max(looks) <= metrics.LOOKED_AT_A_SLICE
     turns = 0
 
     async def others() -> None:
@@ -156,12 +189,15 @@ async def test_ten_thousand_queues_leave_the_loop_to_others() -> None:
             await asyncio.sleep(0)
 
     other = asyncio.create_task(others())
-    page = await expose(member)
+    page = b"".join(await expose(member))
     other.cancel()
-    assert turns > 3 * metrics.QUEUES_MAX / metrics.PART
-    assert page.count(b"\nelasticq_queue_messages{") == 3 * metrics.QUEUES_MAX
-    assert page.count(b"# TYPE elasticq_queue_messages ") == 1
-    assert page.count(b"# HELP elasticq_queue_messages ") == 1
+    assert turns >= len(lines) - 1
+    shown = metrics.QUEUES_MAX if name == "n1" else 0
+    assert page.count(b"\nelasticq_queue_messages{") == 3 * shown
+    assert page.count(b"# TYPE elasticq_queue_messages ") == (shown > 0)
+    assert page.count(b"# HELP elasticq_queue_messages ") == (shown > 0)
+    assert page.count(b"\nelasticq_messages_sent_total{") == metrics.QUEUES_MAX
+    assert page.count(b"\nelasticq_queue_consumers{") == metrics.QUEUES_MAX
 
 
 async def test_process_figures_have_the_names_that_dashboards_know() -> None:
@@ -176,6 +212,29 @@ def test_the_library_is_not_imported_before_the_first_look() -> None:
         "assert not {'prometheus_client', 'rich', 'opentelemetry'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
+
+
+async def test_expired_messages_are_told_by_queue() -> None:
+    member = Member()
+    member.queued = [queue("orders")]
+    member.outlived = {("000000000000", "orders"): 7}
+    found = await read(member)
+    assert found[sample("messages_expired_total", queue="orders", account="000000000000")] == 7
+
+
+async def test_subscriptions_are_told_with_what_their_endpoints_took_and_refused() -> None:
+    member = Member()
+    owner = "000000000000"
+    member.subscribed = [
+        SubscriptionCounts((owner, "news"), "key-1", "sqs", "orders", delivered=5, retried=0, failed=2),
+        SubscriptionCounts((owner, "news"), "key-2", "https", "", delivered=4, retried=3, failed=1),
+    ]
+    found = await read(member)
+    one = {"topic": "news", "account": owner, "subscription": "key-1", "protocol": "sqs", "queue": "orders"}
+    other = {"topic": "news", "account": owner, "subscription": "key-2", "protocol": "https"}
+    names = ("delivered", "retried", "failed")
+    told = [[found[sample(f"topic_subscription_{name}_total", **of)] for name in names] for of in (one, other)]
+    assert told == [[5, 0, 2], [4, 3, 1]]
 
 
 async def test_topics_are_counted_with_what_became_of_their_messages() -> None:

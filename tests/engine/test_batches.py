@@ -21,7 +21,14 @@ def entries(*ids: str | None) -> list[DeleteMessageBatchEntry]:
 
 
 def test_ids_come_back_in_their_order() -> None:
-    assert check_entries(entries("b", "a", "A-_9" * 20), "Entry", 10) == ["b", "a", "A-_9" * 20]
+    for ids in (
+        ["b", "a", "A-_9" * 20],
+        ["1", "Z9"],
+        ["-", "--", "_"],
+        ["a-b", "c-d"],
+        ["0a3c5f1e-7b22-4d0e"],
+    ):
+        assert check_entries(entries(*ids), "Entry", 10) == ids
 
 
 @pytest.mark.parametrize(
@@ -35,6 +42,11 @@ def test_ids_come_back_in_their_order() -> None:
         (("a\n",), InvalidBatchEntryId),
         (("a" * 81,), InvalidBatchEntryId),
         (("a", "b", "a"), BatchEntryIdsNotDistinct),
+        (("a_", "b", "a_"), BatchEntryIdsNotDistinct),
+        (("a-b", "a-b"), BatchEntryIdsNotDistinct),
+        (("a", "\u0663"), InvalidBatchEntryId),  # a digit, and not one of ASCII
+        (("a", "a", "a b"), BatchEntryIdsNotDistinct),
+        (("a", "a b", "a"), InvalidBatchEntryId),
     ],
 )
 def test_bad_entries_are_refused_as_a_whole(ids: tuple[str | None, ...], error: type[SqsError]) -> None:

@@ -300,3 +300,19 @@ def test_consumer_whose_removal_was_rolled_back_is_over_once() -> None:
     groups.put_consumer(row)
     for _ in range(2):
         assert [each.row for each in groups.over(Grace(), 3, 10)] == [row]
+
+
+def test_rows_that_no_master_of_ours_would_write_do_not_break_the_background_work() -> None:
+    desk = GroupDesk()
+    desk.group()
+    desk.queues(1)
+    view = desk.join()
+    number, queue = next(iter(desk.state.groups.by_number)), desk.queue("q-00000").id
+    consumer = int(view.consumer_id, 16)
+    desk.write([r.ResourceAssigned(77, number, queue, "q-00000", r.WHOLE, consumer, 0)])
+    desk.write([r.ResourceAssigned(78, number, queue, "q-00001", r.WHOLE, 99, 0), r.ResourceFreed(79, queue)])
+    desk.write([r.ConsumerRemoved(98), r.ConsumerGroupDeleted(97), r.ConsumerChanged(96, 1)])
+    desk.queues(2)
+    desk.wait(11)
+    desk.sweep_groups()
+    assert desk.shown().consumers == []

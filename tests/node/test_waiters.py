@@ -37,6 +37,17 @@ def test_waiting_receive_wakes_on_send(solo: Solo) -> None:
     assert solo.node.status(solo.now_ms).waiters == 0
 
 
+def test_receives_that_wait_are_counted_by_queue(solo: Solo) -> None:
+    first = solo.poll()
+    solo.poll()
+    (queue_id,) = solo.node.state.queues
+    assert solo.node.waiters.counts() == {queue_id: 2}
+    solo.node.cancel(first, solo.now_ms)
+    assert solo.node.waiters.counts() == {queue_id: 1}
+    solo.send("hello")
+    assert solo.node.waiters.counts() == {}
+
+
 def test_wait_ends_when_another_attempt_of_the_same_call_has_got_what_there_was(solo: Solo) -> None:
     """Nothing that comes later is for it, and it must hold up nobody."""
     solo.send("x", delay_s=3)

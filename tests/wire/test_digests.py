@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elasticq.model.commands import MessageAttributes, MessageAttributeValue
-from elasticq.wire.digests import attributes_md5, body_md5
+from elasticq.wire.digests import attributes_md5, body_md5, sent_md5
 from tests.wire.reference import attribute_values, md5_of_attributes, texts
 
 
@@ -47,6 +47,22 @@ def test_short_and_long_bodies_have_the_same_kind_of_digest(size: int) -> None:
     assert body_md5("a" * size) == md5(b"a" * size).hexdigest()
     attributes = {"a": text_attribute("b" * size)}
     assert attributes_md5(attributes) == md5_of_attributes(attributes)
+
+
+def test_digest_that_is_remembered_is_the_bodys_own() -> None:
+    bodies = [f"{number} " * (number % 400) for number in range(5_000)]  # more than are remembered, short and long ones
+    digests = [md5(body.encode()).hexdigest() for body in bodies]
+    assert [sent_md5(body) for body in bodies] == digests
+    assert [body_md5(body) for body in bodies] == digests
+    assert [body_md5(body + "!") for body in bodies] != digests
+    assert [body_md5(f"{body}") for body in bodies[-100:]] == digests[-100:]
+
+
+def test_digest_of_a_text_at_the_address_of_a_remembered_one_is_its_own() -> None:
+    for number in range(5_000):  # each text takes the memory of one before it
+        sent_md5(f"sent {number}")
+        received = f"received {number}"
+        assert body_md5(received) == md5(received.encode()).hexdigest()
 
 
 def test_no_attributes_have_no_digest() -> None:

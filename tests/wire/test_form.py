@@ -42,6 +42,12 @@ def test_form_that_is_no_utf_8_is_refused(body: bytes) -> None:
         form.parse(body)
 
 
+def test_more_short_values_than_are_remembered_are_read_all_the_same() -> None:
+    for _ in range(2):
+        for number in range(form.UNQUOTED_MAX + 10):
+            assert form.parse(b"a=%%2F%d+&b=%%zz" % number) == {"a": f"/{number} ", "b": "%zz"}
+
+
 def test_number_of_parameters_is_bounded() -> None:
     assert len(form.parse(b"&".join(b"%d=" % number for number in range(form.PARAMETERS_MAX)))) == form.PARAMETERS_MAX
     with pytest.raises(InvalidParameterValue):

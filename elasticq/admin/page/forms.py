@@ -1,8 +1,9 @@
 """Turns the fields of an HTML form into the members of an action of SQS or SNS, and those into commands of other tools.
 
-A field is named as the member of AWS JSON 1.0 that it fills; ``Attributes.NAME`` fills one item of that map. Some
-members are lines of text in a form: ``Tags`` as NAME=VALUE, ``MessageAttributes`` as NAME:TYPE=VALUE. Empty fields
-are left out.
+A field is named as the member of AWS JSON 1.0 that it fills; ``Attributes.NAME`` fills one item of that map, and
+``MessageAttributes.NAME:TYPE`` one of those. Some members are lines of text in a form: ``Tags`` as NAME=VALUE,
+``MessageAttributes`` as NAME:TYPE=VALUE. A time is written as 2027-01-31T08:00 in UTC, or in ms of the epoch. Empty
+fields are left out.
 """
 
 import base64
@@ -10,9 +11,12 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from elasticq.admin.calls import ACTIONS, TOPIC_ACTIONS, NotExecuted
+from elasticq.engine.ordering.schedule import DELIVER_AT
+from elasticq.wire.operations import BY_SEQUENCE, PEEK
 
 LINES: Final = frozenset(("Tags", "tags"))
 KEPT_EMPTY: Final = "+"
@@ -30,16 +34,18 @@ def members(action: str, fields: Iterable[tuple[str, str]]) -> dict[str, Any]:
         if not value and not is_kept:
             continue
         whole, _, part = name.partition(".")
-        if part:
+        if whole == "MessageAttributes":
+            pairs = [(part, value)] if part else _pairs(name, value)
+            given = {key.partition(":")[0]: attribute(key, _timed(key, text)) for key, text in pairs}
+            found.setdefault(whole, {}).update(given)
+        elif part:
             found.setdefault(whole, {})[part] = value
         elif name in LINES:
             pairs = _pairs(name, value)
             is_list = action in TOPIC_ACTIONS
             found[name] = [{"Key": key, "Value": text} for key, text in pairs] if is_list else dict(pairs)
-        elif name == "MessageAttributes":
-            found[name] = {key.partition(":")[0]: attribute(key, text) for key, text in _pairs(name, value)}
         elif name in integers:
-            found[name] = _integer(name, value)
+            found[name] = _integer(name, _timed(name, value))
         elif name in _LISTS:
             found[name] = [each for each in re.split(r"[\s,]+", value) if each]
         else:
@@ -47,9 +53,9 @@ def members(action: str, fields: Iterable[tuple[str, str]]) -> dict[str, Any]:
     return found
 
 
-_INTEGERS: Final = frozenset(("FromSequence", "Limit", "Sequence", "VisibilityTimeout"))
+_INTEGERS: Final = frozenset(("DeliverAt", "FromSequence", "Limit", "Sequence", "VisibilityTimeout"))
 _BODIES: Final = frozenset(("MessageBody", "Message"))
-_LISTS: Final = frozenset(("AttributeNames", "MessageAttributeNames", "TagKeys", "States"))
+_LISTS: Final = frozenset(("AttributeNames", "MessageAttributeNames", "TagKeys", "States", "MessageIds"))
 
 
 def attribute(name: str, text: str) -> dict[str, str]:
@@ -74,6 +80,19 @@ def _pairs(name: str, value: str) -> list[tuple[str, str]]:
     return pairs
 
 
+def _timed(name: str, value: str) -> str:
+    """A value as it is, or one of a field of times in ms of the epoch."""
+    if name.partition(":")[0] not in _TIMES:
+        return value
+    try:
+        return str(round(datetime.fromisoformat(value).replace(tzinfo=UTC).timestamp() * 1_000))
+    except ValueError:
+        return value  # ms already, or nothing that the action will take
+
+
+_TIMES: Final = frozenset(("DeliverAt", DELIVER_AT))
+
+
 def _integer(name: str, value: str) -> int:
     try:
         return int(value)
@@ -84,13 +103,41 @@ def _integer(name: str, value: str) -> int:
 # --- the same for other tools ------------------------------------------------------------
 
 
+def is_ours(action: str) -> bool:
+    """Whether AWS has no such action, so that neither its command line nor boto3 has it."""
+    return action in BY_SEQUENCE or action == PEEK.name or action.startswith("Elasticq")
+
+
+AS_JSON: Final = "-H 'Content-Type: application/json'"
+TOKEN: Final = ' -H "Authorization: Bearer $TOKEN"'
+"""An option of curl; the token itself is not shown."""
+
+
+def as_curl(path: str, given: Mapping[str, Any], admin: str, *, has_token: bool = False) -> str:
+    """Return the command that asks the admin port for the same; ``admin``: scheme://host:port of that."""
+    body = shlex.quote(json.dumps(given, ensure_ascii=False))
+    return f"curl -s {shlex.quote(admin + path)}{TOKEN if has_token else ''} {AS_JSON} -d {body}"
+
+
 def as_cli(action: str, given: Mapping[str, Any], endpoint: str, region: str) -> str:
     """Return the command of the AWS CLI that does the same."""
-    service, name = _service(action)
+    service, name = service_of(action)
     words = ["aws", "--endpoint-url", endpoint, "--region", region, service, _kebab(name)]
     for name, value in given.items():
-        words += [f"--{_kebab(name)}", *_cli_value(value)]
+        option, values = f"--{_OPTIONS.get((action, name), _kebab(name))}", _cli_value(value)
+        if name in _FLAGS:
+            words.append(option if value == "true" else f"--no-{_kebab(name)}")
+        elif len(values) == 1 and values[0].startswith("-"):
+            words.append(f"{option}={values[0]}")
+        else:
+            words += [option, *values]
     return shlex.join(words)
+
+
+_FLAGS: Final = frozenset(("ReturnSubscriptionArn",))
+"""Texts in the Query protocol of AWS, and flags in its tools."""
+_OPTIONS: Final = {("Subscribe", "Endpoint"): "notification-endpoint"}
+"""Options that the AWS CLI calls otherwise than AWS the member."""
 
 
 def _cli_value(value: Any) -> list[str]:
@@ -103,7 +150,7 @@ def _cli_value(value: Any) -> list[str]:
 
 def as_boto3(action: str, given: Mapping[str, Any], endpoint: str, region: str) -> str:
     """Return the lines of Python that do the same with boto3."""
-    service, name = _service(action)
+    service, name = service_of(action)
     name = _kebab(name).replace("-", "_")
     told = ",\n".join(f"    {key}={_python(key, value)}" for key, value in given.items())
     call = f"{service}.{name}(\n{told},\n)" if told else f"{service}.{name}()"
@@ -111,12 +158,14 @@ def as_boto3(action: str, given: Mapping[str, Any], endpoint: str, region: str) 
     return f"import boto3\n\n{service} = {made}\n{call}"
 
 
-def _service(action: str) -> tuple[str, str]:
-    """The service of an action, and its name there."""
+def service_of(action: str) -> tuple[str, str]:
+    """Return the service that AWS has an action in, and the action's name there."""
     return ("sns", TOPIC_ACTIONS[action].name) if action in TOPIC_ACTIONS else ("sqs", action)
 
 
 def _python(name: str, value: Any) -> str:
+    if name in _FLAGS:
+        return repr(value == "true")
     if name != "MessageAttributes":
         return repr(value)
     shown = {}

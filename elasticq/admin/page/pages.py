@@ -19,7 +19,7 @@ from elasticq.admin import asking, calls, definitions
 from elasticq.admin.api import OPENAPI, Api, QueueRow
 from elasticq.admin.calls import NotExecuted
 from elasticq.admin.cluster import document
-from elasticq.admin.page import forms, text, topics
+from elasticq.admin.page import forms, scheduled, text, topics
 from elasticq.admin.page.login import HEADERS, Login
 from elasticq.admin.source import AdminSource
 from elasticq.engine.subscription_attributes import PROTOCOLS
@@ -84,6 +84,7 @@ class Pages:
         app.router.add_get("/", self.queues)
         app.router.add_get("/queues/{account}/{name}", self.queue)
         app.router.add_get("/queues/{account}/{name}/messages/{sequence}", self.message)
+        app.router.add_get("/queues/{account}/{name}/scheduled", self.scheduled)
         app.router.add_get("/topics", self.all_topics)
         app.router.add_get("/topics/{account}/{name}", self.topic)
         app.router.add_get("/consumers", self.consumers)
@@ -95,6 +96,7 @@ class Pages:
         app.router.add_post("/page/do/{action}", self.do)
         app.router.add_post("/page/as/{tool}/{action}", self.code)
         app.router.add_post("/page/order/{order}", self.order)
+        app.router.add_post("/page/order-as/curl/{order}", self.order_code)
         app.router.add_post("/page/definitions", self.load)
         app.router.add_post("/page/matching", self.matching)
 
@@ -142,13 +144,10 @@ class Pages:
             "ListMessageMoveTasks", {"SourceArn": found.get("QueueArn", ""), "MaxResults": 3}, owner
         )
         asked, page = await self._peeked(request, row, owner)
-        region_query = "" if row.region == self._source.region else f"region={row.region}&"
-        base_path = f"/queues/{row.account}/{quote(row.name)}"
         return await self._html(
             "queue.html",
             "",
-            queue=row,
-            fifo=row.name.endswith(".fifo"),
+            **self._of_queue(row),
             attributes=found,
             settings=[(name, told) for name, told in SETTINGS if name in found],
             tags=tags.get("Tags", {}),
@@ -160,21 +159,28 @@ class Pages:
             trouble=page.get("message", ""),
             asked=asked,
             newest_from=max(0, (self._last_sequence(owner, row.name)) - PEEKED + 1),
-            now_ms=self._source.status().time_ms,
             waiting=[each for each in self._source.waiting(SHOWN_MAX) if (each.owner, each.queue) == (owner, row.name)],
-            base_path=base_path,
-            region_query=region_query,
-            chart_query=f"queue={quote(row.name)}&account={row.account}&{region_query}",
         )
+
+    def _of_queue(self, row: QueueRow) -> dict[str, Any]:
+        """Return what each page of a queue is told."""
+        region_query = "" if row.region == self._source.region else f"region={row.region}&"
+        return {
+            "queue": row,
+            "fifo": row.name.endswith(".fifo"),
+            "now_ms": self._source.status().time_ms,
+            "base_path": f"/queues/{row.account}/{quote(row.name)}",
+            "region_query": region_query,
+            "chart_query": f"queue={quote(row.name)}&account={row.account}&{region_query}",
+        }
 
     async def _peeked(self, request: web.Request, row: QueueRow, owner: str) -> tuple[dict[str, str], dict[str, Any]]:
         query = request.query
         asked = {name: query.get(key, "")[:128] for name, key in (("state", "state"), ("group", "group"))}
-        first = query.get("from", "0")
-        asked["first"] = first if first.isascii() and first.isdigit() and len(first) <= 19 else "0"
+        asked["first"] = str(_first(request))
         if "HX-Request" in request.headers:  # the page asks again, for its counts, moves and waiting receives alone
             return asked, {}
-        given: dict[str, Any] = {"QueueUrl": row.url, "FromSequence": int(asked["first"]), "Limit": PEEKED}
+        given: dict[str, Any] = {"QueueUrl": row.url, "FromSequence": _first(request), "Limit": PEEKED}
         if asked["state"]:
             given["States"] = [asked["state"]]
         if asked["group"]:
@@ -198,6 +204,27 @@ class Pages:
         headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{sequence}.txt"'}
         body = found[0]["Body"].encode("utf-8", "replace")
         return web.Response(body=body, headers=headers, content_type="application/octet-stream")
+
+    async def scheduled(self, request: web.Request) -> web.Response:
+        """Show the messages of a queue that wait for their time."""
+        try:
+            owner, row = self._asked(request)
+        except NotExecuted as error:
+            return await self._missing(error)
+        messages, following, trouble = list[dict[str, Any]](), None, ""
+        try:
+            messages, following = await scheduled.found(self._asker(owner), row.url, _first(request))
+        except NotExecuted as error:
+            trouble = error.message
+        return await self._html(
+            "scheduled.html",
+            "",
+            **self._of_queue(row),
+            messages=messages,
+            following=following,
+            first=_first(request),
+            trouble=trouble,
+        )
 
     async def all_topics(self, request: web.Request) -> web.Response:
         query = request.query
@@ -236,6 +263,7 @@ class Pages:
             each["link"] = queue and self._owner_path(*queue)
             inner = self._source.queue(inner_owner(owner), each["SubscriptionArn"].rpartition(":")[2])
             each["waiting"] = None if inner is None else inner.visible + inner.in_flight
+            each["counts"] = self._source.subscription(each["SubscriptionArn"].rpartition(":")[2])
         return await self._html(
             "topic.html",
             "",
@@ -243,6 +271,7 @@ class Pages:
             arn=arn,
             fifo=name.endswith(".fifo"),
             protocols=sorted(PROTOCOLS),
+            published=self._source.meter().by_topic().get((owner, name)),
             undetailed=max(0, len(told["subscriptions"]) - topics.DETAILED_MAX),
             **self._shown(owner),
             **told,
@@ -261,7 +290,9 @@ class Pages:
         metrics = self._source.metrics()
         facts = [("health", self._source.health()), ("version", __version__), ("waiting receives", status.waiters)]
         facts += [("held calls", status.held_calls), ("leases", status.leases), ("queues", status.queues)]
-        facts += [(name.replace("_", " "), f"{metrics[name]:,.0f}") for name in sorted(metrics) if "disk" in name]
+        if "disk_free_bytes" in metrics:
+            free, whole = text.size(metrics["disk_free_bytes"]), text.size(metrics["disk_size_bytes"])
+            facts.append(("disk", "full" if metrics["disk_full"] else f"{free} free of {whole}"))
         return await self._html(
             "cluster.html",
             "/cluster.html",
@@ -276,8 +307,15 @@ class Pages:
     async def events(self, _: web.Request) -> web.Response:
         return await self._html("events.html", "/events", events=self._source.events())
 
-    async def definitions(self, _: web.Request) -> web.Response:
-        return await self._html("definitions.html", "/definitions")
+    async def definitions(self, request: web.Request) -> web.Response:
+        origin, has_token = str(request.url.origin()), self._login.is_wanted
+        token = forms.TOKEN if has_token else ""
+        return await self._html(
+            "definitions.html",
+            "/definitions",
+            download=f"curl -s {origin}/api/definitions{token} -o definitions.json",
+            upload=f"curl -s -X PUT {origin}/api/definitions{token} {forms.AS_JSON} -d @definitions.json",
+        )
 
     async def docs(self, _: web.Request) -> web.Response:
         return await self._html("docs.html", "", api=plain_json.loads(OPENAPI.read_bytes()))
@@ -298,26 +336,35 @@ class Pages:
             answer = await self._execute(request.match_info["action"], given, owner)
         except NotExecuted as error:
             return await self._told("refused", error.code, error.message, status=error.status)
-        shown = plain_json.dumps(answer, indent=2, ensure_ascii=False) if answer else ""
-        told = await self._told("done", request.match_info["action"], "was done.", text.shown(shown))
+        shown = text.shown(plain_json.dumps(answer, indent=2, ensure_ascii=False) if answer else "")
+        if answer.get("NotFound"):
+            said = "was not done: the message waits no longer, or somebody received it."
+            return await self._told("refused", request.match_info["action"], said, shown)
+        told = await self._told("done", request.match_info["action"], "was done.", shown)
+        told.headers["HX-Trigger"] = "done"
         if request.match_info["action"] in AFTERWARDS:
             told.headers["HX-Redirect"] = AFTERWARDS[request.match_info["action"]]
         return told
 
     async def code(self, request: web.Request) -> web.Response:
-        """Show the form's action as a command of the AWS CLI or as Python, without executing it."""
+        """Show the form's action as a command of the AWS CLI or curl or as Python, without executing it."""
         action, tool = request.match_info["action"], request.match_info["tool"]
-        ways = {"cli": forms.as_cli, "boto3": forms.as_boto3}
-        if tool not in ways:
+        if tool not in ("curl",) if forms.is_ours(action) else tool not in ("cli", "boto3"):
             return web.Response(status=404)
         try:
             given, owner = await self._form(request, is_executed=False)
         except NotExecuted as error:
             return await self._told("refused", error.code, error.message, status=error.status)
         region = region_of(owner, self._source.region)
-        return await self._told(
-            "code", "The same", "elsewhere:", ways[tool](action, given, self._source.endpoint, region)
-        )
+        if tool == "curl":
+            own = {"account": account_of(owner), "region": region}
+            differing = {key: value for key, value in own.items() if value != getattr(self._source, key)}
+            path = f"/api/actions/{action}" + (f"?{urlencode(differing)}" if differing else "")
+            shown = forms.as_curl(path, given, str(request.url.origin()), has_token=self._login.is_wanted)
+        else:
+            write = forms.as_cli if tool == "cli" else forms.as_boto3
+            shown = write(action, given, self._source.endpoint, region)
+        return await self._told("code", "The same", "elsewhere:", shown)
 
     async def _form(self, request: web.Request, *, is_executed: bool = True) -> tuple[dict[str, Any], str]:
         """Return the members and the owner that a form gives. Raises NotExecuted.
@@ -349,6 +396,16 @@ class Pages:
         said = str(told.get("done") or told.get("refused") or told.get("error"))
         return await self._told("done" if status == 200 else "refused", "The order", said, status=status)
 
+    async def order_code(self, request: web.Request) -> web.Response:
+        """Show an order to the cluster as a command of curl, without giving it."""
+        try:
+            fields = dict(await _fields(request))
+        except NotExecuted as error:
+            return await self._told("refused", error.code, error.message, status=error.status)
+        given = {"order": request.match_info["order"], "member": fields.get("member", "")}
+        shown = forms.as_curl("/cluster/orders", given, str(request.url.origin()), has_token=self._login.is_wanted)
+        return await self._told("code", "The same", "elsewhere:", shown)
+
     async def matching(self, request: web.Request) -> web.Response:
         """Tell which subscriptions would get what the form publishes, without publishing it."""
         try:
@@ -369,8 +426,9 @@ class Pages:
             told = await definitions.load(self._source, fields.get("definitions", "").encode())
         except NotExecuted as error:
             return await self._told("refused", error.code, error.message, status=error.status)
-        said = f"{len(told['made'])} queues were made, {len(told['changed'])} existed and were set."
-        return await self._told("done", "The definitions", f"were loaded: {said}")
+        made = f"{len(told['made'])} queues and {len(told['topics_made'])} topics were made"
+        changed = f"{len(told['changed'])} queues and {len(told['topics_changed'])} topics existed and were set."
+        return await self._told("done", "The definitions", f"were loaded: {made}, {changed}")
 
     # --- parts --------------------------------------------------------------------------
 
@@ -468,6 +526,12 @@ async def _fields(request: web.Request) -> list[tuple[str, str]]:
     if request.headers.get("HX-Request") != "true":
         raise NotExecuted(403, "NotFromThisPage", "Only the page itself may send its forms: use the API.")
     return [(name, value) for name, value in (await request.post()).items() if isinstance(value, str)]
+
+
+def _first(request: web.Request) -> int:
+    """Return the sequence from which on a page shows messages."""
+    first = request.query.get("from", "0")
+    return int(first) if first.isascii() and first.isdigit() and len(first) <= 19 else 0
 
 
 def _order(sort: str, row: QueueRow) -> tuple[Any, ...]:

@@ -17,6 +17,14 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def size(size_bytes: float) -> str:
+    """Bytes in the largest unit of which there is one at least."""
+    for unit, of_bytes in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
+        if size_bytes >= of_bytes:
+            return f"{size_bytes / of_bytes:,.1f} {unit}"
+    return f"{size_bytes:.0f} B"
+
+
 def rate(per_second: float) -> str:
     return "0" if per_second < 0.005 else f"{per_second:,.1f}" if per_second >= 10 else f"{per_second:.2f}"
 
@@ -39,8 +47,16 @@ def moment(time_ms: int | None) -> str:
         return ""
     try:
         return f"{datetime.fromtimestamp(time_ms / 1_000, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    except (OverflowError, ValueError):
+    except (OSError, OverflowError, ValueError):
         return str(time_ms)
+
+
+def typed_time(time_ms: int) -> str:
+    """A time in ms since the epoch, in UTC, as a field for times holds it; empty where such a field cannot."""
+    try:
+        return f"{datetime.fromtimestamp(time_ms // 1_000, UTC):%Y-%m-%dT%H:%M:%S}"
+    except (OSError, OverflowError, ValueError):
+        return ""
 
 
 def visible(text: str) -> str:
@@ -88,5 +104,5 @@ def hexdump(body: str) -> str:
 
 
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
-    each.__name__: each for each in (count, rate, age, moment, start, shown, pretty, hexdump)
+    each.__name__: each for each in (count, rate, age, moment, typed_time, start, shown, pretty, hexdump)
 }

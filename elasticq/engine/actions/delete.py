@@ -46,10 +46,13 @@ def _deletable(
     row = queue.row(sequence)
     if row is None:
         return None
-    is_in_flight = queue.order.is_in_flight(sequence, context.now_ms)
-    if queue.kind.has_strict_handles and (row.delivery_number != delivery_number or not is_in_flight):
-        raise expired(handle)
-    return sequence if row.delivery_number == delivery_number or not is_in_flight else None
+    order, is_newest = queue.order, row.delivery_number == delivery_number
+    if queue.kind.has_strict_handles:
+        if not (order.is_in_flight(sequence, context.now_ms) and is_newest):
+            raise expired(handle)
+        return sequence
+    order.advance(context.now_ms)  # so that a delete leaves what is due in its place, whatever its handle is
+    return sequence if is_newest or not order.is_in_flight(sequence, context.now_ms) else None
 
 
 def delete_message(state: State, call: Call, command: DeleteMessage, context: ExecutionContext) -> Outcome:

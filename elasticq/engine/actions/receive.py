@@ -11,7 +11,7 @@ from elasticq.engine.deduplication import attempt_key, attempt_prolonged, attemp
 from elasticq.engine.identity import next_delivery_number, sequence_number
 from elasticq.engine.leases import ENDED_AT_ONCE_MAX
 from elasticq.engine.ordering.contract import ContentsMissing
-from elasticq.engine.rows import UNTOUCHED, Row
+from elasticq.engine.rows import Row
 from elasticq.engine.state import Queue, State
 from elasticq.model import limits
 from elasticq.model.commands import Call, MessageAttributes, ReceiveMessage
@@ -151,21 +151,27 @@ def deliver(
 ) -> tuple[m.MessagesReceived, list[ReceivedMessage]]:
     """The messages ``chosen``, whose contents are in memory, each under a new number until ``until_ms``."""
     now_ms = context.now_ms
-    received = m.MessagesReceived(queue.id, now_ms, until_ms, chosen, [], [], [])
+    queue_id, rows, contents, first_number = queue.id, queue.rows, queue.contents, next_delivery_number(0, context.term)
+    numbers: list[int] = []
+    counts: list[int] = []
+    first_times_ms: list[int] = []
     messages = []
     for sequence in chosen:
-        old = queue.rows.get(sequence, UNTOUCHED)
-        content = queue.contents[sequence]
-        number = next_delivery_number(old.delivery_number, context.term)
-        count = old.receive_count + 1
-        first_ms = old.first_received_ms or now_ms
-        received.delivery_numbers.append(number)
-        received.receive_counts.append(count)
-        received.first_received_ms.append(first_ms)
-        messages.append(_handed_out(state, queue.id, sequence, content, number))
+        old = rows.get(sequence)
+        number, count, first_ms = first_number, 1, now_ms
+        if old is not None:
+            number = next_delivery_number(old.delivery_number, context.term)
+            count = old.receive_count + 1
+            first_ms = old.first_received_ms or now_ms
+        numbers.append(number)
+        counts.append(count)
+        first_times_ms.append(first_ms)
+        content = contents[sequence]
+        message = _handed_out(state, queue_id, sequence, content, number)
+        messages.append(message)
         if asked.system_names or asked.attribute_names:
-            _add_attributes(queue, messages[-1], content, count, first_ms, asked)
-    return received, messages
+            _add_attributes(queue, message, content, count, first_ms, asked)
+    return m.MessagesReceived(queue_id, now_ms, until_ms, chosen, numbers, counts, first_times_ms), messages
 
 
 def _attempt_key(queue: Queue, command: ReceiveMessage) -> bytes:
@@ -221,10 +227,9 @@ def message_again(state: State, queue: Queue, sequence: int, asked: Asked) -> Re
 def _handed_out(
     state: State, queue_id: int, sequence: int, content: m.MessageStored, delivery_number: int
 ) -> ReceivedMessage:
-    identity = state.identity
-    origin_queue, origin_sequence = content.origin or (queue_id, sequence)
+    identity, origin = state.identity, content.origin
     return ReceivedMessage(
-        identity.message_id(origin_queue, origin_sequence),
+        identity.message_id(queue_id, sequence) if origin is None else identity.message_id(*origin),
         identity.receipt_handle(queue_id, sequence, delivery_number),
         content.body,
     )

@@ -98,10 +98,11 @@ def _stored(
         raise MissingParameter(contents.NO_GROUP)
     allowed, attributes = context.limits, entry.message_attributes
     message_bytes_max = allowed.body_bytes if allowed.is_relaxed else queue.message_bytes_max
+    body = entry.message_body or ""
     # First, as to look at each character of 8 MiB takes long.
-    if contents.message_bytes(entry.message_body or "", attributes) > message_bytes_max:
+    if contents.message_bytes(body, attributes) > message_bytes_max:
         raise contents.too_long(message_bytes_max, in_batch=in_batch)
-    body = contents.check_body(entry.message_body, allowed)
+    contents.check_body(body, allowed)
     if attributes:
         contents.check_attributes(attributes, allowed)
     stored = m.MessageStored(queue.id, sequence, body, context.now_ms, call.principal)
@@ -150,7 +151,9 @@ def check_size(command: Command, allowed: limits.Limits) -> None:
 
 
 def _check_total(command: SendMessageBatch, allowed: limits.Limits) -> None:
-    total_bytes = sum(contents.message_bytes(x.message_body or "", x.message_attributes) for x in command.entries)
+    total_bytes = 0
+    for entry in command.entries:
+        total_bytes += contents.message_bytes(entry.message_body or "", entry.message_attributes)
     if total_bytes > allowed.body_bytes:
         raise BatchRequestTooLong(
             f"Batch requests cannot be longer than {allowed.body_bytes} bytes. You have sent {total_bytes} bytes."

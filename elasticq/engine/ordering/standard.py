@@ -104,10 +104,10 @@ class StandardOrder(Order):
     # --- written by apply ---------------------------------------------------
 
     def insert(self, sequence: int, row: Row) -> None:
-        if not row.visible_at_ms:
+        deadline_ms = row.visible_at_ms
+        if not deadline_ms:
             self._untouched.add(sequence)
             return
-        deadline_ms = row.visible_at_ms
         self._deadlines[sequence] = deadline_ms
         heappush(self._heap, (deadline_ms, sequence))
         if not row.delivery_number:
@@ -283,7 +283,8 @@ class StandardOrder(Order):
 
 def deliveries(old: Row, row: Row) -> int:
     """Returns how many deliveries more a message has: -1 where one is rolled back, as then its number falls."""
-    return (row.delivery_number > old.delivery_number) - (row.delivery_number < old.delivery_number)
+    number, old_number = row.delivery_number, old.delivery_number
+    return (number > old_number) - (number < old_number)
 
 
 Successor = TypeVar("Successor", bound=StandardOrder)

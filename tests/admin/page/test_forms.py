@@ -1,12 +1,16 @@
 """Forms, and the same for the AWS CLI and boto3: what is written must do the same."""
 
+import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from awscli.clidriver import create_clidriver
+from botocore.session import get_session
 
 from elasticq.admin.calls import NotExecuted
 from elasticq.admin.page import forms
@@ -66,6 +70,20 @@ def test_a_field_that_cannot_be_read_is_told(action: str, field: tuple[str, str]
         forms.members(action, [field])
 
 
+def test_times_are_typed_in_utc_or_in_ms() -> None:
+    for typed in ("2027-01-30T08:00", "2027-01-30T08:00:00", "1801296000000"):
+        asked = forms.members("ElasticqReschedule", [("MessageIds", "a"), ("DeliverAt", typed)])
+        assert asked == {"MessageIds": ["a"], "DeliverAt": 1_801_296_000_000}
+    fields = [("MessageAttributes.ElasticqDeliverAt:Number", "2027-01-30T08:00"), ("MessageAttributes", "a=1")]
+    fields.append(("MessageAttributes.ElasticqPriority:Number", ""))
+    assert forms.members("SendMessage", fields)["MessageAttributes"] == {
+        "ElasticqDeliverAt": {"DataType": "Number", "StringValue": "1801296000000"},
+        "a": {"DataType": "String", "StringValue": "1"},
+    }
+    with pytest.raises(NotExecuted, match="no whole number"):
+        forms.members("ElasticqReschedule", [("DeliverAt", "soon")])
+
+
 def run(python: str) -> None:
     """Run what the page shows, as somebody who copies it does."""
     done = subprocess.run([sys.executable, "-c", python], capture_output=True, text=True, timeout=120)
@@ -104,6 +122,69 @@ def test_the_command_that_is_shown_does_the_same(operator: Operator, monkeypatch
     assert (got["Body"], got["MessageAttributes"]) == (SEND["MessageBody"], number)
     told = operator.act("GetQueueAttributes", {"QueueUrl": url, "AttributeNames": ["VisibilityTimeout"]})[1]
     assert told == {"Attributes": {"VisibilityTimeout": "7"}}
+
+
+def test_what_aws_has_not_is_shown_for_curl(operator: Operator) -> None:
+    url = operator.act("CreateQueue", {"QueueName": "curled"})[1]["QueueUrl"]
+    operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "it's"})
+    (message,) = operator.act("Peek", {"QueueUrl": url})[1]["Messages"]
+    told = {action: forms.is_ours(action) for action in ("DeleteBySequence", "ElasticqReschedule", "Peek", "Publish")}
+    assert told == {"DeleteBySequence": True, "ElasticqReschedule": True, "Peek": True, "Publish": False}
+    given = {"QueueUrl": url, "Sequence": message["Sequence"]}
+    words = shlex.split(forms.as_curl("/api/actions/DeleteBySequence", given, operator.url))
+    assert words[:2] == ["curl", "-s"]
+    asked = words[2].removeprefix(operator.url), words[-1].encode(), {words[4].split(": ")[0]: words[4].split(": ")[1]}
+    status, _, _ = operator.ask(*asked)
+    assert (status, operator.act("Peek", {"QueueUrl": url})[1]["Messages"]) == (200, [])
+    assert ' -H "Authorization: Bearer $TOKEN" ' in forms.as_curl("/x", {}, operator.url, has_token=True)
+
+
+TEMPLATES = Path(forms.__file__).parent / "templates"
+FIELD = re.compile(r'name="([A-Za-z][A-Za-z.+:]*)"')
+BUTTON = re.compile(r"act\(\"(\w+)\", \w+, [^{]*\{([^}]*)\}")
+
+
+def forms_of_the_page() -> Iterator[tuple[str, set[str]]]:
+    """Actions of all forms, each with the members that its fields give."""
+    for template in sorted(TEMPLATES.glob("*.html")):
+        text = template.read_text()
+        for form in re.findall(r"<form.*?</form>", text, re.DOTALL):
+            for action in re.findall(r'hx-post="/page/do/(\w+)"', form):
+                yield action, {name.partition(".")[0].rstrip("+") for name in FIELD.findall(form)}
+        for action, fields in BUTTON.findall(text):
+            yield action, {name for name in re.findall(r'"(\w+)":', fields) if not name.startswith("_")}
+
+
+def test_each_form_of_aws_s_has_members_that_its_tools_know() -> None:
+    found = list(forms_of_the_page())
+    assert len({action for action, _ in found}) >= 20
+    models = {name: get_session().get_service_model(name) for name in ("sqs", "sns")}
+    for action, members in found:
+        if not forms.is_ours(action):
+            service, name = forms.service_of(action)
+            known = models[service].operation_model(name).input_shape.members
+            assert members <= set(known), (action, members)
+
+
+def test_flags_and_values_that_look_like_options_are_taken_by_the_command(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    url = operator.act("CreateQueue", {"QueueName": "flagged"})[1]["QueueUrl"]
+    topic = operator.act("CreateTopic", {"Name": "flagged"})[1]["TopicArn"]
+    endpoint = url.rsplit("/", 2)[0]
+    fields = [("TopicArn", topic), ("Protocol", "sqs"), ("Endpoint", "arn:aws:sqs:us-east-1:000000000000:flagged")]
+    subscribe = forms.members("Subscribe", [*fields, ("ReturnSubscriptionArn", "true")])
+    driver = create_clidriver()
+    for action, given in (
+        ("Subscribe", subscribe),
+        ("SendMessage", {"QueueUrl": url, "MessageBody": "--not-an-option"}),
+    ):
+        words = shlex.split(forms.as_cli(action, given, endpoint, "us-east-1"))
+        assert driver.main(words[1:]) == 0, words
+    assert operator.act("Peek", {"QueueUrl": url})[1]["Messages"][0]["Body"] == "--not-an-option"
+    run(forms.as_boto3("Subscribe", subscribe, endpoint, "us-east-1"))
 
 
 def test_no_letter_of_a_body_ends_the_command() -> None:

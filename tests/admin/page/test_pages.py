@@ -132,6 +132,22 @@ def test_code_is_shown_and_not_executed(operator: Operator) -> None:
     assert operator.get("/api/queues?prefix=only-shown") == {"queues": []}
 
 
+def test_what_aws_has_not_is_shown_for_curl_alone(operator: Operator) -> None:
+    asked = form(QueueUrl="q", MessageIds="a", _region="eu-west-1")
+    status, told, _ = operator.ask("/page/as/curl/ElasticqCancelScheduled", asked, FORM)
+    assert status == 200
+    assert f"curl -s '{operator.url}/api/actions/ElasticqCancelScheduled?region=eu-west-1'" in unescape(told)
+    status, told, _ = operator.ask("/page/order-as/curl/transfer", form(member="n2"), FORM)
+    assert (status, f"curl -s {operator.url}/cluster/orders" in unescape(told), '"member": "n2"' in unescape(told)) == (
+        200,
+        True,
+        True,
+    )
+    assert f"curl -s -X PUT {operator.url}/api/definitions" in unescape(page(operator, "/definitions"))
+    for path in ("cli/ElasticqCancelScheduled", "boto3/DeleteBySequence", "curl/SendMessage"):
+        assert operator.ask(f"/page/as/{path}", asked, FORM)[0] == 404
+
+
 @pytest.mark.parametrize(
     "headers",
     [
@@ -149,7 +165,7 @@ def test_a_page_of_another_origin_can_do_nothing(operator: Operator, headers: di
 def test_definitions_can_be_pasted(operator: Operator) -> None:
     pasted = json.dumps({"elasticq": 1, "queues": [{"name": "pasted", "attributes": {"DelaySeconds": "3"}}]})
     status, told, _ = operator.ask("/page/definitions", form(definitions=pasted), FORM)
-    assert (status, "1 queues were made" in told) == (200, True)
+    assert (status, "1 queues and 0 topics were made" in told) == (200, True)
 
 
 def test_queues_are_filtered_and_sorted(operator: Operator) -> None:

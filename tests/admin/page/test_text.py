@@ -25,6 +25,21 @@ def test_ages_have_two_units(age_ms: int | None, told: str) -> None:
     assert text.age(age_ms) == told
 
 
+def test_sizes_have_one_unit() -> None:
+    assert [text.size(each) for each in (0, 999, 1_000, 23_413_354_496, 2.5e12)] == [
+        "0 B",
+        "999 B",
+        "1.0 KB",
+        "23.4 GB",
+        "2.5 TB",
+    ]
+
+
+def test_times_are_written_as_a_field_holds_them() -> None:
+    assert text.typed_time(1_801_296_000_999) == "2027-01-30T08:00:00"
+    assert text.typed_time(10**20) == ""
+
+
 def test_numbers_and_moments() -> None:
     assert (text.count(1_234_567), text.rate(0.001), text.rate(0.5), text.rate(1_234.56)) == (
         "1,234,567",

@@ -3,12 +3,15 @@
 import json
 from typing import Any
 from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import pytest
 
 from elasticq.admin.page.topics import name_in, takes
 from elasticq.model.commands import MessageAttributeValue
 from tests.admin.operator import FORM, Operator
+from tests.push.receiver import receiving
+from tests.system.cluster.cluster import until
 
 RED = {"FilterPolicy": '{"color": ["red"]}'}
 LARGE = {"FilterPolicy": '{"size": [{"numeric": [">", 5]}]}', "FilterPolicyScope": "MessageBody"}
@@ -59,9 +62,54 @@ def test_topics_are_listed_and_filtered(operator: Operator) -> None:
     subscribed(operator, "catalogue-topic", "catalogue-queue")
     subscribed(operator, "other-topic", "catalogue-queue")
     text = operator.ask("/topics?filter=catalogue-")[1]
-    assert '<a href="/topics/000000000000/catalogue-topic">catalogue-topic</a></th><td>1 sqs</td>' in text
+    assert 'href="/topics/000000000000/catalogue-topic">catalogue-topic</a></th><td>1 sqs</td>' in text
     assert "other-topic" not in text
     assert operator.ask("/topics?region=UPPER")[0] == 400
+
+
+def told_of(operator: Operator, topic: str) -> str:
+    return operator.ask(f"/topics/000000000000/{topic}")[1]
+
+
+def test_a_topic_tells_what_its_subscriptions_took_and_refused(operator: Operator) -> None:
+    key = subscribed(operator, "told-topic", "taken-queue").rpartition(":")[2]
+    subscribed(operator, "told-topic", "red-queue", **RED)
+    subscribed(operator, "told-topic", "gone-queue")
+    arn = "arn:aws:sns:us-east-1:000000000000:told-topic"
+    assert "Counted by this member" not in told_of(operator, "told-topic")
+    operator.act("DeleteQueue", {"QueueUrl": "gone-queue"})
+    for _ in range(2):
+        operator.act("Publish", {"TopicArn": arn, "Message": "x"})
+    text = told_of(operator, "told-topic")
+    told = {"published": 2, "delivered": 2, "filtered out": 2, "refused": 2}
+    for name, count in told.items():
+        assert f"<dt>{name}</dt><dd>{count}</dd>" in text
+    assert (text.count(">delivered 2<"), text.count(">delivered 0<"), text.count(">refused 2<")) == (1, 1, 1)
+    labels = f'account="000000000000",topic="told-topic",protocol="sqs",queue="taken-queue",subscription="{key}"'
+    assert f"elasticq_topic_subscription_delivered_total{{{labels}}} 2" in operator.ask("/metrics")[1]
+
+
+def test_a_web_server_s_notifications_are_told(operator: Operator) -> None:
+    arn = operator.act("CreateTopic", {"Name": "pushing-topic"})[1]["TopicArn"]
+    with receiving() as receiver:
+        operator.act("Subscribe", {"TopicArn": arn, "Protocol": "http", "Endpoint": receiver.url})
+        with urlopen(receiver.wait_for(1)[0].envelope["SubscribeURL"]) as answer:
+            assert answer.status == 200
+        operator.act("Publish", {"TopicArn": arn, "Message": "taken"})
+        until(lambda: ">delivered 1<" in told_of(operator, "pushing-topic"), "the notification that was taken")
+        receiver.status = 400
+        operator.act("Publish", {"TopicArn": arn, "Message": "refused"})
+        until(lambda: ">refused 1<" in told_of(operator, "pushing-topic"), "the notification that was given up")
+    operator.act("DeleteTopic", {"TopicArn": arn})
+
+
+def test_a_filter_is_taken_away_by_an_empty_field(operator: Operator) -> None:
+    arn = subscribed(operator, "cleared-topic", "cleared-queue", **RED)
+    assert "&#34;color&#34;" in told_of(operator, "cleared-topic")
+    fields = {"SubscriptionArn": arn, "AttributeName": "FilterPolicy", "AttributeValue+": ""}
+    status, told = send(operator, "/page/do/SetSubscriptionAttributes", **fields)
+    assert (status, "was done" in told) == (200, True), told
+    assert "&#34;color&#34;" not in told_of(operator, "cleared-topic")
 
 
 def test_a_topic_shows_its_subscriptions_and_links_their_queues(operator: Operator) -> None:

@@ -8,7 +8,7 @@ from urllib.request import urlopen
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.admin.operator import Operator
+from tests.admin.operator import JSON, Operator
 from tests.server.process import Server
 from tests.system.cluster.cluster import until
 
@@ -33,12 +33,29 @@ def scrape(url: str) -> dict[str, list[float]]:
     return found
 
 
+def make_a_refusal_and_an_expired_message(operator: Operator, endpoint_url: str) -> None:
+    """A subscription whose queue is gone, and a message that the clock of the tests outlives."""
+    topic = operator.act("CreateTopic", {"Name": "t"})[1]["TopicArn"]
+    for name in ("gone", "short"):
+        operator.act("CreateQueue", {"QueueName": name, "Attributes": {"MessageRetentionPeriod": "60"}})
+    endpoint = "arn:aws:sqs:us-east-1:000000000000:gone"
+    operator.act("Subscribe", {"TopicArn": topic, "Protocol": "sqs", "Endpoint": endpoint})
+    operator.act("DeleteQueue", {"QueueUrl": "gone"})
+    operator.act("Publish", {"TopicArn": topic, "Message": "x"})
+    operator.act("SendMessage", {"QueueUrl": "short", "MessageBody": "x"})
+    assert Operator(endpoint_url).ask("/_elasticq/clock", b'{"advance": 61}', JSON)[0] == 200
+    until(lambda: "elasticq_messages_expired_total" in scrape(operator.url), "the message that expired")
+
+
 def test_rules_and_dashboard_name_metrics_that_exist(tmp_path: Path) -> None:
     asked = [rule["expr"] for rule in RULES.values()]
     asked += [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
     named = {name for expression in asked for name in NAME.findall(expression)}
-    with Server("--data-dir", str(tmp_path / "data")) as server:
+    settings = tmp_path / "elasticq.toml"
+    settings.write_text("[testing]\nenabled = true\n")
+    with Server("--data-dir", str(tmp_path / "data"), "--config", str(settings)) as server:
         operator = Operator(server.admin())
+        make_a_refusal_and_an_expired_message(operator, server.url)
         operator.act("CreateQueue", {"QueueName": "dead"})
         policy = '{"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead", "maxReceiveCount": "1"}'
         operator.act(
@@ -49,6 +66,8 @@ def test_rules_and_dashboard_name_metrics_that_exist(tmp_path: Path) -> None:
         operator.act("ReceiveMessage", {"QueueUrl": "q"})
         exists = scrape(operator.url)
         assert exists["elasticq_dead_letters"] == [1]
+        assert exists["elasticq_messages_expired_total"] == [1]
+        assert exists["elasticq_topic_subscription_failed_total"] == [1]
         assert exists["elasticq_disk_full"] == [0]
         assert 0 < exists["elasticq_disk_free_bytes"][0] < exists["elasticq_disk_size_bytes"][0]
         consumers = {"elasticq_queue_consumers"}  # there is none until a receive waits

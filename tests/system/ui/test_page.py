@@ -3,6 +3,7 @@
 import http.server
 import os
 import threading
+from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,33 @@ def test_what_a_button_does_is_shown_as_code(page: Any, operator: Operator) -> N
     assert counts(operator, "coded") == (0, 0)
 
 
+def test_a_note_is_come_to_and_left_by_the_keyboard(page: Any, operator: Operator) -> None:
+    queue(operator, "noted")
+    page.goto(operator.url + QUEUE + "noted")
+    page.get_by_text("Settings", exact=True).click()
+    button = page.locator("form", has=page.get_by_role("button", name="Save")).get_by_role("button", name="as boto3")
+    for leave in ("Escape", "Enter"):
+        button.focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("button", name="Copy")).to_be_focused()
+        if leave == "Enter":
+            page.keyboard.press("Tab")
+            expect(page.get_by_role("button", name="Close this note")).to_be_focused()
+        page.keyboard.press(leave)
+        expect(page.locator("#told")).to_be_empty()
+        expect(button).to_be_focused()
+
+
+def test_what_is_refreshed_keeps_the_focus(page: Any, operator: Operator) -> None:
+    operator.act("CreateTopic", {"Name": "kept"})
+    page.goto(operator.url + "/topics")
+    page.get_by_role("link", name="kept").focus()
+    with page.expect_response("**/topics?*"):
+        pass
+    page.wait_for_function("!document.querySelector('#topics.htmx-swapping, #topics.htmx-settling')")
+    expect(page.get_by_role("link", name="kept")).to_be_focused()
+
+
 def test_settings_and_tags_are_changed(page: Any, operator: Operator) -> None:
     queue(operator, "changed")
     page.goto(operator.url + QUEUE + "changed")
@@ -172,6 +200,34 @@ def test_dead_letters_are_linked_both_ways_and_moved_back(page: Any, operator: O
     expect(page.locator("#tasks")).to_contain_text("completed: 1", timeout=20_000)
     assert counts(operator, "source") == (1, 0)
     picture(page, "dead-letters")
+
+
+def test_a_scheduled_message_is_given_another_time_and_cancelled(page: Any, operator: Operator) -> None:
+    queue(operator, "plans")
+    page.goto(operator.url + QUEUE + "plans")
+    page.get_by_text("Send a message").click()
+    page.get_by_label("Body").fill("remember the milk")
+    page.get_by_label("Deliver at, UTC").fill(typed_in_s(3_600))
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator("#told")).to_contain_text("SendMessage was done")
+    page.locator("#counts").get_by_role("link", name="1").click()
+    page.locator("#scheduled summary").click()
+    page.get_by_label("Deliver at, UTC").fill(typed_in_s(7_200))
+    page.get_by_role("button", name="as curl").first.click()
+    expect(page.locator("#told pre")).to_contain_text("/api/actions/ElasticqReschedule")
+    page.get_by_role("button", name="Reschedule").click()
+    expect(page.locator("#told")).to_contain_text("ElasticqReschedule was done")
+    expect(page.locator("#scheduled .tag")).to_contain_text("1 h 59 min")
+    picture(page, "scheduled")
+    page.locator("#scheduled summary").click()
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Cancel this message").click()
+    expect(page.get_by_text("Nothing is scheduled here.")).to_be_visible()
+    assert operator.act("Peek", {"QueueUrl": "plans"})[1]["Messages"] == []
+
+
+def typed_in_s(seconds: int) -> str:
+    return f"{datetime.now(UTC) + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%S}"
 
 
 def test_a_topic_is_made_asked_about_and_published_to(page: Any, operator: Operator) -> None:

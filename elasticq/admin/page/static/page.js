@@ -8,7 +8,7 @@ function plotOf(section, shownS) {
   const line = (label, name) => ({ label, stroke: colour(name), width: 2, points: { show: false } });
   const place = section.querySelector(".plot");
   return new uPlot({
-    width: Math.max(place.clientWidth, 200), height: 180, legend: { show: false }, cursor: { show: false },
+    width: Math.max(place.clientWidth, 200), height: 180, padding: [null, 40, null, null], legend: { show: false }, cursor: { show: false },
     scales: { x: { time: true, range: () => { const now = Date.now() / 1000; return [now - shownS(), now]; } }, y: { range: (_, low, high) => [0, Math.max(1, high * 1.1)] } },
     axes: [{ ...axis, space: 90, values: (_, at) => at.map((s) => new Date(s * 1000).toLocaleTimeString()) }, { ...axis, size: 48 }],
     series: [{}, line("in", "--in"), line("out", "--out"), line("deleted", "--gone")],
@@ -48,9 +48,30 @@ function follow(section) {
 
 document.querySelectorAll(".chart").forEach(follow);
 
+// A note comes behind everything else, far from the button that asked for it: of a command the focus goes to its
+// Copy, and when a note is closed, by its button or by Escape, the focus goes back.
+let asker = null;
+
+document.addEventListener("htmx:afterSwap", (event) => {
+  if (event.detail.target.id !== "told") return;
+  asker = document.activeElement;
+  event.detail.target.querySelector(".code [data-copy]")?.focus();
+});
+
+function close(note) {
+  const hadFocus = note.contains(document.activeElement);
+  note.remove();
+  if (hadFocus && asker?.isConnected) asker.focus();
+}
+
+document.addEventListener("keydown", (event) => {
+  const note = document.querySelector(".told");
+  if (event.key === "Escape" && note) close(note);
+});
+
 document.addEventListener("click", (event) => {
   const note = event.target.closest(".told");
   if (!note) return;
-  if (event.target.closest("[data-close]")) note.remove();
+  if (event.target.closest("[data-close]")) close(note);
   if (event.target.closest("[data-copy]")) navigator.clipboard.writeText(note.querySelector("pre").textContent);
 });
