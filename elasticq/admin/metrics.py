@@ -106,10 +106,18 @@ def slices(source: AdminSource) -> Iterator[bytes]:
     yield from _of_consumers(source, labels)
     told = "Messages that outlived their retention and that this member removed as the master."
     yield from _of_keys("queue", [("messages_expired", told, int)], source.expired())
-    yield from _of_keys("topic", _PUBLISHED, source.meter().by_topic())
+    yield from _of_keys("topic", _PUBLISHED, _topics(source))
     yield from _of_keys("topic", _PUSHES, source.pushes())
     yield from _of_subscriptions(source)
     yield from _of_groups(source.groups(QUEUES_MAX) if status.role == "master" else [])
+
+
+def _topics(source: AdminSource) -> dict[Key, Published]:
+    """Return the counts of each topic: what this member answered, and what it stored afterwards."""
+    found = dict(source.meter().by_topic())
+    for key, counts in source.delivered_in_steps().items():
+        found[key] = found.get(key, Published()).plus(counts)
+    return found
 
 
 class _Families(Collector):

@@ -11,6 +11,7 @@ from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.model.commands import Command
 from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result
+from elasticq.model.topic_results import PublishCounts
 from elasticq.node.orders import Order, OrderOutcome
 from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
 from elasticq.peers.questions import Answer
@@ -96,6 +97,10 @@ class AdminSource(Protocol):
     def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         """Return what became of notifications to web servers: delivered, tried again, given up, by owner and name of
         the topic."""
+
+    def delivered_in_steps(self) -> dict[tuple[str, str], PublishCounts]:
+        """Return what this member stored, as the master, of publishes to more subscriptions than an entry holds, by
+        owner and name of the topic."""
 
     def topics(self) -> Iterator[tuple[TopicSet, list[SubscriptionSet]]]:
         """Yield each topic with its subscriptions, as they are when it is its turn."""

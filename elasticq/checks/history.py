@@ -62,9 +62,10 @@ class SentMessage(Struct, omit_defaults=True):
 
 
 class Send(Operation, tag="send"):
-    """SendMessage (one message) or SendMessageBatch."""
+    """SendMessage (one message) or SendMessageBatch. is_scheduled: its messages say when they come."""
 
     messages: list[SentMessage]
+    is_scheduled: bool = False
 
 
 class HandedOut(Struct, omit_defaults=True):
@@ -100,7 +101,10 @@ class Receive(Operation, tag="receive"):
 
 
 class Delete(Operation, tag="delete"):
-    """A delete of one message; ``message_id`` is that of the delivery that the handle came with."""
+    """A delete of one message; ``message_id`` is that of the delivery that the handle came with.
+
+    Without a handle: the message was cancelled, before anybody received it.
+    """
 
     message_id: str
     receipt_handle: str

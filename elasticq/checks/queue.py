@@ -5,7 +5,7 @@ lost         an acknowledged send that nobody received by the end of the drain a
              never deleted, and did not come again in it
 duplicated   one message of one send operation (one GUID, all attempts) under two MessageIds
 resurrected  delivered by a receive that was invoked after an acknowledged delete with
-             the live handle had completed
+             the live handle, or the cancelling of a scheduled message, had completed
 early        held by two receives at once: delivered again although the first delivery's
              visibility timeout cannot have passed
 unexpected   a body that nobody sent to this queue, or another body under a MessageId
@@ -108,9 +108,14 @@ def _is_repeated(one: Delivery, other: Delivery) -> bool:
 
 
 def _is_certain(queue_history: QueueHistory, delete: Delete, deliveries: list[Delivery]) -> bool:
-    """True if the delete used a live handle: one with an older handle may succeed and leave the message there (AWS)."""
+    """True if the delete used a live handle, or was of a message that nobody had received.
+
+    One with an older handle may succeed and leave the message there (AWS).
+    """
     if delete.outcome != "ok" or delete.complete_us is None:
         return False
+    if not delete.receipt_handle:
+        return True
     return any(
         delivery.message.receipt_handle == delete.receipt_handle
         and delete.complete_us < queue_history.hidden_until_us(delivery, delete.complete_us)

@@ -17,7 +17,18 @@ from elasticq.engine.residency import drop, keep
 from elasticq.engine.rows import UNTOUCHED, Row
 from elasticq.engine.state import Queue, State
 from elasticq.engine.tables import RowChange
-from elasticq.engine.writers import cluster, consumer_groups, history, leases, move_tasks, plain, queues, topics, turns
+from elasticq.engine.writers import (
+    cluster,
+    consumer_groups,
+    history,
+    leases,
+    metadata,
+    move_tasks,
+    plain,
+    queues,
+    topics,
+    turns,
+)
 from elasticq.engine.writers.contract import Declare, Undo, Writer
 from elasticq.engine.writers.history import forget_invocation
 
@@ -51,9 +62,9 @@ def _put_row(state: State, queue: Queue, sequence: int, old: Row, row: Row | Non
         undo.append((_put_back, state, queue, sequence, old, content, group, queue.last_sequence))
         if row is None and queue.kind.has_priorities:  # undone first: the message comes back where it was
             undo.append((order.prioritise, sequence, order.priority(sequence)))
-    if row is not _UNTOUCHED and row is not None:
+    if row is not None and queue.keeps(row):
         queue.rows[sequence] = row
-    elif old is not _UNTOUCHED:
+    elif queue.keeps(old):
         del queue.rows[sequence]
     if row is not None:
         order.replace(sequence, old, row)
@@ -80,7 +91,7 @@ def _put_back(
         if content is not None:
             keep(state, queue, content)
         queue.issued.add(sequence)
-        if row is not _UNTOUCHED:
+        if queue.keeps(row):
             queue.rows[sequence] = row
         if group is not None:
             queue.join(sequence, group)
@@ -105,7 +116,9 @@ def _message_stored(state: State, mutation: m.MessageStored, undo: Undo | None) 
         heappush(queue.messages.late, (mutation.sent_ms, sequence))
     row = _UNTOUCHED
     if mutation.visible_at_ms:
-        row = queue.rows[sequence] = Row(mutation.visible_at_ms)
+        row = Row(mutation.visible_at_ms)
+        if queue.keeps(row):
+            queue.rows[sequence] = row
     if mutation.group_id is not None and not queue.kind.needs_group:
         queue.join(sequence, mutation.group_id)
     queue.order.insert(sequence, row)
@@ -229,8 +242,14 @@ def _rows_restored(state: State, mutation: m.RowsRestored, undo: Undo | None) ->
         mutation.received_ms,
         strict=True,
     ):
-        row = queue.rows[sequence] = Row(*columns)
+        row = Row(*columns)
+        if queue.keeps(row):
+            queue.rows[sequence] = row
         queue.order.insert(sequence, row)
+
+
+def _delays_restored(state: State, mutation: m.DelaysRestored, undo: Undo | None) -> None:
+    state.queues[mutation.queue_id].order.insert_delayed(mutation.sequences, mutation.visible_at_ms)
 
 
 def _plain(state: State, mutation: m.Mutation, undo: Undo | None) -> None:
@@ -245,6 +264,7 @@ ROWS: Final[dict[type, Declare]] = {
     **topics.ROWS,
     **consumer_groups.ROWS,
     **turns.ROWS,
+    **metadata.ROWS,
     m.GroupsServed: _groups_served_rows,
 }
 """What the storage writes from this declaration alone. It has its own ways for messages and for histories."""
@@ -271,4 +291,5 @@ _WRITERS: Final[dict[type, Writer]] = {
     m.PrioritiesSet: _priorities_set,
     m.PrioritiesRestored: _priorities_restored,
     m.RowsRestored: _rows_restored,
+    m.DelaysRestored: _delays_restored,
 }

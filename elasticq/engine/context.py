@@ -1,6 +1,7 @@
 """What a handler is told besides state and call: the entry's time, the term, the rules in force."""
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from elasticq.engine.identity import TERM_SHIFT
@@ -25,10 +26,17 @@ It gives one back where something must be written down before the client is told
 """
 
 
+Sign = Callable[[bytes, dict[str, str]], tuple[str, str]]
+"""Called with the cluster's key and the members of an envelope that are signed; returns the signature, and the name of
+the certificate that it is verified with. The same again for the same arguments.
+"""
+
+
 class ExecutionContext:
     """now_ms: cluster time of the entry that the mutations will stand in; term: of the master that executes.
 
     region: the node's own; has_one_region: queues are not told apart by the regions of calls, and ARNs not by theirs.
+    sign: signs envelopes for queues; None: they are not signed.
     template: what a queue is made from at its first use; None: a missing queue is an error.
     tally: counts for the metrics, of what is executed with this.
     ignored: names of queue attributes that calls gave and that were passed over, for the log: the first IGNORED_MAX.
@@ -41,6 +49,7 @@ class ExecutionContext:
         "limits",
         "now_ms",
         "region",
+        "sign",
         "sixty_second_rules",
         "tally",
         "template",
@@ -56,6 +65,7 @@ class ExecutionContext:
         template: DeclareQueue | None = None,
         limits: Limits = STRICT,
         has_one_region: bool = False,
+        sign: Sign | None = None,
     ) -> None:
         self.now_ms = now_ms
         self.term = term
@@ -64,6 +74,7 @@ class ExecutionContext:
         self.template = template
         self.limits = limits
         self.has_one_region = has_one_region
+        self.sign = sign
         self.tally = Tally()
         self.ignored: set[str] = set()
         self._numbers = 0

@@ -6,7 +6,7 @@ master goes on where the last committed step ended and no subscription gets a me
 in which they were made. What was chosen at the publish is not chosen again; a subscription that is deleted meanwhile
 gets nothing more.
 
-Besides, subscriptions go whose topic was deleted, and those that nobody confirmed in time.
+Besides, subscriptions go whose topic was deleted, and those that nobody confirmed, or restored, in time.
 """
 
 from itertools import islice
@@ -30,9 +30,12 @@ REMOVED_A_STEP: Final = 500  # subscriptions, each with its inner queue
 
 
 class Step(Struct):
-    """mutations to propose; counts: of the copies among them; is_more: whether another step is due at once."""
+    """mutations to propose; counts: of the copies among them, which are all of the topic of this owner and name;
+    is_more: whether another step is due at once.
+    """
 
     mutations: list[m.Mutation] = field(default_factory=list)
+    topic: tuple[str, str] | None = None
     counts: PublishCounts = field(default_factory=PublishCounts)
     is_more: bool = False
 
@@ -72,6 +75,7 @@ def _deliver(state: State, publish: m.PublishSet, topic: Topic, context: Executi
         trace_header=publish.trace_header,
         group_id=publish.group_id,
         deduplication_id=publish.deduplication_id,
+        sign=context.sign,
     )
     count = max(1, min(context.limits.copies, BYTES_A_STEP // message.copies_bytes(1)))
     waiting = m.from_distances(publish.waiting)
@@ -82,19 +86,18 @@ def _deliver(state: State, publish: m.PublishSet, topic: Topic, context: Executi
     found.mutations.append(
         replace(publish, waiting=m.distances(later)) if later else m.PublishDelivered(publish.number)
     )
-    found.counts = fan_out.counts
+    assert topic.row is not None, "it is published to"
+    found.topic, found.counts = (topic.row.account, topic.row.name), fan_out.counts
 
 
 def _remove(state: State, context: ExecutionContext, found: Step) -> None:
-    """The subscriptions of deleted topics, and those that were not confirmed in time."""
+    """The subscriptions of deleted topics, and those that were not confirmed or restored in time."""
     topics = state.topics
     for orphan in topics.orphans.values():
-        for subscription in islice(orphan.subscriptions.values(), REMOVED_A_STEP):
+        for subscription in islice(orphan.all(), REMOVED_A_STEP):
             found.mutations += removed(state, subscription, context.now_ms)
         found.is_more = True
         return
     lapsed_ms = context.now_ms - limits.PENDING_SUBSCRIPTION_MS
-    for subscription in islice(topics.pending.values(), REMOVED_A_STEP):
-        if subscription.row.created_ms > lapsed_ms:
-            break  # they stand in the order in which they were made
+    for subscription in topics.pending_until(lapsed_ms, REMOVED_A_STEP):
         found.mutations += removed(state, subscription, context.now_ms)

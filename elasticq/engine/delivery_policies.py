@@ -13,6 +13,7 @@ from msgspec import Struct
 from elasticq.model import limits
 from elasticq.model.errors import quoted
 
+FIXED: Final = "disableSubscriptionOverrides"
 FUNCTIONS: Final = ("linear", "arithmetic", "geometric", "exponential")
 
 
@@ -76,8 +77,7 @@ DEFAULT: Final = DeliveryPolicy()
 
 def of_topic(text: str) -> DeliveryPolicy:
     """The policy that a topic's DeliveryPolicy makes of the default. Raises InvalidDeliveryPolicy."""
-    members = _document(text)
-    http = _object(members, "http", "")
+    http = _http(text)
     return _policy(
         DEFAULT,
         _object(http, "defaultHealthyRetryPolicy", "http."),
@@ -103,9 +103,33 @@ def in_force(topic_text: str, subscription_text: str) -> DeliveryPolicy:
     A topic may forbid its subscriptions policies of their own.
     """
     topic = of_topic(topic_text)
-    http = _document(topic_text).get("http")
-    is_fixed = isinstance(http, dict) and http.get("disableSubscriptionOverrides") is True
-    return topic if is_fixed else of_subscription(subscription_text, topic)
+    return topic if _http(topic_text).get(FIXED) else of_subscription(subscription_text, topic)
+
+
+def members_in_force(topic_text: str, subscription_text: str) -> dict[str, Any]:
+    """The members of a subscription's policy, of which those are its topic's that it may not or does not say itself."""
+    http = _http(topic_text)
+    own = {} if http.get(FIXED) else _document(subscription_text)
+    below = {
+        "healthyRetryPolicy": http.get("defaultHealthyRetryPolicy"),
+        "sicklyRetryPolicy": http.get("defaultSicklyRetryPolicy"),
+        "throttlePolicy": http.get("defaultThrottlePolicy"),
+        "requestPolicy": http.get("defaultRequestPolicy"),
+        "guaranteed": False,
+    }
+    return {name: own.get(name) or value for name, value in below.items()}  # as in_force chooses
+
+
+def without_nulls(members: dict[str, Any] | None) -> dict[str, Any]:
+    return {name: value for name, value in (members or {}).items() if value is not None}
+
+
+def _http(text: str) -> dict[str, Any]:
+    """What a topic's policy says. Raises InvalidDeliveryPolicy."""
+    http = _object(_document(text), "http", "")
+    if not isinstance(http.get(FIXED) or False, bool):
+        raise InvalidDeliveryPolicy(f"http.{FIXED} must be true or false")
+    return http
 
 
 def _document(text: str) -> dict[str, Any]:

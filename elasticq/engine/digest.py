@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from hashlib import blake2b
+from operator import itemgetter
 
 import msgspec
 
 from elasticq.engine.leases import Lease
 from elasticq.engine.mutations import MessageStored
+from elasticq.engine.rows import Row
 from elasticq.engine.state import Queue, State
 
 Read = Callable[[int, list[int]], list[MessageStored]]
@@ -50,9 +52,15 @@ def _rows(queue: Queue) -> list[object]:
         queue.purged_ms,
         queue.watermark,
         queue.last_sequence,
-        [(sequence, queue.rows[sequence]) for sequence in sorted(queue.rows)],
+        _sorted_rows(queue),
         queue.order.untouched_pairs(),
     ]
+
+
+def _sorted_rows(queue: Queue) -> list[tuple[int, Row]]:
+    delayed = [(sequence, Row(due_ms)) for sequence, due_ms in queue.order.delayed()]
+    rows = [*queue.rows.items(), *delayed] if delayed else list(queue.rows.items())
+    return sorted(rows, key=itemgetter(0))
 
 
 def _lease_row(lease: Lease) -> list[object]:

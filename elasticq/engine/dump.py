@@ -14,6 +14,7 @@ from elasticq.engine import turns
 from elasticq.engine.leases import Key, Lease
 from elasticq.engine.ordering.priority import arrival_priority
 from elasticq.engine.residency import content_bytes
+from elasticq.engine.rows import UNTOUCHED
 from elasticq.engine.state import Queue, State
 from elasticq.model.limits import MUTATION_ROWS_MAX
 
@@ -136,9 +137,14 @@ def _deliveries(queue: Queue) -> Iterator[m.MessagesReceived]:
         for sequence, row in queue.rows.items()
         if row.delivery_number or row.received_ms or row.visible_at_ms != contents[sequence].visible_at_ms
     ]
+    touched += [
+        (0, due_ms, sequence)
+        for sequence, due_ms in queue.order.delayed()
+        if due_ms != contents[sequence].visible_at_ms
+    ]
     for (received_ms, until_ms), group in groupby(sorted(touched), key=lambda item: item[:2]):
         for sequences in m.chunks([sequence for _, _, sequence in group]):
-            rows = [queue.rows[sequence] for sequence in sequences]
+            rows = [queue.rows.get(sequence, UNTOUCHED) for sequence in sequences]  # those of delayed ones are all 0
             yield m.MessagesReceived(
                 queue.id,
                 received_ms,

@@ -5,6 +5,7 @@ outside of the attributes and none inside, characters beyond ASCII as they are. 
 """
 
 from base64 import b64encode
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -15,7 +16,9 @@ from elasticq.model.times import extended
 
 SENDER: Final = "AIDAELASTICQTOPICS000"
 """The SenderId of what a topic delivers to a queue; on AWS it is one of the service's own."""
+NOTIFICATION: Final = "Notification"
 CONFIRMATION: Final = "SubscriptionConfirmation"
+FAREWELL: Final = "UnsubscribeConfirmation"
 UNSIGNED: Final = "VW5zaWduZWQ="
 """In the place of a signature where nobody signs: "Unsigned" as base64."""
 CERTIFICATE: Final = "SimpleNotificationService-0123456789abcdef0123456789abcdef.pem"
@@ -36,6 +39,7 @@ class Notification:
     """What a publish gives to the subscriptions of one protocol that are not raw; only the last link is each one's own.
 
     sequence_number, version: a message of a FIFO topic has the one, any other a signature of the other.
+    sign: gives the signature of members, and the name of its certificate; None: whoever delivers signs, or nobody.
     """
 
     __slots__ = ("_begin", "_end")
@@ -52,17 +56,24 @@ class Notification:
         sequence_number: str | None = None,
         version: str = "1",
         attributes: MessageAttributes | None = None,
+        sign: Callable[[dict[str, str]], tuple[str, str]] | None = None,
     ) -> None:
-        parts = ['{\n  "Type" : "Notification",\n  "MessageId" : "', message_id, '",\n']
+        timestamp = extended(published_ms)
+        parts = [f'{{\n  "Type" : "{NOTIFICATION}",\n  "MessageId" : "', message_id, '",\n']
         if sequence_number is not None:
             parts += ['  "SequenceNumber" : "', sequence_number, '",\n']
         parts += ['  "TopicArn" : "', topic_arn, '",\n']
         if subject is not None:
             parts += ['  "Subject" : ', _quoted(subject), ",\n"]
-        parts += ['  "Message" : ', _quoted(message), ',\n  "Timestamp" : "', extended(published_ms), '",\n']
+        parts += ['  "Message" : ', _quoted(message), ',\n  "Timestamp" : "', timestamp, '",\n']
         if sequence_number is None:
-            parts += ['  "SignatureVersion" : "', version, f'",\n  "Signature" : "{UNSIGNED}",\n']
-            parts += ['  "SigningCertURL" : ', _quoted(f"{base_url}/{CERTIFICATE}"), ",\n"]
+            signature, certificate = UNSIGNED, CERTIFICATE
+            if sign is not None:
+                signed = {"Type": NOTIFICATION, "MessageId": message_id, "TopicArn": topic_arn, "Message": message}
+                signed |= {"Timestamp": timestamp, "SignatureVersion": version}
+                signature, certificate = sign(signed if subject is None else signed | {"Subject": subject})
+            parts += ['  "SignatureVersion" : "', version, f'",\n  "Signature" : "{signature}",\n']
+            parts += ['  "SigningCertURL" : ', _quoted(f"{base_url}/{certificate}"), ",\n"]
         link = _quoted(f"{base_url}/?Action=Unsubscribe&SubscriptionArn={topic_arn}:")
         parts += ['  "UnsubscribeURL" : ', link[:-1]]
         self._begin = "".join(parts)
@@ -90,9 +101,24 @@ def confirmation(*, message_id: str, token: str, topic_arn: str, base_url: str, 
         f"You have chosen to subscribe to the topic {topic_arn}.\n"
         "To confirm the subscription, visit the SubscribeURL included in this message."
     )
+    return _asking(CONFIRMATION, message, message_id, token, topic_arn, base_url, now_ms, version)
+
+
+def farewell(*, message_id: str, token: str, topic_arn: str, key: str, base_url: str, now_ms: int, version: str) -> str:
+    """What the endpoint of a subscription gets that was unsubscribed, which restores it by the link."""
+    message = (
+        f"You have chosen to deactivate subscription {topic_arn}:{key}.\n"
+        "To cancel this operation and restore the subscription, visit the SubscribeURL included in this message."
+    )
+    return _asking(FAREWELL, message, message_id, token, topic_arn, base_url, now_ms, version)
+
+
+def _asking(
+    kind: str, message: str, message_id: str, token: str, topic_arn: str, base_url: str, now_ms: int, version: str
+) -> str:
     link = f"{base_url}/?Action=ConfirmSubscription&TopicArn={topic_arn}&Token={token}"
     members = {
-        "Type": CONFIRMATION,
+        "Type": kind,
         "MessageId": message_id,
         "Token": token,
         "TopicArn": topic_arn,

@@ -6,13 +6,14 @@ MaximumMessageSize is not asked: the topic's counts.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import msgspec
 
 from elasticq.engine import contents
 from elasticq.engine import mutations as m
-from elasticq.engine.context import ExecutionContext
+from elasticq.engine.context import ExecutionContext, Sign
 from elasticq.engine.deduplication import deduplication_key
 from elasticq.engine.envelopes import SENDER, Notification, signature_version
 from elasticq.engine.forwards import route
@@ -42,6 +43,8 @@ class Message:
     __slots__ = (
         "_arn",
         "_envelopes",
+        "_key",
+        "_sign",
         "attributes",
         "base_url",
         "deduplication_id",
@@ -73,6 +76,7 @@ class Message:
         trace_header: str | None = None,
         group_id: str | None = None,
         deduplication_id: str | None = None,
+        sign: Sign | None = None,
     ) -> None:
         assert topic.row is not None, "it is published to"
         self.topic = topic
@@ -89,6 +93,8 @@ class Message:
         self.deduplication_id = deduplication_id
         self.size_bytes = contents.message_bytes(message, attributes)
         self._arn = topic_arn
+        self._key = state.mac_key
+        self._sign = sign
         self._envelopes: dict[str, Notification] = {}
 
     def text(self, protocol: str) -> str:
@@ -119,6 +125,7 @@ class Message:
             sequence_number=sequence_number(self.number) if self.topic.is_fifo else None,
             version=signature_version(self.topic),
             attributes=self.attributes,
+            sign=None if self._sign is None else partial(self._sign, self._key),
         )
 
     def copies_bytes(self, count: int) -> int:

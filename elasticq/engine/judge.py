@@ -59,7 +59,7 @@ def _is_subscription(mutation: m.SubscriptionSet) -> bool:
         Subscription(mutation)
     except (ValueError, TypeError, KeyError, RecursionError, SqsError):
         return False
-    return True
+    return mutation.is_pending or not mutation.is_left
 
 
 def _never(mutation: m.Mutation) -> bool:
@@ -90,6 +90,7 @@ _JUDGES: Final[dict[type, Callable[[Any], bool]]] = {
     m.QueueRestored: _never,
     m.UntouchedRestored: _never,
     m.RowsRestored: _never,
+    m.DelaysRestored: _never,
     m.GroupsRestored: _never,
     m.GroupsServed: _never,
 }

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from elasticq.engine.consumer_rows import GROUP_TABLES, GroupMutation
+from elasticq.engine.metadata_rows import METADATA, MetadataMutation
 from elasticq.engine.tables import Table
 from elasticq.model.commands import MessageAttributes
 from elasticq.model.limits import MUTATION_ROWS_MAX
@@ -369,6 +370,7 @@ class SubscriptionSet(Struct, array_like=True, tag=112, frozen=True, gc=False):
     queue_owner: of the queue that takes its messages, which need not be there; base_url: scheme://host:port of this
     server as the subscriber sees it, for the links in what it gets.
     is_pending: nothing is delivered until it is confirmed. needs_authentication: an unsigned call cannot delete it.
+    is_left: it was unsubscribed at ``created_ms`` and is shown nowhere; it is pending, as its endpoint may restore it.
     """
 
     number: Number
@@ -384,6 +386,7 @@ class SubscriptionSet(Struct, array_like=True, tag=112, frozen=True, gc=False):
     created_ms: RowTimeMs
     is_pending: bool = False
     needs_authentication: bool = False
+    is_left: bool = False
 
 
 class SubscriptionDeleted(Struct, array_like=True, tag=113, frozen=True, gc=False):
@@ -463,6 +466,14 @@ class RowsRestored(Struct, array_like=True, tag=34, gc=False):
     received_ms: list[int]
 
 
+class DelaysRestored(Struct, array_like=True, tag=140, gc=False):
+    """When messages come that were never received, after the ranges of their page. Only from rows, never in a log."""
+
+    queue_id: int
+    sequences: list[int]
+    visible_at_ms: list[int]
+
+
 Mutation = (
     ClusterFounded
     | TookOver
@@ -500,9 +511,11 @@ Mutation = (
     | PublishSet
     | PublishDelivered
     | GroupMutation
+    | MetadataMutation
     | QueueRestored
     | UntouchedRestored
     | RowsRestored
+    | DelaysRestored
 )
 
 META: Final = Table("meta", ("name",), ClusterFounded, is_held=True)
@@ -520,7 +533,18 @@ TOPICS: Final = Table("topics", ("number",), TopicSet, since=5, is_plain=True)
 SUBSCRIPTIONS: Final = Table("subscriptions", ("number",), SubscriptionSet, since=5, is_plain=True)
 PUBLISHES: Final = Table("publishes", ("number",), PublishSet, since=5, is_plain=True)
 
-TABLES: Final = (META, TAKEOVERS, MOVE_TASKS, LEASES, TURNS, TOPICS, SUBSCRIPTIONS, PUBLISHES, *GROUP_TABLES)
+TABLES: Final = (
+    META,
+    TAKEOVERS,
+    MOVE_TASKS,
+    LEASES,
+    TURNS,
+    TOPICS,
+    SUBSCRIPTIONS,
+    PUBLISHES,
+    *GROUP_TABLES,
+    METADATA,
+)
 """In the order in which a start reads them, before the queues; a new one comes last."""
 
 QUEUES: Final = Table("queues", ("id",), QueueRestored)

@@ -6,7 +6,7 @@ messages that were never touched it is a range of sequences.
 """
 
 from collections import deque
-from typing import Any
+from typing import Any, Final
 
 from elasticq.engine.ages import Ages
 from elasticq.engine.consumer_groups import Groups
@@ -14,6 +14,7 @@ from elasticq.engine.history import History
 from elasticq.engine.identity import Identity
 from elasticq.engine.invocations import Invocations
 from elasticq.engine.leases import Leases
+from elasticq.engine.metadata_rows import METADATA, MetadataKept
 from elasticq.engine.mutations import MOVE_TASKS, PUBLISHES, TABLES, MessageStored, MoveTaskSet, PublishSet
 from elasticq.engine.ordering.contract import Order
 from elasticq.engine.ordering.fifo import SCOPE_AT_CREATION
@@ -31,6 +32,7 @@ from elasticq.engine.topics import Topics
 from elasticq.model import limits
 from elasticq.model.errors import QueueDoesNotExist
 
+_UNTOUCHED: Final = UNTOUCHED  # as in apply.py
 COPY_TO = "elasticq.CopyTo"
 MOVE_TO = "elasticq.MoveTo"
 """Names of queues; only settings set these, see forwards.py."""
@@ -43,7 +45,7 @@ SENT_ID_GENERATION_MS = 600_000
 class Messages:
     """The messages of one queue between two purges.
 
-    rows: of touched messages by sequence; contents: those in memory; issued: the sequences that
+    rows: of messages that were received, by sequence; contents: those in memory; issued: the sequences that
     may exist, its front trimmed by the sweeper; bytes: weight of ``contents``; late: a heap of (sent_ms,
     sequence) of the dead letters that came while this member lived, older than what stands before them; swept: up to
     which sequence this round looked for messages that were delivered long ago.
@@ -188,9 +190,14 @@ class Queue:
     def row(self, sequence: int) -> Row | None:
         """The delivery state of a message; None if there is no such message."""
         row = self.rows.get(sequence)
-        if row is None and self.order.is_untouched(sequence):
-            return UNTOUCHED
-        return row
+        return row if row is not None else self.order.rowless(sequence)
+
+    def keeps(self, row: Row) -> bool:
+        """Whether ``rows`` holds messages whose delivery stands so; of others the order alone knows that.
+
+        A kind that delays messages has an order that knows when each comes which was never received.
+        """
+        return row.delivery_number > 0 or (row is not _UNTOUCHED and not self.kind.delays_messages)
 
     def join(self, sequence: int, group: str) -> None:
         """The message is of this group; the first one of all may change the queue's order."""
@@ -216,12 +223,12 @@ class Queue:
     @property
     def count(self) -> int:
         """How many messages there are, in memory or on disk."""
-        return len(self.rows) + self.order.untouched_count
+        return len(self.rows) + self.order.rowless_count
 
     @property
     def is_cold(self) -> bool:
         """Whether some contents are on disk only."""
-        return len(self.contents) < len(self.rows) + self.order.untouched_count
+        return len(self.contents) < len(self.rows) + self.order.rowless_count
 
     def expired_before_ms(self, now_ms: int) -> int:
         """Messages sent at this time or before have outlived the retention period.
@@ -249,6 +256,7 @@ class State:
         "last_queue_id",
         "leases",
         "mac_key",
+        "metadata",
         "move_tasks",
         "moving",
         "names",
@@ -286,6 +294,7 @@ class State:
         self.turns: dict[int, dict[str, Stored]] = {}  # by queue, and there by path: see ordering/shares.py
         self.topics = Topics()
         self.publishes: dict[int, PublishSet] = self.tables[PUBLISHES.name]  # those that are not delivered yet
+        self.metadata: dict[tuple[int, int], MetadataKept] = self.tables[METADATA.name]  # by queue and sequence
         self.contents_bytes = 0  # weight of all contents in memory
         self.index = 0  # of the log entry that is being applied
         self.trash: deque[tuple[int, Messages]] = deque()  # purged at this index; emptied in steps

@@ -13,6 +13,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine import turns
 from elasticq.engine.invocations import SWEPT
 from elasticq.engine.leases import Key
+from elasticq.engine.metadata import Forgetter
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.state import Queue, State
 from elasticq.engine.tally import Tally
@@ -145,12 +146,13 @@ class Sweeper:
     tally: where the expired messages are counted.
     """
 
-    __slots__ = ("_due", "_due_leases", "_tally")
+    __slots__ = ("_due", "_due_leases", "_forgetter", "_tally")
 
     def __init__(self, tally: Tally | None = None) -> None:
         self._tally = Tally() if tally is None else tally
         self._due: list[int] = []
         self._due_leases: list[Key] = []
+        self._forgetter = Forgetter()
 
     def step(self, state: State, now_ms: int) -> tuple[list[m.Mutation], bool]:
         """The next step's mutations, and whether more is waiting already."""
@@ -189,6 +191,8 @@ class Sweeper:
             if rows >= MUTATION_ROWS_MAX:
                 self._due.append(due.id)
                 return found, True
+        if state.metadata:
+            found += self._forgetter.step(state)
         ended, is_more = self._leases(state, now_ms)
         return found + ended, is_more or has_more_deleted
 

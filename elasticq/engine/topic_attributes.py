@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from elasticq.engine import policy_language
-from elasticq.engine.delivery_policies import DEFAULT
+from elasticq.engine.delivery_policies import DEFAULT, InvalidDeliveryPolicy, of_topic, without_nulls
 from elasticq.engine.topics import Topic
 from elasticq.model import limits
 from elasticq.model.errors import invalid_parameter
@@ -95,10 +95,12 @@ def _delivery_policy(name: str, value: str) -> str:
         members = json.loads(value)
         http = members["http"]
         kept = {key: each for key, each in http.items() if each is not None}
-        if not isinstance(kept.get("defaultHealthyRetryPolicy", {}), dict):
-            raise TypeError("no object")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise invalid_parameter(f"{name}: Unexpected JSON member") from None
+    try:
+        of_topic(value)
+    except InvalidDeliveryPolicy as error:
+        raise invalid_parameter(f"{name}: {error}") from None
     kept.setdefault("disableSubscriptionOverrides", False)
     return json.dumps({"http": kept}, separators=(",", ":"))
 
@@ -205,10 +207,9 @@ def default_policy(arn: str, account: str) -> str:
 def effective_delivery_policy(policy: str) -> str:
     """The topic's retries of HTTP deliveries, with the defaults of what it does not say."""
     given: dict[str, Any] = json.loads(policy)["http"] if policy else {}
-    retries = given.get("defaultHealthyRetryPolicy", {})
     http = {
         **given,
-        "defaultHealthyRetryPolicy": {**RETRY_DEFAULTS, **retries},
+        "defaultHealthyRetryPolicy": RETRY_DEFAULTS | without_nulls(given.get("defaultHealthyRetryPolicy")),
         "disableSubscriptionOverrides": given.get("disableSubscriptionOverrides", False),
         "defaultRequestPolicy": given.get("defaultRequestPolicy") or {"headerContentType": DEFAULT.content_type},
     }

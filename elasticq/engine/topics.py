@@ -6,7 +6,9 @@ compiled.
 """
 
 import json
+from bisect import bisect_left, insort
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from elasticq.engine.filter_index import FilterIndex
@@ -51,14 +53,16 @@ class Topic:
     """A topic and its subscriptions, by number. row: None once the topic is deleted, while it has subscriptions.
 
     by_endpoint: the number of the subscription of a protocol and an endpoint; is_fifo: as the topic's name says.
+    left: subscriptions that were unsubscribed and may be restored, which are not among ``subscriptions``.
     """
 
-    __slots__ = ("_filters", "by_endpoint", "is_fifo", "row", "subscriptions")
+    __slots__ = ("_filters", "by_endpoint", "is_fifo", "left", "row", "subscriptions")
 
     def __init__(self, row: TopicSet | None) -> None:
         self.row = row
         self.is_fifo = False
         self.subscriptions: dict[int, Subscription] = {}
+        self.left: dict[int, Subscription] = {}
         self.by_endpoint: dict[tuple[str, str], int] = {}
         self._filters: FilterIndex[int] = FilterIndex()  # of those that are confirmed
 
@@ -66,15 +70,24 @@ class Topic:
     def confirmed(self) -> int:
         return len(self._filters)
 
+    def all(self) -> Iterator[Subscription]:
+        """Those that were unsubscribed, too."""
+        return chain(self.subscriptions.values(), self.left.values())
+
     def add(self, subscription: Subscription) -> None:
         row = subscription.row
         number = row.number
+        if row.is_left:
+            self.left[number] = subscription
+            return
         self.subscriptions[number] = subscription
         self.by_endpoint[row.protocol, row.endpoint] = number
         if not subscription.row.is_pending:
             self._filters.set(number, subscription.filter)
 
     def remove(self, number: int) -> None:
+        if self.left.pop(number, None) is not None:
+            return
         row = self.subscriptions.pop(number).row
         if self.by_endpoint.get((row.protocol, row.endpoint)) == number:
             del self.by_endpoint[row.protocol, row.endpoint]
@@ -96,7 +109,7 @@ class Topics:
         self.names: QueueNames[Topic] = QueueNames()
         self.by_key: dict[str, Subscription] = {}  # by the end of the ARN
         self.orphans: dict[int, Topic] = {}  # deleted topics whose subscriptions are not gone yet
-        self.pending: dict[int, Subscription] = {}
+        self.pending: list[tuple[int, int]] = []  # created_ms and number of those not confirmed, the oldest first
         self.pushed: dict[int, Subscription] = {}  # those that are web servers
         self._numbers: dict[int, Subscription] = {}
         self._by_owner: dict[str, dict[int, Subscription]] = {}
@@ -123,7 +136,7 @@ class Topics:
         if self.names.get(key) is topic:
             del self.names[key]
         topic.row = None
-        if topic.subscriptions:
+        if topic.subscriptions or topic.left:
             self.orphans[number] = topic
 
     def put_subscription(self, row: SubscriptionSet) -> None:
@@ -131,10 +144,12 @@ class Topics:
         topic = self.by_number.get(row.topic) or self.orphans.setdefault(row.topic, Topic(None))
         subscription = Subscription(row)
         topic.add(subscription)
-        self._numbers[row.number] = self.by_key[row.key] = subscription
-        self._by_owner.setdefault(row.account, {})[row.number] = subscription
+        self._numbers[row.number] = subscription
+        if not row.is_left:
+            self.by_key[row.key] = subscription
+            self._by_owner.setdefault(row.account, {})[row.number] = subscription
         if row.is_pending:
-            self.pending[row.number] = subscription
+            insort(self.pending, (row.created_ms, row.number))
         if row.protocol in WEB_PROTOCOLS:
             self.pushed[row.number] = subscription
 
@@ -145,15 +160,22 @@ class Topics:
         row = subscription.row
         topic = self.by_number.get(row.topic) or self.orphans[row.topic]
         topic.remove(number)
-        if not topic.subscriptions:
+        if not topic.subscriptions and not topic.left:
             self.orphans.pop(row.topic, None)
-        self.by_key.pop(row.key, None)
-        self.pending.pop(number, None)
+        if row.is_pending:
+            del self.pending[bisect_left(self.pending, (row.created_ms, number))]
         self.pushed.pop(number, None)
+        if row.is_left:
+            return
+        self.by_key.pop(row.key, None)
         owned = self._by_owner[row.account]
         del owned[number]
         if not owned:
             del self._by_owner[row.account]
+
+    def pending_until(self, until_ms: int, most: int) -> list[Subscription]:
+        """The oldest of the subscriptions that are not confirmed, made until then."""
+        return [self._numbers[number] for created_ms, number in self.pending[:most] if created_ms <= until_ms]
 
     def subscription(self, number: int) -> Subscription | None:
         return self._numbers.get(number)

@@ -2,7 +2,8 @@
 
 Every head of every connection is judged here, before anything of the request is acted on. Three outcomes:
 
-- ``Head`` with ``hot`` True: a POST with one plain Content-Length; the hot path serves it.
+- ``Head`` with ``hot`` True: a POST with one plain Content-Length, or a GET of the REST API for messages, without a
+  body; the hot path serves it.
 - ``Head`` with ``hot`` False: legal, but for aiohttp (GET, chunked, HTTP/1.0, Expect, Upgrade, what browsers send,
   a Host that is not this server's ...).
 - ``BadHead``: a head that two parsers could read differently (two lengths, length with Transfer-Encoding, bare LF,
@@ -33,7 +34,8 @@ from elasticq.wire.headers import ONCE
 from elasticq.wire.operations import SQS, Operation, Service
 
 EXTENSIONS: Final = ("/_elasticq/", "/_aws/", "/moto-api/", "/api/v1/", "/API/v1/")
-"""Paths that begin so are not SQS's, whatever else the head says: the slow path answers them."""
+"""Paths that begin so are not SQS's, whatever else the head says: the slow path answers nearly all (_REST_LINE)."""
+_REST: Final = EXTENSIONS[-2:]
 
 KNOWN_HEADS_MAX: Final = 512
 KNOWN_HEAD_BYTES_MAX: Final = 1_024
@@ -55,6 +57,7 @@ OTHER: Final = 0
 JSON: Final = 1
 FORM: Final = 2
 FORM_FOR_JSON: Final = 3  # a form whose client wants its answer as JSON: never hot
+REST: Final = 4  # of hot heads only: the request line tells it, and what else the head says does not matter
 
 
 class BadHead(Exception):
@@ -74,6 +77,10 @@ _Fact = tuple[object, Any]
 # A target is a path: a whole URL would name the host a second time.
 _REQUEST_LINE: Final = re.compile(rb"(?:DELETE|GET|HEAD|OPTIONS|PATCH|POST|PUT|TRACE) /[\x21-\x7e]* HTTP/1\.[01]")
 _HOT_LINE: Final = re.compile(rb"POST (/[\x21\x22\x24-\x3e\x40-\x7e]*) HTTP/1\.1")  # no query, no fragment
+_REST_LINE: Final = re.compile(
+    rb"(?:POST (/(?:api|API)/v1/queues/[0-9A-Za-z_.%~-]+/messages(?:/[0-9]+/(?:ack|nack|touch))?)"
+    rb"|GET (/(?:api|API)/v1/queues/[0-9A-Za-z_.%~-]+/messages(?:\?[0-9A-Za-z_.%~&=/+-]*)?)) HTTP/1\.1"
+)
 _HEADER_LINE: Final = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*+([\t\x20-\x7e\x80-\xff]*)")
 _HOST_VALUE: Final = re.compile(rb"(?:[0-9A-Za-z._~%\-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 _LENGTH_VALUE: Final = re.compile(rb"[0-9]{1,18}")
@@ -230,7 +237,7 @@ class HeadReader:
 
     def _learn(self, facts: Head) -> None:
         """Make a template of a hot head. Of one length the last few are kept, and all are forgotten where too many."""
-        if not facts.hot or len(facts.text) > TEMPLATE_BYTES_MAX:
+        if not facts.hot or len(facts.text) > TEMPLATE_BYTES_MAX or facts.text.startswith(b"GET"):
             return
         if self._alike_count >= TEMPLATES_MAX:
             self._alike.clear()
@@ -254,10 +261,12 @@ class HeadReader:
         if len(facts) != len(headers):
             _names(headers)
         get = facts.get
-        protocol = get(_PROTOCOL)
+        protocol = REST if path.startswith(_REST) else get(_PROTOCOL)
         if not path or _COLD in facts or _CODING in facts or _GUID in facts or not protocol:
             return _cold(head, lines, facts)
         if protocol == FORM and _WANTS_JSON in facts:
+            return _cold(head, lines, facts)
+        if first.startswith(b"GET") and facts.setdefault(_LENGTH, 0) != 0:
             return _cold(head, lines, facts)
         try:
             return Head(
@@ -322,18 +331,21 @@ def without_body(lines: list[bytes]) -> bytes:
 
 
 class _RequestLines(dict[bytes, str]):
-    """Maps request lines that were seen to the path of a hot one, and to an empty text for another legal one."""
+    """Maps request lines that were seen to the path of a hot one, and to an empty text for another legal one.
+
+    The path of a hot GET has its query behind it.
+    """
 
     __slots__ = ()
 
     def __missing__(self, line: bytes) -> str:
-        hot = _HOT_LINE.fullmatch(line)
+        hot = _REST_LINE.fullmatch(line) or _HOT_LINE.fullmatch(line)
         if hot is None:
             if _REQUEST_LINE.fullmatch(line) is None:
                 raise BadHead("no request line")
             return ""
-        path = hot[1].decode("ascii")
-        if path.startswith(EXTENSIONS):
+        path = (hot[1] or hot[2]).decode("ascii")
+        if path.startswith(EXTENSIONS) and hot.re is _HOT_LINE:
             return ""
         _remember(self, line, path)
         return path

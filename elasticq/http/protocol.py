@@ -6,7 +6,7 @@ nothing of a body, a trailer or the next request can be taken for something else
 (docs/adr/0015). The next one is looked at when aiohttp has written its answer.
 
 A hot request is one synchronous pass: bytes, command, node, result, bytes, one
-write.
+write. One of the REST API is so, too, by rest_call.py.
 """
 
 import asyncio
@@ -15,12 +15,19 @@ from typing import TYPE_CHECKING, cast
 
 from elasticq.http import audit, exchange
 from elasticq.http.caller import invocation
-from elasticq.http.context import BUSY_TEXT, NEVER_MS, WAITING_FREE_BYTES, ServerContext, SlowPath, command_bytes
+from elasticq.http.context import (
+    BUSY_TEXT,
+    NEVER_MS,
+    WAITING_FREE_BYTES,
+    ServerContext,
+    SlowPath,
+    command_bytes,
+)
 from elasticq.http.exchange import Answer
 from elasticq.http.facts import Head
 from elasticq.http.faults import Submit
 from elasticq.http.framing import CLOSING, PARKED, SLOW, WRITING, YIELDED, Framing
-from elasticq.http.head import JSON, without_body
+from elasticq.http.head import JSON, REST, without_body
 from elasticq.model.commands import Call, Command, Origin, ReceiveMessage
 from elasticq.model.errors import ServiceUnavailable, SqsError
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
@@ -33,12 +40,14 @@ from elasticq.wire.services import guess, of_operation
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
 
+    from elasticq.http.rest_call import RestCall
+
 _Pending = tuple[Head, Operation, Command, str, float]
 """A request whose reply is outstanding: head, operation, command, account, and when it began by perf_counter."""
 
 
 class SqsProtocol(Framing):
-    """A client's connection, and the ticket of its one request in progress."""
+    """A client's connection, and the ticket of its one request in progress, unless that is ``_rest``."""
 
     __slots__ = (
         "_address",
@@ -47,6 +56,7 @@ class SqsProtocol(Framing):
         "_identify",
         "_is_watched",
         "_pending",
+        "_rest",
         "_slow",
         "_submit",
         "_submitting",
@@ -63,6 +73,7 @@ class SqsProtocol(Framing):
         self._address = ""
         self._pending: _Pending | None = None
         self._submitting = False
+        self._rest: RestCall | None = None
         self._slow: RequestHandler | None = None
         self.origin: Origin | None = None
 
@@ -152,6 +163,9 @@ class SqsProtocol(Framing):
 
     def _execute(self, head: Head, body: bytes) -> None:
         """Decode a request and submit its command; ``release`` writes the reply, mostly before this returns."""
+        if head.protocol == REST:
+            self._execute_rest(head, body)
+            return
         operation = head.operation
         account, command, began_s = "", None, perf_counter()
         try:
@@ -290,6 +304,60 @@ class SqsProtocol(Framing):
         if close:
             self._end()
 
+    # --- the REST API ---
+
+    def _execute_rest(self, head: Head, body: bytes) -> None:
+        """Answer a request of the REST API; ``rest_ended`` comes mostly before this returns."""
+        call = self._rest = _rest_call(self, self._context, head, body)
+        self._hold = PARKED
+        self._submitting = True
+        is_begun = call.begin()
+        self._submitting = False
+        if not is_begun:
+            self._hold, self._rest = 0, None
+            self._hand_over(head, body)
+        elif self._hold & PARKED:
+            self.deadline_ms = NEVER_MS
+
+    def admit(self, head: Head, body: bytes) -> tuple[str, str]:
+        """Return principal and owner of the caller. Raises the SqsError that the client gets."""
+        if self._authenticator is None:
+            return self._identify(head.authorization)
+        return self._authenticator.admit(head.lines, head.authorization, body)
+
+    def make_room(self, held_bytes: int) -> None:
+        """Count a large command's memory. Raises ServiceUnavailable where there is no room."""
+        if held_bytes > WAITING_FREE_BYTES:
+            if not self._context.has_room(held_bytes):
+                raise ServiceUnavailable(BUSY_TEXT)
+            self.hold(held_bytes)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether nobody can read an answer any more."""
+        return bool(self._hold & CLOSING) or self._transport.is_closing()
+
+    def rest_ended(
+        self, head: Head, status: int, content_type: str, body: bytes, headers: dict[str, str] | None
+    ) -> None:
+        """Write the answer to a request of the REST API, and look at the next one. headers: None for a plain 200."""
+        context = self._context
+        self._rest = None
+        self._hold &= ~PARKED
+        if self._waiting_bytes:
+            self.hold(0)
+        close = head.close or context.stopping
+        if headers is None and not close:
+            self._outbox.say(self, b"%b%d\r\n\r\n%b" % (context.responses.rest_ok, len(body), body))
+        else:
+            told = context.responses.write_rest(status, content_type, body, headers or {}, close)
+            self._outbox.say(self, told)
+        self.deadline_ms = context.idle_until_ms
+        if close:
+            self._end()
+        elif not self._submitting and (self._buffer or self._eof or self._reading_paused):
+            self._resume_soon()
+
     # --- leaving the hot path ---
 
     def _hand_over(self, head: Head, body: bytes) -> None:
@@ -323,13 +391,22 @@ class SqsProtocol(Framing):
         """Cancel a waiting receive whose client is gone."""
         if self._is_receiving():
             self._hold |= CLOSING
-            self._context.runtime.cancel(self)
+            self._context.runtime.cancel(self if self._rest is None else self._rest)
 
     def _is_receiving(self) -> bool:
+        if self._rest is not None:
+            return self._rest.is_receiving
         return self._pending is not None and isinstance(self._pending[2], ReceiveMessage)
 
     def submit_by(self, submit: Submit) -> None:
         self._submit = submit
+
+
+def _rest_call(connection: SqsProtocol, context: ServerContext, head: Head, body: bytes) -> "RestCall":
+    """A hot request of the REST API, whose part is imported when first needed."""
+    from elasticq.http.rest_call import RestCall
+
+    return RestCall(connection, context, head, body)
 
 
 def _slow_path(context: ServerContext) -> SlowPath:

@@ -40,6 +40,8 @@ from elasticq.http.head import (
     wants_json,
 )
 from elasticq.http.responses import RETRY_HEADERS
+from elasticq.http.rest_call import BASES
+from elasticq.http.rest_call import Asked as RestAsked
 from elasticq.model.commands import Call, Command
 from elasticq.model.errors import AccessDenied, ServiceUnavailable, SqsError
 from elasticq.model.extensions import Peek
@@ -173,7 +175,7 @@ class SlowPath:
             return await self._test(asked)
         if request.method == "OPTIONS":
             response = self._preflight(request)
-        elif path.removeprefix(self._context.context_path).startswith(rest.BASES):
+        elif path.removeprefix(self._context.context_path).startswith(BASES):
             response = await self._rest(asked)
         elif path == peeking.PEEK_PATH and request.method == "POST":
             response = await self._peek(asked)
@@ -232,8 +234,8 @@ class SlowPath:
 
     def _refuse(self, asked: Asked, error: SqsError) -> web.Response:
         """Answer an error in the protocol of the request, as far as its head tells that."""
-        if (path := asked.path.removeprefix(self._context.context_path)).startswith(rest.BASES):
-            return rest.problem(rest.Asked(asked.request.method, path, "", b""), error)
+        if (path := asked.path.removeprefix(self._context.context_path)).startswith(BASES):
+            return rest.problem(RestAsked(asked.request.method, path, "", b""), error)
         protocol = JSON if _has_target(asked.request) else FORM
         request_id = self._request_id()
         service = guess(self._context.services, asked.credential, asked.query.encode() + b"&" + asked.body)
@@ -319,7 +321,7 @@ class SlowPath:
         """Answer the REST API: each of its commands is submitted and counted like one of SQS's."""
         context, request, head = self._context, asked.request, asked.head
         path = asked.path.removeprefix(context.context_path)
-        told = rest.Asked(request.method, path, asked.query, asked.body)
+        told = RestAsked(request.method, path, asked.query, asked.body)
         try:
             principal, account = self._admit(asked)
             if told.changes:

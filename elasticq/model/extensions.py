@@ -2,12 +2,21 @@
 
 from typing import Annotated
 
-from msgspec import field
+from msgspec import Meta, field
 
-from elasticq.model.commands import Command, GroupId, Integer, NextToken, QueueUrl
-from elasticq.model.limits import MEMBERS
+from elasticq.model.commands import Command, GroupId, Integer, NextToken, QueueUrl, ReceiptHandle
+from elasticq.model.limits import MEMBERS, METADATA_BYTES_MAX
 
 MessageIds = Annotated[list[Annotated[str, MEMBERS["MessageIds.item"]]], MEMBERS["MessageIds"]]
+
+
+Metadata = Annotated[
+    dict[
+        Annotated[str, MEMBERS["MessageAttributes.key"]],
+        Annotated[str, Meta(max_length=METADATA_BYTES_MAX)],
+    ],
+    MEMBERS["MessageAttributes"],
+]
 
 
 class Peek(Command):
@@ -72,11 +81,17 @@ class DeleteBySequence(Command):
 
 
 class HideBySequence(Command):
-    """Of REST: hides a message in flight for so many seconds from now on, None for the queue's visibility timeout."""
+    """Of REST: hides a message in flight for so many seconds from now on, None for the queue's visibility timeout.
+
+    receipt_handle: of the delivery that is meant, which is the message's; the newest one without it. metadata: kept
+    with the message from now on.
+    """
 
     queue_url: QueueUrl | None = None
     sequence: Annotated[int, MEMBERS["FromSequence"]] = 0
     visibility_timeout: Integer | None = None
+    receipt_handle: ReceiptHandle | None = None
+    metadata: Metadata | None = None
 
 
 class PrioritiseBySequence(Command):

@@ -70,6 +70,12 @@ class PublishCounts(Struct, array_like=True, gc=False):
     filtered: int = 0
     failed: int = 0
 
+    def add(self, more: "PublishCounts") -> None:
+        self.delivered += more.delivered
+        self.dead_lettered += more.dead_lettered
+        self.filtered += more.filtered
+        self.failed += more.failed
+
 
 class PublishResult(Result):
     """``topic``, ``number``: what MessageId and SequenceNumber are made of."""

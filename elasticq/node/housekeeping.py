@@ -9,6 +9,7 @@ from elasticq.engine import deliveries, group_sweep
 from elasticq.engine.move_tasks import Mover
 from elasticq.engine.state import State
 from elasticq.engine.sweep import Sweeper, reclaim
+from elasticq.model.topic_results import PublishCounts
 from elasticq.node.backpressure import SendBackpressure
 from elasticq.node.content_cache import ContentCache
 from elasticq.node.executor import Executor
@@ -48,6 +49,7 @@ class Housekeeping:
         "_sweep_at_ms",
         "_sweeper",
         "_voter_changes",
+        "delivered",
     )
 
     def __init__(
@@ -81,6 +83,7 @@ class Housekeeping:
         self._groups_at_ms = 0
         self._dirty_seen = 0
         self._advances_seen = 0
+        self.delivered: dict[tuple[str, str], PublishCounts] = {}  # by owner and name of the topic
 
     def work(self, now_ms: int) -> None:
         """Do the steps that are due; it may be called only where this member may write."""
@@ -128,6 +131,8 @@ class Housekeeping:
             return
         self._journal.stamp_command(now_ms)
         step = deliveries.step(self._state, self._journal.context)
+        if step.topic is not None:
+            self.delivered.setdefault(step.topic, PublishCounts()).add(step.counts)
         if not step.is_more:
             self._deliver_at_ms = now_ms + SWEEP_MS
         self._executor.change(self._judge.own(step.mutations), now_ms)

@@ -66,6 +66,7 @@ class Journal:
             settings.template,
             settings.limits,
             settings.single_region,
+            settings.sign,
         )
         self.open_is_acked = False
         self.gathers = False

@@ -145,7 +145,7 @@ class Node(Driven):
         )
         self.waiters = executor.waiters
         self._undecided = executor.undecided
-        self._housekeeping = Housekeeping(
+        self.housekeeping = Housekeeping(
             settings, state, replica, changes, judge, journal, executor, content_cache, backpressure, mover
         )
         self._forwarder = forwarder = Forwarder(
@@ -179,7 +179,7 @@ class Node(Driven):
         if is_awaited or not (self.replica.commits_alone or self.journal.is_only_joining()):
             self._leave(now_ms)
         else:
-            self.effects.wake_at_ms = self._housekeeping.next_at_ms()  # nothing else can be due
+            self.effects.wake_at_ms = self.housekeeping.next_at_ms()  # nothing else can be due
 
     @property
     def applied_index(self) -> int:
@@ -370,14 +370,14 @@ class Node(Driven):
             self.effects.replies += _unknown(self._undecided.expired(now_ms))
         self._announcer.tick(now_ms)
         if self.settings.volatile:
-            self._housekeeping.compact()
+            self.housekeeping.compact()
         if self.leadership.serving:
             self.clock.keep(now_ms)
             self._executor.end_waits(now_ms)
             if self.leadership.may_write:  # else the transfer target's log would not be the newest when it stands
-                self._housekeeping.work(now_ms)
+                self.housekeeping.work(now_ms)
         else:
-            self._housekeeping.give_back(now_ms)
+            self.housekeeping.give_back(now_ms)
         self._leave(now_ms)
 
     def close_waiters(self, now_ms: int) -> None:
@@ -533,7 +533,7 @@ class Node(Driven):
             wake_ms = replica.wake_at_ms
         leadership = self.leadership
         undecided_ms = self._undecided.next_deadline_ms if self._undecided else None
-        give_back_ms = None if leadership.serving else self._housekeeping.give_back_at_ms()
+        give_back_ms = None if leadership.serving else self.housekeeping.give_back_at_ms()
         for due_ms in (self._forwarder.wake_at_ms, self._announcer.wake_at_ms, undecided_ms, give_back_ms):
             if due_ms is not None and (wake_ms is None or due_ms < wake_ms):
                 wake_ms = due_ms
@@ -541,7 +541,7 @@ class Node(Driven):
             return wake_ms
         for candidate_ms in (
             self._executor.wake_at_ms(),
-            self._housekeeping.next_at_ms() if leadership.may_write and self._housekeeping.has_work() else None,
+            self.housekeeping.next_at_ms() if leadership.may_write and self.housekeeping.has_work() else None,
             self._replies.wake_at_ms,
             leadership.hands_over_until_ms or None,
         ):

@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from elasticq.engine.context import Sign
 from elasticq.model.commands import DeclareQueue
 from elasticq.model.limits import STRICT, Limits
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
@@ -27,6 +28,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     re-create of a name.
     single_region: queues and ARNs are not told apart by their regions.
     template: how a queue is made that is used before it was created; None: such a use is an error.
+    sign: signs the envelopes that topics put into queues; None: they are not signed.
     limits: how much a call may hold or ask for. Of these two the master's are in force.
     memory_bytes: contents of queues that fit are kept in memory up to this; volatile members keep all,
     and refuse sends above memory_bytes_max (0: no bound).
@@ -43,6 +45,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     default_account: str = DEFAULT_ACCOUNT
     sixty_second_rules: bool = False
     template: DeclareQueue | None = None
+    sign: Sign | None = None
     limits: Limits = STRICT
     heartbeat_ms: int = 100
     election_min_ms: int = 700

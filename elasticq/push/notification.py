@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from elasticq.engine.envelopes import CERTIFICATE, CONFIRMATION, UNSIGNED
+from elasticq.engine.envelopes import CERTIFICATE, CONFIRMATION, NOTIFICATION, UNSIGNED
 from elasticq.push.signer import Signer
 
 _SIGNATURE: Final = f'\n  "Signature" : "{UNSIGNED}",\n'
@@ -39,22 +39,23 @@ def posted(
     topic_arn: str,
     subscription_arn: str,
     is_raw: bool,
-    asks: bool,
+    kind: str,
     content_type: str,
     signer: Signer,
 ) -> Posted:
     """The request for a message.
 
-    asks: it asks the endpoint to confirm; content_type: of all others, as the DeliveryPolicy has it.
+    kind: the Type of its envelope; content_type: of notifications, as the DeliveryPolicy has it.
     """
+    is_notification = kind == NOTIFICATION
     headers = {
-        "Content-Type": DEFAULT_CONTENT_TYPE if asks else content_type,
-        "x-amz-sns-message-type": CONFIRMATION if asks else "Notification",
+        "Content-Type": content_type if is_notification else DEFAULT_CONTENT_TYPE,
+        "x-amz-sns-message-type": kind,
         "x-amz-sns-message-id": message_id,
         "x-amz-sns-topic-arn": topic_arn,
     }
-    if not asks:
+    if kind != CONFIRMATION:
         headers["x-amz-sns-subscription-arn"] = subscription_arn
-        if is_raw:
-            headers["x-amz-sns-rawdelivery"] = "true"
-    return Posted(headers, body if is_raw and not asks else signed(body, signer))
+    if is_raw and is_notification:
+        headers["x-amz-sns-rawdelivery"] = "true"
+    return Posted(headers, body if is_raw and is_notification else signed(body, signer))

@@ -17,13 +17,15 @@ from typing import Final
 from msgspec import Struct
 
 from elasticq.engine.delivery_policies import DEFAULT, DeliveryPolicy, InvalidDeliveryPolicy, in_force
-from elasticq.engine.envelopes import CONFIRMATION
+from elasticq.engine.envelopes import CONFIRMATION, FAREWELL, NOTIFICATION
+from elasticq.engine.state import State
 from elasticq.engine.topics import Subscription, Topic
 from elasticq.model.commands import Call, ChangeMessageVisibility, Command, DeleteMessage, ReceiveMessage, SendMessage
 from elasticq.model.errors import QueueDoesNotExist, SqsError
 from elasticq.model.names import topic_arn
 from elasticq.model.results import ReceivedMessage, ReceiveMessageResult, Result
 from elasticq.push.notification import Posted, posted
+from elasticq.push.pace import Pace
 from elasticq.push.post import Outcome, Poster
 from elasticq.push.signer import Signer
 from elasticq.replication.replica import MASTER
@@ -38,7 +40,7 @@ WAIT_S: Final = 20
 AT_ONCE: Final = 10
 """Notifications of one subscription that are posted at the same time."""
 MARGIN_S: Final = 15
-"""A message stays invisible for so much longer than a post may take."""
+"""A message stays invisible for so much longer than a post may take. AT_ONCE posts at one a second begin within it."""
 PRINCIPAL: Final = "topics"
 _RECEIVES: Final = "ApproximateReceiveCount"
 _GROUP: Final = "MessageGroupId"
@@ -107,7 +109,7 @@ class Pusher:
     def _look(self) -> None:
         """Have a worker for each subscription that is a web server, and for none where another member is the master."""
         node = self._runtime.node
-        wanted = node.state.topics.pushed if node.replica.role == MASTER else {}
+        wanted = _wanted(node.state) if node.replica.role == MASTER else {}
         for number in [number for number, task in self._workers.items() if number not in wanted or task.done()]:
             self._workers.pop(number).cancel()
         if len(self.by_subscription) > len(node.state.topics.pushed):
@@ -131,7 +133,7 @@ class Pusher:
             visibility_timeout=self._timeout_s + MARGIN_S,
             wait_time_seconds=WAIT_S,
         )
-        signer = await asyncio.to_thread(self._signer)
+        signer, pace = await asyncio.to_thread(self._signer), Pace()
         while True:
             try:
                 outcome = await self._call(receive, owner)
@@ -143,7 +145,8 @@ class Pusher:
                 await asyncio.sleep(AGAIN_S)
                 continue
             if outcome.messages:
-                delivering = [self._deliver(subscription.row.number, each, signer) for each in outcome.messages]
+                number = subscription.row.number
+                delivering = [self._deliver(number, each, signer, pace) for each in outcome.messages]
                 await asyncio.gather(*delivering)
 
     async def _call(self, command: Command, owner: str) -> Result | SqsError:
@@ -157,15 +160,24 @@ class Pusher:
                 self._runtime.cancel(ticket)
             raise
 
-    async def _deliver(self, number: int, message: ReceivedMessage, signer: Signer) -> None:
+    async def _deliver(self, number: int, message: ReceivedMessage, signer: Signer, pace: Pace) -> None:
         """Post one message once, and do what follows from how that ended."""
-        topics = self._runtime.node.state.topics
-        subscription = topics.subscription(number)  # as it is now: its attributes may have changed
-        topic = None if subscription is None else topics.by_number.get(subscription.row.topic)
-        if subscription is None or topic is None or topic.row is None:
+        found = self._found(number)
+        if found is None:
             return  # its queue is being deleted
+        wait_s = pace.wait_s(self._loop.time(), _policy(*found).per_second)
+        if wait_s:
+            await asyncio.sleep(wait_s)
+            found = self._found(number)
+        if found is None:
+            return
+        topic, subscription = found
+        assert topic.row is not None, "it was found"
         policy = _policy(topic, subscription)
-        asks = (message.attributes or {}).get(_GROUP) == CONFIRMATION
+        group = (message.attributes or {}).get(_GROUP)
+        kind = group if group in (CONFIRMATION, FAREWELL) else NOTIFICATION
+        if subscription.row.is_left and kind != FAREWELL:
+            return  # it was received before it was purged
         arn = topic_arn(self._region, topic.row.account, topic.row.name)
         request = posted(
             message.body,
@@ -173,7 +185,7 @@ class Pusher:
             topic_arn=arn,
             subscription_arn=f"{arn}:{subscription.row.key}",
             is_raw=subscription.is_raw,
-            asks=asks,
+            kind=kind,
             content_type=policy.content_type,
             signer=signer,
         )
@@ -185,7 +197,7 @@ class Pusher:
         try:
             if outcome.is_done:
                 for counts in told:
-                    counts.delivered += not asks
+                    counts.delivered += kind == NOTIFICATION
                 await self._delete(subscription, message)
             elif delay_s is not None:
                 for counts in told:
@@ -195,9 +207,16 @@ class Pusher:
             else:
                 for counts in told:
                     counts.failed += 1
-                await self._give_up(subscription, message, request, outcome, arn, asks=asks)
+                await self._give_up(subscription, message, request, outcome, arn, kind)
         except RuntimeStopped:
             return  # the message is not deleted: it is posted again
+
+    def _found(self, number: int) -> tuple[Topic, Subscription] | None:
+        """A subscription as it is now, since its attributes may have changed, and its topic; None if one is gone."""
+        topics = self._runtime.node.state.topics
+        subscription = topics.subscription(number)
+        topic = None if subscription is None else topics.by_number.get(subscription.row.topic)
+        return None if subscription is None or topic is None or topic.row is None else (topic, subscription)
 
     async def _delete(self, subscription: Subscription, message: ReceivedMessage) -> None:
         owner, name = subscription.target
@@ -210,14 +229,13 @@ class Pusher:
         request: Posted,
         outcome: Outcome,
         arn: str,
-        *,
-        asks: bool,
+        kind: str,
     ) -> None:
         """Move a message to the subscription's dead-letter queue, or drop it.
 
         A crash in between leaves it in both queues, so that nothing is lost.
         """
-        dead_letters = None if asks else subscription.dead_letters
+        dead_letters = subscription.dead_letters if kind == NOTIFICATION else None
         moved: Result | SqsError | None = None
         if dead_letters is not None:
             owner, name = dead_letters
@@ -235,6 +253,17 @@ class Pusher:
         told = "notification_dead_letter" if isinstance(moved, Result) else "notification_dropped"
         _log.warning(told, extra={"fields": fields})
         await self._delete(subscription, message)
+
+
+def _wanted(state: State) -> dict[int, Subscription]:
+    """The subscriptions that are web servers, but for those that were unsubscribed and have been told so."""
+    pushed = state.topics.pushed
+    return {number: each for number, each in pushed.items() if not each.row.is_left or _waits(state, each)}
+
+
+def _waits(state: State, subscription: Subscription) -> bool:
+    queue = state.names.get(subscription.target)
+    return queue is not None and queue.count > 0
 
 
 def _policy(topic: Topic, subscription: Subscription) -> DeliveryPolicy:

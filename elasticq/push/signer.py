@@ -26,15 +26,19 @@ from cryptography.hazmat.primitives.hashes import SHA1, SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
+from elasticq.engine.envelopes import CONFIRMATION, FAREWELL, NOTIFICATION
+
 PRIME_BYTES: Final = 128
 EXPONENT: Final = 65_537
 _SMALL_PRIMES: Final = tuple(n for n in range(3, 2_000, 2) if all(n % d for d in range(3, int(n**0.5) + 1, 2)))
 _TESTS: Final = 32  # Miller-Rabin's, each of which passes a composite number with a chance of a quarter at most
 _FROM, _UNTIL = datetime(2020, 1, 1, tzinfo=UTC), datetime(2120, 1, 1, tzinfo=UTC)
 
+_OF_QUESTIONS: Final = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
 SIGNED: Final = {
-    "Notification": ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"),
-    "SubscriptionConfirmation": ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"),
+    NOTIFICATION: ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"),
+    CONFIRMATION: _OF_QUESTIONS,
+    FAREWELL: _OF_QUESTIONS,
 }
 """The members that a signature is over, by Type, in their order; those that are absent are left out."""
 

@@ -27,10 +27,10 @@ class Parameter(NamedTuple):
 class Request:
     """path: the values of the route's braces; query: by name, checked; body: as the route says, None without one.
 
-    is_doq: it came by doq's path; entropy: for new ids; now_ms: cluster time.
+    is_doq: it came by doq's path; entropy: for new ids; clock: tells cluster time.
     """
 
-    __slots__ = ("body", "entropy", "is_doq", "now_ms", "path", "query", "submit")
+    __slots__ = ("_clock", "body", "entropy", "is_doq", "path", "query", "submit")
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Request:
         query: dict[str, Any],
         body: Any = None,
         *,
-        now_ms: int = 0,
+        clock: Callable[[], int] = int,
         entropy: Callable[[int], bytes] = bytes,
         is_doq: bool = False,
     ) -> None:
@@ -47,9 +47,14 @@ class Request:
         self.path = path
         self.query = query
         self.body = body
-        self.now_ms = now_ms
+        self._clock = clock
         self.entropy = entropy
         self.is_doq = is_doq
+
+    @property
+    def now_ms(self) -> int:
+        """Cluster time."""
+        return self._clock()
 
     @property
     def queue(self) -> str:

@@ -6,6 +6,9 @@ from base64 import b64encode
 from binascii import a2b_base64
 from typing import Final
 
+import msgspec
+
+from elasticq.engine.metadata import KEPT
 from elasticq.engine.ordering.priority import PRIORITY, given_priority
 from elasticq.engine.ordering.schedule import DELIVER_AT
 from elasticq.model import commands as c
@@ -25,6 +28,7 @@ from elasticq.rest.api import Request
 DELAY_S_MAX: Final = 900
 _OURS: Final = (PRIORITY, DELIVER_AT)
 _HANDLE_SEQUENCE: Final = slice(9, 17)  # in the bytes of a receipt handle: engine/identity.py
+_decode_metadata: Final = msgspec.json.Decoder(dict[str, str]).decode
 _LATEST_S: Final = 1 << 40  # no time, but a priority
 
 
@@ -89,13 +93,13 @@ async def send(request: Request) -> s.Sent | s.SentMany:
 # --- receive ------------------------------------------------------------------------
 
 
-def _metadata(attributes: MessageAttributes | None) -> dict[str, str]:
-    """Message attributes as text; bytes are in base64."""
+def _metadata(attributes: MessageAttributes | None, system: dict[str, str]) -> dict[str, str]:
+    """Message attributes as text, bytes in base64, and what consumers gave the message back with."""
     found = {}
     for name, value in (attributes or {}).items():
         if name not in _OURS:
             found[name] = value.string_value or b64encode(value.binary_value or b"").decode()
-    return found
+    return found | _decode_metadata(system[KEPT]) if KEPT in system else found
 
 
 def _sequence_in(receipt: str) -> int:
@@ -112,7 +116,7 @@ def _received(message: r.ReceivedMessage) -> s.Message:
         system.get("MessageGroupId", ""),
         given_priority(message.message_attributes) or 0,
         message.body,
-        _metadata(message.message_attributes),
+        _metadata(message.message_attributes, system),
         "inflight",
         int(system["ApproximateReceiveCount"]),
         int(system["SentTimestamp"]),
@@ -125,7 +129,7 @@ async def take(request: Request, limit: int, wait_s: int | None) -> list[s.Messa
     query = request.query
     command = c.ReceiveMessage(
         request.queue,
-        ["All"],
+        ["All", KEPT],
         message_attribute_names=["All"],
         max_number_of_messages=min(limit, 10),
         visibility_timeout=query.get("visibility_s"),
@@ -164,7 +168,7 @@ def _shown(message: r.PeekedMessage) -> s.Message:
         system.get("MessageGroupId", ""),
         priority or 0,
         message.body,
-        _metadata(message.message_attributes),
+        _metadata(message.message_attributes, system),
         message.state,  # type: ignore[arg-type]
         int(system["ApproximateReceiveCount"]),
         int(system["SentTimestamp"]),
@@ -217,11 +221,13 @@ async def ack(request: Request) -> s.Done:
     return s.Done("ACKNOWLEDGED", request.path["id"])
 
 
-async def _hide(request: Request, receipt: str, seconds: int | None) -> None:
-    command: c.Command = HideBySequence(request.queue, request.sequence, seconds)
+async def _hide(request: Request, receipt: str, seconds: int | None, metadata: dict[str, str] | None = None) -> None:
     if receipt and seconds is not None:
         _check_receipt(request, receipt)
-        command = c.ChangeMessageVisibility(request.queue, receipt, seconds)
+    named = receipt if seconds is not None else ""
+    command: c.Command = HideBySequence(request.queue, request.sequence, seconds, named or None, metadata or None)
+    if named and not metadata:
+        command = c.ChangeMessageVisibility(request.queue, named, seconds)
     await request.do(command, r.EmptyResult)
 
 
@@ -229,7 +235,7 @@ async def nack(request: Request) -> s.Done:
     body: s.Nack = request.body
     if body.priority is not None:
         await request.do(PrioritiseBySequence(request.queue, request.sequence, body.priority), r.EmptyResult)
-    await _hide(request, body.receipt, body.delay_s)
+    await _hide(request, body.receipt, body.delay_s, body.metadata)
     return s.Done("UNACKNOWLEDGED", request.path["id"], body.metadata)
 
 

@@ -117,9 +117,10 @@ class WrongMethod(SenderError):
 
 
 def _named(parts: list[str], given: list[str]) -> dict[str, str] | None:
-    """What ``given`` has at the places of the names in braces; None where it is another path than ``parts``."""
-    if len(parts) != len(given):
-        return None
+    """What ``given`` has at the places of the names in braces; None where it is another path than ``parts``.
+
+    Both have the same length.
+    """
     found = {}
     for part, text in zip(parts, given, strict=True):
         if part.startswith("{") and text:
@@ -129,13 +130,18 @@ def _named(parts: list[str], given: list[str]) -> dict[str, str] | None:
     return found
 
 
-_PARTS: Final = [(route, route.path.split("/")) for route in ROUTES]
+_ALIKE: Final[dict[tuple[int, str], list[tuple[Route, list[str]]]]] = {}
+"""Routes with their parts, by how many these are and by the last one, empty where that stands in braces."""
+for _route in ROUTES:
+    _parts = _route.path.split("/")
+    _last = "" if _parts[-1].startswith("{") else _parts[-1]
+    _ALIKE.setdefault((len(_parts), _last), []).append((_route, _parts))
 
 
 def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
     """The route of a path below BASE, and what stands in its braces. Raises UnknownPath, WrongMethod."""
     allowed, given = [], path.split("/")
-    for route, parts in _PARTS:
+    for route, parts in (*_ALIKE.get((len(given), given[-1]), ()), *_ALIKE.get((len(given), ""), ())):
         named = _named(parts, given)
         if named is not None:
             if route.method == method:
@@ -170,6 +176,10 @@ def _value(parameter: Parameter, text: str) -> str | int | bool:
     return text
 
 
+_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_DECODE: Final = {kind: msgspec.json.Decoder(kind).decode for route in ROUTES for kind in route.takes}
+
+
 def read_body(route: Route, body: bytes) -> Struct | None:
     """The body as what the route takes; one of two kinds is told by its member ``messages``.
 
@@ -180,9 +190,9 @@ def read_body(route: Route, body: bytes) -> Struct | None:
     if not body and route.is_body_optional:
         return route.takes[0]()
     try:
-        if len(route.takes) == 1:
-            return msgspec.json.decode(body, type=route.takes[0])
-        kind = route.takes["messages" in msgspec.json.decode(body, type=dict[str, msgspec.Raw])]
-        return msgspec.json.decode(body, type=kind)
+        at = 0
+        if len(route.takes) > 1 and (b"messages" in body or b"\\u" in body):  # else none of its members has that name
+            at = "messages" in _members(body)
+        return _DECODE[route.takes[at]](body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidParameterValue(f"The body is not what {route.name} takes: {error}") from error

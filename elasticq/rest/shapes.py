@@ -144,7 +144,10 @@ class Ack(Struct):
 
 
 class Nack(Struct):
-    """priority: the message's from now on; delay_s: how long it stays hidden. metadata is answered, and not kept."""
+    """priority: the message's from now on; delay_s: how long it stays hidden.
+
+    metadata: kept beside the message's own, and shown with it from now on.
+    """
 
     priority: Priority | None = None
     metadata: dict[str, str] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from typing import Any, Final
 from elasticq.model.histogram import Histogram
 from elasticq.model.limits import REMEMBERED_CHARS_MAX, WAIT_S_MAX
 from elasticq.model.names import neighbour, queue_path
+from elasticq.model.topic_results import PublishCounts
 
 BOUNDS_S: Final[tuple[float, ...]] = (
     0.0005,
@@ -70,6 +71,18 @@ class Published:
         self.delivered = 0
         self.filtered = 0
         self.failed = 0
+
+    def add(self, counts: PublishCounts) -> None:
+        self.delivered += counts.delivered + counts.dead_lettered
+        self.filtered += counts.filtered
+        self.failed += counts.failed + counts.dead_lettered
+
+    def plus(self, counts: PublishCounts) -> "Published":
+        found = Published()
+        found.published, found.delivered = self.published, self.delivered
+        found.filtered, found.failed = self.filtered, self.failed
+        found.add(counts)
+        return found
 
 
 class Meter:
@@ -304,9 +317,7 @@ def _of_topic(action: str, topics: dict[tuple[str, str], Published], plain: tupl
             key = "", ""
         found = topics.setdefault(key, Published())
         found.published += len(result.successful) if action == "PublishBatch" else 1
-        found.delivered += result.counts.delivered + result.counts.dead_lettered
-        found.filtered += result.counts.filtered
-        found.failed += result.counts.failed + result.counts.dead_lettered
+        found.add(result.counts)
         return count_call(command, account, result, began_s)
 
     def forget(command: Any, account: str, result: Any, began_s: float) -> bool:

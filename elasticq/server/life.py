@@ -189,8 +189,9 @@ async def _serve(
     view.open(member, context)
     pushes = None
     if settings.cluster.role != PROXY:
+        assert isinstance(member, Member), "a proxy posts nothing"
         ports = [0 if admin is None else admin.port, int(member.peer_address.rpartition(":")[2] or 0)]
-        pushes = Pushes(settings, runtime, loop, [port for port in ports if port])
+        pushes = Pushes(settings, runtime, loop, [port for port in ports if port], member.signatures)
         context.certificate = pushes.certificate
         view.pushing = pushes
         pushes.start()

@@ -23,6 +23,7 @@ from elasticq.server.machine import memory_bytes
 from elasticq.server.operator_log import OperatorLog
 from elasticq.server.ports import EXIT_FAILURE
 from elasticq.server.settings import Settings, SettingsError, call_limits, template
+from elasticq.server.signatures import Signatures
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.errors import Damaged, DataError
 from elasticq.storage.interface import Damage, Loaded, Storage
@@ -55,6 +56,7 @@ class Member(Linked):
         super().__init__(settings, loop, OperatorLog(directory, loop), peer_connections_max)
         self._directory = directory
         self._storage = self._open()
+        self.signatures = Signatures()
         self._node_settings = self._describe(http, admin)
         self._fetching: asyncio.Task[None] | None = None
         self._healing: asyncio.Task[None] | None = None
@@ -193,6 +195,7 @@ class Member(Linked):
             cluster_name=cluster.name,
             mode=cluster.ack_mode,
             hold_ms=cluster.hold_s * 1_000,
+            sign=self.signatures.sign if settings.push.sign_queues else None,
         )
 
     def _node(self, loaded: Loaded) -> Node:

@@ -6,12 +6,12 @@ What delivers is imported then, off the loop: a server without such subscription
 import asyncio
 from asyncio import AbstractEventLoop
 from importlib import import_module
-from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from elasticq.push.addresses import Guard
 from elasticq.runtime.runtime import Runtime
 from elasticq.server.settings import Settings
+from elasticq.server.signatures import Signatures
 
 if TYPE_CHECKING:
     from elasticq.push.pusher import Counts, Pusher
@@ -23,20 +23,30 @@ LOOK_S: Final = 0.2
 class Pushes:
     """The deliveries of one member. ports: of its operators and of members, where none may go."""
 
-    def __init__(self, settings: Settings, runtime: Runtime, loop: AbstractEventLoop, ports: list[int]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        runtime: Runtime,
+        loop: AbstractEventLoop,
+        ports: list[int],
+        signatures: Signatures,
+    ) -> None:
         self._settings = settings
         self._runtime = runtime
         self._loop = loop
         self._guard = Guard(settings.push.refused_networks, ports)
         self._pusher: Pusher | None = None
         self._starting: asyncio.Task[None] | None = None
-        self._lock = Lock()
-        self._signers: dict[bytes, Signer] = {}
+        self._signatures = signatures
 
     def start(self) -> None:
         self._starting = self._loop.create_task(self._start())
 
     async def _start(self) -> None:
+        if self._settings.push.sign_queues:
+            while not self._runtime.node.state.mac_key:
+                await asyncio.sleep(LOOK_S)
+            await asyncio.to_thread(self._signer)  # the first publish would have to wait for it
         while not self._runtime.node.state.topics.pushed:
             await asyncio.sleep(LOOK_S)
         await self._loop.run_in_executor(None, import_module, "elasticq.push.pusher")
@@ -79,11 +89,5 @@ class Pushes:
         return signer.pem
 
     def _signer(self) -> "Signer":
-        """Return the signer of the cluster, which is made at the first call: call it outside of the loop's thread."""
-        from elasticq.push.signer import Signer
-
-        key = self._runtime.node.state.mac_key
-        with self._lock:
-            if key not in self._signers:
-                self._signers = {key: Signer(key)}
-            return self._signers[key]
+        """Return the signer of the cluster: call it outside of the loop's thread."""
+        return self._signatures.signer(self._runtime.node.state.mac_key)

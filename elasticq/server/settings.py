@@ -134,6 +134,7 @@ class Push(Struct, frozen=True, forbid_unknown_fields=True):
 
     timeout_s: Annotated[int, Meta(ge=1, le=60)] = 15
     connections: Annotated[int, Meta(ge=1, le=1_000)] = 64
+    sign_queues: bool = False
     refused_networks: Annotated[list[str], Meta(max_length=256)] = field(default_factory=lambda: list(REFUSED))
 
 

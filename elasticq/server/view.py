@@ -20,6 +20,7 @@ from elasticq.model.commands import Call, Command
 from elasticq.model.errors import SqsError
 from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result, StaleResult
+from elasticq.model.topic_results import PublishCounts
 from elasticq.node.members import name_of
 from elasticq.node.node import Node
 from elasticq.node.orders import Order, OrderOutcome
@@ -111,6 +112,9 @@ class View:
     def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         counts = {} if self.pushing is None else self.pushing.counts
         return {key: (each.delivered, each.retried, each.failed) for key, each in counts.items()}
+
+    def delivered_in_steps(self) -> dict[tuple[str, str], PublishCounts]:
+        return {} if self.status().role == PROXY else self._node.housekeeping.delivered
 
     def topics(self) -> Iterator[tuple[TopicSet, list[SubscriptionSet]]]:
         if self.status().role == PROXY:

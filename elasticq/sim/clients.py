@@ -20,6 +20,7 @@ from elasticq.model.commands import (
 from elasticq.model.results import ReceiveMessageResult, Result
 from elasticq.sim.client import Client
 from elasticq.sim.cluster import Cluster
+from elasticq.sim.dispatcher import Dispatcher
 from elasticq.sim.prioritiser import PRIORITIES, Prioritiser, named
 from elasticq.sim.process import TRUE_EPOCH_MS
 from elasticq.sim.queues import QUEUE_VISIBILITY_S, LoadQueue
@@ -87,7 +88,13 @@ class Producer(Client):
                 message.priority = self.random.choice(PRIORITIES)
         self.workload.naming(queue, messages)
         self.deliver_at = self._time() if not queue.is_fifo and self.workload.has_schedules else {}
-        event = Send(client=self.name, queue=queue.name, invoke_us=self.scheduler.now_us, messages=messages)
+        event = Send(
+            client=self.name,
+            queue=queue.name,
+            invoke_us=self.scheduler.now_us,
+            messages=messages,
+            is_scheduled=bool(self.deliver_at),
+        )
         self.begin(self._command(queue, messages), event, lambda result: self._think())
 
     def _time(self) -> dict[str, MessageAttributeValue]:
@@ -306,6 +313,7 @@ class Clients:
         has_redriver = dead and "move_tasks" in features
         self.redrivers = [Redriver(cluster, workload, "redriver", dead)] if has_redriver else []
         urgent = [queue for queue in workload.queues if queue.has_priorities]
+        self.dispatchers = [Dispatcher(cluster, workload, "dispatcher")] if workload.has_schedules else []
         self.prioritisers = [Prioritiser(cluster, workload, "prioritiser", urgent)] if urgent else []
 
     def start(self) -> None:
@@ -313,7 +321,8 @@ class Clients:
         self.founder.start()
 
     def _begin(self) -> None:
-        for client in (*self.producers, *self.consumers, *self.readers, *self.redrivers, *self.prioritisers):
+        operators = (*self.redrivers, *self.prioritisers, *self.dispatchers)
+        for client in (*self.producers, *self.consumers, *self.readers, *operators):
             client.start()
 
     @property

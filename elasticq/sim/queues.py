@@ -9,7 +9,8 @@ dead_letters     each queue has a dead-letter queue and a small maxReceiveCount
 move_tasks       and now and then its dead letters are moved back
 leases           readers take messages under leases, too
 priorities       the first queue, unless it is FIFO, is a priority queue, and its messages' priorities are changed
-schedules        messages of queues that are not FIFO may have a time of delivery of their own
+schedules        messages of queues that are not FIFO may have a time of delivery of their own, and another one later,
+                 or be cancelled
 partitions       FIFO queues have partitions, from which is received one by one, too
 shares           messages of standard queues have groups, which share by weights, each with few messages in flight
 

@@ -5,7 +5,10 @@ from elasticq.engine.ordering.schedule import DELIVER_AT
 
 
 class Scheduled:
-    """The times of messages that nobody received yet, by queue and sequence, as their attributes say."""
+    """The times of messages that nobody received yet, by queue and sequence, as their attributes say.
+
+    One that is rescheduled may come at the earlier of the times: the entry that says the other may be lost.
+    """
 
     def __init__(self) -> None:
         self._due_ms: dict[tuple[int, int], int] = {}
@@ -16,8 +19,13 @@ class Scheduled:
         for mutation in made:
             if isinstance(mutation, m.MessageStored):
                 value = (mutation.attributes or {}).get(DELIVER_AT)
-                if value is not None:
+                if value is not None and mutation.origin is None:
                     self._due_ms[mutation.queue_id, mutation.sequence] = int(value.string_value or "")
+            elif isinstance(mutation, m.VisibilityChanged):
+                for sequence, until_ms in zip(mutation.sequences, mutation.until_ms, strict=True):
+                    key = mutation.queue_id, sequence
+                    if key in self._due_ms:
+                        self._due_ms[key] = min(until_ms, self._due_ms[key])
             elif isinstance(mutation, m.MessagesReceived):
                 for sequence in mutation.sequences:
                     early_ms = self._due_ms.get((mutation.queue_id, sequence), 0) - mutation.received_ms

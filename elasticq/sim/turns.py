@@ -1,6 +1,7 @@
 """Whose turn it is in queues whose groups share must follow from the rows, so that each member knows it alike."""
 
 from elasticq.engine.ordering.shared import SharedOrder
+from elasticq.engine.rows import Row
 from elasticq.engine.state import Queue, State
 
 AHEAD = 12
@@ -34,6 +35,8 @@ def _made_anew(queue: Queue, state: State) -> SharedOrder:
             anew.join(sequence, name)
     for sequence in sorted(queue.rows):
         anew.insert(sequence, queue.rows[sequence])
+    for sequence, due_ms in order.delayed():
+        anew.insert(sequence, Row(due_ms))
     assert queue.sharing is not None
     anew.share_by(queue.sharing, queue.turns)
     return anew

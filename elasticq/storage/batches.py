@@ -7,11 +7,12 @@ from msgspec import Struct, field
 from elasticq.engine.tables import AHEAD_MS, LAST_QUEUE_ID
 from elasticq.replication.records import Base
 from elasticq.storage import statements as sql
-from elasticq.storage.pages import Page, cut, encode_groups, encode_priorities, make_page
+from elasticq.storage.pages import Page, cut, encode_delays, encode_groups, encode_priorities, make_page
 from elasticq.storage.statements import (
     APPLIED,
     AS_MOVED,
     AS_STORED,
+    DELAYS,
     VACUUM_PAGES,
     Applied,
     Statement,
@@ -79,10 +80,10 @@ class Draft:
         for queue in pending.queues.values():
             self._add_queue(queue)
         self._rows[sql.DROP_QUEUE] = [(queue_id,) for queue_id in pending.gone_queues]
-        self._add_small()
+        self._reclaim_some()
+        self._add_small()  # it counts what the pages leave on the disk
         for text, rows in self._tables.invocations.statements(self._taken):
             self._rows[text] += rows
-        self._reclaim_some()
         statements = [(text, parameters) for text, parameters in self._rows.items() if parameters]
         return Batch(self._taken.index, statements + self._updates, self._vacuum(is_idle=is_idle))
 
@@ -100,7 +101,7 @@ class Draft:
             last_queue_id=tables.numbers[LAST_QUEUE_ID],
             ahead_ms=tables.numbers[AHEAD_MS],
             has_holes=tables.has_holes,
-        ).counting({name: small.count for name, small in tables.small.items()})
+        ).counting({**{name: small.count for name, small in tables.small.items()}, DELAYS: tables.delay_pages})
         self._rows[sql.PUT_META].append(checked(APPLIED, applied.encoded()))
         self._rows[sql.PUT_META_COPY] = self._rows[sql.PUT_META]
 
@@ -126,6 +127,11 @@ class Draft:
             page.has_groups = bool(groups)
             if groups:
                 self._rows[sql.PUT_GROUPS].append(blob_row(queue_id, page.first, groups))
+            delays = encode_delays(run)
+            page.has_delays = bool(delays)
+            if delays:
+                self._rows[sql.PUT_DELAYS].append(blob_row(queue_id, page.first, delays))
+                self._tables.delay_pages += 1
             page.has_priorities = queue.has_priorities
             if queue.has_priorities:
                 packed = encode_priorities(page.first, queue.priorities_of(run), are_all=True)
@@ -164,6 +170,9 @@ class Draft:
             self._rows[sql.DROP_GROUPS].append((queue_id, page.first))
         if page.has_priorities:
             self._rows[sql.DROP_PRIORITIES].append((queue_id, page.first))
+        if page.has_delays:
+            self._rows[sql.DROP_DELAYS].append((queue_id, page.first))
+            self._tables.delay_pages -= 1
         self._rows[sql.DROP_TOUCHED_OF_PAGE].append((queue_id, page.first, page.last))
         self._tables.free_pages += page.disk_pages
 

@@ -1,9 +1,10 @@
 """Pages: which messages of a queue are on disk, in about two bytes of memory for each message.
 
 A page is a run of one queue's messages that were written in one batch. Its
-contents never change; two bit masks, relative to its first sequence, say which
-of its messages live and which of these are untouched (never received, never
-delayed). A page goes when nothing lives in it.
+contents never change, nor do the times until which they are delayed; two bit
+masks, relative to its first sequence, say which of its messages live and which
+of these are untouched: never received, and never moved to another time. A page
+goes when nothing lives in it.
 
 ``Directory`` keeps the pages of one queue in the order of their sequences,
 which is the order in which they are made: sequences only grow.
@@ -43,6 +44,7 @@ class Page:
     """One page. disk_pages: about how many SQLite pages its contents fill; is_stale: the header on disk is out of date.
 
     has_groups: the groups of some of its messages may be on disk; has_priorities: so may their priorities.
+    has_delays: some of its messages were sent for later, and the disk says for when.
     moved: the priorities that were changed since the page was made, None if none was; is_moved: the disk lacks some.
     """
 
@@ -50,6 +52,7 @@ class Page:
         "changes",
         "disk_pages",
         "first",
+        "has_delays",
         "has_groups",
         "has_priorities",
         "is_moved",
@@ -69,7 +72,7 @@ class Page:
         self.live = live
         self.disk_pages = disk_pages
         self.has_groups = self.has_priorities = True
-        self.is_stale = self.is_moved = False
+        self.is_stale = self.is_moved = self.has_delays = False
         self.moved: dict[int, int] | None = None
         self.changes: dict[int, Change] | None = None
 
@@ -291,6 +294,43 @@ def living_priorities(page: Page, packed: bytes) -> dict[int, int]:
         return dict.fromkeys(sequences_of(page.live, page.first), priority)
     pairs = zip(known.places, known.priorities, strict=True)
     return {page.first + place: priority for place, priority in pairs if page.live >> place & 1}
+
+
+class PageDelays(Struct, array_like=True, gc=False):
+    """When a page's messages come. places: offsets of their sequences from the first; none: all of them, in a row."""
+
+    places: list[int]
+    times_ms: list[int]
+
+
+_decode_delays = msgspec.msgpack.Decoder(PageDelays).decode
+
+
+def encode_delays(run: list[MessageStored]) -> bytes:
+    """Encode when the messages of the page of ``run`` come; empty if all of them come at once."""
+    first = run[0].sequence
+    delayed = [message for message in run if message.visible_at_ms]
+    if not delayed:
+        return b""
+    is_each = len(delayed) == run[-1].sequence - first + 1
+    places = [] if is_each else [message.sequence - first for message in delayed]
+    return _encode(PageDelays(places, [message.visible_at_ms for message in delayed]))
+
+
+def living_delays(page: Page, packed: bytes) -> tuple[int, list[int], list[int]]:
+    """Return (mask, sequences, times in ms) of the page's untouched messages that were sent for later.
+
+    Raises msgspec.DecodeError, ValueError.
+    """
+    known = _decode_delays(packed)
+    first, untouched = page.first, page.untouched
+    count = len(known.times_ms)
+    if not known.places and untouched == (1 << count) - 1:
+        return untouched, list(range(first, first + count)), known.times_ms
+    pairs = zip(known.places or range(count), known.times_ms, strict=True)
+    living = [pair for pair in pairs if untouched >> pair[0] & 1]
+    mask = sum([1 << place for place, _ in living])
+    return mask, [first + place for place, _ in living], [time_ms for _, time_ms in living]
 
 
 def decode_contents(contents: bytes) -> list[MessageStored]:

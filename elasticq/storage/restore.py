@@ -13,6 +13,7 @@ import msgspec
 from elasticq.engine.dump import gone_queue
 from elasticq.engine.mutations import (
     ClockAdvanced,
+    DelaysRestored,
     GroupsRestored,
     InvocationRecorded,
     MessageStored,
@@ -34,12 +35,13 @@ from elasticq.storage.pages import (
     contents_crc,
     decode_contents,
     header_crc,
+    living_delays,
     living_groups,
     living_priorities,
     ranges,
 )
 from elasticq.storage.schema import FILE
-from elasticq.storage.statements import APPLIED, AS_MOVED, Applied, checked, checksum, encode, priorities_row
+from elasticq.storage.statements import APPLIED, AS_MOVED, DELAYS, Applied, checked, checksum, encode, priorities_row
 from elasticq.storage.tables import NEVER, Queue, Tables
 
 
@@ -91,6 +93,7 @@ class Restore:
             yield from self._small()
             rows = _read_queues(self._connection, applied.queues)
             _check_contents(self._connection)
+            self._tables.delay_pages = _count_delays(self._connection, applied.count(DELAYS))
             newest = max([row.queue_id for row, _ in rows], default=0)
             if applied.last_queue_id > newest:
                 yield from gone_queue(applied.last_queue_id)
@@ -113,30 +116,37 @@ class Restore:
                 "ORDER BY queue_id, first"
             )
         )
+        delays = _ByQueue(connection.execute("SELECT * FROM delays ORDER BY queue_id, first"))
         touched = _ByQueue(connection.execute("SELECT * FROM touched ORDER BY queue_id, sequence"))
         groups = _ByQueue(connection.execute("SELECT * FROM groups ORDER BY queue_id, first"))
         priorities = _ByQueue(connection.execute("SELECT * FROM priorities ORDER BY queue_id, first, part"))
         for row, messages in rows:
             queue = self._tables.queues[row.queue_id] = Queue(row)
-            self._skip_reclaimed(pages, row.queue_id)
+            self._skip_reclaimed(pages, row.queue_id, delays)
             for _ in touched.below(row.queue_id):
                 pass  # they are of a reclaimed queue, and are deleted with its pages
             yield row
-            yield from self._pages(queue, pages, groups, priorities)
+            yield from self._pages(queue, pages, groups, priorities, delays)
             if queue.messages != messages:
                 raise _damaged(f"queue {row.queue_id}: {messages} messages expected, {queue.messages} found")
             yield from _touched(queue, touched)
-        self._skip_reclaimed(pages, NEVER)
+        self._skip_reclaimed(pages, NEVER, delays)
 
-    def _skip_reclaimed(self, pages: _ByQueue, queue_id: int) -> None:
+    def _skip_reclaimed(self, pages: _ByQueue, queue_id: int, delays: _ByQueue) -> None:
         for row in pages.below(queue_id):
-            self._tables.reclaim.append((row[0], [read_page(row)]))
+            page = read_page(row)
+            page.has_delays = delays.at(row[0], page.first) is not None
+            self._tables.reclaim.append((row[0], [page]))
 
-    def _pages(self, queue: Queue, pages: _ByQueue, groups: _ByQueue, priorities: _ByQueue) -> Iterator[Mutation]:
+    def _pages(
+        self, queue: Queue, pages: _ByQueue, groups: _ByQueue, priorities: _ByQueue, delays: _ByQueue
+    ) -> Iterator[Mutation]:
         queue_id = queue.row.queue_id
         gone: list[Page] = []
         for row in pages.of(queue_id):
             page = read_page(row)
+            delay_row = delays.at(queue_id, page.first)
+            page.has_delays = delay_row is not None
             if page.last < queue.floor:
                 gone.append(page)
                 continue
@@ -144,8 +154,11 @@ class Restore:
                 raise _damaged(f"pages of queue {queue_id}: out of order at {page.first}")
             queue.directory.add(page)
             queue.messages += page.live.bit_count()
-            firsts, lasts = ranges(page.untouched, page.first)
+            delayed = _delays(page, delay_row)
+            firsts, lasts = ranges(page.untouched & ~delayed[0], page.first)
             yield UntouchedRestored(queue_id, page.first, page.last, firsts, lasts, page.last_sent_ms)
+            if delayed[1]:
+                yield DelaysRestored(queue_id, delayed[1], delayed[2])
             restored = _groups(page, groups.at(queue_id, page.first))
             page.has_groups = restored is not None
             if queue.needs_groups and (restored is None or len(restored.sequences) < page.live.bit_count()):
@@ -241,6 +254,16 @@ def _groups(page: Page, row: tuple[Any, ...] | None) -> GroupsRestored | None:
     return GroupsRestored(queue_id, *living_groups(page, packed))
 
 
+def _delays(page: Page, row: tuple[Any, ...] | None) -> tuple[int, list[int], list[int]]:
+    """Return what ``living_delays`` does; ``row``: the page's row of delays, None if no message of it has one."""
+    if row is None:
+        return 0, [], []
+    queue_id, first, packed, crc = row
+    if contents_crc(queue_id, first, packed) != crc:
+        raise _damaged(f"delays of page {first} of queue {queue_id}: bad crc")
+    return living_delays(page, packed)
+
+
 def _priorities(page: Page, queue_id: int, rows: _ByQueue) -> dict[int, int]:
     """Return the priorities of all living messages of a page, which is told which of them were changed."""
     known: dict[int, int] = {}
@@ -263,6 +286,14 @@ def _check_contents(connection: sqlite3.Connection) -> None:
     ).fetchone()
     if pages != contents:
         raise _damaged(f"{pages} pages, but contents of {contents}")
+
+
+def _count_delays(connection: sqlite3.Connection, expected: int) -> int:
+    """Return how many pages have delays. Raises Damaged where some are missing: their messages would come too soon."""
+    (found,) = connection.execute("SELECT count(*) FROM delays").fetchone()
+    if found != expected:
+        raise _damaged(f"{expected} pages with delays expected, {found} found")
+    return expected
 
 
 def _invocations(connection: sqlite3.Connection, after_ms: int) -> Iterator[InvocationRecorded | SentIdTaken]:

@@ -125,8 +125,6 @@ class Rows:
             if sequence < queue.floor:
                 continue
             queue.stored[sequence] = mutation
-            if mutation.visible_at_ms:
-                queue.touched[sequence] = (mutation.visible_at_ms, 0, 0, 0, 0)
             count += 1
             weights += len(mutation.body) if mutation.attributes is None else weight(mutation)
         pending.messages += count

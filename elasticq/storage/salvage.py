@@ -4,8 +4,9 @@ What is lost, by what is damaged:
 
     contents of a page        its living messages, unless the log still has them
     header of a page          nothing; its messages are visible again, those among them that were deleted, too
-    a received message's row  nothing; it is visible again
+    a received message's row  nothing; it is visible again, and comes when it was sent for if it was only rescheduled
     groups of a page          nothing: they are made anew from its contents
+    delays of a page          nothing: they are made anew from its contents
     priorities of a page      that some were changed: all are made anew from its contents and the queue's default
     a queue's row             its name, attributes and tags: it comes back under the name ``recovered-ID``
     the other small tables    the rows that are named
@@ -42,6 +43,7 @@ from elasticq.storage.pages import (
     Page,
     contents_crc,
     decode_contents,
+    encode_delays,
     encode_groups,
     encode_priorities,
     living_priorities,
@@ -54,6 +56,7 @@ from elasticq.storage.small import SmallTable
 from elasticq.storage.statements import (
     APPLIED,
     AS_STORED,
+    DELAYS,
     Applied,
     blob_row,
     checked,
@@ -198,6 +201,7 @@ class _Salvage:
         self._queues: dict[int, _Queue] = {}
         self._found: dict[Key, bytes] = {}  # contents that no look-up finds, and that were carved or taken from the log
         self._told: list[str] = []
+        self._delay_pages = 0
 
     def run(self) -> Salvaged:
         applied = self._applied()
@@ -208,7 +212,7 @@ class _Salvage:
         applied = replace(
             applied,
             queues=len(self._queues),
-        ).counting(self._small(applied))
+        ).counting({**self._small(applied), DELAYS: self._delay_pages})
         self._copy("invocations", 1, sql.PUT_INVOCATIONS, _is_history, None)
         applied.has_holes |= bool(self._told)
         self._put_meta(APPLIED, applied.encoded())
@@ -431,6 +435,10 @@ class _Salvage:
         groups = encode_groups(run, needs_groups=kind.needs_group)
         if groups:
             self._target.execute(sql.PUT_GROUPS, blob_row(queue_id, page.first, groups))
+        delays = encode_delays(run)
+        if delays:
+            self._target.execute(sql.PUT_DELAYS, blob_row(queue_id, page.first, delays))
+            self._delay_pages += 1
         if kind.has_priorities:
             priorities = TableQueue(queue.row).priorities_of(run)
             for packed in queue.priorities.get(page.first, ()):

@@ -1,11 +1,12 @@
 """The tables of the rows on disk: how they are made, migrated and opened.
 
 One SQLite file. ``pages`` says which messages of a page live and which of them
-nobody ever received; ``contents`` holds what was sent, apart from it, so that a
+nobody ever received nor moved to another time; ``contents`` holds what was sent, apart from it, so that a
 delivery never rewrites a blob; ``groups`` holds whose group each message of a
 page is, if any has one; ``priorities`` holds those of a page of a priority queue
-as they came and, under the part 1, those that were changed; ``touched`` is a row for each living message that was
-received or delayed; ``leases`` holds a row for each numbered receive of a lease and,
+as they came and, under the part 1, those that were changed; ``delays`` holds
+when messages of a page come that were sent for later; ``touched`` is a row for each living message that was
+received, or moved to another time; ``leases`` holds a row for each numbered receive of a lease and,
 under the call -1, one of the lease itself. ``meta_copy`` holds ``meta`` once more, on a page of its own, as
 nothing else makes sense without it: a repair reads it. Every row carries a checksum of its own, since SQLite
 has none: a flipped bit on the disk must not become a message.
@@ -85,7 +86,13 @@ _FIFTH: Final = (
         crc INTEGER NOT NULL, PRIMARY KEY (queue_id, first, part)) WITHOUT ROWID""",
 )
 
-_BY_HAND: Final = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
+_SIXTH: Final = (
+    """CREATE TABLE delays (
+        queue_id INTEGER NOT NULL, first INTEGER NOT NULL, delays BLOB NOT NULL, crc INTEGER NOT NULL,
+        PRIMARY KEY (queue_id, first)) WITHOUT ROWID""",
+)
+
+_BY_HAND: Final = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH)
 
 
 def statement_for(table: Table) -> str:

@@ -25,6 +25,7 @@ PUT_PAGE: Final = "INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 PUT_CONTENTS: Final = "INSERT INTO contents VALUES (?, ?, ?, ?)"
 PUT_GROUPS: Final = "INSERT INTO groups VALUES (?, ?, ?, ?)"
 PUT_PRIORITIES: Final = "INSERT OR REPLACE INTO priorities VALUES (?, ?, ?, ?, ?)"
+PUT_DELAYS: Final = "INSERT INTO delays VALUES (?, ?, ?, ?)"
 PUT_TOUCHED: Final = "INSERT OR REPLACE INTO touched VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 DROP_TOUCHED: Final = "DELETE FROM touched WHERE queue_id = ? AND sequence = ?"
 DROP_TOUCHED_OF_PAGE: Final = "DELETE FROM touched WHERE queue_id = ? AND sequence BETWEEN ? AND ?"
@@ -32,6 +33,7 @@ DROP_PAGE: Final = "DELETE FROM pages WHERE queue_id = ? AND first = ?"
 DROP_CONTENTS: Final = "DELETE FROM contents WHERE queue_id = ? AND first = ?"
 DROP_GROUPS: Final = "DELETE FROM groups WHERE queue_id = ? AND first = ?"
 DROP_PRIORITIES: Final = "DELETE FROM priorities WHERE queue_id = ? AND first = ?"
+DROP_DELAYS: Final = "DELETE FROM delays WHERE queue_id = ? AND first = ?"
 PUT_INVOCATIONS: Final = "INSERT INTO invocations VALUES (?, ?, ?, ?, ?)"
 DROP_INVOCATIONS: Final = "DELETE FROM invocations WHERE newest_ms <= ?"
 VACUUM: Final = f"PRAGMA incremental_vacuum({VACUUM_PAGES})"
@@ -62,12 +64,14 @@ ORDER: Final = (
     PUT_CONTENTS,
     PUT_GROUPS,
     PUT_PRIORITIES,
+    PUT_DELAYS,
     PUT_TOUCHED,
     DROP_TOUCHED,
     DROP_PAGE,
     DROP_CONTENTS,
     DROP_GROUPS,
     DROP_PRIORITIES,
+    DROP_DELAYS,
     DROP_TOUCHED_OF_PAGE,
     PUT_INVOCATIONS,
     DROP_INVOCATIONS,
@@ -80,6 +84,9 @@ APPLIED: Final = "applied"
 """The name of the row of ``meta`` that says up to where the rows hold everything."""
 _COUNTS: Final = {"meta": "is_founded", "takeovers": "takeovers", "move_tasks": "move_tasks", "leases": "leases"}
 """The field of Applied that counts the rows of a small table, for the tables that are not counted in ``tables``."""
+
+DELAYS: Final = "delays"
+"""Under this name Applied counts the pages with delays, as messages would come too soon if a row were missing."""
 
 Statement = tuple[str, list[tuple[Any, ...]]]
 encode = msgspec.msgpack.Encoder().encode

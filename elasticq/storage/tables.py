@@ -86,7 +86,8 @@ class Tables(Struct):
     """small: the small tables by name; numbers: the numbers that a ``Raise`` change raises.
 
     reclaim: by queue, the pages (last first) in which nothing lives, but whose rows are all still on the disk;
-    free_pages, file_pages: pages of the file, as SQLite counts them; has_holes: as in ``Applied``.
+    delay_pages: how many rows the table of delays has; free_pages, file_pages: pages of the file, as SQLite counts
+    them; has_holes: as in ``Applied``.
     """
 
     queues: dict[int, Queue] = field(default_factory=dict)
@@ -94,6 +95,7 @@ class Tables(Struct):
     numbers: dict[str, int] = field(default_factory=_numbers)
     invocations: InvocationTable = field(default_factory=InvocationTable)
     reclaim: list[tuple[int, list[Page]]] = field(default_factory=list)
+    delay_pages: int = 0
     free_pages: int = 0
     file_pages: int = 0
     has_holes: bool = False

@@ -131,7 +131,7 @@ class EmbeddedMember:
                 lambda: SqsProtocol(context), sock=self._listener, backlog=BACKLOG_MAX
             )
             context.start()
-            self._pushes = Pushes(self.settings, self._runtime, loop, [])
+            self._pushes = Pushes(self.settings, self._runtime, loop, [], self._member.signatures)
             context.certificate = self._pushes.certificate
             self._pushes.start()
         except BaseException:

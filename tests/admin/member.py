@@ -16,6 +16,7 @@ from elasticq.model.errors import ServiceUnavailable
 from elasticq.model.histogram import Histogram
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
 from elasticq.model.results import Result
+from elasticq.model.topic_results import PublishCounts
 from elasticq.node.orders import Order, OrderDone, OrderOutcome
 from elasticq.node.settings import GroupStatus, LeaseStatus, MemberStatus, NodeStatus
 from elasticq.peers.questions import Answer, NotAnswered
@@ -113,6 +114,9 @@ class Member:
 
     def pushes(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         return {("000000000000", "news"): (3, 2, 1)}
+
+    def delivered_in_steps(self) -> dict[tuple[str, str], PublishCounts]:
+        return {("000000000000", "many"): PublishCounts(delivered=1_500, dead_lettered=2, failed=1)}
 
     def topics(self) -> Iterator[tuple[TopicSet, list[SubscriptionSet]]]:
         yield from ()

@@ -135,6 +135,21 @@ def test_messages_of_a_fifo_topic_wait_behind_one_that_is_not_delivered() -> Non
         assert [body[:6] for body in desk.bodies(f"q{number}.fifo")] == ["xxxxxx", "second", "third"]
 
 
+def test_subscriptions_that_nobody_confirms_lapse_whichever_was_changed_last() -> None:
+    desk = TopicDesk()
+    desk.topic()
+    old = desk.subscribe(protocol="http", endpoint="http://old")
+    desk.wait(1)
+    desk.subscribe(protocol="http", endpoint="http://young")
+    desk.do(t.SetSubscriptionAttributes(old, "RawMessageDelivery", "true"))
+    desk.wait(limits.PENDING_SUBSCRIPTION_MS // 1_000 - 1)
+    desk.deliver()
+    assert [each.row.endpoint for each in desk.state.topics.by_key.values()] == ["http://young"]
+    desk.wait(1)
+    desk.deliver()
+    assert desk.state.topics.by_key == {}
+
+
 @pytest.mark.pure
 def test_too_many_that_wait_throttle_the_publisher(desk: TopicDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "PUBLISHES_MAX", 1)

@@ -67,6 +67,9 @@ def test_tags_are_distinct_and_never_reused() -> None:
         "QueueRestored": 32,
         "UntouchedRestored": 33,
         "RowsRestored": 34,
+        "DelaysRestored": 140,
+        "MetadataKept": 141,
+        "MetadataForgotten": 142,
     }
 
 

@@ -70,7 +70,7 @@ class TopicDriver:
             self.arns.append(found)
 
     def _confirm(self, a: int, b: int) -> None:
-        for number in list(self.desk.state.topics.pending)[:1]:
+        for _, number in self.desk.state.topics.pending[:1]:
             self._do(t.ConfirmSubscription(arn(TOPICS[a % 2]), self.desk.state.identity.token(number)))
 
     def _unsubscribe(self, a: int, b: int) -> None:
@@ -119,16 +119,19 @@ def check_index(state: State) -> None:
     assert {key: topic.row.number for key, topic in topics.names.items() if topic.row is not None} == {
         (row.account, row.name): row.number for row in rows.values()
     }
-    assert {key: each.row for key, each in topics.by_key.items()} == {row.key: row for row in subscriptions.values()}
+    stay = {number: row for number, row in subscriptions.items() if not row.is_left}
+    assert {key: each.row for key, each in topics.by_key.items()} == {row.key: row for row in stay.values()}
     assert topics.subscription_count == len(subscriptions)
-    assert set(topics.pending) == {number for number, row in subscriptions.items() if row.is_pending}
+    pending = sorted((row.created_ms, number) for number, row in subscriptions.items() if row.is_pending)
+    assert topics.pending == pending
     assert [each.row.number for each in topics.of_owner(DEFAULT_ACCOUNT, 0)] == [
-        number for number, row in subscriptions.items() if row.topic in rows
+        number for number, row in stay.items() if row.topic in rows
     ]
     assert set(topics.orphans) == {row.topic for row in subscriptions.values()} - set(rows)
     for number, topic in topics.by_number.items():
-        own = {key: row for key, row in subscriptions.items() if row.topic == number}
+        own = {key: row for key, row in stay.items() if row.topic == number}
         assert {key: each.row for key, each in topic.subscriptions.items()} == own
+        assert set(topic.left) == {key for key in subscriptions.keys() - stay if subscriptions[key].topic == number}
         assert topic.confirmed == sum(not row.is_pending for row in own.values())
         assert topic.by_endpoint == {(row.protocol, row.endpoint): key for key, row in own.items()}
         for value in ("", "0", "1", "2"):

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from elasticq.rest import openapi, routes
 from elasticq.wire.browsers import Browsers
-from tests.http.desk import HOST, Desk, until
+from tests.http.desk import HOST, Desk, json_request, until
 from tests.http.signing import KEY, OTHER_KEY, signed
 
 API, DOQ = "/api/v1", "/API/v1"
@@ -105,6 +105,7 @@ async def test_lowest_priority_comes_first_and_what_is_given_back_keeps_or_chang
     assert await contents(call, queue) == ["b", "c", "a"]
     nacked = await call("POST", f"{queue}/messages/{ids['b']}/nack", {"priority": 9, "metadata": {"retry": "1"}})
     assert (nacked["status"], nacked["metadata"]) == ("UNACKNOWLEDGED", {"retry": "1"})
+    assert (await call("GET", f"{queue}/messages/{ids['b']}"))["metadata"] == {"retry": "1"}
     for text in "ca":
         await call("POST", f"{queue}/messages/{ids[text]}/nack")
     assert await contents(call, queue) == ["c", "a", "b"]
@@ -126,6 +127,33 @@ async def test_metadata_and_group_come_back_as_message_attributes(call: Caller) 
     await call("POST", f"{queue}/messages", {"content": "x", "group": "g", "metadata": {"a": "b"}})
     [message] = (await call("GET", f"{queue}/messages"))["messages"]
     assert (message["group"], message["metadata"], message["receive_count"]) == ("g", {"a": "b"}, 1)
+
+
+async def test_metadata_of_a_nack_is_kept_beside_the_messages_own_and_shown_again(call: Caller) -> None:
+    queue = await made(call, kind="standard")
+    await call("POST", f"{queue}/messages", {"content": "x", "metadata": {"a": "own", "b": "own"}})
+    for note, shown in (
+        ({"b": "1", "c": "1"}, {"a": "own", "b": "1", "c": "1"}),
+        ({"c": "2"}, {"a": "own", "b": "1", "c": "2"}),
+        ({}, {"a": "own", "b": "1", "c": "2"}),
+    ):
+        [message] = (await call("GET", f"{queue}/messages"))["messages"]
+        place = f"{queue}/messages/{message['id']}"
+        receipt = {"receipt": message["receipt"]} if "c" in message["metadata"] else {}
+        await call("POST", f"{place}/nack", {"metadata": note, **receipt})
+        assert (await call("GET", place))["metadata"] == shown
+        assert [each["metadata"] for each in (await call("GET", f"{queue}/export"))["messages"]] == [shown]
+    await call("POST", f"{place}/nack", {"metadata": {"late": "1"}}, status=409)
+    [message] = (await call("GET", f"{queue}/messages"))["messages"]
+    assert message["metadata"] == {"a": "own", "b": "1", "c": "2"}
+    await call("POST", f"{place}/nack", {"metadata": {"x": "y" * 5_000}}, status=400)
+    await call("POST", f"{place}/nack", {"metadata": {"AWS.x": "y"}}, status=400)
+    asked_by_name = json_request(
+        "ReceiveMessage", {"QueueUrl": "jobs", "MessageSystemAttributeNames": ["ElasticqMetadata"]}
+    )
+    await call("POST", f"{place}/nack")
+    [taken] = (await call.desk.ask(asked_by_name)).json()["Messages"]
+    assert json.loads(taken["Attributes"]["ElasticqMetadata"]) == {"b": "1", "c": "2"}
 
 
 async def test_second_send_with_an_id_is_the_first_one(call: Caller) -> None:

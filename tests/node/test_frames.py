@@ -115,6 +115,9 @@ ENTRIES = {
         entry(at, term, m.QueueCreated(7, "000000000000", "q", {"DelaySeconds": "soon"}, {}, 1))
     ],
     "of a policy that is none": lambda at, term: [entry(at, term, m.QueueAttributesSet(7, {"RedrivePolicy": "[]"}, 1))],
+    "of a subscription that is left and not pending": lambda at, term: [
+        entry(at, term, m.SubscriptionSet(1, 2, "k", "", "http", "http://e", {}, "p", "o", "", 1, is_left=True))
+    ],
     "of a mark of a call that is too short": lambda at, term: [
         entry(at, term, m.ReceiveReturned(1, [], [], [], [], 1, b"abc"))
     ],

@@ -6,7 +6,10 @@ from elasticq.engine import mutations as m
 from elasticq.engine.residency import OVERHEAD_BYTES
 from elasticq.engine.sweep import RECLAIMED_A_STEP
 from elasticq.model import commands as c
+from elasticq.model import topic_commands as t
 from elasticq.model.extensions import AdvanceClock
+from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION, queue_arn, topic_arn
+from elasticq.model.topic_results import PublishCounts
 from elasticq.node.housekeeping import LOG_KEPT_ENTRIES
 from tests.node.cluster import Cluster, Solo, mutations, restored
 
@@ -97,3 +100,16 @@ def test_an_advanced_clock_makes_background_work_due_at_once(solo: Solo) -> None
     assert wake_ms > solo.now_ms
     solo.do(AdvanceClock(5_000))
     assert solo.node.effects.wake_at_ms == 0
+
+
+def test_copies_that_are_stored_in_steps_are_counted_by_topic(solo: Solo) -> None:
+    solo.do(t.CreateTopic("news"))
+    topic = topic_arn(DEFAULT_REGION, DEFAULT_ACCOUNT, "news")
+    for number in range(30):
+        if number:
+            solo.create(f"q{number}")
+        solo.do(t.Subscribe(topic, "sqs", queue_arn(DEFAULT_REGION, DEFAULT_ACCOUNT, f"q{number}")))
+    published = solo.do(t.Publish(topic_arn=topic, message="x" * 250_000))
+    assert published.counts == PublishCounts(), "they are more than an entry holds"
+    solo.advance(3_000)
+    assert solo.node.housekeeping.delivered == {(DEFAULT_ACCOUNT, "news"): PublishCounts(delivered=29, failed=1)}

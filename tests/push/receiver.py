@@ -22,6 +22,10 @@ class Request(NamedTuple):
         return found
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128  # with Python's 5 the system drops some of ten connections at once, and each tries again
+
+
 class Receiver:
     """status: what it answers; location: the header of this name that it answers with."""
 
@@ -46,7 +50,7 @@ class Receiver:
             def log_message(self, format: str, *args: Any) -> None:
                 """Nothing to the tests' output."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}/hook"
 
     def _take(self, request: Request) -> int:

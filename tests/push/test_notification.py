@@ -2,9 +2,9 @@
 
 import json
 
-from elasticq.engine.envelopes import CONFIRMATION, Notification, confirmation
+from elasticq.engine.envelopes import CONFIRMATION, FAREWELL, NOTIFICATION, Notification, confirmation, farewell
 from elasticq.push.notification import Posted, posted, signed
-from elasticq.push.signer import Signer
+from elasticq.push.signer import Signer, text_to_sign
 
 ARN = "arn:aws:sns:us-east-1:000000000000:t"
 
@@ -20,7 +20,7 @@ def envelope(message: str, sequence_number: str | None = None) -> str:
     ).of("key")
 
 
-def request_for(body: str, signer: Signer, *, is_raw: bool = False, asks: bool = False) -> Posted:
+def request_for(body: str, signer: Signer, *, is_raw: bool = False, kind: str = NOTIFICATION) -> Posted:
     """What is posted to a subscription whose DeliveryPolicy wants JSON."""
     return posted(
         body,
@@ -28,7 +28,7 @@ def request_for(body: str, signer: Signer, *, is_raw: bool = False, asks: bool =
         topic_arn=ARN,
         subscription_arn=f"{ARN}:key",
         is_raw=is_raw,
-        asks=asks,
+        kind=kind,
         content_type="application/json",
         signer=signer,
     )
@@ -71,7 +71,7 @@ def test_a_raw_notification_is_the_message_alone(signer: Signer) -> None:
 
 def test_a_confirmation_is_signed_for_raw_subscriptions_too(signer: Signer) -> None:
     asking = confirmation(message_id="m", token="t", topic_arn=ARN, base_url="http://here:1", now_ms=0, version="2")
-    request = request_for(asking, signer, is_raw=True, asks=True)
+    request = request_for(asking, signer, is_raw=True, kind=CONFIRMATION)
     assert request.headers == {
         "Content-Type": "text/plain; charset=UTF-8",
         "x-amz-sns-message-type": CONFIRMATION,
@@ -79,3 +79,20 @@ def test_a_confirmation_is_signed_for_raw_subscriptions_too(signer: Signer) -> N
         "x-amz-sns-topic-arn": ARN,
     }
     assert json.loads(request.text)["Signature"] == signer.sign(json.loads(asking))
+
+
+def test_a_farewell_is_signed_and_names_the_subscription(signer: Signer) -> None:
+    text = farewell(
+        message_id="m", token="t", topic_arn=ARN, key="key", base_url="http://here:1", now_ms=0, version="1"
+    )
+    request = request_for(text, signer, is_raw=True, kind=FAREWELL)
+    assert request.headers == {
+        "Content-Type": "text/plain; charset=UTF-8",
+        "x-amz-sns-message-type": FAREWELL,
+        "x-amz-sns-message-id": "m",
+        "x-amz-sns-topic-arn": ARN,
+        "x-amz-sns-subscription-arn": f"{ARN}:key",
+    }
+    told = json.loads(request.text)
+    assert told["Signature"] == signer.sign(json.loads(text))
+    assert "Token\nt\n" in text_to_sign(told)

@@ -1,6 +1,7 @@
 """Subscriptions that are web servers, from the confirmation to the dead letter, against a real server."""
 
 import json
+import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,6 +69,31 @@ def test_a_published_message_reaches_a_web_server_that_confirmed(server: Elastic
     with urllib.request.urlopen(request.envelope["UnsubscribeURL"]) as answer:
         assert answer.status == 200
     assert sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"] == []
+
+
+def test_a_web_server_that_is_unsubscribed_is_told_so_and_may_come_back(server: ElasticQ, receiver: Receiver) -> None:
+    sns = client(server)
+    topic, subscription = subscribed(sns, receiver, "left")
+    sns.unsubscribe(SubscriptionArn=subscription)
+    sns.publish(TopicArn=topic, Message="too late")
+    (told,) = receiver.wait_for(1)
+    assert told.headers["x-amz-sns-message-type"] == told.envelope["Type"] == "UnsubscribeConfirmation"
+    assert told.headers["x-amz-sns-subscription-arn"] == subscription
+    with urllib.request.urlopen(told.envelope["SubscribeURL"]) as answer:
+        assert answer.status == 200
+    sns.publish(TopicArn=topic, Message="back")
+    _, request = receiver.wait_for(2)
+    assert (request.envelope["Type"], request.envelope["Message"]) == ("Notification", "back")
+
+
+def test_a_web_server_gets_no_more_a_second_than_it_wants(server: ElasticQ, receiver: Receiver) -> None:
+    sns = client(server)
+    topic, _ = subscribed(sns, receiver, "slow", DeliveryPolicy={"throttlePolicy": {"maxReceivesPerSecond": 2}})
+    began_s = time.monotonic()
+    entries = [{"Id": str(number), "Message": str(number)} for number in range(4)]
+    sns.publish_batch(TopicArn=topic, PublishBatchRequestEntries=entries)
+    receiver.wait_for(4)
+    assert time.monotonic() - began_s >= 1.5
 
 
 def test_a_raw_message_is_posted_as_it_is(server: ElasticQ, receiver: Receiver) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,30 @@ def test_attributes_and_delay_arrive_on_moto(spark: Any, moto_server: Server, ma
     assert message["Body"] == "ä"
     assert message["MessageAttributes"]["colour"] == {"DataType": "String", "StringValue": "grün"}
     assert message["MessageAttributes"]["picture"] == {"DataType": "Binary.png", "BinaryValue": b"\x00\xff"}
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "long"])
+def test_rows_say_how_urgent_they_are_and_when_they_come(
+    spark: Any, elasticq_server: Server, make_queue: Callable[..., str], kind: str
+) -> None:
+    url = make_queue(elasticq_server, ElasticqOrder="priority", ElasticqDefaultPriority="3")
+    later = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
+    times = {"never": None, "later": later, "past": later - timedelta(days=1)}
+    given = {
+        name: time and (time if kind == "timestamp" else int(time.timestamp() * 1_000)) for name, time in times.items()
+    }
+    rows = [
+        ("usual", None, given["never"]),
+        ("late", -(2**63), given["later"]),
+        ("last", 2**63 - 1, given["past"]),
+        ("first", -7, given["never"]),
+    ]
+    write(spark.createDataFrame(rows, f"body string, priority long, deliver_at {kind}").coalesce(1), url)
+    assert bodies(elasticq_server.drain(url)) == ["first", "usual", "last"], "lower numbers come first"
+    with elasticq_server.sqs() as sqs:
+        (left,) = sqs.peek(QueueUrl=url)["Messages"]
+    assert (left["Body"], left["State"], left["Priority"]) == ("late", "delayed", -(2**63))
+    assert left["DeliverAt"] == int(later.timestamp() * 1_000)
 
 
 def test_a_fifo_queue_keeps_the_order_of_groups_and_equal_bodies(

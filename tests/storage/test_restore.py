@@ -2,6 +2,7 @@
 
 import random
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from elasticq.engine import mutations as m
 from elasticq.node.outputs import Committed
 from elasticq.storage import schema
 from elasticq.storage.errors import Damaged
-from tests.storage.test_rows import fetched, filled, flush, loaded, opened
+from elasticq.storage.rows import Rows
+from elasticq.storage.salvage import salvage
+from tests.storage.test_rows import fetched, filled, flush, loaded, opened, stored
 
 
 def changed(connection: sqlite3.Connection, table: str, column: str) -> None:
@@ -48,6 +51,63 @@ def test_changed_row_is_damage(table: str, column: str) -> None:
     changed(connection, table, column)
     with pytest.raises(Damaged, match=r"rows\.db is damaged"):
         loaded(connection)
+
+
+def delayed(connection: sqlite3.Connection) -> Rows:
+    """Rows of queue 7 with a page of delayed messages, one of others and one of both, each in a batch of its own."""
+    rows = filled(connection, 3)
+    for first, delays in ((11, (900, 800, 700)), (21, (0, 0, 0)), (31, (0, 500, 400))):
+        messages = [stored(first + at, visible_at_ms=delay_ms) for at, delay_ms in enumerate(delays)]
+        rows.take(Committed(100 + first, 1, 1, messages))
+        flush(rows, connection)
+    return rows
+
+
+def test_delays_are_read_from_their_pages_until_a_message_gets_another_time(tmp_path: Path) -> None:
+    connection = opened(tmp_path / "rows.db")
+    rows = delayed(connection)
+    assert not connection.execute("SELECT * FROM touched").fetchall()
+    moved = m.VisibilityChanged(7, [12], [1_500])
+    received = m.MessagesReceived(7, 850, 9_000, [13], [3], [1], [850])
+    rows.take(Committed(200, 1, 1, [moved, received, m.MessagesRemoved(7, [32])]))
+    flush(rows, connection)
+    _, mutations = Rows().load(connection)
+    found = {type(each): each for each in mutations}
+    assert found[m.DelaysRestored] == m.DelaysRestored(7, [33], [400])
+    assert found[m.RowsRestored].sequences == [12, 13]
+    _, _, view = loaded(connection)
+    assert view[3] == [(7, sequence) for sequence in (1, 2, 3, 21, 22, 23, 31)]
+    assert {key[1]: row[0] for key, row in view[4].items()} == {11: 900, 12: 1_500, 13: 9_000, 33: 400}
+    rows.take(Committed(201, 1, 1, [m.MessagesRemoved(7, [11, 12, 13])]))
+    flush(rows, connection)
+    assert connection.execute("SELECT first FROM delays").fetchall() == [(31,)]
+    again, _, _ = loaded(connection)
+    again.take(Committed(202, 1, 1, [m.QueuePurged(7, 50, 9)]))
+    flush(again, connection)
+    assert not connection.execute("SELECT first FROM delays").fetchall()
+    loaded(connection)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "DELETE FROM delays WHERE first = 31",
+        "UPDATE delays SET delays = substr(delays, 1, length(delays) - 1) || x'00' WHERE first = 11",
+        "UPDATE delays SET first = 21 WHERE first = 31",
+        "UPDATE delays SET crc = crc + 1",
+    ],
+)
+def test_no_message_comes_too_soon_because_its_time_was_lost(tmp_path: Path, harm: str) -> None:
+    file = tmp_path / "rows.db"
+    with closing(opened(file)) as connection:
+        delayed(connection)
+        before = loaded(connection)[2]
+        connection.execute(harm)
+        with pytest.raises(Damaged):
+            loaded(connection)
+    assert not salvage(file, tmp_path / "whole.db", []).lines
+    with closing(opened(tmp_path / "whole.db")) as connection:
+        assert loaded(connection)[2] == before
 
 
 @pytest.mark.parametrize("table", ["pages", "contents", "touched", "queues", "meta"])

@@ -219,6 +219,10 @@ def view_of(mutations: Iterator[m.Mutation]) -> tuple[Any, ...]:
             case m.PrioritiesRestored():
                 assert last_page >= x.sequences[-1], "after their page"
                 priorities.update(((x.queue_id, sequence), x.priorities[at]) for at, sequence in enumerate(x.sequences))
+            case m.DelaysRestored():
+                assert last_page >= x.sequences[-1], "after their page"
+                for sequence, due_ms in zip(x.sequences, x.visible_at_ms, strict=True):
+                    delivery[x.queue_id, sequence] = (due_ms, 0, 0, 0, 0)
             case m.RowsRestored():
                 assert len(x.sequences) <= 1_000
                 columns = (x.visible_at_ms, x.delivery_numbers, x.receive_counts, x.first_received_ms, x.received_ms)

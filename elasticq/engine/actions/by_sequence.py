@@ -4,6 +4,7 @@ A consumer has no receipt handle there. So a delete or a change of visibility ac
 were asked for with its handle; a message that was never received can be deleted, too, unless it must be in flight.
 """
 
+from elasticq.engine import metadata
 from elasticq.engine import mutations as m
 from elasticq.engine.actions.delete import delete_message
 from elasticq.engine.actions.priority import check_has_priorities
@@ -42,9 +43,14 @@ def delete_by_sequence(state: State, call: Call, command: DeleteBySequence, cont
 
 def hide_by_sequence(state: State, call: Call, command: HideBySequence, context: ExecutionContext) -> Outcome:
     queue = _message(state, call, command)
-    handle = _handle(state, queue, command.sequence, context)
+    handle = command.receipt_handle or _handle(state, queue, command.sequence, context)
     seconds = queue.visibility_s if command.visibility_timeout is None else command.visibility_timeout
-    return change_message_visibility(state, call, ChangeMessageVisibility(command.queue_url, handle, seconds), context)
+    hidden = ChangeMessageVisibility(command.queue_url, handle, seconds)
+    result, mutations = change_message_visibility(state, call, hidden, context)
+    hides = [each for each in mutations if isinstance(each, m.VisibilityChanged)]  # none: the handle is an older one
+    if command.metadata and hides:
+        mutations = [*mutations, *metadata.kept(state, queue, hides[0].sequences[0], command.metadata, context)]
+    return result, mutations
 
 
 def prioritise_by_sequence(

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
+from elasticq.engine import metadata
 from elasticq.engine.actions.receive import SYSTEM_ATTRIBUTES, system_attributes
 from elasticq.engine.contents import check_range, stored_bytes
 from elasticq.engine.context import ExecutionContext, Outcome, named_queue
@@ -108,7 +109,8 @@ def _peeked(state: State, queue: Queue, content: MessageStored, row: Row, now_ms
         content.body,
         content.sequence,
         delivery_state(queue, content.sequence, now_ms),
-        system_attributes(queue, content, row.receive_count, row.first_received_ms, _ALL),
+        system_attributes(queue, content, row.receive_count, row.first_received_ms, _ALL)
+        | metadata.shown(state, queue, content.sequence),
         content.attributes,
     )
     if queue.kind.has_priorities:

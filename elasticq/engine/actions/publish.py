@@ -248,6 +248,7 @@ class _Publisher:
             trace_header=self._call.trace_header or None,
             group_id=entry.message_group_id,
             deduplication_id=deduplication_id,
+            sign=self._context.sign,
         )
         matching = self._topic.matching(message.attributes, message.text(QUEUE_PROTOCOL))
         self.counts.filtered += self._topic.confirmed - len(matching)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from elasticq.engine import fence, redrive, turns
+from elasticq.engine import fence, metadata, redrive, turns
 from elasticq.engine import mutations as m
 from elasticq.engine.batches import check_page_size
 from elasticq.engine.contents import check_range, check_token, stored_bytes
@@ -32,6 +32,7 @@ SYSTEM_ATTRIBUTES: Final = (
 
 
 PARTITION: Final = "ElasticqPartition"
+_BY_NAME_ALONE: Final = frozenset((metadata.KEPT,))
 CHARACTER_BYTES_MAX: Final = 4
 VISIBILITY_MS_MAX: Final = limits.VISIBILITY_S_MAX * 1_000
 
@@ -88,9 +89,9 @@ def _system_names(command: ReceiveMessage) -> frozenset[str]:
         return frozenset()
     names = frozenset(old or ()) | frozenset(new or ())
     if "All" in names:
-        return frozenset(SYSTEM_ATTRIBUTES)
+        return frozenset(SYSTEM_ATTRIBUTES) | (names & _BY_NAME_ALONE)
     for name in (*(old or ()), *(new or ())):
-        if name not in SYSTEM_ATTRIBUTES:
+        if name not in SYSTEM_ATTRIBUTES and name not in _BY_NAME_ALONE:
             raise InvalidAttributeName(f"Unknown Attribute {quoted(name)}.")
     return names
 
@@ -170,7 +171,7 @@ def deliver(
         message = _handed_out(state, queue_id, sequence, content, number)
         messages.append(message)
         if asked.system_names or asked.attribute_names:
-            _add_attributes(queue, message, content, count, first_ms, asked)
+            _add_attributes(state, queue, message, content, count, first_ms, asked)
     return m.MessagesReceived(queue_id, now_ms, until_ms, chosen, numbers, counts, first_times_ms), messages
 
 
@@ -220,7 +221,7 @@ def message_again(state: State, queue: Queue, sequence: int, asked: Asked) -> Re
     """A message that is in flight, as it is handed out once more under the handle that it has."""
     content, row = queue.contents[sequence], queue.rows[sequence]
     message = _handed_out(state, queue.id, sequence, content, row.delivery_number)
-    _add_attributes(queue, message, content, row.receive_count, row.first_received_ms, asked)
+    _add_attributes(state, queue, message, content, row.receive_count, row.first_received_ms, asked)
     return message
 
 
@@ -236,10 +237,18 @@ def _handed_out(
 
 
 def _add_attributes(
-    queue: Queue, message: ReceivedMessage, content: m.MessageStored, count: int, first_received_ms: int, asked: Asked
+    state: State,
+    queue: Queue,
+    message: ReceivedMessage,
+    content: m.MessageStored,
+    count: int,
+    first_received_ms: int,
+    asked: Asked,
 ) -> None:
     if asked.system_names:
         message.attributes = system_attributes(queue, content, count, first_received_ms, asked.system_names)
+        if metadata.KEPT in asked.system_names:
+            message.attributes |= metadata.shown(state, queue, content.sequence)
     if asked.attribute_names and content.attributes:
         message.message_attributes = _filtered(content.attributes, asked.attribute_names)
 

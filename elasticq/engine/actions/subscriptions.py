@@ -11,9 +11,10 @@ from elasticq.engine import envelopes
 from elasticq.engine import mutations as m
 from elasticq.engine import subscription_attributes as attributes
 from elasticq.engine.context import ExecutionContext, Outcome
+from elasticq.engine.delivery_policies import InvalidDeliveryPolicy, members_in_force, without_nulls
 from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES
 from elasticq.engine.identity import next_sequence
-from elasticq.engine.state import State
+from elasticq.engine.state import Queue, State
 from elasticq.engine.subscription_attributes import Endpoint
 from elasticq.engine.topic_arns import (
     arn_of,
@@ -138,10 +139,9 @@ def _inner_queue(state: State, topic: Topic, row: m.SubscriptionSet, context: Ex
     if not row.is_pending:
         return [created]
     sequence = next_sequence(0, context.term)
-    token = state.identity.token(row.number)
     body = envelopes.confirmation(
         message_id=state.identity.message_id(queue_id, sequence),
-        token=token,
+        token=state.identity.token(row.number),
         topic_arn=arn_of(topic, context),
         base_url=row.base_url,
         now_ms=context.now_ms,
@@ -178,7 +178,9 @@ def confirm_subscription(
     if row.is_pending and context.now_ms > row.created_ms + limits.CONFIRMATION_TOKEN_MS:
         raise invalid_parameter("Token")
     needs = row.needs_authentication or (command.authenticate_on_unsubscribe or "").lower() == "true"
-    confirmed = replace(row, is_pending=False, needs_authentication=needs)
+    if row.is_left and (row.protocol, row.endpoint) in topic.by_endpoint:
+        raise invalid_parameter("Token")  # the endpoint was subscribed again, and is not to get everything twice
+    confirmed = replace(row, is_pending=False, is_left=False, needs_authentication=needs)
     result = SubscribeResult(subscription_arn(topic, row.key, context), row.number)
     return result, [confirmed] if confirmed != row else []
 
@@ -196,7 +198,35 @@ def unsubscribe(state: State, call: Call, command: t.Unsubscribe, context: Execu
         raise AuthorizationError("The subscription can be deleted by an authenticated call only")
     assert topic.row is not None, "it was found"
     counted = replace(topic.row, deleted=topic.row.deleted + 1)
-    return TopicDone(), [*removed(state, subscription, context.now_ms), counted]
+    queue = state.names.get(subscription.target) if row.protocol in WEB_PROTOCOLS else None
+    if queue is None:
+        return TopicDone(), [*removed(state, subscription, context.now_ms), counted]
+    return TopicDone(), [*_left(state, topic, row, queue, context), counted]
+
+
+def _left(
+    state: State, topic: Topic, row: m.SubscriptionSet, queue: Queue, context: ExecutionContext
+) -> list[m.Mutation]:
+    """A web server is told that it was unsubscribed, and nothing more; it may restore the subscription for a while.
+
+    What waits in its inner queue is purged, in one entry with the message that tells it, which comes behind.
+    """
+    watermark = next_sequence(queue.last_sequence, context.term)
+    sequence = next_sequence(watermark, context.term)
+    body = envelopes.farewell(
+        message_id=state.identity.message_id(queue.id, sequence),
+        token=state.identity.token(row.number),
+        topic_arn=arn_of(topic, context),
+        key=row.key,
+        base_url=row.base_url,
+        now_ms=context.now_ms,
+        version=envelopes.signature_version(topic),
+    )
+    return [
+        m.QueuePurged(queue.id, watermark, context.now_ms),
+        m.MessageStored(queue.id, sequence, body, context.now_ms, envelopes.SENDER, group_id=envelopes.FAREWELL),
+        replace(row, is_pending=True, is_left=True, created_ms=context.now_ms),
+    ]
 
 
 # --- lists --------------------------------------------------------------------------------
@@ -253,20 +283,19 @@ def get_subscription_attributes(
     if FILTER in own:
         own[FILTER_SCOPE] = scope
     if row.protocol in WEB_PROTOCOLS:
-        own["EffectiveDeliveryPolicy"] = _effective_delivery_policy(own.get(attributes.DELIVERY_POLICY, ""))
+        assert topic.row is not None, "it has a name"
+        of_topic = topic.row.attributes.get(attributes.DELIVERY_POLICY, "")
+        own["EffectiveDeliveryPolicy"] = _effective_delivery_policy(of_topic, own.get(attributes.DELIVERY_POLICY, ""))
     return TopicAttributesResult(shown | own), []
 
 
-def _effective_delivery_policy(policy: str) -> str:
-    given = json.loads(policy) if policy else {}
-    effective = {
-        "healthyRetryPolicy": {**RETRY_DEFAULTS, **(given.get("healthyRetryPolicy") or {})},
-        "sicklyRetryPolicy": given.get("sicklyRetryPolicy"),
-        "throttlePolicy": given.get("throttlePolicy"),
-        "requestPolicy": given.get("requestPolicy"),
-        "guaranteed": bool(given.get("guaranteed", False)),
-    }
-    return json.dumps(effective, separators=(",", ":"))
+def _effective_delivery_policy(of_topic: str, own: str) -> str:
+    try:
+        members = members_in_force(of_topic, own)
+    except InvalidDeliveryPolicy:  # an older version let it in, and the default is in force
+        members = members_in_force("", "")
+    members["healthyRetryPolicy"] = RETRY_DEFAULTS | without_nulls(members["healthyRetryPolicy"])
+    return json.dumps(members, separators=(",", ":"))
 
 
 def set_subscription_attributes(

@@ -68,7 +68,7 @@ def delete_topic(state: State, call: Call, command: t.DeleteTopic, context: Exec
     if topic is None or topic.row is None:
         return TopicDone(), []
     found: list[m.Mutation] = [m.TopicDeleted(topic.row.number)]
-    for subscription in islice(topic.subscriptions.values(), limits.MUTATION_ROWS_MAX):
+    for subscription in islice(topic.all(), limits.MUTATION_ROWS_MAX):
         found += removed(state, subscription, context.now_ms)
     return TopicDone(), found
 

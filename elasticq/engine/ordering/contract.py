@@ -4,33 +4,36 @@ judge what is sent to it.
 Every message of the queue is in one of these states, which follow from its row, the time and the queue's settings:
 
     untouched   it was never delayed and never received; it has no row, a range of sequences stands for it
-    waiting     it is delayed, or in flight: it is hidden until its deadline
+    delayed     it was never received, and is hidden until its deadline; it has no row, ``Delays`` stands for it
+    in flight   it was received, and is hidden until its deadline
     returned    its deadline has passed
 
 Nothing is written down when a deadline passes: an order finds out at its next look (``advance``). A deadline of a
 message in flight may be later than its row says, see ``Grace``. Contents of messages may be on disk only; where
 delivery of a message stands, and its group, is always known.
 
-``apply`` is the only caller of the methods that write, in this order: the row and the content stand in ``rows`` and
-``contents`` already, then ``join`` (unless the kind ``needs_group``, see kinds.py), then ``insert``. The methods
-that read may move messages whose deadline has passed, and change nothing that anybody could see. Every order passes
-the tests of tests/engine/ordering/test_contract.py.
+``apply`` is the only caller of the methods that write, in this order: the content stands in ``contents`` already, and
+the row in ``rows`` where the queue ``keeps`` it, then ``join`` (unless the kind ``needs_group``, see kinds.py), then
+``insert``. The methods that read may move messages whose deadline has passed, and change nothing that anybody could
+see. Every order passes the tests of tests/engine/ordering/test_contract.py.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 from heapq import heappush
 from typing import ClassVar, Final
 
 from elasticq.engine.ages import Ages
 from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.counts import Counts
+from elasticq.engine.ordering.delays import Delays
 from elasticq.engine.ordering.lease_groups import LeaseGroups
 from elasticq.engine.ordering.ranges import Ranges
 from elasticq.engine.ordering.shares import Stored
-from elasticq.engine.rows import Grace, Row
+from elasticq.engine.rows import UNTOUCHED, Grace, Row
 from elasticq.model.commands import SendMessage, SendMessageBatchEntry
 
+_UNTOUCHED: Final = UNTOUCHED  # compiled, a name of this module costs nothing, and another's a look into a dict
 SKIPPED_MAX: Final = 1_000  # expired messages passed over in one choice; the sweeper takes them away
 AHEAD_MAX: Final = 512  # contents asked for at once: those of some pages
 TAKEN_BETWEEN_LOOKS: Final = 64  # messages handed out before contents are looked for in advance again
@@ -83,7 +86,7 @@ class Order(ABC):
     has_groups: ``join`` may be called; where it is False, the kind's ``grouped`` order takes its place before.
     """
 
-    __slots__ = ("_ages", "_contents", "_deadlines", "_grace", "_heap", "_rows", "_untouched")
+    __slots__ = ("_ages", "_contents", "_deadlines", "_delays", "_grace", "_heap", "_rows", "_untouched")
 
     has_groups: ClassVar[bool] = True
 
@@ -93,7 +96,8 @@ class Order(ABC):
         self._grace = grace
         self._ages = ages
         self._untouched = Ranges()
-        self._deadlines: dict[int, int] = {}  # of the messages that wait
+        self._delays = Delays()  # of the messages that were never received
+        self._deadlines: dict[int, int] = {}  # of the messages that are in flight
         self._heap: list[tuple[int, int]] = []  # (deadline, sequence); an entry that ``_deadlines`` denies is stale
 
     # --- written by apply ---------------------------------------------------
@@ -117,6 +121,10 @@ class Order(ABC):
     def insert_untouched(self, first: int, last: int) -> None:
         """Adds never-touched messages, all behind those that are here; ``join`` follows for those in groups."""
         self._untouched.add_range(first, last)
+
+    def insert_delayed(self, sequences: list[int], due_ms: list[int]) -> None:
+        """Adds never-received messages that wait, all behind those that wait; ``join`` follows for those in groups."""
+        self._delays.add_all(sequences, due_ms)
 
     def prioritise(self, sequence: int, priority: int) -> None:
         """Gives the message this priority; ``insert`` may follow. Only where the kind ``has_priorities``."""
@@ -260,6 +268,22 @@ class Order(ABC):
     @property
     def untouched_count(self) -> int:
         return self._untouched.count
+
+    @property
+    def rowless_count(self) -> int:
+        """How many messages have no row in ``rows``: they were never received."""
+        return self._untouched.count + self._delays.count
+
+    def rowless(self, sequence: int) -> Row | None:
+        """Returns where delivery of a message stands that has no row in ``rows``; None if it is not here."""
+        if sequence in self._untouched:
+            return _UNTOUCHED
+        due_ms = self._delays.due_ms(sequence) if self._delays.count else 0
+        return Row(due_ms) if due_ms else None
+
+    def delayed(self) -> Iterator[tuple[int, int]]:
+        """Yields (sequence, deadline) of the messages that were never received and have or had one, by sequence."""
+        return self._delays.items()
 
     def untouched_pairs(self) -> list[tuple[int, int]]:
         """Returns the ranges (first, last) of the messages that were never touched."""

@@ -131,12 +131,13 @@ class FairOrder(StandardOrder):
         if not row.visible_at_ms:
             self._untouched.discard(sequence)
             tenant.remove(sequence)
+        elif not row.delivery_number:
+            if not self._delays.remove(sequence):
+                tenant.take_back(sequence, was_received=False)
         elif self._deadlines.pop(sequence, None) is None:
-            tenant.take_back(sequence, row.delivery_number > 0)
-        elif row.delivery_number:
-            tenant.in_flight -= 1
+            tenant.take_back(sequence, was_received=True)
         else:
-            self._delayed -= 1
+            tenant.in_flight -= 1
         if tenant.listed is not None and tenant.listed[1] == sequence:
             self._line_up(tenant)
 
@@ -231,7 +232,7 @@ class FairOrder(StandardOrder):
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
         """Chooses as ``Order.choose`` says; the messages of quiet tenants come first."""
-        if self._heap and self._heap[0][0] <= now_ms:
+        if self._delays.next_ms <= now_ms or (self._heap and self._heap[0][0] <= now_ms):
             self.advance(now_ms)
         contents = self._contents
         has_alone = self._alone.count or self._returned or self._due
@@ -270,7 +271,7 @@ class FairOrder(StandardOrder):
 
     def _is_noisy(self, tenant: Tenant) -> bool:
         count = tenant.in_flight
-        return count >= NOISY_MIN and count * NOISY_SHARE > len(self._deadlines) - self._delayed
+        return count >= NOISY_MIN and count * NOISY_SHARE > len(self._deadlines)
 
     def _look(self) -> "_Look":
         return _Look(self, self._in_turn(self._since(self._alone, self._due), self._returned, self._taken))

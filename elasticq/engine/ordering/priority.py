@@ -146,10 +146,11 @@ class PriorityOrder(StandardOrder):
         if not row.visible_at_ms:
             self._untouched.discard(sequence)
             self._take_out(level, sequence)
+        elif not row.delivery_number:
+            if not self._delays.remove(sequence):
+                self._take_out(level, sequence)
         elif self._deadlines.pop(sequence, None) is None:
             self._take_out(level, sequence)
-        elif not row.delivery_number:
-            self._delayed -= 1
 
     def _put_back(self, sequence: int, due_ms: int, was_received: bool) -> bool:
         self._offer(self._level(sequence), sequence)
@@ -170,7 +171,9 @@ class PriorityOrder(StandardOrder):
         return level
 
     def _is_available(self, sequence: int) -> bool:
-        return sequence in self._untouched or (sequence in self._rows and sequence not in self._deadlines)
+        if sequence in self._rows:
+            return sequence not in self._deadlines
+        return sequence in self._untouched or self._delays.is_over(sequence)
 
     def _offer(self, level: Level, sequence: int) -> None:
         """Let the message be handed out."""
@@ -195,7 +198,7 @@ class PriorityOrder(StandardOrder):
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
         """Chooses as ``Order.choose`` says, the lowest priority first."""
-        if self._heap and self._heap[0][0] <= now_ms:
+        if self._delays.next_ms <= now_ms or (self._heap and self._heap[0][0] <= now_ms):
             self.advance(now_ms)
         if not self._line:
             return []

@@ -38,7 +38,7 @@ class SharedOrder(FairOrder):
         self._shares = Shares(sharing)
         for path, turn in stored.items():
             self._shares.set_stored(path, turn)
-        self._alone_in_flight = len(self._deadlines) - self._delayed
+        self._alone_in_flight = len(self._deadlines)
         for tenant in self._tenants:
             self._alone_in_flight -= tenant.in_flight
             self._note(tenant)
@@ -113,7 +113,7 @@ class SharedOrder(FairOrder):
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
         """Chooses as ``Order.choose`` says, by turns."""
-        if self._heap and self._heap[0][0] <= now_ms:
+        if self._delays.next_ms <= now_ms or (self._heap and self._heap[0][0] <= now_ms):
             self.advance(now_ms)
         contents, shares = self._contents, self._shares
         shares.settle()

@@ -1,18 +1,17 @@
 """Standard queues: what comes back from consumers and what was never received take turns.
 
     stored ──> untouched (ranges, by sequence) ─┬─> fresh ─┐
-        └delay─> waiting (by deadline) ──due────┘          ├──> chosen
-                    ^         └──due──> returned ──────────┘       │
-                    └────────────────── in flight ─────────────────┘
+        └delay─> delayed (delays.py) ──due──────┘          ├──> chosen
+                 in flight (by deadline) ──due──> returned ┘       │
+                    ^──────────────────────────────────────────────┘
 
-``untouched`` holds never-received messages without delay; ``waiting`` what is
-delayed or in flight; ``due`` the never-received ones whose delay is over, by
-the time when it was; ``returned`` what came back, by the time it did. All are
-derived from rows and time: nothing is logged when a deadline ends. A message
-is in exactly one of them. Heap entries can be stale; ``_deadlines`` tells the
-truth. A message whose content is not in memory cannot be chosen:
-``ContentsMissing`` says which contents to bring. What is different where
-messages have groups: fair.py.
+``untouched`` holds never-received messages without delay; ``due`` the
+never-received ones whose delay is over, by the time when it was; ``returned``
+what came back, by the time it did. All are derived from rows and time: nothing
+is logged when a deadline ends. A message is in exactly one of them. Heap
+entries can be stale; ``_deadlines`` and ``_delays`` tell the truth. A message
+whose content is not in memory cannot be chosen: ``ContentsMissing`` says which
+contents to bring. What is different where messages have groups: fair.py.
 
 A returned message goes in front of the backlog, so that a retry does not wait
 for millions of messages. But while never-received ones wait, returned ones get
@@ -33,6 +32,7 @@ from elasticq.engine.ages import Ages
 from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.contract import AHEAD_MAX, SKIPPED_MAX, ContentsMissing, Order, Rules
 from elasticq.engine.ordering.counts import Counts
+from elasticq.engine.ordering.delays import NEVER
 from elasticq.engine.ordering.schedule import DELIVER_AT, ahead_ms_max, deliver_at_ms
 from elasticq.engine.ordering.shares import Stored
 from elasticq.engine.rows import Grace, Row
@@ -77,7 +77,7 @@ class StandardRules(Rules):
 class StandardOrder(Order):
     """The index of one standard queue whose messages have no groups."""
 
-    __slots__ = ("_delayed", "_due", "_newest_return_ms", "_returned", "_taken")
+    __slots__ = ("_due", "_returned", "_taken")
 
     has_groups = False
 
@@ -85,8 +85,6 @@ class StandardOrder(Order):
         super().__init__(rows, contents, grace, ages)
         self._returned: OrderedDict[int, int] = OrderedDict()  # sequence -> when it became available
         self._due: OrderedDict[int, int] = OrderedDict()  # likewise, of those that were never received
-        self._delayed = 0
-        self._newest_return_ms = 0
         self._taken = 0
 
     def go_on_as(self, successor: "type[Successor]") -> "Successor":
@@ -98,8 +96,8 @@ class StandardOrder(Order):
     def _take_over(self, before: "StandardOrder") -> None:
         self._untouched = before._untouched
         self._returned, self._due = before._returned, before._due
-        self._newest_return_ms, self._taken = before._newest_return_ms, before._taken
-        self._deadlines, self._heap, self._delayed = before._deadlines, before._heap, before._delayed
+        self._taken = before._taken
+        self._deadlines, self._heap, self._delays = before._deadlines, before._heap, before._delays
 
     # --- written by apply ---------------------------------------------------
 
@@ -108,10 +106,11 @@ class StandardOrder(Order):
         if not deadline_ms:
             self._untouched.add(sequence)
             return
+        if not row.delivery_number:
+            self._delays.add(sequence, deadline_ms)
+            return
         self._deadlines[sequence] = deadline_ms
         heappush(self._heap, (deadline_ms, sequence))
-        if not row.delivery_number:
-            self._delayed += 1
         if len(self._heap) > 64 and len(self._heap) > 2 * len(self._deadlines):
             self._heap = [(deadline, known) for known, deadline in self._deadlines.items()]
             heapify(self._heap)
@@ -119,10 +118,11 @@ class StandardOrder(Order):
     def remove(self, sequence: int, row: Row) -> None:
         if not row.visible_at_ms:
             self._untouched.discard(sequence)
-        elif self._deadlines.pop(sequence, None) is None:
-            del (self._returned if row.delivery_number else self._due)[sequence]
         elif not row.delivery_number:
-            self._delayed -= 1
+            if not self._delays.remove(sequence):
+                del self._due[sequence]
+        elif self._deadlines.pop(sequence, None) is None:
+            del self._returned[sequence]
 
     def replace(self, sequence: int, old: Row, row: Row) -> None:
         self._taken += deliveries(old, row)
@@ -145,7 +145,7 @@ class StandardOrder(Order):
         self._taken = number
 
     def served(self) -> list[tuple[str, int]]:
-        return [("", self._taken)] if self._taken or self._rows else []
+        return [("", self._taken)] if self._taken or self._rows or self._delays.count else []
 
     def hide_again(self, from_ms: int) -> None:
         for sequence, due_ms in reversed(list(self._returned.items())):
@@ -159,7 +159,9 @@ class StandardOrder(Order):
     def advance(self, now_ms: int) -> None:
         """Moves the messages that became due to ``returned``. O(log n) for each of them, O(1) if there is none."""
         heap, deadlines = self._heap, self._deadlines
-        is_in_order = True
+        passed: list[tuple[int, int, int, bool]] = []  # in the order of their own deadlines, whatever the grace says
+        if self._delays.next_ms <= now_ms:
+            passed += [(due_ms, sequence, due_ms, False) for due_ms, sequence in self._delays.take_due(now_ms)]
         while heap and heap[0][0] <= now_ms:
             deadline_ms, sequence = heappop(heap)
             if deadlines.get(sequence) != deadline_ms:
@@ -171,26 +173,27 @@ class StandardOrder(Order):
                 heappush(heap, (due_ms, sequence))
                 continue
             del deadlines[sequence]
-            if not row.delivery_number:
-                self._delayed -= 1
-            is_in_order &= self._put_back(sequence, due_ms, row.delivery_number > 0)
+            passed.append((deadline_ms, sequence, due_ms, True))
         if not deadlines:
             self._deadlines, self._heap = {}, []  # all stale; an emptied dict keeps the room of its fullest day
+        passed.sort()
+        is_in_order = True
+        for _, sequence, due_ms, was_received in passed:
+            is_in_order &= self._put_back(sequence, due_ms, was_received)
         if not is_in_order:  # a roll-back brought old deadlines back
             self._returned = OrderedDict(sorted(self._returned.items(), key=lambda item: item[1]))
             self._due = OrderedDict(sorted(self._due.items(), key=lambda item: item[1]))
 
     def _put_back(self, sequence: int, due_ms: int, was_received: bool) -> bool:
         """Note that the message is available since ``due_ms``. False if a later one is noted already."""
-        (self._returned if was_received else self._due)[sequence] = due_ms
-        if due_ms < self._newest_return_ms:
-            return False
-        self._newest_return_ms = due_ms
-        return True
+        known = self._returned if was_received else self._due
+        is_newest = not known or due_ms >= known[next(reversed(known))]
+        known[sequence] = due_ms
+        return is_newest
 
     def choose(self, now_ms: int, limit: int, sent_after_ms: int) -> list[int]:
         """Chooses as ``Order.choose`` says: of what comes back and what was never received, each by turns."""
-        if self._heap and self._heap[0][0] <= now_ms:
+        if self._delays.next_ms <= now_ms or (self._heap and self._heap[0][0] <= now_ms):
             self.advance(now_ms)
         contents = self._contents
         if not self._returned and not self._due:
@@ -259,26 +262,27 @@ class StandardOrder(Order):
 
     def is_in_flight(self, sequence: int, now_ms: int) -> bool:
         self.advance(now_ms)
-        return sequence in self._deadlines and self._rows[sequence].delivery_number > 0
+        return sequence in self._deadlines
 
     def is_delayed(self, sequence: int, now_ms: int) -> bool:
         self.advance(now_ms)
-        return sequence in self._deadlines and not self._rows[sequence].delivery_number
+        return self._delays.waits(sequence)
 
     def in_flight(self, now_ms: int) -> int:
         self.advance(now_ms)
-        return len(self._deadlines) - self._delayed
+        return len(self._deadlines)
 
     def counts(self, now_ms: int) -> Counts:
         self.advance(now_ms)
         return Counts(
-            visible=self._untouched.count + len(self._rows) - len(self._deadlines),
-            in_flight=len(self._deadlines) - self._delayed,
-            delayed=self._delayed,
+            visible=self.rowless_count - self._delays.waiting + len(self._rows) - len(self._deadlines),
+            in_flight=len(self._deadlines),
+            delayed=self._delays.waiting,
         )
 
     def next_due_ms(self) -> int | None:
-        return self._heap[0][0] if self._heap else None
+        due_ms = min(self._delays.next_ms, self._heap[0][0] if self._heap else NEVER)
+        return due_ms if due_ms != NEVER else None
 
 
 def deliveries(old: Row, row: Row) -> int:

@@ -490,3 +490,41 @@ def test_batch_with_anything_wrong_is_refused_as_a_whole(
         desk.publish_batch(*entries)
     assert (caught.value.code, caught.value.message) == (code, text)
     assert desk.bodies() == []
+
+
+def test_envelopes_are_signed_once_a_publish_where_there_is_a_signer(desk: TopicDesk) -> None:
+    asked: list[tuple[bytes, dict[str, str]]] = []
+
+    def sign(key: bytes, envelope: dict[str, str]) -> tuple[str, str]:
+        asked.append((key, envelope))
+        return "c2ln", "its.pem"
+
+    desk.context.sign = sign
+    for name in ("signed1", "signed2"):
+        desk.create(name)
+        desk.subscribe(name)
+    desk.publish("x", subject="s")
+    ((key, signed),) = asked
+    assert key == desk.state.mac_key
+    for name in ("signed1", "signed2"):
+        (envelope,) = map(json.loads, desk.bodies(name))
+        assert (envelope["Signature"], envelope["SigningCertURL"].rpartition("/")[2]) == ("c2ln", "its.pem")
+        assert {member: envelope[member] for member in signed} == signed
+    assert set(signed) == {"Type", "MessageId", "TopicArn", "Message", "Timestamp", "SignatureVersion", "Subject"}
+
+
+def test_neither_raw_messages_nor_those_of_fifo_topics_are_signed() -> None:
+    def sign(key: bytes, envelope: dict[str, str]) -> tuple[str, str]:
+        raise AssertionError("nobody needs it")
+
+    desk = TopicDesk()
+    desk.context.sign = sign
+    desk.topic()
+    desk.create("raw")
+    desk.subscribe("raw", RawMessageDelivery="true")
+    desk.publish("x")
+    desk.topic("orders.fifo")
+    desk.fifo("steps.fifo")
+    desk.subscribe("steps.fifo", topic="orders.fifo")
+    desk.publish("x", topic="orders.fifo", message_group_id="g", message_deduplication_id="d")
+    assert (desk.bodies("raw"), desk.messages("steps.fifo")) == (["x"], ["x"])

@@ -4,10 +4,11 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from elasticq.engine import envelopes
+from elasticq.engine import delivery_policies, envelopes
 from elasticq.engine.execute import execute
-from elasticq.model import errors, limits
+from elasticq.model import commands, errors, limits
 from elasticq.model import topic_commands as t
 from elasticq.model.commands import Call, Command
 from elasticq.model.names import DEFAULT_ACCOUNT, INNER
@@ -172,7 +173,7 @@ def test_unsubscribing_needs_authentication_if_the_confirmation_said_so(desk: To
         desk.do(t.Unsubscribe(made))
     call = Call(t.Unsubscribe(made), "AKID", DEFAULT_ACCOUNT, ENDPOINT)
     desk.write(execute(desk.state, call, desk.context)[1])
-    assert desk.state.topics.subscription_count == 0
+    assert desk.do(t.ListSubscriptions()) == SubscriptionsResult([], None)
 
 
 SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
@@ -303,6 +304,33 @@ def test_http_subscription_shows_its_effective_delivery_policy(desk: TopicDesk) 
     assert effective["healthyRetryPolicy"]["numRetries"] == 7
 
 
+@pytest.mark.parametrize(("is_fixed", "retries", "per_second"), [(False, 7, 5), (True, 2, 9)])
+def test_effective_delivery_policy_is_the_topics_where_the_subscription_says_nothing_or_may_not(
+    desk: TopicDesk, is_fixed: bool, retries: int, per_second: int
+) -> None:
+    http = {
+        "defaultHealthyRetryPolicy": {"numRetries": 2, "minDelayTarget": None},
+        "defaultThrottlePolicy": {"maxReceivesPerSecond": 9},
+        "defaultRequestPolicy": {"headerContentType": "text/html"},
+        "disableSubscriptionOverrides": is_fixed,
+    }
+    desk.do(t.SetTopicAttributes(arn(), "DeliveryPolicy", json.dumps({"http": http})))
+    plain = desk.subscribe(protocol="http", endpoint="http://plain")
+    effective = json.loads(desk.attributes_of(plain)["EffectiveDeliveryPolicy"])
+    assert effective["healthyRetryPolicy"]["numRetries"] == 2
+    assert effective["healthyRetryPolicy"]["minDelayTarget"] == 20
+    assert effective["throttlePolicy"] == {"maxReceivesPerSecond": 9}
+    assert effective["requestPolicy"] == {"headerContentType": "text/html"}
+    policy = {"healthyRetryPolicy": {"numRetries": 7}, "throttlePolicy": {"maxReceivesPerSecond": 5}}
+    own = desk.subscribe(protocol="http", endpoint="http://own", DeliveryPolicy=policy)
+    shown = desk.attributes_of(own)
+    effective = json.loads(shown["EffectiveDeliveryPolicy"])
+    assert effective["healthyRetryPolicy"]["numRetries"] == retries
+    assert effective["throttlePolicy"] == {"maxReceivesPerSecond": per_second}
+    in_force = delivery_policies.in_force(desk.attributes()["DeliveryPolicy"], shown["DeliveryPolicy"])
+    assert (in_force.retries, in_force.per_second) == (retries, per_second)
+
+
 @pytest.mark.parametrize(
     ("given", "text"),
     [
@@ -375,3 +403,84 @@ def test_fifo_topic_has_a_hundred_subscriptions(desk: TopicDesk) -> None:
         desk.subscribe(f"q{number}", topic="orders.fifo")
     with pytest.raises(errors.SubscriptionLimitExceeded):
         desk.subscribe("one-more", topic="orders.fifo")
+
+
+def web_subscription(desk: TopicDesk, topic: str = "news") -> str:
+    """The ARN of one that was confirmed, and whose confirmation was posted."""
+    made = desk.subscribe(topic=topic, protocol="http", endpoint="http://e", RawMessageDelivery="true")
+    (key,) = desk.state.topics.by_key
+    confirm(desk, desk.state.topics.by_key[key].row.number)
+    desk.do(commands.PurgeQueue(key), account=INNER_OWNER)
+    return made
+
+
+def confirm(desk: TopicDesk, number: int) -> None:
+    desk.do(t.ConfirmSubscription(arn(), desk.state.identity.token(number)))
+
+
+def inner_bodies(desk: TopicDesk, key: str) -> list[str]:
+    queue = desk.state.names[INNER_OWNER, key]
+    return [stored.body for sequence, stored in sorted(queue.contents.items()) if sequence >= queue.watermark]
+
+
+def test_web_server_is_told_that_it_was_unsubscribed_and_nothing_more(desk: TopicDesk) -> None:
+    made = web_subscription(desk)
+    topic, _, key = made.rpartition(":")
+    desk.publish("waits")
+    desk.do(t.Unsubscribe(made))
+    desk.publish("comes too late")
+    (told,) = map(json.loads, inner_bodies(desk, key))
+    assert (told["Type"], told["TopicArn"]) == ("UnsubscribeConfirmation", topic)
+    assert told["Message"] == (
+        f"You have chosen to deactivate subscription {made}.\n"
+        "To cancel this operation and restore the subscription, visit the SubscribeURL included in this message."
+    )
+    shown = desk.attributes()
+    counts = [shown[f"Subscriptions{each}"] for each in ("Confirmed", "Pending", "Deleted")]
+    assert counts == ["0", "0", "1"]
+    assert desk.do(t.ListSubscriptions()) == desk.do(t.ListSubscriptionsByTopic(arn())) == SubscriptionsResult([], None)
+    with pytest.raises(errors.TopicNotFound):
+        desk.attributes_of(made)
+    desk.do(t.Unsubscribe(made))
+    assert desk.attributes()["SubscriptionsDeleted"] == "1", "it is unsubscribed already"
+
+
+def test_web_server_restores_its_subscription_by_the_link(desk: TopicDesk) -> None:
+    made = web_subscription(desk)
+    desk.do(t.Unsubscribe(made))
+    (told,) = map(json.loads, inner_bodies(desk, made.rpartition(":")[2]))
+    restored = desk.do(t.ConfirmSubscription(arn(), told["Token"]))
+    assert isinstance(restored, SubscribeResult)
+    assert restored.subscription_arn == made
+    desk.publish("again")
+    assert inner_bodies(desk, made.rpartition(":")[2])[1:] == ["again"]
+
+
+def test_subscription_is_not_restored_beside_a_newer_one_of_its_endpoint(desk: TopicDesk) -> None:
+    made = web_subscription(desk)
+    (number,) = [each.row.number for each in desk.state.topics.by_key.values()]
+    desk.do(t.Unsubscribe(made))
+    newer = desk.subscribe(protocol="http", endpoint="http://e")
+    assert newer != made
+    assert invalid(desk, t.ConfirmSubscription(arn(), desk.state.identity.token(number))) == "Token"
+
+
+@pytest.mark.parametrize("is_deleted", [True, False], ids=["topic deleted", "not restored in time"])
+def test_what_was_unsubscribed_goes_with_its_inner_queue(desk: TopicDesk, is_deleted: bool) -> None:
+    desk.do(t.Unsubscribe(web_subscription(desk)))
+    if is_deleted:
+        desk.do(t.DeleteTopic(arn()))
+    else:
+        desk.wait(limits.PENDING_SUBSCRIPTION_MS / 1_000)
+        desk.deliver()
+    assert desk.state.topics.subscription_count == 0
+    assert [queue.name for queue in desk.state.queues.values()] == ["jobs"]
+
+
+def test_default_is_shown_where_an_older_version_let_in_a_policy_that_cannot_be_read(desk: TopicDesk) -> None:
+    made = desk.subscribe(protocol="http", endpoint="http://e")
+    topic = desk.state.topics.names[DEFAULT_ACCOUNT, "news"].row
+    assert topic is not None
+    desk.write([replace(topic, attributes={"DeliveryPolicy": '{"http":{"disableSubscriptionOverrides":"x"}}'})])
+    effective = json.loads(desk.attributes_of(made)["EffectiveDeliveryPolicy"])
+    assert effective["healthyRetryPolicy"]["numRetries"] == 3

@@ -160,7 +160,22 @@ def test_attribute_is_shown_once_set_and_goes_with_an_empty_value(
         (
             "DeliveryPolicy",
             '{"http": {"defaultHealthyRetryPolicy": []}}',
-            "DeliveryPolicy: Unexpected JSON member",
+            "DeliveryPolicy: http.defaultHealthyRetryPolicy must be an object",
+        ),
+        (
+            "DeliveryPolicy",
+            '{"http": {"defaultHealthyRetryPolicy": {"numRetries": "x"}}}',
+            "DeliveryPolicy: numRetries must be a number from 0 to 100, not x",
+        ),
+        (
+            "DeliveryPolicy",
+            '{"http": {"defaultThrottlePolicy": {"maxReceivesPerSecond": 0}}}',
+            "DeliveryPolicy: maxReceivesPerSecond must be a number from 1 to 3600, not 0",
+        ),
+        (
+            "DeliveryPolicy",
+            '{"http": {"disableSubscriptionOverrides": "yes"}}',
+            "DeliveryPolicy: http.disableSubscriptionOverrides must be true or false",
         ),
     ],
 )

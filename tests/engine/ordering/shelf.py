@@ -58,7 +58,7 @@ class Shelf:
         self.sent_ms[sequence] = sent_ms
         row = UNTOUCHED
         if delay_ms and self.kind.delays_messages:
-            row = queue.rows[sequence] = Row(sent_ms + delay_ms)
+            row = Row(sent_ms + delay_ms)
         if group is not None and not self.kind.needs_group:
             queue.join(sequence, group)
         queue.order.insert(sequence, row)
@@ -80,7 +80,8 @@ class Shelf:
         self._replace(sequence, Row(until_ms, old.delivery_number, old.receive_count, 1, old.received_ms))
 
     def _replace(self, sequence: int, row: Row) -> None:
-        old, self.queue.rows[sequence] = self.row(sequence), row
+        old = self.row(sequence)
+        self.queue.rows[sequence] = row
         self.queue.order.replace(sequence, old, row)
 
     def drop(self, sequence: int) -> None:
@@ -101,7 +102,7 @@ class Shelf:
             self.queue.contents[sequence] = content
         if cold is not None:
             self.cold[sequence] = cold
-        if row is not UNTOUCHED:
+        if self.queue.keeps(row):
             self.queue.rows[sequence] = row
         if priority is not None:
             order.prioritise(sequence, priority)
@@ -140,6 +141,8 @@ class Shelf:
         for sequence in sorted(self.queue.rows):
             row = other.queue.rows[sequence] = self.queue.rows[sequence]
             other.queue.order.insert(sequence, row)
+        delayed = list(order.delayed())
+        other.queue.order.insert_delayed([sequence for sequence, _ in delayed], [due_ms for _, due_ms in delayed])
         for name, number in order.served():
             other.queue.order.note_served(name, number)
         other.delay(self.delay_ms)
@@ -148,7 +151,7 @@ class Shelf:
     # --- what anybody can read from the rows --------------------------------------------
 
     def row(self, sequence: int) -> Row:
-        return self.queue.rows.get(sequence, UNTOUCHED)
+        return self.queue.row(sequence) or UNTOUCHED
 
     def state(self, sequence: int, now_ms: int) -> str:
         row = self.row(sequence)

@@ -9,6 +9,7 @@ from elasticq.engine.ordering.kinds import KINDS, Kind
 from elasticq.engine.ordering.lease_groups import LeaseGroups
 from elasticq.engine.ordering.partitions import PARTITIONS
 from elasticq.engine.ordering.sharing import FAIRNESS, STRATEGIES
+from elasticq.engine.rows import UNTOUCHED
 from tests.engine.ordering.shelf import QUEUE_ID, Shelf
 
 every_order = pytest.mark.parametrize(
@@ -78,12 +79,14 @@ def _check(shelf: Shelf, now_ms: int) -> None:
         state = shelf.state(sequence, now_ms)
         assert order.is_in_flight(sequence, now_ms) == (state == "in flight")
         assert order.is_delayed(sequence, now_ms) == (state == "delayed")
-        assert order.is_untouched(sequence) == (sequence not in shelf.queue.rows)
+        assert order.is_untouched(sequence) == (shelf.row(sequence) is UNTOUCHED)
         assert order.group_name(sequence) == shelf.group_of(sequence)
     assert order.in_flight(now_ms) == shelf.counts(now_ms).in_flight
     untouched = [sequence for first, last in order.untouched_pairs() for sequence in range(first, last + 1)]
-    assert untouched == sorted(shelf.sent_ms.keys() - shelf.queue.rows.keys())
+    delayed = [sequence for sequence, _ in order.delayed()]
+    assert sorted([*untouched, *delayed]) == sorted(shelf.sent_ms.keys() - shelf.queue.rows.keys())
     assert order.untouched_count == len(untouched)
+    assert order.rowless_count == len(untouched) + len(delayed)
     _check_choice(shelf, now_ms)
     due_ms = order.next_due_ms()
     unchanged_until_ms = now_ms + 1_000 if due_ms is None else due_ms - 1

@@ -28,7 +28,7 @@ class Shelf:
             self.order.remove(sequence, old)
         self.contents[sequence] = MessageStored(1, sequence, "x", sent_ms, "me", visible_at_ms)
         row = self.rows[sequence] = Row(visible_at_ms, delivery_number)
-        if visible_at_ms:
+        if delivery_number:
             self.touched[sequence] = row
         self.order.insert(sequence, row)
 

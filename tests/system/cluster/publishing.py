@@ -148,11 +148,15 @@ class Publishing(Threads):
 def kill_master(cluster: Cluster) -> tuple[str, Verdict]:
     """Which one was killed by -9 while messages were published, and what came of these."""
     with Publishing(cluster) as publishing:
-        publishing.wait_for(100)
-        master = cluster.master()
-        cluster.kill9(master)
-        publishing.wait_for(200)
-        return master, publishing.judge()
+        return kill_master_under(publishing)
+
+
+def kill_master_under(publishing: Publishing) -> tuple[str, Verdict]:
+    publishing.wait_for(100)
+    master = publishing.cluster.master()
+    publishing.cluster.kill9(master)
+    publishing.wait_for(200)
+    return master, publishing.judge()
 
 
 def emptied(member: Member, queue: str) -> Counter[str]:

@@ -17,6 +17,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
+from xml.etree import ElementTree
 
 HERE = Path(__file__).parent
 LEFT_OUT = frozenset(("reserve", "lock"))
@@ -26,19 +28,28 @@ MANY = 400
 
 
 class Caller:
-    """Calls the actions of SQS without signing them."""
+    """Calls the actions of SQS, and those of SNS by ``sns``, without signing them."""
 
     def __init__(self, url: str) -> None:
         self.url = url
 
     def __call__(self, action: str, invocation: str = "", **members: Any) -> dict[str, Any]:
         headers = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": f"AmazonSQS.{action}"}
+        return dict(json.loads(self._ask(action, invocation, json.dumps(members).encode(), headers) or b"{}"))
+
+    def sns(self, action: str, invocation: str = "", **members: str) -> ElementTree.Element:
+        """The document that it answers; members of lists and maps are named by their paths, a dot being two _."""
+        named = {name.replace("__", "."): value for name, value in members.items()}
+        body = urlencode({"Action": action, "Version": "2010-03-31", **named}).encode()
+        return ElementTree.fromstring(self._ask(action, invocation, body, {}))
+
+    def _ask(self, action: str, invocation: str, body: bytes, headers: dict[str, str]) -> bytes:
         if invocation:
             headers["amz-sdk-invocation-id"] = invocation
-        request = urllib.request.Request(self.url, json.dumps(members).encode(), headers)
+        request = urllib.request.Request(self.url, body, headers)
         try:
             with urllib.request.urlopen(request, timeout=30) as answer:
-                return dict(json.loads(answer.read() or b"{}"))
+                return bytes(answer.read())
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{action}: {error.read().decode()}") from error
 
@@ -65,6 +76,13 @@ TAGS = {"team": "queues", "empty": ""}
 ONCE = {"MessageBody": "charge 17", "MessageDeduplicationId": "invoice-17"}
 AGAIN = {"MessageBody": "sent again", "MessageAttributes": ATTRIBUTES}
 IN_ORDER = {"MessageBody": "c", "MessageGroupId": "three", "MessageDeduplicationId": "c-1"}
+TOPIC = "arn:aws:sns:us-east-1:000000000000:news"
+ORDERED = f"{TOPIC}.fifo"
+FILTER = '{"kind": ["new"]}'
+OF_KIND = {"MessageAttributes__entry__1__Name": "kind", "MessageAttributes__entry__1__Value__DataType": "String"}
+NEWS = {"TopicArn": TOPIC, "Message": "news", "MessageAttributes__entry__1__Value__StringValue": "new", **OF_KIND}
+OLD = NEWS | {"Message": "old", "MessageAttributes__entry__1__Value__StringValue": "old"}
+IN_TURN = {"TopicArn": ORDERED, "Message": "a", "MessageGroupId": "g", "MessageDeduplicationId": "a-1"}
 LEASE = {"ReceiveRequestAttemptId": "reader/7/0/0", "VisibilityTimeout": HIDDEN_S, "MaxNumberOfMessages": 10}
 
 
@@ -106,6 +124,8 @@ def fill(call: Caller) -> dict[str, Any]:
     facts["once"] = call("SendMessage", QueueUrl=call.queue("once"), **ONCE)["MessageId"]
     facts["urgent"] = _send_by_priority(call)
     facts["first_consumer"] = _join(call)
+    _take_turns(call)
+    facts["topics"] = _make_topics(call)
     time.sleep(ROWS_S)  # older versions, which run this too, do not tell when their rows are written
     facts["again"] = call("SendMessage", "11111111-2222", QueueUrl=orders, **AGAIN)["MessageId"]
     facts["in_order"] = call("SendMessage", QueueUrl=call.queue("steps.fifo"), **IN_ORDER)["SequenceNumber"]
@@ -114,6 +134,7 @@ def fill(call: Caller) -> dict[str, Any]:
     change = {"MessageIds": [facts["urgent"]["last"]], "Priority": -7}
     call("ElasticqChangePriority", QueueUrl=call.queue("urgent"), **change)
     facts["second_consumer"] = _join(call)
+    facts["topics"] |= _publish(call)
     return facts
 
 
@@ -122,6 +143,44 @@ def _join(call: Caller) -> dict[str, Any]:
     names = ["leased", "many"]
     call("ElasticqSetGroup", GroupName="workers", QueueNames=names, SessionTimeoutMs=3_600_000)
     return call("ElasticqJoinGroup", GroupName="workers")
+
+
+def _take_turns(call: Caller) -> None:
+    """A queue whose groups take turns, and in which the third one is next."""
+    attributes = {"ElasticqFairness": "round_robin", "MessageRetentionPeriod": str(RETENTION_S)}
+    call("CreateQueue", QueueName="turns", Attributes=attributes)
+    url = call.queue("turns")
+    for group in ("a", "b", "c"):
+        for number in (1, 2):
+            call("SendMessage", QueueUrl=url, MessageBody=f"{group} {number}", MessageGroupId=group)
+    for group in ("a", "b"):
+        (first,) = call("ReceiveMessage", QueueUrl=url, VisibilityTimeout=HIDDEN_S)["Messages"]
+        assert first["Body"] == f"{group} 1"
+
+
+def _make_topics(call: Caller) -> dict[str, Any]:
+    """Topics with a queue behind a filter, with a web server that nobody confirms, and with a FIFO queue."""
+    keep = {"MessageRetentionPeriod": str(RETENTION_S)}
+    call("CreateQueue", QueueName="copies", Attributes=keep)
+    call("CreateQueue", QueueName="copies.fifo", Attributes=keep | {"FifoQueue": "true"})
+    named = {"Attributes__entry__1__key": "DisplayName", "Attributes__entry__1__value": "News"}
+    call.sns("CreateTopic", Name="news", Tags__member__1__Key="team", Tags__member__1__Value="topics", **named)
+    fifo = {"Attributes__entry__1__key": "FifoTopic", "Attributes__entry__1__value": "true"}
+    call.sns("CreateTopic", Name="news.fifo", **fifo)
+    raw = {"Attributes__entry__1__key": "RawMessageDelivery", "Attributes__entry__1__value": "true"}
+    filtered = {"Attributes__entry__2__key": "FilterPolicy", "Attributes__entry__2__value": FILTER}
+    copies = call.sns("Subscribe", TopicArn=TOPIC, Protocol="sqs", Endpoint=arn("copies"), **raw, **filtered)
+    call.sns("Subscribe", TopicArn=TOPIC, Protocol="http", Endpoint="http://127.0.0.1:9/")
+    call.sns("Subscribe", TopicArn=ORDERED, Protocol="sqs", Endpoint=arn("copies.fifo"), **raw)
+    return {"subscription": text(copies, "SubscriptionArn")}
+
+
+def _publish(call: Caller) -> dict[str, Any]:
+    call.sns("Publish", **OLD)
+    return {
+        "news": text(call.sns("Publish", "33333333-4444", **NEWS), "MessageId"),
+        "in_turn": text(call.sns("Publish", **IN_TURN), "SequenceNumber"),
+    }
 
 
 def _send_by_priority(call: Caller) -> dict[str, str]:
@@ -157,11 +216,16 @@ def check(call: Caller, facts: dict[str, Any]) -> None:
     """Find all that ``fill`` has put there, at the time when it did."""
     names = [url.rpartition("/")[2] for url in call("ListQueues")["QueueUrls"]]
     newer = ["urgent"] if "urgent" in facts else []
-    assert names == ["dead", "leased", "many", "once", "orders", "steps.fifo", *newer]
-    if newer:
+    newer += ["copies", "copies.fifo", "turns"] if "topics" in facts else []
+    assert names == sorted(["dead", "leased", "many", "once", "orders", "steps.fifo", *newer])
+    if "urgent" in facts:
         _check_priorities(call, facts["urgent"])
     if "first_consumer" in facts:
         _check_consumers(call, facts["first_consumer"], facts["second_consumer"])
+    if "topics" in facts:
+        _check_topics(call, facts["topics"])
+        messages = [call("ReceiveMessage", QueueUrl=call.queue("turns"))["Messages"][0]["Body"] for _ in range(4)]
+        assert messages == ["c 1", "a 2", "b 2", "c 2"]
     _check_orders(call, facts)
     _check_many(call, facts)
     _check_fifo(call, facts)
@@ -226,6 +290,25 @@ def _check_consumers(call: Caller, first: dict[str, Any], second: dict[str, Any]
     assert got["Token"] > second["Version"] > revoked["Token"]
 
 
+def _check_topics(call: Caller, facts: dict[str, Any]) -> None:
+    shown = attributes(call.sns("GetTopicAttributes", TopicArn=TOPIC))
+    counted = [shown[f"Subscriptions{each}"] for each in ("Confirmed", "Pending")]
+    assert (shown["DisplayName"], counted) == ("News", ["1", "1"])
+    assert text(call.sns("ListTagsForResource", ResourceArn=TOPIC), "Value") == "topics"
+    shown = attributes(call.sns("GetSubscriptionAttributes", SubscriptionArn=facts["subscription"]))
+    assert (shown["FilterPolicy"], shown["RawMessageDelivery"]) == (FILTER, "true")
+    assert (counts(call, "copies"), counts(call, "copies.fifo")) == ((1, 0, 0), (1, 0, 0))
+    assert text(call.sns("Publish", "33333333-4444", **NEWS), "MessageId") == facts["news"]
+    assert text(call.sns("Publish", **IN_TURN), "SequenceNumber") == facts["in_turn"]
+    assert (counts(call, "copies"), counts(call, "copies.fifo")) == ((1, 0, 0), (1, 0, 0)), "it was published already"
+    call.sns("Publish", **OLD)
+    call.sns("Publish", **NEWS)
+    wanted = {"MaxNumberOfMessages": 10, "MessageAttributeNames": ["All"]}
+    copies = call("ReceiveMessage", QueueUrl=call.queue("copies"), **wanted)
+    assert [each["Body"] for each in copies["Messages"]] == ["news", "news"]
+    assert all(each["MessageAttributes"]["kind"]["StringValue"] == "new" for each in copies["Messages"])
+
+
 def _check_fifo(call: Caller, facts: dict[str, Any]) -> None:
     url = call.queue("steps.fifo")
     assert call("SendMessage", QueueUrl=url, **IN_ORDER)["SequenceNumber"] == facts["in_order"]
@@ -240,6 +323,17 @@ def counts(call: Caller, queue: str) -> tuple[int, ...]:
     found = call("GetQueueAttributes", QueueUrl=call.queue(queue), AttributeNames=["All"])["Attributes"]
     kinds = ("", "NotVisible", "Delayed")
     return tuple(int(found[f"ApproximateNumberOfMessages{kind}"]) for kind in kinds)
+
+
+def text(document: ElementTree.Element, name: str) -> str:
+    """That of the first element of this name."""
+    found = document.findtext(f".//{{*}}{name}")
+    assert found is not None, ElementTree.tostring(document)
+    return found
+
+
+def attributes(document: ElementTree.Element) -> dict[str, str]:
+    return {text(entry, "key"): text(entry, "value") for entry in document.iterfind(".//{*}entry")}
 
 
 def arn(queue: str) -> str:
@@ -265,11 +359,13 @@ def main(checkout: str) -> int:
             str(data),
         ]
         with subprocess.Popen(command, cwd=checkout, env={"PYTHONPATH": checkout}, stdout=subprocess.PIPE) as server:
-            assert server.stdout is not None
-            listening = re.search(rb"listening on (\S+)", server.stdout.readline())
-            assert listening is not None
-            facts = fill(Caller(listening[1].decode()))
-            server.kill()
+            try:
+                assert server.stdout is not None
+                listening = re.search(rb"listening on (\S+)", server.stdout.readline())
+                assert listening is not None
+                facts = fill(Caller(listening[1].decode()))
+            finally:
+                server.kill()
         number = json.loads((data / "format.json").read_text())["format"]
         (data.parent / "written.json").write_text(json.dumps({"ms": time.time_ns() // 1_000_000, "facts": facts}))
         for name in LEFT_OUT:

@@ -1,13 +1,22 @@
-"""Celery: a worker, a plain task, a countdown; the worker is killed in the middle of a task and another one gets it."""
+"""Celery: a worker, a plain task, a countdown; the worker is killed in the middle of a task and another one gets it.
 
+Then two workers get each task of a broadcast, by a topic.
+"""
+
+import os
 import sys
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tasks import begin_and_wait, record
 from worker import ENDPOINTS, WORK, Worker, done, until
+
+os.environ["BROADCAST"] = f"everywhere-{WORK.name}-{time.monotonic_ns()}"
+
+import boto3
+from kombu import Exchange
+from tasks import begin_and_wait, record, record_everywhere
 
 COUNTDOWN_S = 3
 COMMAND = ("celery", "-A", "tasks", "worker", "--concurrency=1", "--without-mingle", "--without-gossip", "-l", "info")
@@ -31,4 +40,18 @@ with Worker(ENDPOINTS[len(ENDPOINTS) // 2], *COMMAND):
     record.delay("last")
     until(lambda: "last" in done(), "the worker goes on")
 assert done().count("plain") == done().count("countdown") == 1, done()
-print("celery: worker, countdown, kill -9 of the worker and its task delivered to the next one")
+
+sns = boto3.client("sns", endpoint_url=ENDPOINTS[0])
+
+
+def subscriptions() -> int:
+    return sum(os.environ["BROADCAST"] in each["TopicArn"] for each in sns.list_subscriptions()["Subscriptions"])
+
+
+before = subscriptions()
+with Worker(ENDPOINTS[-1], *COMMAND), Worker(ENDPOINTS[0], *COMMAND):
+    until(lambda: subscriptions() == before + 2, "two workers subscribe their queues to the topic")
+    # Where nobody declares the exchange, kombu takes it for a direct one, and the task goes nowhere.
+    record_everywhere.apply_async(("to all",), declare=[Exchange(os.environ["BROADCAST"], type="fanout")])
+    until(lambda: done().count("to all") == 2, "each of them gets the task")
+print("celery: worker, countdown, kill -9 of the worker and its task delivered to the next one, broadcast by a topic")

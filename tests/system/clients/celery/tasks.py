@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from celery import Celery
+from kombu import Queue
+from kombu.common import Broadcast
 from worker import WORK, note
 
 VISIBILITY_S = int(os.environ.get("VISIBILITY_S", "5"))
@@ -27,6 +29,17 @@ app.conf.update(
         "polling_interval": 0.1,
     },
 )
+
+if "BROADCAST" in os.environ:  # the name of an exchange, which is a topic, and by which each worker gets a task
+    topic = os.environ["BROADCAST"]
+    app.conf.broker_transport_options |= {"supports_fanout": True}
+    app.conf.task_queues = (Queue(app.conf.task_default_queue), Broadcast(topic))
+    app.conf.task_routes = {"tasks.record_everywhere": {"queue": topic, "exchange": topic}}
+
+
+@app.task
+def record_everywhere(text: str) -> None:
+    note(text)
 
 
 @app.task

@@ -1,4 +1,5 @@
-// The Go SDK v2 as services use it: send, batch, long poll, cancelled long poll, typed errors; and the Go CDK (gocloud.go).
+// The Go SDK v2 as services use it: send, batch, long poll, cancelled long poll, typed errors; the Go CDK (gocloud.go);
+// and topics (topics.go).
 package main
 
 import (
@@ -99,5 +100,6 @@ func main() {
 	cancelledPollLosesNothing(ctx, one, other, url)
 	must(other.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: url}))
 	goCloud(ctx, one, other)
-	fmt.Println("go: typed error, batch of 10, cancelled long poll, binary attribute; Go CDK")
+	topics(ctx, one, other)
+	fmt.Println("go: typed error, batch of 10, cancelled long poll, binary attribute; Go CDK; topics")
 }

@@ -1,6 +1,21 @@
-// sqs-producer and sqs-consumer: batches, a heartbeat, and a consumer stopped in the middle of its long poll.
+// sqs-producer and sqs-consumer: batches, a heartbeat, and a consumer stopped in the middle of its long poll; topics.
 import assert from "node:assert/strict";
-import { CreateQueueCommand, GetQueueUrlCommand, QueueDoesNotExist, SQSClient } from "@aws-sdk/client-sqs";
+import {
+  CreateTopicCommand,
+  DeleteTopicCommand,
+  NotFoundException,
+  PublishBatchCommand,
+  PublishCommand,
+  SNSClient,
+  SubscribeCommand,
+} from "@aws-sdk/client-sns";
+import {
+  CreateQueueCommand,
+  GetQueueAttributesCommand,
+  GetQueueUrlCommand,
+  QueueDoesNotExist,
+  SQSClient,
+} from "@aws-sdk/client-sqs";
 import { Consumer } from "sqs-consumer";
 import { Producer } from "sqs-producer";
 
@@ -53,6 +68,30 @@ async function abortedPollsLoseNothing(queueUrl, producer, rounds) {
   assert.deepEqual([...seen].sort(), names(rounds, "aborted-"));
 }
 
+// A topic with a queue: what the filter of its subscription keeps back does not come.
+async function topicsFanOut(queueUrl) {
+  const sns = endpoints.map((endpoint) => new SNSClient({ endpoint, region: "us-east-1" }));
+  const { TopicArn } = await sns[0].send(new CreateTopicCommand({ Name: `javascript-${Date.now()}` }));
+  const { Attributes } = await one.send(
+    new GetQueueAttributesCommand({ QueueUrl: queueUrl, AttributeNames: ["QueueArn"] }),
+  );
+  await sns.at(-1).send(new SubscribeCommand({
+    TopicArn,
+    Protocol: "sqs",
+    Endpoint: Attributes.QueueArn,
+    Attributes: { RawMessageDelivery: "true", FilterPolicyScope: "MessageBody", FilterPolicy: '{"price": [{"numeric": [">", 5]}]}' },
+  }));
+  await sns[0].send(new PublishCommand({ TopicArn, Message: '{"price": 9}' }));
+  const { Successful, Failed } = await sns.at(-1).send(new PublishBatchCommand({
+    TopicArn,
+    PublishBatchRequestEntries: [1, 7].map((price) => ({ Id: `${price}`, Message: `{"price": ${price}}` })),
+  }));
+  assert.deepEqual([Successful.length, Failed], [2, []]);
+  assert.deepEqual([...(await consume(queueUrl, 2))].sort(), ['{"price": 7}', '{"price": 9}']);
+  await sns[0].send(new DeleteTopicCommand({ TopicArn }));
+  await assert.rejects(sns.at(-1).send(new PublishCommand({ TopicArn, Message: "x" })), NotFoundException);
+}
+
 const name = `javascript-${Date.now()}`;
 await assert.rejects(other.send(new GetQueueUrlCommand({ QueueName: name })), QueueDoesNotExist);
 const { QueueUrl: queueUrl } = await one.send(new CreateQueueCommand({
@@ -69,5 +108,6 @@ const slow = { workMs: 6000, options: { visibilityTimeout: 3, heartbeatInterval:
 assert.deepEqual([...(await consume(queueUrl, 1, slow))], ["slow"]);
 assert.equal(await producer.queueSize(), 0);
 await abortedPollsLoseNothing(queueUrl, producer, 5);
-console.log("javascript: typed error, 12 in batches, heartbeat over the visibility timeout, 5 aborted long polls");
+await topicsFanOut(queueUrl);
+console.log("javascript: typed error, 12 in batches, heartbeat over the visibility timeout, 5 aborted long polls, topics");
 process.exit(0);

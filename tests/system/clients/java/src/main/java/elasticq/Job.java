@@ -8,6 +8,8 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import software.amazon.awssdk.regions.Region;
+import software.amazon.awssdk.services.sns.SnsClient;
+import software.amazon.awssdk.services.sns.model.NotFoundException;
 import software.amazon.awssdk.services.sqs.SqsAsyncClient;
 import software.amazon.awssdk.services.sqs.SqsClient;
 import software.amazon.awssdk.services.sqs.model.Message;
@@ -30,9 +32,42 @@ public final class Job {
       String url = one.createQueue(r -> r.queueName(name).attributes(attributes)).queueUrl();
       batch(one, other, url);
       cancelledPollLosesNothing(one, async, url);
+      try (SnsClient sns = SnsClient.builder().endpointOverride(last).region(Region.US_EAST_1).build()) {
+        topic(sns, one, url, name);
+      }
       other.deleteQueue(r -> r.queueUrl(url));
     }
-    System.out.println("java: typed error, batch of 10, MD5s, cancelled asynchronous long poll");
+    System.out.println("java: typed error, batch of 10, MD5s, cancelled asynchronous long poll; topic with a filter");
+  }
+
+  private static void topic(SnsClient sns, SqsClient sqs, String url, String name) {
+    String topic = sns.createTopic(r -> r.name(name)).topicArn();
+    String queue =
+        sqs.getQueueAttributes(r -> r.queueUrl(url).attributeNames(QueueAttributeName.QUEUE_ARN))
+            .attributes().get(QueueAttributeName.QUEUE_ARN);
+    Map<String, String> attributes = Map.of("RawMessageDelivery", "true", "FilterPolicy", "{\"kind\": [\"new\"]}");
+    String subscription =
+        sns.subscribe(r -> r.topicArn(topic).protocol("sqs").endpoint(queue).attributes(attributes)).subscriptionArn();
+    check(sns.listSubscriptionsByTopicPaginator(r -> r.topicArn(topic)).subscriptions().stream()
+        .anyMatch(each -> each.subscriptionArn().equals(subscription)), "the subscription is listed");
+    for (String kind : List.of("old", "new")) {
+      var attribute =
+          software.amazon.awssdk.services.sns.model.MessageAttributeValue.builder().dataType("String")
+              .stringValue(kind).build();
+      sns.publish(r -> r.topicArn(topic).message("of kind " + kind).messageAttributes(Map.of("kind", attribute)));
+    }
+    List<Message> messages =
+        sqs.receiveMessage(r -> r.queueUrl(url).maxNumberOfMessages(10).waitTimeSeconds(5).messageAttributeNames("All"))
+            .messages();
+    check(messages.size() == 1 && messages.get(0).body().equals("of kind new"), "the filter lets one pass");
+    check(messages.get(0).messageAttributes().get("kind").stringValue().equals("new"), "attributes come along");
+    sns.deleteTopic(r -> r.topicArn(topic));
+    try {
+      sns.publish(r -> r.topicArn(topic).message("x"));
+    } catch (NotFoundException expected) {
+      return;
+    }
+    check(false, "a missing topic is NotFoundException");
   }
 
   private static SqsClient client(URI endpoint) {

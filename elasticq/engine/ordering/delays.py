@@ -1,0 +1,262 @@
+"""When messages come due that were never received: sixteen bytes for each, and some more for those that come next.
+
+The times stand beside the sequences in arrays, in chunks, by sequence. What comes next is found by time: each chunk
+has its soonest far message in one heap, and when that one is due, the next few of the chunk enter another heap one
+by one. So only near messages have objects of their own, at most a small part of a chunk that was looked at.
+
+    far (arrays; a chunk's soonest one in ``_far``) ──> near (a heap entry each) ──due──> over (its time has OVER)
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+from typing import Final
+
+CHUNK_MAX: Final = 1_024
+NEAR_AT_ONCE: Final = 64  # messages of a chunk that come near together, so that each costs a small part of a look
+NEVER: Final = 1 << 62
+CHUNK_BYTES: Final = 160  # a chunk besides its arrays, about
+ENTRY_BYTES: Final = 128  # one of a heap: a tuple and two numbers
+OVER: Final = 1  # the lowest bit of a time, which stands in the bits above it
+_STALE_MIN: Final = 64
+
+
+class Chunk:
+    """Some neighbours. sequences: in order; times: when each is due, doubled, with OVER once that was noticed.
+
+    near_until_ms: those that wait and are due by then have an entry in the heap of near ones, and none that is over
+    was due later; far_ms: no other one is due sooner, NEVER where there is none.
+    """
+
+    __slots__ = ("far_ms", "near_until_ms", "sequences", "times")
+
+    def __init__(self, near_until_ms: int, sequences: "array[int]", times: "array[int]") -> None:
+        self.sequences = sequences
+        self.times = times
+        self.near_until_ms = near_until_ms
+        self.far_ms = NEVER
+
+    def place(self, sequence: int) -> int:
+        """Where the message is; -1 where it is not here."""
+        sequences = self.sequences
+        at = bisect_left(sequences, sequence)
+        return at if at < len(sequences) and sequences[at] == sequence else -1
+
+
+class Delays:
+    """The delayed messages of one queue. count: all of them; waiting: those that were not seen to be due yet.
+
+    next_ms: no message comes due before it, NEVER where none waits; it may be too soon, never too late.
+    """
+
+    __slots__ = ("_chunks", "_far", "_firsts", "_looks", "_near", "_stale_max", "count", "next_ms", "waiting")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.waiting = 0
+        self.next_ms = NEVER
+        self._chunks: list[Chunk] = []
+        self._firsts: list[int] = []  # at most the first sequence of each chunk, and more than the last one before it
+        self._near: list[tuple[int, int]] = []  # (time, sequence); an entry that the arrays deny is stale
+        self._far: list[tuple[int, int, Chunk]] = []  # (far_ms, number, chunk), likewise
+        self._looks = 0  # numbers the entries of ``_far``, so that two chunks need not be compared
+        self._stale_max = _STALE_MIN
+
+    # --- what is where ----------------------------------------------------------
+
+    def due_ms(self, sequence: int) -> int:
+        """Returns when the message is due, or was; 0 if it is not here."""
+        return self._time_of(sequence) >> 1
+
+    def is_over(self, sequence: int) -> bool:
+        """Whether the message is here, and was seen to be due."""
+        return bool(self._time_of(sequence) & OVER)
+
+    def waits(self, sequence: int) -> bool:
+        """Whether the message is here, and was not seen to be due yet."""
+        time = self._time_of(sequence)
+        return time != 0 and not time & OVER
+
+    def items(self) -> Iterator[tuple[int, int]]:
+        """Yields (sequence, when it is due, or was) in the order of sequences; nothing may change meanwhile."""
+        for chunk in self._chunks:
+            for sequence, time in zip(chunk.sequences, chunk.times, strict=True):
+                yield sequence, time >> 1
+
+    def size_bytes(self) -> int:
+        """Returns about how much memory the times and the sequences take, and what is kept of those that come next."""
+        arrays = sum([chunk.sequences.__sizeof__() + chunk.times.__sizeof__() for chunk in self._chunks])
+        return arrays + len(self._chunks) * CHUNK_BYTES + (len(self._near) + len(self._far)) * ENTRY_BYTES
+
+    def _time_of(self, sequence: int) -> int:
+        at = bisect_right(self._firsts, sequence) - 1
+        if at < 0:
+            return 0
+        chunk = self._chunks[at]
+        place = chunk.place(sequence)
+        return chunk.times[place] if place >= 0 else 0
+
+    # --- changes ----------------------------------------------------------------
+
+    def add(self, sequence: int, due_ms: int) -> None:
+        """Adds a message that is not here; it waits, until it is seen to be due."""
+        chunks = self._chunks
+        if not chunks or sequence > chunks[-1].sequences[-1]:
+            chunk = self._newest(sequence)
+            chunk.sequences.append(sequence)
+            chunk.times.append(due_ms << 1)
+        else:
+            chunk = self._insert(sequence, due_ms)
+        self.count += 1
+        self.waiting += 1
+        self._enter(chunk, sequence, due_ms)
+
+    def add_all(self, sequences: list[int], due_ms: list[int]) -> None:
+        """Adds messages that lie behind all that are here, as ``add`` does."""
+        begin = 0
+        while begin < len(sequences):
+            chunk = self._newest(sequences[begin])
+            end = begin + CHUNK_MAX - len(chunk.sequences)
+            part = due_ms[begin:end]
+            chunk.sequences.extend(sequences[begin:end])
+            chunk.times.extend([each << 1 for each in part])
+            self.count += len(part)
+            self.waiting += len(part)
+            soonest_ms = min(part)
+            if soonest_ms > chunk.near_until_ms:
+                self._enter(chunk, 0, soonest_ms)
+            else:
+                for sequence, each in zip(sequences[begin:end], part, strict=True):
+                    self._enter(chunk, sequence, each)
+            begin += len(part)
+
+    def remove(self, sequence: int) -> bool:
+        """Removes a message that is here; returns whether it was still waiting."""
+        at = bisect_right(self._firsts, sequence) - 1
+        chunk = self._chunks[at]
+        place = chunk.place(sequence)
+        assert place >= 0, "a message is removed once"
+        waited = not chunk.times[place] & OVER
+        del chunk.sequences[place], chunk.times[place]
+        self.count -= 1
+        if waited:
+            self.waiting -= 1
+        if not chunk.sequences:
+            chunk.far_ms = NEVER
+            del self._chunks[at], self._firsts[at]
+        if not self.waiting:
+            self._forget_entries()
+        return waited
+
+    def take_due(self, now_ms: int) -> list[tuple[int, int]]:
+        """Notes which messages are due, and returns those that were not noted before: (when, sequence), in order."""
+        far, near = self._far, self._near
+        while far and far[0][0] <= now_ms:
+            far_ms, _, chunk = heappop(far)
+            if chunk.far_ms == far_ms:
+                self._bring_near(chunk, now_ms)
+        found: list[tuple[int, int]] = []
+        while near and near[0][0] <= now_ms:
+            entry = heappop(near)
+            at = bisect_right(self._firsts, entry[1]) - 1
+            chunk = self._chunks[max(at, 0)]
+            place = chunk.place(entry[1])
+            if place >= 0 and chunk.times[place] == entry[0] << 1:
+                chunk.times[place] |= OVER
+                found.append(entry)
+        self.waiting -= len(found)
+        if not self.waiting:
+            self._forget_entries()
+        else:
+            self.next_ms = min(near[0][0] if near else NEVER, far[0][0] if far else NEVER)
+        return found
+
+    # --- chunks -----------------------------------------------------------------
+
+    def _newest(self, sequence: int) -> Chunk:
+        """The chunk to which ``sequence``, the largest of all, is to be added."""
+        chunks = self._chunks
+        if not chunks or len(chunks[-1].sequences) >= CHUNK_MAX:
+            chunks.append(Chunk(0, array("q"), array("q")))
+            self._firsts.append(sequence)
+        return chunks[-1]
+
+    def _insert(self, sequence: int, due_ms: int) -> Chunk:
+        """Puts a message that is not the last one into its place."""
+        firsts = self._firsts
+        at = max(bisect_right(firsts, sequence) - 1, 0)
+        chunk = self._chunks[at]
+        if len(chunk.sequences) >= 2 * CHUNK_MAX:
+            self._split(at)
+            at = max(bisect_right(firsts, sequence) - 1, 0)
+            chunk = self._chunks[at]
+        place = bisect_left(chunk.sequences, sequence)
+        assert place == len(chunk.sequences) or chunk.sequences[place] != sequence, "a message is added once"
+        chunk.sequences.insert(place, sequence)
+        chunk.times.insert(place, due_ms << 1)
+        if sequence < firsts[at]:
+            firsts[at] = sequence
+        return chunk
+
+    def _split(self, at: int) -> None:
+        chunk = self._chunks[at]
+        half = Chunk(chunk.near_until_ms, chunk.sequences[CHUNK_MAX:], chunk.times[CHUNK_MAX:])
+        del chunk.sequences[CHUNK_MAX:], chunk.times[CHUNK_MAX:]
+        self._chunks.insert(at + 1, half)
+        self._firsts.insert(at + 1, half.sequences[0])
+        if chunk.far_ms != NEVER:  # maybe too soon, for one of the two
+            half.far_ms = chunk.far_ms
+            self._enter_far(half)
+
+    # --- what comes next ----------------------------------------------------------
+
+    def _enter(self, chunk: Chunk, sequence: int, due_ms: int) -> None:
+        """Let the message be found when it is due. ``sequence``: read only where it is near."""
+        if due_ms <= chunk.near_until_ms:
+            heappush(self._near, (due_ms, sequence))
+            if len(self._near) > self._stale_max:
+                self._drop_stale()
+        elif due_ms < chunk.far_ms:
+            chunk.far_ms = due_ms
+            self._enter_far(chunk)
+        if due_ms < self.next_ms:
+            self.next_ms = due_ms
+
+    def _enter_far(self, chunk: Chunk) -> None:
+        self._looks += 1
+        heappush(self._far, (chunk.far_ms, self._looks, chunk))
+        if len(self._far) > _STALE_MIN + 2 * len(self._chunks):
+            self._far[:] = [(each.far_ms, at, each) for at, each in enumerate(self._chunks) if each.far_ms != NEVER]
+            self._looks = len(self._chunks)
+            heapify(self._far)
+
+    def _bring_near(self, chunk: Chunk, now_ms: int) -> None:
+        """Let the next far messages of the chunk be near, at least those that are due."""
+        near_until = chunk.near_until_ms << 1 | OVER
+        far = sorted([time for time in chunk.times if time > near_until])
+        if far:
+            chunk.near_until_ms = max(far[min(NEAR_AT_ONCE, len(far)) - 1] >> 1, now_ms)
+            until = chunk.near_until_ms << 1
+            for sequence, time in zip(chunk.sequences, chunk.times, strict=True):
+                if near_until < time <= until:
+                    heappush(self._near, (time >> 1, sequence))
+        behind = bisect_right(far, chunk.near_until_ms << 1)
+        chunk.far_ms = far[behind] >> 1 if behind < len(far) else NEVER
+        if chunk.far_ms != NEVER:
+            self._enter_far(chunk)
+        self._stale_max = max(self._stale_max, 2 * len(self._near))
+
+    def _drop_stale(self) -> None:
+        near = self._near
+        near[:] = [(due_ms, sequence) for due_ms, sequence in set(near) if self._time_of(sequence) == due_ms << 1]
+        heapify(near)
+        self._stale_max = max(2 * len(near), _STALE_MIN)
+
+    def _forget_entries(self) -> None:
+        """Forget all entries: none of the messages waits, so that all are stale."""
+        for _, _, chunk in self._far:
+            chunk.far_ms = NEVER
+        self._near, self._far = [], []
+        self._stale_max = _STALE_MIN
+        self.next_ms = NEVER
