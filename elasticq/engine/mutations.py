@@ -510,8 +510,8 @@ Mutation = (
     | SubscriptionDeleted
     | PublishSet
     | PublishDelivered
-    | GroupMutation
     | MetadataMutation
+    | GroupMutation
     | QueueRestored
     | UntouchedRestored
     | RowsRestored
@@ -533,18 +533,7 @@ TOPICS: Final = Table("topics", ("number",), TopicSet, since=5, is_plain=True)
 SUBSCRIPTIONS: Final = Table("subscriptions", ("number",), SubscriptionSet, since=5, is_plain=True)
 PUBLISHES: Final = Table("publishes", ("number",), PublishSet, since=5, is_plain=True)
 
-TABLES: Final = (
-    META,
-    TAKEOVERS,
-    MOVE_TASKS,
-    LEASES,
-    TURNS,
-    TOPICS,
-    SUBSCRIPTIONS,
-    PUBLISHES,
-    *GROUP_TABLES,
-    METADATA,
-)
+TABLES: Final = (META, TAKEOVERS, MOVE_TASKS, LEASES, TURNS, TOPICS, SUBSCRIPTIONS, PUBLISHES, METADATA, *GROUP_TABLES)
 """In the order in which a start reads them, before the queues; a new one comes last."""
 
 QUEUES: Final = Table("queues", ("id",), QueueRestored)

@@ -45,8 +45,8 @@ class Format(Struct, frozen=True):
     log and rows may hold leases, ids that senders have used, and moves of the clock by tests. Format 6:
     the file ends with a checksum of all before it, and the rows have their two most needed ones twice.
     Format 7: log and rows may hold the priorities of messages, topics, their subscriptions and publishes.
-    Format 8: log and rows may hold consumer groups, and the rows may say of a page when its messages come that were
-    sent for later.
+    Format 8: the rows may say of a page when its messages come that were sent for later; log and rows may
+    hold consumer groups.
     """
 
     format: int

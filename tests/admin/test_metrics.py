@@ -249,6 +249,19 @@ async def test_topics_are_counted_with_what_became_of_their_messages() -> None:
     assert {name: found[sample(f"topic_{name}_total", **labels)] for name in expected} == expected
 
 
+async def test_what_was_published_in_steps_is_counted_where_it_was_stored() -> None:
+    member = Member("n1")
+    arn = "arn:aws:sns:us-east-1:000000000000:many"
+    result = PublishResult("m", counts=PublishCounts(filtered=7))
+    for _ in range(2):
+        member.meter().counts["Publish"](Publish(topic_arn=arn), "000000000000", result, perf_counter())
+    for _ in range(2):
+        found = await read(member)
+        labels = {"topic": "many", "account": "000000000000"}
+        expected = {"published": 2, "delivered": 1_502, "filtered": 14, "failed": 3}
+        assert {name: found[sample(f"topic_{name}_total", **labels)] for name in expected} == expected
+
+
 async def test_consumer_groups_tell_their_consumers_moves_and_times() -> None:
     member = Member()
     member.known_groups = [GroupStatus("000000000000", "g", 7, 3, 1, 2, 1, 4, 12, 250, 900, 10_000)]
@@ -268,16 +281,3 @@ async def test_consumer_groups_tell_their_consumers_moves_and_times() -> None:
     assert {name: found[name] for name in expected} == expected
     member.seen = replace(member.seen, role="follower")
     assert not set(await read(member)) & set(expected), "the master alone tells, so that a sum counts each once"
-
-
-async def test_what_was_published_in_steps_is_counted_where_it_was_stored() -> None:
-    member = Member("n1")
-    arn = "arn:aws:sns:us-east-1:000000000000:many"
-    result = PublishResult("m", counts=PublishCounts(filtered=7))
-    for _ in range(2):
-        member.meter().counts["Publish"](Publish(topic_arn=arn), "000000000000", result, perf_counter())
-    for _ in range(2):
-        found = await read(member)
-        labels = {"topic": "many", "account": "000000000000"}
-        expected = {"published": 2, "delivered": 1_502, "filtered": 14, "failed": 3}
-        assert {name: found[sample(f"topic_{name}_total", **labels)] for name in expected} == expected

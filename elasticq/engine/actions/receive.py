@@ -31,8 +31,8 @@ SYSTEM_ATTRIBUTES: Final = (
 )
 
 
-PARTITION: Final = "ElasticqPartition"
 _BY_NAME_ALONE: Final = frozenset((metadata.KEPT,))
+PARTITION: Final = "ElasticqPartition"
 CHARACTER_BYTES_MAX: Final = 4
 VISIBILITY_MS_MAX: Final = limits.VISIBILITY_S_MAX * 1_000
 

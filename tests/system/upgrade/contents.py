@@ -123,9 +123,9 @@ def fill(call: Caller) -> dict[str, Any]:
     ]
     facts["once"] = call("SendMessage", QueueUrl=call.queue("once"), **ONCE)["MessageId"]
     facts["urgent"] = _send_by_priority(call)
-    facts["first_consumer"] = _join(call)
     _take_turns(call)
     facts["topics"] = _make_topics(call)
+    facts["first_consumer"] = _join(call)
     time.sleep(ROWS_S)  # older versions, which run this too, do not tell when their rows are written
     facts["again"] = call("SendMessage", "11111111-2222", QueueUrl=orders, **AGAIN)["MessageId"]
     facts["in_order"] = call("SendMessage", QueueUrl=call.queue("steps.fifo"), **IN_ORDER)["SequenceNumber"]
@@ -133,16 +133,9 @@ def fill(call: Caller) -> dict[str, Any]:
     call("SendMessage", QueueUrl=orders, MessageBody="later", DelaySeconds=DELAY_S)
     change = {"MessageIds": [facts["urgent"]["last"]], "Priority": -7}
     call("ElasticqChangePriority", QueueUrl=call.queue("urgent"), **change)
-    facts["second_consumer"] = _join(call)
     facts["topics"] |= _publish(call)
+    facts["second_consumer"] = _join(call)
     return facts
-
-
-def _join(call: Caller) -> dict[str, Any]:
-    """The view of a new consumer of a group that shares two queues out; the second one waits for what the first has."""
-    names = ["leased", "many"]
-    call("ElasticqSetGroup", GroupName="workers", QueueNames=names, SessionTimeoutMs=3_600_000)
-    return call("ElasticqJoinGroup", GroupName="workers")
 
 
 def _take_turns(call: Caller) -> None:
@@ -183,6 +176,13 @@ def _publish(call: Caller) -> dict[str, Any]:
     }
 
 
+def _join(call: Caller) -> dict[str, Any]:
+    """The view of a new consumer of a group that shares two queues out; the second one waits for what the first has."""
+    names = ["leased", "many"]
+    call("ElasticqSetGroup", GroupName="workers", QueueNames=names, SessionTimeoutMs=3_600_000)
+    return call("ElasticqJoinGroup", GroupName="workers")
+
+
 def _send_by_priority(call: Caller) -> dict[str, str]:
     """Messages of a priority queue, two of which are changed: one before the rows hold it, one after it."""
     url = call.queue("urgent")
@@ -220,12 +220,12 @@ def check(call: Caller, facts: dict[str, Any]) -> None:
     assert names == sorted(["dead", "leased", "many", "once", "orders", "steps.fifo", *newer])
     if "urgent" in facts:
         _check_priorities(call, facts["urgent"])
-    if "first_consumer" in facts:
-        _check_consumers(call, facts["first_consumer"], facts["second_consumer"])
     if "topics" in facts:
         _check_topics(call, facts["topics"])
         messages = [call("ReceiveMessage", QueueUrl=call.queue("turns"))["Messages"][0]["Body"] for _ in range(4)]
         assert messages == ["c 1", "a 2", "b 2", "c 2"]
+    if "first_consumer" in facts:
+        _check_consumers(call, facts["first_consumer"], facts["second_consumer"])
     _check_orders(call, facts)
     _check_many(call, facts)
     _check_fifo(call, facts)
@@ -276,20 +276,6 @@ def _check_priorities(call: Caller, ids: dict[str, str]) -> None:
     assert [each["MessageId"] for each in messages] == [ids[each["Body"]] for each in messages]
 
 
-def _check_consumers(call: Caller, first: dict[str, Any], second: dict[str, Any]) -> None:
-    """The second consumer gets what the first one was asked for, under a token that was never given before."""
-    consumer = {"GroupName": "workers", "ConsumerId": first["ConsumerId"]}
-    view = call("ElasticqHeartbeat", **consumer)
-    assert sorted(each["Token"] for kind in ("Assigned", "Revoking") for each in view[kind]) == [
-        each["Token"] for each in first["Assigned"]
-    ]
-    (revoked,) = view["Revoking"]
-    call("ElasticqHeartbeat", **consumer, Released=[revoked["Token"]])
-    (got,) = call("ElasticqHeartbeat", GroupName="workers", ConsumerId=second["ConsumerId"])["Assigned"]
-    assert got["Resource"] == revoked["Resource"]
-    assert got["Token"] > second["Version"] > revoked["Token"]
-
-
 def _check_topics(call: Caller, facts: dict[str, Any]) -> None:
     shown = attributes(call.sns("GetTopicAttributes", TopicArn=TOPIC))
     counted = [shown[f"Subscriptions{each}"] for each in ("Confirmed", "Pending")]
@@ -307,6 +293,20 @@ def _check_topics(call: Caller, facts: dict[str, Any]) -> None:
     copies = call("ReceiveMessage", QueueUrl=call.queue("copies"), **wanted)
     assert [each["Body"] for each in copies["Messages"]] == ["news", "news"]
     assert all(each["MessageAttributes"]["kind"]["StringValue"] == "new" for each in copies["Messages"])
+
+
+def _check_consumers(call: Caller, first: dict[str, Any], second: dict[str, Any]) -> None:
+    """The second consumer gets what the first one was asked for, under a token that was never given before."""
+    consumer = {"GroupName": "workers", "ConsumerId": first["ConsumerId"]}
+    view = call("ElasticqHeartbeat", **consumer)
+    assert sorted(each["Token"] for kind in ("Assigned", "Revoking") for each in view[kind]) == [
+        each["Token"] for each in first["Assigned"]
+    ]
+    (revoked,) = view["Revoking"]
+    call("ElasticqHeartbeat", **consumer, Released=[revoked["Token"]])
+    (got,) = call("ElasticqHeartbeat", GroupName="workers", ConsumerId=second["ConsumerId"])["Assigned"]
+    assert got["Resource"] == revoked["Resource"]
+    assert got["Token"] > second["Version"] > revoked["Token"]
 
 
 def _check_fifo(call: Caller, facts: dict[str, Any]) -> None:
