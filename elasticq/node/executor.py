@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from elasticq.engine import fence
 from elasticq.engine import mutations as m
-from elasticq.engine.actions.consumer_groups import heartbeat_wait_ms
+from elasticq.engine.actions.consumer_groups import awaited_view, heartbeat_wait_ms
 from elasticq.engine.actions.declare import at_first_use
 from elasticq.engine.actions.leases import is_leased
 from elasticq.engine.actions.receive import returned, wait_s
@@ -454,7 +454,7 @@ class Executor:
         self.change(decision, now_ms, call)
         consumer = int(view.consumer_id, 16)
         older = self.heartbeats.take(consumer)
-        self.heartbeats.add(WaitingHeartbeat(consumer, call, ticket, now_ms + wait_ms))
+        self.heartbeats.add(WaitingHeartbeat(consumer, call, ticket, now_ms + wait_ms, view.hold_ms))
         if older is not None:
             self._answer_heartbeat(older, now_ms)
         return True
@@ -468,17 +468,17 @@ class Executor:
                     self._answer_heartbeat(heartbeat, now_ms)
 
     def _answer_heartbeat(self, heartbeat: WaitingHeartbeat, now_ms: int) -> None:
-        """Execute a heartbeat that waits no longer once more, so that the session lasts from its answer on."""
+        """Answer a heartbeat that waits no longer. It renews nothing: nobody knows whether its client still lives."""
         call, ticket = heartbeat.call, heartbeat.ticket
-        if not self._leadership.may_write:  # an entry now would make the transfer target's log old
-            self._hold(call, ticket, now_ms)
-            return
         self._journal.stamp_command(now_ms)
         try:
-            decision = self._judge.decide(execute, self._state, call, self._context)
-            self.change(decision, now_ms, call, ticket)
+            view = self._judge.decide(awaited_view, self._state, call, self._context).result
         except SqsError as error:
             self._answer(call, ticket, error.without_frames(), now_ms)
+            return
+        assert isinstance(view, GroupViewResult)
+        view.hold_ms = min(view.hold_ms, heartbeat.hold_ms)
+        self._answer(call, ticket, view, now_ms)
 
     def end_waits(self, now_ms: int) -> None:
         while (heartbeat := self.heartbeats.take_expired(now_ms)) is not None:

@@ -7,15 +7,19 @@ from elasticq.node.outputs import Ticket
 
 
 class WaitingHeartbeat:
-    """One waiting heartbeat; ``consumer``: the number of its consumer."""
+    """One waiting heartbeat; ``consumer``: the number of its consumer.
 
-    __slots__ = ("call", "consumer", "deadline_ms", "ticket")
+    hold_ms: how long the session that it renewed lets its consumer act; it may have been made longer meanwhile.
+    """
 
-    def __init__(self, consumer: int, call: Call, ticket: Ticket, deadline_ms: int) -> None:
+    __slots__ = ("call", "consumer", "deadline_ms", "hold_ms", "ticket")
+
+    def __init__(self, consumer: int, call: Call, ticket: Ticket, deadline_ms: int, hold_ms: int) -> None:
         self.consumer = consumer
         self.call = call
         self.ticket = ticket
         self.deadline_ms = deadline_ms
+        self.hold_ms = hold_ms
 
 
 class Heartbeats:

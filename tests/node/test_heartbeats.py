@@ -6,7 +6,7 @@ from elasticq.model import commands as c
 from elasticq.model import group_commands as g
 from elasticq.model.commands import Call
 from elasticq.model.errors import ElasticqGroupDoesNotExist, ElasticqNotHolder, ElasticqUnknownConsumer
-from elasticq.model.group_results import GroupViewResult
+from elasticq.model.group_results import GroupsResult, GroupViewResult
 from elasticq.node.heartbeats import Heartbeats, WaitingHeartbeat
 from tests.node.cluster import Cluster, Solo, call_of
 from tests.node.proxied import Proxied
@@ -79,6 +79,33 @@ def test_the_wait_ends_by_its_time_and_before_the_consumer_would_have_to_stop(gr
     ticket = group.start_call(waiting(view))
     group.advance(3_333)
     view_of(group, ticket)
+
+
+def test_an_answer_renews_nothing_as_its_client_may_be_dead(group: Solo) -> None:
+    view = join(group)
+    group.advance(1_000)
+    ticket = group.start_call(waiting(view))
+    group.advance(9_999)
+    view_of(group, ticket)
+    group_shown(group, 1)
+    group.advance(1)
+    group_shown(group, 0)
+
+
+def group_shown(solo: Solo, consumers: int) -> None:
+    result = solo.do(g.ElasticqDescribeGroups(["g"]))
+    assert isinstance(result, GroupsResult)
+    assert len(result.groups[0].consumers) == consumers
+
+
+def test_a_session_that_was_made_longer_meanwhile_gives_an_older_heartbeat_no_more_time(group: Solo) -> None:
+    view = join(group)
+    ticket = group.start_call(waiting(view))
+    group.do(g.ElasticqSetGroup("g", session_timeout_ms=3_600_000))
+    group.advance(3_400)
+    answered = view_of(group, ticket)
+    assert (answered.session_timeout_ms, answered.hold_ms) == (3_600_000, 6_666)
+    assert group_view(group, view).hold_ms == 2_400_000
 
 
 def test_a_plain_loop_of_waiting_heartbeats_keeps_the_session(group: Solo) -> None:
@@ -246,7 +273,7 @@ def test_a_heartbeat_through_a_proxy_waits_and_is_answered() -> None:
 
 def one(consumer: int, deadline_ms: int) -> WaitingHeartbeat:
     call: Call = call_of(g.ElasticqHeartbeat("g", f"{consumer:016x}"))
-    return WaitingHeartbeat(consumer, call, f"ticket{consumer}", deadline_ms)
+    return WaitingHeartbeat(consumer, call, f"ticket{consumer}", deadline_ms, 6_666)
 
 
 def test_heartbeats_are_found_by_consumer_ticket_and_deadline() -> None:

@@ -166,10 +166,14 @@ def _settings(command: g.ElasticqSetGroup, old: ConsumerGroupSet) -> ConsumerGro
 
 def delete_group(state: State, call: Call, command: g.ElasticqDeleteGroup, context: ExecutionContext) -> Outcome:
     """Its consumers learn of it with their next heartbeat; their tokens are worth nothing from now on."""
-    group = _named_group(state, call, command.group_name)
+    return EmptyResult(), removed_group(_named_group(state, call, command.group_name))
+
+
+def removed_group(group: Group) -> list[m.Mutation]:
+    """What a group goes with."""
     found: list[m.Mutation] = [ResourceFreed(row.token, row.queue_id) for row in group.by_resource.values()]
     found += [ConsumerRemoved(number) for number in group.consumers]
-    return EmptyResult(), [*found, ConsumerGroupDeleted(group.row.number)]
+    return [*found, ConsumerGroupDeleted(group.row.number)]
 
 
 # --- consumers ------------------------------------------------------------------------------
@@ -218,6 +222,17 @@ def heartbeat(state: State, call: Call, command: g.ElasticqHeartbeat, context: E
     draft.share_out()
     version = draft.version() if draft.has_touched(number) else consumer.row.version
     return _drafted_view(call, group, draft, number, version), [renewed, *draft.mutations]
+
+
+def awaited_view(state: State, call: Call, context: ExecutionContext) -> Outcome:
+    """What a heartbeat that waited is answered: the view as it is, of a session that lives."""
+    command = call.command
+    assert isinstance(command, g.ElasticqHeartbeat)
+    group = _named_group(state, call, command.group_name)
+    consumer = _named_consumer(group, command.consumer_id)
+    if not consumer.lives(state.grace, context.now_ms):
+        raise ElasticqUnknownConsumer
+    return view_of(call, group, consumer), []
 
 
 def leave_group(state: State, call: Call, command: g.ElasticqLeaveGroup, context: ExecutionContext) -> Outcome:

@@ -1,6 +1,7 @@
 """What tests may do besides: advance the clock, delete all queues. No wire protocol of SQS leads here."""
 
 from elasticq.engine import mutations as m
+from elasticq.engine.actions.consumer_groups import removed_group
 from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.state import State
 from elasticq.model import limits
@@ -27,7 +28,7 @@ def advance_clock(state: State, call: Call, command: AdvanceClock, context: Exec
 def delete_all_queues(state: State, call: Call, command: DeleteAllQueues, context: ExecutionContext) -> Outcome:
     """A bounded step; the caller asks again while there are more. Move tasks go with their sources.
 
-    The account's topics go as well, with their subscriptions, but are not counted.
+    The account's topics go as well, with their subscriptions, and its consumer groups, but are not counted.
     """
     account = command.account
     chosen = [queue for queue in state.queues.values() if account in (None, account_of(queue.account))]
@@ -38,5 +39,8 @@ def delete_all_queues(state: State, call: Call, command: DeleteAllQueues, contex
     rows: dict[int, m.TopicSet] = state.tables[m.TOPICS.name]
     leaving = [number for number, row in rows.items() if account in (None, account_of(row.account))]
     found += [m.TopicDeleted(number) for number in leaving[: limits.RESET_QUEUES_MAX]]
+    for group in state.groups.by_number.values():
+        if account in (None, account_of(group.row.account)):
+            found += removed_group(group)
     is_more = len(chosen) > len(going) or len(leaving) > limits.RESET_QUEUES_MAX
     return QueuesDeletedResult(len(going), is_more=is_more), found

@@ -12,6 +12,7 @@ from elasticq.model.errors import (
     MissingParameter,
     OverLimit,
 )
+from elasticq.model.extensions import DeleteAllQueues
 from elasticq.model.group_results import FREE, HELD, REVOKING, GroupChangedResult, GroupsResult
 from elasticq.model.results import EmptyResult
 from tests.engine.group_desk import GroupDesk, names
@@ -275,6 +276,16 @@ def test_a_group_that_is_deleted_is_gone_with_all_it_had(desk: GroupDesk) -> Non
     last = max(each.token for each in view.assigned)
     desk.group()
     assert min(each.token for each in desk.join().assigned) > last, "tokens go on growing"
+
+
+def test_a_reset_takes_the_groups_of_its_account_and_no_others(desk: GroupDesk) -> None:
+    desk.join()
+    desk.do(g.ElasticqSetGroup("g", queue_name_prefix="q-"), account=OTHER_ACCOUNT)
+    desk.do(DeleteAllQueues("000000000000"))
+    assert [account for account, _ in desk.state.groups.names] == [OTHER_ACCOUNT]
+    desk.do(DeleteAllQueues())
+    assert not desk.state.groups
+    assert not desk.state.groups.assignments
 
 
 # --- what groups look like ---------------------------------------------------------------
