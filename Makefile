@@ -85,7 +85,7 @@ dist: .venv/.installed-dist  ## wheel, sdist, one file to run, dist/elasticq.pyz
 	$(BIN)/python scripts/dist.py $(ARGS)
 
 ui-test: .venv/.installed-test  ## the page in a real browser: installs Debian's Chromium, where it may, and Playwright; pictures in build/ui
-	@command -v chromium >/dev/null || (apt-get update -q && apt-get install -y -q chromium) || { echo "install chromium first, as root: apt-get install chromium"; exit 1; }
+	@command -v chromium chromium-browser >/dev/null || (apt-get update -q && apt-get install -y -q chromium) || { echo "install chromium first, as root: apt-get install chromium"; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[ui]'
 	$(BIN)/python -m pytest -m ui tests/system/ui $(ARGS)
 

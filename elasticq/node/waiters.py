@@ -166,8 +166,8 @@ class Waiters:
             self._deadlines = sorted(item for item in self._deadlines if not item[2].is_over)
 
     def counts(self) -> dict[int, int]:
-        """How many receives wait at each queue, by its id; only queues at which some wait."""
-        return {queue_id: len(waiting) for queue_id, waiting in self._by_queue.items()}
+        """How many receives wait at each queue or for a partition of it, by its id; only queues at which some wait."""
+        return {queue_id: sum(map(len, places.values())) for queue_id, places in self._by_queue.items()}
 
     def all(self) -> list[Waiter]:
         return [waiter for queue_id in self._by_queue for waiter in self._of(queue_id)]

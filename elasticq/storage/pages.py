@@ -204,16 +204,27 @@ def weight(message: MessageStored) -> int:
 
 def cut(messages: list[MessageStored]) -> list[list[MessageStored]]:
     """Cut ``messages``, of one queue and in the order of their sequences, into runs that may become pages."""
+    weights = [len(each.body) if each.attributes is None else weight(each) for each in messages]
     runs: list[list[MessageStored]] = []
-    begin, room, sequence_max = 0, PAGE_WEIGHT_MAX, messages[0].sequence + PAGE_SPAN_MAX
-    for at, message in enumerate(messages):
-        message_weight = weight(message)
-        room -= message_weight
-        if at > begin and (room < 0 or at - begin == PAGE_MESSAGES_MAX or message.sequence >= sequence_max):
-            runs.append(messages[begin:at])
-            begin, room, sequence_max = at, PAGE_WEIGHT_MAX - message_weight, message.sequence + PAGE_SPAN_MAX
-    runs.append(messages[begin:])
+    begin = 0
+    while begin < len(messages):
+        run = messages[begin : begin + PAGE_MESSAGES_MAX]
+        weighs = sum(weights[begin : begin + PAGE_MESSAGES_MAX])
+        if weighs > PAGE_WEIGHT_MAX or run[-1].sequence - run[0].sequence >= PAGE_SPAN_MAX:
+            del run[_length(run, weights, begin) :]
+        runs.append(run)
+        begin += len(run)
     return runs
+
+
+def _length(run: list[MessageStored], weights: list[int], begin: int) -> int:
+    """Return how many of the messages fit into one page, at least one; the first one's weight is at ``begin``."""
+    room, sequence_max = PAGE_WEIGHT_MAX - weights[begin], run[0].sequence + PAGE_SPAN_MAX
+    for at in range(1, len(run)):
+        room -= weights[begin + at]
+        if room < 0 or run[at].sequence >= sequence_max:
+            return at
+    return len(run)
 
 
 def make_page(run: list[MessageStored], touched: dict[int, Delivery]) -> tuple[Page, bytes]:

@@ -71,20 +71,20 @@ async def test_unsigned_call_is_refused_and_a_link_is_not() -> None:
     for request in (get(f"Action=ListTopics&Version={VERSION}"), get(f"Action=DeleteTopic&TopicArn={ARN}")):
         answer = await desk.ask(request)
         assert (answer.status, code(answer)) == (403, "MissingAuthenticationToken")
-    (subscription,) = desk.node.state.topics.pending.values()
-    token = desk.node.state.identity.token(subscription.row.number)
+    ((_, number),) = desk.node.state.topics.pending
+    token = desk.node.state.identity.token(number)
     answer = await desk.ask(get(f"Action=ConfirmSubscription&TopicArn={ARN}&Token={token}"))
     assert (answer.status, made.encode() in answer.body) == (200, True)
     answer = await desk.ask(get(f"Action=Unsubscribe&SubscriptionArn={made}"))
-    assert (answer.status, desk.node.state.topics.subscription_count) == (200, 0)
+    assert (answer.status, desk.node.state.topics.by_key) == (200, {})
     await desk.close()
 
 
 async def test_link_does_not_delete_what_needs_authentication() -> None:
     desk = strict()
     made = await subscribed(desk)
-    (subscription,) = desk.node.state.topics.pending.values()
-    token = desk.node.state.identity.token(subscription.row.number)
+    ((_, number),) = desk.node.state.topics.pending
+    token = desk.node.state.identity.token(number)
     await ask(desk, form("ConfirmSubscription", TopicArn=ARN, Token=token, AuthenticateOnUnsubscribe="true"))
     answer = await desk.ask(get(f"Action=Unsubscribe&SubscriptionArn={made}"))
     assert (answer.status, code(answer)) == (403, "AuthorizationError")

@@ -1,7 +1,13 @@
 """Pages of contents: their bounds, and one that a watermark cuts."""
 
+from itertools import accumulate
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from elasticq.engine import mutations as m
 from elasticq.node.outputs import Committed
+from elasticq.storage.pages import PAGE_MESSAGES_MAX, PAGE_SPAN_MAX, PAGE_WEIGHT_MAX, cut
 from elasticq.storage.rows import Rows
 from tests.storage.test_rows import created, fetched, filled, flush, loaded, opened, stored
 
@@ -26,6 +32,30 @@ def test_pages_are_bounded_in_messages_span_and_weight() -> None:
     assert max(len(page.firsts) for page in pages) <= 26
     assert [page.first for page in pages if page.first >= 3_000] == [3_000 + number for number in range(6)]
     assert [page.last_sent_ms for page in pages][:2] == [1_128, 1_199]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.integers(1, 4), min_size=1, max_size=400),
+    st.lists(st.sampled_from([1, 300, 600, 2_000, 70_000]), min_size=1, max_size=5),
+)
+def test_runs_are_as_long_as_a_page_allows(steps: list[int], sizes: list[int]) -> None:
+    sequences = accumulate(steps)
+    bodies = {size: "x" * size for size in sizes}
+    messages = [stored(sequence, body=bodies[sizes[at % len(sizes)]]) for at, sequence in enumerate(sequences)]
+    runs = cut(messages)
+    assert [message for run in runs for message in run] == messages
+    for run, following in zip(runs, [*runs[1:], None], strict=True):
+        assert len(run) == 1 or fits(run)
+        assert following is None or not fits([*run, following[0]])
+
+
+def fits(run: list[m.MessageStored]) -> bool:
+    return (
+        len(run) <= PAGE_MESSAGES_MAX
+        and run[-1].sequence - run[0].sequence < PAGE_SPAN_MAX
+        and sum(len(message.body) for message in run) <= PAGE_WEIGHT_MAX
+    )
 
 
 def test_fetch_of_large_messages_brings_only_the_first_ones() -> None:

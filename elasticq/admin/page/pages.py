@@ -273,7 +273,7 @@ class Pages:
             arn=arn,
             fifo=name.endswith(".fifo"),
             protocols=sorted(PROTOCOLS),
-            published=self._source.meter().by_topic().get((owner, name)),
+            published=topics.published(self._source, owner, name),
             undetailed=max(0, len(told["subscriptions"]) - topics.DETAILED_MAX),
             **self._shown(owner),
             **told,

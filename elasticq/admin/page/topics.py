@@ -6,10 +6,12 @@ from typing import Any, Final
 
 import msgspec
 
+from elasticq.admin.source import AdminSource
 from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES, InvalidFilterPolicy, compile_policy
 from elasticq.engine.topics import FILTER, FILTER_SCOPE
 from elasticq.model.commands import MessageAttributes
 from elasticq.model.topic_commands import Publish
+from elasticq.runtime.meter import Published
 
 SHOWN_MAX: Final = 1_000
 DETAILED_MAX: Final = 100
@@ -78,6 +80,13 @@ def takes(subscription: dict[str, str], attributes: MessageAttributes | None, bo
         return compile_policy(policy, subscription.get(FILTER_SCOPE, MESSAGE_ATTRIBUTES)).matches(attributes, body)
     except InvalidFilterPolicy:
         return False
+
+
+def published(source: AdminSource, owner: str, name: str) -> Published | None:
+    """Return what became of a topic's messages, as far as this member knows; None where it knows of none."""
+    answered = source.meter().by_topic().get((owner, name))
+    in_steps = source.delivered_in_steps().get((owner, name))
+    return answered if in_steps is None else (answered or Published()).plus(in_steps)
 
 
 def name_in(arn: str) -> str:

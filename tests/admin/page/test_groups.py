@@ -54,6 +54,8 @@ def test_a_group_is_shown_with_its_consumers_and_holders(operator: Operator) -> 
     assert re.findall(r'class="number">(\d+)<', row[0])[1:] == ["1", "0", "2", "1"]
     assert consumer in text
     assert HOSTILE not in text
+    assert "/page/as/curl/ElasticqDrainConsumer" in text
+    assert "/page/as/cli/" not in text
     assert "queues shared-1" in text
     assert "No group has" in operator.ask("/groups.html?filter=none")[1]
     operator.act("ElasticqDeleteGroup", {"GroupName": "sharing"})

@@ -7,8 +7,11 @@ from urllib.request import urlopen
 
 import pytest
 
-from elasticq.admin.page.topics import name_in, takes
+from elasticq.admin.page.topics import name_in, published, takes
 from elasticq.model.commands import MessageAttributeValue
+from elasticq.model.topic_commands import Publish
+from elasticq.model.topic_results import PublishCounts, PublishResult
+from tests.admin.member import Member
 from tests.admin.operator import FORM, Operator
 from tests.push.receiver import receiving
 from tests.system.cluster.cluster import until
@@ -52,6 +55,21 @@ def test_a_filter_lets_pass_what_a_publish_would_deliver(
     subscription: dict[str, str], attributes: Any, body: str, wanted: bool
 ) -> None:
     assert takes(subscription, attributes, body) is wanted
+
+
+def test_what_is_delivered_in_steps_is_told_with_the_rest() -> None:
+    member = Member()
+    assert published(member, "000000000000", "unknown") is None
+    for count in (0, 5):
+        arn = "arn:aws:sns:us-east-1:000000000000:many"
+        result = PublishResult("m", counts=PublishCounts(delivered=count))
+        if count:
+            member.meter().counts["Publish"](Publish(topic_arn=arn), "000000000000", result, 0.0)
+        found = published(member, "000000000000", "many")
+        in_steps = member.delivered_in_steps()["000000000000", "many"]
+        assert found is not None
+        assert found.delivered == count + in_steps.delivered + in_steps.dead_lettered
+        assert found.published == (count > 0)
 
 
 def test_the_name_of_a_topic_ends_its_arn() -> None:

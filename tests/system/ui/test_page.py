@@ -263,6 +263,19 @@ def test_a_topic_is_made_asked_about_and_published_to(page: Any, operator: Opera
     picture(page, "topics")
 
 
+def test_a_consumer_of_a_group_is_drained(page: Any, operator: Operator) -> None:
+    queue(operator, "shared")
+    operator.act("ElasticqSetGroup", {"GroupName": "sharing", "QueueNames": ["shared"]})
+    operator.act("ElasticqJoinGroup", {"GroupName": "sharing", "ConsumerName": "tired"})
+    page.goto(operator.url + "/groups.html")
+    page.get_by_role("button", name="as curl").click()
+    expect(page.locator("#told pre")).to_contain_text("/api/actions/ElasticqDrainConsumer")
+    picture(page, "groups")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Drain").click()
+    expect(page.locator("#told")).to_contain_text("ElasticqDrainConsumer was done")
+
+
 def test_purging_wants_the_name(page: Any, operator: Operator) -> None:
     queue(operator, "purged", "a", "b")
     page.goto(operator.url + QUEUE + "purged")
@@ -345,8 +358,17 @@ def test_a_phone_scrolls_in_one_direction_only(browser: Any, operator: Operator,
     queue(operator, LONG, "hello")
     context = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme=scheme)
     tab = context.new_page()
-    for number, path in enumerate(("/", QUEUE + LONG, "/cluster.html")):
+    at = f"{datetime.now(UTC).timestamp() * 1_000 + 3_600_000:.0f}"
+    later = {"ElasticqDeliverAt": {"DataType": "Number", "StringValue": at}}
+    operator.act("SendMessage", {"QueueUrl": LONG, "MessageBody": "x" * 200, "MessageAttributes": later})
+    topic = operator.act("CreateTopic", {"Name": LONG})[1]["TopicArn"]
+    arn = f"arn:aws:sqs:us-east-1:000000000000:{LONG}"
+    operator.act("Subscribe", {"TopicArn": topic, "Protocol": "sqs", "Endpoint": arn})
+    operator.act("Publish", {"TopicArn": topic, "Message": "x"})
+    of_queue = (QUEUE + LONG, f"{QUEUE}{LONG}/scheduled")
+    for number, path in enumerate(("/", *of_queue, f"/topics/000000000000/{LONG}", "/cluster.html", "/definitions")):
         tab.goto(operator.url + path)
+        tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390, path
         picture(tab, f"phone-{scheme}-{number}")
     context.close()
@@ -360,8 +382,16 @@ def test_axe_finds_nothing_serious(browser: Any, operator: Operator, scheme: str
     operator.act("Subscribe", {"TopicArn": topic, "Protocol": "sqs", "Endpoint": arn})
     script, context = axe(), browser.new_context(color_scheme=scheme, bypass_csp=True)
     tab = context.new_page()
-    paths = ("/", QUEUE + "examined", "/topics", "/topics/000000000000/examined", "/cluster.html", "/definitions")
-    for path in (*paths, "/consumers", "/events", "/api/docs"):
+    paths = (
+        "/",
+        QUEUE + "examined",
+        QUEUE + "examined/scheduled",
+        "/topics",
+        "/topics/000000000000/examined",
+        "/cluster.html",
+        "/definitions",
+    )
+    for path in (*paths, "/groups.html", "/consumers", "/events", "/api/docs"):
         tab.goto(operator.url + path)
         tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         tab.evaluate(script)
