@@ -68,7 +68,8 @@ ANSWERED: dict[str, Callable[[TopicWorld], dict[str, Any]]] = {
 BY_TOKEN = "ConfirmSubscription"
 """Answered too, but the token is known to the endpoint alone; tests/http/test_topics.py confirms."""
 DIFFERENCES = (
-    'Signature of what a queue gets: the text `VW5zaWduZWQ=` ("Unsigned") instead of a signature.',
+    'Signature of what a queue gets: the text `VW5zaWduZWQ=` ("Unsigned") instead of a signature, unless '
+    "`push.sign_queues` is true ([why](topics.md#signatures)).",
     "Subscribe with an endpoint that needs a confirmation: the confirmation waits in the server like any message to "
     "it; email, email-json, sms, application, lambda and firehose are never delivered.",
     "ArchivePolicy, ReplayPolicy and ReplayStatus are refused.",
