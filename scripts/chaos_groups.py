@@ -14,6 +14,7 @@ finding or a stale write. The directories are kept then.
 import argparse
 import sys
 from functools import partial
+from math import ceil
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -92,7 +93,7 @@ def _crew(cluster: Cluster) -> crew.Crew:
 
 def _print(what: str, times_ms: list[float]) -> None:
     times_ms.sort()
-    middle, high = times_ms[len(times_ms) // 2], times_ms[min(len(times_ms) - 1, len(times_ms) * 99 // 100)]
+    middle, high = (times_ms[ceil(len(times_ms) * part) - 1] for part in (0.5, 0.99))
     told = f"p50 {middle:.0f} ms, p99 {high:.0f} ms, most {times_ms[-1]:.0f} ms"
     print(f"{what}: others held all after {told} ({len(times_ms)} times)", flush=True)
 

@@ -30,6 +30,7 @@ from elasticq.http.framing import CLOSING, PARKED, SLOW, WRITING, YIELDED, Frami
 from elasticq.http.head import JSON, REST, without_body
 from elasticq.model.commands import Call, Command, Origin, ReceiveMessage
 from elasticq.model.errors import ServiceUnavailable, SqsError
+from elasticq.model.group_commands import ElasticqHeartbeat
 from elasticq.model.results import ReceiveMessageResult, Result, StaleResult
 from elasticq.runtime.runtime import RuntimeStopped
 from elasticq.wire import json, query
@@ -117,7 +118,7 @@ class SqsProtocol(Framing):
         self.flush()
         if self._hold & SLOW:
             return None
-        if self._hold & PARKED and self._is_receiving():
+        if self._hold & PARKED and self._may_wait():
             self._leave()
             return None
         return not self._is_secure and bool(self._hold & (PARKED | WRITING | YIELDED))  # TLS has no half-open end
@@ -388,15 +389,15 @@ class SqsProtocol(Framing):
             self._resume_soon()
 
     def _leave(self) -> None:
-        """Cancel a waiting receive whose client is gone."""
-        if self._is_receiving():
+        """Cancel a waiting receive or heartbeat whose client is gone; the answer would prolong a dead one's session."""
+        if self._may_wait():
             self._hold |= CLOSING
             self._context.runtime.cancel(self if self._rest is None else self._rest)
 
-    def _is_receiving(self) -> bool:
+    def _may_wait(self) -> bool:
         if self._rest is not None:
             return self._rest.is_receiving
-        return self._pending is not None and isinstance(self._pending[2], ReceiveMessage)
+        return self._pending is not None and isinstance(self._pending[2], (ReceiveMessage, ElasticqHeartbeat))
 
     def submit_by(self, submit: Submit) -> None:
         self._submit = submit

@@ -132,6 +132,33 @@ async def test_a_long_poll_whose_client_left_takes_no_message(leave: str) -> Non
     await desk.close()
 
 
+@pytest.mark.parametrize("leave", ["connection_lost", "eof"])
+async def test_a_waiting_heartbeat_whose_client_left_prolongs_no_session(leave: str) -> None:
+    desk = Desk()
+    group = {"GroupName": "workers", "QueueNames": ["orders"], "SessionTimeoutMs": 9_000}
+    await desk.ask(json_request("ElasticqSetGroup", group))
+    joined = (await desk.ask(json_request("ElasticqJoinGroup", {"GroupName": "workers"}))).json()
+    consumer = {"GroupName": "workers", "ConsumerId": joined["ConsumerId"]}
+    version = (await desk.ask(json_request("ElasticqHeartbeat", consumer))).json()["Version"]
+    protocol, line = desk.connect()
+    protocol.data_received(
+        json_request("ElasticqHeartbeat", {**consumer, "KnownVersion": version, "WaitTimeSeconds": 20})
+    )
+    assert not line.received
+    if leave == "eof":
+        assert not protocol.eof_received()
+        line.close()
+        await settle()
+    else:
+        protocol.connection_lost(None)
+    before = (await desk.ask(json_request("ElasticqDescribeGroups", {}))).json()["Groups"][0]["Consumers"]
+    desk.pass_ms(4_000)  # the server lets a heartbeat wait for a third of the session at most
+    await settle()
+    after = (await desk.ask(json_request("ElasticqDescribeGroups", {}))).json()["Groups"][0]["Consumers"]
+    assert [each["DeadlineMs"] for each in after] == [each["DeadlineMs"] for each in before]
+    await desk.close()
+
+
 async def test_a_message_that_cannot_be_written_becomes_visible_again() -> None:
     desk = Desk()
     await desk.ask(CREATE)

@@ -104,6 +104,11 @@ class Crew:
         is_whole = len(holders) == len(self.resources) and len(counts) == len(self.processes)
         return is_whole and max(counts) - min(counts) <= 1
 
+    def settle(self) -> None:
+        """Wait until all is even, and the consumers know what the server tells, which is a little earlier."""
+        until(self.is_even, "all is held, evenly")
+        until(lambda: self._noted() >= self._tokens(), "consumers hold what the server tells")
+
     def torment(self, pauses: int, seed: int, kill_each: int = 20) -> tuple[int, int]:
         """Pause and kill those that run, each by itself; returns how many pauses and kills there were."""
         chance, done, kills = random.Random(seed), 0, 0
@@ -133,9 +138,7 @@ class Crew:
 
     def judged(self, pauses: int, kills: int) -> Verdict:
         """Wait until all is even, let everybody leave, and judge what was noted."""
-        until(self.is_even, "all is held, evenly")
-        # What the server tells is what the consumers are told, but a little earlier.
-        until(lambda: self._noted() >= self._tokens(), "consumers hold what the server tells")
+        self.settle()
         group = self.described()
         rest = Rest(
             consumer.now_us(), {each["ConsumerId"]: each["Weight"] for each in group["Consumers"]}, self.resources
@@ -150,10 +153,13 @@ class Crew:
 
     def killing_takes(self) -> float:
         """Kill one; return how many milliseconds later others held all that it had, and start it anew."""
-        until(self.is_even, "all is held, evenly")
+        self.settle()
         name = min(self.processes)
+        log = self._logs[name]
         at_us = self.kill9(name)
-        mine = {event.resource for event in self._held() if (event.until_us or 0) >= at_us}
+        last = history.read([self.notes[log]]).events
+        mine = {event.resource for event in last if isinstance(event, Held) and event.until_us == at_us}
+        assert mine, f"{name} held nothing"
         until(lambda: mine <= {event.resource for event in self._held() if event.from_us > at_us}, "others hold all")
         times = [
             min(event.from_us for event in self._held() if event.resource == each and event.from_us > at_us)

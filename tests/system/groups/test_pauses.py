@@ -8,7 +8,7 @@ import pytest
 from tests.system.cluster.cluster import HOST, Cluster, until
 from tests.system.groups.crew import Crew
 
-PAUSES = 12
+PAUSES = 8
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def test_paused_and_killed_consumers_write_nothing_stale(crew: Crew) -> None:
     for name in ("a", "b", "c"):
         crew.start(name)
     until(crew.is_even, "all is held, evenly")
-    verdict = crew.judged(*crew.torment(PAUSES, seed=1, kill_each=6))
+    verdict = crew.judged(*crew.torment(PAUSES, seed=1, kill_each=4))
     assert verdict.findings == []
     assert verdict.stale == []
     assert (verdict.pauses, verdict.kills) == (PAUSES - 2, 2)

@@ -9,7 +9,7 @@ from tests.system.groups import soak
 def test_joins_leaves_and_a_killed_master_make_no_two_holders(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path / "cluster", 3)
     try:
-        figures = soak.soak(cluster.start(), tmp_path / "soak", 12, seed=1, kill_each_s=12, session_ms=6_000)
+        figures = soak.soak(cluster.start(), tmp_path / "soak", 8, seed=1, kill_each_s=8, session_ms=6_000)
     finally:
         cluster.end()
     assert figures.findings == []
