@@ -5,21 +5,24 @@ releases what was stopped. One waits at the server for changes. One makes the ca
 decide is in group_state.py. Further threads receive while somebody iterates (group_messages.py).
 """
 
+import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from time import monotonic
 from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self
 from uuid import uuid4
 
-from elasticq.client.errors import ClientError, SqsError
+from elasticq.client.calls import Members
+from elasticq.client.errors import ClientError, SqsError, Unreachable
 from elasticq.client.fencing import error_code
 from elasticq.client.group_calls import GroupCalls
 from elasticq.client.group_held import Held, Message
 from elasticq.client.group_messages import Receivers
 from elasticq.client.group_state import Ask, GroupState, View
 from elasticq.client.retries import Retries, is_transient
+from elasticq.client.sqs import Sqs
 
 JOIN_S: Final = 30.0
 WATCH_S: Final = 20
@@ -29,9 +32,13 @@ UNKNOWN_CONSUMER: Final = "ElasticqUnknownConsumer"
 Callback = Callable[[Held], object]
 
 
+_SLEEPS_TOO: Final = getattr(time, "CLOCK_BOOTTIME", None)
+"""The monotonic clock of Linux that also counts while the machine sleeps; ``monotonic`` stands still there."""
+
+
 def now_ms() -> float:
-    """Return the time of this machine's monotonic clock in milliseconds."""
-    return monotonic() * 1_000
+    """Return the time of a monotonic clock of this machine in milliseconds, with the time for which it slept."""
+    return (time.monotonic() if _SLEEPS_TOO is None else time.clock_gettime(_SLEEPS_TOO)) * 1_000
 
 
 class Group:
@@ -75,9 +82,13 @@ class Group:
         self._revoked: set[int] = set()  # on_revoked has returned
         self._stuck: set[int] = set()  # on_revoked failed: perhaps something is still acted on
         self._is_broken = False  # nobody makes callbacks any more
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
         self._join_id = ""
+        self._join_sent_ms = 0.0
+        self._process_id = os.getpid()
         self._threads: list[threading.Thread] = []
+        self._is_leaving = False  # close() has begun, in any thread
+        self._has_left = False
         self.receivers = Receivers(self._changed, self.messages, receivers, receive, self._fail, self._settle)
 
     # --- what is held -------------------------------------------------------------------
@@ -101,15 +112,19 @@ class Group:
     @property
     def hold_until_s(self) -> float:
         """When this consumer stops by itself, by ``time.monotonic()``, unless a heartbeat is answered before."""
-        return self._state.hold_until_ms / 1_000
+        return time.monotonic() + (self._state.hold_until_ms - now_ms()) / 1_000
 
     def may_act(self, token: int) -> bool:
         """As Held.is_held."""
+        if self._is_forked():
+            return False
         with self._changed:
             return self._state.may_act(token, now_ms())
 
     def may_finish(self, token: int) -> bool:
         """As Held.may_finish."""
+        if self._is_forked():
+            return False
         with self._changed:
             return self._state.may_finish(token, now_ms())
 
@@ -127,6 +142,8 @@ class Group:
         A message is done when the next one is asked for. Of one resource one message at a time is given out, so that
         threads that each iterate keep its order.
         """
+        if self._is_forked():
+            raise RuntimeError("this consumer lives in the process that forked this one: make a Group of its own here")
         self.receivers.start()
         yield from self.receivers
         if self._failure is not None:
@@ -146,13 +163,20 @@ class Group:
             raise self._failure
 
     def join(self) -> None:
-        """Join the group and start the threads. Raises SqsError, such as ElasticqGroupDoesNotExist, or Unreachable."""
+        """Join the group and start the threads; a consumer that has joined stays as it is.
+
+        Raises SqsError, such as ElasticqGroupDoesNotExist, or Unreachable.
+        """
+        if self._threads and not self._has_left:
+            return
+        self._process_id = os.getpid()
+        self._threads, self._is_leaving, self._has_left = [], False, False
         retries = Retries(JOIN_S)
         while not self._state.view.consumer_id:
             try:
                 self._ask(self._state.ask(now_ms()))
             except (ClientError, OSError) as failure:
-                if not retries.wait(failure):
+                if self._is_closing or not retries.wait(failure):
                     raise
         for run in (self._renew, self._watch, self._act):
             thread = threading.Thread(
@@ -164,55 +188,76 @@ class Group:
     def close(self) -> None:
         """Stop everything, with on_revoked for all that is held, then leave the group, so that others have it at once.
 
-        Waits for messages that iterations in other threads gave out. In a callback it returns at once.
+        Waits for messages that iterations in other threads gave out, and for another thread that closes. In a callback,
+        and in a process that was forked, it returns at once. A thread that on_revoked waits for calls ``end`` instead.
         """
-        self._end()
+        if self._is_forked():
+            return
+        self.end()
         if threading.current_thread() in self._threads:
             return
         self.receivers.let_go(threading.get_ident())
         with self._changed:
-            threads, self._threads = self._threads, []
-            if not threads:
+            if self._is_leaving:
+                self._changed.wait_for(lambda: self._has_left)
                 return
+            if not self._threads:
+                return
+            self._is_leaving = True
+        try:
+            self._leave()
+        finally:
+            with self._changed:
+                self._has_left = True
+                self._changed.notify_all()
+
+    def end(self) -> None:
+        """Begin to end the consumer and return at once: a callback or any thread may call it, ``close`` does the rest.
+
+        Nothing new begins from now on, iterations end, and on_revoked is called for all that is held.
+        """
+        with self._changed:
+            self._is_closing = True
+            self._state.close()
+            self.receivers.stop()
+
+    def _leave(self) -> None:
+        """Wait until everything has stopped, then leave; calls that a silent server does not answer are abandoned."""
+        with self._changed:
             self._changed.wait_for(self._has_stopped)
             consumer_id = self._state.view.consumer_id
             self._state.lost(consumer_id)
             self._changed.notify_all()
-        if (
-            consumer_id and not self._stuck and not self._is_broken
-        ):  # else the session's end frees what this consumer had
-            with suppress(ClientError, OSError):
+        if consumer_id and not self._stuck and not self._is_broken:
+            with suppress(ClientError, OSError):  # the session's end frees what this consumer had, then
                 self._calls.try_once(
                     lambda sqs: sqs.leave_group(GroupName=self.name, ConsumerId=consumer_id), CALL_READ_S
                 )
-        for thread in threads:
-            thread.join()
-        self.receivers.join()
+        until_s = time.monotonic() + CALL_READ_S
+        for thread in (*self._threads, *self.receivers.threads):
+            thread.join(max(0.0, until_s - time.monotonic()))
         self._calls.close()
 
     def _has_stopped(self) -> bool:
         """True if nothing is acted on any more, but for what cannot be stopped."""
         return self._is_closing and (self._is_broken or self._state.acting == len(self._stuck))
 
-    def _end(self) -> None:
-        """Want nothing any more."""
-        with self._changed:
-            self._is_closing = True
-            self._state.close()
-            self.receivers.stop()
+    def _is_forked(self) -> bool:
+        """True in a child of the consumer's process: it has none of the threads, and hears of no revocation."""
+        return self._process_id != os.getpid()
 
-    def _fail(self, failure: Exception) -> None:
+    def _fail(self, failure: BaseException) -> None:
         with self._changed:
             if self._failure is None:
                 self._failure = failure
-        self._end()
+        self.end()
 
     def _guarded(self, run: Callable[[], None]) -> None:
         try:
             run()
-        except Exception as failure:
+        except BaseException as failure:
             with self._changed:
-                self._is_broken = run == self._act
+                self._is_broken |= run == self._act
             self._fail(failure)
 
     # --- heartbeats ---------------------------------------------------------------------
@@ -241,11 +286,12 @@ class Group:
         sent_ms = now_ms()
         try:
             if not ask.consumer_id:
-                view = View.read(self._join())
+                view = self._join()
+                sent_ms = self._join_sent_ms
             elif ask.released:
-                view = View.read(self._heartbeat(ask.consumer_id, Released=ask.released))
+                view = self._heartbeat(ask.consumer_id, Released=ask.released)
             else:
-                view = View.read(self._heartbeat(ask.consumer_id))
+                view = self._heartbeat(ask.consumer_id)
         except Exception as failure:
             with self._changed:
                 self._state.failed(now_ms())
@@ -259,28 +305,35 @@ class Group:
                 self._state.joined(view, sent_ms)
             self._changed.notify_all()
 
-    def _join(self) -> dict[str, Any]:
-        """Join; all tries until one is answered are one call to the server, so that they make one consumer."""
-        self._join_id = self._join_id or str(uuid4())
+    def _join(self) -> View:
+        """Join; all tries until one is answered are one call to the server, so that they make one consumer.
+
+        Its session counts from the try that the server executed, which may be the first one.
+        """
+        if not self._join_id:
+            self._join_id, self._join_sent_ms = str(uuid4()), now_ms()
         given: dict[str, Any] = {"GroupName": self.name, "Weight": self._weight}
         if self._consumer_name:
             given["ConsumerName"] = self._consumer_name
         try:
-            answer = self._calls.try_once(
-                lambda sqs: sqs.join_group(invocation_id=self._join_id.encode(), **given), CALL_READ_S
-            )
+            view = self._view(lambda sqs: sqs.join_group(invocation_id=self._join_id.encode(), **given), CALL_READ_S)
         except SqsError as failure:
             if not is_transient(failure):
                 self._join_id = ""
             raise
         self._join_id = ""
-        return answer
+        return view
 
-    def _heartbeat(self, consumer_id: str, **more: Any) -> dict[str, Any]:
+    def _heartbeat(self, consumer_id: str, **more: Any) -> View:
         read_s = CALL_READ_S + more.get("WaitTimeSeconds", 0)
-        return self._calls.try_once(
-            lambda sqs: sqs.heartbeat(GroupName=self.name, ConsumerId=consumer_id, **more), read_s
-        )
+        return self._view(lambda sqs: sqs.heartbeat(GroupName=self.name, ConsumerId=consumer_id, **more), read_s)
+
+    def _view(self, call: Callable[[Sqs], Members], read_s: float) -> View:
+        answer = self._calls.try_once(call, read_s)
+        try:
+            return View.read(answer)
+        except (KeyError, TypeError, ValueError) as failure:
+            raise Unreachable("the answer is no view of a group: something else answers there") from failure
 
     def _is_over(self, failure: Exception, consumer_id: str) -> bool:
         """Return whether a failure is that the consumer's session is over, and note it; the lock is held."""
@@ -300,7 +353,7 @@ class Group:
                 view = self._state.view
             sent_ms = now_ms()
             try:
-                answer = self._heartbeat(view.consumer_id, KnownVersion=view.version, WaitTimeSeconds=WATCH_S)
+                newer = self._heartbeat(view.consumer_id, KnownVersion=view.version, WaitTimeSeconds=WATCH_S)
             except (ClientError, OSError) as failure:
                 with self._changed:
                     if self._is_over(failure, view.consumer_id) or self._is_closing:
@@ -310,7 +363,7 @@ class Group:
                     self._changed.wait(CALL_READ_S / 5)
                 continue
             with self._changed:
-                self._state.answered(View.read(answer), sent_ms)
+                self._state.answered(newer, sent_ms)
                 self._changed.notify_all()
 
     # --- callbacks ----------------------------------------------------------------------
@@ -334,8 +387,8 @@ class Group:
         try:
             if self._on_assigned is not None:
                 self._on_assigned(held)
-        except Exception as failure:
-            self._fail(failure)  # and on_revoked follows, as it may have begun something
+        except BaseException as failure:  # sys.exit() and pytest.fail(), too: else nobody learns that it ended
+            self._fail(failure)  # and on_revoked follows, as on_assigned may have begun something
         with self._changed:
             self._held[held.token] = held
             self._state.started(held.token)
@@ -346,7 +399,7 @@ class Group:
         try:
             if self._on_revoked is not None:
                 self._on_revoked(held)
-        except Exception as failure:
+        except BaseException as failure:
             with self._changed:
                 self._stuck.add(held.token)
             self._fail(failure)

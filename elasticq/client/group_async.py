@@ -35,6 +35,7 @@ class AsyncGroup:
         """client and options: as of Group."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ready = asyncio.Event()
+        self._callback: asyncio.Task[Any] | None = None  # the callback that runs now
         self._group = Group(
             client, name, on_assigned=self._in_loop(on_assigned), on_revoked=self._in_loop(on_revoked), **options
         )
@@ -64,7 +65,11 @@ class AsyncGroup:
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
-        await asyncio.to_thread(self._group.join)
+        try:
+            await asyncio.to_thread(self._group.join)
+        except asyncio.CancelledError:  # the thread goes on, and nobody would close what it joins
+            self._group.end()
+            raise
         return self
 
     async def __aexit__(
@@ -75,9 +80,16 @@ class AsyncGroup:
             self._group.wait(0)
 
     async def close(self) -> None:
-        """As Group.close: what other tasks have in hand is waited for."""
+        """As Group.close: waits for what other tasks have in hand, and in a callback returns at once."""
+        if self._callback is not None and asyncio.current_task() is self._callback:
+            self._group.end()
+            return
         self._group.receivers.let_go(asyncio.current_task())
         await asyncio.to_thread(self._group.close)
+
+    def end(self) -> None:
+        """As Group.end."""
+        self._group.end()
 
     async def __aiter__(self) -> AsyncIterator[AsyncMessage]:
         """Receive from all that is held, also from what comes later, until the consumer ends.
@@ -115,6 +127,13 @@ class AsyncGroup:
 
         def call(held: Held) -> None:
             assert self._loop is not None
-            asyncio.run_coroutine_threadsafe(wanted(held), self._loop).result()
+            asyncio.run_coroutine_threadsafe(self._run(wanted, held), self._loop).result()
 
         return call
+
+    async def _run(self, callback: AsyncCallback, held: Held) -> None:
+        self._callback = asyncio.current_task()
+        try:
+            await callback(held)
+        finally:
+            self._callback = None

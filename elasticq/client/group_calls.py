@@ -29,7 +29,7 @@ class GroupCalls:
             self._light = Sqs(client, connect_s=CONNECT_S, verify=verify)
         elif isinstance(client, Sqs):
             self._light = client
-        self._boto3 = client
+        self._given = client
         self._verify = verify
         endpoints, admin = tuple(endpoints), tuple(admin)
         self._is_many = bool(endpoints or admin)
@@ -41,7 +41,7 @@ class GroupCalls:
     def messages(self) -> Any:
         """The client that receives and deletes messages: boto3's own, or a light one that knows all endpoints."""
         if self._light is None:
-            return self._boto3
+            return self._given
         return _Everywhere(self) if self._is_many else self._light
 
     def try_once(self, call: Callable[[Sqs], Members], read_s: float) -> Members:
@@ -64,20 +64,22 @@ class GroupCalls:
         """Close the connections that were opened here."""
         for _, client in list(self._made.values()):
             client.close()
+        if self._light is not None and self._light is not self._given:
+            self._light.close()
 
     def _client(self, endpoint: str, read_s: float) -> Sqs:
         """Return the client for an endpoint, a new one if the key has changed since."""
         if self._light is not None:
             credentials = UNSIGNED  # are those of the client, always
         else:
-            credentials = _credentials_of(self._boto3)
+            credentials = _credentials_of(self._given)
         known = self._made.get((endpoint, read_s))
         if known is not None and known[0] == credentials:
             return known[1]
         if self._light is not None:
             made = self._light.at(endpoint, read_s=read_s, retry_s=0)
         else:
-            region = self._boto3.meta.region_name
+            region = self._given.meta.region_name
             made = Sqs(
                 endpoint, region, credentials, connect_s=CONNECT_S, read_s=read_s, retry_s=0, verify=self._verify
             )

@@ -47,7 +47,7 @@ class Receivers:
         client: Any,
         number: int,
         receive: Mapping[str, Any],
-        fail: Callable[[Exception], None],
+        fail: Callable[[BaseException], None],
         idle: Callable[[int], None],
     ) -> None:
         """number: of threads; receive: members of each ReceiveMessage; idle: is told tokens that are not busy now."""
@@ -85,10 +85,10 @@ class Receivers:
             self._changed.notify_all()
             self.on_ready()
 
-    def join(self) -> None:
-        """Wait until the threads have ended."""
-        for thread in self._threads:
-            thread.join()
+    @property
+    def threads(self) -> list[threading.Thread]:
+        """What receives, once somebody iterates."""
+        return self._threads
 
     def add(self, held: Held) -> None:
         """Receive from this as well."""
@@ -166,11 +166,11 @@ class Receivers:
     def _put_back(self, batch: Batch) -> None:
         """Give messages back that nobody got. Where that fails, they come again after their visibility timeout."""
         if batch.messages:
-            entries = [
-                {"Id": str(at), "ReceiptHandle": each["ReceiptHandle"], "VisibilityTimeout": 0}
-                for at, each in enumerate(batch.messages)
-            ]
             with suppress(Exception):
+                entries = [
+                    {"Id": str(at), "ReceiptHandle": each["ReceiptHandle"], "VisibilityTimeout": 0}
+                    for at, each in enumerate(batch.messages)
+                ]
                 self._client.change_message_visibility_batch(QueueUrl=batch.held.queue_url, Entries=entries)
         self._rest(batch.held)
 

@@ -1,13 +1,17 @@
 """A consumer of a group, against a server."""
 
+import os
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import boto3
 import pytest
 
-from elasticq.client import Group, Held, SqsError
+from elasticq.client import Group, Held, Sqs, SqsError
 from elasticq.testing import ElasticQ
 from tests.client.grouped import GROUP, Workplace, until_holds
 from tests.system.cluster.cluster import until
@@ -193,3 +197,144 @@ def test_a_failure_of_its_own_ends_it_too(work: Workplace, monkeypatch: pytest.M
     with pytest.raises(IndexError), Group(work.sqs, GROUP) as group:
         assert list(group) == []
     assert work.states() == {"held"}, "what it had is left to the session's end"
+
+
+def test_an_exit_in_a_callback_ends_the_consumer(work: Workplace) -> None:
+    group = Group(work.sqs, GROUP, on_assigned=lambda held: sys.exit("enough"))
+    group.join()
+    with pytest.raises(SystemExit, match="enough"):
+        group.wait(60)
+    group.close()
+    assert work.group()["Consumers"] == []
+
+
+def test_a_second_failure_does_not_hide_that_nobody_makes_callbacks(
+    work: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("elasticq.client.group.Held", lambda *parts: parts[99])
+    group = Group(work.sqs, GROUP)
+    group.join()
+    with pytest.raises(IndexError):
+        group.wait(60)
+    work.sqs.delete_group(GroupName=GROUP)
+    group._guarded(lambda: work.group()["no group"])  # as a heartbeat that is refused
+    group.close()
+
+
+def test_a_thread_that_a_callback_waits_for_can_end_the_consumer(work: Workplace) -> None:
+    workers: list[threading.Thread] = []
+
+    def assigned(held: Held) -> None:
+        workers.append(threading.Thread(target=group.end))
+        workers[-1].start()
+
+    group = Group(work.sqs, GROUP, on_assigned=assigned, on_revoked=lambda held: workers[0].join())
+    with group:
+        assert group.wait(60)
+    assert work.group()["Consumers"] == []
+
+
+def test_who_closes_second_waits_until_everything_has_stopped(work: Workplace) -> None:
+    begun, may_return = threading.Event(), threading.Event()
+    ended: list[Held] = []
+
+    def revoked(held: Held) -> None:
+        begun.set()
+        may_return.wait()
+        ended.append(held)
+
+    with Group(work.sqs, GROUP, on_revoked=revoked) as group:
+        until_holds(group, *NAMES)
+        first = threading.Thread(target=group.close)
+        first.start()
+        begun.wait()
+        threading.Timer(0.2, may_return.set).start()
+    assert len(ended) == 4
+    assert work.group()["Consumers"] == []
+    first.join()
+
+
+def test_to_join_twice_is_to_join_once(work: Workplace) -> None:
+    group = Group(work.sqs, GROUP)
+    group.join()
+    with group:
+        assert len(group._threads) == 3
+        assert len(work.group()["Consumers"]) == 1
+
+
+def test_close_does_not_wait_for_a_server_that_is_silent(work: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers, asked = threading.Event(), threading.Event()
+
+    def receive(sqs: Sqs, **members: Any) -> dict[str, Any]:
+        asked.set()
+        answers.wait()
+        return {}
+
+    monkeypatch.setattr(Sqs, "receive_message", receive)
+    monkeypatch.setattr("elasticq.client.group.CALL_READ_S", 1.0)
+    with Group(work.sqs, GROUP, receivers=1) as group:
+        reader = threading.Thread(target=lambda: list(group))
+        reader.start()
+        asked.wait()
+    assert group.receivers.threads[0].is_alive()
+    answers.set()
+    reader.join()
+    group.receivers.threads[0].join()
+
+
+def test_time_for_which_the_machine_slept_counts(work: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept_s = 0.0
+    monkeypatch.setattr(
+        "elasticq.client.group.time.clock_gettime", lambda clock: time.monotonic() + slept_s * (clock == 7)
+    )
+    with Group(work.sqs, GROUP) as group:
+        until_holds(group, *NAMES)
+        held = group.held["work-0"]
+        assert 0 < group.hold_until_s - time.monotonic() < 10
+        with work.server.fault("ElasticqHeartbeat"):
+            slept_s = 3_600.0
+            assert not held.is_held()
+            assert not held.may_finish()
+        slept_s = 0.0
+
+
+def test_the_hold_of_a_join_counts_from_its_first_try(work: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_ms = 1_000_000.0
+    monkeypatch.setattr("elasticq.client.group.now_ms", lambda: now_ms)
+    group = Group(work.sqs, GROUP)
+    asked = group._state.ask(now_ms)
+    with work.server.fault("ElasticqJoinGroup", times=1), pytest.raises(SqsError):
+        group._ask(asked)
+    now_ms += 9_000
+    group._ask(asked)
+    assert group._state.hold_until_ms < now_ms, "the first try may have begun the session, which ends before"
+
+
+FORKED = """
+import os, sys
+from elasticq.client import Group
+
+with Group(sys.argv[1], "workers") as group:
+    while not group.held:
+        group.wait(0.05)
+    (held,) = group.held.values()
+    child = os.fork()
+    if child:
+        assert os.waitpid(child, 0)[1] == 0
+        assert held.is_held()
+    else:
+        assert not held.is_held() and not held.may_finish() and not group.held
+        try:
+            list(group)
+        except RuntimeError as failure:
+            assert "process" in str(failure)
+"""
+
+
+def test_a_forked_process_holds_nothing_and_leaves_nothing() -> None:
+    with ElasticQ() as server:
+        work = Workplace(server, 1)
+        key = {"AWS_ACCESS_KEY_ID": server.account, "AWS_SECRET_ACCESS_KEY": "x", "AWS_REGION": server.region}
+        command = [sys.executable, "-W", "ignore", "-c", FORKED, server.endpoint_url]
+        subprocess.run(command, check=True, timeout=60, env={**os.environ, **key})
+        work.sqs.close()

@@ -97,3 +97,37 @@ async def test_what_ends_a_consumer_is_raised(work: Workplace) -> None:
     with pytest.raises(SqsError, match="ElasticqGroupDoesNotExist"):
         async with AsyncGroup(work.sqs, "none"):
             raise AssertionError
+
+
+async def test_close_in_a_callback_ends_the_consumer(work: Workplace) -> None:
+    async def assigned(held: Held) -> None:
+        await group.close()
+
+    group = AsyncGroup(work.sqs, GROUP, on_assigned=assigned)
+    async with group:
+        await group.wait()
+    assert work.group()["Consumers"] == []
+
+
+async def test_a_task_that_a_callback_waits_for_can_end_the_consumer(work: Workplace) -> None:
+    async def end() -> None:
+        group.end()
+
+    async def assigned(held: Held) -> None:
+        await asyncio.create_task(end())
+
+    group = AsyncGroup(work.sqs, GROUP, on_assigned=assigned)
+    async with group:
+        await group.wait()
+
+
+async def test_a_join_that_is_cancelled_leaves_no_consumer_behind(work: Workplace) -> None:
+    group = AsyncGroup(work.sqs, GROUP)
+    with work.server.fault("ElasticqJoinGroup") as fault:
+        joining = asyncio.create_task(group.__aenter__())
+        await asyncio.to_thread(until, lambda: fault.struck > 0, "it tries to join")
+        joining.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await joining
+    assert await asyncio.to_thread(group._group.wait, 60)
+    assert group.held == {}

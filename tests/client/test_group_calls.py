@@ -76,3 +76,23 @@ def test_all_tries_of_a_join_are_one_call() -> None:
         Group(server.endpoint, "g").join()
     assert len({headers(request)["amz-sdk-invocation-id"] for request in server.requests}) == 1
     assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("garbage", [{}, {"ConsumerId": 1}, {"Version": "x"}])
+def test_an_answer_that_is_no_view_counts_as_none(garbage: dict[str, Any]) -> None:
+    with Scripted(answer(garbage), GONE) as server, pytest.raises(SqsError, match="ElasticqGroupDoesNotExist"):
+        Group(server.endpoint, "g").join()
+    assert len({headers(request)["amz-sdk-invocation-id"] for request in server.requests}) == 1
+    assert len(server.requests) == 2
+
+
+def test_a_client_that_was_made_here_is_closed_here_and_no_other() -> None:
+    with Scripted(answer({})) as server, client(server) as sqs:
+        for given, closed in ((server.endpoint, 2), (sqs, 1)):
+            calls = GroupCalls(given, (), (), True)
+            calls.messages.list_queues()
+            beat(calls)
+            calls.close()
+            for _ in range(closed):
+                assert server.closed.get(timeout=60)
+        assert server.closed.empty()
