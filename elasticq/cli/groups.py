@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from elasticq.cli.confirm import confirm
 from elasticq.cli.parser import did_you_mean
 from elasticq.cli.queues import URL_VARIABLE, Failure, Misuse, add_command, pages, run_with
-from elasticq.cli.show import json_lines, one_line, table
+from elasticq.cli.show import json_lines, one_line, outcome, table
 from elasticq.model.group_figures import figures, held_by, shares_out
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _set(client: "Sqs", options: argparse.Namespace) -> int:
     if not wanted:
         raise Misuse("nothing is to be set: say --queue, --prefix or --partitions-of, or what is to change")
     client.set_group(GroupName=options.group, **wanted)
-    _tell(options, "group", options.group)
+    outcome(options.json, "group", options.group)
     return 0
 
 
@@ -139,14 +139,14 @@ def _consumer(client: "Sqs", options: argparse.Namespace) -> str:
 def _move(client: "Sqs", options: argparse.Namespace) -> int:
     consumer = _consumer(client, options)
     client.move_resource(GroupName=options.group, Resource=options.resource, ConsumerId=consumer)
-    _tell(options, "moved", options.resource)
+    outcome(options.json, "moved", options.resource)
     return 0
 
 
 def _drain(client: "Sqs", options: argparse.Namespace) -> int:
     consumer = _consumer(client, options)
     client.drain_consumer(GroupName=options.group, ConsumerId=consumer)
-    _tell(options, "drained", consumer)
+    outcome(options.json, "drained", consumer)
     return 0
 
 
@@ -157,12 +157,5 @@ def _delete(client: "Sqs", options: argparse.Namespace) -> int:
         question = f"Delete the group {options.group}, which has {consumers} consumers? Type the group's name:"
         confirm("the deletion of a group", question, options.group, "nothing was deleted")
     client.delete_group(GroupName=options.group)
-    _tell(options, "deleted", options.group)
+    outcome(options.json, "deleted", options.group)
     return 0
-
-
-def _tell(options: argparse.Namespace, name: str, value: str) -> None:
-    if options.json:
-        json_lines([{name: value}])
-    else:
-        print(value)

@@ -38,6 +38,14 @@ def json_lines(documents: Sequence[dict[str, Any]]) -> None:
         print(json.dumps(document))
 
 
+def outcome(as_json: bool, name: str, value: str) -> None:
+    """Print what a command has done: the value alone, or a line of JSON that names it."""
+    if as_json:
+        json_lines([{name: value}])
+    else:
+        print(value)
+
+
 def one_line(text: str) -> str:
     """Return ``text`` with escapes for control characters, so that a message cannot move the reader's cursor."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from elasticq.cli import carry
 from elasticq.cli.confirm import confirm
 from elasticq.cli.queues import Failure, add_command, message_attributes, pages, pair, run_with
-from elasticq.cli.show import json_lines, one_line, table
+from elasticq.cli.show import json_lines, one_line, outcome, table
 
 if TYPE_CHECKING:
     from elasticq.client import Sns
@@ -76,7 +76,7 @@ def _create(client: "Sns", options: argparse.Namespace) -> int:
     attributes = dict(pair(text) for text in options.attribute)
     if options.topic.endswith(".fifo"):
         attributes.setdefault("FifoTopic", "true")
-    _tell(options, "arn", client.create_topic(Name=options.topic, Attributes=attributes)["TopicArn"])
+    outcome(options.json, "arn", client.create_topic(Name=options.topic, Attributes=attributes)["TopicArn"])
     return 0
 
 
@@ -110,7 +110,7 @@ def _subscribe(client: "Sns", options: argparse.Namespace) -> int:
     answer = client.subscribe(
         TopicArn=arn, Protocol=protocol, Endpoint=endpoint, Attributes=attributes, ReturnSubscriptionArn=True
     )
-    _tell(options, "subscription", answer["SubscriptionArn"])
+    outcome(options.json, "subscription", answer["SubscriptionArn"])
     return 0
 
 
@@ -126,7 +126,7 @@ def _endpoint(text: str, topic_arn: str) -> tuple[str, str]:
 
 def _unsubscribe(client: "Sns", options: argparse.Namespace) -> int:
     client.unsubscribe(SubscriptionArn=options.subscription)
-    _tell(options, "unsubscribed", options.subscription)
+    outcome(options.json, "unsubscribed", options.subscription)
     return 0
 
 
@@ -142,7 +142,7 @@ def _publish(client: "Sns", options: argparse.Namespace) -> int:
     if options.message is not None:
         if options.deduplication_id is not None:
             shared["MessageDeduplicationId"] = options.deduplication_id
-        _tell(options, "MessageId", client.publish(TopicArn=arn, Message=options.message, **shared)["MessageId"])
+        outcome(options.json, "MessageId", client.publish(TopicArn=arn, Message=options.message, **shared)["MessageId"])
         return 0
     published = 0
     lines = ({"Message": line.rstrip("\n"), **shared} for line in sys.stdin)
@@ -150,7 +150,7 @@ def _publish(client: "Sns", options: argparse.Namespace) -> int:
         answer = client.publish_batch(TopicArn=arn, PublishBatchRequestEntries=entries)
         carry.check_taken(answer, entries, published)
         published += len(entries)
-    _tell(options, "published", str(published))
+    outcome(options.json, "published", str(published))
     return 0
 
 
@@ -160,12 +160,5 @@ def _delete(client: "Sns", options: argparse.Namespace) -> int:
         question = f"Delete the topic {arn} and its subscriptions? Type the topic's name:"
         confirm("the deletion of a topic", question, arn.rpartition(":")[2], "nothing was deleted")
     client.delete_topic(TopicArn=arn)
-    _tell(options, "deleted", arn)
+    outcome(options.json, "deleted", arn)
     return 0
-
-
-def _tell(options: argparse.Namespace, name: str, value: str) -> None:
-    if options.json:
-        json_lines([{name: value}])
-    else:
-        print(value)

@@ -39,13 +39,8 @@ def _oldest_ms(queue: Queue) -> int | None:
     """When the oldest message was sent. A bounded look is enough: the sweeper trims the sequences before it."""
     sequence = queue.issued.first()
     if sequence is not None and queue.row(sequence) is not None:  # so in nearly every queue, and a scrape asks all
-        return _sent_ms(queue, sequence)
+        return queue.sent_by_ms(sequence)
     for passed, sequence in enumerate(queue.issued):
         if passed == PASSED_MAX or queue.row(sequence) is not None:
             break
-    return None if sequence is None else _sent_ms(queue, sequence)
-
-
-def _sent_ms(queue: Queue, sequence: int) -> int:
-    content = queue.contents.get(sequence)
-    return content.sent_ms if content is not None else queue.ages.sent_by_ms(sequence)
+    return None if sequence is None else queue.sent_by_ms(sequence)

@@ -192,6 +192,11 @@ class Queue:
         row = self.rows.get(sequence)
         return row if row is not None else self.order.rowless(sequence)
 
+    def sent_by_ms(self, sequence: int) -> int:
+        """When the message was sent; a time at or after that where its contents are not in memory (``ages``)."""
+        content = self.contents.get(sequence)
+        return content.sent_ms if content is not None else self.ages.sent_by_ms(sequence)
+
     def keeps(self, row: Row) -> bool:
         """Whether ``rows`` holds messages whose delivery stands so; of others the order alone knows that.
 

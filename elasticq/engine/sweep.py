@@ -42,7 +42,7 @@ def removable(queue: Queue, now_ms: int, limit: int = MUTATION_ROWS_MAX) -> list
         if queue.row(sequence) is None:
             if passed > TRIMMED_MAX:
                 break
-        elif _sent_by_ms(queue, sequence) <= gone_before_ms:
+        elif queue.sent_by_ms(sequence) <= gone_before_ms:
             found.append(sequence)
             if len(found) == limit:
                 break
@@ -79,7 +79,7 @@ def delivered(queue: Queue, now_ms: int, limit: int = MUTATION_ROWS_MAX) -> list
         if row is None:
             continue
         since_ms = row.visible_at_ms if not row.delivery_number else row.first_received_ms or row.visible_at_ms
-        if (since_ms or _sent_by_ms(queue, sequence)) <= gone_before_ms:
+        if (since_ms or queue.sent_by_ms(sequence)) <= gone_before_ms:
             found.append(sequence)
     messages.swept = 0
     return found
@@ -95,11 +95,6 @@ def _expired(queue: Queue, now_ms: int) -> list[int]:
         passed = [sequence for sent_ms, sequence in late[:COUNTED_MAX] if sent_ms <= gone_before_ms]
         expired += [each for each in passed if each not in known and queue.row(each) is not None]
     return expired
-
-
-def _sent_by_ms(queue: Queue, sequence: int) -> int:
-    content = queue.contents.get(sequence)
-    return content.sent_ms if content is not None else queue.ages.sent_by_ms(sequence)
 
 
 def _trim(queue: Queue) -> None:

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from elasticq.cli.show import Interrupt, bar, json_lines, one_line, table
+from elasticq.cli.show import Interrupt, bar, json_lines, one_line, outcome, table
 
 
 def test_columns_stand_under_their_heads(capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,3 +56,9 @@ def test_the_first_interrupt_asks_and_the_second_one_ends() -> None:
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_outcome_is_a_value_or_a_line_of_json(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome(False, "deleted", "workers")
+    outcome(True, "deleted", "workers")
+    assert capsys.readouterr().out == 'workers\n{"deleted": "workers"}\n'
