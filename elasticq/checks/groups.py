@@ -7,12 +7,13 @@ not_held       at rest a resource has no holder although a living consumer could
 uneven         at rest a consumer holds more or less than its share, rounded up or down
 needless_move  more resources were taken from their holders than an even sharing out needed
 joined_twice   one call made two consumers
-session_short  a session ended although it lives for certain
+session_short  a session ended before its time was up
 
 A consumer's share is resources times weight divided by the sum of weights; those whose share passes the bound of
-resources for one consumer have exactly that bound, and the others share what is left. Only what is certain is a
-finding. ``jumps`` tell when the cluster's clock may have been put forward, which ends sessions early by true time;
-the consumer then believes that it holds what another one holds, and only its token tells.
+resources for one consumer have exactly that bound, and the others share what is left. Where the
+history allows two readings, nothing is reported. ``jumps`` tell when the cluster's clock may have been put forward,
+which ends sessions early by true time; the consumer then believes that it holds what another one holds, and only its
+token tells.
 """
 
 from collections import defaultdict

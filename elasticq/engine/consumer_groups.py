@@ -1,8 +1,8 @@
 """Consumer groups with their consumers, resources and assignments, ready for a heartbeat and for the fence.
 
 The rows are mutations (consumer_rows.py); this is the index over them, which ``writers/consumer_groups.py`` keeps.
-What a group's resources are is no row: it follows from the names of the queues that are there, and ``QueueNames``
-tells when one comes or goes.
+No row says what a group's resources are: that follows from the names of the queues that exist, and ``QueueNames``
+tells this index when a queue comes or goes.
 """
 
 from heapq import heapify, heappop, heappush
@@ -129,7 +129,7 @@ class Groups:
     # --- resources ---------------------------------------------------------------------
 
     def queue_named(self, key: tuple[str, str], queue: Any) -> None:
-        """A queue has this name from now on; ``queue`` None: none has."""
+        """Note that ``queue`` has this name from now on, or that no queue has it: None."""
         account, name = key
         for group in self._by_queue.get(key, {}).values():
             self._follow(group, name, queue)
@@ -194,7 +194,7 @@ class Groups:
             heapify(self._deadlines)
 
     def over(self, grace: Grace, now_ms: int, limit: int) -> list[Consumer]:
-        """Up to ``limit`` consumers whose sessions are over, those whose time was up first first."""
+        """Return up to ``limit`` consumers whose sessions are over, in the order in which they ended."""
         found: list[Consumer] = []
         looked_at: list[tuple[int, int]] = []
         met: set[int] = set()  # a consumer whose removal was rolled back stands there twice
@@ -214,7 +214,7 @@ class Groups:
         return found
 
     def next_end_ms(self) -> int | None:
-        """Before this cluster time no session is over; None without consumers."""
+        """Return a cluster time before which no session ends; None without consumers."""
         return self._deadlines[0][0] if self._deadlines else None
 
     # --- assignments -------------------------------------------------------------------
@@ -240,11 +240,11 @@ class Groups:
             consumer.take(token)
 
     def rows(self) -> list[ResourceAssigned]:
-        """The assignments, by token."""
+        """Return all assignments, in the order of their tokens."""
         return [self.assignments[token] for token in sorted(self.assignments)]
 
     def behind(self, account: str, name: str, count: int) -> list[Group]:
-        """The next groups of an owner behind a name, in the order of their names."""
+        """Return the first ``count`` groups of an account whose names come after ``name``, in the order of names."""
         found = sorted(each for owner, each in self.names if owner == account and each > name)
         return [self.names[account, each] for each in islice(found, count)]
 

@@ -1,4 +1,4 @@
-"""Whether a call that names a consumer group and a token may act on a queue: only who holds the queue now may."""
+"""Decides whether a call that names a consumer group and a token may act on a queue: the queue's holder alone may."""
 
 from elasticq.engine.consumer_groups import Group
 from elasticq.engine.consumer_rows import WHOLE, ResourceAssigned
@@ -13,7 +13,7 @@ Fenced = (
     | c.ChangeMessageVisibility
     | c.ChangeMessageVisibilityBatch
 )
-"""Commands that a fence can stand before; one that names no group is not looked at, and is never passed here."""
+"""The commands that may carry a token. One that names no group is not checked, and never comes here."""
 
 
 def check(state: State, call: c.Call, queue: Queue, command: Fenced, now_ms: int) -> None:
@@ -36,7 +36,7 @@ def check(state: State, call: c.Call, queue: Queue, command: Fenced, now_ms: int
 
 
 def _row(group: Group, name: str, command: Fenced) -> ResourceAssigned | None:
-    """The assignment of the partition that the command names, or of the whole queue."""
+    """Return the assignment of the partition that the command names, or of the whole queue."""
     whole = group.by_resource.get((name, WHOLE))
     if command.elasticq_partition is None or whole is not None:
         return whole

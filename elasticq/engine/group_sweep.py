@@ -19,14 +19,17 @@ GROUPS_A_STEP: Final = 10
 
 
 class GroupStep(Struct, gc=False):
-    """next_ms: the cluster time at which there is more to do; 0: at once; None: only when something happens."""
+    """What to propose now, and when to ask again.
+
+    next_ms: the cluster time at which there is more to do; 0: at once; None: not before a row changes.
+    """
 
     mutations: list[Mutation]
     next_ms: int | None
 
 
 def step(state: State, now_ms: int) -> GroupStep:
-    """The next step of background work."""
+    """Return the mutations of the next step: for sessions that are over, and groups whose sharing out is due."""
     groups = state.groups
     gone: dict[int, list[Consumer]] = {}
     over = groups.over(state.grace, now_ms, CONSUMERS_A_STEP)

@@ -1,9 +1,9 @@
-"""What is to be written so that the resources of a consumer group are shared out among its consumers.
+"""Makes the mutations by which the resources of a consumer group are shared out among its consumers.
 
-A ``Draft`` is a group as it will be: a command or the sweep says who comes, goes or gives back, then ``share_out``
-decides, and ``mutations`` holds the rows of all of it. Nobody gets a resource that another one still holds: it is
-revoked first, and assigned when it was given back or its consumer is gone. So it is with a queue that was deleted and
-made anew, or was taken out of the group and put into it again: who held it has to give it back first.
+A ``Draft`` is a group as it will be: a command or background work says who comes, goes or gives back, then
+``share_out`` decides, and ``mutations`` holds the rows of all of it. Nobody gets a resource that another one still
+holds: it is revoked first, and assigned when it was given back or its consumer is gone. The same holds for a queue that
+was deleted and made anew, or was taken out of the group and put into it again: who held it has to give it back first.
 """
 
 from heapq import heapify, heappop, heapreplace
@@ -70,21 +70,21 @@ class Draft:
     # --- what happens --------------------------------------------------------------------
 
     def version(self) -> int:
-        """The version of what those consumers see from now on for whom something changes."""
+        """Return the version of the new view, one for all consumers for whom this draft changes something."""
         if not self._version:
             self.last_token += 1
             self._version = self.last_token
         return self._version
 
     def join(self, row: ConsumerSet) -> None:
-        """A consumer comes."""
+        """Add a consumer."""
         self._seats[row.number] = Seat(row.number, row.weight, 0)
         self._touched.add(row.number)
         self.mutations.append(row)
         self._consumers_changed = True
 
     def remove(self, consumer: Consumer) -> None:
-        """A consumer goes, and nothing is its own any more."""
+        """Remove a consumer, and free all that it holds."""
         self._touched.add(consumer.row.number)
         for row in (*consumer.held.values(), *consumer.revoking.values()):
             self._free(row)
@@ -93,24 +93,24 @@ class Draft:
         self._consumers_changed = True
 
     def weigh(self, consumer: Consumer, weight: int) -> None:
-        """A consumer has another weight from now on."""
+        """Give a consumer another weight."""
         self._seats[consumer.row.number].weight = weight
         self.mutations.append(replace(consumer.row, weight=weight))
         self._consumers_changed = True
 
     def release(self, consumer: Consumer, tokens: list[int]) -> None:
-        """A consumer does not act on these any more; tokens that are not its own change nothing."""
+        """Free what a consumer has stopped acting on; tokens that are not its own change nothing."""
         for token in dict.fromkeys(tokens):
             row = consumer.held.get(token) or consumer.revoking.get(token)
             if row is not None:
                 self._free(row)
 
     def settings_changed(self) -> None:
-        """The group shares out something else, or in another way."""
+        """Note that the group's settings have changed, so that everything is to be shared out anew."""
         self._consumers_changed = True
 
     def move(self, resource: Resource, to: int) -> None:
-        """A resource is to go to a consumer as soon as its holder has given it back, and to stay there."""
+        """Hand a resource to a consumer once its holder has given it back, and leave it there, as an operator asked."""
         generation = self.status.generation + 1
         row = self.rows.get(resource)
         if row is None:
@@ -179,7 +179,7 @@ class Draft:
     # --- sharing out ---------------------------------------------------------------------
 
     def share_out(self) -> None:
-        """Decide who gives what back and who gets what is free; once, behind all that happens."""
+        """Decide who gives what back and who gets what is free. To be called once, after all other changes."""
         self._note_change()
         is_more = False
         if self.status.due_ms <= self._now_ms:
@@ -219,7 +219,7 @@ class Draft:
         self.status = status
 
     def _decide(self) -> bool:
-        """True if there is more to do than one entry may hold."""
+        """Revoke and assign; return whether there is more to do than one entry may hold."""
         group, seats = self._group, self._seats
         for resource, consumer in self._wishes.items():
             if resource in group.present and resource not in self.rows and self._may_wish(consumer):
@@ -237,7 +237,7 @@ class Draft:
         return self._assign_free()
 
     def _is_wish(self, row: ResourceAssigned) -> bool:
-        """Whether the resource was asked for by its consumer, or is to be its next one's, and that still holds."""
+        """Return whether an operator moved the resource, to its holder or its next one, and nothing made that void."""
         return row.wanted_by > 0 and row.wanted_in >= self.status.changed and not self._consumers_changed
 
     def _may_wish(self, consumer: int) -> bool:
@@ -245,7 +245,10 @@ class Draft:
         return seat is not None and seat.weight > 0
 
     def _revoke_surplus(self) -> bool:
-        """Ask back what consumers have beyond their targets: what nobody asked for first, the newest of it first."""
+        """Revoke what consumers hold beyond their targets, the newest first; what an operator moved to them last.
+
+        Returns True if more is to be revoked than one entry may hold.
+        """
         for seat in self._seats.values():
             surplus = seat.held - seat.target
             if surplus <= 0 or seat.number not in self._group.consumers:
@@ -260,7 +263,7 @@ class Draft:
         return False
 
     def _assign_free(self) -> bool:
-        """Give what is nobody's to those who are furthest below their targets."""
+        """Assign free resources to those furthest below their targets; return whether there is more than an entry holds."""
         wanting = [(seat.held - seat.target, seat.number) for seat in self._seats.values() if seat.held < seat.target]
         if not wanting:
             return False
@@ -285,7 +288,7 @@ class Draft:
         return consumer in self._touched
 
     def rows_of(self, consumer: int) -> tuple[list[ResourceAssigned], list[ResourceAssigned]]:
-        """What is the consumer's then, and what it is asked to give back, each by token."""
+        """Return what the consumer will hold, and what it is asked to give back, each in the order of tokens."""
         own = sorted((row for row in self.rows.values() if row.consumer == consumer), key=_by_token)
         return [row for row in own if not row.is_revoked], [row for row in own if row.is_revoked]
 

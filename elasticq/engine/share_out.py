@@ -1,7 +1,7 @@
-"""How many resources each consumer of a group is to have, and which it gives up: pure, and the same everywhere.
+"""Computes how many resources each consumer of a group is to have.
 
-The shares are even within one by weight, nobody gets more than the bound, and of all such shares those are chosen
-that take least from those who hold something: who has one more than others keeps it.
+Each gets its share by weight, rounded down or up, and nobody more than the bound. Where the number of resources does
+not divide evenly, those who already hold one more keep it, so that as little as possible moves.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ class Seat:
 def set_targets(seats: Iterable[Seat], total: int, most: int) -> None:
     """Set how many of ``total`` resources each seat is to have. most: the bound for each; NO_BOUND: there is none.
 
-    A seat of weight 0 gets nothing. What the bound leaves over is nobody's.
+    A seat of weight 0 gets nothing. What the bound leaves over goes to nobody.
     """
     eligible = []
     for seat in seats:

@@ -1,8 +1,8 @@
-"""A request of /api/v1: read, handed to its handler, and answered; and the hot way to do that, without aiohttp.
+"""Reads requests of /api/v1 and makes their answers; ``RestCall`` serves the frequent ones without aiohttp.
 
 The handlers of the rest room are coroutines that await nothing but commands, so that a hot request needs no task:
 ``RestCall`` runs its handler up to a command, submits that, and goes on with the node's reply, in the same turn of the
-loop where the node answers at once. What is rare goes to aiohttp (rest.py), whose answers are the same.
+loop where the node answers at once. All other requests go to aiohttp (rest.py), whose answers are the same.
 """
 
 import os
@@ -106,31 +106,31 @@ def refusal(failure: Exception, *, is_doq: bool) -> Refusal:
 
 
 class Connection(Protocol):
-    """What a RestCall wants of its connection."""
+    """What a RestCall needs of its connection."""
 
     origin: Origin | None
 
     @property
     def is_gone(self) -> bool:
-        """Whether nobody can read an answer any more."""
+        """Whether the client is gone, so that nobody can read an answer."""
 
     def admit(self, head: Head, body: bytes) -> tuple[str, str]:
         """Return principal and owner of the caller. Raises the SqsError that the client gets."""
 
     def make_room(self, held_bytes: int) -> None:
-        """Count a large command's memory. Raises ServiceUnavailable where there is no room."""
+        """Count the memory of a large command until it is answered. Raises ServiceUnavailable if none is left."""
 
     def rest_ended(
         self, head: Head, status: int, content_type: str, body: bytes, headers: dict[str, str] | None
     ) -> None:
-        """Write the answer, and look at the next request."""
+        """Write the answer, and go on with the connection's next request."""
 
     def abort(self) -> None:
         """Break the connection at once."""
 
 
 class _Ask:
-    """What a handler awaits: a command, and the text that names the call."""
+    """What a handler awaits: a command, and the name by which the log of invocations knows the call."""
 
     __slots__ = ("command", "name")
 
@@ -143,7 +143,7 @@ class _Ask:
 
 
 class RestCall:
-    """One hot request, and the ticket of each of its commands."""
+    """One request that is served without aiohttp; the runtime hands it the reply to each of its commands."""
 
     __slots__ = (
         "_account",
@@ -178,7 +178,7 @@ class RestCall:
         return isinstance(self._command, ReceiveMessage)
 
     def begin(self) -> bool:
-        """Answer the request, or submit its first command. False where aiohttp is to answer; nothing was done then."""
+        """Answer the request, or submit its first command. False, with nothing done, where aiohttp is to answer."""
         asked, connection = self._asked, self._connection
         if asked.method == "GET" and not self._may_get():
             return False
@@ -196,7 +196,10 @@ class RestCall:
         return True
 
     def _may_get(self) -> bool:
-        """Whether a page cannot have sent this GET, which receives; a refusal is told by the slow path."""
+        """Return whether this GET, which receives messages, may go on: no web page of another origin can have sent it.
+
+        aiohttp answers those that may not.
+        """
         head, browsers = self._head, self._context.browsers
         if "X-Amz-" in head.path:
             return False
@@ -207,7 +210,7 @@ class RestCall:
         return not browsers.get_refusal(lambda name: headers.get(name.lower()), "ReceiveMessage")
 
     def _go(self, outcome: Result | SqsError | None) -> None:
-        """Run the handler up to its next command, or to its end."""
+        """Run the handler until it awaits its next command, or to its end."""
         assert self._handler is not None
         try:
             ask = self._handler.send(outcome)  # type: ignore[arg-type]

@@ -23,10 +23,11 @@ _STALE_MIN: Final = 64
 
 
 class Chunk:
-    """Some neighbours. sequences: in order; times: when each is due, doubled, with OVER once that was noticed.
+    """Up to 2,048 messages that are neighbours by their sequences.
 
-    near_until_ms: those that wait and are due by then have an entry in the heap of near ones, and none that is over
-    was due later; far_ms: no other one is due sooner, NEVER where there is none.
+    sequences: in ascending order; times: when each message is due, times two, plus OVER once that was noticed;
+    near_until_ms: each waiting message that is due by then has an entry in the heap of near messages, and no message
+    that is over was due later; far_ms: no other message is due before it, NEVER where there is none.
     """
 
     __slots__ = ("far_ms", "near_until_ms", "sequences", "times")
@@ -113,7 +114,7 @@ class Delays:
         self._enter(chunk, sequence, due_ms)
 
     def add_all(self, sequences: list[int], due_ms: list[int]) -> None:
-        """Adds messages that lie behind all that are here, as ``add`` does."""
+        """Adds messages whose sequences are greater than all that are here, as ``add`` does."""
         begin = 0
         while begin < len(sequences):
             chunk = self._newest(sequences[begin])
@@ -212,7 +213,7 @@ class Delays:
     # --- what comes next ----------------------------------------------------------
 
     def _enter(self, chunk: Chunk, sequence: int, due_ms: int) -> None:
-        """Let the message be found when it is due. ``sequence``: read only where it is near."""
+        """Enter the message into the heap by which it is found when it is due."""
         if due_ms <= chunk.near_until_ms:
             heappush(self._near, (due_ms, sequence))
             if len(self._near) > self._stale_max:
@@ -232,7 +233,7 @@ class Delays:
             heapify(self._far)
 
     def _bring_near(self, chunk: Chunk, now_ms: int) -> None:
-        """Let the next far messages of the chunk be near, at least those that are due."""
+        """Move the next 64 far messages of the chunk into the heap of near ones, and all that are due by ``now_ms``."""
         near_until = chunk.near_until_ms << 1 | OVER
         far = sorted([time for time in chunk.times if time > near_until])
         if far:

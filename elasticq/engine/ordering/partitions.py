@@ -1,6 +1,6 @@
-"""FIFO queues with partitions: lanes of one queue, of which a receive may ask for one.
+"""The order of FIFO queues with partitions: a receive may ask for messages of one partition.
 
-A group belongs to the partition that its name says, for ever: crc32 of its UTF-8 bytes modulo the number of
+A group's name decides for ever to which partition it belongs: crc32 of its UTF-8 bytes modulo the number of
 partitions, which never changes. So order within groups is that of any FIFO queue, and whoever receives without naming
 a partition cannot tell the difference. Each partition that has a free group has a line of its own beside the queue's,
 made of the same entries: a receive of it looks at no group of another one, however many there are.
@@ -8,7 +8,8 @@ made of the same entries: a receive of it looks at no group of another one, howe
     _lines      partition -> its line; one that has no free group has none
     Line.free   first message of a free group -> since when, as ``_free`` of the queue
 
-A line knows its own free groups, as a roll-back gives a sequence away for a second time, maybe in another partition.
+Each line has its own table of free groups: after a roll-back a sequence is given to another message, perhaps of
+another partition, and an outdated entry of the heap would look valid if one table served all lines.
 """
 
 from collections.abc import Set
