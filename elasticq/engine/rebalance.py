@@ -263,7 +263,7 @@ class Draft:
         return False
 
     def _assign_free(self) -> bool:
-        """Assign free resources to those furthest below their targets; return whether there is more than an entry holds."""
+        """Assign free resources to those furthest below their targets; return whether one entry is too small."""
         wanting = [(seat.held - seat.target, seat.number) for seat in self._seats.values() if seat.held < seat.target]
         if not wanting:
             return False
