@@ -20,7 +20,7 @@ from elasticq.client.fencing import error_code
 from elasticq.client.group_calls import GroupCalls
 from elasticq.client.group_held import Held, Message
 from elasticq.client.group_messages import Receivers
-from elasticq.client.group_state import Ask, GroupState, View
+from elasticq.client.group_state import RETRY_MS, Ask, GroupState, View
 from elasticq.client.retries import Retries, is_transient
 from elasticq.client.sqs import Sqs
 
@@ -365,6 +365,8 @@ class Group:
             with self._changed:
                 self._state.answered(newer, sent_ms)
                 self._changed.notify_all()
+                if newer.version <= view.version and now_ms() - sent_ms < RETRY_MS:
+                    self._changed.wait(RETRY_MS / 1_000)  # who answers at once with nothing new is not asked at once
 
     # --- callbacks ----------------------------------------------------------------------
 

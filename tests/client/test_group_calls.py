@@ -1,5 +1,6 @@
 """Calls about a group: one try at a time, at the next endpoint after one that does not answer."""
 
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from botocore.config import Config
 from elasticq.client import Group, SqsError, Unreachable, wrap
 from elasticq.client.group_calls import GroupCalls
 from tests.client.scripted import Scripted, answer, client, failure, headers
-from tests.system.cluster.cluster import boto3_at
+from tests.system.cluster.cluster import boto3_at, until
 
 NOBODY = "http://127.0.0.1:9"
 BUSY = failure("ServiceUnavailable", "503 Service Unavailable")
@@ -96,3 +97,12 @@ def test_a_client_that_was_made_here_is_closed_here_and_no_other() -> None:
             for _ in range(closed):
                 assert server.closed.get(timeout=60)
         assert server.closed.empty()
+
+
+def test_a_server_that_does_not_wait_is_not_asked_in_a_loop() -> None:
+    view = {"ConsumerId": "c", "Version": 1, "Generation": 1, "HoldMs": 600_000, "HeartbeatMs": 300_000}
+    with Scripted(answer(view)) as server, Group(server.endpoint, "g"):
+        until(lambda: len(server.requests) >= 2, "it has joined and asks for changes")
+        began_s = monotonic()
+        until(lambda: len(server.requests) >= 5, "it asks again")
+        assert monotonic() - began_s > 0.4
