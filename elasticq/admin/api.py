@@ -26,6 +26,7 @@ OPENAPI: Final = Path(__file__).with_name("openapi.json")
 PART: Final = 100
 """Queues that are looked at before the loop serves others."""
 WAITING_SHOWN_MAX: Final = 1_000
+IN_FLIGHT_SHOWN_MAX: Final = 100
 STREAMS_MAX: Final = 32
 """Charts that may be open at the same time."""
 JSON: Final = ("application/json", "application/x-amz-json-1.0")
@@ -63,6 +64,7 @@ class Api:
         app.router.add_get("/api/rates", self.series)
         app.router.add_get("/api/live", self.live)
         app.router.add_get("/api/waiting", self.waiting)
+        app.router.add_get("/api/in-flight", self.in_flight)
         app.router.add_get("/api/definitions", self.export)
         app.router.add_put("/api/definitions", self.load)
         app.router.add_get("/api/openapi.json", self.openapi)
@@ -121,6 +123,27 @@ class Api:
 
     async def waiting(self, _: web.Request) -> web.Response:
         return reply((200, msgspec.json.encode({"waiting": self._source.waiting(WAITING_SHOWN_MAX)})))
+
+    async def in_flight(self, request: web.Request) -> web.Response:
+        """Tell what is in flight in a queue: for how long, and until when."""
+        try:
+            owner, name = self._named(request)
+            found = self._source.in_flight(owner, name, IN_FLIGHT_SHOWN_MAX)
+            if found is None:
+                raise no_queue(name)
+        except NotExecuted as error:
+            return refusal(error)
+        return reply((200, msgspec.json.encode(self._at_this_time(found))))
+
+    def _named(self, request: web.Request) -> tuple[str, str]:
+        """Return the owner and the name of the queue that the query of a request names. Raises NotExecuted."""
+        query = request.query
+        if "queue" not in query:
+            raise NotExecuted(400, "MissingParameter", "The request must contain the parameter queue.")
+        return calls.owner_of(self._source, query.get("account", ""), query.get("region", "")), query["queue"]
+
+    def _at_this_time(self, told: Struct) -> dict[str, Any]:
+        return {"time_ms": self._source.status().time_ms, **msgspec.to_builtins(told)}
 
     # --- definitions ------------------------------------------------------------------
 
@@ -233,6 +256,10 @@ def added(series: Iterable[dict[str, list[float]]]) -> dict[str, list[float]]:
                 values[-back] += one[name][-back]
         whole[name] = values
     return whole
+
+
+def no_queue(name: str) -> NotExecuted:
+    return NotExecuted(404, "QueueDoesNotExist", f"There is no queue {name[:80]} here.")
 
 
 def reply(answer: Answer) -> web.Response:

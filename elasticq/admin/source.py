@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from elasticq.admin.rates import Rates
 from elasticq.engine.figures import QueueFigures
+from elasticq.engine.in_flight import InFlight
 from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.model.commands import Command
 from elasticq.model.histogram import Histogram
@@ -119,6 +120,9 @@ class AdminSource(Protocol):
 
     def queue(self, owner: str, name: str) -> QueueFigures | None:
         """Return the figures of one queue, None where there is none; ``is_dead_letter_queue`` is not told."""
+
+    def in_flight(self, owner: str, name: str, limit: int) -> InFlight | None:
+        """Return what is in flight in a queue, with at most ``limit`` messages; None where there is no such queue."""
 
     async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
         """Return what another member answers to a question, asked over the link to it. Raises NotAnswered."""

@@ -10,7 +10,9 @@ from elasticq.admin import asking
 from elasticq.admin.rates import Rates
 from elasticq.admin.source import Event, SubscriptionCounts, Waiting
 from elasticq.engine.figures import QueueFigures, figures
+from elasticq.engine.in_flight import InFlight, in_flight
 from elasticq.engine.mutations import SubscriptionSet, TopicSet
+from elasticq.engine.state import Queue
 from elasticq.engine.tally import Tally
 from elasticq.engine.topics import QUEUE_PROTOCOL, Subscription
 from elasticq.http import audit
@@ -193,11 +195,19 @@ class View:
             yield told
 
     def queue(self, owner: str, name: str) -> QueueFigures | None:
+        found = self._queue(owner, name)
+        return None if found is None else figures(found, self._time_ms())
+
+    def in_flight(self, owner: str, name: str, limit: int) -> InFlight | None:
+        found = self._queue(owner, name)
+        return None if found is None else in_flight(found, self._node.state.grace, self._time_ms(), limit)
+
+    def _queue(self, owner: str, name: str) -> Queue | None:
+        return None if self.status().role == PROXY else self._node.state.names.get((owner, name))
+
+    def _time_ms(self) -> int:
         assert self._member is not None
-        if self.status().role == PROXY:
-            return None
-        found = self._member.runtime.node.state.names.get((owner, name))
-        return None if found is None else figures(found, self._member.runtime.time_ms())
+        return self._member.runtime.time_ms()
 
     @property
     def account(self) -> str:

@@ -10,6 +10,7 @@ from elasticq.admin import asking
 from elasticq.admin.rates import Rates
 from elasticq.admin.source import Event, SubscriptionCounts, Waiting
 from elasticq.engine.figures import QueueFigures
+from elasticq.engine.in_flight import InFlight
 from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.model.commands import Command
 from elasticq.model.errors import ServiceUnavailable
@@ -137,6 +138,9 @@ class Member:
 
     def queue(self, owner: str, name: str) -> QueueFigures | None:
         return next((each for each in self.queued if (each.account, each.name) == (owner, name)), None)
+
+    def in_flight(self, owner: str, name: str, limit: int) -> InFlight | None:
+        return None
 
     def consumers(self) -> dict[tuple[str, str], int]:
         return self.awaited

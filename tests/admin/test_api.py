@@ -43,9 +43,28 @@ def test_queues_are_listed_with_their_counts(operator: Operator) -> None:
 
 def test_answers_are_what_the_openapi_file_says(operator: Operator) -> None:
     with_queue(operator, "described", "a")
+    operator.act("ReceiveMessage", {"QueueUrl": "described"})
     for path in ("/api/queues", "/api/rates", "/api/waiting", "/api/definitions", "/cluster", "/cluster/events"):
         described(path).validate(operator.get(path))
+    for path in ("/api/in-flight",):
+        described(path).validate(operator.get(f"{path}?queue=described"))
+        for status, query in (("404", "queue=no-such-queue"), ("400", ""), ("400", "queue=described&account=1")):
+            found, text, _ = operator.ask(f"{path}?{query}")
+            assert str(found) == status
+            described(path, status).validate(json.loads(text))
     described("/api/actions/{action}", "400", "post").validate(operator.act("PurgeQueue", {})[1])
+
+
+def test_what_is_in_flight_is_told_with_its_times(operator: Operator) -> None:
+    url = with_queue(operator, "in-flight", "a", "b")
+    assert operator.get("/api/in-flight?queue=in-flight")["messages"] == []
+    received = operator.act("ReceiveMessage", {"QueueUrl": url, "VisibilityTimeout": 60, "AttributeNames": ["All"]})[1]
+    told = operator.get("/api/in-flight?queue=in-flight")
+    (message,) = told["messages"]
+    assert (told["in_flight"], told["looked_at"], message["receive_count"]) == (1, 1, 1)
+    attributes = received["Messages"][0]["Attributes"]
+    assert told["oldest_ms"] == message["received_ms"] == int(attributes["ApproximateFirstReceiveTimestamp"])
+    assert told["next_ms"] == message["until_ms"] == message["received_ms"] + 60_000
 
 
 def test_the_openapi_file_has_all_routes_and_is_served(operator: Operator) -> None:

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from elasticq import __version__
 from elasticq.admin import asking, calls, definitions
-from elasticq.admin.api import OPENAPI, Api, QueueRow
+from elasticq.admin.api import OPENAPI, Api, QueueRow, no_queue
 from elasticq.admin.calls import NotExecuted
 from elasticq.admin.cluster import document
 from elasticq.admin.page import forms, groups, scheduled, text, topics
@@ -60,6 +60,7 @@ SETTINGS: Final = (
 )
 SHOWN_MAX: Final = 1_000
 PEEKED: Final = 50
+IN_FLIGHT_SHOWN: Final = 50
 AFTERWARDS: Final = {"DeleteQueue": "/", "DeleteTopic": "/topics"}
 """Where a browser goes when what its page showed is there no more."""
 STATIC: Final = {
@@ -160,6 +161,7 @@ class Pages:
             next_sequence=page.get("NextSequence"),
             trouble=page.get("message", ""),
             asked=asked,
+            in_flight=self._source.in_flight(owner, row.name, IN_FLIGHT_SHOWN),
             newest_from=max(0, (self._last_sequence(owner, row.name)) - PEEKED + 1),
             waiting=[each for each in self._source.waiting(SHOWN_MAX) if (each.owner, each.queue) == (owner, row.name)],
         )
@@ -461,7 +463,7 @@ class Pages:
         owner = calls.owner_of(self._source, parts["account"], request.query.get("region", ""))
         row = self._api.row_of(owner, parts["name"])
         if row is None:
-            raise NotExecuted(404, "QueueDoesNotExist", f"There is no queue {parts['name'][:80]} here.")
+            raise no_queue(parts["name"])
         return owner, row
 
     def _last_sequence(self, owner: str, name: str) -> int:

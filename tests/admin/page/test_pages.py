@@ -83,12 +83,29 @@ def test_what_a_queue_s_page_asks_for_again_is_without_messages(operator: Operat
     operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "a body"})
     whole = page(operator, "/queues/000000000000/asked-again")
     (again,) = re.findall(r'hx-get="([^"]*)"[^>]* hx-trigger="every', whole)
-    assert 'hx-select="#counts" hx-select-oob="#tasks,#waiting"' in whole
+    assert 'hx-select="#counts" hx-select-oob="#tasks,#waiting,#in-flight"' in whole
     status, told, _ = operator.ask(unescape(again), headers={"HX-Request": "true"})
     assert (status, "a body" in whole, "a body" in told) == (200, True, False)
     assert "<dt>visible</dt><dd>1</dd>" in told
-    for part in ("counts", "tasks", "waiting"):
+    for part in ("counts", "tasks", "waiting", "in-flight"):
         assert told.count(f'id="{part}"') == 1
+
+
+def test_what_is_in_flight_is_told_with_its_times(operator: Operator) -> None:
+    attributes = {"VisibilityTimeout": "7200"}
+    url = operator.act("CreateQueue", {"QueueName": "flying", "Attributes": attributes})[1]["QueueUrl"]
+    empty = page(operator, "/queues/000000000000/flying")
+    assert ("Nothing is in flight." in empty, "<dt>longest in flight</dt><dd>–</dd>" in empty) == (True, True)
+    operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "x", "MessageGroupId": HOSTILE[:8]})
+    operator.act("ReceiveMessage", {"QueueUrl": url})
+    text = page(operator, "/queues/000000000000/flying")
+    (row,) = re.findall(r'<tr><th scope="row"><a id="in-flight-.*</tr>', text)
+    (link,) = re.findall(r'href="([^"]*)"', row)
+    assert "state inflight" in page(operator, unescape(link))
+    assert unescape(row).count(HOSTILE[:8]) == 1
+    assert HOSTILE[:8] not in row
+    assert re.findall(r">(1 h 59 min|2 h)<", row)
+    assert re.search(r"1 in flight, the longest since \d+ s; the next one is visible again in (1 h 59 min|2 h)\.", text)
 
 
 def test_pages_of_messages_follow_each_other(operator: Operator) -> None:
