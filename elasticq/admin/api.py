@@ -19,6 +19,7 @@ from elasticq.admin.calls import NotExecuted
 from elasticq.admin.rates import ALL, PERIOD_S, Key
 from elasticq.admin.source import AdminSource
 from elasticq.engine.figures import QueueFigures
+from elasticq.engine.group_order import GroupOrder
 from elasticq.model.names import INNER, account_of, queue_url, region_of
 from elasticq.peers.questions import Answer
 
@@ -27,6 +28,8 @@ PART: Final = 100
 """Queues that are looked at before the loop serves others."""
 WAITING_SHOWN_MAX: Final = 1_000
 IN_FLIGHT_SHOWN_MAX: Final = 100
+GROUPS_SHOWN_MAX: Final = 50
+GROUP_MESSAGES_SHOWN_MAX: Final = 10
 STREAMS_MAX: Final = 32
 """Charts that may be open at the same time."""
 JSON: Final = ("application/json", "application/x-amz-json-1.0")
@@ -65,6 +68,7 @@ class Api:
         app.router.add_get("/api/live", self.live)
         app.router.add_get("/api/waiting", self.waiting)
         app.router.add_get("/api/in-flight", self.in_flight)
+        app.router.add_get("/api/group-order", self.group_order)
         app.router.add_get("/api/definitions", self.export)
         app.router.add_put("/api/definitions", self.load)
         app.router.add_get("/api/openapi.json", self.openapi)
@@ -134,6 +138,22 @@ class Api:
         except NotExecuted as error:
             return refusal(error)
         return reply((200, msgspec.json.encode(self._at_this_time(found))))
+
+    async def group_order(self, request: web.Request) -> web.Response:
+        """Tell how the messages of groups stand behind each other, and what keeps a group back."""
+        try:
+            owner, name = self._named(request)
+            if self._source.queue(owner, name) is None:
+                raise no_queue(name)
+            found = self.groups_of(owner, name, request.query.get("group", ""))
+        except NotExecuted as error:
+            return refusal(error)
+        return reply((200, msgspec.json.encode(self._at_this_time(found))))
+
+    def groups_of(self, owner: str, name: str, wanted: str) -> GroupOrder:
+        """Return how messages stand in groups whose ids contain ``wanted``; no groups where a queue has none."""
+        found = self._source.group_order(owner, name, wanted, GROUPS_SHOWN_MAX, GROUP_MESSAGES_SHOWN_MAX)
+        return GroupOrder(is_strict=False, count=0, looked_at=0, groups=[]) if found is None else found
 
     def _named(self, request: web.Request) -> tuple[str, str]:
         """Return the owner and the name of the queue that the query of a request names. Raises NotExecuted."""

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from elasticq.admin.rates import Rates
 from elasticq.engine.figures import QueueFigures
+from elasticq.engine.group_order import GroupOrder
 from elasticq.engine.in_flight import InFlight
 from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.model.commands import Command
@@ -123,6 +124,9 @@ class AdminSource(Protocol):
 
     def in_flight(self, owner: str, name: str, limit: int) -> InFlight | None:
         """Return what is in flight in a queue, with at most ``limit`` messages; None where there is no such queue."""
+
+    def group_order(self, owner: str, name: str, wanted: str, groups_max: int, messages_max: int) -> GroupOrder | None:
+        """Return how messages stand in groups whose ids contain ``wanted``; None where a queue has no groups."""
 
     async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
         """Return what another member answers to a question, asked over the link to it. Raises NotAnswered."""

@@ -10,6 +10,7 @@ from elasticq.admin import asking
 from elasticq.admin.rates import Rates
 from elasticq.admin.source import Event, SubscriptionCounts, Waiting
 from elasticq.engine.figures import QueueFigures, figures
+from elasticq.engine.group_order import GroupOrder, group_order
 from elasticq.engine.in_flight import InFlight, in_flight
 from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.engine.state import Queue
@@ -201,6 +202,10 @@ class View:
     def in_flight(self, owner: str, name: str, limit: int) -> InFlight | None:
         found = self._queue(owner, name)
         return None if found is None else in_flight(found, self._node.state.grace, self._time_ms(), limit)
+
+    def group_order(self, owner: str, name: str, wanted: str, groups_max: int, messages_max: int) -> GroupOrder | None:
+        found = self._queue(owner, name)
+        return None if found is None else group_order(found, self._time_ms(), wanted, groups_max, messages_max)
 
     def _queue(self, owner: str, name: str) -> Queue | None:
         return None if self.status().role == PROXY else self._node.state.names.get((owner, name))

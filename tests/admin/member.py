@@ -10,6 +10,7 @@ from elasticq.admin import asking
 from elasticq.admin.rates import Rates
 from elasticq.admin.source import Event, SubscriptionCounts, Waiting
 from elasticq.engine.figures import QueueFigures
+from elasticq.engine.group_order import GroupOrder
 from elasticq.engine.in_flight import InFlight
 from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.model.commands import Command
@@ -140,6 +141,9 @@ class Member:
         return next((each for each in self.queued if (each.account, each.name) == (owner, name)), None)
 
     def in_flight(self, owner: str, name: str, limit: int) -> InFlight | None:
+        return None
+
+    def group_order(self, owner: str, name: str, wanted: str, groups_max: int, messages_max: int) -> GroupOrder | None:
         return None
 
     def consumers(self) -> dict[tuple[str, str], int]:

@@ -46,7 +46,7 @@ def test_answers_are_what_the_openapi_file_says(operator: Operator) -> None:
     operator.act("ReceiveMessage", {"QueueUrl": "described"})
     for path in ("/api/queues", "/api/rates", "/api/waiting", "/api/definitions", "/cluster", "/cluster/events"):
         described(path).validate(operator.get(path))
-    for path in ("/api/in-flight",):
+    for path in ("/api/in-flight", "/api/group-order"):
         described(path).validate(operator.get(f"{path}?queue=described"))
         for status, query in (("404", "queue=no-such-queue"), ("400", ""), ("400", "queue=described&account=1")):
             found, text, _ = operator.ask(f"{path}?{query}")
@@ -65,6 +65,25 @@ def test_what_is_in_flight_is_told_with_its_times(operator: Operator) -> None:
     attributes = received["Messages"][0]["Attributes"]
     assert told["oldest_ms"] == message["received_ms"] == int(attributes["ApproximateFirstReceiveTimestamp"])
     assert told["next_ms"] == message["until_ms"] == message["received_ms"] + 60_000
+
+
+def test_the_order_within_groups_is_told(operator: Operator) -> None:
+    attributes = {"FifoQueue": "true", "ContentBasedDeduplication": "true", "VisibilityTimeout": "60"}
+    url = operator.act("CreateQueue", {"QueueName": "ordered.fifo", "Attributes": attributes})[1]["QueueUrl"]
+    for body, group in (("1", "a"), ("2", "a"), ("3", "b")):
+        operator.act("SendMessage", {"QueueUrl": url, "MessageBody": body, "MessageGroupId": group})
+    operator.act("ReceiveMessage", {"QueueUrl": url})
+    told = operator.get("/api/group-order?queue=ordered.fifo")
+    described("/api/group-order").validate(told)
+    (blocked, free) = told["groups"]
+    assert [each["state"] for each in blocked["messages"]] == ["inflight", "waits"]
+    assert blocked["blocked_by"] == blocked["messages"][0]["sequence"]
+    assert 0 < blocked["blocked_until_ms"] - told["time_ms"] <= 60_000
+    assert (free["group"], free["blocked_by"], told["count"]) == ("b", None, 2)
+    (found,) = operator.get("/api/group-order?queue=ordered.fifo&group=b")["groups"]
+    assert found == free
+    with_queue(operator, "unordered", "x")
+    assert operator.get("/api/group-order?queue=unordered")["groups"] == []
 
 
 def test_the_openapi_file_has_all_routes_and_is_served(operator: Operator) -> None:

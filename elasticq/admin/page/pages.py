@@ -87,6 +87,7 @@ class Pages:
         app.router.add_get("/queues/{account}/{name}", self.queue)
         app.router.add_get("/queues/{account}/{name}/messages/{sequence}", self.message)
         app.router.add_get("/queues/{account}/{name}/scheduled", self.scheduled)
+        app.router.add_get("/queues/{account}/{name}/order", self.group_order)
         app.router.add_get("/topics", self.all_topics)
         app.router.add_get("/topics/{account}/{name}", self.topic)
         app.router.add_get("/groups.html", self.all_groups)
@@ -161,6 +162,7 @@ class Pages:
             next_sequence=page.get("NextSequence"),
             trouble=page.get("message", ""),
             asked=asked,
+            has_groups=row.name.endswith(".fifo") or self._source.group_order(owner, row.name, "", 0, 0) is not None,
             in_flight=self._source.in_flight(owner, row.name, IN_FLIGHT_SHOWN),
             newest_from=max(0, (self._last_sequence(owner, row.name)) - PEEKED + 1),
             waiting=[each for each in self._source.waiting(SHOWN_MAX) if (each.owner, each.queue) == (owner, row.name)],
@@ -229,6 +231,16 @@ class Pages:
             first=_first(request),
             trouble=trouble,
         )
+
+    async def group_order(self, request: web.Request) -> web.Response:
+        """Show how the messages of a queue stand in their groups."""
+        try:
+            owner, row = self._asked(request)
+        except NotExecuted as error:
+            return await self._missing(error)
+        wanted = request.query.get("group", "")[:128]
+        told = self._api.groups_of(owner, row.name, wanted)
+        return await self._html("order.html", "", **self._of_queue(row), order=told, group=wanted)
 
     async def all_topics(self, request: web.Request) -> web.Response:
         query = request.query

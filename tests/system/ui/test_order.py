@@ -33,3 +33,27 @@ def test_a_message_in_flight_is_seen_with_its_times(page: Any, browser: Any, ope
     examine(browser, operator, QUEUE + "flying", "in-flight")
     page.locator("#in-flight tbody a").click()
     expect(page.locator(".messages .state")).to_have_text("inflight")
+
+
+def test_the_group_that_a_message_blocks_is_found_by_its_id(page: Any, browser: Any, operator: Operator) -> None:
+    settings = {"FifoQueue": "true", "ContentBasedDeduplication": "true", "VisibilityTimeout": "7200"}
+    url = queue(operator, "ordered.fifo", **settings)
+    for number in range(12):
+        given = {"QueueUrl": url, "MessageBody": str(number), "MessageGroupId": f"customer-{number % 4}"}
+        operator.act("SendMessage", given)
+    operator.act("ReceiveMessage", {"QueueUrl": url})
+    page.goto(operator.url + QUEUE + "ordered.fifo")
+    page.get_by_role("link", name="order within groups").click()
+    rows = page.locator("#order tbody tr")
+    expect(rows).to_have_count(4)
+    expect(rows.first).to_contain_text("for 1 h 59 min more", timeout=15_000)
+    expect(rows.first.locator(".state")).to_have_text(["inflight", "waits", "waits"])
+    examine(browser, operator, QUEUE + "ordered.fifo/order", "order")
+    page.get_by_label("Group").press_sequentially("mer-2")
+    expect(rows).to_have_count(1)
+    with page.expect_response("**/order?*group=mer-2*"):  # the list that asks again keeps the filter
+        pass
+    expect(rows).to_have_count(1)
+    expect(rows.first).to_contain_text("nothing")
+    page.locator("#order").get_by_role("link", name="customer-2").click()
+    expect(page.locator(".messages > li")).to_have_count(3)
