@@ -30,6 +30,8 @@ WAITING_SHOWN_MAX: Final = 1_000
 IN_FLIGHT_SHOWN_MAX: Final = 100
 GROUPS_SHOWN_MAX: Final = 50
 GROUP_MESSAGES_SHOWN_MAX: Final = 10
+TASKS_SHOWN_MAX: Final = 100
+"""Of a kind."""
 STREAMS_MAX: Final = 32
 """Charts that may be open at the same time."""
 JSON: Final = ("application/json", "application/x-amz-json-1.0")
@@ -69,6 +71,7 @@ class Api:
         app.router.add_get("/api/waiting", self.waiting)
         app.router.add_get("/api/in-flight", self.in_flight)
         app.router.add_get("/api/group-order", self.group_order)
+        app.router.add_get("/api/tasks", self.tasks)
         app.router.add_get("/api/definitions", self.export)
         app.router.add_put("/api/definitions", self.load)
         app.router.add_get("/api/openapi.json", self.openapi)
@@ -164,6 +167,11 @@ class Api:
 
     def _at_this_time(self, told: Struct) -> dict[str, Any]:
         return {"time_ms": self._source.status().time_ms, **msgspec.to_builtins(told)}
+
+    async def tasks(self, _: web.Request) -> web.Response:
+        """Tell what goes on in the background."""
+        told = {"time_ms": self._source.status().time_ms, "tasks": self._source.tasks(TASKS_SHOWN_MAX)}
+        return reply((200, msgspec.json.encode(told)))
 
     # --- definitions ------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from elasticq.model.commands import Command
 from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result
 from elasticq.model.topic_results import PublishCounts
+from elasticq.node.background import Task
 from elasticq.node.orders import Order, OrderOutcome
 from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
 from elasticq.peers.questions import Answer
@@ -165,6 +166,9 @@ class AdminSource(Protocol):
 
     def waiting(self, limit: int) -> list[Waiting]:
         """Return at most ``limit`` receives that wait at this member: all of the cluster's at the master."""
+
+    def tasks(self, limit: int) -> list[Task]:
+        """Return what goes on in the background, with ``limit`` of a kind at most."""
 
     def events(self) -> list[Event]:
         """Return what the log told last, the newest first."""

@@ -24,6 +24,7 @@ from elasticq.model.errors import SqsError
 from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result, StaleResult
 from elasticq.model.topic_results import PublishCounts
+from elasticq.node.background import Task, of_member, of_state
 from elasticq.node.members import name_of
 from elasticq.node.node import Node
 from elasticq.node.orders import Order, OrderOutcome
@@ -250,6 +251,20 @@ class View:
                 member, address = self._where(waiter.ticket)
                 found.append(Waiting(queue.account, queue.name, max(0, waiter.deadline_ms - now_ms), member, address))
         return found
+
+    def tasks(self, limit: int) -> list[Task]:
+        status = self.status()
+        if status.role == PROXY:
+            return []
+        node = self._node
+        replica, is_master = node.replica, status.master == status.member_id
+        own = of_member(
+            replica.followers if is_master else {},
+            replica.commit_index,
+            None if replica.wanted is None else replica.wanted[0],
+            is_sweep_behind=is_master and node.housekeeping.is_sweep_behind,
+        )
+        return of_state(node.state, limit) + own
 
     def _where(self, ticket: object) -> tuple[str, str]:
         """Return the name of the member that a client asked, and the client's address if it asked this one."""

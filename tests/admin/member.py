@@ -19,6 +19,7 @@ from elasticq.model.histogram import Histogram
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
 from elasticq.model.results import Result
 from elasticq.model.topic_results import PublishCounts
+from elasticq.node.background import Task
 from elasticq.node.orders import Order, OrderDone, OrderOutcome
 from elasticq.node.settings import GroupStatus, LeaseStatus, MemberStatus, NodeStatus
 from elasticq.peers.questions import Answer, NotAnswered
@@ -150,6 +151,9 @@ class Member:
         return self.awaited
 
     def waiting(self, limit: int) -> list[Waiting]:
+        return []
+
+    def tasks(self, limit: int) -> list[Task]:
         return []
 
     def events(self) -> list[Event]:

@@ -44,8 +44,9 @@ def test_queues_are_listed_with_their_counts(operator: Operator) -> None:
 def test_answers_are_what_the_openapi_file_says(operator: Operator) -> None:
     with_queue(operator, "described", "a")
     operator.act("ReceiveMessage", {"QueueUrl": "described"})
-    for path in ("/api/queues", "/api/rates", "/api/waiting", "/api/definitions", "/cluster", "/cluster/events"):
+    for path in ("/api/queues", "/api/rates", "/api/waiting", "/api/tasks", "/api/definitions", "/cluster"):
         described(path).validate(operator.get(path))
+    described("/cluster/events").validate(operator.get("/cluster/events"))
     for path in ("/api/in-flight", "/api/group-order"):
         described(path).validate(operator.get(f"{path}?queue=described"))
         for status, query in (("404", "queue=no-such-queue"), ("400", ""), ("400", "queue=described&account=1")):
@@ -84,6 +85,30 @@ def test_the_order_within_groups_is_told(operator: Operator) -> None:
     assert found == free
     with_queue(operator, "unordered", "x")
     assert operator.get("/api/group-order?queue=unordered")["groups"] == []
+
+
+def test_a_move_is_a_task_until_it_is_over(operator: Operator) -> None:
+    with_queue(operator, "tasks-dead", "1", "2", "3")
+    with_queue(operator, "tasks-to")
+    prefix = "arn:aws:sqs:us-east-1:000000000000:"
+    policy = json.dumps({"deadLetterTargetArn": f"{prefix}tasks-dead", "maxReceiveCount": "1"})
+    operator.act("CreateQueue", {"QueueName": "tasks-source", "Attributes": {"RedrivePolicy": policy}})
+    given = {"SourceArn": f"{prefix}tasks-dead", "DestinationArn": f"{prefix}tasks-to"}
+    handle = operator.act("StartMessageMoveTask", {**given, "MaxNumberOfMessagesPerSecond": 1})[1]["TaskHandle"]
+
+    def moves() -> list[dict[str, Any]]:
+        told = operator.get("/api/tasks")
+        described("/api/tasks").validate(told)
+        return [each for each in told["tasks"] if each["name"] == "tasks-dead"]
+
+    (task,) = moves()
+    assert (task["kind"], task["to"], task["rate"]) == ("move", f"{prefix}tasks-to", 1)
+    assert task["done"] + task["left"] == 3
+    text = operator.ask("/cluster.html")[1]
+    assert ">tasks-dead</a> move to arn:aws:sqs:us-east-1:000000000000:tasks-to, 1 a second at most" in text
+    assert re.search(r"\d of 3 moved <progress max=\"3\" value=\"\d\"", text)
+    operator.act("CancelMessageMoveTask", {"TaskHandle": handle})
+    until(lambda: not moves(), "a move that is over")
 
 
 def test_the_openapi_file_has_all_routes_and_is_served(operator: Operator) -> None:

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from elasticq import __version__
 from elasticq.admin import asking, calls, definitions
-from elasticq.admin.api import OPENAPI, Api, QueueRow, no_queue
+from elasticq.admin.api import OPENAPI, TASKS_SHOWN_MAX, Api, QueueRow, no_queue
 from elasticq.admin.calls import NotExecuted
 from elasticq.admin.cluster import document
 from elasticq.admin.page import forms, groups, scheduled, text, topics
@@ -339,6 +339,9 @@ class Pages:
             linked=len(linked),
             last_election=next((each for each in self._source.events() if each.event in elections), None),
             facts=facts,
+            tasks=self._source.tasks(TASKS_SHOWN_MAX),
+            now_ms=status.time_ms,
+            owner_path=self._owner_path,
         )
 
     async def events(self, _: web.Request) -> web.Response:

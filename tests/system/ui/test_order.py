@@ -1,4 +1,4 @@
-"""What is in flight, and what stands behind what, in a real browser."""
+"""What is in flight, what stands behind what, and what goes on in the background, in a real browser."""
 
 from typing import Any
 
@@ -57,3 +57,20 @@ def test_the_group_that_a_message_blocks_is_found_by_its_id(page: Any, browser: 
     expect(rows.first).to_contain_text("nothing")
     page.locator("#order").get_by_role("link", name="customer-2").click()
     expect(page.locator(".messages > li")).to_have_count(3)
+
+
+def test_a_move_is_seen_among_the_tasks_until_it_is_over(page: Any, browser: Any, operator: Operator) -> None:
+    prefix = "arn:aws:sqs:us-east-1:000000000000:"
+    queue(operator, "dead", *map(str, range(30)))
+    queue(operator, "source", RedrivePolicy=f'{{"deadLetterTargetArn": "{prefix}dead", "maxReceiveCount": "1"}}')
+    queue(operator, "other")
+    page.goto(operator.url + "/cluster.html")
+    expect(page.locator("#cluster")).to_contain_text("Background tasks")
+    expect(page.locator("#tasks")).to_have_count(0)
+    given = {"SourceArn": f"{prefix}dead", "DestinationArn": f"{prefix}other", "MaxNumberOfMessagesPerSecond": 1}
+    handle = operator.act("StartMessageMoveTask", given)[1]["TaskHandle"]
+    expect(page.locator("#tasks tbody tr")).to_have_count(1, timeout=15_000)
+    expect(page.locator("#tasks")).to_contain_text("of 30 moved")
+    examine(browser, operator, "/cluster.html", "tasks")
+    operator.act("CancelMessageMoveTask", {"TaskHandle": handle})
+    expect(page.locator("#tasks")).to_have_count(0, timeout=15_000)
