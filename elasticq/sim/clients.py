@@ -192,10 +192,15 @@ class Consumer(Client):
         self._ask(queue, count, wait_s, visibility_s, self._partition(queue), attempt_id)
 
     def _partition(self, queue: LoadQueue) -> int | None:
-        """Return a partition, or None to receive of the whole queue; some drains go from partition to partition."""
+        """Return a partition, or None to receive of the whole queue.
+
+        A drain leaves no partition to chance: it goes from one to the next, or takes of all of them.
+        """
         if not queue.partitions:
             return None
-        if self.workload.is_draining and self.workload.drains_by_partition:
+        if self.workload.is_draining:
+            if not self.workload.drains_by_partition:
+                return None
             self.turns[queue.name] = turn = self.turns.get(queue.name, 0) + 1
             return turn % queue.partitions
         asked = self.random.randint(-1, queue.partitions - 1)

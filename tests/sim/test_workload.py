@@ -1,5 +1,7 @@
 """What is outstanding follows from what clients say before and after each operation."""
 
+import pytest
+
 from elasticq.checks.history import Receive, Send, SentMessage
 from elasticq.sim.faults import scenario
 from elasticq.sim.workload import Workload
@@ -67,3 +69,22 @@ def test_drain_begins_now() -> None:
     workload.scheduler.schedule(70, workload.drain)
     workload.scheduler.run_until(70)
     assert (workload.is_draining, workload.drain_us, workload.last_message_us) == (True, 70, 70)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_drain_leaves_no_partition_to_chance(seed: int) -> None:
+    """Asking for random partitions, too few receives once left a partition out, and what was in it was called lost."""
+    features = ("all_fifo", "partitions")
+    world = World(scenario(seed, 3, kinds=("cut",), background=(), count=1, features=features, duration_ms=16_000))
+    assert world.run().findings == []
+    workload = world.workload
+    queue = workload.sources[0]
+    asked = {
+        event.partition
+        for event in workload.history
+        if isinstance(event, Receive)
+        and event.queue == queue.name
+        and event.client.startswith("consumer")
+        and event.invoke_us > workload.drain_us
+    }
+    assert asked == (set(range(queue.partitions)) if workload.drains_by_partition else {None})
