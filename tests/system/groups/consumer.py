@@ -98,10 +98,10 @@ class Worker:
 
     def _note_hold(self) -> None:
         """Note how long the consumer may act without a further answer, if that has changed."""
-        hold = self.group.consumer_id, int(self.group.hold_until_s * 1_000_000)
-        if hold != self._noted:
-            self._noted = hold
-            self._note(consumer=hold[0], hold_until_us=hold[1])
+        consumer, until_us = self.group.consumer_id, int(self.group.hold_until_s * 1_000_000)
+        if consumer != self._noted[0] or abs(until_us - self._noted[1]) > 1_000:  # less is how two clocks are read
+            self._noted = consumer, until_us
+            self._note(consumer=consumer, hold_until_us=until_us)
 
     def _note(self, **event: Any) -> None:
         os.write(self._log, json.dumps(event).encode() + b"\n")
