@@ -126,6 +126,11 @@ class Groups:
             if row.started_ms or row.due_ms:
                 self.dirty[row.number] = None
 
+    def look_again(self, number: int) -> None:
+        """Something of the group was rolled back: what background work found done may have to be done again."""
+        if number in self.by_number:
+            self.dirty[number] = None
+
     # --- resources ---------------------------------------------------------------------
 
     def queue_named(self, key: tuple[str, str], queue: Any) -> None:

@@ -2,6 +2,7 @@
 
 from elasticq.engine import group_sweep
 from elasticq.engine import mutations as m
+from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
 from elasticq.model import group_commands as g
 from tests.engine.group_desk import GroupDesk, names
@@ -119,3 +120,19 @@ def test_partitions_of_a_queue_are_resources() -> None:
     desk.do(c.DeleteQueue("stream.fifo"))
     desk.sweep_groups()
     assert len(desk.beat(view).revoking) == 3
+
+
+def test_what_a_roll_back_takes_back_is_shared_out_again() -> None:
+    """The same member may be the next master: what it found done is not done any more."""
+    desk = GroupDesk()
+    desk.group()
+    view = desk.join()
+    desk.create("q-1")
+    undo: Undo = []
+    desk.write(group_sweep.step(desk.state, desk.context.now_ms).mutations, undo)
+    desk.sweep_groups()
+    assert names(desk.beat(view)) == ["q-1"]
+    roll_back(undo)
+    assert names(desk.beat(view)) == []
+    desk.sweep_groups()
+    assert names(desk.beat(view)) == ["q-1"]
