@@ -141,8 +141,13 @@ async def test_a_fence_stands_before_what_is_hot_too(pair: Pair) -> None:
         assert (refused.status, refused.json()["code"]) == (400, "ElasticqNotHolder")
         assert (await pair.ask("GET", url + query, headers="X-Elasticq-Fence: g\r\n")).status == 400
     taken = (await pair.ask("GET", url)).json()["messages"][0]
-    refused = await pair.ask("POST", f"{url}/{taken['id']}/ack", {"receipt": taken["receipt"]}, fence)
-    assert (refused.status, refused.json()["code"]) == (400, "ElasticqNotHolder")
+    receipt = {"receipt": taken["receipt"]}
+    for what, body in (
+        ("ack", receipt), ("ack", {}), ("touch", receipt), ("touch", receipt | {"visibility_s": 5}), ("nack", {}),
+        ("nack", {"priority": 1}), ("nack", receipt | {"delay_s": 0, "metadata": {"a": "b"}}),
+    ):  # fmt: skip
+        refused = await pair.ask("POST", f"{url}/{taken['id']}/{what}", body, fence)
+        assert (refused.status, refused.json()["code"]) == (400, "ElasticqNotHolder"), (what, body)
     assert (await pair.ask("POST", url, {"content": "y"}, fence)).status == 200, "a send has no fence"
     assert not pair.hot.context.slow_requests
 
