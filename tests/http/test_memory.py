@@ -23,13 +23,14 @@ from tests.memory import errors_in_memory
 
 NOWHERE = QUEUE_URL.replace("orders", "nowhere")
 ARN = "arn:aws:sqs:us-east-1:000000000000:nowhere"
+LISTS = ("ListQueues", "ElasticqDescribeGroups")
 NAMED: dict[str, Any] = {"QueueUrl": NOWHERE, "QueueName": "no name", "SourceArn": ARN, "TaskHandle": "none"}
 
 
 def failing() -> Iterator[bytes]:
     """A call of each action that the engine refuses, in both protocols, and some that fail on the way to it."""
     for action in OPERATIONS:
-        members = NAMED if action != "ListQueues" else {"MaxResults": 0}
+        members = NAMED if action not in LISTS else {"MaxResults": 0}
         yield json_request(action, {**members, "WaitTimeSeconds": 20} if action == "ReceiveMessage" else members)
         query = "&".join(f"{name}={value}" for name, value in members.items())
         yield form_request(f"Action={action}&{query}")

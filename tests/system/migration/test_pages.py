@@ -51,7 +51,7 @@ def test_the_queues_of_the_configuration_page_are_served(start: StartServer, tmp
     (tmp_path / "e.toml").write_text(block((DOCS / "configuration.md").read_text(), "toml", "[queues.orders]"))
     server = start("--config", "e.toml", "--port", "0", "--admin-port", "-1", "--memory")
     names = [url.rpartition("/")[2] for url in server.client().list_queues()["QueueUrls"]]
-    assert names == ["audit", "builds", "orders", "orders-dead", "payments.fifo", "urgent"]
+    assert names == ["audit", "builds", "lanes.fifo", "orders", "orders-dead", "payments.fifo", "urgent"]
     assert server.client().get_queue_url(QueueName="any")["QueueUrl"].endswith("/any")
     program = block(MIGRATION, "python", "boto3").replace("http://127.0.0.1:9324", server.url)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
