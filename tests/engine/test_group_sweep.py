@@ -1,10 +1,17 @@
 """Sessions end by themselves, and background work is done in bounded steps, when it is due and not before."""
 
+from typing import Any
+
+import pytest
+
+from elasticq.engine import consumer_rows as r
 from elasticq.engine import group_sweep
 from elasticq.engine import mutations as m
+from elasticq.engine.dump import dump
 from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
 from elasticq.model import group_commands as g
+from tests.engine.desk import replayed
 from tests.engine.group_desk import GroupDesk, names
 
 
@@ -136,3 +143,28 @@ def test_what_a_roll_back_takes_back_is_shared_out_again() -> None:
     assert names(desk.beat(view)) == []
     desk.sweep_groups()
     assert names(desk.beat(view)) == ["q-1"]
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        r.ConsumerGroupSet,
+        r.GroupRebalanced,
+        r.ConsumerSet,
+        r.ResourceAssigned,
+        r.TokensGiven,
+        r.ConsumerGroupSet | r.ConsumerSet,
+    ],
+)
+def test_rows_that_a_repair_lost_end_no_member_and_keep_nothing_from_others(lost: Any) -> None:
+    desk = desk_with(3)
+    desk.join()
+    desk.join()
+    left = [row for chunk in dump(desk.state) for row in chunk if not isinstance(row, lost)]
+    desk.state = replayed(left)
+    desk.sweep_groups()
+    desk.wait(11)
+    desk.sweep_groups()
+    assert not desk.state.groups.consumers
+    desk.group()
+    assert len(names(desk.join())) == 3
