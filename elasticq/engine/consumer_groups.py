@@ -199,6 +199,8 @@ class Groups:
     def put_consumer(self, row: ConsumerSet) -> None:
         consumer = self.consumers.get(row.number)
         if consumer is not None:
+            if row.deadline_ms < consumer.row.deadline_ms:  # a renewal was rolled back, and ``over`` may have met it
+                heappush(self._deadlines, (row.deadline_ms, row.number))
             consumer.row = row
             return
         consumer = self.consumers[row.number] = Consumer(row)

@@ -168,3 +168,16 @@ def test_rows_that_a_repair_lost_end_no_member_and_keep_nothing_from_others(lost
     assert not desk.state.groups.consumers
     desk.group()
     assert len(names(desk.join())) == 3
+
+
+def test_a_session_whose_renewal_was_rolled_back_ends_in_time() -> None:
+    desk = desk_with(1)
+    view = desk.join()
+    desk.wait(5)
+    undo: Undo = []
+    desk.beat(view, undo=undo)
+    desk.wait(6)
+    assert group_sweep.step(desk.state, desk.context.now_ms).mutations == []
+    roll_back(undo)
+    desk.sweep_groups()
+    assert desk.shown().consumers == []
