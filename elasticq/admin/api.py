@@ -19,6 +19,7 @@ from elasticq.admin.calls import NotExecuted
 from elasticq.admin.rates import ALL, PERIOD_S, Key
 from elasticq.admin.source import AdminSource
 from elasticq.engine.figures import QueueFigures
+from elasticq.engine.group_order import GroupOrder
 from elasticq.model.names import INNER, account_of, queue_url, region_of
 from elasticq.peers.questions import Answer
 
@@ -26,6 +27,11 @@ OPENAPI: Final = Path(__file__).with_name("openapi.json")
 PART: Final = 100
 """Queues that are looked at before the loop serves others."""
 WAITING_SHOWN_MAX: Final = 1_000
+IN_FLIGHT_SHOWN_MAX: Final = 100
+GROUPS_SHOWN_MAX: Final = 50
+GROUP_MESSAGES_SHOWN_MAX: Final = 10
+TASKS_SHOWN_MAX: Final = 100
+"""Of a kind."""
 STREAMS_MAX: Final = 32
 """Charts that may be open at the same time."""
 JSON: Final = ("application/json", "application/x-amz-json-1.0")
@@ -63,6 +69,9 @@ class Api:
         app.router.add_get("/api/rates", self.series)
         app.router.add_get("/api/live", self.live)
         app.router.add_get("/api/waiting", self.waiting)
+        app.router.add_get("/api/in-flight", self.in_flight)
+        app.router.add_get("/api/group-order", self.group_order)
+        app.router.add_get("/api/tasks", self.tasks)
         app.router.add_get("/api/definitions", self.export)
         app.router.add_put("/api/definitions", self.load)
         app.router.add_get("/api/openapi.json", self.openapi)
@@ -121,6 +130,48 @@ class Api:
 
     async def waiting(self, _: web.Request) -> web.Response:
         return reply((200, msgspec.json.encode({"waiting": self._source.waiting(WAITING_SHOWN_MAX)})))
+
+    async def in_flight(self, request: web.Request) -> web.Response:
+        """Tell what is in flight in a queue: for how long, and until when."""
+        try:
+            owner, name = self._named(request)
+            found = self._source.in_flight(owner, name, IN_FLIGHT_SHOWN_MAX)
+            if found is None:
+                raise no_queue(name)
+        except NotExecuted as error:
+            return refusal(error)
+        return reply((200, msgspec.json.encode(self._at_this_time(found))))
+
+    async def group_order(self, request: web.Request) -> web.Response:
+        """Tell how the messages of groups stand behind each other, and what keeps a group back."""
+        try:
+            owner, name = self._named(request)
+            if self._source.queue(owner, name) is None:
+                raise no_queue(name)
+            found = self.groups_of(owner, name, request.query.get("group", ""))
+        except NotExecuted as error:
+            return refusal(error)
+        return reply((200, msgspec.json.encode(self._at_this_time(found))))
+
+    def groups_of(self, owner: str, name: str, wanted: str) -> GroupOrder:
+        """Return how messages stand in groups whose ids contain ``wanted``; no groups where a queue has none."""
+        found = self._source.group_order(owner, name, wanted, GROUPS_SHOWN_MAX, GROUP_MESSAGES_SHOWN_MAX)
+        return GroupOrder(is_strict=False, count=0, looked_at=0, groups=[]) if found is None else found
+
+    def _named(self, request: web.Request) -> tuple[str, str]:
+        """Return the owner and the name of the queue that the query of a request names. Raises NotExecuted."""
+        query = request.query
+        if "queue" not in query:
+            raise NotExecuted(400, "MissingParameter", "The request must contain the parameter queue.")
+        return calls.owner_of(self._source, query.get("account", ""), query.get("region", "")), query["queue"]
+
+    def _at_this_time(self, told: Struct) -> dict[str, Any]:
+        return {"time_ms": self._source.status().time_ms, **msgspec.to_builtins(told)}
+
+    async def tasks(self, _: web.Request) -> web.Response:
+        """Tell what goes on in the background."""
+        told = {"time_ms": self._source.status().time_ms, "tasks": self._source.tasks(TASKS_SHOWN_MAX)}
+        return reply((200, msgspec.json.encode(told)))
 
     # --- definitions ------------------------------------------------------------------
 
@@ -233,6 +284,10 @@ def added(series: Iterable[dict[str, list[float]]]) -> dict[str, list[float]]:
                 values[-back] += one[name][-back]
         whole[name] = values
     return whole
+
+
+def no_queue(name: str) -> NotExecuted:
+    return NotExecuted(404, "QueueDoesNotExist", f"There is no queue {name[:80]} here.")
 
 
 def reply(answer: Answer) -> web.Response:

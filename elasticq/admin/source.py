@@ -7,11 +7,14 @@ from msgspec import Struct
 
 from elasticq.admin.rates import Rates
 from elasticq.engine.figures import QueueFigures
+from elasticq.engine.group_order import GroupOrder
+from elasticq.engine.in_flight import InFlight
 from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.model.commands import Command
 from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result
 from elasticq.model.topic_results import PublishCounts
+from elasticq.node.background import Task
 from elasticq.node.orders import Order, OrderOutcome
 from elasticq.node.settings import GroupStatus, LeaseStatus, NodeStatus
 from elasticq.peers.questions import Answer
@@ -120,6 +123,12 @@ class AdminSource(Protocol):
     def queue(self, owner: str, name: str) -> QueueFigures | None:
         """Return the figures of one queue, None where there is none; ``is_dead_letter_queue`` is not told."""
 
+    def in_flight(self, owner: str, name: str, limit: int) -> InFlight | None:
+        """Return what is in flight in a queue, with at most ``limit`` messages; None where there is no such queue."""
+
+    def group_order(self, owner: str, name: str, wanted: str, groups_max: int, messages_max: int) -> GroupOrder | None:
+        """Return how messages stand in groups whose ids contain ``wanted``; None where a queue has no groups."""
+
     async def ask(self, member_id: str, kind: str, body: bytes, timeout_s: float) -> Answer:
         """Return what another member answers to a question, asked over the link to it. Raises NotAnswered."""
 
@@ -157,6 +166,9 @@ class AdminSource(Protocol):
 
     def waiting(self, limit: int) -> list[Waiting]:
         """Return at most ``limit`` receives that wait at this member: all of the cluster's at the master."""
+
+    def tasks(self, limit: int) -> list[Task]:
+        """Return what goes on in the background, with ``limit`` of a kind at most."""
 
     def events(self) -> list[Event]:
         """Return what the log told last, the newest first."""

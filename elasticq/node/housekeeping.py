@@ -50,6 +50,7 @@ class Housekeeping:
         "_sweeper",
         "_voter_changes",
         "delivered",
+        "is_sweep_behind",
     )
 
     def __init__(
@@ -83,6 +84,7 @@ class Housekeeping:
         self._groups_at_ms = 0
         self._dirty_seen = 0
         self._advances_seen = 0
+        self.is_sweep_behind = False  # the last step found more to remove than it may
         self.delivered: dict[tuple[str, str], PublishCounts] = {}  # by owner and name of the topic
 
     def work(self, now_ms: int) -> None:
@@ -104,6 +106,7 @@ class Housekeeping:
         if now_ms < self._sweep_at_ms:
             return
         mutations, is_more_waiting = self._sweeper.step(self._state, self._journal.stamp_command(now_ms))
+        self.is_sweep_behind = is_more_waiting
         is_more_waiting |= reclaim(self._state, self._replica.commit_index)
         self._sweep_at_ms = now_ms + (SWEEP_AGAIN_MS if is_more_waiting else SWEEP_MS)
         self._executor.change(self._judge.own(mutations), now_ms)

@@ -10,7 +10,10 @@ from elasticq.admin import asking
 from elasticq.admin.rates import Rates
 from elasticq.admin.source import Event, SubscriptionCounts, Waiting
 from elasticq.engine.figures import QueueFigures, figures
+from elasticq.engine.group_order import GroupOrder, group_order
+from elasticq.engine.in_flight import InFlight, in_flight
 from elasticq.engine.mutations import SubscriptionSet, TopicSet
+from elasticq.engine.state import Queue
 from elasticq.engine.tally import Tally
 from elasticq.engine.topics import QUEUE_PROTOCOL, Subscription
 from elasticq.http import audit
@@ -21,6 +24,7 @@ from elasticq.model.errors import SqsError
 from elasticq.model.histogram import Histogram
 from elasticq.model.results import Result, StaleResult
 from elasticq.model.topic_results import PublishCounts
+from elasticq.node.background import Task, of_member, of_state
 from elasticq.node.members import name_of
 from elasticq.node.node import Node
 from elasticq.node.orders import Order, OrderOutcome
@@ -193,11 +197,23 @@ class View:
             yield told
 
     def queue(self, owner: str, name: str) -> QueueFigures | None:
+        found = self._queue(owner, name)
+        return None if found is None else figures(found, self._time_ms())
+
+    def in_flight(self, owner: str, name: str, limit: int) -> InFlight | None:
+        found = self._queue(owner, name)
+        return None if found is None else in_flight(found, self._node.state.grace, self._time_ms(), limit)
+
+    def group_order(self, owner: str, name: str, wanted: str, groups_max: int, messages_max: int) -> GroupOrder | None:
+        found = self._queue(owner, name)
+        return None if found is None else group_order(found, self._time_ms(), wanted, groups_max, messages_max)
+
+    def _queue(self, owner: str, name: str) -> Queue | None:
+        return None if self.status().role == PROXY else self._node.state.names.get((owner, name))
+
+    def _time_ms(self) -> int:
         assert self._member is not None
-        if self.status().role == PROXY:
-            return None
-        found = self._member.runtime.node.state.names.get((owner, name))
-        return None if found is None else figures(found, self._member.runtime.time_ms())
+        return self._member.runtime.time_ms()
 
     @property
     def account(self) -> str:
@@ -235,6 +251,20 @@ class View:
                 member, address = self._where(waiter.ticket)
                 found.append(Waiting(queue.account, queue.name, max(0, waiter.deadline_ms - now_ms), member, address))
         return found
+
+    def tasks(self, limit: int) -> list[Task]:
+        status = self.status()
+        if status.role == PROXY:
+            return []
+        node = self._node
+        replica, is_master = node.replica, status.master == status.member_id
+        own = of_member(
+            replica.followers if is_master else {},
+            replica.commit_index,
+            None if replica.wanted is None else replica.wanted[0],
+            is_sweep_behind=is_master and node.housekeeping.is_sweep_behind,
+        )
+        return of_state(node.state, limit) + own
 
     def _where(self, ticket: object) -> tuple[str, str]:
         """Return the name of the member that a client asked, and the client's address if it asked this one."""

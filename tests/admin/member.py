@@ -10,6 +10,8 @@ from elasticq.admin import asking
 from elasticq.admin.rates import Rates
 from elasticq.admin.source import Event, SubscriptionCounts, Waiting
 from elasticq.engine.figures import QueueFigures
+from elasticq.engine.group_order import GroupOrder
+from elasticq.engine.in_flight import InFlight
 from elasticq.engine.mutations import SubscriptionSet, TopicSet
 from elasticq.model.commands import Command
 from elasticq.model.errors import ServiceUnavailable
@@ -17,6 +19,7 @@ from elasticq.model.histogram import Histogram
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION
 from elasticq.model.results import Result
 from elasticq.model.topic_results import PublishCounts
+from elasticq.node.background import Task
 from elasticq.node.orders import Order, OrderDone, OrderOutcome
 from elasticq.node.settings import GroupStatus, LeaseStatus, MemberStatus, NodeStatus
 from elasticq.peers.questions import Answer, NotAnswered
@@ -138,10 +141,19 @@ class Member:
     def queue(self, owner: str, name: str) -> QueueFigures | None:
         return next((each for each in self.queued if (each.account, each.name) == (owner, name)), None)
 
+    def in_flight(self, owner: str, name: str, limit: int) -> InFlight | None:
+        return None
+
+    def group_order(self, owner: str, name: str, wanted: str, groups_max: int, messages_max: int) -> GroupOrder | None:
+        return None
+
     def consumers(self) -> dict[tuple[str, str], int]:
         return self.awaited
 
     def waiting(self, limit: int) -> list[Waiting]:
+        return []
+
+    def tasks(self, limit: int) -> list[Task]:
         return []
 
     def events(self) -> list[Event]:

@@ -43,9 +43,72 @@ def test_queues_are_listed_with_their_counts(operator: Operator) -> None:
 
 def test_answers_are_what_the_openapi_file_says(operator: Operator) -> None:
     with_queue(operator, "described", "a")
-    for path in ("/api/queues", "/api/rates", "/api/waiting", "/api/definitions", "/cluster", "/cluster/events"):
+    operator.act("ReceiveMessage", {"QueueUrl": "described"})
+    for path in ("/api/queues", "/api/rates", "/api/waiting", "/api/tasks", "/api/definitions", "/cluster"):
         described(path).validate(operator.get(path))
+    described("/cluster/events").validate(operator.get("/cluster/events"))
+    for path in ("/api/in-flight", "/api/group-order"):
+        described(path).validate(operator.get(f"{path}?queue=described"))
+        for status, query in (("404", "queue=no-such-queue"), ("400", ""), ("400", "queue=described&account=1")):
+            found, text, _ = operator.ask(f"{path}?{query}")
+            assert str(found) == status
+            described(path, status).validate(json.loads(text))
     described("/api/actions/{action}", "400", "post").validate(operator.act("PurgeQueue", {})[1])
+
+
+def test_what_is_in_flight_is_told_with_its_times(operator: Operator) -> None:
+    url = with_queue(operator, "in-flight", "a", "b")
+    assert operator.get("/api/in-flight?queue=in-flight")["messages"] == []
+    received = operator.act("ReceiveMessage", {"QueueUrl": url, "VisibilityTimeout": 60, "AttributeNames": ["All"]})[1]
+    told = operator.get("/api/in-flight?queue=in-flight")
+    (message,) = told["messages"]
+    assert (told["in_flight"], told["looked_at"], message["receive_count"]) == (1, 1, 1)
+    attributes = received["Messages"][0]["Attributes"]
+    assert told["oldest_ms"] == message["received_ms"] == int(attributes["ApproximateFirstReceiveTimestamp"])
+    assert told["next_ms"] == message["until_ms"] == message["received_ms"] + 60_000
+
+
+def test_the_order_within_groups_is_told(operator: Operator) -> None:
+    attributes = {"FifoQueue": "true", "ContentBasedDeduplication": "true", "VisibilityTimeout": "60"}
+    url = operator.act("CreateQueue", {"QueueName": "ordered.fifo", "Attributes": attributes})[1]["QueueUrl"]
+    for body, group in (("1", "a"), ("2", "a"), ("3", "b")):
+        operator.act("SendMessage", {"QueueUrl": url, "MessageBody": body, "MessageGroupId": group})
+    operator.act("ReceiveMessage", {"QueueUrl": url})
+    told = operator.get("/api/group-order?queue=ordered.fifo")
+    described("/api/group-order").validate(told)
+    (blocked, free) = told["groups"]
+    assert [each["state"] for each in blocked["messages"]] == ["inflight", "waits"]
+    assert blocked["blocked_by"] == blocked["messages"][0]["sequence"]
+    assert 0 < blocked["blocked_until_ms"] - told["time_ms"] <= 60_000
+    assert (free["group"], free["blocked_by"], told["count"]) == ("b", None, 2)
+    (found,) = operator.get("/api/group-order?queue=ordered.fifo&group=b")["groups"]
+    assert found == free
+    with_queue(operator, "unordered", "x")
+    assert operator.get("/api/group-order?queue=unordered")["groups"] == []
+
+
+def test_a_move_is_a_task_until_it_is_over(operator: Operator) -> None:
+    with_queue(operator, "tasks-dead", "1", "2", "3")
+    with_queue(operator, "tasks-to")
+    prefix = "arn:aws:sqs:us-east-1:000000000000:"
+    policy = json.dumps({"deadLetterTargetArn": f"{prefix}tasks-dead", "maxReceiveCount": "1"})
+    operator.act("CreateQueue", {"QueueName": "tasks-source", "Attributes": {"RedrivePolicy": policy}})
+    given = {"SourceArn": f"{prefix}tasks-dead", "DestinationArn": f"{prefix}tasks-to"}
+    handle = operator.act("StartMessageMoveTask", {**given, "MaxNumberOfMessagesPerSecond": 1})[1]["TaskHandle"]
+
+    def moves() -> list[dict[str, Any]]:
+        told = operator.get("/api/tasks")
+        described("/api/tasks").validate(told)
+        return [each for each in told["tasks"] if each["name"] == "tasks-dead"]
+
+    (task,) = moves()
+    assert (task["kind"], task["to"], task["rate"]) == ("move", f"{prefix}tasks-to", 1)
+    assert task["done"] + task["left"] == 3
+    text = operator.ask("/cluster.html")[1]
+    assert ">tasks-dead</a> move to arn:aws:sqs:us-east-1:000000000000:tasks-to, 1 a second at most" in text
+    assert re.search(r"\d of 3 moved <progress max=\"3\" value=\"\d\"", text)
+    operator.act("CancelMessageMoveTask", {"TaskHandle": handle})
+    until(lambda: not moves(), "a move that is over")
 
 
 def test_the_openapi_file_has_all_routes_and_is_served(operator: Operator) -> None:

@@ -8,9 +8,10 @@ from elasticq.engine.sweep import RECLAIMED_A_STEP
 from elasticq.model import commands as c
 from elasticq.model import topic_commands as t
 from elasticq.model.extensions import AdvanceClock
+from elasticq.model.limits import MUTATION_ROWS_MAX
 from elasticq.model.names import DEFAULT_ACCOUNT, DEFAULT_REGION, queue_arn, topic_arn
 from elasticq.model.topic_results import PublishCounts
-from elasticq.node.housekeeping import LOG_KEPT_ENTRIES
+from elasticq.node.housekeeping import LOG_KEPT_ENTRIES, SWEEP_AGAIN_MS
 from tests.node.cluster import Cluster, Solo, mutations, restored
 
 
@@ -76,6 +77,22 @@ def test_deleted_queue_and_expired_messages_leave_no_row(solo: Solo) -> None:
     status = solo.node.status(solo.now_ms)
     assert (status.contents_bytes, status.queues) == (0, 1)
     assert solo.node.state.deleted_queues == {}
+
+
+def test_a_sweep_that_finds_more_than_a_step_may_remove_is_known_to_be_behind(solo: Solo) -> None:
+    solo.create("short", MessageRetentionPeriod="60")
+    entries = [c.SendMessageBatchEntry(id=str(at), message_body="x") for at in range(10)]
+    for _ in range(MUTATION_ROWS_MAX // 10 + 1):
+        solo.do(c.SendMessageBatch(queue_url="short", entries=entries))
+    queue = solo.node.state.queue(DEFAULT_ACCOUNT, "short")
+    solo.advance(59_000)
+    assert (solo.node.housekeeping.is_sweep_behind, queue.count) == (False, MUTATION_ROWS_MAX + 10)
+    until_ms = solo.now_ms + 5_000
+    while not solo.node.housekeeping.is_sweep_behind and solo.now_ms < until_ms:
+        solo.advance(SWEEP_AGAIN_MS // 2)
+    assert (solo.node.housekeeping.is_sweep_behind, queue.count) == (True, 10)
+    solo.advance(2 * SWEEP_AGAIN_MS)
+    assert (solo.node.housekeeping.is_sweep_behind, queue.count) == (False, 0)
 
 
 def test_sweep_goes_on_after_a_restart() -> None:

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from elasticq import __version__
 from elasticq.admin import asking, calls, definitions
-from elasticq.admin.api import OPENAPI, Api, QueueRow
+from elasticq.admin.api import OPENAPI, TASKS_SHOWN_MAX, Api, QueueRow, no_queue
 from elasticq.admin.calls import NotExecuted
 from elasticq.admin.cluster import document
 from elasticq.admin.page import forms, groups, scheduled, text, topics
@@ -60,6 +60,7 @@ SETTINGS: Final = (
 )
 SHOWN_MAX: Final = 1_000
 PEEKED: Final = 50
+IN_FLIGHT_SHOWN: Final = 50
 AFTERWARDS: Final = {"DeleteQueue": "/", "DeleteTopic": "/topics"}
 """Where a browser goes when what its page showed is there no more."""
 STATIC: Final = {
@@ -86,6 +87,7 @@ class Pages:
         app.router.add_get("/queues/{account}/{name}", self.queue)
         app.router.add_get("/queues/{account}/{name}/messages/{sequence}", self.message)
         app.router.add_get("/queues/{account}/{name}/scheduled", self.scheduled)
+        app.router.add_get("/queues/{account}/{name}/order", self.group_order)
         app.router.add_get("/topics", self.all_topics)
         app.router.add_get("/topics/{account}/{name}", self.topic)
         app.router.add_get("/groups.html", self.all_groups)
@@ -160,6 +162,8 @@ class Pages:
             next_sequence=page.get("NextSequence"),
             trouble=page.get("message", ""),
             asked=asked,
+            has_groups=row.name.endswith(".fifo") or self._source.group_order(owner, row.name, "", 0, 0) is not None,
+            in_flight=self._source.in_flight(owner, row.name, IN_FLIGHT_SHOWN),
             newest_from=max(0, (self._last_sequence(owner, row.name)) - PEEKED + 1),
             waiting=[each for each in self._source.waiting(SHOWN_MAX) if (each.owner, each.queue) == (owner, row.name)],
         )
@@ -227,6 +231,16 @@ class Pages:
             first=_first(request),
             trouble=trouble,
         )
+
+    async def group_order(self, request: web.Request) -> web.Response:
+        """Show how the messages of a queue stand in their groups."""
+        try:
+            owner, row = self._asked(request)
+        except NotExecuted as error:
+            return await self._missing(error)
+        wanted = request.query.get("group", "")[:128]
+        told = self._api.groups_of(owner, row.name, wanted)
+        return await self._html("order.html", "", **self._of_queue(row), order=told, group=wanted)
 
     async def all_topics(self, request: web.Request) -> web.Response:
         query = request.query
@@ -325,6 +339,9 @@ class Pages:
             linked=len(linked),
             last_election=next((each for each in self._source.events() if each.event in elections), None),
             facts=facts,
+            tasks=self._source.tasks(TASKS_SHOWN_MAX),
+            now_ms=status.time_ms,
+            owner_path=self._owner_path,
         )
 
     async def events(self, _: web.Request) -> web.Response:
@@ -461,7 +478,7 @@ class Pages:
         owner = calls.owner_of(self._source, parts["account"], request.query.get("region", ""))
         row = self._api.row_of(owner, parts["name"])
         if row is None:
-            raise NotExecuted(404, "QueueDoesNotExist", f"There is no queue {parts['name'][:80]} here.")
+            raise no_queue(parts["name"])
         return owner, row
 
     def _last_sequence(self, owner: str, name: str) -> int:

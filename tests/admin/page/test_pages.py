@@ -83,12 +83,65 @@ def test_what_a_queue_s_page_asks_for_again_is_without_messages(operator: Operat
     operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "a body"})
     whole = page(operator, "/queues/000000000000/asked-again")
     (again,) = re.findall(r'hx-get="([^"]*)"[^>]* hx-trigger="every', whole)
-    assert 'hx-select="#counts" hx-select-oob="#tasks,#waiting"' in whole
+    assert 'hx-select="#counts" hx-select-oob="#tasks,#waiting,#in-flight"' in whole
     status, told, _ = operator.ask(unescape(again), headers={"HX-Request": "true"})
     assert (status, "a body" in whole, "a body" in told) == (200, True, False)
     assert "<dt>visible</dt><dd>1</dd>" in told
-    for part in ("counts", "tasks", "waiting"):
+    for part in ("counts", "tasks", "waiting", "in-flight"):
         assert told.count(f'id="{part}"') == 1
+
+
+def test_what_is_in_flight_is_told_with_its_times(operator: Operator) -> None:
+    attributes = {"VisibilityTimeout": "7200"}
+    url = operator.act("CreateQueue", {"QueueName": "flying", "Attributes": attributes})[1]["QueueUrl"]
+    empty = page(operator, "/queues/000000000000/flying")
+    assert ("Nothing is in flight." in empty, "<dt>longest in flight</dt><dd>–</dd>" in empty) == (True, True)
+    operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "x", "MessageGroupId": HOSTILE[:8]})
+    operator.act("ReceiveMessage", {"QueueUrl": url})
+    text = page(operator, "/queues/000000000000/flying")
+    (row,) = re.findall(r'<tr><th scope="row"><a id="in-flight-.*</tr>', text)
+    (link,) = re.findall(r'href="([^"]*)"', row)
+    assert "state inflight" in page(operator, unescape(link))
+    assert unescape(row).count(HOSTILE[:8]) == 1
+    assert HOSTILE[:8] not in row
+    assert re.findall(r">(1 h 59 min|2 h)<", row)
+    assert re.search(r"1 in flight, the longest for \d+ s; the next one is visible again in (1 h 59 min|2 h)\.", text)
+
+
+def test_the_order_within_groups_is_shown_with_what_blocks_one(operator: Operator) -> None:
+    attributes = {"FifoQueue": "true", "ContentBasedDeduplication": "true", "VisibilityTimeout": "7200"}
+    url = operator.act("CreateQueue", {"QueueName": "ordered-page.fifo", "Attributes": attributes})[1]["QueueUrl"]
+    place, group = "/queues/000000000000/ordered-page.fifo", "<b>'&"
+    assert "No message here is in a group." in page(operator, f"{place}/order")
+    for body, each in (("1", group), ("2", group), ("3", "free")):
+        operator.act("SendMessage", {"QueueUrl": url, "MessageBody": body, "MessageGroupId": each})
+    operator.act("ReceiveMessage", {"QueueUrl": url})
+    assert f'<a href="{place}/order?">order within groups</a>' in page(operator, place)
+    text = page(operator, f"{place}/order")
+    assert "<b>" not in text
+    blocked, free = text.partition("<tbody>")[2].split("<tr>")[1:]
+    assert re.findall(r'class="state (\w+)"', blocked) == ["inflight", "waits"]
+    assert re.search(r">for (1 h 59 min|2 h) more<", blocked)
+    assert ("<td>nothing</td>" in free, re.findall(r'class="state (\w+)"', free)) == (True, ["visible"])
+    (blocker,) = re.findall(r'id="blocker-1" href="([^"]*)"', blocked)
+    assert re.findall(r'class="state (\w+)"', page(operator, unescape(blocker))) == ["inflight", "visible"]
+    found = page(operator, f"{place}/order?group=fre")
+    assert ("1 of 2 groups." in found, "nothing</td>" in found, ">for " in found) == (True, True, False)
+    assert "No group has “none” in its id." in page(operator, f"{place}/order?group=none")
+    assert operator.ask("/queues/000000000000/no-such-queue/order")[0] == 404
+
+
+def test_groups_of_a_standard_queue_are_shown_with_what_they_have_in_flight(operator: Operator) -> None:
+    url = operator.act("CreateQueue", {"QueueName": "tenants"})[1]["QueueUrl"]
+    operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "x"})
+    assert "order within groups" not in page(operator, "/queues/000000000000/tenants")
+    for _ in range(2):
+        operator.act("SendMessage", {"QueueUrl": url, "MessageBody": "x", "MessageGroupId": "t"})
+    operator.act("ReceiveMessage", {"QueueUrl": url, "MaxNumberOfMessages": 2})
+    assert "order within groups" in page(operator, "/queues/000000000000/tenants")
+    (row,) = page(operator, "/queues/000000000000/tenants/order").partition("<tbody>")[2].split("<tr>")[1:]
+    assert '<td class="number">2</td>\n<td class="number">1</td><td>no</td>' in row
+    assert re.findall(r'class="state (\w+)"', row) == ["visible"]
 
 
 def test_pages_of_messages_follow_each_other(operator: Operator) -> None:
