@@ -41,15 +41,19 @@ class Consumer:
 
 
 class Group:
-    """A group. present: its resources, and the id of the queue that each is of; by_resource: what is assigned."""
+    """A group. present: its resources, and the id of the queue that each is of; by_resource: what is assigned.
 
-    __slots__ = ("by_resource", "consumers", "present", "row", "status")
+    last: of a prefix that has all the resources it may have the last one's name, once it was asked for; else empty.
+    """
+
+    __slots__ = ("by_resource", "consumers", "last", "present", "row", "status")
 
     def __init__(self, row: ConsumerGroupSet) -> None:
         self.row = row
         self.status = GroupRebalanced(row.number, 0, 0, 0, 0, 0, 0)
         self.consumers: dict[int, Consumer] = {}
         self.present: dict[Resource, int] = {}
+        self.last = ""
         self.by_resource: dict[Resource, ResourceAssigned] = {}
 
 
@@ -126,6 +130,11 @@ class Groups:
             if row.started_ms or row.due_ms:
                 self.dirty[row.number] = None
 
+    def look_again(self, number: int) -> None:
+        """Something of the group was rolled back: what background work found done may have to be done again."""
+        if number in self.by_number:
+            self.dirty[number] = None
+
     # --- resources ---------------------------------------------------------------------
 
     def queue_named(self, key: tuple[str, str], queue: Any) -> None:
@@ -135,38 +144,54 @@ class Groups:
             self._follow(group, name, queue)
         for group in self._by_prefix.get(account, {}).values():
             if name.startswith(group.row.prefix):
-                self._follow(group, name, queue)
+                self._follow_prefix(group, name, queue)
 
     def _follow(self, group: Group, name: str, queue: Any) -> None:
         self.dirty[group.row.number] = None
-        was_full = len(group.present) >= RESOURCES_MAX
-        if queue is None:
-            count = 0
-            while group.present.pop((name, count), None) is not None:
-                count += 1
-            group.present.pop((name, WHOLE), None)
-        if was_full:
-            self._look_for_resources(group, besides=name if queue is None else "")
-        elif queue is not None:
+        if queue is not None:
             self._add(group, name, queue)
+            return
+        count = 0
+        while group.present.pop((name, count), None) is not None:
+            count += 1
+        group.present.pop((name, WHOLE), None)
+
+    def _follow_prefix(self, group: Group, name: str, queue: Any) -> None:
+        """Of more queues than a group may have it has the first ones; one that comes or goes costs no look at all."""
+        present, account, resource = group.present, group.row.account, (name, WHOLE)
+        is_full = len(present) >= RESOURCES_MAX
+        if is_full and not group.last:
+            group.last = max(present)[0]
+        if queue is None:
+            if present.pop(resource, None) is None:
+                return
+            group.last = next(self._names.of(account, group.row.prefix, group.last), "") if is_full else ""
+            if group.last:
+                present[group.last, WHOLE] = self._names[account, group.last].id
+        else:
+            if is_full and resource not in present:
+                if name > group.last:
+                    return
+                del present[group.last, WHOLE]
+                group.last = self._names.before(account, group.last)
+            present[resource] = queue.id
+        self.dirty[group.row.number] = None
 
     def _add(self, group: Group, name: str, queue: Any) -> None:
-        present = group.present
         if not group.row.partitions_of:
-            if len(present) < RESOURCES_MAX:
-                present[name, WHOLE] = queue.id
+            group.present[name, WHOLE] = queue.id
             return
         for partition in range(queue.partitions):
-            present[name, partition] = queue.id
+            group.present[name, partition] = queue.id
 
-    def _look_for_resources(self, group: Group, besides: str = "") -> None:
+    def _look_for_resources(self, group: Group) -> None:
         row, names = group.row, self._names
-        group.present = {}
+        group.present, group.last = {}, ""
         self.dirty[row.number] = None
-        found = row.queue_names or [row.partitions_of] if not row.prefix else names.of(row.account, row.prefix, "")
-        for name in found:
+        found = names.of(row.account, row.prefix, "") if row.prefix else row.queue_names or [row.partitions_of]
+        for name in islice(found, RESOURCES_MAX):
             queue = names.get((row.account, name))
-            if queue is not None and name != besides:
+            if queue is not None:
                 self._add(group, name, queue)
 
     # --- consumers ---------------------------------------------------------------------
@@ -174,6 +199,8 @@ class Groups:
     def put_consumer(self, row: ConsumerSet) -> None:
         consumer = self.consumers.get(row.number)
         if consumer is not None:
+            if row.deadline_ms < consumer.row.deadline_ms:  # a renewal was rolled back, and ``over`` may have met it
+                heappush(self._deadlines, (row.deadline_ms, row.number))
             consumer.row = row
             return
         consumer = self.consumers[row.number] = Consumer(row)

@@ -5,6 +5,7 @@ from elasticq.engine.consumer_rows import WHOLE, ResourceAssigned
 from elasticq.engine.state import Queue, State
 from elasticq.model import commands as c
 from elasticq.model.errors import ElasticqNotHolder, MissingParameter
+from elasticq.model.extensions import BySequence
 
 Fenced = (
     c.ReceiveMessage
@@ -12,6 +13,7 @@ Fenced = (
     | c.DeleteMessageBatch
     | c.ChangeMessageVisibility
     | c.ChangeMessageVisibilityBatch
+    | BySequence
 )
 """The commands that may carry a token. One that names no group is not checked, and never comes here."""
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from elasticq.engine.actions.consumer_groups import draft_of
 from elasticq.engine.consumer_groups import Consumer, Group
+from elasticq.engine.consumer_rows import ConsumerRemoved, ResourceFreed
 from elasticq.engine.mutations import Mutation
 from elasticq.engine.rebalance import Draft
 from elasticq.engine.state import State
@@ -33,9 +34,15 @@ def step(state: State, now_ms: int) -> GroupStep:
     groups = state.groups
     gone: dict[int, list[Consumer]] = {}
     over = groups.over(state.grace, now_ms, CONSUMERS_A_STEP)
-    for consumer in over:
-        gone.setdefault(consumer.row.group, []).append(consumer)
     found: list[Mutation] = []
+    for consumer in over:
+        if consumer.row.group in groups.by_number:
+            gone.setdefault(consumer.row.group, []).append(consumer)
+        else:  # a repair lost its group
+            found += [
+                ResourceFreed(row.token, row.queue_id) for row in (*consumer.held.values(), *consumer.revoking.values())
+            ]
+            found.append(ConsumerRemoved(consumer.row.number))
     last_token = -1
     for group in _due(state, gone, now_ms):
         draft = draft_of(state, group, now_ms)

@@ -52,3 +52,8 @@ class QueueNames(dict[Key, Queue]):
             if name > after:
                 yield name
             place += 1
+
+    def before(self, account: str, name: str) -> str:
+        """The name before this one, which is not the first of its owner."""
+        ordered = self.order()
+        return ordered[bisect_left(ordered, (account, name)) - 1][1]

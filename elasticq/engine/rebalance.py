@@ -226,7 +226,10 @@ class Draft:
                 self._assign(resource, consumer, self.status.generation)
         for resource, row in list(self.rows.items()):
             is_there = group.present.get(resource) == row.queue_id
-            if not row.is_revoked:
+            if row.consumer not in seats:  # a repair lost its consumer, who will give nothing back
+                del self.rows[resource]
+                self.mutations.append(ResourceFreed(row.token, row.queue_id))
+            elif not row.is_revoked:
                 if not is_there and self._left > 0:
                     self._revoke(row)
             elif is_there and self._is_wish(row) and self._may_wish(row.wanted_by):

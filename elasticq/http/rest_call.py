@@ -31,6 +31,7 @@ from elasticq.rest import routes
 from elasticq.rest.api import Answer, Request, Submit
 from elasticq.rest.shapes import NewMessages, Problem
 from elasticq.runtime.runtime import RuntimeStopped
+from elasticq.wire.fence import add_fence
 
 if TYPE_CHECKING:
     from elasticq.http.context import ServerContext
@@ -230,6 +231,12 @@ class RestCall:
         assert command is not None
         if self._connection.is_gone:
             return
+        if head.fence:
+            try:
+                add_fence(command, head.fence)
+            except SqsError as failure:
+                self._refuse(failure)
+                return
         self._began_s = perf_counter()
         action = type(command).__name__
         key = invocation(self._principal, self._account, action, self._name.encode(), b"")

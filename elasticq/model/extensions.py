@@ -4,7 +4,17 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from elasticq.model.commands import Command, GroupId, Integer, NextToken, QueueUrl, ReceiptHandle
+from elasticq.model.commands import (
+    Command,
+    FenceGroup,
+    GroupId,
+    Integer,
+    NextToken,
+    Partition,
+    QueueUrl,
+    ReceiptHandle,
+    Token,
+)
 from elasticq.model.limits import MEMBERS, METADATA_BYTES_MAX
 
 MessageIds = Annotated[list[Annotated[str, MEMBERS["MessageIds.item"]]], MEMBERS["MessageIds"]]
@@ -78,6 +88,9 @@ class DeleteBySequence(Command):
     queue_url: QueueUrl | None = None
     sequence: Annotated[int, MEMBERS["FromSequence"]] = 0
     must_be_in_flight: bool = False
+    elasticq_group: FenceGroup | None = None
+    elasticq_token: Token | None = None
+    elasticq_partition: Partition | None = None
 
 
 class HideBySequence(Command):
@@ -92,6 +105,9 @@ class HideBySequence(Command):
     visibility_timeout: Integer | None = None
     receipt_handle: ReceiptHandle | None = None
     metadata: Metadata | None = None
+    elasticq_group: FenceGroup | None = None
+    elasticq_token: Token | None = None
+    elasticq_partition: Partition | None = None
 
 
 class PrioritiseBySequence(Command):
@@ -100,6 +116,13 @@ class PrioritiseBySequence(Command):
     queue_url: QueueUrl | None = None
     sequence: Annotated[int, MEMBERS["FromSequence"]] = 0
     priority: Annotated[int, MEMBERS["Priority"]] | None = None
+    elasticq_group: FenceGroup | None = None
+    elasticq_token: Token | None = None
+    elasticq_partition: Partition | None = None
+
+
+BySequence = DeleteBySequence | HideBySequence | PrioritiseBySequence
+"""Commands of REST that name a message by its sequence."""
 
 
 class AdvanceClock(Command):

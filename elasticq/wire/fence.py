@@ -9,6 +9,7 @@ from typing import Final
 
 from elasticq.model import commands as c
 from elasticq.model.errors import InvalidParameterValue, quoted
+from elasticq.model.extensions import DeleteBySequence, HideBySequence, PrioritiseBySequence
 from elasticq.model.limits import LONG_RANGE
 
 HEADER: Final = b"x-elasticq-fence"
@@ -21,6 +22,9 @@ _FENCED: Final = (
     c.DeleteMessageBatch,
     c.ChangeMessageVisibility,
     c.ChangeMessageVisibilityBatch,
+    DeleteBySequence,
+    HideBySequence,
+    PrioritiseBySequence,
 )
 
 

@@ -316,3 +316,29 @@ def test_rows_that_no_master_of_ours_would_write_do_not_break_the_background_wor
     desk.wait(11)
     desk.sweep_groups()
     assert desk.shown().consumers == []
+
+
+@pytest.mark.pure
+@settings(max_examples=100)
+@given(steps=st.lists(st.tuples(st.booleans(), st.integers(0, 9)), max_size=60), at=st.integers(0, 60))
+def test_a_prefix_has_the_first_of_its_queues_whatever_comes_and_goes(steps: list[tuple[bool, int]], at: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("elasticq.engine.consumer_groups.RESOURCES_MAX", 4)
+        desk = GroupDesk()
+        undo: Undo = []
+        desk.group()
+        marks: list[list[str]] = []
+        for place, (comes, number) in enumerate(steps):
+            if place == at:
+                marks.append(sorted(name for name, _ in desk.index().present))
+            name, kept = f"q-{number}", undo if place >= at else None
+            is_there = (desk.index().row.account, name) in desk.state.names
+            if comes and not is_there:
+                desk.do(c.CreateQueue(name), undo=kept)
+            elif not comes and is_there:
+                desk.do(c.DeleteQueue(name), undo=kept)
+            found = sorted(name for _, name in desk.state.names)[:4]
+            assert sorted(name for name, _ in desk.index().present) == found
+        roll_back(undo)
+        for mark in marks:
+            assert sorted(name for name, _ in desk.index().present) == mark

@@ -1,9 +1,17 @@
 """Sessions end by themselves, and background work is done in bounded steps, when it is due and not before."""
 
+from typing import Any
+
+import pytest
+
+from elasticq.engine import consumer_rows as r
 from elasticq.engine import group_sweep
 from elasticq.engine import mutations as m
+from elasticq.engine.dump import dump
+from elasticq.engine.writers.contract import Undo, roll_back
 from elasticq.model import commands as c
 from elasticq.model import group_commands as g
+from tests.engine.desk import replayed
 from tests.engine.group_desk import GroupDesk, names
 
 
@@ -119,3 +127,57 @@ def test_partitions_of_a_queue_are_resources() -> None:
     desk.do(c.DeleteQueue("stream.fifo"))
     desk.sweep_groups()
     assert len(desk.beat(view).revoking) == 3
+
+
+def test_what_a_roll_back_takes_back_is_shared_out_again() -> None:
+    """The same member may be the next master: what it found done is not done any more."""
+    desk = GroupDesk()
+    desk.group()
+    view = desk.join()
+    desk.create("q-1")
+    undo: Undo = []
+    desk.write(group_sweep.step(desk.state, desk.context.now_ms).mutations, undo)
+    desk.sweep_groups()
+    assert names(desk.beat(view)) == ["q-1"]
+    roll_back(undo)
+    assert names(desk.beat(view)) == []
+    desk.sweep_groups()
+    assert names(desk.beat(view)) == ["q-1"]
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        r.ConsumerGroupSet,
+        r.GroupRebalanced,
+        r.ConsumerSet,
+        r.ResourceAssigned,
+        r.TokensGiven,
+        r.ConsumerGroupSet | r.ConsumerSet,
+    ],
+)
+def test_rows_that_a_repair_lost_end_no_member_and_keep_nothing_from_others(lost: Any) -> None:
+    desk = desk_with(3)
+    desk.join()
+    desk.join()
+    left = [row for chunk in dump(desk.state) for row in chunk if not isinstance(row, lost)]
+    desk.state = replayed(left)
+    desk.sweep_groups()
+    desk.wait(11)
+    desk.sweep_groups()
+    assert not desk.state.groups.consumers
+    desk.group()
+    assert len(names(desk.join())) == 3
+
+
+def test_a_session_whose_renewal_was_rolled_back_ends_in_time() -> None:
+    desk = desk_with(1)
+    view = desk.join()
+    desk.wait(5)
+    undo: Undo = []
+    desk.beat(view, undo=undo)
+    desk.wait(6)
+    assert group_sweep.step(desk.state, desk.context.now_ms).mutations == []
+    roll_back(undo)
+    desk.sweep_groups()
+    assert desk.shown().consumers == []

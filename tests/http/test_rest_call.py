@@ -129,6 +129,29 @@ async def test_signatures_are_asked_for_as_elsewhere() -> None:
         await both.close()
 
 
+async def test_a_fence_stands_before_what_is_hot_too(pair: Pair) -> None:
+    """A call must not be executed without the fence that it has."""
+    url, fence = f"{API}/queues/jobs/messages", "X-Elasticq-Fence: g;1\r\n"
+    for desk in (pair.hot, pair.slow):
+        await desk.ask(json_request("CreateQueue", {"QueueName": "jobs"}))
+        await desk.ask(asked("POST", url, {"content": "x"}))
+    pair.hot.context.slow_requests = 0
+    for query in ("", "?ack=true"):
+        refused = await pair.ask("GET", url + query, headers=fence)
+        assert (refused.status, refused.json()["code"]) == (400, "ElasticqNotHolder")
+        assert (await pair.ask("GET", url + query, headers="X-Elasticq-Fence: g\r\n")).status == 400
+    taken = (await pair.ask("GET", url)).json()["messages"][0]
+    receipt = {"receipt": taken["receipt"]}
+    for what, body in (
+        ("ack", receipt), ("ack", {}), ("touch", receipt), ("touch", receipt | {"visibility_s": 5}), ("nack", {}),
+        ("nack", {"priority": 1}), ("nack", receipt | {"delay_s": 0, "metadata": {"a": "b"}}),
+    ):  # fmt: skip
+        refused = await pair.ask("POST", f"{url}/{taken['id']}/{what}", body, fence)
+        assert (refused.status, refused.json()["code"]) == (400, "ElasticqNotHolder"), (what, body)
+    assert (await pair.ask("POST", url, {"content": "y"}, fence)).status == 200, "a send has no fence"
+    assert not pair.hot.context.slow_requests
+
+
 @pytest.mark.parametrize("header", ["Referer: http://evil.example/\r\n", "Origin: http://evil.example\r\n"])
 async def test_get_that_a_page_may_have_sent_receives_nothing(header: str) -> None:
     both = Pair(browsers=Browsers())

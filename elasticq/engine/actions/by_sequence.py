@@ -4,7 +4,7 @@ A consumer has no receipt handle there. So a delete or a change of visibility ac
 were asked for with its handle; a message that was never received can be deleted, too, unless it must be in flight.
 """
 
-from elasticq.engine import metadata
+from elasticq.engine import fence, metadata
 from elasticq.engine import mutations as m
 from elasticq.engine.actions.delete import delete_message
 from elasticq.engine.actions.priority import check_has_priorities
@@ -13,13 +13,15 @@ from elasticq.engine.context import ExecutionContext, Outcome, named_queue
 from elasticq.engine.state import Queue, State
 from elasticq.model.commands import Call, ChangeMessageVisibility, DeleteMessage
 from elasticq.model.errors import MessageNotInflight, MissingParameter, ResourceNotFound
-from elasticq.model.extensions import DeleteBySequence, HideBySequence, PrioritiseBySequence
+from elasticq.model.extensions import BySequence, DeleteBySequence, HideBySequence, PrioritiseBySequence
 from elasticq.model.results import EmptyResult
 
 
-def _message(state: State, call: Call, command: DeleteBySequence | HideBySequence | PrioritiseBySequence) -> Queue:
-    """The queue of the message. Raises ResourceNotFound where it is gone."""
+def _message(state: State, call: Call, command: BySequence, context: ExecutionContext) -> Queue:
+    """The queue of the message. Raises ResourceNotFound where it is gone, and what a fence raises."""
     queue = named_queue(state, call, command.queue_url)
+    if command.elasticq_group is not None:
+        fence.check(state, call, queue, command, context.now_ms)
     if queue.row(command.sequence) is None:
         raise ResourceNotFound("The message does not exist, or was deleted.")
     return queue
@@ -34,7 +36,7 @@ def _handle(state: State, queue: Queue, sequence: int, context: ExecutionContext
 
 
 def delete_by_sequence(state: State, call: Call, command: DeleteBySequence, context: ExecutionContext) -> Outcome:
-    queue = _message(state, call, command)
+    queue = _message(state, call, command, context)
     if not command.must_be_in_flight:
         return EmptyResult(), [m.MessagesRemoved(queue.id, [command.sequence])]
     handle = _handle(state, queue, command.sequence, context)
@@ -42,7 +44,7 @@ def delete_by_sequence(state: State, call: Call, command: DeleteBySequence, cont
 
 
 def hide_by_sequence(state: State, call: Call, command: HideBySequence, context: ExecutionContext) -> Outcome:
-    queue = _message(state, call, command)
+    queue = _message(state, call, command, context)
     handle = command.receipt_handle or _handle(state, queue, command.sequence, context)
     seconds = queue.visibility_s if command.visibility_timeout is None else command.visibility_timeout
     hidden = ChangeMessageVisibility(command.queue_url, handle, seconds)
@@ -56,7 +58,7 @@ def hide_by_sequence(state: State, call: Call, command: HideBySequence, context:
 def prioritise_by_sequence(
     state: State, call: Call, command: PrioritiseBySequence, context: ExecutionContext
 ) -> Outcome:
-    queue = _message(state, call, command)
+    queue = _message(state, call, command, context)
     check_has_priorities(queue)
     if command.priority is None:
         raise MissingParameter("The request must contain the parameter Priority.")

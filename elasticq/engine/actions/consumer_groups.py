@@ -111,7 +111,11 @@ def _checked(value: int | None, low: int, high: int, name: str, default: int) ->
 def draft_of(state: State, group: Group, now_ms: int) -> Draft:
     """What is about to become of a group."""
     given = state.tables[TOKENS.name].get(LAST_TOKEN)
-    return Draft(group, 0 if given is None else given.last, now_ms)
+    if given is not None:
+        return Draft(group, given.last, now_ms)
+    # None was given, or the row was lost by a repair: none that is known may be given a second time.
+    versions = [each.row.version for each in state.groups.consumers.values()]
+    return Draft(group, max([*state.groups.assignments, *versions], default=0), now_ms)
 
 
 # --- groups ---------------------------------------------------------------------------------

@@ -46,9 +46,14 @@ def _group_deleted_rows(mutation: r.ConsumerGroupDeleted) -> list[RowChange]:
 def _rebalanced(state: State, mutation: r.GroupRebalanced, undo: Undo | None) -> None:
     group = state.groups.by_number.get(mutation.number)
     if undo is not None and group is not None:
-        undo.append((state.groups.put_status, group.status))
+        undo.append((_back_to_status, state, group.status))
     plain.write(state, _rebalanced_rows(mutation), undo)
     state.groups.put_status(mutation)
+
+
+def _back_to_status(state: State, row: r.GroupRebalanced) -> None:
+    state.groups.put_status(row)
+    state.groups.look_again(row.number)
 
 
 def _rebalanced_rows(mutation: r.GroupRebalanced) -> list[RowChange]:
@@ -116,7 +121,7 @@ def _consumer_removed_rows(mutation: r.ConsumerRemoved) -> list[RowChange]:
 
 def _resource_assigned(state: State, mutation: r.ResourceAssigned, undo: Undo | None) -> None:
     if undo is not None:
-        undo.append((_back_to_assignment, state, mutation.token, state.groups.assignments.get(mutation.token)))
+        undo.append((_back_to_assignment, state, mutation, state.groups.assignments.get(mutation.token)))
     state.groups.put_assignment(mutation)
 
 
@@ -125,8 +130,11 @@ def _resource_assigned_rows(mutation: r.ResourceAssigned) -> list[RowChange]:
 
 
 def _resource_freed(state: State, mutation: r.ResourceFreed, undo: Undo | None) -> None:
+    row = state.groups.assignments.get(mutation.token)
+    if row is None:
+        return
     if undo is not None:
-        undo.append((_back_to_assignment, state, mutation.token, state.groups.assignments.get(mutation.token)))
+        undo.append((_back_to_assignment, state, row, row))
     state.groups.drop_assignment(mutation.token)
 
 
@@ -134,11 +142,12 @@ def _resource_freed_rows(mutation: r.ResourceFreed) -> list[RowChange]:
     return [Drop(r.ASSIGNMENTS, mutation.token)]
 
 
-def _back_to_assignment(state: State, token: int, row: r.ResourceAssigned | None) -> None:
+def _back_to_assignment(state: State, undone: r.ResourceAssigned, row: r.ResourceAssigned | None) -> None:
     if row is None:
-        state.groups.drop_assignment(token)
+        state.groups.drop_assignment(undone.token)
     else:
         state.groups.put_assignment(row)
+    state.groups.look_again(undone.group)
 
 
 def _tokens_given_rows(mutation: r.TokensGiven) -> list[RowChange]:

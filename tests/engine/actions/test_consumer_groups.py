@@ -2,6 +2,7 @@
 
 import pytest
 
+from elasticq.engine.consumer_rows import LAST_TOKEN, TOKENS
 from elasticq.model import commands as c
 from elasticq.model import group_commands as g
 from elasticq.model import limits
@@ -319,3 +320,16 @@ def test_groups_are_described_in_pages(desk: GroupDesk, monkeypatch: pytest.Monk
     assert ([each.group_name for each in page.groups], page.next_token is None) == (["a"], False)
     with pytest.raises(ElasticqGroupDoesNotExist):
         desk.do(g.ElasticqDescribeGroups(["a", "none"]))
+
+
+def test_no_token_that_is_held_is_given_again_where_a_repair_lost_their_counter() -> None:
+    desk = GroupDesk()
+    desk.group()
+    desk.queues(3)
+    held = desk.join()
+    del desk.state.tables[TOKENS.name][LAST_TOKEN]
+    desk.group("other")
+    second = desk.join("other")
+    tokens = [each.token for view in (desk.beat(held), second) for each in view.assigned]
+    assert len(set(tokens)) == 6
+    assert second.version > held.version
