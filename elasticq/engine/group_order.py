@@ -68,17 +68,17 @@ def group_order(queue: Queue, now_ms: int, wanted: str, groups_max: int, message
     It looks at GROUPS_LOOKED_AT_MAX of them at most, those that have had messages for longest, and at the one that
     is named.
     """
-    order = queue.order
-    order.advance(now_ms)
-    if isinstance(order, FifoOrder):
-        groups = looks.groups(order)
+    queue.order.advance(now_ms)
+    fifo, fair = looks.as_a(FifoOrder, queue.order), looks.as_a(FairOrder, queue.order)
+    if fifo is not None:
+        groups = looks.groups(fifo)
         found, looked_at = _chosen(groups, wanted, groups_max)
-        places = [_strict_place(queue, order, group, now_ms, messages_max) for group in found]
+        places = [_strict_place(queue, fifo, group, now_ms, messages_max) for group in found]
         return GroupOrder(True, len(groups), looked_at, places)
-    if isinstance(order, FairOrder):
-        tenants = looks.tenants(order)
+    if fair is not None:
+        tenants = looks.tenants(fair)
         some, looked_at = _chosen(tenants, wanted, groups_max)
-        return GroupOrder(False, len(tenants), looked_at, [_place(queue, order, each, messages_max) for each in some])
+        return GroupOrder(False, len(tenants), looked_at, [_place(queue, fair, each, messages_max) for each in some])
     return None
 
 

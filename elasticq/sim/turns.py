@@ -1,5 +1,6 @@
 """Whose turn it is in queues whose groups share must follow from the rows, so that each member knows it alike."""
 
+from elasticq.engine.ordering.looks import as_a
 from elasticq.engine.ordering.shared import SharedOrder
 from elasticq.engine.rows import Row
 from elasticq.engine.state import Queue, State
@@ -13,8 +14,8 @@ def wrong_turns(state: State, now_ms: int) -> list[Queue]:
 
 
 def _is_wrong(queue: Queue, state: State, now_ms: int) -> bool:
-    order = queue.order
-    assert isinstance(order, SharedOrder), "a queue whose groups share has an order by turns"
+    order = as_a(SharedOrder, queue.order)
+    assert order is not None, "a queue whose groups share has an order by turns"
     order.advance(now_ms)
     anew = _made_anew(queue, state)
     anew.advance(now_ms)

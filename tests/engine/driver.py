@@ -16,6 +16,7 @@ from elasticq.engine.move_tasks import Mover
 from elasticq.engine.ordering import fair
 from elasticq.engine.ordering.counts import Counts
 from elasticq.engine.ordering.fair import FairOrder
+from elasticq.engine.ordering.looks import as_a
 from elasticq.engine.ordering.shares import TURN
 from elasticq.engine.ordering.standard import StandardOrder
 from elasticq.engine.residency import weight
@@ -280,9 +281,9 @@ def check_indexes(state: State, now_ms: int) -> None:
             continue
         assert sorted(chosen) == sorted(since_ms)
         if not any(content.dead_letter for content in queue.contents.values()):  # as old as when they were sent
-            if isinstance(queue.order, FairOrder):
+            if as_a(FairOrder, queue.order) is not None:
                 check_fairness(queue, state, now_ms, since_ms)
-            elif isinstance(queue.order, StandardOrder) and not queue.kind.has_priorities:
+            elif as_a(StandardOrder, queue.order) is not None and not queue.kind.has_priorities:
                 check_turns(queue, chosen, since_ms)
         if queue.kind.has_priorities:
             assert chosen == sorted(chosen, key=lambda sequence: (queue.order.priority(sequence), sequence))
@@ -302,7 +303,7 @@ def by_turns(returned: Sequence[Item], fresh: Sequence[Item], taken: int) -> lis
 
 def check_turns(queue: Queue, chosen: list[int], since_ms: Mapping[int, int]) -> None:
     """From the rows: what came back and what was never received take turns, of each the longest available first."""
-    assert isinstance(queue.order, StandardOrder)
+    assert as_a(StandardOrder, queue.order) is not None
     back = sorted(since_ms[each] for each in since_ms if queue.rows.get(each, UNTOUCHED).delivery_number)
     fresh = sorted(since_ms[each] for each in since_ms if not queue.rows.get(each, UNTOUCHED).delivery_number)
     assert [since_ms[sequence] for sequence in chosen] == by_turns(back, fresh, queue.order._taken)
@@ -402,8 +403,8 @@ def check_fairness(queue: Queue, state: State, now_ms: int, since_ms: dict[int, 
     A tenant's messages that came back and those that were never received take turns; messages without a group are
     a line like that of a tenant, but never noisy.
     """
-    order = queue.order
-    assert isinstance(order, FairOrder)
+    order = as_a(FairOrder, queue.order)
+    assert order is not None
     in_flight = Counter(
         queue.contents[sequence].group_id
         for sequence, row in queue.rows.items()
@@ -487,8 +488,8 @@ def check_sharing(queue: Queue, state: State, now_ms: int, since_ms: dict[int, i
     assert len(set(chosen)) == len(chosen)
     names = [queue.contents[sequence].group_id or "" for sequence in chosen]
     assert names == Turns(queue, state, now_ms, since_ms).names()
-    order = queue.order
-    assert isinstance(order, FairOrder)
+    order = as_a(FairOrder, queue.order)
+    assert order is not None
     if not any(content.dead_letter for content in queue.contents.values()):  # as old as when they were sent
         for group in {queue.contents[sequence].group_id for sequence in chosen}:
             own = [sequence for sequence in chosen if queue.contents[sequence].group_id == group]

@@ -1,6 +1,11 @@
-"""What people are shown of an order: the parts of it that no command asks for. It changes nothing."""
+"""What people are shown of an order: the parts of it that no command asks for. It changes nothing.
+
+Modules that are not compiled ask here of what kind an order is, and not by ``isinstance``: compiled subclasses of
+``Order`` share one cache of ABCMeta, so that the answer for one of them is given for another, too.
+"""
 
 from collections.abc import Iterable, Iterator
+from typing import TypeVar, cast
 
 from elasticq.engine.ordering.contract import Order
 from elasticq.engine.ordering.fair import FairOrder
@@ -8,6 +13,13 @@ from elasticq.engine.ordering.fifo import FifoOrder
 from elasticq.engine.ordering.groups import Group, Groups, Tenant
 from elasticq.engine.ordering.shared import SharedOrder
 from elasticq.engine.rows import Row
+
+Kind = TypeVar("Kind", bound=Order)
+
+
+def as_a(kind: type[Kind], order: Order) -> Kind | None:
+    """Return the order where it is of this kind, else None."""
+    return cast(Kind, order) if kind in type(order).__mro__ else None
 
 
 def hidden(order: Order, now_ms: int) -> Iterator[int]:
@@ -49,9 +61,10 @@ def deliverable(order: FairOrder, tenant: Tenant) -> Iterable[int]:
 
 def is_noisy(order: FairOrder, tenant: Tenant) -> bool:
     """Whether other groups go first, as this one has so much in flight."""
-    return not isinstance(order, SharedOrder) and order._is_noisy(tenant)
+    return as_a(SharedOrder, order) is None and order._is_noisy(tenant)
 
 
 def is_full(order: FairOrder, tenant: Tenant) -> bool:
     """Whether the group gets nothing as it has as many messages in flight as the queue allows."""
-    return isinstance(order, SharedOrder) and 0 < order._in_flight_max <= tenant.in_flight
+    shared = as_a(SharedOrder, order)
+    return shared is not None and 0 < shared._in_flight_max <= tenant.in_flight

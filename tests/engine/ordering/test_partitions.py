@@ -8,7 +8,7 @@ from tests.engine.ordering.shelf import Shelf
 
 def shelf(count: int, groups: int = 0) -> tuple[Shelf, PartitionedOrder]:
     made = Shelf(FIFO, groups, attributes={PARTITIONS: str(count)})
-    assert isinstance(made.queue.order, PartitionedOrder)
+    assert type(made.queue.order) is PartitionedOrder
     return made, made.queue.order
 
 

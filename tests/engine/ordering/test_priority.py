@@ -107,7 +107,7 @@ def test_priority_that_nobody_has_any_more_is_forgotten() -> None:
         queue.order.prioritise(sequence, -1)
         queue.order.remove(sequence, UNTOUCHED)
     order = queue.order
-    assert isinstance(order, PriorityOrder)
+    assert type(order) is PriorityOrder
     assert (len(order._levels), order._line) == (0, [])
     put(queue, 501, 3)
     assert order.choose(1_000, 1, -1) == [501]

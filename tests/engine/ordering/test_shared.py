@@ -125,7 +125,7 @@ def test_slot_comes_back_with_an_answer_that_reached_nobody() -> None:
 def test_strategy_weights_and_limit_change_while_the_queue_lives() -> None:
     desk, _ = full()
     order = desk.queue().order
-    assert isinstance(order, SharedOrder)
+    assert type(order) is SharedOrder
     for change in (
         {"ElasticqMaxInFlightPerGroup": "3"},
         {"ElasticqFairness": "round_robin", "ElasticqMaxInFlightPerGroup": "4"},
