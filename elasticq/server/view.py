@@ -173,7 +173,7 @@ class View:
         """The node of a process that is no proxy."""
         assert self._member is not None
         node = self._member.runtime.node
-        assert isinstance(node, Node)
+        assert type(node) is Node
         return node
 
     @property
@@ -270,7 +270,7 @@ class View:
         """Return the name of the member that a client asked, and the client's address if it asked this one."""
         if isinstance(ticket, Remote):
             return name_of(ticket.sender), ""
-        return self.node_name, ticket.client if isinstance(ticket, SqsProtocol) else ""
+        return self.node_name, ticket.client if type(ticket) is SqsProtocol else ""
 
     async def execute(self, command: Command, owner: str) -> Result:
         assert self._member is not None
