@@ -53,7 +53,8 @@ def check(
 
     session_us: how long a session lasts without a call.
     """
-    history, jumped_us = list(events), [jump.at_us for jump in jumps]
+    history, advances = list(events), list(jumps)
+    jumped_us = [jump.at_us for jump in advances]
     held: defaultdict[str, list[Held]] = defaultdict(list)
     for event in history:
         if isinstance(event, Held):
@@ -66,7 +67,7 @@ def check(
         findings += _two_holders(of_resource, session_us, jumped_us)
     findings += _stale(history, held)
     findings += _needless(history)
-    findings += _short(history, session_us, list(jumps))
+    findings += _short(history, session_us, advances)
     findings += _joined_twice(history)
     if rest is not None:
         findings += _at_rest(held, rest, session_us)

@@ -35,6 +35,10 @@ class Consumer:
         self.take(row.token)
         (self.revoking if row.is_revoked else self.held)[row.token] = row
 
+    def rows(self) -> list[ResourceAssigned]:
+        """Return all that it has, what it is to give back last."""
+        return [*self.held.values(), *self.revoking.values()]
+
     def take(self, token: int) -> None:
         self.held.pop(token, None)
         self.revoking.pop(token, None)
@@ -79,7 +83,7 @@ class Groups:
     def __init__(self, names: QueueNames[Any]) -> None:
         self._names = names
         self.by_number: dict[int, Group] = {}
-        self.names: dict[tuple[str, str], Group] = {}
+        self.names: QueueNames[Group] = QueueNames()
         self.consumers: dict[int, Consumer] = {}
         self.assignments: dict[int, ResourceAssigned] = {}
         self.dirty: dict[int, None] = {}
@@ -102,7 +106,7 @@ class Groups:
         self.names[row.account, row.name] = group
         if row.prefix:
             self._by_prefix.setdefault(row.account, {})[row.number] = group
-        for name in row.queue_names or ([row.partitions_of] if row.partitions_of else []):
+        for name in _named(row):
             self._by_queue.setdefault((row.account, name), {})[row.number] = group
         if group.present or self._names:  # while a start reads rows there are no queues yet
             self._look_for_resources(group)
@@ -110,7 +114,7 @@ class Groups:
     def _unfollow(self, row: ConsumerGroupSet) -> None:
         if row.prefix:
             _discard(self._by_prefix, row.account, row.number)
-        for name in row.queue_names or ([row.partitions_of] if row.partitions_of else []):
+        for name in _named(row):
             _discard(self._by_queue, (row.account, name), row.number)
 
     def drop_group(self, number: int) -> None:
@@ -188,7 +192,7 @@ class Groups:
         row, names = group.row, self._names
         group.present, group.last = {}, ""
         self.dirty[row.number] = None
-        found = names.of(row.account, row.prefix, "") if row.prefix else row.queue_names or [row.partitions_of]
+        found = names.of(row.account, row.prefix, "") if row.prefix else _named(row)
         for name in islice(found, RESOURCES_MAX):
             queue = names.get((row.account, name))
             if queue is not None:
@@ -272,8 +276,12 @@ class Groups:
 
     def behind(self, account: str, name: str, count: int) -> list[Group]:
         """Return the first ``count`` groups of an account whose names come after ``name``, in the order of names."""
-        found = sorted(each for owner, each in self.names if owner == account and each > name)
-        return [self.names[account, each] for each in islice(found, count)]
+        return [self.names[account, each] for each in islice(self.names.of(account, "", name), count)]
+
+
+def _named(row: ConsumerGroupSet) -> list[str]:
+    """The queues that the group names: all that it shares out, or the one whose partitions it shares out."""
+    return row.queue_names or ([row.partitions_of] if row.partitions_of else [])
 
 
 def _discard(index: dict[Any, dict[int, Group]], key: Any, number: int) -> None:

@@ -3,25 +3,15 @@
 from elasticq.engine.consumer_groups import Group
 from elasticq.engine.consumer_rows import WHOLE, ResourceAssigned
 from elasticq.engine.state import Queue, State
-from elasticq.model import commands as c
+from elasticq.model.commands import Call, FencedCommand, ReceiveMessage
 from elasticq.model.errors import ElasticqNotHolder, MissingParameter
-from elasticq.model.extensions import BySequence
-
-Fenced = (
-    c.ReceiveMessage
-    | c.DeleteMessage
-    | c.DeleteMessageBatch
-    | c.ChangeMessageVisibility
-    | c.ChangeMessageVisibilityBatch
-    | BySequence
-)
-"""The commands that may carry a token. One that names no group is not checked, and never comes here."""
 
 
-def check(state: State, call: c.Call, queue: Queue, command: Fenced, now_ms: int) -> None:
+def check(state: State, call: Call, queue: Queue, command: FencedCommand, now_ms: int) -> None:
     """Raise ElasticqNotHolder unless the token is that of the present assignment, and its consumer's session lives.
 
-    A consumer that was asked to give the queue back receives nothing any more; what it has received it may finish.
+    A call that names no group is not checked, and never comes here. A consumer that was asked to give the queue back
+    receives nothing any more; what it has received it may finish.
     """
     token = command.elasticq_token
     if token is None:
@@ -30,14 +20,14 @@ def check(state: State, call: c.Call, queue: Queue, command: Fenced, now_ms: int
     row = None if group is None or call.account != queue.account else _row(group, queue.name, command)
     if row is None or row.token != token or row.queue_id != queue.id:
         raise ElasticqNotHolder
-    if row.is_revoked and isinstance(command, c.ReceiveMessage):
+    if row.is_revoked and isinstance(command, ReceiveMessage):
         raise ElasticqNotHolder("The consumer was asked to give this queue back, and receives nothing of it any more.")
     consumer = state.groups.consumers.get(row.consumer)
     if consumer is None or not consumer.lives(state.grace, now_ms):
         raise ElasticqNotHolder("The session of the consumer with this token is over.")
 
 
-def _row(group: Group, name: str, command: Fenced) -> ResourceAssigned | None:
+def _row(group: Group, name: str, command: FencedCommand) -> ResourceAssigned | None:
     """Return the assignment of the partition that the command names, or of the whole queue."""
     whole = group.by_resource.get((name, WHOLE))
     if command.elasticq_partition is None or whole is not None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from elasticq.engine.actions.consumer_groups import draft_of
+from elasticq.engine.actions.consumer_groups import last_token
 from elasticq.engine.consumer_groups import Consumer, Group
 from elasticq.engine.consumer_rows import ConsumerRemoved, ResourceFreed
 from elasticq.engine.mutations import Mutation
@@ -39,19 +39,16 @@ def step(state: State, now_ms: int) -> GroupStep:
         if consumer.row.group in groups.by_number:
             gone.setdefault(consumer.row.group, []).append(consumer)
         else:  # a repair lost its group
-            found += [
-                ResourceFreed(row.token, row.queue_id) for row in (*consumer.held.values(), *consumer.revoking.values())
-            ]
+            found += [ResourceFreed(row.token, row.queue_id) for row in consumer.rows()]
             found.append(ConsumerRemoved(consumer.row.number))
-    last_token = -1
-    for group in _due(state, gone, now_ms):
-        draft = draft_of(state, group, now_ms)
-        if last_token >= 0:
-            draft = Draft(group, last_token, now_ms)
+    due = _due(state, gone, now_ms)
+    token = last_token(state) if due else 0
+    for group in due:
+        draft = Draft(group, token, now_ms)
         for consumer in gone.get(group.row.number, ()):
             draft.remove(consumer)
         draft.share_out()
-        last_token = draft.last_token
+        token = draft.last_token
         found += draft.mutations
         if not draft.mutations:
             groups.dirty.pop(group.row.number, None)

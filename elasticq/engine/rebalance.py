@@ -86,7 +86,7 @@ class Draft:
     def remove(self, consumer: Consumer) -> None:
         """Remove a consumer, and free all that it holds."""
         self._touched.add(consumer.row.number)
-        for row in (*consumer.held.values(), *consumer.revoking.values()):
+        for row in consumer.rows():
             self._free(row)
         del self._seats[consumer.row.number]
         self.mutations.append(ConsumerRemoved(consumer.row.number))
@@ -104,10 +104,6 @@ class Draft:
             row = consumer.held.get(token) or consumer.revoking.get(token)
             if row is not None:
                 self._free(row)
-
-    def settings_changed(self) -> None:
-        """Note that the group's settings have changed, so that everything is to be shared out anew."""
-        self._consumers_changed = True
 
     def move(self, resource: Resource, to: int) -> None:
         """Hand a resource to a consumer once its holder has given it back, and leave it there, as an operator asked."""

@@ -70,6 +70,14 @@ class Command(Struct, rename="pascal", gc=False):
     """Base of all commands."""
 
 
+class FencedCommand(Command, kw_only=True):
+    """Base of the commands that may carry a fence: a consumer group, and the token of an assignment in it."""
+
+    elasticq_group: FenceGroup | None = None
+    elasticq_token: Token | None = None
+    elasticq_partition: Partition | None = None
+
+
 class CreateQueue(Command):
     queue_name: QueueName | None = None
     attributes: Attributes = field(default_factory=dict)
@@ -131,7 +139,7 @@ class SendMessageBatch(Command):
     elasticq_page_size: Integer | None = None
 
 
-class ReceiveMessage(Command):
+class ReceiveMessage(FencedCommand):
     queue_url: QueueUrl | None = None
     attribute_names: AttributeNames | None = None
     message_system_attribute_names: SystemAttributeNames | None = None
@@ -141,17 +149,11 @@ class ReceiveMessage(Command):
     wait_time_seconds: Integer | None = None
     receive_request_attempt_id: Annotated[str, MEMBERS["ReceiveRequestAttemptId"]] | None = None
     elasticq_page_size: Integer | None = None
-    elasticq_group: FenceGroup | None = None
-    elasticq_token: Token | None = None
-    elasticq_partition: Partition | None = None
 
 
-class DeleteMessage(Command):
+class DeleteMessage(FencedCommand):
     queue_url: QueueUrl | None = None
     receipt_handle: ReceiptHandle | None = None
-    elasticq_group: FenceGroup | None = None
-    elasticq_token: Token | None = None
-    elasticq_partition: Partition | None = None
 
 
 class DeleteMessageBatchEntry(Struct, rename="pascal", gc=False):
@@ -159,22 +161,16 @@ class DeleteMessageBatchEntry(Struct, rename="pascal", gc=False):
     receipt_handle: ReceiptHandle | None = None
 
 
-class DeleteMessageBatch(Command):
+class DeleteMessageBatch(FencedCommand):
     queue_url: QueueUrl | None = None
     entries: Annotated[list[DeleteMessageBatchEntry], MEMBERS["Entries"]] = field(default_factory=list)
     elasticq_page_size: Integer | None = None
-    elasticq_group: FenceGroup | None = None
-    elasticq_token: Token | None = None
-    elasticq_partition: Partition | None = None
 
 
-class ChangeMessageVisibility(Command):
+class ChangeMessageVisibility(FencedCommand):
     queue_url: QueueUrl | None = None
     receipt_handle: ReceiptHandle | None = None
     visibility_timeout: Integer | None = None
-    elasticq_group: FenceGroup | None = None
-    elasticq_token: Token | None = None
-    elasticq_partition: Partition | None = None
 
 
 class ChangeMessageVisibilityBatchEntry(Struct, rename="pascal", gc=False):
@@ -183,13 +179,10 @@ class ChangeMessageVisibilityBatchEntry(Struct, rename="pascal", gc=False):
     visibility_timeout: Integer | None = None
 
 
-class ChangeMessageVisibilityBatch(Command):
+class ChangeMessageVisibilityBatch(FencedCommand):
     queue_url: QueueUrl | None = None
     entries: Annotated[list[ChangeMessageVisibilityBatchEntry], MEMBERS["Entries"]] = field(default_factory=list)
     elasticq_page_size: Integer | None = None
-    elasticq_group: FenceGroup | None = None
-    elasticq_token: Token | None = None
-    elasticq_partition: Partition | None = None
 
 
 class TagQueue(Command):

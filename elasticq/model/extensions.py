@@ -6,14 +6,12 @@ from msgspec import Meta, field
 
 from elasticq.model.commands import (
     Command,
-    FenceGroup,
+    FencedCommand,
     GroupId,
     Integer,
     NextToken,
-    Partition,
     QueueUrl,
     ReceiptHandle,
-    Token,
 )
 from elasticq.model.limits import MEMBERS, METADATA_BYTES_MAX
 
@@ -82,18 +80,15 @@ ById = ElasticqChangePriority | ElasticqReschedule | ElasticqCancelScheduled
 """Commands that name messages by their MessageIds, and may need several calls to find them."""
 
 
-class DeleteBySequence(Command):
+class DeleteBySequence(FencedCommand):
     """Of REST: deletes the message, whoever has it; must_be_in_flight: only while it is."""
 
     queue_url: QueueUrl | None = None
     sequence: Annotated[int, MEMBERS["FromSequence"]] = 0
     must_be_in_flight: bool = False
-    elasticq_group: FenceGroup | None = None
-    elasticq_token: Token | None = None
-    elasticq_partition: Partition | None = None
 
 
-class HideBySequence(Command):
+class HideBySequence(FencedCommand):
     """Of REST: hides a message in flight for so many seconds from now on, None for the queue's visibility timeout.
 
     receipt_handle: of the delivery that is meant, which is the message's; the newest one without it. metadata: kept
@@ -105,20 +100,14 @@ class HideBySequence(Command):
     visibility_timeout: Integer | None = None
     receipt_handle: ReceiptHandle | None = None
     metadata: Metadata | None = None
-    elasticq_group: FenceGroup | None = None
-    elasticq_token: Token | None = None
-    elasticq_partition: Partition | None = None
 
 
-class PrioritiseBySequence(Command):
+class PrioritiseBySequence(FencedCommand):
     """Of REST: gives a message of a priority queue another priority."""
 
     queue_url: QueueUrl | None = None
     sequence: Annotated[int, MEMBERS["FromSequence"]] = 0
     priority: Annotated[int, MEMBERS["Priority"]] | None = None
-    elasticq_group: FenceGroup | None = None
-    elasticq_token: Token | None = None
-    elasticq_partition: Partition | None = None
 
 
 BySequence = DeleteBySequence | HideBySequence | PrioritiseBySequence

@@ -7,33 +7,22 @@ ElasticqPartition. On calls that have no such members it means nothing, as a cli
 import re
 from typing import Final
 
-from elasticq.model import commands as c
+from elasticq.model.commands import Command, FencedCommand
 from elasticq.model.errors import InvalidParameterValue, quoted
-from elasticq.model.extensions import DeleteBySequence, HideBySequence, PrioritiseBySequence
 from elasticq.model.limits import LONG_RANGE
 
 HEADER: Final = b"x-elasticq-fence"
 NO_FENCE: Final = ";"
 """Stands for an empty header, which is refused like any other of a wrong form: a call must not lose its fence."""
 _FORM: Final = re.compile(r"([A-Za-z0-9_.-]{1,80});([0-9]{1,19})(?:;([0-9]{1,5}))?")
-_FENCED: Final = (
-    c.ReceiveMessage,
-    c.DeleteMessage,
-    c.DeleteMessageBatch,
-    c.ChangeMessageVisibility,
-    c.ChangeMessageVisibilityBatch,
-    DeleteBySequence,
-    HideBySequence,
-    PrioritiseBySequence,
-)
 
 
-def add_fence(command: c.Command, text: str) -> None:
+def add_fence(command: Command, text: str) -> None:
     """Put what the header says into the command. Raises InvalidParameterValue for a header of another form.
 
     So it does where the command has a fence of its own: nobody could tell which of the two is meant.
     """
-    if not isinstance(command, _FENCED):
+    if not isinstance(command, FencedCommand):
         return
     found = _FORM.fullmatch(text)
     if found is None or int(found[2]) > LONG_RANGE[1]:

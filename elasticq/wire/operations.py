@@ -36,7 +36,7 @@ from elasticq.model.results import Result
 _EXTENSION: Final = "Elasticq"
 """Members that AWS does not have begin so; the Query protocol does not read them, but for those of a fence: a call that
 has one must not be executed without it, nor one that names a partition without that."""
-_FENCE: Final = ("ElasticqGroup", "ElasticqToken", "ElasticqPartition")
+_FENCE: Final = tuple(field.encode_name for field in structs.fields(commands.FencedCommand))
 
 
 class Kind(Enum):

@@ -7,7 +7,8 @@ import pytest
 from elasticq.model import commands as c
 
 SERVICE = botocore.session.Session().get_service_model("sqs")
-COMMANDS = [kind for kind in c.Command.__subclasses__() if kind.__name__ in SERVICE.operation_names]
+CLASSES = [*c.Command.__subclasses__(), *c.FencedCommand.__subclasses__()]
+COMMANDS = [kind for kind in CLASSES if kind.__name__ in SERVICE.operation_names]
 RESERVED = {"StringListValues", "BinaryListValues"}  # AWS: not implemented, for future use
 
 

@@ -143,10 +143,11 @@ def objects(build: type[msgspec.Struct]) -> st.SearchStrategy[Any]:
     return st.builds(build, **fields)
 
 
+IN_NO_PROTOCOL = (commands.Command, commands.FencedCommand, commands.DeclareQueue)
 any_command = (
     st.sampled_from(
         [build for build in vars(commands).values() if isinstance(build, type) and issubclass(build, commands.Command)]
     )
-    .filter(lambda build: build not in (commands.Command, commands.DeclareQueue))  # in no protocol
+    .filter(lambda build: build not in IN_NO_PROTOCOL)
     .flatmap(objects)
 )

@@ -19,6 +19,7 @@ from elasticq.engine.consumer_rows import (
     GroupRebalanced,
     ResourceAssigned,
     ResourceFreed,
+    TokensGiven,
 )
 from elasticq.engine.contents import check_range
 from elasticq.engine.context import ExecutionContext, Outcome
@@ -110,12 +111,17 @@ def _checked(value: int | None, low: int, high: int, name: str, default: int) ->
 
 def draft_of(state: State, group: Group, now_ms: int) -> Draft:
     """What is about to become of a group."""
-    given = state.tables[TOKENS.name].get(LAST_TOKEN)
+    return Draft(group, last_token(state), now_ms)
+
+
+def last_token(state: State) -> int:
+    """The newest token or version that any group has given; 0 if none was."""
+    given: TokensGiven | None = state.tables[TOKENS.name].get(LAST_TOKEN)
     if given is not None:
-        return Draft(group, given.last, now_ms)
+        return given.last
     # None was given, or the row was lost by a repair: none that is known may be given a second time.
     versions = [each.row.version for each in state.groups.consumers.values()]
-    return Draft(group, max([*state.groups.assignments, *versions], default=0), now_ms)
+    return max([*state.groups.assignments, *versions], default=0)
 
 
 # --- groups ---------------------------------------------------------------------------------
@@ -208,9 +214,7 @@ def heartbeat(state: State, call: Call, command: g.ElasticqHeartbeat, context: E
     """Renews the session; an answer that waits is the node's affair."""
     group = _named_group(state, call, command.group_name)
     consumer = _named_consumer(group, command.consumer_id)
-    wait_s = command.wait_time_seconds
-    if wait_s:
-        _checked(wait_s, 0, limits.WAIT_S_MAX, "WaitTimeSeconds", 0)
+    _checked(command.wait_time_seconds, 0, limits.WAIT_S_MAX, "WaitTimeSeconds", 0)
     now_ms = context.now_ms
     if not consumer.lives(state.grace, now_ms):
         draft = draft_of(state, group, now_ms)
