@@ -2,6 +2,7 @@
 
 from elasticq.engine.consumer_groups import Group
 from elasticq.engine.consumer_rows import WHOLE, ResourceAssigned
+from elasticq.engine.context import ExecutionContext, named_queue
 from elasticq.engine.state import Queue, State
 from elasticq.model import commands as c
 from elasticq.model.errors import ElasticqNotHolder, MissingParameter
@@ -15,7 +16,15 @@ Fenced = (
     | c.ChangeMessageVisibilityBatch
     | BySequence
 )
-"""The commands that may carry a token. One that names no group is not checked, and never comes here."""
+"""The commands that may carry a token. One that names no group is not checked."""
+
+
+def queue_of(state: State, call: c.Call, command: Fenced, context: ExecutionContext) -> Queue:
+    """Return the queue that a command names. Raise what ``named_queue`` does, and ``check`` where it names a group."""
+    queue = named_queue(state, call, command.queue_url)
+    if command.elasticq_group is not None:
+        check(state, call, queue, command, context.now_ms)
+    return queue
 
 
 def check(state: State, call: c.Call, queue: Queue, command: Fenced, now_ms: int) -> None:
