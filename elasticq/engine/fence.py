@@ -2,9 +2,20 @@
 
 from elasticq.engine.consumer_groups import Group
 from elasticq.engine.consumer_rows import WHOLE, ResourceAssigned
+from elasticq.engine.context import ExecutionContext, named_queue
 from elasticq.engine.state import Queue, State
 from elasticq.model.commands import Call, FencedCommand, ReceiveMessage
 from elasticq.model.errors import ElasticqNotHolder, MissingParameter
+
+
+def queue_of(
+    state: State, call: Call, queue_url: str | None, command: FencedCommand, context: ExecutionContext
+) -> Queue:
+    """Return the queue of a command's URL. Raise what ``named_queue`` does, and ``check`` where it names a group."""
+    queue = named_queue(state, call, queue_url)
+    if command.elasticq_group is not None:
+        check(state, call, queue, command, context.now_ms)
+    return queue
 
 
 def check(state: State, call: Call, queue: Queue, command: FencedCommand, now_ms: int) -> None:

@@ -35,6 +35,7 @@ _log = getLogger(__name__)
 NEVER_MS = 1 << 62
 SWEEP_S = 1.0
 BUSY_TEXT: Final = "The server is busy with other requests; try again."
+STOPPING_TEXT: Final = "The server is stopping."
 DECODED_TIMES: Final = 20
 """How many times its JSON a list of short texts takes in memory: 80 bytes for a text of one letter, and its place."""
 WAITING_FREE_BYTES: Final = 10_240

@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from elasticq.http import audit, exchange
 from elasticq.http.caller import invocation
-from elasticq.http.context import (
-    BUSY_TEXT,
-    NEVER_MS,
-    WAITING_FREE_BYTES,
-    ServerContext,
-    SlowPath,
-    command_bytes,
-)
+from elasticq.http.context import BUSY_TEXT, NEVER_MS, WAITING_FREE_BYTES, ServerContext, SlowPath, command_bytes
 from elasticq.http.exchange import Answer
 from elasticq.http.facts import Head
 from elasticq.http.faults import Submit

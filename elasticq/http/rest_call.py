@@ -15,7 +15,7 @@ import msgspec
 
 from elasticq.http import exchange
 from elasticq.http.caller import invocation
-from elasticq.http.context import BUSY_TEXT, DECODED_TIMES
+from elasticq.http.context import BUSY_TEXT, DECODED_TIMES, STOPPING_TEXT
 from elasticq.http.facts import Head
 from elasticq.http.responses import RETRY_HEADERS
 from elasticq.model.commands import Call, Command, Origin, ReceiveMessage
@@ -41,7 +41,6 @@ JSON_TYPE: Final = "application/json"
 PROBLEM_TYPE: Final = "application/problem+json"
 _STATUS: Final[dict[type[SqsError], int]] = {QueueDoesNotExist: 404, QueueNameExists: 409, MessageNotInflight: 409}
 """Where SQS has 400 for what REST has another status for; doq's paths keep 400."""
-STOPPING_TEXT: Final = "The server is stopping."
 
 
 class Asked:

@@ -24,6 +24,7 @@ from elasticq.http.caller import credential_of, invocation
 from elasticq.http.context import (
     BUSY_TEXT,
     DECODED_TIMES,
+    STOPPING_TEXT,
     WAITING_FREE_BYTES,
     Connection,
     ServerContext,
@@ -210,7 +211,7 @@ class SlowPath:
         except SqsError as error:
             status, answer = error.status, {"code": error.code, "message": error.message}
         except RuntimeStopped:
-            status, answer = 503, {"code": "ServiceUnavailable", "message": "The server is stopping."}
+            status, answer = 503, {"code": "ServiceUnavailable", "message": STOPPING_TEXT}
         return web.Response(status=status, body=msgspec.json.encode(answer), content_type="application/json")
 
     def _preflight(self, request: web.BaseRequest) -> web.Response:
@@ -439,7 +440,7 @@ class SlowPath:
             self._context.submit(call, ticket)
             outcome = await ticket.future
         except RuntimeStopped:
-            return ServiceUnavailable("The server is stopping.")
+            return ServiceUnavailable(STOPPING_TEXT)
         except asyncio.CancelledError:
             ticket.leave()
             raise

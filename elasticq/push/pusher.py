@@ -165,15 +165,16 @@ class Pusher:
         found = self._found(number)
         if found is None:
             return  # its queue is being deleted
-        wait_s = pace.wait_s(self._loop.time(), _policy(*found).per_second)
+        policy = _policy(*found)
+        wait_s = pace.wait_s(self._loop.time(), policy.per_second)
         if wait_s:
             await asyncio.sleep(wait_s)
             found = self._found(number)
-        if found is None:
-            return
+            if found is None:
+                return
+            policy = _policy(*found)
         topic, subscription = found
         assert topic.row is not None, "it was found"
-        policy = _policy(topic, subscription)
         group = (message.attributes or {}).get(_GROUP)
         kind = group if group in (CONFIRMATION, FAREWELL) else NOTIFICATION
         if subscription.row.is_left and kind != FAREWELL:

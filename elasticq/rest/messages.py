@@ -222,9 +222,9 @@ async def ack(request: Request) -> s.Done:
 
 
 async def _hide(request: Request, receipt: str, seconds: int | None, metadata: dict[str, str] | None = None) -> None:
-    if receipt and seconds is not None:
-        _check_receipt(request, receipt)
     named = receipt if seconds is not None else ""
+    if named:
+        _check_receipt(request, named)
     command: c.Command = HideBySequence(request.queue, request.sequence, seconds, named or None, metadata or None)
     if named and not metadata:
         command = c.ChangeMessageVisibility(request.queue, named, seconds)

@@ -4,12 +4,14 @@ import pytest
 
 from elasticq.http import protocol as protocol_module
 from elasticq.http.bounds import Bounds
+from elasticq.http.protocol import SqsProtocol
 from elasticq.model.errors import SqsError
 from elasticq.model.limits import HEAD_BYTES_MAX, REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX
 from elasticq.wire.operations import OPERATIONS
 from tests.http.desk import (
     QUEUE_URL,
     Desk,
+    Line,
     form_request,
     json_request,
     responses,
@@ -111,6 +113,15 @@ async def test_a_client_that_does_not_read_is_not_served_further() -> None:
     await desk.close()
 
 
+async def leave_by(way: str, protocol: SqsProtocol, line: Line) -> None:
+    if way == "eof":
+        assert not protocol.eof_received()
+        line.close()
+        await settle()
+    else:
+        protocol.connection_lost(None)
+
+
 @pytest.mark.parametrize("leave", ["connection_lost", "eof"])
 async def test_a_long_poll_whose_client_left_takes_no_message(leave: str) -> None:
     desk = Desk()
@@ -118,12 +129,7 @@ async def test_a_long_poll_whose_client_left_takes_no_message(leave: str) -> Non
     protocol, line = desk.connect()
     protocol.data_received(POLL)
     assert desk.runtime.status().waiters == 1
-    if leave == "eof":
-        assert not protocol.eof_received()
-        line.close()
-        await settle()
-    else:
-        protocol.connection_lost(None)
+    await leave_by(leave, protocol, line)
     assert desk.runtime.status().waiters == 0
     await desk.ask(send("kept"))
     received = await desk.ask(json_request("ReceiveMessage", {"QueueUrl": QUEUE_URL, "AttributeNames": ["All"]}))
@@ -145,12 +151,7 @@ async def test_a_waiting_heartbeat_whose_client_left_prolongs_no_session(leave: 
         json_request("ElasticqHeartbeat", {**consumer, "KnownVersion": version, "WaitTimeSeconds": 20})
     )
     assert not line.received
-    if leave == "eof":
-        assert not protocol.eof_received()
-        line.close()
-        await settle()
-    else:
-        protocol.connection_lost(None)
+    await leave_by(leave, protocol, line)
     before = (await desk.ask(json_request("ElasticqDescribeGroups", {}))).json()["Groups"][0]["Consumers"]
     desk.pass_ms(4_000)  # the server lets a heartbeat wait for a third of the session at most
     await settle()

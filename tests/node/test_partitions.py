@@ -16,6 +16,7 @@ from elasticq.node import executor as executor_module
 from elasticq.node.waiters import Waiters
 from tests.node.cluster import Solo, call_of
 from tests.node.test_content_cache import Deep
+from tests.node.test_fifo import bodies
 
 URL, COUNT = "jobs.fifo", 4
 GROUPS = {crc32(f"g{number}".encode()) % COUNT: f"g{number}" for number in range(40)}
@@ -47,10 +48,6 @@ def take(solo: Solo, partition: int | None, limit: int = 1) -> list[ReceivedMess
         queue_url=URL, max_number_of_messages=limit, visibility_timeout=10, elasticq_partition=partition
     )
     return solo.do(command).messages
-
-
-def bodies(solo: Solo, ticket: int) -> list[str]:
-    return [message.body for outcome in solo.answers(ticket) for message in outcome.messages]
 
 
 @pytest.fixture

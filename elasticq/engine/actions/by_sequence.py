@@ -9,7 +9,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine.actions.delete import delete_message
 from elasticq.engine.actions.priority import check_has_priorities
 from elasticq.engine.actions.visibility import change_message_visibility
-from elasticq.engine.context import ExecutionContext, Outcome, named_queue
+from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.state import Queue, State
 from elasticq.model.commands import Call, ChangeMessageVisibility, DeleteMessage
 from elasticq.model.errors import MessageNotInflight, MissingParameter, ResourceNotFound
@@ -19,9 +19,7 @@ from elasticq.model.results import EmptyResult
 
 def _message(state: State, call: Call, command: BySequence, context: ExecutionContext) -> Queue:
     """The queue of the message. Raises ResourceNotFound where it is gone, and what a fence raises."""
-    queue = named_queue(state, call, command.queue_url)
-    if command.elasticq_group is not None:
-        fence.check(state, call, queue, command, context.now_ms)
+    queue = fence.queue_of(state, call, command.queue_url, command, context)
     if queue.row(command.sequence) is None:
         raise ResourceNotFound("The message does not exist, or was deleted.")
     return queue

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from elasticq.engine import fence
 from elasticq.engine import mutations as m
 from elasticq.engine.batches import batch_entries_max, check_entries, failed
-from elasticq.engine.context import ExecutionContext, Outcome, named_queue
+from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.state import Queue, State
 from elasticq.model.commands import Call, DeleteMessage, DeleteMessageBatch
 from elasticq.model.errors import InvalidParameterValue, MissingParameter, ReceiptHandleIsInvalid, SqsError, quoted
@@ -56,17 +56,13 @@ def _deletable(
 
 
 def delete_message(state: State, call: Call, command: DeleteMessage, context: ExecutionContext) -> Outcome:
-    queue = named_queue(state, call, command.queue_url)
-    if command.elasticq_group is not None:
-        fence.check(state, call, queue, command, context.now_ms)
+    queue = fence.queue_of(state, call, command.queue_url, command, context)
     sequence = _deletable(state, queue, command.receipt_handle, context, has_expired)
     return EmptyResult(), [] if sequence is None else [m.MessagesRemoved(queue.id, [sequence])]
 
 
 def delete_message_batch(state: State, call: Call, command: DeleteMessageBatch, context: ExecutionContext) -> Outcome:
-    queue = named_queue(state, call, command.queue_url)
-    if command.elasticq_group is not None:
-        fence.check(state, call, queue, command, context.now_ms)
+    queue = fence.queue_of(state, call, command.queue_url, command, context)
     entries_max = batch_entries_max(context, command.elasticq_page_size)
     ids = check_entries(command.entries, "DeleteMessageBatchRequestEntry", entries_max)
     result = BatchResult()

@@ -11,7 +11,7 @@ from elasticq.engine import fence, redrive, turns
 from elasticq.engine import mutations as m
 from elasticq.engine.actions import delete, receive, visibility
 from elasticq.engine.contents import check_range
-from elasticq.engine.context import ExecutionContext, Outcome, named_queue
+from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.leases import (
     ENDED_AT_ONCE_MAX,
     Attempt,
@@ -67,9 +67,7 @@ def _receive(
     state: State, call: Call, command: ReceiveMessage, attempt: Attempt, context: ExecutionContext, *, may_seal: bool
 ) -> Outcome:
     """An empty result that is not ``leased`` may wait, and then has its ``last_look``."""
-    queue = named_queue(state, call, command.queue_url)
-    if command.elasticq_group is not None:
-        fence.check(state, call, queue, command, context.now_ms)
+    queue = fence.queue_of(state, call, command.queue_url, command, context)
     asked = receive.Asked(queue, command, context.limits)
     check_range(asked.visibility_s, 1, limits.VISIBILITY_S_MAX, "VisibilityTimeout", "A lease has 1 to 43200 seconds")
     key = (queue.id, attempt.name, attempt.batch, attempt.partition)
@@ -195,9 +193,7 @@ def delete_message(state: State, call: Call, command: DeleteMessage, context: Ex
     handle = read_lease_handle(command.receipt_handle)
     if handle is None:
         return delete.delete_message(state, call, command, context)
-    queue = named_queue(state, call, command.queue_url)
-    if command.elasticq_group is not None:
-        fence.check(state, call, queue, command, context.now_ms)
+    queue = fence.queue_of(state, call, command.queue_url, command, context)
 
     def commit(key: Key, lease: Lease, held: list[int]) -> list[m.Mutation]:
         removed = [m.MessagesRemoved(queue.id, part) for part in m.chunks(held)]
@@ -217,9 +213,7 @@ def change_message_visibility(
     handle = read_lease_handle(command.receipt_handle)
     if handle is None:
         return visibility.change_message_visibility(state, call, command, context)
-    queue = named_queue(state, call, command.queue_url)
-    if command.elasticq_group is not None:
-        fence.check(state, call, queue, command, context.now_ms)
+    queue = fence.queue_of(state, call, command.queue_url, command, context)
     seconds = command.visibility_timeout
     if seconds is None:
         raise MissingParameter("The request must contain the parameter VisibilityTimeout.")

@@ -98,9 +98,7 @@ def _system_names(command: ReceiveMessage) -> frozenset[str]:
 
 def receive_message(state: State, call: Call, command: ReceiveMessage, context: ExecutionContext) -> Outcome:
     """Raises ContentsMissing where the next message is on disk only."""
-    queue = named_queue(state, call, command.queue_url)
-    if command.elasticq_group is not None:
-        fence.check(state, call, queue, command, context.now_ms)
+    queue = fence.queue_of(state, call, command.queue_url, command, context)
     asked = Asked(queue, command, context.limits)
     now_ms = context.now_ms
     key = _attempt_key(queue, command)

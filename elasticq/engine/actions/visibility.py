@@ -5,7 +5,7 @@ from elasticq.engine import mutations as m
 from elasticq.engine.actions.delete import has_expired, read_receipt
 from elasticq.engine.batches import batch_entries_max, check_entries, failed
 from elasticq.engine.contents import check_range
-from elasticq.engine.context import ExecutionContext, Outcome, named_queue
+from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.state import Queue, State
 from elasticq.model import limits
 from elasticq.model.commands import Call, ChangeMessageVisibility, ChangeMessageVisibilityBatch
@@ -56,9 +56,7 @@ def _change(
 def change_message_visibility(
     state: State, call: Call, command: ChangeMessageVisibility, context: ExecutionContext
 ) -> Outcome:
-    queue = named_queue(state, call, command.queue_url)
-    if command.elasticq_group is not None:
-        fence.check(state, call, queue, command, context.now_ms)
+    queue = fence.queue_of(state, call, command.queue_url, command, context)
     change = _change(state, queue, command.receipt_handle, command.visibility_timeout, context)
     return EmptyResult(), [] if change is None else [m.VisibilityChanged(queue.id, [change[0]], [change[1]])]
 
@@ -67,9 +65,7 @@ def change_message_visibility_batch(
     state: State, call: Call, command: ChangeMessageVisibilityBatch, context: ExecutionContext
 ) -> Outcome:
     """One mutation; where two entries name one message the later one wins."""
-    queue = named_queue(state, call, command.queue_url)
-    if command.elasticq_group is not None:
-        fence.check(state, call, queue, command, context.now_ms)
+    queue = fence.queue_of(state, call, command.queue_url, command, context)
     entries_max = batch_entries_max(context, command.elasticq_page_size)
     ids = check_entries(command.entries, "ChangeMessageVisibilityBatchRequestEntry", entries_max)
     result = BatchResult()
