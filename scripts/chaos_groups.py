@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.system.cluster.cluster import HOST, Cluster, judged, until
+from tests.system.cluster.cluster import Cluster, judged, until
 from tests.system.groups import crew, soak
 
 SOAK_SESSION_MS = 10_000
@@ -83,8 +83,7 @@ def measured(cluster: Cluster, leaves: int, kills: int) -> bool:
 
 
 def _crew(cluster: Cluster) -> crew.Crew:
-    endpoints = [f"http://{HOST}:{member.port}" for member in cluster.members.values()]
-    workers = crew.Crew(cluster.directory / "crew", endpoints)
+    workers = crew.Crew(cluster.directory / "crew", cluster.endpoints())
     for name in ("a", "b", "c"):
         workers.start(name)
     until(workers.is_even, "all is held, evenly")

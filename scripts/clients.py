@@ -255,7 +255,7 @@ def cluster_of_three(directory: Path) -> Iterator[list[str]]:
     cluster = Cluster(directory / "cluster")
     try:
         cluster.start()
-        yield [f"http://{HOST}:{member.port}" for member in cluster.members.values()]
+        yield cluster.endpoints()
         cluster.same_rows()
         logs = [member.log for member in cluster.members.values() if "Traceback" in member.log.read_text()]
         if logs:
@@ -299,7 +299,7 @@ def run_rolling(clients: list[Client], directory: Path, restarts: int) -> int:
             restart_each(cluster)
 
     cluster = Cluster(directory / "cluster", extra=SUPERVISED)
-    endpoints = [f"http://{HOST}:{member.port}" for member in cluster.members.values()]
+    endpoints = cluster.endpoints()
     told = f"{restarts} restarts of each of three"
     return disturbed(clients, cluster, endpoints, directory, "rolling", told, restart)
 

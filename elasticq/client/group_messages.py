@@ -66,16 +66,16 @@ class Receivers:
         self._busy: set[int] = set()
         self.is_closing = False
         self.on_ready: Callable[[], object] = lambda: None  # called, with the lock, when take() may have something
-        self._threads: list[threading.Thread] = []
+        self.threads: list[threading.Thread] = []  # which receive, once somebody iterates
 
     def start(self) -> None:
         """Start the threads, unless they run."""
         with self._changed:
-            if self._threads or self.is_closing:
+            if self.threads or self.is_closing:
                 return
             for number in range(self._number):
                 thread = threading.Thread(target=self._run, name=f"elasticq-group-receiver-{number}", daemon=True)
-                self._threads.append(thread)
+                self.threads.append(thread)
                 thread.start()
 
     def stop(self) -> None:
@@ -84,11 +84,6 @@ class Receivers:
             self.is_closing = True
             self._changed.notify_all()
             self.on_ready()
-
-    @property
-    def threads(self) -> list[threading.Thread]:
-        """What receives, once somebody iterates."""
-        return self._threads
 
     def add(self, held: Held) -> None:
         """Receive from this as well."""

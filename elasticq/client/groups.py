@@ -3,13 +3,9 @@
 Each takes the members of its action as keywords and returns the answer's. What they mean is in docs/groups.md.
 """
 
-from typing import Any, Final
+from typing import Any
 
 from elasticq.client.calls import Client, Members
-
-JOIN: Final = "ElasticqJoinGroup"
-HEARTBEAT: Final = "ElasticqHeartbeat"
-LEAVE: Final = "ElasticqLeaveGroup"
 
 
 class GroupMethods(Client):
@@ -44,12 +40,12 @@ class GroupMethods(Client):
 
         invocation_id: of a try whose answer was lost; the server then answers as it did, and there is one consumer.
         """
-        return self._call(JOIN, members, invocation_id=invocation_id)
+        return self._call("ElasticqJoinGroup", members, invocation_id=invocation_id)
 
     def heartbeat(self, **members: Any) -> Members:
         """Prolong a session. Keywords: GroupName, ConsumerId, Released, KnownVersion, WaitTimeSeconds."""
-        return self._call(HEARTBEAT, members, wait_s=members.get("WaitTimeSeconds") or 0)
+        return self._call("ElasticqHeartbeat", members, wait_s=members.get("WaitTimeSeconds") or 0)
 
     def leave_group(self, **members: Any) -> Members:
         """End a session. Keywords: GroupName, ConsumerId."""
-        return self._call(LEAVE, members)
+        return self._call("ElasticqLeaveGroup", members)

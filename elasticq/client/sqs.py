@@ -13,7 +13,7 @@ from collections.abc import Callable
 from hashlib import md5
 from typing import TYPE_CHECKING, Any, Final
 
-from elasticq.client.calls import Client, Members, add_methods
+from elasticq.client.calls import Members, add_methods
 from elasticq.client.connection import Answer
 from elasticq.client.errors import DigestMismatch, SqsError, Unreachable
 from elasticq.client.groups import GroupMethods
@@ -32,7 +32,7 @@ def _binary(value: object) -> str:
 _encode: Final = json.JSONEncoder(separators=(",", ":"), default=_binary).encode
 
 
-class Sqs(GroupMethods, Client):
+class Sqs(GroupMethods):
     """A client of SQS. Threads may share it: each has a connection of its own."""
 
     service = "sqs"

@@ -118,17 +118,17 @@ class View:
         return {key: (each.delivered, each.retried, each.failed) for key, each in counts.items()}
 
     def delivered_in_steps(self) -> dict[tuple[str, str], PublishCounts]:
-        return {} if self.status().role == PROXY else self._node.housekeeping.delivered
+        return {} if self._is_proxy else self._node.housekeeping.delivered
 
     def topics(self) -> Iterator[tuple[TopicSet, list[SubscriptionSet]]]:
-        if self.status().role == PROXY:
+        if self._is_proxy:
             return
         for topic in list(self._node.state.topics.by_number.values()):
             if topic.row is not None:
                 yield topic.row, [each.row for each in topic.subscriptions.values()]
 
     def subscriptions(self) -> Iterator[SubscriptionCounts]:
-        if self.status().role == PROXY:
+        if self._is_proxy:
             return
         topics = self._node.state.topics
         for number in sorted({*self._tally.copies, *self._posts}):
@@ -138,7 +138,7 @@ class View:
                 yield counts
 
     def subscription(self, key: str) -> SubscriptionCounts | None:
-        if self.status().role == PROXY:
+        if self._is_proxy:
             return None
         found = self._node.state.topics.by_key.get(key)
         return None if found is None else self._counts_of(found)
@@ -162,11 +162,17 @@ class View:
         )
 
     def expired(self) -> dict[tuple[str, str], int]:
-        if self.status().role == PROXY:
-            return {}
+        return {} if self._is_proxy else self._by_name(self._tally.expired)
+
+    def _by_name(self, counts: dict[int, int]) -> dict[tuple[str, str], int]:
+        """Counts of queues by owner and name, of those that there still are."""
         queues = self._node.state.queues
-        counts = self._tally.expired.items()
-        return {(queues[key].account, queues[key].name): count for key, count in counts if key in queues}
+        return {(queues[key].account, queues[key].name): count for key, count in counts.items() if key in queues}
+
+    @property
+    def _is_proxy(self) -> bool:
+        """A proxy has no state."""
+        return self._settings.cluster.role == PROXY
 
     @property
     def _node(self) -> Node:
@@ -187,7 +193,7 @@ class View:
     def queues(self) -> Iterator[QueueFigures]:
         assert self._member is not None
         runtime = self._member.runtime
-        if self.status().role == PROXY:
+        if self._is_proxy:
             return
         all_queues = list(runtime.node.state.queues.values())
         targets = {queue.redrive.target for queue in all_queues if queue.redrive is not None}
@@ -209,7 +215,7 @@ class View:
         return None if found is None else group_order(found, self._time_ms(), wanted, groups_max, messages_max)
 
     def _queue(self, owner: str, name: str) -> Queue | None:
-        return None if self.status().role == PROXY else self._node.state.names.get((owner, name))
+        return None if self._is_proxy else self._node.state.names.get((owner, name))
 
     def _time_ms(self) -> int:
         assert self._member is not None
@@ -231,19 +237,12 @@ class View:
         return self._events.newest_first()
 
     def consumers(self) -> dict[tuple[str, str], int]:
-        assert self._member is not None
-        if self.status().role == PROXY:
-            return {}
-        node = self._member.runtime.node
-        queues = node.state.queues
-        counts = node.waiters.counts().items()
-        return {(queues[key].account, queues[key].name): count for key, count in counts if key in queues}
+        return {} if self._is_proxy else self._by_name(self._node.waiters.counts())
 
     def waiting(self, limit: int) -> list[Waiting]:
-        assert self._member is not None
-        if self.status().role == PROXY:
+        if self._is_proxy:
             return []
-        node, now_ms = self._member.runtime.node, boot_ms()
+        node, now_ms = self._node, boot_ms()
         found = []
         for waiter in islice(node.waiters.all(), limit):
             queue = node.state.queues.get(waiter.queue_id)
@@ -253,10 +252,9 @@ class View:
         return found
 
     def tasks(self, limit: int) -> list[Task]:
-        status = self.status()
-        if status.role == PROXY:
+        if self._is_proxy:
             return []
-        node = self._node
+        node, status = self._node, self.status()
         replica, is_master = node.replica, status.master == status.member_id
         own = of_member(
             replica.followers if is_master else {},

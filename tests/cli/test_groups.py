@@ -1,15 +1,13 @@
 """elasticq groups against a server."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from elasticq.cli import main
 from elasticq.client import Sqs
 from elasticq.testing import ElasticQ
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.cli.running import Run, runner
 
 
 @pytest.fixture(scope="module")
@@ -29,15 +27,7 @@ def sqs(server: ElasticQ) -> Iterator[Sqs]:
 @pytest.fixture
 def run(server: ElasticQ, sqs: Sqs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Exit status, stdout and stderr of elasticq groups."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.account)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-
-    def run(command: str, *arguments: str) -> tuple[int, str, str]:
-        status = main(["groups", command, "--url", server.endpoint_url, "--region", server.region, *arguments])
-        told = capsys.readouterr()
-        return status, told.out, told.err
-
-    return run
+    return runner("groups", server, capsys, monkeypatch)
 
 
 def test_a_group_is_made_shown_changed_and_deleted(sqs: Sqs, run: Run) -> None:

@@ -2,14 +2,12 @@
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from elasticq.cli import main
 from elasticq.testing import ElasticQ
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.cli.running import Run, runner
 
 
 @pytest.fixture(scope="module")
@@ -21,15 +19,7 @@ def server() -> Iterator[ElasticQ]:
 @pytest.fixture
 def run(server: ElasticQ, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Exit status, stdout and stderr of elasticq topics."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.account)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-
-    def run(command: str, *arguments: str) -> tuple[int, str, str]:
-        status = main(["topics", command, "--url", server.endpoint_url, "--region", server.region, *arguments])
-        told = capsys.readouterr()
-        return status, told.out, told.err
-
-    return run
+    return runner("topics", server, capsys, monkeypatch)
 
 
 def test_a_topic_is_made_subscribed_to_shown_and_deleted(server: ElasticQ, run: Run) -> None:

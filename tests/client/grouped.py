@@ -1,6 +1,7 @@
 """A server with a group of queues, for the tests of consumers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from elasticq.client import Sqs
@@ -13,13 +14,13 @@ GROUP = "workers"
 class Workplace:
     """A server whose group shares out queues named work-0, work-1, ..."""
 
-    def __init__(self, server: ElasticQ, queues: int, **settings: Any) -> None:
+    def __init__(self, server: ElasticQ, queues: int) -> None:
         self.server = server
         self.sqs = Sqs(server.endpoint_url, server.region, (server.account, "x"))
         self.names = [f"work-{number}" for number in range(queues)]
         for name in self.names:
             self.sqs.create_queue(QueueName=name)
-        self.sqs.set_group(GroupName=GROUP, QueueNamePrefix="work-", **settings)
+        self.sqs.set_group(GroupName=GROUP, QueueNamePrefix="work-")
 
     def group(self) -> dict[str, Any]:
         """What the server tells of the group."""
@@ -37,6 +38,15 @@ class Workplace:
     def visible(self, queue: str = "work-0") -> list[str]:
         """The bodies of messages that can be received."""
         return [each["Body"] for each in self.sqs.peek(QueueUrl=queue, States=["visible"])["Messages"]]
+
+
+@contextmanager
+def workplace(queues: int) -> Iterator[Workplace]:
+    """A workplace on a server of its own."""
+    with ElasticQ() as server:
+        made = Workplace(server, queues)
+        yield made
+        made.sqs.close()
 
 
 def holds(group: Any, *names: str) -> Callable[[], bool]:

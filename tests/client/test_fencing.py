@@ -1,8 +1,6 @@
 """Calls under a token: members of the light client, a signed header of boto3, nothing for other calls."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
@@ -44,49 +42,17 @@ def test_other_calls_of_the_light_client_are_as_they_were() -> None:
         assert body(server.requests[1])["QueueUrl"] == "another"
 
 
-class Sdk:
-    """What an SDK sends."""
-
-    def __init__(self) -> None:
-        outer = self
-        self.seen: list[dict[str, str]] = []
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                self.rfile.read(int(self.headers["Content-Length"]))
-                outer.seen.append(dict(self.headers))
-                self.send_response(200)
-                self.send_header("Content-Type", "application/x-amz-json-1.0")
-                self.send_header("Content-Length", "2")
-                self.end_headers()
-                self.wfile.write(b"{}")
-
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.server.serve_forever)
-
-    def __enter__(self) -> "Sdk":
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
-
-
 def test_boto3_tells_the_token_in_a_header_that_is_signed() -> None:
-    with Sdk() as server:
-        sqs = boto3_at(server.server.server_port)
+    with Scripted(answer({})) as server:
+        sqs = boto3_at(int(server.endpoint.rpartition(":")[2]))
         one, two = Fenced(sqs, PLAIN, QUEUE), Fenced(sqs, LANE, QUEUE)
         one.receive_message()
         two.delete_message(ReceiptHandle="x")
         sqs.receive_message(QueueUrl=QUEUE)
         one.list_queues()
-    assert [each.get(HEADER) for each in server.seen] == ["workers;7", "workers;8;0", None, None]
-    assert HEADER.lower() in server.seen[0]["Authorization"]
+    seen = [headers(each) for each in server.requests]
+    assert [each.get(HEADER.lower()) for each in seen] == ["workers;7", "workers;8;0", None, None]
+    assert HEADER.lower() in seen[0]["authorization"]
 
 
 def test_a_refusal_is_known_by_its_code() -> None:

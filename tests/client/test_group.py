@@ -12,8 +12,7 @@ import boto3
 import pytest
 
 from elasticq.client import Group, Held, Sqs, SqsError
-from elasticq.testing import ElasticQ
-from tests.client.grouped import GROUP, Workplace, until_holds
+from tests.client.grouped import GROUP, Workplace, until_holds, workplace
 from tests.system.cluster.cluster import until
 
 NAMES = ("work-0", "work-1", "work-2", "work-3")
@@ -21,10 +20,8 @@ NAMES = ("work-0", "work-1", "work-2", "work-3")
 
 @pytest.fixture
 def work() -> Iterator[Workplace]:
-    with ElasticQ() as server:
-        made = Workplace(server, len(NAMES))
+    with workplace(len(NAMES)) as made:
         yield made
-        made.sqs.close()
 
 
 def test_consumers_share_and_the_last_one_has_all(work: Workplace) -> None:
@@ -332,9 +329,8 @@ with Group(sys.argv[1], "workers") as group:
 
 
 def test_a_forked_process_holds_nothing_and_leaves_nothing() -> None:
-    with ElasticQ() as server:
-        work = Workplace(server, 1)
+    with workplace(1) as work:
+        server = work.server
         key = {"AWS_ACCESS_KEY_ID": server.account, "AWS_SECRET_ACCESS_KEY": "x", "AWS_REGION": server.region}
         command = [sys.executable, "-W", "ignore", "-c", FORKED, server.endpoint_url]
         subprocess.run(command, check=True, timeout=60, env={**os.environ, **key})
-        work.sqs.close()

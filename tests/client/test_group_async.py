@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from elasticq.client import AsyncGroup, Held, SqsError
-from elasticq.testing import ElasticQ
-from tests.client.grouped import GROUP, Workplace, holds
+from tests.client.grouped import GROUP, Workplace, holds, workplace
 from tests.system.cluster.cluster import until
 
 NAMES = ("work-0", "work-1")
@@ -15,10 +14,8 @@ NAMES = ("work-0", "work-1")
 
 @pytest.fixture
 def work() -> Iterator[Workplace]:
-    with ElasticQ() as server:
-        made = Workplace(server, len(NAMES))
+    with workplace(len(NAMES)) as made:
         yield made
-        made.sqs.close()
 
 
 async def until_holds(group: AsyncGroup, *names: str) -> None:

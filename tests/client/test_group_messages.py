@@ -8,8 +8,7 @@ import pytest
 
 from elasticq.client import Group, Held, Message, SqsError
 from elasticq.client.group_messages import Receivers
-from elasticq.testing import ElasticQ
-from tests.client.grouped import GROUP, Workplace, until_holds
+from tests.client.grouped import GROUP, Workplace, until_holds, workplace
 from tests.system.cluster.cluster import until
 
 NAMES = ("work-0", "work-1", "work-2")
@@ -17,10 +16,8 @@ NAMES = ("work-0", "work-1", "work-2")
 
 @pytest.fixture
 def work() -> Iterator[Workplace]:
-    with ElasticQ() as server:
-        made = Workplace(server, len(NAMES))
+    with workplace(len(NAMES)) as made:
         yield made
-        made.sqs.close()
 
 
 def test_all_queues_are_read_in_their_order_also_by_fewer_receivers(work: Workplace) -> None:

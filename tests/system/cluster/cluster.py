@@ -412,6 +412,9 @@ class Cluster:
     def names(self) -> list[str]:
         return list(self.members)
 
+    def endpoints(self) -> list[str]:
+        return [f"http://{HOST}:{member.port}" for member in self.members.values()]
+
     def running(self) -> list[Member]:
         return [member for member in self.members.values() if member.is_running() and not member.is_paused]
 

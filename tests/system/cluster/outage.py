@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from botocore.exceptions import ClientError, ConnectionClosedError, EndpointConnectionError
 
 from elasticq.client import wrap
-from tests.system.cluster.cluster import HOST, PATIENCE_S, Cluster, let_pass, until
+from tests.system.cluster.cluster import PATIENCE_S, Cluster, let_pass, until
 from tests.system.cluster.plain import Threads
 
 FRONT = "n1"
@@ -78,8 +78,7 @@ class Programs(Threads):
     # --- what users write ---
 
     def _wrapped(self) -> Any:
-        urls = [f"http://{HOST}:{member.port}" for member in self.cluster.members.values()]
-        return wrap(self.cluster[FRONT].boto3(), endpoints=urls, max_wait_s=MAX_WAIT_S)
+        return wrap(self.cluster[FRONT].boto3(), endpoints=self.cluster.endpoints(), max_wait_s=MAX_WAIT_S)
 
     def _produce(self, number: int) -> None:
         sqs, count = self._wrapped(), 0

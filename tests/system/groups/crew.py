@@ -147,9 +147,7 @@ class Crew:
             self.leave(name)
         told = history.read(self.notes.values())
         findings = check(told.events, SESSION_MS * 1_000, rest=rest)
-        refused = sum(number for (_, outcome), number in told.acts.items() if outcome == "fail")
-        accepted = sum(number for (_, outcome), number in told.acts.items() if outcome == "ok")
-        return Verdict(findings, self.guard.stale(), pauses, kills, accepted, refused)
+        return Verdict(findings, self.guard.stale(), pauses, kills, told.acts_with("ok"), told.acts_with("fail"))
 
     def killing_takes(self) -> float:
         """Kill one; return how many milliseconds later others held all that it had, and start it anew."""

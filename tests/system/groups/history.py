@@ -23,6 +23,10 @@ class History(NamedTuple):
     acts: Counter[tuple[str, str]]
     held: list[tuple[str, int, int]]
 
+    def acts_with(self, outcome: str) -> int:
+        """Return how many acts had this outcome."""
+        return sum(number for (_, each), number in self.acts.items() if each == outcome)
+
 
 def read(notes: Iterable[Notes]) -> History:
     """Return what all of them noted. A line that a kill cut is left out."""

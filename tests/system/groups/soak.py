@@ -13,7 +13,7 @@ from typing import NamedTuple
 from elasticq.checks.groups import check
 from elasticq.checks.queue_history import Finding
 from elasticq.client import Sqs
-from tests.system.cluster.cluster import HOST, Cluster, until
+from tests.system.cluster.cluster import Cluster, until
 from tests.system.durability.server import pause
 from tests.system.groups import history
 from tests.system.groups.consumer import Worker, now_us
@@ -89,9 +89,16 @@ def _held_by(slots: list[Slot]) -> set[str]:
     return set().union(*(slot.held for slot in slots))
 
 
+def _end(slots: list[Slot]) -> None:
+    for slot in slots:
+        slot.leave()
+    for slot in slots:
+        slot.end()
+
+
 def prepare(cluster: Cluster, group: str, session_ms: int) -> tuple[list[str], set[str]]:
     """Make queues and a group of them; returns the endpoints of all members, and the queues' names."""
-    endpoints = [f"http://{HOST}:{member.port}" for member in cluster.members.values()]
+    endpoints = cluster.endpoints()
     names = {f"{group}-{number:02}" for number in range(RESOURCES)}
     with Sqs(endpoints[0], "us-east-1", ("x", "x")) as sqs:
         for name in names:
@@ -133,14 +140,11 @@ def soak(
                 slot.join(endpoints, directory, guard, group=GROUP)
         until(lambda: _held_by(slots) == names, "all is held at the end")
     finally:
-        for slot in slots:
-            slot.leave()
-        for slot in slots:
-            slot.end()
+        _end(slots)
     told = history.read(history.Notes(log) for slot in slots for log in slot.logs)
     findings = check(told.events, session_ms * 1_000)
-    outcomes = {each: sum(n for (_, outcome), n in told.acts.items() if outcome == each) for each in ("ok", "fail")}
-    return Figures(joins, leaves, killed, len(told.held), outcomes["ok"], outcomes["fail"], guard.stale(), findings)
+    accepted, refused = told.acts_with("ok"), told.acts_with("fail")
+    return Figures(joins, leaves, killed, len(told.held), accepted, refused, guard.stale(), findings)
 
 
 def leaving_takes(cluster: Cluster, directory: Path, rounds: int, session_ms: int = 10_000) -> list[float]:
@@ -149,6 +153,7 @@ def leaving_takes(cluster: Cluster, directory: Path, rounds: int, session_ms: in
     directory.mkdir(parents=True, exist_ok=True)
     guard = Guard(directory / "guard")
     slots = [Slot(number) for number in range(3)]
+    leaver, others = slots[0], slots[1:]
     share = RESOURCES // len(slots)
     found = []
     try:
@@ -156,18 +161,14 @@ def leaving_takes(cluster: Cluster, directory: Path, rounds: int, session_ms: in
             slot.join(endpoints, directory, guard, group="measured", is_busy=False)
         for _ in range(rounds):
             until(lambda: all(len(slot.held) == share for slot in slots), "all is shared out evenly")
-            leaver, others = slots[0], slots[1:]
             gone = leaver.held
             at_us = now_us()
             leaver.leave()
-            until(lambda: _held_by(slots[1:]) == names, "the others hold all")
+            until(lambda: _held_by(others) == names, "the others hold all")
             told = history.read(history.Notes(slot.logs[-1]) for slot in others)
             times = [told_us for resource, told_us, _ in told.held if resource in gone and told_us >= at_us]
             found.append((max(times) - at_us) / 1_000)
             leaver.join(endpoints, directory, guard, group="measured", is_busy=False)
     finally:
-        for slot in slots:
-            slot.leave()
-        for slot in slots:
-            slot.end()
+        _end(slots)
     return found

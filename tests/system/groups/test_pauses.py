@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.cluster.cluster import HOST, Cluster, until
+from tests.system.cluster.cluster import Cluster, until
 from tests.system.groups.crew import Crew
 
 PAUSES = 8
@@ -14,7 +14,7 @@ PAUSES = 8
 @pytest.fixture
 def crew(tmp_path: Path) -> Iterator[Crew]:
     cluster = Cluster(tmp_path / "cluster", 1, memory=True).start()
-    made = Crew(tmp_path / "crew", [f"http://{HOST}:{member.port}" for member in cluster.members.values()])
+    made = Crew(tmp_path / "crew", cluster.endpoints())
     yield made
     made.end()
     cluster.end()
