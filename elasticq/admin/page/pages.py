@@ -389,7 +389,7 @@ class Pages:
     async def code(self, request: web.Request) -> web.Response:
         """Show the form's action as a command of the AWS CLI or curl or as Python, without executing it."""
         action, tool = request.match_info["action"], request.match_info["tool"]
-        if tool not in ("curl",) if forms.is_ours(action) else tool not in ("cli", "boto3"):
+        if tool not in forms.tools_of(action):
             return web.Response(status=404)
         try:
             given, owner = await self._form(request, is_executed=False)
@@ -557,6 +557,7 @@ class Pages:
 
             made = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True)
             made.filters.update(text.FILTERS)
+            made.globals["tools_of"] = forms.tools_of
             self._templates = made
         return self._templates
 
