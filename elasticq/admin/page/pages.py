@@ -5,6 +5,7 @@ Jinja2 is imported with the first request, in another thread than the loop's: no
 
 import asyncio
 import json as plain_json
+from collections.abc import Awaitable, Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +18,7 @@ from aiohttp import web
 from elasticq import __version__
 from elasticq.admin import asking, calls, definitions
 from elasticq.admin.api import OPENAPI, TASKS_SHOWN_MAX, Api, QueueRow, no_queue
-from elasticq.admin.calls import NotExecuted
+from elasticq.admin.calls import Ask, NotExecuted
 from elasticq.admin.cluster import document
 from elasticq.admin.page import forms, groups, scheduled, text, topics
 from elasticq.admin.page.login import HEADERS, Login
@@ -243,6 +244,20 @@ class Pages:
         return await self._html("order.html", "", **self._of_queue(row), order=told, group=wanted)
 
     async def all_topics(self, request: web.Request) -> web.Response:
+        return await self._list(request, "topics.html", "/topics", topics.listed, shown_max=topics.SHOWN_MAX)
+
+    async def all_groups(self, request: web.Request) -> web.Response:
+        return await self._list(request, "groups.html", "/groups.html", groups.listed)
+
+    async def _list(
+        self,
+        request: web.Request,
+        template: str,
+        here: str,
+        listed: Callable[[Ask, str], Awaitable[list[dict[str, Any]]]],
+        **values: Any,
+    ) -> web.Response:
+        """Show what of an account and region has the filter in its name."""
         query = request.query
         wanted, trouble, rows = query.get("filter", "")[:80], "", list[dict[str, Any]]()
         try:
@@ -250,19 +265,20 @@ class Pages:
         except NotExecuted as error:
             return await self._missing(error)
         try:
-            rows = await topics.listed(self._asker(owner), wanted)
+            rows = await listed(self._asker(owner), wanted)
         except NotExecuted as error:
             trouble = error.message
         return await self._html(
-            "topics.html",
-            "/topics",
+            template,
+            here,
             rows=rows,
             trouble=trouble,
             filter=wanted,
             query=urlencode({name: query[name] for name in ("filter", "account", "region") if name in query}),
-            topic_path=partial(self._topic_path, owner),
-            shown_max=topics.SHOWN_MAX,
+            owner=owner,
+            owner_path=self._owner_path,
             **self._shown(owner),
+            **values,
         )
 
     async def topic(self, request: web.Request) -> web.Response:
@@ -277,9 +293,10 @@ class Pages:
         for each in told["subscriptions"]:
             queue = parse_queue_arn(each["Endpoint"], owner) if each["Protocol"] == "sqs" else None
             each["link"] = queue and self._owner_path(*queue)
-            inner = self._source.queue(inner_owner(owner), each["SubscriptionArn"].rpartition(":")[2])
+            key = each["SubscriptionArn"].rpartition(":")[2]
+            inner = self._source.queue(inner_owner(owner), key)
             each["waiting"] = None if inner is None else inner.visible + inner.in_flight
-            each["counts"] = self._source.subscription(each["SubscriptionArn"].rpartition(":")[2])
+            each["counts"] = self._source.subscription(key)
         return await self._html(
             "topic.html",
             "",
@@ -291,27 +308,6 @@ class Pages:
             undetailed=max(0, len(told["subscriptions"]) - topics.DETAILED_MAX),
             **self._shown(owner),
             **told,
-        )
-
-    async def all_groups(self, request: web.Request) -> web.Response:
-        query = request.query
-        wanted, trouble, rows = query.get("filter", "")[:80], "", list[dict[str, Any]]()
-        try:
-            owner = calls.owner_of(self._source, query.get("account", ""), query.get("region", ""))
-        except NotExecuted as error:
-            return await self._missing(error)
-        try:
-            rows = await groups.listed(self._asker(owner), wanted)
-        except NotExecuted as error:
-            trouble = error.message
-        return await self._html(
-            "groups.html",
-            "/groups.html",
-            rows=rows,
-            trouble=trouble,
-            filter=wanted,
-            query=urlencode({name: query[name] for name in ("filter", "account", "region") if name in query}),
-            **self._shown(owner),
         )
 
     async def consumers(self, _: web.Request) -> web.Response:
@@ -495,15 +491,12 @@ class Pages:
         except NotExecuted as error:
             return {"message": error.message}
 
-    def _asker(self, owner: str) -> topics.Ask:
+    def _asker(self, owner: str) -> Ask:
         return lambda action, given: self._execute(action, given, owner)
 
     def _shown(self, owner: str) -> dict[str, Any]:
         """Return account and region of what a page shows, which need not be the node's."""
         return {"shown_account": account_of(owner), "shown_region": region_of(owner, self._source.region)}
-
-    def _topic_path(self, owner: str, arn: str) -> str:
-        return self._owner_path(owner, topics.name_in(arn), "topics")
 
     def _dead(self, policy: str, owner: str) -> dict[str, Any] | None:
         try:
