@@ -24,7 +24,7 @@ from elasticq.admin.page import forms, groups, scheduled, text, topics
 from elasticq.admin.page.login import HEADERS, Login
 from elasticq.admin.source import AdminSource
 from elasticq.engine.subscription_attributes import PROTOCOLS
-from elasticq.model.names import account_of, inner_owner, parse_queue_arn, queue_path, region_of, topic_arn
+from elasticq.model.names import account_of, inner_owner, parse_queue_arn, queue_arn, queue_path, region_of, topic_arn
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -140,15 +140,17 @@ class Pages:
         except NotExecuted as error:
             return await self._missing(error)
         url = {"QueueUrl": row.url}
-        attributes = await self._try("GetQueueAttributes", {**url, "AttributeNames": ["All"]}, owner)
+        asked, page = _looked_for(request), dict[str, Any]()
+        attributes, tags, sources = dict[str, Any](), dict[str, Any](), dict[str, Any]()
+        if "HX-Request" not in request.headers:  # what the page asks for again shows none of these
+            attributes = await self._try("GetQueueAttributes", {**url, "AttributeNames": ["All"]}, owner)
+            tags = await self._try("ListQueueTags", url, owner)
+            sources = await self._try("ListDeadLetterSourceQueues", url, owner)
+            page = await self._peeked(row, owner, asked)
         found = attributes.get("Attributes", {})
-        tags = await self._try("ListQueueTags", url, owner)
-        sources = await self._try("ListDeadLetterSourceQueues", url, owner)
         names = [queue_path(each, owner) for each in sources.get("queueUrls", ())]
-        tasks = await self._try(
-            "ListMessageMoveTasks", {"SourceArn": found.get("QueueArn", ""), "MaxResults": 3}, owner
-        )
-        asked, page = await self._peeked(request, row, owner)
+        arn = queue_arn(self._source.region, owner, row.name)
+        tasks = await self._try("ListMessageMoveTasks", {"SourceArn": arn, "MaxResults": 3}, owner)
         return await self._html(
             "queue.html",
             "",
@@ -165,7 +167,7 @@ class Pages:
             asked=asked,
             has_groups=row.name.endswith(".fifo") or self._source.group_order(owner, row.name, "", 0, 0) is not None,
             in_flight=self._source.in_flight(owner, row.name, IN_FLIGHT_SHOWN),
-            newest_from=max(0, (self._last_sequence(owner, row.name)) - PEEKED + 1),
+            newest_from=max(0, self._last_sequence(owner, row.name) - PEEKED + 1),
             waiting=[each for each in self._source.waiting(SHOWN_MAX) if (each.owner, each.queue) == (owner, row.name)],
         )
 
@@ -181,18 +183,13 @@ class Pages:
             "chart_query": f"queue={quote(row.name)}&account={row.account}&{region_query}",
         }
 
-    async def _peeked(self, request: web.Request, row: QueueRow, owner: str) -> tuple[dict[str, str], dict[str, Any]]:
-        query = request.query
-        asked = {name: query.get(key, "")[:128] for name, key in (("state", "state"), ("group", "group"))}
-        asked["first"] = str(_first(request))
-        if "HX-Request" in request.headers:  # the page asks again, for its counts, moves and waiting receives alone
-            return asked, {}
-        given: dict[str, Any] = {"QueueUrl": row.url, "FromSequence": _first(request), "Limit": PEEKED}
+    async def _peeked(self, row: QueueRow, owner: str, asked: dict[str, str]) -> dict[str, Any]:
+        given: dict[str, Any] = {"QueueUrl": row.url, "FromSequence": int(asked["first"]), "Limit": PEEKED}
         if asked["state"]:
             given["States"] = [asked["state"]]
         if asked["group"]:
             given["MessageGroupId"] = asked["group"]
-        return asked, await self._try("Peek", given, owner)
+        return await self._try("Peek", given, owner)
 
     async def message(self, request: web.Request) -> web.Response:
         """Send the body of one message as a file."""
@@ -218,9 +215,9 @@ class Pages:
             owner, row = self._asked(request)
         except NotExecuted as error:
             return await self._missing(error)
-        messages, following, trouble = list[dict[str, Any]](), None, ""
+        messages, following, first, trouble = list[dict[str, Any]](), None, _first(request), ""
         try:
-            messages, following = await scheduled.found(self._asker(owner), row.url, _first(request))
+            messages, following = await scheduled.found(self._asker(owner), row.url, first)
         except NotExecuted as error:
             trouble = error.message
         return await self._html(
@@ -229,7 +226,7 @@ class Pages:
             **self._of_queue(row),
             messages=messages,
             following=following,
-            first=_first(request),
+            first=first,
             trouble=trouble,
         )
 
@@ -566,6 +563,12 @@ def _first(request: web.Request) -> int:
     """Return the sequence from which on a page shows messages."""
     first = request.query.get("from", "0")
     return int(first) if first.isascii() and first.isdigit() and len(first) <= 19 else 0
+
+
+def _looked_for(request: web.Request) -> dict[str, str]:
+    """Return which messages of a queue are to be shown."""
+    state, group = (request.query.get(key, "")[:128] for key in ("state", "group"))
+    return {"state": state, "group": group, "first": str(_first(request))}
 
 
 def _order(sort: str, row: QueueRow) -> tuple[Any, ...]:
