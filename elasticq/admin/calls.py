@@ -5,6 +5,7 @@ that AWS documents, and an action that SQS gets is one of the admin port at once
 members have here the names and shapes that they have in AWS's SDKs.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
@@ -25,6 +26,8 @@ TOPIC_ACTIONS: Final[dict[str, Operation]] = {
 """SNS's actions; AddPermission and RemovePermission, which SQS has as well, are AddTopicPermission and so on here."""
 ACTIONS: Final[dict[str, Operation]] = {**OPERATIONS, PEEK.name: PEEK, **BY_SEQUENCE, **TOPIC_ACTIONS}
 """What can be asked for, by name."""
+Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Executes an action with its members; raises NotExecuted."""
 
 
 class NotExecuted(Exception):

@@ -108,6 +108,11 @@ def is_ours(action: str) -> bool:
     return action in BY_SEQUENCE or action == PEEK.name or action.startswith("Elasticq")
 
 
+def tools_of(action: str) -> dict[str, str]:
+    """Return the tools that can do an action, with what the page calls them."""
+    return {"curl": "curl"} if is_ours(action) else {"cli": "AWS CLI", "boto3": "boto3"}
+
+
 AS_JSON: Final = "-H 'Content-Type: application/json'"
 TOKEN: Final = ' -H "Authorization: Bearer $TOKEN"'
 """An option of curl; the token itself is not shown."""

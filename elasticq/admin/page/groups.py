@@ -1,17 +1,14 @@
 """What the page shows of consumer groups, asked for by their own actions."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from elasticq.admin.calls import Ask
 from elasticq.model.group_figures import figures, held_by
 
 SHOWN_MAX: Final = 100
 """Groups on the page."""
 RESOURCES_MAX: Final = 500
 """Resources of a group on the page: those without a holder first."""
-
-Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Executes an action with its members; raises NotExecuted."""
 
 
 async def listed(ask: Ask, wanted: str) -> list[dict[str, Any]]:

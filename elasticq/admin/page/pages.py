@@ -5,6 +5,7 @@ Jinja2 is imported with the first request, in another thread than the loop's: no
 
 import asyncio
 import json as plain_json
+from collections.abc import Awaitable, Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -17,13 +18,13 @@ from aiohttp import web
 from elasticq import __version__
 from elasticq.admin import asking, calls, definitions
 from elasticq.admin.api import OPENAPI, TASKS_SHOWN_MAX, Api, QueueRow, no_queue
-from elasticq.admin.calls import NotExecuted
+from elasticq.admin.calls import Ask, NotExecuted
 from elasticq.admin.cluster import document
 from elasticq.admin.page import forms, groups, scheduled, text, topics
 from elasticq.admin.page.login import HEADERS, Login
 from elasticq.admin.source import AdminSource
 from elasticq.engine.subscription_attributes import PROTOCOLS
-from elasticq.model.names import account_of, inner_owner, parse_queue_arn, queue_path, region_of, topic_arn
+from elasticq.model.names import account_of, inner_owner, parse_queue_arn, queue_arn, queue_path, region_of, topic_arn
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -139,15 +140,17 @@ class Pages:
         except NotExecuted as error:
             return await self._missing(error)
         url = {"QueueUrl": row.url}
-        attributes = await self._try("GetQueueAttributes", {**url, "AttributeNames": ["All"]}, owner)
+        asked, page = _looked_for(request), dict[str, Any]()
+        attributes, tags, sources = dict[str, Any](), dict[str, Any](), dict[str, Any]()
+        if "HX-Request" not in request.headers:  # what the page asks for again shows none of these
+            attributes = await self._try("GetQueueAttributes", {**url, "AttributeNames": ["All"]}, owner)
+            tags = await self._try("ListQueueTags", url, owner)
+            sources = await self._try("ListDeadLetterSourceQueues", url, owner)
+            page = await self._peeked(row, owner, asked)
         found = attributes.get("Attributes", {})
-        tags = await self._try("ListQueueTags", url, owner)
-        sources = await self._try("ListDeadLetterSourceQueues", url, owner)
         names = [queue_path(each, owner) for each in sources.get("queueUrls", ())]
-        tasks = await self._try(
-            "ListMessageMoveTasks", {"SourceArn": found.get("QueueArn", ""), "MaxResults": 3}, owner
-        )
-        asked, page = await self._peeked(request, row, owner)
+        arn = queue_arn(self._source.region, owner, row.name)
+        tasks = await self._try("ListMessageMoveTasks", {"SourceArn": arn, "MaxResults": 3}, owner)
         return await self._html(
             "queue.html",
             "",
@@ -164,7 +167,7 @@ class Pages:
             asked=asked,
             has_groups=row.name.endswith(".fifo") or self._source.group_order(owner, row.name, "", 0, 0) is not None,
             in_flight=self._source.in_flight(owner, row.name, IN_FLIGHT_SHOWN),
-            newest_from=max(0, (self._last_sequence(owner, row.name)) - PEEKED + 1),
+            newest_from=max(0, self._last_sequence(owner, row.name) - PEEKED + 1),
             waiting=[each for each in self._source.waiting(SHOWN_MAX) if (each.owner, each.queue) == (owner, row.name)],
         )
 
@@ -180,18 +183,13 @@ class Pages:
             "chart_query": f"queue={quote(row.name)}&account={row.account}&{region_query}",
         }
 
-    async def _peeked(self, request: web.Request, row: QueueRow, owner: str) -> tuple[dict[str, str], dict[str, Any]]:
-        query = request.query
-        asked = {name: query.get(key, "")[:128] for name, key in (("state", "state"), ("group", "group"))}
-        asked["first"] = str(_first(request))
-        if "HX-Request" in request.headers:  # the page asks again, for its counts, moves and waiting receives alone
-            return asked, {}
-        given: dict[str, Any] = {"QueueUrl": row.url, "FromSequence": _first(request), "Limit": PEEKED}
+    async def _peeked(self, row: QueueRow, owner: str, asked: dict[str, str]) -> dict[str, Any]:
+        given: dict[str, Any] = {"QueueUrl": row.url, "FromSequence": int(asked["first"]), "Limit": PEEKED}
         if asked["state"]:
             given["States"] = [asked["state"]]
         if asked["group"]:
             given["MessageGroupId"] = asked["group"]
-        return asked, await self._try("Peek", given, owner)
+        return await self._try("Peek", given, owner)
 
     async def message(self, request: web.Request) -> web.Response:
         """Send the body of one message as a file."""
@@ -217,9 +215,9 @@ class Pages:
             owner, row = self._asked(request)
         except NotExecuted as error:
             return await self._missing(error)
-        messages, following, trouble = list[dict[str, Any]](), None, ""
+        messages, following, first, trouble = list[dict[str, Any]](), None, _first(request), ""
         try:
-            messages, following = await scheduled.found(self._asker(owner), row.url, _first(request))
+            messages, following = await scheduled.found(self._asker(owner), row.url, first)
         except NotExecuted as error:
             trouble = error.message
         return await self._html(
@@ -228,7 +226,7 @@ class Pages:
             **self._of_queue(row),
             messages=messages,
             following=following,
-            first=_first(request),
+            first=first,
             trouble=trouble,
         )
 
@@ -243,6 +241,20 @@ class Pages:
         return await self._html("order.html", "", **self._of_queue(row), order=told, group=wanted)
 
     async def all_topics(self, request: web.Request) -> web.Response:
+        return await self._list(request, "topics.html", "/topics", topics.listed, shown_max=topics.SHOWN_MAX)
+
+    async def all_groups(self, request: web.Request) -> web.Response:
+        return await self._list(request, "groups.html", "/groups.html", groups.listed)
+
+    async def _list(
+        self,
+        request: web.Request,
+        template: str,
+        here: str,
+        listed: Callable[[Ask, str], Awaitable[list[dict[str, Any]]]],
+        **values: Any,
+    ) -> web.Response:
+        """Show what of an account and region has the filter in its name."""
         query = request.query
         wanted, trouble, rows = query.get("filter", "")[:80], "", list[dict[str, Any]]()
         try:
@@ -250,19 +262,20 @@ class Pages:
         except NotExecuted as error:
             return await self._missing(error)
         try:
-            rows = await topics.listed(self._asker(owner), wanted)
+            rows = await listed(self._asker(owner), wanted)
         except NotExecuted as error:
             trouble = error.message
         return await self._html(
-            "topics.html",
-            "/topics",
+            template,
+            here,
             rows=rows,
             trouble=trouble,
             filter=wanted,
             query=urlencode({name: query[name] for name in ("filter", "account", "region") if name in query}),
-            topic_path=partial(self._topic_path, owner),
-            shown_max=topics.SHOWN_MAX,
+            owner=owner,
+            owner_path=self._owner_path,
             **self._shown(owner),
+            **values,
         )
 
     async def topic(self, request: web.Request) -> web.Response:
@@ -277,9 +290,10 @@ class Pages:
         for each in told["subscriptions"]:
             queue = parse_queue_arn(each["Endpoint"], owner) if each["Protocol"] == "sqs" else None
             each["link"] = queue and self._owner_path(*queue)
-            inner = self._source.queue(inner_owner(owner), each["SubscriptionArn"].rpartition(":")[2])
+            key = each["SubscriptionArn"].rpartition(":")[2]
+            inner = self._source.queue(inner_owner(owner), key)
             each["waiting"] = None if inner is None else inner.visible + inner.in_flight
-            each["counts"] = self._source.subscription(each["SubscriptionArn"].rpartition(":")[2])
+            each["counts"] = self._source.subscription(key)
         return await self._html(
             "topic.html",
             "",
@@ -291,27 +305,6 @@ class Pages:
             undetailed=max(0, len(told["subscriptions"]) - topics.DETAILED_MAX),
             **self._shown(owner),
             **told,
-        )
-
-    async def all_groups(self, request: web.Request) -> web.Response:
-        query = request.query
-        wanted, trouble, rows = query.get("filter", "")[:80], "", list[dict[str, Any]]()
-        try:
-            owner = calls.owner_of(self._source, query.get("account", ""), query.get("region", ""))
-        except NotExecuted as error:
-            return await self._missing(error)
-        try:
-            rows = await groups.listed(self._asker(owner), wanted)
-        except NotExecuted as error:
-            trouble = error.message
-        return await self._html(
-            "groups.html",
-            "/groups.html",
-            rows=rows,
-            trouble=trouble,
-            filter=wanted,
-            query=urlencode({name: query[name] for name in ("filter", "account", "region") if name in query}),
-            **self._shown(owner),
         )
 
     async def consumers(self, _: web.Request) -> web.Response:
@@ -389,7 +382,7 @@ class Pages:
     async def code(self, request: web.Request) -> web.Response:
         """Show the form's action as a command of the AWS CLI or curl or as Python, without executing it."""
         action, tool = request.match_info["action"], request.match_info["tool"]
-        if tool not in ("curl",) if forms.is_ours(action) else tool not in ("cli", "boto3"):
+        if tool not in forms.tools_of(action):
             return web.Response(status=404)
         try:
             given, owner = await self._form(request, is_executed=False)
@@ -495,15 +488,12 @@ class Pages:
         except NotExecuted as error:
             return {"message": error.message}
 
-    def _asker(self, owner: str) -> topics.Ask:
+    def _asker(self, owner: str) -> Ask:
         return lambda action, given: self._execute(action, given, owner)
 
     def _shown(self, owner: str) -> dict[str, Any]:
         """Return account and region of what a page shows, which need not be the node's."""
         return {"shown_account": account_of(owner), "shown_region": region_of(owner, self._source.region)}
-
-    def _topic_path(self, owner: str, arn: str) -> str:
-        return self._owner_path(owner, topics.name_in(arn), "topics")
 
     def _dead(self, policy: str, owner: str) -> dict[str, Any] | None:
         try:
@@ -557,6 +547,7 @@ class Pages:
 
             made = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True)
             made.filters.update(text.FILTERS)
+            made.globals["tools_of"] = forms.tools_of
             self._templates = made
         return self._templates
 
@@ -572,6 +563,12 @@ def _first(request: web.Request) -> int:
     """Return the sequence from which on a page shows messages."""
     first = request.query.get("from", "0")
     return int(first) if first.isascii() and first.isdigit() and len(first) <= 19 else 0
+
+
+def _looked_for(request: web.Request) -> dict[str, str]:
+    """Return which messages of a queue are to be shown."""
+    state, group = (request.query.get(key, "")[:128] for key in ("state", "group"))
+    return {"state": state, "group": group, "first": str(_first(request))}
 
 
 def _order(sort: str, row: QueueRow) -> tuple[Any, ...]:

@@ -1,14 +1,12 @@
 """Looks through a queue, in parts, for messages that wait for their time."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
+
+from elasticq.admin.calls import Ask
 
 PAGE: Final = 100
 LOOKS_MAX: Final = 10
 """Parts of a queue, of 10,000 places each, that one request looks at."""
-
-Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Executes an action with its members; raises NotExecuted."""
 
 
 async def found(ask: Ask, queue_url: str, first: int) -> tuple[list[dict[str, Any]], int | None]:

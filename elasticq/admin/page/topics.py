@@ -1,11 +1,11 @@
 """What the page shows of topics, and which subscriptions a message would reach, all asked for by SNS's actions."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
 
+from elasticq.admin.calls import Ask
 from elasticq.admin.source import AdminSource
 from elasticq.engine.filter_policy import MESSAGE_ATTRIBUTES, InvalidFilterPolicy, compile_policy
 from elasticq.engine.topics import FILTER, FILTER_SCOPE
@@ -16,9 +16,6 @@ from elasticq.runtime.meter import Published
 SHOWN_MAX: Final = 1_000
 DETAILED_MAX: Final = 100
 """Subscriptions of a topic whose attributes are asked for, one by one."""
-
-Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Executes an action with its members; raises NotExecuted."""
 
 
 async def listed(ask: Ask, wanted: str) -> list[dict[str, Any]]:
