@@ -123,7 +123,7 @@ class Link:
 
     def is_served(self) -> bool:
         """False while a member that has just started is not master yet."""
-        self.send("GetQueueUrl", b'{"QueueName":"deep-0"}')
+        self.send("ListQueues", b"{}")
         return self._answer().startswith(b"HTTP/1.1 200")
 
     def _more(self) -> bytes:
@@ -135,6 +135,14 @@ class Link:
     def call(self, action: str, **parameters: object) -> bytes:
         self.send(action, json.dumps(parameters).encode())
         return self.read().partition(b"\r\n\r\n")[2]
+
+
+def served_link(server: Server) -> Link:
+    """A connection to it, once it has answered on this one."""
+    link = Link(server.port)
+    while not link.is_served():
+        pass
+    return link
 
 
 def batch_form(url: str) -> bytes:
@@ -279,9 +287,7 @@ def print_restart(server: Server, load: Load, stored: int, how: signal.Signals) 
     server.end(how)
     started_s = time.monotonic()
     server.start()
-    link = Link(server.port)
-    while not link.is_served():
-        pass
+    link = served_link(server)
     first_s = time.monotonic() - started_s
     load.links = [link, *(Link(server.port) for _ in range(CONNECTIONS - 1))]
     now_stored = load.stored()

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench_deep import BATCH, CONNECTIONS, Link, Server
+from bench_deep import BATCH, CONNECTIONS, Link, Server, served_link
 
 from elasticq.engine.mutations import MessageStored
 from elasticq.engine.ordering.delays import Delays
@@ -22,6 +22,7 @@ from elasticq.model.commands import MessageAttributeValue
 from elasticq.node.outputs import Committed
 from elasticq.storage.directory import DataDirectory
 from elasticq.storage.rows import Rows
+from elasticq.storage.snapshot import flush
 from elasticq.storage.sqlite import open_rows
 
 QUEUE = "scheduled"
@@ -70,13 +71,7 @@ def write(directory: Path, count: int) -> None:
             queue_id = max(queue_id, getattr(mutation, "queue_id", 0))
         for part in parts(queue_id, newest + 1, count):
             rows.take_part(Committed(base.index, base.term, base.time_ms, part, base.voters))
-            batch = rows.begin()
-            assert batch is not None
-            connection.execute("BEGIN")
-            for text, parameters in batch.statements:
-                connection.executemany(text, parameters)
-            connection.execute("COMMIT")
-            rows.done()
+            flush(connection, rows)
     finally:
         connection.close()
         opened.close()
@@ -97,15 +92,8 @@ def started(server: Server) -> tuple[float, Link]:
     """Start it; return how long it takes until its first answer."""
     begin_s = time.monotonic()
     server.start()
-    link = Link(server.port)
-    while not is_served(link):
-        pass
+    link = served_link(server)
     return time.monotonic() - begin_s, link
-
-
-def is_served(link: Link) -> bool:
-    link.send("GetQueueUrl", json.dumps({"QueueName": QUEUE}).encode())
-    return link._answer().startswith(b"HTTP/1.1 200")
 
 
 def index_bytes(count: int) -> float:
@@ -125,9 +113,7 @@ def report(title: str, value: float, unit: str, goal: float) -> bool:
 def run(messages: int, directory: Path, *, is_sent: bool) -> bool:
     server = Server(directory)
     try:
-        link = Link(server.port)
-        while not is_served_at_all(link):
-            pass
+        link = served_link(server)
         url = json.loads(link.call("CreateQueue", QueueName=QUEUE, Attributes={"ElasticqSchedule": "true"}))["QueueUrl"]
         send(server, FIRST, url)
         server.end(signal.SIGTERM)
@@ -158,11 +144,6 @@ def run(messages: int, directory: Path, *, is_sent: bool) -> bool:
         return is_met
     finally:
         server.end(signal.SIGKILL)
-
-
-def is_served_at_all(link: Link) -> bool:
-    link.send("ListQueues", b"{}")
-    return link._answer().startswith(b"HTTP/1.1 200")
 
 
 def main() -> int:

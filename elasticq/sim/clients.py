@@ -203,8 +203,7 @@ class Consumer(Client):
                 return None
             self.turns[queue.name] = turn = self.turns.get(queue.name, 0) + 1
             return turn % queue.partitions
-        asked = self.random.randint(-1, queue.partitions - 1)
-        return asked if asked >= 0 else None
+        return queue.any_partition(self.random)
 
     def _ask(
         self,

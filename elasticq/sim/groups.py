@@ -128,9 +128,8 @@ class GroupClients:
             self.scheduler.schedule(self.random.randint(0, 3_000_000), consumer.start)
         GroupProducer(cluster, workload, "group producer", self.plan.queues).start()
         for _ in range(self.random.randint(*FAULTS)):
-            at_us = self.random.randint(1_000 * LOAD_FROM_MS, self.calm_us)
-            self.scheduler.schedule(max(0, at_us - self.scheduler.now_us), self._strike)
-        self.scheduler.schedule(max(0, self.calm_us - self.scheduler.now_us), self._calm)
+            self.scheduler.schedule_at(self.random.randint(1_000 * LOAD_FROM_MS, self.calm_us), self._strike)
+        self.scheduler.schedule_at(self.calm_us, self._calm)
 
     # --- what goes wrong with consumers -------------------------------------------------
 
@@ -139,9 +138,8 @@ class GroupClients:
         length_us = self.random.randint(*LENGTH_US)
         self.cluster.trace.note("group fault", kind, consumer.name)
         end: Callable[[], None] | None = None
-        if kind == "anew":
-            holder = self._make_anew()
-            consumer, kind = holder or consumer, self.random.choice(("pause", "cut", "leave")) if holder else kind
+        if kind == "anew" and (holder := self._make_anew()) is not None:
+            consumer, kind = holder, self.random.choice(("pause", "cut", "leave"))
         match kind:
             case "kill":
                 consumer.kill()
@@ -157,8 +155,7 @@ class GroupClients:
             case "move" | "drain" if consumer.id and self.operator.running is None:
                 self._order(kind, consumer)
         if end is not None:
-            at_us = min(self.scheduler.now_us + length_us, self.calm_us)
-            self.scheduler.schedule(max(0, at_us - self.scheduler.now_us), end)
+            self.scheduler.schedule_at(min(self.scheduler.now_us + length_us, self.calm_us), end)
 
     def _calm(self) -> None:
         for consumer in self.consumers:

@@ -174,7 +174,7 @@ class Injector:
     # --- faults ---------------------------------------------------------------------
 
     def _until(self, fault: Fault, action: Callable[[], None]) -> None:
-        self.scheduler.schedule(max(0, fault.until_ms * 1_000 - self.scheduler.now_us), action)
+        self.scheduler.schedule_at(fault.until_ms * 1_000, action)
 
     def _crash(self, fault: Fault) -> bool:
         return self._crash_for(self.cluster.members[fault.member], fault)

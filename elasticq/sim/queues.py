@@ -19,6 +19,7 @@ groups           besides, consumers of a group share queues of their own, see gr
 """
 
 import json
+from random import Random
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -78,6 +79,11 @@ class LoadQueue(Struct, frozen=True):
     @property
     def url(self) -> str:
         return queue_url(ENDPOINT, DEFAULT_ACCOUNT, self.name)
+
+    def any_partition(self, random: Random) -> int | None:
+        """Draw a partition to ask for; None is to ask the whole queue."""
+        drawn = random.randint(-1, self.partitions - 1) if self.partitions else -1
+        return drawn if drawn >= 0 else None
 
     def command(self) -> CreateQueue:
         attributes = {"VisibilityTimeout": str(QUEUE_VISIBILITY_S)}

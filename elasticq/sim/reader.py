@@ -80,8 +80,7 @@ class Reader(LeaseClient):
         self.calls: list[LeasedCall] = []
         self.told: list[HandedOut] = []
         partitions = range(random.randint(1, 2))
-        lanes = self.queue.partitions
-        self.asked = [random.randint(-1, lanes - 1) if lanes else -1 for _ in partitions]
+        self.asked = [self.queue.any_partition(random) for _ in partitions]
         self.steps: list[Callable[[], None]] = [partial(self._read, partition, 0) for partition in partitions]
         self._pause()
 
@@ -96,8 +95,8 @@ class Reader(LeaseClient):
     # --- reading --------------------------------------------------------------------
 
     def _read(self, partition: int, number: int) -> None:
-        lease, asked = f"{self.name}/{self.batch}/{partition}", self.asked[partition]
-        call = LeasedCall(self.queue, lease, number, self.lease_s, self.count, asked if asked >= 0 else None)
+        lease = f"{self.name}/{self.batch}/{partition}"
+        call = LeasedCall(self.queue, lease, number, self.lease_s, self.count, self.asked[partition])
         self.workload.leased = call
         self.ask(call, self.random.choice((0, 0, 1)), partial(self._read_done, call, partition))
 

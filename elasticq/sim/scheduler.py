@@ -32,6 +32,10 @@ class Scheduler:
         self._sequence += 1
         heapq.heappush(self._heap, (self.now_us + delay_us, self._sequence, action))
 
+    def schedule_at(self, at_us: int, action: Callable[[], None]) -> None:
+        """Run ``action`` at that moment; if it is over, at this one."""
+        self.schedule(max(0, at_us - self.now_us), action)
+
     def after_latency(self, action: Callable[..., None], *arguments: object) -> None:
         """Run ``action`` when what passes between a client and a member has arrived."""
         self.schedule(self._latency.randint(*LATENCY_US), lambda: action(*arguments))

@@ -30,7 +30,7 @@ from elasticq.engine.ordering.shared import SharedOrder
 from elasticq.engine.ordering.shares import Share, Shares
 from elasticq.engine.recorded import Recorded
 from elasticq.engine.state import Queue, State
-from elasticq.model.commands import Call, DeleteMessage, ReceiveMessage
+from elasticq.model.commands import Call, Command, DeleteMessage, ReceiveMessage
 from elasticq.model.errors import LeaseExpired
 from elasticq.model.results import ReceiveMessageResult
 from elasticq.node import executor as executor_module
@@ -234,6 +234,20 @@ def acknowledging_above_the_snapshot() -> Iterator[None]:
             )
 
     with patch.object(Replica, "_on_offer", hasty):
+        yield
+
+
+@contextmanager
+def retries_without_memory(kind: type[Command]) -> Iterator[None]:
+    """A call of this kind that is made again is another one."""
+    honest = executor_module.execute
+
+    def forgetful(state: State, call: Call, context: ExecutionContext) -> Outcome:
+        if isinstance(call.command, kind):
+            call = replace(call, invocation=b"")
+        return honest(state, call, context)
+
+    with patch.object(executor_module, "execute", forgetful):
         yield
 
 

@@ -4,21 +4,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from unittest.mock import patch
 
-from msgspec.structs import replace
-
 from elasticq.client.group_state import GroupState, View
 from elasticq.engine import fence, rebalance
 from elasticq.engine.consumer_groups import Consumer, Groups
 from elasticq.engine.consumer_rows import ResourceAssigned, TokensGiven
-from elasticq.engine.context import ExecutionContext, Outcome
 from elasticq.engine.rebalance import Draft
 from elasticq.engine.rows import Grace
 from elasticq.engine.share_out import Seat
-from elasticq.engine.state import State
-from elasticq.model.commands import Call
 from elasticq.model.group_commands import ElasticqJoinGroup
-from elasticq.node import executor as executor_module
-from tests.sim.planted import rows_without
+from tests.sim.planted import retries_without_memory, rows_without
 
 
 @contextmanager
@@ -78,18 +72,9 @@ def tokens_missing_in_the_rows() -> AbstractContextManager[None]:
     return rows_without(TokensGiven)
 
 
-@contextmanager
-def retried_join_is_another() -> Iterator[None]:
+def retried_join_is_another() -> AbstractContextManager[None]:
     """A join that is made again makes another consumer, which nobody is."""
-    honest = executor_module.execute
-
-    def forgetful(state: State, call: Call, context: ExecutionContext) -> Outcome:
-        if isinstance(call.command, ElasticqJoinGroup):
-            call = replace(call, invocation=b"")
-        return honest(state, call, context)
-
-    with patch.object(executor_module, "execute", forgetful):
-        yield
+    return retries_without_memory(ElasticqJoinGroup)
 
 
 @contextmanager

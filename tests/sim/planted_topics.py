@@ -1,7 +1,7 @@
 """Faults planted in how topics deliver: each breaks "all or none, once each" in another way."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from unittest.mock import patch
 
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from elasticq.engine.topics import Topic
 from elasticq.model.commands import Call
 from elasticq.model.topic_commands import Publish
 from elasticq.node import executor as executor_module
+from tests.sim.planted import retries_without_memory
 
 
 @contextmanager
@@ -79,14 +80,5 @@ def filter_asked_at_the_delivery() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def retried_publish_is_another() -> Iterator[None]:
-    honest = executor_module.execute
-
-    def forgetful(state: State, call: Call, context: ExecutionContext) -> Outcome:
-        if isinstance(call.command, Publish):
-            call = replace(call, invocation=b"")
-        return honest(state, call, context)
-
-    with patch.object(executor_module, "execute", forgetful):
-        yield
+def retried_publish_is_another() -> AbstractContextManager[None]:
+    return retries_without_memory(Publish)

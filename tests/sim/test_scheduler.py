@@ -21,6 +21,15 @@ def test_what_is_due_later_waits_for_the_next_run() -> None:
     assert seen == [50]
 
 
+def test_what_is_due_at_a_moment_that_is_over_runs_now() -> None:
+    scheduler, seen = Scheduler(1), list[int]()
+    scheduler.run_until(30)
+    for at_us in (40, 20):
+        scheduler.schedule_at(at_us, lambda: seen.append(scheduler.now_us))
+    scheduler.run_until(100)
+    assert seen == [30, 40]
+
+
 def test_action_may_schedule_another_of_the_same_moment() -> None:
     scheduler, seen = Scheduler(1), list[int]()
     scheduler.schedule(5, lambda: scheduler.schedule(0, lambda: seen.append(scheduler.now_us)))

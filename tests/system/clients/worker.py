@@ -24,11 +24,11 @@ WORK = Path(os.environ["WORK"])
 
 
 def until(condition: Callable[[], object], what: str, patience_s: float = PATIENCE_S) -> None:
-    """Wait for a true value; nothing announces it. That of tests.system.cluster cannot be imported here."""
+    """Wait for a true value. That of tests.system.cluster cannot be imported here."""
     deadline_s = time.monotonic() + patience_s
     while not condition():
         assert time.monotonic() < deadline_s, f"not within {patience_s} s: {what}; done: {done()}; {said()}"
-        time.sleep(LOOK_S)
+        time.sleep(LOOK_S)  # what foreign workers have done is seen in their files alone, and nothing announces it
 
 
 def note(text: str) -> None:

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from celery import Celery
 from kombu import Queue
 from kombu.common import Broadcast
-from worker import WORK, note
+from worker import LOOK_S, WORK, note
 
 VISIBILITY_S = int(os.environ.get("VISIBILITY_S", "5"))
 
@@ -52,5 +52,5 @@ def begin_and_wait(text: str) -> None:
     """Ends when somebody makes the file ``release``."""
     note(f"{text} begun")
     while not (WORK / "release").exists():
-        time.sleep(0.05)  # the file is all that this foreign worker is told by, and nothing announces it
+        time.sleep(LOOK_S)  # the file is all that this foreign worker is told by, and nothing announces it
     note(f"{text} ended")
