@@ -1,4 +1,8 @@
-"""The file layer under the log: one flat directory, in whose place a test or the simulator can put a faulty disk."""
+"""The file layer under the log: one flat directory, in whose place a test or the simulator can put a faulty disk.
+
+A file may be longer than what was appended to it: zeros stand behind (ADR 0034). A durable append into bytes that the
+file has already changes no metadata of the file system, so the disk is asked for less and is done much sooner.
+"""
 
 import errno
 import os
@@ -6,6 +10,10 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Final
 
+PADDING_BYTES: Final = 512 * 1_024
+"""How many zeros are written behind a durable append that did not fit into those of an earlier one."""
+
+_ZEROS: Final = bytes(PADDING_BYTES)
 _SYNC_AT_ONCE: Final[int] = getattr(os, "RWF_DSYNC", 0)
 """The flag of a write that ends when its data are durable; 0 where the system has none (only Linux does)."""
 
@@ -22,7 +30,8 @@ class Files(ABC):
         """Return the names of all files, sorted."""
 
     @abstractmethod
-    def read(self, name: str) -> bytes: ...
+    def read(self, name: str) -> bytes:
+        """Return all bytes of the file, with the zeros that may stand behind what was appended."""
 
     @abstractmethod
     def create(self, name: str) -> None:
@@ -30,14 +39,17 @@ class Files(ABC):
 
     @abstractmethod
     def append(self, name: str, data: bytes) -> None:
-        """Write all of ``data`` at the end, or raise OSError; it is not durable before ``sync``."""
+        """Write all of ``data`` behind what was appended before, or raise OSError; it is not durable before ``sync``.
+
+        The first append to a file that was there before goes behind all of its bytes, zeros or not.
+        """
 
     @abstractmethod
     def sync(self, name: str) -> None:
         """Make what was appended durable; it is when this returns."""
 
     def append_durably(self, name: str, data: bytes) -> None:
-        """Write all of ``data`` at the end and make it durable.
+        """Write all of ``data`` behind what was appended before and make it durable.
 
         Raises NotSynced, or another OSError where not all of it was written.
         """
@@ -49,11 +61,37 @@ class Files(ABC):
 
     @abstractmethod
     def truncate(self, name: str, size_bytes: int) -> None:
-        """Cut the file to ``size_bytes``; that is durable when this returns."""
+        """Cut the file to ``size_bytes``, behind which the next append goes; that is durable when this returns."""
+
+    @abstractmethod
+    def trim(self, name: str) -> None:
+        """Cut the zeros off that stand behind what was appended; that is durable when this returns."""
 
     @abstractmethod
     def remove(self, name: str) -> None:
         """Remove the file; that is durable when this returns."""
+
+
+class _OpenFile:
+    """end_bytes: where the next append goes; size_bytes: where the zeros behind it end."""
+
+    __slots__ = ("descriptor", "end_bytes", "size_bytes")
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.end_bytes = self.size_bytes = os.fstat(descriptor).st_size
+
+    def grow(self, written_bytes: int) -> None:
+        """Count what was written behind the end."""
+        self.end_bytes += written_bytes
+        self.size_bytes = max(self.size_bytes, self.end_bytes)
+
+    def has_taken(self, data_bytes: int) -> bool:
+        """Tell whether anything of a write at the end, which failed, may have taken place."""
+        try:
+            return any(os.pread(self.descriptor, data_bytes, self.end_bytes))
+        except OSError:
+            return True
 
 
 class DirectoryFiles(Files):
@@ -61,7 +99,7 @@ class DirectoryFiles(Files):
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._open: dict[str, int] = {}
+        self._open: dict[str, _OpenFile] = {}
         self._syncs_at_once = bool(_SYNC_AT_ONCE)
 
     def names(self) -> list[str]:
@@ -71,15 +109,17 @@ class DirectoryFiles(Files):
         return (self.directory / name).read_bytes()
 
     def create(self, name: str) -> None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-        self._open[name] = os.open(self.directory / name, flags, 0o600)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        self._open[name] = _OpenFile(os.open(self.directory / name, flags, 0o600))
         self._sync_directory()
 
     def append(self, name: str, data: bytes) -> None:
-        descriptor = self._descriptor(name)
+        file = self._file(name)
         view = memoryview(data)
         while view:
-            view = view[os.write(descriptor, view) :]
+            written_bytes = os.pwrite(file.descriptor, view, file.end_bytes)
+            file.grow(written_bytes)
+            view = view[written_bytes:]
 
     def append_durably(self, name: str, data: bytes) -> None:
         """Do it by one call of the system where there is one.
@@ -89,28 +129,38 @@ class DirectoryFiles(Files):
         if not self._syncs_at_once:
             super().append_durably(name, data)
             return
-        descriptor = self._descriptor(name)
-        size_bytes = os.fstat(descriptor).st_size
+        file = self._file(name)
+        fits = file.end_bytes + len(data) <= file.size_bytes
         try:
-            written_bytes = os.pwritev(descriptor, (data,), size_bytes, _SYNC_AT_ONCE)
+            written_bytes = os.pwritev(
+                file.descriptor, (data,) if fits else (data, _ZEROS), file.end_bytes, _SYNC_AT_ONCE
+            )
         except OSError as error:
-            if os.fstat(descriptor).st_size > size_bytes:
+            if file.has_taken(len(data)):
                 raise NotSynced(error.errno, error.strerror) from error
             if error.errno not in (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
                 raise
             self._syncs_at_once = False
             super().append_durably(name, data)
             return
+        file.size_bytes = max(file.size_bytes, file.end_bytes + written_bytes)
+        file.end_bytes += min(written_bytes, len(data))
         if written_bytes < len(data):  # the disk is full, or nearly
             super().append_durably(name, data[written_bytes:])
 
     def sync(self, name: str) -> None:
-        os.fdatasync(self._descriptor(name))
+        os.fdatasync(self._file(name).descriptor)
 
     def truncate(self, name: str, size_bytes: int) -> None:
-        descriptor = self._descriptor(name)
-        os.ftruncate(descriptor, size_bytes)
-        os.fsync(descriptor)
+        file = self._file(name)
+        os.ftruncate(file.descriptor, size_bytes)
+        file.end_bytes = file.size_bytes = size_bytes
+        os.fsync(file.descriptor)
+
+    def trim(self, name: str) -> None:
+        file = self._file(name)
+        if file.size_bytes > file.end_bytes:
+            self.truncate(name, file.end_bytes)
 
     def remove(self, name: str) -> None:
         self._close(name)
@@ -121,15 +171,15 @@ class DirectoryFiles(Files):
         for name in list(self._open):
             self._close(name)
 
-    def _descriptor(self, name: str) -> int:
+    def _file(self, name: str) -> _OpenFile:
         if name not in self._open:
-            self._open[name] = os.open(self.directory / name, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+            self._open[name] = _OpenFile(os.open(self.directory / name, os.O_RDWR | os.O_CLOEXEC))
         return self._open[name]
 
     def _close(self, name: str) -> None:
-        descriptor = self._open.pop(name, None)
-        if descriptor is not None:
-            os.close(descriptor)
+        file = self._open.pop(name, None)
+        if file is not None:
+            os.close(file.descriptor)
 
     def _sync_directory(self) -> None:
         descriptor = os.open(self.directory, os.O_RDONLY)

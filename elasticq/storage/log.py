@@ -15,6 +15,8 @@ Invariants, on which reading rests:
   segments never loses the vote.
 - At most one frame is unsynced at a time, unless ``lazy_sync``: then several
   may be, all in the last segment, and a torn one ends the log there.
+- Zeros may stand behind the frames of the last segment, and of no other: they
+  are cut before the next segment is begun.
 - Segments leave oldest first, so what a truncation voids never outlives it; a
   truncation whose entries are gone already finds nothing to void.
 """
@@ -39,6 +41,7 @@ from elasticq.storage.records import (
     encode_batch,
     encode_frame,
     scan_frames,
+    written_bytes,
 )
 
 MAGIC: Final = b"elasticq"
@@ -166,7 +169,7 @@ class SegmentLog:
             self._files.remove(reader.unfinished)
         if not self._segments:
             self._create(1, NOBODY, 0)
-        elif reader.torn:
+        elif reader.has_more:
             self._files.truncate(self._name, self._at.end_bytes)
         # A killed process leaves frames that the system holds and the disk does not yet: they count from now on.
         self._unsynced = True
@@ -261,6 +264,10 @@ class SegmentLog:
 
     def _begin_segment(self, last_index: int) -> None:
         self.sync()
+        try:
+            self._files.trim(self._name)
+        except OSError as error:
+            raise self._fail(error) from error
         number = self._segments[-1].number + 1
         if segment_name(number) in self._files.names():  # an earlier try failed and could not even be removed
             self._files.remove(segment_name(number))
@@ -313,8 +320,8 @@ class Head(NamedTuple):
 
 
 class _Reader:
-    """Reads segments in order and changes nothing. ``unfinished``: a file to be removed; ``torn``: the last is to be
-    cut at ``at.end_bytes``."""
+    """Reads segments in order and changes nothing. ``unfinished``: a file to be removed; ``has_more``: the last is to
+    be cut at ``at.end_bytes``, behind which zeros or a torn frame stand."""
 
     def __init__(self, files: Files, lazy_sync: bool) -> None:
         self.files = files
@@ -323,7 +330,7 @@ class _Reader:
         self.entries: list[Entry] = []
         self.at = Position(0, FIRST_CRC)
         self.unfinished = ""
-        self.torn = False
+        self.has_more = False
         self.torn_bytes = 0
 
     def read(self) -> None:
@@ -344,10 +351,12 @@ class _Reader:
             raise Damaged(name, HEAD_BYTES, "it does not begin with a vote")
         self.segments.append(Segment(number))
         self._take(name, frames, head)
-        if frames.damage or (frames.torn and not is_last):
+        has_more = frames.end < len(data)
+        if frames.damage or (has_more and not is_last):
             raise Damaged(name, frames.end, frames.damage or "it ends within a record, but another file follows")
+        self.has_more = has_more
         if frames.torn:
-            self.torn, self.torn_bytes = True, len(data) - frames.end
+            self.torn_bytes = written_bytes(data) - frames.end
 
     def _is_unfinished(self, data: bytes, number: int) -> bool:
         """True if a crash came while the segment was made: its beginning is short or lacks sectors; nothing follows."""
@@ -427,7 +436,10 @@ def _beginning(number: int, starting_crc: int, vote: Vote, last_index: int) -> b
 
 def _is_unfinished_write(data: bytes, whole: bytes) -> bool:
     """True if ``data`` is what a crash may leave of an unsynced write of ``whole``, but not all of it."""
-    if data == whole or len(data) > len(whole):
+    if written_bytes(data) > len(whole):
+        return False
+    data = data[: len(whole)]  # zeros may stand behind
+    if data == whole:
         return False
     sectors = range(0, len(data), SECTOR_BYTES)
     parts = [(data[at : at + SECTOR_BYTES], whole[at : at + SECTOR_BYTES]) for at in sectors]

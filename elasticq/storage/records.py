@@ -12,6 +12,9 @@ A crash may leave the last frame torn: short, or with sectors that never
 reached the disk and read as zeros (the pages of an unsynced frame persist in
 any order). That is cut. Whatever else does not fit is damage: bytes that had
 been synced and changed, and nothing behind them can be trusted.
+
+Zeros may stand behind the last frame (ADR 0034): no frame begins with zeros, as
+no payload is empty. So where nothing but zeros follows, the frames are over.
 """
 
 from collections.abc import Sequence
@@ -45,6 +48,7 @@ class Frames(NamedTuple):
     """batches: those that fit the chain; end: where the last of them ends; crc: of the last of them.
 
     torn: an unfinished frame follows, to be cut. damage: why what follows cannot be read, else empty.
+    Where neither is said, nothing or zeros follow.
     """
 
     batches: list[Batch]
@@ -80,7 +84,8 @@ def scan_frames(data: bytes, at: int, previous_crc: int, any_may_be_torn: bool) 
     """
     batches: list[Batch] = []
     crc = previous_crc
-    while at < len(data):
+    written = written_bytes(data)
+    while at < written:
         end = _end_of_frame(data, at, crc)
         if end is None:
             torn = _is_torn(data, at, crc, any_may_be_torn)
@@ -94,6 +99,11 @@ def scan_frames(data: bytes, at: int, previous_crc: int, any_may_be_torn: bool) 
     return Frames(batches, at, crc, False, "")
 
 
+def written_bytes(data: bytes) -> int:
+    """Return how many of a file's bytes stand before the zeros at its end."""
+    return len(data.rstrip(b"\0"))
+
+
 def _head_fits(data: bytes, at: int, previous_crc: int) -> bool:
     return crc32(data[at : at + 4], previous_crc) == int.from_bytes(data[at + 4 : at + 8], "little")
 
@@ -105,7 +115,7 @@ def _claimed_end(data: bytes, at: int) -> int:
 def _end_of_frame(data: bytes, at: int, previous_crc: int) -> int | None:
     """Return where the frame at ``at`` ends; None if there is no whole frame that fits the chain."""
     end = _claimed_end(data, at)
-    if end > len(data) or not _head_fits(data, at, previous_crc):
+    if end > len(data) or end == at + HEADER_BYTES or not _head_fits(data, at, previous_crc):
         return None
     head_crc = int.from_bytes(data[at + 4 : at + 8], "little")
     payload = memoryview(data)[at + HEADER_BYTES : end]
@@ -114,14 +124,15 @@ def _end_of_frame(data: bytes, at: int, previous_crc: int) -> int | None:
 
 def _is_torn(data: bytes, at: int, previous_crc: int, any_may_be_torn: bool) -> bool:
     """True if the frame at ``at`` is the last one and short, or (the last one and) partly never written."""
-    if len(data) - at < HEADER_BYTES:
+    written = written_bytes(data)
+    if written - at < HEADER_BYTES:
         return True
     if not _head_fits(data, at, previous_crc):
         # Its length is not to be trusted; what remains must at least be possible as one frame.
-        is_possible = any_may_be_torn or len(data) - at <= HEADER_BYTES + FRAME_BYTES_MAX
+        is_possible = any_may_be_torn or written - at <= HEADER_BYTES + FRAME_BYTES_MAX
         return is_possible and _has_zero_sector(data, at, at + HEADER_BYTES)
     end = _claimed_end(data, at)
-    return end > len(data) or ((any_may_be_torn or end == len(data)) and _has_zero_sector(data, at, end))
+    return end > written or ((any_may_be_torn or end == written) and _has_zero_sector(data, at, end))
 
 
 def _has_zero_sector(data: bytes, at: int, end: int) -> bool:

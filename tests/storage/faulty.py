@@ -13,22 +13,35 @@ class Crash(BaseException):
 
 
 class _File:
-    """data: as a reader sees it; synced: what a crash cannot take; ends: of the writes since."""
+    """data: as a reader sees it; end: of what was appended, zeros follow; synced: what a crash cannot take.
+
+    synced_end: the end at the last sync; ends: of the writes since.
+    """
 
     def __init__(self) -> None:
         self.data = bytearray()
+        self.end = self.synced_end = 0
         self.synced = b""
         self.ends: list[int] = []
+
+    def sync(self) -> None:
+        self.synced, self.synced_end, self.ends = bytes(self.data), self.end, []
+
+    def cut(self, size_bytes: int) -> None:
+        del self.data[size_bytes:]
+        self.end = size_bytes
 
 
 class FaultyFiles(Files):
     """In memory. ``calls`` counts those that change something; ``stop_at`` and ``fail_at`` name one of them (from 1).
 
-    At the call it stops at, the effect may be there, partly there or missing, as ``random`` wants.
+    At the call it stops at, the effect may be there, partly there or missing, as ``random`` wants. An append that
+    lengthens a file leaves ``padding_bytes`` zeros behind.
     """
 
-    def __init__(self, random: Random | None = None) -> None:
+    def __init__(self, random: Random | None = None, *, padding_bytes: int = 0) -> None:
         self.random = random or Random(0)
+        self.padding_bytes = padding_bytes
         self.files: dict[str, _File] = {}
         self.calls: list[str] = []
         self.stop_at = 0
@@ -52,16 +65,19 @@ class FaultyFiles(Files):
         file = self._file(name)
         number = len(self.calls) + 1
         if number in self.fail_at:  # a full disk takes what still fits
-            self._write(file, data[: self.random.randint(0, len(data) - 1)])
+            self._write(file, data[: self.random.randint(0, len(data) - 1)], 0)
         happens, dies = self._call("append")
-        self._write(file, data if happens else data[: self.random.randint(0, len(data))])
+        if happens:
+            self._write(file, data, self.padding_bytes)
+        else:
+            self._write(file, data[: self.random.randint(0, len(data))], 0)
         self._die(dies)
 
     def sync(self, name: str) -> None:
         file = self._file(name)
         happens, dies = self._call("sync")
         if happens:
-            file.synced, file.ends = bytes(file.data), []
+            file.sync()
         self._die(dies)
 
     def truncate(self, name: str, size_bytes: int) -> None:
@@ -69,9 +85,14 @@ class FaultyFiles(Files):
         happens, dies = self._call("truncate")
         if happens:
             assert size_bytes <= len(file.data)
-            del file.data[size_bytes:]
-            file.synced, file.ends = bytes(file.data), []
+            file.cut(size_bytes)
+            file.sync()
         self._die(dies)
+
+    def trim(self, name: str) -> None:
+        file = self._file(name)
+        if len(file.data) > file.end:
+            self.truncate(name, file.end)
 
     def remove(self, name: str) -> None:
         self._file(name)
@@ -84,11 +105,14 @@ class FaultyFiles(Files):
         """The power is cut: of what was not synced, any sectors stay, and any length of it."""
         for file in self.files.values():
             file.data = self._after_crash(file)
-            file.synced, file.ends = bytes(file.data), []
+            file.end = len(file.data)
+            file.sync()
         self.stop_at, self.fail_at, self.calls = 0, {}, []
 
     def kill(self) -> None:
         """Only the process ends: the system still has what was written, but not on the disk."""
+        for file in self.files.values():
+            file.end = len(file.data)  # a process that opens a file does not know where its zeros began
         self.stop_at, self.fail_at, self.calls = 0, {}, []
 
     def _after_crash(self, file: _File) -> bytearray:
@@ -96,11 +120,11 @@ class FaultyFiles(Files):
         is_full = self.random.random() < 0.5
         kept = file.data[: written_bytes if is_full else self.random.randint(synced_bytes, written_bytes)]
         share_lost = self.random.choice((0, 0.2, 0.7))
-        for start in range(synced_bytes // SECTOR_BYTES * SECTOR_BYTES, len(kept), SECTOR_BYTES):
+        for start in range(file.synced_end // SECTOR_BYTES * SECTOR_BYTES, len(kept), SECTOR_BYTES):
             if self.random.random() < share_lost:
                 end = min(start + SECTOR_BYTES, len(kept))
                 # A sector that two writes share may have reached the disk after the first one.
-                older = max(self.random.choice([synced_bytes, *file.ends]), start)
+                older = max(self.random.choice([file.synced_end, *file.ends]), start)
                 kept[older:end] = bytes(max(0, end - older))
         return kept
 
@@ -109,9 +133,13 @@ class FaultyFiles(Files):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
         return self.files[name]
 
-    def _write(self, file: _File, data: bytes) -> None:
-        file.data += data
-        file.ends.append(len(file.data))
+    def _write(self, file: _File, data: bytes, padding_bytes: int) -> None:
+        past = file.end + len(data)
+        if past > len(file.data):
+            file.data += bytes(past + padding_bytes - len(file.data))
+        file.data[file.end : past] = data
+        file.end = past
+        file.ends.append(past)
 
     def _call(self, kind: str) -> tuple[bool, bool]:
         """Whether the effect happens, and whether the machine stops then. Raises OSError where it should fail."""

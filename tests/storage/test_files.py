@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from elasticq.storage.files import DirectoryFiles, NotSynced
+from elasticq.storage.files import PADDING_BYTES, DirectoryFiles, NotSynced
 
 
 @pytest.fixture
@@ -49,9 +49,9 @@ def test_names_are_those_of_files_in_order_and_a_removed_one_is_gone(files: Dire
 def test_an_append_writes_all_though_the_system_takes_pieces(
     files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = os.write
+    pwrite = os.pwrite
     files.create("log-1")
-    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:3]))
+    monkeypatch.setattr(os, "pwrite", lambda descriptor, data, offset: pwrite(descriptor, data[:3], offset))
     files.append("log-1", b"ten bytes!")
     assert files.read("log-1") == b"ten bytes!"
 
@@ -85,7 +85,41 @@ def test_a_durable_append_is_one_call_of_the_system(files: DirectoryFiles, monke
     files.append_durably("log-1", b"two ")
     files.append_durably("log-1", b"three")
     assert calls == ["pwritev", "pwritev"]
-    assert files.read("log-1") == b"one two three"
+    assert files.read("log-1").rstrip(b"\0") == b"one two three"
+
+
+def test_durable_appends_go_into_zeros_that_the_file_has_already(files: DirectoryFiles, tmp_path: Path) -> None:
+    """Nothing of the file's metadata changes then, which is what makes them fast (ADR 0034)."""
+    files.create("log-1")
+    sizes = set()
+    for number in range(1, 101):
+        files.append_durably("log-1", b"%03d " % number * 256)
+        sizes.add((tmp_path / "log-1").stat().st_size)
+    assert sizes == {1_024 + PADDING_BYTES}
+    for number in range(101, 1_001):
+        files.append_durably("log-1", b"%03d " % number * 256)
+    files.trim("log-1")
+    written = b"".join(b"%03d " % number * 256 for number in range(1, 1_001))
+    assert (tmp_path / "log-1").stat().st_size == len(written)
+    files.append("log-1", b"more")
+    assert files.read("log-1") == written + b"more"
+
+
+def test_appends_without_a_sync_leave_no_zeros(files: DirectoryFiles) -> None:
+    files.create("log-1")
+    files.append("log-1", b"one")
+    files.sync("log-1")
+    assert files.read("log-1") == b"one"
+
+
+def test_a_file_that_was_padded_before_is_continued_where_it_is_cut(files: DirectoryFiles) -> None:
+    files.create("log-1")
+    files.append_durably("log-1", b"one")
+    other = DirectoryFiles(files.directory)
+    other.truncate("log-1", 3)
+    other.append_durably("log-1", b" two")
+    other.close()
+    assert files.read("log-1").rstrip(b"\0") == b"one two"
 
 
 def test_what_the_system_leaves_of_a_durable_append_is_written_and_synced(
@@ -114,9 +148,10 @@ def test_where_the_system_has_no_durable_write_it_is_asked_once(
     assert files.read("log-1") == b"one two"
 
 
+@pytest.mark.parametrize("is_padded", [False, True])
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 def test_a_write_that_took_place_and_could_not_be_synced_is_told_apart(
-    files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch, code: int
+    files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch, code: int, is_padded: bool
 ) -> None:
     """A full disk that took nothing is asked again; after a failed sync nobody knows what the disk has."""
     pwritev = os.pwritev
@@ -127,11 +162,13 @@ def test_a_write_that_took_place_and_could_not_be_synced_is_told_apart(
             pwritev(descriptor, buffers, offset)
         raise OSError(code, os.strerror(code))
 
-    systems_write(monkeypatch, fail)
     files.create("log-1")
+    if is_padded:
+        files.append_durably("log-1", b"zero ")
+    systems_write(monkeypatch, fail)
     with pytest.raises(OSError, match=os.strerror(code)) as nothing:
         files.append_durably("log-1", b"one")
     with pytest.raises(NotSynced):
         files.append_durably("log-1", b"two")
     assert type(nothing.value) is not NotSynced
-    assert files.read("log-1") == b"two"
+    assert files.read("log-1").rstrip(b"\0") == (b"zero two" if is_padded else b"two")

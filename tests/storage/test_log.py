@@ -17,6 +17,7 @@ from elasticq.storage.records import FRAME_BYTES_MAX, RECORD_BYTES_MAX, crc_of, 
 from tests.storage.faulty import Crash, FaultyFiles
 
 FIRST = segment_name(1)
+PADDINGS = (0, 37, 700, 5_000)
 
 
 def entry(index: int, term: int = 1, size_bytes: int = 20) -> Entry:
@@ -124,7 +125,7 @@ class Run:
 
 def crash_at(number: int, seed: int, steps: list[Step], segment_bytes: int, lazy_sync: bool) -> bool:
     """Stop at that call, crash, load; False if there are fewer calls."""
-    files = FaultyFiles(Random(seed))
+    files = FaultyFiles(Random(seed), padding_bytes=PADDINGS[seed % len(PADDINGS)])
     files.stop_at = number
     run = Run(files, segment_bytes, lazy_sync)
     try:
@@ -162,7 +163,7 @@ def test_crash_at_every_call_keeps_what_was_synced(
 @settings(max_examples=100, deadline=None)
 @given(histories(), st.integers(0, 1 << 20), st.sampled_from((100, 2_000)))
 def test_full_disk_at_any_call_leaves_the_log_as_it_was(steps: list[Step], seed: int, segment_bytes: int) -> None:
-    files = FaultyFiles(Random(seed))
+    files = FaultyFiles(Random(seed), padding_bytes=PADDINGS[seed % len(PADDINGS)])
     run = Run(files, segment_bytes, False)
     run.log.load()
     random = Random(seed)
@@ -188,8 +189,9 @@ def test_full_disk_at_any_call_leaves_the_log_as_it_was(steps: list[Step], seed:
     run.check(run.reload())
 
 
-def small_log() -> tuple[FaultyFiles, LogImage]:
-    files = FaultyFiles()
+def small_log(padding_bytes: int = 0) -> tuple[FaultyFiles, LogImage]:
+    """A log of some segments, before anybody loads it, and what it holds."""
+    files = FaultyFiles(padding_bytes=padding_bytes)
     log = SegmentLog(files, segment_bytes=200)
     log.load()
     for index in range(1, 7):
@@ -197,15 +199,26 @@ def small_log() -> tuple[FaultyFiles, LogImage]:
         log.sync()
     log.append([Vote(3, "m")])
     log.sync()
-    return files, SegmentLog(files).load()
+    return files, SegmentLog(copy_of(files)).load()
 
 
-def test_flipped_byte_anywhere_is_damage() -> None:
-    files, _ = small_log()
+def copy_of(files: FaultyFiles) -> FaultyFiles:
+    copied = FaultyFiles()
+    for name in files.names():
+        copied.create(name)
+        copied.append(name, files.read(name))
+        copied.sync(name)
+    copied.kill()
+    return copied
+
+
+@pytest.mark.parametrize("padding_bytes", PADDINGS)
+def test_flipped_byte_anywhere_is_damage(padding_bytes: int) -> None:
+    files, _ = small_log(padding_bytes)
     assert len(files.names()) > 2
     for name in files.names():
         data = files.files[name].data
-        for at in range(len(data)):
+        for at in range(len(data.rstrip(b"\0"))):
             data[at] ^= 0x21
             before = {each: files.read(each) for each in files.names()}
             with pytest.raises((Damaged, FormatTooNew)) as raised:
@@ -401,6 +414,52 @@ def test_reset_stopped_at_any_call_leaves_the_old_log_or_the_vote_alone(vote: Vo
             again.append([entry(50)])
             assert SegmentLog(files).load() == LogImage(found.vote, [entry(50)], 50)
     assert number > 4
+
+
+def test_zeros_behind_the_log_are_cut_by_the_next_load_and_are_no_torn_record() -> None:
+    files = FaultyFiles(padding_bytes=5_000)
+    log = SegmentLog(files)
+    log.load()
+    log.append([entry(1)])
+    log.sync()
+    padded = files.read(FIRST)
+    files.crash()
+    again = SegmentLog(files)
+    assert again.load() == LogImage(Vote(0, None), [entry(1)], 1)
+    assert again.torn_bytes == 0
+    assert padded.endswith(bytes(4_000))
+    assert files.read(FIRST) == padded.rstrip(b"\0")
+    again.append([entry(2)])
+    again.sync()
+    assert SegmentLog(files).load().last_index == 2
+
+
+def test_only_the_newest_segment_has_zeros_behind_it() -> None:
+    files = FaultyFiles(padding_bytes=5_000)
+    log = SegmentLog(files, segment_bytes=100)
+    log.load()
+    for index in range(1, 6):
+        log.append([entry(index, size_bytes=90)])
+        log.sync()
+    names = files.names()
+    assert len(names) > 2
+    assert [name for name in names if files.read(name).endswith(bytes(4_000))] == names[-1:]
+    files.files[names[0]].data += bytes(100)
+    with pytest.raises(Damaged, match="it ends within a record, but another file follows"):
+        SegmentLog(files).load()
+
+
+def test_zeros_that_could_not_be_cut_end_the_log() -> None:
+    """Nobody knows whether the disk still has them, and a segment that another one follows must not."""
+    files = FaultyFiles(padding_bytes=50)
+    log = SegmentLog(files, segment_bytes=1)
+    log.load()
+    log.append([entry(1)])
+    log.sync()
+    files.fail_at = {len(files.calls) + 1: errno.EIO}
+    with pytest.raises(SyncFailed):
+        log.append([entry(2)])
+    assert files.calls[-1] == "truncate"
 
 
 def test_batch_beyond_a_frame_leaves_one_frame_unsynced() -> None:

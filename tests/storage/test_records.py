@@ -143,5 +143,49 @@ def test_entry_of_an_older_version_names_no_voters() -> None:
     assert found.records == [Entry(7, 2, 99, b"payload", None, False)]
 
 
+@given(records, st.integers(1, 3_000))
+def test_zeros_behind_the_frames_are_neither_torn_nor_damage(kept: list[Record], zeros: int) -> None:
+    data = write(kept)
+    found = scan_frames(data + bytes(zeros), 0, FIRST_CRC, False)
+    assert [record for batch in found.batches for record in batch.records] == kept
+    assert (found.end, found.torn, found.damage) == (len(data), False, "")
+
+
+@given(records, st.data())
+def test_short_tail_before_zeros_is_cut_and_is_no_damage(kept: list[Record], data: st.DataObject) -> None:
+    whole = write(kept)
+    last = encode_record(Vote(9, "someone"), scan(whole).crc)
+    torn = whole + last[: data.draw(st.integers(1, len(last) - 1))]
+    found = scan_frames(torn + bytes(data.draw(st.integers(1, 3_000))), 0, FIRST_CRC, False)
+    assert (found.end, found.torn, found.damage) == (len(whole), True, "")
+
+
+@given(records, st.data())
+def test_a_sector_that_never_arrived_before_zeros_is_cut(kept: list[Record], data: st.DataObject) -> None:
+    whole = write(kept)
+    last = bytearray(encode_record(Entry(1, 1, 1, b"x" * 2_000), scan(whole).crc))
+    first, past = len(whole) // SECTOR_BYTES, -(-(len(whole) + len(last)) // SECTOR_BYTES)
+    sector = data.draw(st.integers(first, past - 1))
+    start = max(sector * SECTOR_BYTES - len(whole), 0)
+    end = min((sector + 1) * SECTOR_BYTES - len(whole), len(last))
+    last[start:end] = bytes(end - start)
+    assert scan(whole + last + bytes(data.draw(st.integers(1, 3_000)))) == (kept, len(whole), scan(whole).crc, False)
+
+
+def test_flipped_bit_before_zeros_is_damage() -> None:
+    whole = write([Entry(1, 1, 1, b"first"), Entry(2, 1, 1, b"second")])
+    for at in range(len(whole)):
+        data = bytearray(whole + bytes(5_000))
+        data[at] ^= 1
+        assert scan(bytes(data)).damaged, f"byte {at}"
+
+
+def test_what_lies_behind_a_frame_that_lacks_a_sector_makes_it_damage() -> None:
+    first = bytearray(encode_record(Entry(1, 1, 1, b"x" * 2_000), FIRST_CRC))
+    first[SECTOR_BYTES : 2 * SECTOR_BYTES] = bytes(SECTOR_BYTES)
+    assert not scan(bytes(first) + bytes(5_000)).damaged
+    assert scan(bytes(first) + bytes(3_000) + b"x" + bytes(2_000)).damaged
+
+
 def test_empty_file_holds_nothing() -> None:
     assert scan(b"") == ([], 0, FIRST_CRC, False)

@@ -2,7 +2,7 @@
 
 lie N        after N appends the disk says "done" and keeps nothing any more, log and rows alike
 sync FILE    the next sync after FILE appeared fails with EIO (and takes FILE away)
-full FILE    while FILE is there, no space is left: not for a file that grows, nor for the reserve
+full FILE    while FILE is there, no space is left: not for a file that grows, nor for the log, nor for the reserve
 """
 
 import errno
@@ -34,7 +34,7 @@ def lie(count: str) -> None:
         DirectoryFiles: {"append": countdown, "append_durably": Files.append_durably},
         RowDatabase: {"take": while_honest(RowDatabase.take)},
     }
-    for name in ("create", "sync", "truncate", "remove"):
+    for name in ("create", "sync", "truncate", "trim", "remove"):
         planted[DirectoryFiles][name] = while_honest(getattr(DirectoryFiles, name))
     for victim, methods in planted.items():
         for name, method in methods.items():
@@ -66,7 +66,7 @@ def sync(file: str) -> None:
 def full(file: str) -> None:
     """The fallback where no small file system may be mounted; SQLite's own writes go on."""
     real_write, real_allocate, real_space = os.write, os.posix_fallocate, os.statvfs
-    real_pwritev = os.pwritev
+    real_pwrite, real_pwritev = os.pwrite, os.pwritev
 
     def refuse() -> None:
         if Path(file).exists():
@@ -77,6 +77,11 @@ def full(file: str) -> None:
         if os.fstat(descriptor).st_nlink and os.path.isfile(f"/proc/self/fd/{descriptor}"):
             refuse()
         return real_write(descriptor, data)
+
+    def pwrite(descriptor: int, data: Any, offset: int) -> int:
+        if os.fstat(descriptor).st_size < offset + len(data):  # log.end has its size already
+            refuse()
+        return real_pwrite(descriptor, data, offset)
 
     def pwritev(descriptor: int, buffers: Any, offset: int, flags: int = 0) -> int:
         refuse()
@@ -91,7 +96,7 @@ def full(file: str) -> None:
         free = 0 if Path(file).exists() else real.f_bavail
         return SimpleNamespace(f_bavail=free, f_bfree=free, f_frsize=real.f_frsize, f_bsize=real.f_bsize)
 
-    os.write, os.pwritev = write, pwritev  # type: ignore[assignment]
+    os.write, os.pwrite, os.pwritev = write, pwrite, pwritev  # type: ignore[assignment]
     os.posix_fallocate, os.statvfs = allocate, space  # type: ignore[assignment]
 
 
