@@ -31,19 +31,27 @@ _TOKEN_BYTES = 144  # as AWS's: 288 hexadecimal digits
 RECENT_MAX: Final = 2_048  # a power of two
 
 
+class _Made:
+    """A MessageId, and the message whose it is."""
+
+    __slots__ = ("message_id", "queue_id", "sequence")
+
+    def __init__(self) -> None:
+        self.queue_id = self.sequence = -1
+        self.message_id = ""
+
+
 class _Recent:
     """The newest ids that were made, as a message is mostly received soon after it was sent, and deleted soon after.
 
     They are told again for a tenth of what the hashes cost that make and check them. A MessageId stands where the
-    last digits of its sequence say.
+    last digits of its sequence say. The places are made once: compiled, they hold numbers without an object for each.
     """
 
-    __slots__ = ("handles", "message_ids", "queue_ids", "sequences")
+    __slots__ = ("handles", "made")
 
     def __init__(self) -> None:
-        self.queue_ids = [-1] * RECENT_MAX
-        self.sequences = [-1] * RECENT_MAX
-        self.message_ids = [""] * RECENT_MAX
+        self.made = [_Made() for _ in range(RECENT_MAX)]
         self.handles: dict[str, Receipt] = {}
 
 
@@ -78,13 +86,13 @@ class Identity:
 
     def message_id(self, queue_id: int, sequence: int) -> str:
         """UUID-shaped, of the queue and sequence under which the message was first stored."""
-        recent, at = self._recent, sequence % RECENT_MAX
-        if recent.sequences[at] == sequence and recent.queue_ids[at] == queue_id:
-            return recent.message_ids[at]
+        made = self._recent.made[sequence % RECENT_MAX]
+        if made.sequence == sequence and made.queue_id == queue_id:
+            return made.message_id
         text = self.digest(queue_id, sequence).hex()
-        made = f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-        recent.queue_ids[at], recent.sequences[at], recent.message_ids[at] = queue_id, sequence, made
-        return made
+        made.queue_id, made.sequence = queue_id, sequence
+        made.message_id = f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        return made.message_id
 
     def digest(self, queue_id: int, sequence: int) -> bytes:
         """The 16 bytes of ``message_id``."""

@@ -75,11 +75,18 @@ class ContentCache:
 
     def _unpin(self, mutations: list[m.Mutation]) -> None:
         state = self._state
+        queue: Queue | None = None
+        queue_id, is_deep = 0, False  # a queue that is deep stays so while its contents leave
         for mutation in mutations:
             if type(mutation) is m.MessageStored:
-                queue = state.queues.get(mutation.queue_id)
-                if queue is not None and (state.contents_bytes > self._kept_bytes_max or _is_deep(queue)):
-                    residency.evict(state, queue.id, mutation.sequence)
+                if mutation.queue_id != queue_id:
+                    queue_id = mutation.queue_id
+                    queue, is_deep = state.queues.get(queue_id), False
+                if queue is None:
+                    continue
+                is_deep = is_deep or _is_deep(queue)
+                if is_deep or state.contents_bytes > self._kept_bytes_max:
+                    residency.drop(state, queue, mutation.sequence)
 
     def want(self, queue_id: int, sequences: list[int]) -> None:
         """Fetch contents that a call waits for, unless a fetch for this queue is under way."""

@@ -23,11 +23,8 @@ Invariants, on which reading rests:
 
 import re
 from contextlib import suppress
-from itertools import count
 from typing import Final, NamedTuple
 from zlib import crc32
-
-from msgspec import Struct
 
 from elasticq.replication.records import Entry, Record, Truncation, Vote
 from elasticq.storage.errors import Damaged, DataError, FormatTooNew
@@ -75,21 +72,31 @@ class Repaired(NamedTuple):
     lines: list[str]
 
 
-class Segment(Struct):
+class Segment:
     """One segment file. top_index: the highest index of any entry in it, void or not; 0 if it has none."""
 
-    number: int
-    top_index: int = 0
+    __slots__ = ("name", "number", "top_index")
+
+    def __init__(self, number: int, top_index: int = 0) -> None:
+        self.name = segment_name(number)
+        self.number = number
+        self.top_index = top_index
 
 
-class Position(Struct, frozen=True):
-    """The end of the log, from which the next frame and the next head are made. top_index: that of the last segment."""
+class Position:
+    """The end of the log, from which the next frame and the next head are made; it is never changed.
 
-    end_bytes: int
-    crc: int
-    vote: Vote = NOBODY
-    last_index: int = 0
-    top_index: int = 0
+    top_index: that of the last segment.
+    """
+
+    __slots__ = ("crc", "end_bytes", "last_index", "top_index", "vote")
+
+    def __init__(self, end_bytes: int, crc: int, vote: Vote = NOBODY, last_index: int = 0, top_index: int = 0) -> None:
+        self.end_bytes = end_bytes
+        self.crc = crc
+        self.vote = vote
+        self.last_index = last_index
+        self.top_index = top_index
 
     def after(self, records: list[Record]) -> "Position | None":
         """Return the position with ``records`` taken and the same bytes; None if their entries do not follow."""
@@ -231,7 +238,7 @@ class SegmentLog:
 
     @property
     def _name(self) -> str:
-        return segment_name(self._segments[-1].number)
+        return self._segments[-1].name
 
     def _check(self) -> None:
         if self._failure is not None:
@@ -292,7 +299,7 @@ class SegmentLog:
 
     def _remove_oldest(self) -> None:
         with suppress(FileNotFoundError):  # an earlier try removed it, but failed to make that durable
-            self._files.remove(segment_name(self._segments[0].number))
+            self._files.remove(self._segments[0].name)
         del self._segments[0]
 
 
@@ -513,9 +520,11 @@ def _readable(files: Files, names: list[str]) -> tuple[Vote, int]:
 
 def _copy(files: Files, name: str, offset: int) -> str:
     """Copy the file to a free name, which is returned: an older copy is never overwritten."""
-    wanted, taken = f"damaged-{name}-{offset}", files.names()
-    free = (f"{wanted}-{again}" for again in count(2))
-    copy = wanted if wanted not in taken else next(each for each in free if each not in taken)
+    copy = wanted = f"damaged-{name}-{offset}"
+    taken, again = files.names(), 1
+    while copy in taken:
+        again += 1
+        copy = f"{wanted}-{again}"
     files.create(copy)
     files.append(copy, files.read(name)[offset:])
     files.sync(copy)
