@@ -144,6 +144,7 @@ class Fuzzer:
         self._found = found
         self._inputs = inputs
         self._until_s = until_s
+        self._began_s = time.process_time()
         self._count = 0
 
     def take(self, data: bytes) -> None:
@@ -156,7 +157,7 @@ class Fuzzer:
         told = {
             "target": self._name,
             "inputs": self._count,
-            "cpu_s": round(time.process_time(), 1),
+            "cpu_s": round(time.process_time() - self._began_s, 1),
             "corpus": sum(1 for _ in self._inputs.iterdir()),
             "findings": len(self._found.shortest),
         }
