@@ -10,10 +10,11 @@ FIRST ?= 1
 KILLS ?= 200
 MESSAGES ?= 10000000
 MINUTES ?= 10
+FUZZ_MINUTES ?= 2
 FAILING ?= failing-seeds.jsonl
 PURE_TESTS = $(wildcard tests/model tests/wire tests/engine tests/replication tests/node tests/checks)
 
-.PHONY: help run native cluster test quick check format bench bench-deep simulate nightly chaos clients dist ui-test docs spark-demo bench-spark clean
+.PHONY: help run native cluster test quick check format bench bench-deep simulate nightly fuzz chaos clients dist ui-test docs spark-demo bench-spark clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -57,13 +58,18 @@ simulate: .venv/.installed  ## seeded clusters with faults: SEEDS=n from FIRST=s
 	$(BIN)/python -m elasticq sim --seeds $(SEEDS) --first $(FIRST) $(ARGS)
 
 # Clusters of three, five and seven, a member alone, other bounds: by their share of the seeds, each from a number of its own.
-nightly: .venv/.installed-test  ## fresh seeds: SEEDS=n in all, those that fail into FAILING=file; all tests in a fresh order; make chaos; make clients, heavy ones too
+nightly: .venv/.installed-test  ## fresh seeds: SEEDS=n in all, those that fail into FAILING=file; all tests in a fresh order; make fuzz; make chaos; make clients, heavy ones too
 	@share() { $(BIN)/python -m elasticq sim --first random --processes 0 --quiet --coverage --failing $(FAILING) --seeds $$(( $(SEEDS) * $$1 / 100 + 1 )) $${@:2}; }; \
 	status=0; share 40 --members 3 || status=1; share 30 --members 5 || status=1; share 5 --members 7 || status=1; \
 	share 10 --members 1 || status=1; share 10 --members 3 --mixed || status=1; share 5 --members 5 --mixed || status=1; exit $$status
 	$(MAKE) test ARGS="--shuffle $$RANDOM"
+	$(MAKE) fuzz MINUTES=$(FUZZ_MINUTES)
 	$(MAKE) chaos KILLS=$(KILLS) MINUTES=$(MINUTES) FIRST=$$RANDOM
 	$(MAKE) clients ARGS="--heavy --allow-missing"
+
+fuzz: .venv/.installed-test  ## MINUTES=m for each parser of what arrives: inputs guided by coverage, by atheris, which it installs; JOBS=n at a time
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	$(BIN)/python scripts/fuzz.py all --minutes $(MINUTES) --jobs $(JOBS) $(ARGS)
 
 chaos: .venv/.installed-test  ## kill -9 a server, damage its disk, kill Spark's jobs KILLS=n times each, break clusters for MINUTES=m, from seed FIRST=s; judge
 	$(BIN)/python scripts/chaos.py --kills $(KILLS) --seed $(FIRST)

@@ -1,0 +1,286 @@
+"""Fuzzes what arrives at a member, guided by coverage: python scripts/fuzz.py all --minutes 10 --jobs 2 --corpus DIR
+
+Each target of tests/system/fuzz runs in a process of its own, from its seeds, its kept inputs and what DIR/TARGET holds
+of earlier runs, with the sources instrumented by atheris (make fuzz installs it). A finding is made as short as can be
+in a few seconds, printed, and written to DIR/findings; the run goes on, and ends with status 1. One line of JSON for
+each target tells the number of inputs, the seconds of CPU and the findings.
+
+--keep judges all that DIR has, one input after the other, and writes a smallest set that goes the same ways through
+the sources to tests/system/fuzz/corpus, which make test replays. One input of a file: --input FILE.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = str(ROOT / "elasticq") + os.sep
+TIMEOUT_S = 20  # libFuzzer ends a process whose input takes longer; TooExpensive is found long before
+RSS_MB_MAX = 1_536
+SHORTEN_S = 5.0
+WRITTEN_MAX = 50  # findings of one target that are written; what comes after them has probably the same cause
+
+
+def main() -> int:
+    asked = _arguments()
+    sys.path.insert(0, str(ROOT))
+    os.environ["ELASTICQ_PURE"] = "1"  # compiled modules have no coverage
+    if asked.child:
+        fuzz(asked.targets[0], asked.minutes * 60, asked.corpus)
+    from tests.system.fuzz.targets import TARGETS
+
+    names = list(TARGETS) if asked.targets == ["all"] else asked.targets
+    unknown = [name for name in names if name not in TARGETS]
+    if unknown:
+        print(f"no such targets: {', '.join(unknown)}; there are: {', '.join(TARGETS)}", file=sys.stderr)
+        return 2
+    if asked.input is not None:
+        from tests.system.fuzz.target import judge
+
+        for name in names:
+            judge(TARGETS[name], asked.input.read_bytes())
+        return 0
+    if asked.keep:
+        for name in names:
+            print(json.dumps(keep(name, asked.corpus)), flush=True)
+        return 0
+    with ThreadPoolExecutor(asked.jobs) as pool:
+        outcomes = list(pool.map(lambda name: run(name, asked.minutes, asked.corpus), names))
+    return int(any(outcomes))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("targets", nargs="*", default=["all"], help="names of targets; all by default")
+    parser.add_argument("--minutes", type=float, default=1, help="of each target")
+    parser.add_argument("--jobs", type=int, default=2, help="targets at a time")
+    parser.add_argument("--corpus", type=Path, default=ROOT / "build" / "fuzz", help="where inputs are collected")
+    parser.add_argument("--keep", action="store_true", help="write the kept inputs of the repository anew")
+    parser.add_argument("--input", type=Path, help="judge one input of a file, and nothing else")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+# --- the runs ---------------------------------------------------------------------------
+
+
+def run(name: str, minutes: float, corpus: Path) -> bool:
+    """Fuzz one target in a process of its own; return whether it found something."""
+    findings = corpus / "findings"
+    findings.mkdir(parents=True, exist_ok=True)
+    log = findings / f"{name}.log"
+    command = [sys.executable, __file__, name, "--child", "--minutes", str(minutes), "--corpus", str(corpus)]
+    with log.open("w") as errors:
+        ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=errors, text=True, check=False)
+    lines = [line for line in ended.stdout.splitlines() if line.startswith("{")]
+    if ended.returncode or not lines:
+        tail = log.read_text(errors="replace").splitlines()[-30:]
+        lines = [json.dumps({"target": name, "ended": ended.returncode, "findings": 1, "log": tail})]
+    print(lines[-1], flush=True)
+    found = bool(json.loads(lines[-1])["findings"])
+    if not found:
+        log.unlink()
+    return found
+
+
+def fuzz(name: str, seconds: float, corpus: Path) -> None:
+    """Fuzz in this process, which ends with it."""
+    import atheris
+
+    with atheris.instrument_imports(include=["elasticq"]):
+        from tests.system.fuzz.targets import TARGETS
+    compiled = [each.__name__ for each in list(sys.modules.values()) if _is_compiled(each)]
+    assert not compiled, f"these are not sources: {compiled}"
+    target = TARGETS[name]
+    inputs = corpus / name
+    for data in (*target.seeds, *_kept(name)):
+        _write(inputs, data)
+    words = corpus / f"{name}.dict"
+    tokens = [_escaped(token) for token in target.tokens if token]
+    words.write_text("".join(f'"{token}"\n' for token in tokens))
+    found = Findings(name, target, corpus / "findings")
+    fuzzer = Fuzzer(name, found, inputs, time.monotonic() + seconds)
+    options = [f"-max_len={target.bytes_max}", f"-timeout={TIMEOUT_S}", f"-rss_limit_mb={RSS_MB_MAX}", "-verbosity=0"]
+    options += [f"-dict={words}"] if tokens else []
+    options += [f"-artifact_prefix={corpus / 'findings' / name}-", "-reload=0", "-print_final_stats=0"]
+    atheris.Setup([sys.argv[0], *options, str(inputs)], fuzzer.take)
+    atheris.Fuzz()
+
+
+def _is_compiled(module: Any) -> bool:
+    return module.__name__.startswith("elasticq") and not str(getattr(module, "__file__", "")).endswith(".py")
+
+
+def _kept(name: str) -> list[bytes]:
+    from tests.system.fuzz import corpus
+
+    return corpus.read(name)
+
+
+def _write(folder: Path, data: bytes) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / hashlib.sha1(data, usedforsecurity=False).hexdigest()).write_bytes(data)
+
+
+def _escaped(token: str) -> str:
+    return "".join(chr(byte) if chr(byte).isalnum() else f"\\x{byte:02x}" for byte in token.encode())
+
+
+class Fuzzer:
+    """Takes the inputs that libFuzzer makes until the time is over; then the process ends."""
+
+    def __init__(self, name: str, found: "Findings", inputs: Path, until_s: float) -> None:
+        self._name = name
+        self._found = found
+        self._inputs = inputs
+        self._until_s = until_s
+        self._began_s = time.process_time()
+        self._count = 0
+
+    def take(self, data: bytes) -> None:
+        self._count += 1
+        self._found.judge(data)
+        if time.monotonic() > self._until_s:
+            self._end()
+
+    def _end(self) -> None:
+        told = {
+            "target": self._name,
+            "inputs": self._count,
+            "cpu_s": round(time.process_time() - self._began_s, 1),
+            "corpus": sum(1 for _ in self._inputs.iterdir()),
+            "findings": len(self._found.shortest),
+        }
+        print(json.dumps(told), flush=True)
+        sys.stderr.flush()
+        os._exit(0)  # libFuzzer would end the process without a word
+
+
+class Findings:
+    """What was handled wrongly, by its kind and its place in the sources: the shortest input of each."""
+
+    def __init__(self, name: str, target: Any, folder: Path) -> None:
+        from tests.system.fuzz.target import judge
+
+        self._name = name
+        self._judge: Callable[[bytes], None] = lambda data: judge(target, data)
+        self._folder = folder
+        self.shortest: dict[str, bytes] = {}
+
+    def judge(self, data: bytes) -> None:
+        key = self._key(data)
+        known = self.shortest.get(key)
+        if key and (known is None or len(data) < len(known)) and len(self.shortest) <= WRITTEN_MAX:
+            self._note(key, data)
+
+    def _key(self, data: bytes) -> str:
+        """Empty if the input is handled rightly."""
+        try:
+            self._judge(data)
+        except Exception as error:
+            return _place(error)
+        return ""
+
+    def _note(self, key: str, data: bytes) -> None:
+        is_new = key not in self.shortest
+        shortest = self._shortened(key, data)
+        self.shortest[key] = shortest
+        number = hashlib.sha1(key.encode(), usedforsecurity=False).hexdigest()[:10]
+        file = self._folder / f"{self._name}-{number}"
+        file.write_bytes(shortest)
+        if is_new:
+            print(f"{key}\n{shortest!r}\npython scripts/fuzz.py {self._name} --input {file}", file=sys.stderr)
+            try:
+                self._judge(shortest)
+            except Exception:
+                traceback.print_exc()
+
+    def _shortened(self, key: str, data: bytes) -> bytes:
+        """With parts cut out, ever smaller ones, as long as it is the same finding."""
+        until_s = time.monotonic() + SHORTEN_S
+        size = len(data) // 2
+        while size:
+            at = 0
+            while at < len(data) and time.monotonic() < until_s:
+                shorter = data[:at] + data[at + size :]
+                if self._key(shorter) == key:
+                    data = shorter
+                else:
+                    at += size
+            size //= 2
+        return data
+
+
+def _place(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    within = [frame for frame in frames if frame.filename.startswith(str(ROOT))] or list(frames)
+    return f"{type(error).__name__} {Path(within[-1].filename).name}:{within[-1].lineno}"
+
+
+# --- what is kept -----------------------------------------------------------------------
+
+
+def keep(name: str, folder: Path) -> dict[str, object]:
+    """Write the kept inputs of a target: each goes a way through the sources that no shorter one goes."""
+    from tests.system.fuzz import corpus
+    from tests.system.fuzz.targets import TARGETS
+
+    target = TARGETS[name]
+    files = (folder / name).iterdir() if (folder / name).is_dir() else ()
+    given = {*target.seeds, *corpus.read(name), *(file.read_bytes() for file in files)}
+    for data in list(given)[:20]:  # what is made once, at the first use, is no way of an input
+        _ways(target.judge, data)
+    seen: set[tuple[str, int, int]] = set()
+    kept = []
+    for data in sorted(given, key=lambda each: (len(each), each)):
+        ways = _ways(target.judge, data)
+        if not ways <= seen:
+            kept.append(data)
+            seen |= ways
+    lines = {(file, line) for file, _, line in seen}
+    written = corpus.write(name, kept)
+    return {"target": name, "inputs": len(given), "kept": written, "left_out": len(kept) - written, "lines": len(lines)}
+
+
+def _ways(judge: Callable[[bytes], None], data: bytes) -> set[tuple[str, int, int]]:
+    """The steps from line to line of the package that an input takes, as (file, from, to)."""
+    ways: set[tuple[str, int, int]] = set()
+
+    def enter(frame: FrameType, event: str, _: Any) -> Any:
+        file = frame.f_code.co_filename
+        if not file.startswith(PACKAGE):
+            return None
+        before = 0
+
+        def step(frame: FrameType, event: str, _: Any) -> Any:
+            nonlocal before
+            if event == "line":
+                ways.add((file, before, frame.f_lineno))
+                before = frame.f_lineno
+            return step
+
+        return step
+
+    sys.settrace(enter)
+    try:
+        judge(data)
+    except Exception as error:
+        sys.settrace(None)
+        print(f"a finding: {_place(error)} {data!r}", file=sys.stderr)
+    finally:
+        sys.settrace(None)
+    return ways
+
+
+if __name__ == "__main__":
+    sys.exit(main())
