@@ -13,7 +13,7 @@ import sys
 import native
 
 PATHS = (
-    "tests/engine", "tests/node", "tests/replication", "tests/wire", "tests/http", "tests/runtime",
+    "tests/engine", "tests/node", "tests/replication", "tests/wire", "tests/http", "tests/runtime", "tests/storage",
     "tests/sim/test_planted_faults.py", "tests/system/acceptance", "tests/system/native",
 )  # fmt: skip
 LEFT_OUT = ("tests/system/acceptance/test_flood.py",)

@@ -219,6 +219,12 @@ class SegmentLog:
             raise self._fail(error) from error
         self._unsynced = False
 
+    def finish(self) -> None:
+        """Sync what was appended, and cut off the zeros behind it; after that nothing is appended any more."""
+        self.sync()
+        with suppress(OSError):  # what a start finds of them it cuts off
+            self._files.trim(self._name)
+
     def drop_through(self, index: int) -> int:
         """Remove oldest segments that hold no entry beyond ``index``, at most DROPPED_FILES_MAX; return how many."""
         self._check()

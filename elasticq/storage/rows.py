@@ -245,7 +245,7 @@ class Rows:
         if sequence in queue.stored:
             before = queue.touched.get(sequence, untouched)
             after = updated(before, update)
-            if after is not before:
+            if after != before:
                 queue.touched[sequence] = after
             return
         page = queue.living(sequence)
@@ -253,7 +253,7 @@ class Rows:
             return
         if not page.untouched >> sequence - page.first & 1:
             page.update(sequence, update)
-        elif (after := updated(untouched, update)) is not untouched:
+        elif (after := updated(untouched, update)) != untouched:
             page.touch(sequence, after)
         self._note_stale(queue, page, 1)
 

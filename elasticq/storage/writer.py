@@ -138,7 +138,7 @@ class LogWriter:
                 if told_full != self._reserve.is_full:
                     told_full = self._reserve.is_full
                     self._post(self._tell_full, FULL if told_full else None)
-            self._log.sync()
+            self._log.finish()
             self._log_end.tell(End(self._log.last_index, self._log.term))
         except BaseException as failure:  # whatever it is, nothing may be acknowledged after it
             self._post(self._on_failure, failure)

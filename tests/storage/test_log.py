@@ -305,6 +305,7 @@ def test_segment_of_another_log_is_damage() -> None:
         SegmentLog(files).load()
 
 
+@pytest.mark.pure
 def test_newer_format_is_refused() -> None:
     from elasticq.storage import log as module
 

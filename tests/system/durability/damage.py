@@ -18,6 +18,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from elasticq.storage.records import written_bytes
 from tests.system.durability.connection import Broken, Connection
 from tests.system.durability.server import PATIENCE_S, ROOT, Ended, Server, pause
 
@@ -25,6 +26,7 @@ QUEUES = ("a", "b", "c.fifo")
 ENVIRONMENT = {"ELASTICQ_STORAGE__RESERVE_MB": "32"}
 BODY_CHARS = (5, 400, 4_000)
 WITHOUT_MESSAGES = ("reserve", "lock")
+ZEROS_BYTES = 4_096
 TRIES_MAX = 200
 RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 OF_QUEUE = re.compile(r"messages of queue (\S+)(?: that had been received)?, sequences ([\d, -]+)")
@@ -178,11 +180,11 @@ def _files(directory: Path) -> list[Path]:
 
 
 def _pick(directory: Path, random: Random) -> tuple[Path, int]:
-    """Half of them any file, half of them any byte."""
+    """Half of them any file, half of them any byte. Of the zeros behind a log only some count, as nothing is there."""
     files = _files(directory)
-    sizes = [path.stat().st_size for path in files]
-    file = random.choice(files) if random.random() < 0.5 else random.choices(files, sizes)[0]
-    return file, random.randrange(file.stat().st_size)
+    sizes = [min(path.stat().st_size, written_bytes(path.read_bytes()) + ZEROS_BYTES) for path in files]
+    at = random.randrange(len(files)) if random.random() < 0.5 else random.choices(range(len(files)), sizes)[0]
+    return files[at], random.randrange(sizes[at])
 
 
 def _flip(directory: Path, random: Random) -> str:

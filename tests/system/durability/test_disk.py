@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from elasticq.storage.records import written_bytes
 from elasticq.storage.reserve import FULL
 from tests.system.durability.conftest import MakeServer
 from tests.system.durability.connection import Answer, Broken
@@ -217,7 +218,7 @@ def test_flipped_byte_in_the_log_stops_the_start_until_repair(server: Server, ho
     server.wait()
     server.kill()
     segment = max((server.directory / "log").iterdir(), key=lambda path: path.stat().st_size)
-    flip(segment, segment.stat().st_size // 3)
+    flip(segment, written_bytes(segment.read_bytes()) // 3)
     with pytest.raises(Ended) as ended:
         server.start()
     assert ended.value.status == 1
@@ -237,8 +238,9 @@ def test_torn_last_record_is_cut(server: Server) -> None:
         server.call("SendMessage", QueueUrl=url, MessageBody=str(number))
     server.kill()
     segment = max((server.directory / "log").iterdir(), key=lambda path: path.name)
-    torn = os.urandom(5)  # shorter than any record
-    with segment.open("ab") as log:
+    torn = b"torn."  # shorter than any record
+    with segment.open("r+b") as log:
+        log.seek(written_bytes(segment.read_bytes()))
         log.write(torn)
     server.start()
     answer = server.call("ReceiveMessage", QueueUrl=url, MaxNumberOfMessages=10)

@@ -13,6 +13,7 @@ from tests.system.native.lists import ROOT, listed, scripts_native
 
 ROOMS = ("engine", "node", "replication", "wire", "runtime", "http", "model")
 """Whose every module is compiled, or is not for a reason."""
+ENDLESS = {"count", "cycle", "repeat"}
 MODULES, INTERPRETED = listed(), scripts_native().interpreted(ROOT)
 
 
@@ -58,6 +59,17 @@ def modules_with_functions() -> Iterator[str]:
 def test_compiled_module_has_no_struct_and_no_class_with_keywords(path: str) -> None:
     assert structs(path) == []
     assert classes_with_keywords((ROOT / path).read_text()) == []
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_compiled_module_has_no_endless_generator(path: str) -> None:
+    """mypyc makes a list of a generator expression at once, which for an endless one takes all memory."""
+    found = [node for node in ast.walk(ast.parse((ROOT / path).read_text())) if isinstance(node, ast.GeneratorExp)]
+    assert [ast.unparse(each) for each in found if ENDLESS & names_in(each)] == []
+
+
+def names_in(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 def test_no_module_that_is_not_compiled_asks_for_a_compiled_abstract_class() -> None:
