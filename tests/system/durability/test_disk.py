@@ -1,6 +1,5 @@
 """A disk that is full, damaged, in use or fails: clients are told, nothing acknowledged is lost."""
 
-import os
 import re
 import shutil
 import signal

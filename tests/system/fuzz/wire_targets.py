@@ -2,6 +2,7 @@
 
 import json as standard_json
 import re
+from posixpath import normpath
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 from xml.etree import ElementTree
@@ -285,7 +286,8 @@ def judge_signature(data: bytes) -> None:
 def _check_accepted(request: bytes) -> None:
     head, _, body = request.partition(b"\r\n\r\n")
     lines = head.split(b"\r\n")
-    if len(lines[0].split(b" ")) != 3 or not all(b":" in line for line in lines[1:]):
+    request_line = lines[0].split(b" ")
+    if len(request_line) != 3 or request_line[1][:1] != b"/" or not all(b":" in line for line in lines[1:]):
         return  # the reader of heads lets nobody see it
     names = [line.partition(b":")[0].lower() for line in lines[1:]]
     if len(set(names)) != len(names):
@@ -310,7 +312,8 @@ def _essence(request: bytes) -> tuple[object, ...]:
     lines = head.split(b"\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines[1:])}
     signed = {name: b" ".join(headers.get(name, b"").split()) for name in (b"host", b"x-amz-date", b"x-amz-target")}
-    return lines[0].split(b" ")[:2], signed, body
+    method, target, _ = lines[0].split(b" ")
+    return method, normpath(target.decode("latin-1")), signed, body
 
 
 # --- texts that clients give back ------------------------------------------------------------
